@@ -12,6 +12,7 @@ use veil_session::Secret;
 
 use crate::Absent;
 use crate::assembled::{Assembled, Loaded, ROWS};
+use crate::board::{self, Board};
 use crate::cycles::{self, Loop};
 use crate::driver::{CardError, Garbler};
 use crate::garble::cycles::{Cycle, Programs};
@@ -22,9 +23,6 @@ use crate::share::circuit::Traced;
 use crate::share::rounds::Whole;
 use crate::share::{Cores, Ended};
 use crate::sim::Stalls;
-
-/// Name of the simulated device.
-const SIMULATED: &str = "fpga-sim";
 
 /// Bodies of which it is known how the core runs them, at most.
 const LOOPS: usize = 16;
@@ -46,10 +44,11 @@ impl Clock {
     }
 }
 
-/// A host with cores on a card: a garbler, and those that compute on shares.
+/// A host with cores on a card: a garbler, those that compute on shares, or both.
 pub struct Fpga {
+    name: &'static str,
     host: Cpu,
-    garbler: Garbler,
+    garbler: Option<Garbler>,
     clock: Clock,
     /// Cycles that the clock has.
     counted: u64,
@@ -129,9 +128,29 @@ impl Fpga {
         }
     }
 
+    /// A card of a board that is a process of its own, with all cores that it has.
+    ///
+    /// # Errors
+    /// [`CardError::Board`] if the board is gone, else [`CardError`] as of [`Garbler::open`].
+    pub fn of_board(board: &Board) -> Result<Self, CardError> {
+        let kind = board.identity().kind;
+        let garbler = kind.garbles().then(|| board.garbler()).transpose()?;
+        let cores = kind.shares().then(|| board.cores()).transpose()?;
+        let fpga = Self::new(board::BOARD, garbler);
+        Ok(match cores {
+            Some(cores) => fpga.shares(cores),
+            None => fpga,
+        })
+    }
+
     /// With this garbler.
     pub fn with(garbler: Garbler) -> Self {
+        Self::new(garbler.name(), Some(garbler))
+    }
+
+    fn new(name: &'static str, garbler: Option<Garbler>) -> Self {
         Fpga {
+            name,
             host: Cpu::detect(),
             garbler,
             clock: Clock::default(),
@@ -170,7 +189,7 @@ impl Fpga {
 
     /// Cycles that the garbler has run so far.
     pub fn cycles(&self) -> u64 {
-        self.garbler.cycles()
+        self.garbler.as_ref().map_or(0, Garbler::cycles)
     }
 
     /// Whether the core does a command.
@@ -188,6 +207,8 @@ impl Fpga {
 
     /// Does a garbling command on the core.
     fn garble(&mut self, bank: Bank, index: usize, command: &Command) -> Result<(), Fault> {
+        let garbler = self.garbler.as_mut();
+        let garbler = garbler.ok_or(Fault::Unknown("the garbler of a command"))?;
         let mut gates = self.host.gates_beside(bank, index, command)?;
         let found = command
             .program
@@ -195,16 +216,15 @@ impl Fpga {
         let (id, loaded) = found.ok_or(Fault::Unknown("the program of a command"))?;
         if !matches!(self.on_card, Some(OnCard::Program(there)) if there == id) {
             self.on_card = None;
-            self.garbler
-                .load(&loaded.image)
-                .map_err(|error| failed(&error))?;
+            let there = garbler.load(&loaded.image);
+            there.map_err(|error| garbler.fault(&error))?;
             self.on_card = Some(OnCard::Program(id));
         }
         let rows = gates.frame().rows;
         let mut from = 0;
         while from < rows {
             let until = rows.min(from + ROWS);
-            loaded.run(&mut self.garbler, &mut gates, (from, until), command.dst[0])?;
+            loaded.run(garbler, &mut gates, (from, until), command.dst[0])?;
             from = until;
         }
         Ok(())
@@ -214,11 +234,12 @@ impl Fpga {
 impl Fpga {
     /// How the core runs these commands as a loop, if that takes it no longer than one after the other.
     fn looped(&mut self, repeat: &Repeat, rows: u32) -> Option<Arc<Loop>> {
+        let capacity = self.garbler.as_ref()?.capacity();
         let shape = cycles::shape(repeat);
         let known = self.loops.iter().position(|(other, _)| *other == shape);
         let at = known.unwrap_or_else(|| {
             let found = Cycle::of(repeat, &self.labels)
-                .and_then(|cycle| Loop::of(cycle, self.garbler.capacity(), repeat.count.max(2)));
+                .and_then(|cycle| Loop::of(cycle, capacity, repeat.count.max(2)));
             if self.loops.len() == LOOPS {
                 self.loops.remove(0);
             }
@@ -245,7 +266,8 @@ impl Fpga {
         tag: Tag,
     ) -> Result<(), Fault> {
         let rows = self.host.repeats_beside(bank, index, command)?;
-        let Some(found) = self.looped(repeat, rows) else {
+        let found = self.looped(repeat, rows);
+        let (Some(found), Some(garbler)) = (found, &mut self.garbler) else {
             for repetition in 0..repeat.count {
                 let commands = repeat.body.iter().map(|step| step.at(repetition));
                 let commands: Vec<Command> = commands.collect();
@@ -255,14 +277,14 @@ impl Fpga {
         };
         if !matches!(&self.on_card, Some(OnCard::Loop(there)) if Arc::ptr_eq(there, &found)) {
             self.on_card = None;
-            let loaded = self.garbler.load(&found.image);
-            loaded.map_err(|error| failed(&error))?;
+            let loaded = garbler.load(&found.image);
+            loaded.map_err(|error| garbler.fault(&error))?;
             self.on_card = Some(OnCard::Loop(Arc::clone(&found)));
         }
         let garbles = &repeat.body[found.cycle.garbles].command;
         let mut gates = self.host.gates_beside(bank, index, garbles)?;
-        let leaving = found.run(&mut self.garbler, &mut gates, repeat);
-        let leaving = leaving.map_err(|error| failed(&error))?;
+        let leaving = found.run(garbler, &mut gates, repeat);
+        let leaving = leaving.map_err(|error| garbler.fault(&error))?;
         self.overlapped += u64::from(repeat.count);
         for repetition in leaving.repetitions() {
             let mut gates = self.host.gates_beside(bank, index, garbles)?;
@@ -312,7 +334,7 @@ impl Fpga {
             }
             if matches!(ended, Ended::Differs(_)) {
                 let why = "it finds a difference of codes where there is none".to_owned();
-                let device = SIMULATED;
+                let device = self.name;
                 return Err(Fault::Card { device, why });
             }
             at += count;
@@ -471,20 +493,20 @@ impl Fpga {
 }
 
 /// A card that does not do what it should.
-pub(crate) fn failed(error: &CardError) -> Fault {
+pub(crate) fn failed(device: &'static str, error: &CardError) -> Fault {
     Fault::Card {
-        device: SIMULATED,
+        device,
         why: error.to_string(),
     }
 }
 
 impl Device for Fpga {
     fn name(&self) -> &'static str {
-        SIMULATED
+        self.name
     }
 
     fn rows(&self) -> Option<u32> {
-        Some(self.garbler.capacity().rows)
+        Some(self.garbler.as_ref()?.capacity().rows)
     }
 
     fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
@@ -498,11 +520,11 @@ impl Device for Fpga {
         if labels {
             self.labels.insert(id, Arc::clone(program));
         }
-        if labels && has_products {
-            let capacity = self.garbler.capacity();
+        if let Some(garbler) = self.garbler.as_ref().filter(|_| labels && has_products) {
+            let capacity = garbler.capacity();
             let loaded = self.assembled.program(program, layout, capacity);
             let loaded = loaded.map_err(|why| Fault::NoRoom {
-                device: SIMULATED,
+                device: self.name,
                 why: why.to_string(),
             })?;
             self.programs.insert(id, loaded);
@@ -510,7 +532,7 @@ impl Device for Fpga {
         if let Some(cores) = &mut self.shares {
             let loaded = cores.load(id, program, layout);
             loaded.map_err(|why| Fault::NoRoom {
-                device: SIMULATED,
+                device: self.name,
                 why,
             })?;
         }
@@ -561,7 +583,7 @@ impl Device for Fpga {
 
     fn wipe(&mut self) {
         // A card that does not answer is of no more use, and is told no secret any more.
-        if self.garbler.scrub().is_err() {
+        if (self.garbler.as_mut()).is_some_and(|garbler| garbler.scrub().is_err()) {
             self.programs.clear();
             self.loops.clear();
         }

@@ -1,7 +1,10 @@
 //! The driver of a garbling card: programs, runs, and the streams of both, over any transport.
 
+use veil_device::Fault;
 use zeroize::{Zeroize, Zeroizing};
 
+use crate::board::BoardError;
+use crate::device::failed;
 use crate::garble::{Capacity, Image};
 use crate::sim::{Simulated, Stalls};
 use crate::transport::{DESCRIPTOR, Descriptor, Stream, Transport};
@@ -53,6 +56,9 @@ pub enum CardError {
         /// Bytes that should have.
         expected: u64,
     },
+    /// Its board is gone, or is none.
+    #[error(transparent)]
+    Board(#[from] BoardError),
 }
 
 /// What a run of a garbler is.
@@ -90,14 +96,14 @@ struct Queue {
 }
 
 impl Queue {
-    fn new(stream: Stream, card: &mut dyn Transport) -> Self {
+    fn new(stream: Stream, card: &mut dyn Transport) -> Result<Self, BoardError> {
         let queue = Queue {
             stream,
             tail: 0,
             seen: 0,
         };
-        card.place(stream, queue.descriptor(0) as u64, DEPTH);
-        queue
+        card.place(stream, queue.descriptor(0) as u64, DEPTH)?;
+        Ok(queue)
     }
 
     fn descriptor(&self, number: u32) -> usize {
@@ -114,7 +120,12 @@ impl Queue {
     }
 
     /// Gives the card a descriptor.
-    fn give(&mut self, card: &mut dyn Transport, bytes: usize, last: bool) {
+    fn give(
+        &mut self,
+        card: &mut dyn Transport,
+        bytes: usize,
+        last: bool,
+    ) -> Result<(), BoardError> {
         let descriptor = Descriptor {
             address: self.buffer(self.tail) as u64,
             bytes: bytes as u32,
@@ -123,11 +134,16 @@ impl Queue {
         let at = self.descriptor(self.tail);
         card.memory()[at..at + DESCRIPTOR].copy_from_slice(&descriptor.to_bytes());
         self.tail = self.tail.wrapping_add(1);
-        card.doorbell(self.stream, self.tail);
+        card.doorbell(self.stream, self.tail)
     }
 
     /// Sends as much of `bytes` as there are descriptors for; a packet ends with the last of them, if it `ends`. Says how much that was.
-    fn send(&mut self, card: &mut dyn Transport, bytes: &[u8], ends: bool) -> usize {
+    fn send(
+        &mut self,
+        card: &mut dyn Transport,
+        bytes: &[u8],
+        ends: bool,
+    ) -> Result<usize, BoardError> {
         self.seen = card.head(self.stream);
         let mut sent = 0;
         while sent < bytes.len() && self.is_free() {
@@ -135,13 +151,13 @@ impl Queue {
             let at = self.buffer(self.tail);
             card.memory()[at..at + piece.len()].copy_from_slice(piece);
             sent += piece.len();
-            self.give(card, piece.len(), ends && sent == bytes.len());
+            self.give(card, piece.len(), ends && sent == bytes.len())?;
         }
-        sent
+        Ok(sent)
     }
 
     /// Takes what has come, and gives the card room for more.
-    fn receive(&mut self, card: &mut dyn Transport, into: &mut Vec<u8>) {
+    fn receive(&mut self, card: &mut dyn Transport, into: &mut Vec<u8>) -> Result<(), BoardError> {
         while self.seen != card.head(self.stream) {
             let (at, from) = (self.descriptor(self.seen), self.buffer(self.seen));
             let memory = card.memory();
@@ -156,9 +172,45 @@ impl Queue {
             self.seen = self.seen.wrapping_add(1);
         }
         while self.is_free() {
-            self.give(card, BUFFER, false);
+            self.give(card, BUFFER, false)?;
+        }
+        Ok(())
+    }
+}
+
+/// The rings of a card, which begin.
+fn queues(card: &mut dyn Transport) -> Result<[Queue; 5], BoardError> {
+    let [program, labels, tables, made, leaves] = Stream::ALL;
+    Ok([
+        Queue::new(program, card)?,
+        Queue::new(labels, card)?,
+        Queue::new(tables, card)?,
+        Queue::new(made, card)?,
+        Queue::new(leaves, card)?,
+    ])
+}
+
+/// Whether so many bytes have come of tables and of labels as are `right`, given how many there are in the run.
+fn amounts(
+    streams: &Streams<'_>,
+    expected: [u64; 2],
+    right: impl Fn(u64, u64) -> bool,
+) -> Result<(), CardError> {
+    let came = [
+        ("tables", streams.tables.len()),
+        ("labels", streams.leaves.len()),
+    ];
+    for ((what, got), expected) in came.into_iter().zip(expected) {
+        let got = got as u64;
+        if !right(got, expected) {
+            return Err(CardError::Amount {
+                what,
+                got,
+                expected,
+            });
         }
     }
+    Ok(())
 }
 
 /// A garbling card and its driver.
@@ -193,26 +245,27 @@ impl Garbler {
     /// [`CardError::Other`] if the card is no garbler, or of another major version; [`CardError::Silent`] if it does not end its
     /// first scrub.
     pub fn open(mut card: Box<dyn Transport>) -> Result<Self, CardError> {
-        let (ident, version) = (card.read(abi::IDENT), card.read(abi::VERSION));
+        card.anew();
+        let (ident, version) = (card.read(abi::IDENT)?, card.read(abi::VERSION)?);
         if ident != abi::IDENT_VALUE || version >> 16 != abi::VERSION_VALUE >> 16 {
             return Err(CardError::Other { ident, version });
         }
         let capacity = Capacity {
-            rows: card.read(abi::ROWS),
-            bundles: card.read(abi::BUNDLES),
-            xor_slots: card.read(abi::XOR_LABELS),
-            and_slots: card.read(abi::AND_LABELS),
-            input_slots: card.read(abi::INPUT_LABELS),
-            lines: card.read(abi::TABLE_LINES),
-            labels_in: card.read(abi::LABELS_IN).max(1),
-            xor_latency: card.read(abi::XOR_LATENCY).max(1),
-            and_latency: card.read(abi::AND_LATENCY).max(1),
+            rows: card.read(abi::ROWS)?,
+            bundles: card.read(abi::BUNDLES)?,
+            xor_slots: card.read(abi::XOR_LABELS)?,
+            and_slots: card.read(abi::AND_LABELS)?,
+            input_slots: card.read(abi::INPUT_LABELS)?,
+            lines: card.read(abi::TABLE_LINES)?,
+            labels_in: card.read(abi::LABELS_IN)?.max(1),
+            xor_latency: card.read(abi::XOR_LATENCY)?.max(1),
+            and_latency: card.read(abi::AND_LATENCY)?.max(1),
         };
-        let queues = Stream::ALL.map(|stream| Queue::new(stream, &mut *card));
+        let queues = queues(&mut *card)?;
         card.write(
             abi::INTERRUPT_ENABLE,
             abi::INTERRUPT_DONE | abi::INTERRUPT_ERROR,
-        );
+        )?;
         let mut garbler = Garbler {
             card,
             capacity,
@@ -221,6 +274,11 @@ impl Garbler {
         };
         garbler.scrub()?;
         Ok(garbler)
+    }
+
+    /// A fault of the device whose card this is.
+    pub(crate) fn fault(&self, error: &CardError) -> Fault {
+        failed(self.name(), error)
     }
 
     /// What it has room for.
@@ -253,20 +311,25 @@ impl Garbler {
             bytes.resize(bytes.len().next_multiple_of(beats), 0);
         }
         let mut sent = 0;
+        self.card.anew();
         let queue = &mut self.queues[Stream::Program as usize];
         loop {
-            sent += queue.send(&mut *self.card, &bytes[sent..], true);
+            let more = queue.send(&mut *self.card, &bytes[sent..], true)?;
+            if more > 0 {
+                self.card.anew();
+            }
+            sent += more;
             if sent == bytes.len() && queue.seen == queue.tail {
                 break;
             }
-            if !self.card.wait() {
+            if !self.card.wait()? {
                 return Err(CardError::Silent { what });
             }
         }
         // It looks at the last bundle while it is asked.
         for _ in 0..LOOKS {
             self.refused(what)?;
-            if self.card.read(abi::PROGRAM_LENGTH) == count as u32 {
+            if self.card.read(abi::PROGRAM_LENGTH)? == count as u32 {
                 return Ok(());
             }
         }
@@ -305,43 +368,37 @@ impl Garbler {
         ];
         let beats = self.beats(image, streams.labels);
         let labels = beats.as_deref().map_or(streams.labels, Vec::as_slice);
-        self.parameters(image, run);
-        self.secret(abi::OFFSET, offset);
-        self.secret(abi::HASH_START, start);
-        self.card.write(abi::CONTROL, abi::CONTROL_START);
+        self.card.anew();
+        self.parameters(image, run)?;
+        self.secret(abi::OFFSET, offset)?;
+        self.secret(abi::HASH_START, start)?;
+        self.card.write(abi::CONTROL, abi::CONTROL_START)?;
         let mut sent = 0;
         let mut done = false;
         loop {
             let card = &mut *self.card;
             let [_, inputs, tables, _, leaves] = &mut self.queues;
-            sent += inputs.send(card, &labels[sent..], false);
-            tables.receive(card, streams.tables);
-            leaves.receive(card, streams.leaves);
+            let before = sent + streams.tables.len() + streams.leaves.len();
+            sent += inputs.send(card, &labels[sent..], false)?;
+            tables.receive(card, streams.tables)?;
+            leaves.receive(card, streams.leaves)?;
+            if sent + streams.tables.len() + streams.leaves.len() > before {
+                card.anew();
+            }
+            // More than there is would never end.
+            amounts(streams, expected, |got, expected| got <= expected)?;
             if done {
                 break;
             }
-            if !card.wait() {
+            if !card.wait()? {
                 return Err(CardError::Silent { what: "a run" });
             }
             self.refused("a run")?;
-            done = self.card.read(abi::STATUS) & abi::STATUS_DONE != 0;
+            done = self.card.read(abi::STATUS)? & abi::STATUS_DONE != 0;
         }
-        self.card.write(abi::INTERRUPT, abi::INTERRUPT_DONE);
-        let came = [
-            ("tables", streams.tables.len()),
-            ("labels", streams.leaves.len()),
-        ];
-        for ((what, got), expected) in came.into_iter().zip(expected) {
-            let got = got as u64;
-            if got != expected {
-                return Err(CardError::Amount {
-                    what,
-                    got,
-                    expected,
-                });
-            }
-        }
-        let cycles = self.read_two(abi::RUN_CYCLES);
+        self.card.write(abi::INTERRUPT, abi::INTERRUPT_DONE)?;
+        amounts(streams, expected, |got, expected| got == expected)?;
+        let cycles = self.read_two(abi::RUN_CYCLES)?;
         self.cycles += cycles;
         Ok(cycles)
     }
@@ -351,30 +408,31 @@ impl Garbler {
     /// # Errors
     /// [`CardError::Silent`] if the card does not end it.
     pub fn scrub(&mut self) -> Result<(), CardError> {
-        self.card.write(abi::CONTROL, abi::CONTROL_SCRUB);
+        self.card.anew();
+        self.card.write(abi::CONTROL, abi::CONTROL_SCRUB)?;
         let mut done = false;
         while !done {
-            if !self.card.wait() {
+            if !self.card.wait()? {
                 return Err(CardError::Silent { what: "a scrub" });
             }
-            done = self.card.read(abi::STATUS) & abi::STATUS_SCRUBS == 0;
+            done = self.card.read(abi::STATUS)? & abi::STATUS_SCRUBS == 0;
         }
         let all = abi::INTERRUPT_DONE | abi::INTERRUPT_ERROR;
-        self.card.write(abi::ERROR, u32::MAX);
-        self.card.write(abi::INTERRUPT, all);
+        self.card.write(abi::ERROR, u32::MAX)?;
+        self.card.write(abi::INTERRUPT, all)?;
         // What waited on the streams is gone with it.
         self.card.memory().zeroize();
-        self.queues = Stream::ALL.map(|stream| Queue::new(stream, &mut *self.card));
+        self.queues = queues(&mut *self.card)?;
         Ok(())
     }
 
     /// An error, if the card has said one since it was last asked.
     fn refused(&mut self, what: &'static str) -> Result<(), CardError> {
-        match self.card.read(abi::ERROR) {
+        match self.card.read(abi::ERROR)? {
             0 => Ok(()),
             bits => {
-                self.card.write(abi::ERROR, bits);
-                self.card.write(abi::INTERRUPT, abi::INTERRUPT_ERROR);
+                self.card.write(abi::ERROR, bits)?;
+                self.card.write(abi::INTERRUPT, abi::INTERRUPT_ERROR)?;
                 Err(CardError::Refused { what, bits })
             }
         }
@@ -400,7 +458,7 @@ impl Garbler {
         Some(beats)
     }
 
-    fn parameters(&mut self, image: &Image, run: &Run) {
+    fn parameters(&mut self, image: &Image, run: &Run) -> Result<(), BoardError> {
         let products = if run.rows { 0 } else { image.products };
         let keep = if image.lines == 0 {
             0
@@ -429,21 +487,23 @@ impl Garbler {
             (abi::MODE, 0),
         ];
         for (register, value) in parameters {
-            self.card.write(register, value);
+            self.card.write(register, value)?;
         }
+        Ok(())
     }
 
     /// Writes a secret of four words.
-    fn secret(&mut self, register: u32, secret: u128) {
+    fn secret(&mut self, register: u32, secret: u128) -> Result<(), BoardError> {
         let bytes = Zeroizing::new(secret.to_le_bytes());
         for (register, word) in (register..).step_by(4).zip(bytes.as_chunks::<4>().0) {
-            self.card.write(register, u32::from_le_bytes(*word));
+            self.card.write(register, u32::from_le_bytes(*word))?;
         }
+        Ok(())
     }
 
     /// Reads a register of two words.
-    fn read_two(&mut self, register: u32) -> u64 {
-        let low = u64::from(self.card.read(register));
-        low | u64::from(self.card.read(register + 4)) << 32
+    fn read_two(&mut self, register: u32) -> Result<u64, BoardError> {
+        let low = u64::from(self.card.read(register)?);
+        Ok(low | u64::from(self.card.read(register + 4)?) << 32)
     }
 }

@@ -18,6 +18,7 @@
 
 pub mod abi;
 mod assembled;
+pub mod board;
 mod cycles;
 mod device;
 mod driver;

@@ -4,7 +4,6 @@ use veil_device::{Fault, Gates, Span};
 use zeroize::Zeroizing;
 
 use crate::assembled::Loaded;
-use crate::device::failed;
 use crate::driver::{Garbler, Run, Streams};
 use crate::garble::body::Of;
 
@@ -36,7 +35,7 @@ impl Loaded {
         let secrets = (*gates.offset, *gates.start);
         garbler
             .run(&self.image, &run, secrets, &mut streams)
-            .map_err(|error| failed(&error))?;
+            .map_err(|error| garbler.fault(&error))?;
         // The tables of a row come one after the other; a message has those of a product side by side.
         let halves = made.as_chunks::<16>().0;
         let of_row = 2 * self.image.products as usize;

@@ -6,6 +6,7 @@ use std::ptr;
 use zeroize::Zeroize;
 
 use crate::Absent;
+use crate::board::BoardError;
 use crate::garble::Capacity;
 use crate::instance::{Free, Instance};
 use crate::transport::{DESCRIPTOR, Descriptor, Stream, Transport};
@@ -151,8 +152,10 @@ impl Simulated {
         if ring.descriptors == 0 || waiting == 0 {
             return None;
         }
-        let at = ring.address as usize + (ring.head % ring.descriptors) as usize * DESCRIPTOR;
-        let bytes = self.memory.get(at..at + DESCRIPTOR)?;
+        let number = u64::from(ring.head % ring.descriptors);
+        let at = ring.address.checked_add(number * DESCRIPTOR as u64)?;
+        let at = usize::try_from(at).ok()?;
+        let bytes = self.memory.get(at..at.checked_add(DESCRIPTOR)?)?;
         let descriptor = Descriptor::from_bytes(bytes.try_into().ok()?);
         let end = descriptor.address.checked_add(descriptor.bytes.into())?;
         (end <= self.memory.len() as u64).then_some((at, descriptor))
@@ -208,37 +211,40 @@ impl Transport for Simulated {
         "fpga-sim"
     }
 
-    fn read(&mut self, register: u32) -> u32 {
+    fn read(&mut self, register: u32) -> Result<u32, BoardError> {
         // SAFETY: the card is there.
-        unsafe { (self.model.read)(self.card.as_ptr(), register) }
+        Ok(unsafe { (self.model.read)(self.card.as_ptr(), register) })
     }
 
-    fn write(&mut self, register: u32, value: u32) {
+    fn write(&mut self, register: u32, value: u32) -> Result<(), BoardError> {
         // SAFETY: the card is there.
         unsafe { (self.model.write)(self.card.as_ptr(), register, value) };
+        Ok(())
     }
 
     fn memory(&mut self) -> &mut [u8] {
         &mut self.memory
     }
 
-    fn place(&mut self, stream: Stream, address: u64, descriptors: u32) {
+    fn place(&mut self, stream: Stream, address: u64, descriptors: u32) -> Result<(), BoardError> {
         self.rings[stream as usize] = Ring {
             address,
             descriptors,
             ..Ring::default()
         };
+        Ok(())
     }
 
-    fn doorbell(&mut self, stream: Stream, tail: u32) {
+    fn doorbell(&mut self, stream: Stream, tail: u32) -> Result<(), BoardError> {
         self.rings[stream as usize].tail = tail;
+        Ok(())
     }
 
     fn head(&mut self, stream: Stream) -> u32 {
         self.rings[stream as usize].head
     }
 
-    fn wait(&mut self) -> bool {
+    fn wait(&mut self) -> Result<bool, BoardError> {
         let mut ports = Ports {
             segments: [0, 1, 2, 3, 4].map(|stream| self.segment(stream)),
         };
@@ -248,6 +254,6 @@ impl Transport for Simulated {
         for (stream, segment) in ports.segments.iter().enumerate() {
             moved |= self.moved(stream, segment);
         }
-        moved
+        Ok(moved)
     }
 }

@@ -4,6 +4,8 @@
 //! of the card, told by descriptors in rings. The driver writes descriptors and rings a doorbell; the engine moves what they name, writes into
 //! each how much it was, and counts those it is done with.
 
+use crate::board::BoardError;
+
 /// A stream of the card, with a ring of descriptors.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Stream {
@@ -69,28 +71,49 @@ impl Descriptor {
 }
 
 /// A card.
+///
+/// A card that is gone answers nothing any more: whatever is asked of it has the same [`BoardError`], at once. Simulated cards of this process are never gone.
 pub trait Transport: Send {
     /// Name of the kind, for reports.
     fn name(&self) -> &'static str;
 
     /// Reads a register.
-    fn read(&mut self, register: u32) -> u32;
+    ///
+    /// # Errors
+    /// [`BoardError`] if the card is gone.
+    fn read(&mut self, register: u32) -> Result<u32, BoardError>;
 
-    /// Writes a register.
-    fn write(&mut self, register: u32, value: u32);
+    /// Writes a register. The write may be under way still when this returns; it takes effect before whatever is asked next.
+    ///
+    /// # Errors
+    /// [`BoardError`] if the card is gone.
+    fn write(&mut self, register: u32, value: u32) -> Result<(), BoardError>;
 
     /// The memory that both see.
     fn memory(&mut self) -> &mut [u8];
 
     /// Says where the descriptors of a stream are, and how many there are, and starts to count them from 0.
-    fn place(&mut self, stream: Stream, address: u64, descriptors: u32);
+    ///
+    /// # Errors
+    /// [`BoardError`] if the card is gone.
+    fn place(&mut self, stream: Stream, address: u64, descriptors: u32) -> Result<(), BoardError>;
 
     /// The doorbell: descriptors up to this count are there for the engine.
-    fn doorbell(&mut self, stream: Stream, tail: u32);
+    ///
+    /// # Errors
+    /// [`BoardError`] if the card is gone.
+    fn doorbell(&mut self, stream: Stream, tail: u32) -> Result<(), BoardError>;
 
-    /// How many descriptors the engine is done with.
+    /// How many descriptors the engine is done with: no more than it was given.
     fn head(&mut self, stream: Stream) -> u32;
 
     /// Waits until something has moved or the interrupt is high. `false`: neither came in all the time that a card may take.
-    fn wait(&mut self) -> bool;
+    ///
+    /// # Errors
+    /// [`BoardError`] if the card is gone.
+    fn wait(&mut self) -> Result<bool, BoardError>;
+
+    /// Something else begins, or bytes have come that were waited for: the time that the card may take begins anew. A card that is asked again and
+    /// again, and gets no further, is gone when that time is over.
+    fn anew(&mut self) {}
 }

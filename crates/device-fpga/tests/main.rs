@@ -4,6 +4,7 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
+mod board;
 mod common;
 mod device;
 mod loops;

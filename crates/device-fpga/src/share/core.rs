@@ -1,14 +1,12 @@
-//! Cores of `rtl/share` that take commands, and the models that Verilator made of them.
-
-use std::ffi::c_void;
+//! Cores of `rtl/share` that take commands: their driver, over any port.
 
 use veil_session::Secret;
 use zeroize::Zeroizing;
 
 use super::command::{COMMAND, CoreCommand};
+use super::port::{Order, Port, Said};
 use crate::Absent;
 use crate::driver::CardError;
-use crate::instance::{Free, Instance};
 use crate::sim::Stalls;
 
 /// Messages of a product, at most.
@@ -49,6 +47,9 @@ impl Batch {
 
 /// A core that runs commands of replicated sharing.
 pub(super) trait Core {
+    /// Name of the kind of port, for reports.
+    fn name(&self) -> &'static str;
+
     /// Words of a beat, of each component.
     fn words(&self) -> usize;
 
@@ -59,157 +60,75 @@ pub(super) trait Core {
     fn run(&mut self, batch: &mut Batch) -> Result<(), CardError>;
 }
 
-/// A stream of a model, in memory.
-#[repr(C)]
-pub(super) struct Segment {
-    data: *mut u8,
-    len: usize,
-    /// Bytes that have moved.
-    at: usize,
-}
-
-impl Segment {
-    /// What a model reads.
-    pub(super) fn of(bytes: &[u8]) -> Self {
-        Segment {
-            data: bytes.as_ptr().cast_mut(),
-            len: bytes.len(),
-            at: 0,
-        }
+/// All of a stream has to have moved.
+pub(super) fn whole(what: &'static str, moved: u64, bytes: &[u8]) -> Result<(), CardError> {
+    let expected = bytes.len() as u64;
+    if moved == expected {
+        return Ok(());
     }
+    Err(CardError::Amount {
+        what,
+        got: moved,
+        expected,
+    })
+}
 
-    /// What it writes.
-    pub(super) fn into(bytes: &mut [u8]) -> Self {
-        Segment {
-            data: bytes.as_mut_ptr(),
-            len: bytes.len(),
-            at: 0,
-        }
+/// Runs the commands of a batch behind a port. Gives the cycles that it took.
+pub(super) fn run(
+    port: &mut dyn Port,
+    batch: &mut Batch,
+) -> Result<(u64, Result<(), CardError>), CardError> {
+    let commands: Vec<[u8; COMMAND]> = batch.commands.iter().map(|c| c.to_bytes()).collect();
+    let given: [&[u8]; 2] = [commands.as_flattened(), &batch.operands];
+    let [one, two, three] = &mut batch.messages;
+    let mut made: [&mut [u8]; 1 + MESSAGES] = [&mut batch.results, one, two, three];
+    let ran = port.run(&given, &mut made)?;
+    let names = ["results", "messages", "messages", "messages"];
+    let mut all = Ok(());
+    for ((what, moved), bytes) in names.into_iter().zip(ran.moved).zip(&made) {
+        all = all.and(whole(what, moved, bytes));
     }
-
-    /// All of it has to have moved.
-    pub(super) fn whole(&self, what: &'static str) -> Result<(), CardError> {
-        if self.at == self.len {
-            return Ok(());
-        }
-        Err(CardError::Amount {
-            what,
-            got: self.at as u64,
-            expected: self.len as u64,
-        })
-    }
+    Ok((ran.cycles, all))
 }
 
-/// Streams of a core: what it takes, and what it makes.
-#[repr(C)]
-pub(super) struct Work {
-    commands: Segment,
-    operands: Segment,
-    results: Segment,
-    messages: [Segment; MESSAGES],
-}
+/// Words of a beat of the core of three parties, as `build.rs` has it.
+pub(super) const WORDS: usize = 2;
 
-impl Work {
-    /// Those of a batch, whose commands are these bytes, while `run` has them.
-    pub(super) fn of(
-        batch: &mut Batch,
-        run: impl FnOnce(*mut Work) -> u64,
-    ) -> (u64, Result<(), CardError>) {
-        let commands: Vec<[u8; COMMAND]> = batch.commands.iter().map(|c| c.to_bytes()).collect();
-        let mut work = Work {
-            commands: Segment::of(commands.as_flattened()),
-            operands: Segment::of(&batch.operands),
-            results: Segment::into(&mut batch.results),
-            messages: batch.messages.each_mut().map(|m| Segment::into(m)),
-        };
-        let cycles = run(&raw mut work);
-        let moved = work.results.whole("results");
-        let moved = (work.messages.iter()).fold(moved, |all, m| all.and(m.whole("messages")));
-        (cycles, moved)
-    }
-}
-
-/// Words of a beat of the simulated core, as `build.rs` has it.
-const WORDS: usize = 2;
-
-struct Model {
-    new: unsafe extern "C" fn(u64, u32) -> *mut c_void,
-    free: Free,
-    key: unsafe extern "C" fn(*mut c_void, u32, *const u8),
-    run: unsafe extern "C" fn(*mut c_void, *mut Work) -> u64,
-    scrub: unsafe extern "C" fn(*mut c_void),
-    ready: unsafe extern "C" fn(*mut c_void) -> bool,
-}
-
-/// The table of models, from the names of their functions.
-macro_rules! rep3 {
-    ($($size:literal: $new:ident $free:ident $key:ident $run:ident $scrub:ident $ready:ident;)*) => {
-        unsafe extern "C" {
-            $(
-                fn $new(seed: u64, rate: u32) -> *mut c_void;
-                fn $free(core: *mut c_void);
-                fn $key(core: *mut c_void, number: u32, key: *const u8);
-                fn $run(core: *mut c_void, work: *mut Work) -> u64;
-                fn $scrub(core: *mut c_void);
-                fn $ready(core: *mut c_void) -> bool;
-            )*
-        }
-
-        static MODELS: &[Model] = &[$(Model {
-            new: $new,
-            free: $free,
-            key: $key,
-            run: $run,
-            scrub: $scrub,
-            ready: $ready,
-        }),*];
-    };
-}
-
-include!(concat!(env!("OUT_DIR"), "/rep3.rs"));
-
-/// The core of three parties, simulated: `rep3_core`.
+/// The core of three parties: `rep3_core`.
 pub(super) struct Rep3Core {
-    model: &'static Model,
-    core: Instance,
+    port: Box<dyn Port>,
     cycles: u64,
 }
 
 impl Rep3Core {
-    /// The core of this build, just switched on.
+    /// The simulated core of this build, just switched on.
     pub(super) fn new(stalls: Stalls) -> Result<Self, Absent> {
-        let model = MODELS.first().ok_or(crate::NONE)?;
-        // SAFETY: the function has these arguments, and makes a core, which is freed by no other.
-        let core = unsafe {
-            let core = (model.new)(stalls.seed, stalls.rate.into());
-            Instance::new(core, model.free)
-        };
-        Ok(Rep3Core {
-            model,
-            core,
-            cycles: 0,
-        })
+        let [rep3, ..] = super::port::simulated(stalls)?;
+        Ok(Self::with(rep3))
+    }
+
+    /// The core behind a port.
+    pub(super) fn with(port: Box<dyn Port>) -> Self {
+        Rep3Core { port, cycles: 0 }
     }
 
     /// Gives it the keys under which masks are drawn: its own, and the one of the party before it. All else is wiped.
-    pub(super) fn keys(&mut self, keys: &[Secret; 2]) {
-        self.scrub();
+    pub(super) fn keys(&mut self, keys: &[Secret; 2]) -> Result<(), CardError> {
+        self.scrub()?;
         for (number, key) in (0..).zip(keys) {
-            // SAFETY: the core is there, and a key has 16 bytes.
-            unsafe { (self.model.key)(self.core.as_ptr(), number, key.expose().as_ptr()) };
+            self.port.order(&Order::key(number, key))?;
         }
+        Ok(())
     }
 
     /// Wipes keys and all that it computed.
-    pub(super) fn scrub(&mut self) {
-        // SAFETY: the core is there.
-        unsafe { (self.model.scrub)(self.core.as_ptr()) };
+    pub(super) fn scrub(&mut self) -> Result<(), CardError> {
+        self.port.order(&Order::Scrub).map(|_| ())
     }
 
     /// Whether it has its keys.
-    pub(super) fn ready(&self) -> bool {
-        // SAFETY: the core is there.
-        unsafe { (self.model.ready)(self.core.as_ptr()) }
+    pub(super) fn ready(&mut self) -> bool {
+        matches!(self.port.order(&Order::Ready), Ok(Said::Yes))
     }
 
     /// Cycles that it has run commands so far.
@@ -219,6 +138,10 @@ impl Rep3Core {
 }
 
 impl Core for Rep3Core {
+    fn name(&self) -> &'static str {
+        self.port.name()
+    }
+
     fn words(&self) -> usize {
         WORDS
     }
@@ -228,10 +151,7 @@ impl Core for Rep3Core {
     }
 
     fn run(&mut self, batch: &mut Batch) -> Result<(), CardError> {
-        // SAFETY: the core is there, and `work` names memory that outlives the call.
-        let (cycles, moved) = Work::of(batch, |work| unsafe {
-            (self.model.run)(self.core.as_ptr(), work)
-        });
+        let (cycles, moved) = run(&mut *self.port, batch)?;
         self.cycles += cycles;
         moved
     }

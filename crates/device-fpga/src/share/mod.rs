@@ -9,6 +9,8 @@ mod command;
 mod core;
 mod four;
 mod loaded;
+mod models;
+pub(crate) mod port;
 pub mod rates;
 pub(crate) mod rounds;
 mod run;
@@ -29,6 +31,7 @@ use core::{Core, Rep3Core};
 pub(crate) use four::Setting;
 use four::{Begin, Rep4Join, Rep4Local};
 use loaded::Loaded;
+use port::Port;
 pub(crate) use tasks::Task;
 use tasks::{First, Known, Second};
 
@@ -70,18 +73,28 @@ impl Cores {
     /// # Errors
     /// [`Absent::NoVerilator`] if no cores were built in.
     pub fn simulated(stalls: Stalls) -> Result<Self, Absent> {
-        Ok(Cores {
-            rep3: Rep3Core::new(stalls)?,
-            local: Rep4Local::new(stalls)?,
-            join: Rep4Join::new(stalls)?,
+        Ok(Self::with(port::simulated(stalls)?))
+    }
+
+    /// Cores behind these ports, in the order of [`port::simulated`].
+    pub(crate) fn with([rep3, local, join]: [Box<dyn Port>; 3]) -> Self {
+        Cores {
+            rep3: Rep3Core::with(rep3),
+            local: Rep4Local::with(local),
+            join: Rep4Join::with(join),
             on_rep3: OnCore::Nothing,
             on_local: OnCore::Nothing,
             known: Known::default(),
-        })
+        }
     }
 
-    /// Whether one of them has the keys of its masks.
-    pub fn have_keys(&self) -> bool {
+    /// Name of the kind of port.
+    pub(crate) fn name(&self) -> &'static str {
+        self.rep3.name()
+    }
+
+    /// Whether one of them has the keys of its masks. A core that does not answer has none.
+    pub fn have_keys(&mut self) -> bool {
         self.rep3.ready() || self.local.ready()
     }
 
@@ -154,7 +167,8 @@ impl Cores {
         ids: &[KeyId],
     ) -> Result<Ended, Fault> {
         if let Some(keys) = keys_for(&self.known, &mut self.on_rep3, ids)? {
-            self.rep3.keys(&keys);
+            let there = self.rep3.keys(&keys);
+            there.map_err(|error| failed(self.rep3.name(), &error))?;
         }
         let loaded = self.known.program(command);
         let loaded = loaded.ok_or(Fault::Unknown("the program of a command"))?;
@@ -168,6 +182,7 @@ impl Cores {
         batch: &[Command],
         of: &First,
     ) -> Result<Ended, Fault> {
+        let name = self.local.name();
         // Codes of nothing are the host's.
         let coded = !of.codes.is_empty() && shares.frame().rows > 0;
         let (mut setting, ids) = match of.products {
@@ -178,9 +193,11 @@ impl Cores {
             setting.sends = Setting::ALL;
         }
         if let Some(keys) = keys_for(&self.known, &mut self.on_local, &ids)? {
-            self.local.keys(&keys);
+            let there = self.local.keys(&keys);
+            there.map_err(|error| failed(name, &error))?;
         }
-        self.local.set(setting, coded);
+        let set = self.local.set(setting, coded);
+        set.map_err(|error| failed(name, &error))?;
         let (programs, codes) = batch.split_at(of.programs);
         // Codes are made in the order of messages.
         let mut order: Vec<(usize, &Command)> = of.codes.iter().copied().zip(codes).collect();
@@ -197,7 +214,7 @@ impl Cores {
                 frame,
                 codes: &codes,
             });
-            begun.map_err(|error| failed(&error))?;
+            begun.map_err(|error| failed(name, &error))?;
         }
         for (command, closes) in programs.iter().zip(&of.closes) {
             let loaded = self.known.program(command);
@@ -209,7 +226,7 @@ impl Cores {
             return Ok(Ended::Done(of.programs));
         }
         let made = self.local.codes(order.len());
-        let made = made.map_err(|error| failed(&error))?;
+        let made = made.map_err(|error| failed(name, &error))?;
         for ((_, command), code) in order.iter().zip(&made) {
             let Span {
                 region,
@@ -240,9 +257,10 @@ impl Cores {
     }
 
     fn scrub(&mut self) {
-        self.rep3.scrub();
-        self.local.scrub();
-        self.join.scrub();
+        // A core that does not answer any more keeps what it has until it is switched off.
+        let _ = self.rep3.scrub();
+        let _ = self.local.scrub();
+        let _ = self.join.scrub();
         self.on_rep3 = OnCore::Nothing;
         self.on_local = OnCore::Nothing;
     }

@@ -43,7 +43,7 @@ impl Pace {
 /// Where there is no model, or it does not give all results.
 pub fn three() -> Result<Pace, Absent> {
     let mut core = Rep3Core::new(Stalls::default())?;
-    core.keys(&[1, 2].map(|byte| Secret::new([byte; 16])));
+    core.keys(&[1, 2].map(|byte| Secret::new([byte; 16])))?;
     let mut run = |beats| {
         let before = core.cycles();
         products(&mut core, Ring::Bits, beats, [2, 0])?;
@@ -67,12 +67,12 @@ pub fn three() -> Result<Pace, Absent> {
 /// Where there is no such model, or it does not give all results.
 pub fn local(fold: u32, count: u16, checked: bool) -> Result<Pace, Absent> {
     let mut core = Rep4Local::folded(fold, Stalls::default())?;
-    core.keys(&[1, 2, 3].map(|byte| Secret::new([byte; 16])));
+    core.keys(&[1, 2, 3].map(|byte| Secret::new([byte; 16])))?;
     let setting = Setting {
         sends: 1,
         ..Setting::default()
     };
-    core.set(setting, checked);
+    core.set(setting, checked)?;
     let key = Secret::new([4; 16]);
     let draw = |tag| Draw {
         key: KeyId(0),

@@ -11,11 +11,13 @@ use veil_session::{PartyId, Peer};
 use zeroize::Zeroizing;
 
 use super::command::{Closes, Kind, WORD};
+use super::core::Core;
 use super::four::Setting;
 use super::loaded::Loaded;
 use super::run::Running;
 use super::tasks::{Known, Second};
 use super::{Cores, keys_for};
+use crate::device::failed;
 use crate::node::work::{Keys, Name, Parts, Product};
 use crate::node::{JOINT, Tuple, crosses, part, received};
 
@@ -265,20 +267,23 @@ impl Cores {
     ) -> Result<(Vec<Product>, Arc<Keys>), Fault> {
         let local = &round.local[whole.before..];
         let mut shares = host.shares_beside(bank, whole.before, local)?;
-        let core: &mut dyn super::core::Core = if whole.parts == 2 {
+        let core: &mut dyn Core = if whole.parts == 2 {
             if let Some(keys) = keys_for(&self.known, &mut self.on_rep3, &[])? {
-                self.rep3.keys(&keys);
+                let there = self.rep3.keys(&keys);
+                there.map_err(|error| failed(self.name(), &error))?;
             }
             &mut self.rep3
         } else {
             if let Some(keys) = keys_for(&self.known, &mut self.on_local, &[])? {
-                self.local.keys(&keys);
+                let there = self.local.keys(&keys);
+                there.map_err(|error| failed(self.name(), &error))?;
             }
             let setting = Setting {
                 sends: Setting::ALL,
                 ..Setting::default()
             };
-            self.local.set(setting, false);
+            let set = self.local.set(setting, false);
+            set.map_err(|error| failed(self.name(), &error))?;
             &mut self.local
         };
         let checks = whole.codes.map(|(_, layer)| layer);

@@ -158,7 +158,8 @@ impl Running<'_, '_> {
             sends,
         );
         if !batch.commands.is_empty() {
-            core.run(&mut batch).map_err(|error| failed(&error))?;
+            core.run(&mut batch)
+                .map_err(|error| failed(core.name(), &error))?;
         }
         let mut left = Left {
             results: &batch.results,

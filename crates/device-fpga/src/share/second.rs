@@ -27,7 +27,9 @@ pub(super) fn run(
     (second, batch): (&Second, &[Command]),
 ) -> Result<bool, Fault> {
     let columns = columns(known, shares, second, batch)?;
-    join.set(&second.to, second.codes > 0);
+    let name = join.name();
+    let set = join.set(&second.to, second.codes > 0);
+    set.map_err(|error| failed(name, &error))?;
     if second.codes > 0 {
         let draws = (0..second.codes).map(|k| batch[2 * k].draws[0]);
         let keyed = draws.map(|draw| Some((known.keys.get(&draw.key)?, draw)));
@@ -38,10 +40,11 @@ pub(super) fn run(
             frame,
             codes: &codes,
         };
-        join.begin(&begin).map_err(|error| failed(&error))?;
+        join.begin(&begin).map_err(|error| failed(name, &error))?;
     }
     let mut joining = joining(shares, &columns);
-    join.run(&mut joining).map_err(|error| failed(&error))?;
+    join.run(&mut joining)
+        .map_err(|error| failed(name, &error))?;
     if second.codes > 0 && !verdict(join, shares, (second, batch))? {
         return Ok(false);
     }
@@ -71,7 +74,8 @@ fn verdict(
         let (region, part, item) = one(batch[2 * k + 1].src[1]);
         code.copy_from_slice(shares.item(region, part, item));
     }
-    let right = join.verdict(&codes).map_err(|error| failed(&error))?;
+    let right = join.verdict(&codes);
+    let right = right.map_err(|error| failed(join.name(), &error))?;
     for (k, code) in codes.iter().enumerate().take(second.codes) {
         let (region, part, item) = one(batch[2 * k].dst[0]);
         if right {
