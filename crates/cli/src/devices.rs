@@ -1,6 +1,6 @@
 //! Devices by name: which there are, and which one a participant computes on.
 //!
-//! Every program offers the devices of the processor and the GPU. What it offers beside them is a [`Registry`], which the program gives in:
+//! Every program offers the devices of the processor and the GPU, and [boards](crate::boards) by their sockets. What it offers beside them is a [`Registry`], which the program gives in:
 //! `veil` has [`Plain`], `veil-lab` one with simulated devices.
 
 use std::fmt;
@@ -9,12 +9,14 @@ use std::sync::Arc;
 
 use veil_device::{Cpu, Device, Fault, Isa, Reference};
 use veil_device_cuda::Cuda;
+use veil_device_fpga::Clock;
 use veil_engine::DeviceFactory;
 use veil_job::Rows;
 use veil_link::Link;
 use veil_protocol::{Plan, Protocol};
 use veil_session::{PartyId, Peer};
 
+use crate::boards::{self, Cards};
 use crate::failure::{Code, Failure};
 use crate::launch::Crossed;
 
@@ -164,25 +166,45 @@ pub fn candidates(registry: &dyn Registry) -> Vec<Candidate> {
 pub fn make(name: &str, registry: &dyn Registry) -> Result<Box<dyn Device>, Failure> {
     let candidates = candidates(registry);
     let is = |candidate: &Candidate| candidate.name == name;
-    if name != CPU && !candidates.iter().any(is) {
+    if name != CPU && boards::socket(name).is_none() && !candidates.iter().any(is) {
         let message = format!("there is no device `{name}`");
         let help = if SIMULATED.contains(&name) {
             IN_LAB.to_owned()
         } else {
             let names = candidates.iter().map(|candidate| candidate.name);
-            let names: Vec<&str> = [CPU].into_iter().chain(names).collect();
+            let names = [CPU].into_iter().chain(names).chain([boards::NAME]);
+            let names: Vec<&str> = names.collect();
             format!("--device takes one of: {}", names.join(", "))
         };
         return Err(Failure::new(Code::Usage, message).help(help));
     }
-    start(name, registry)
-        .map_err(|why| Failure::new(Code::Device, format!("{name} is not here: {why}")))
+    start(name, registry).map_err(|why| absent(name, &why))
+}
+
+fn absent(name: &str, why: &str) -> Failure {
+    Failure::new(Code::Device, format!("{name} is not here: {why}"))
+}
+
+/// Makes devices of this name for a participant whose runs are not known yet. It is made once, so that one that is not here is found now.
+pub(crate) fn maker(name: &str, registry: &Arc<dyn Registry>) -> Result<DeviceFactory, Failure> {
+    let name = boards::anywhere(name);
+    make(&name, &**registry)?;
+    let registry = Arc::clone(registry);
+    Ok(Arc::new(move || {
+        start(&name, &*registry).map_err(|why| Fault::Absent {
+            device: name.clone(),
+            why,
+        })
+    }))
 }
 
 /// The same, or why it does not start.
 fn start(name: &str, registry: &dyn Registry) -> Result<Box<dyn Device>, String> {
     if name == CPU {
         return Ok(Box::new(Cpu::detect()));
+    }
+    if let Some(socket) = boards::socket(name) {
+        return boards::open(socket).map(|(card, _)| Box::new(card) as Box<dyn Device>);
     }
     let mut candidates = candidates(registry).into_iter();
     match candidates.find(|candidate| candidate.name == name) {
@@ -195,7 +217,7 @@ fn start(name: &str, registry: &dyn Registry) -> Result<Box<dyn Device>, String>
 #[derive(clap::Args, Debug, Clone, Default)]
 pub struct DevicesArgs {
     /// The device that parties compute on, of `veil device list`: of all parties, or of one [default: the fastest CPU device]. Parties are
-    /// called as in the job, or `garbler` and `evaluator`, if there are two.
+    /// called as in the job, or `garbler` and `evaluator`, if there are two. `fpga:SOCKET` is the board behind that socket.
     #[arg(long = "device", value_name = "[PARTY=]DEVICE")]
     devices: Vec<Choice>,
 }
@@ -206,6 +228,7 @@ impl DevicesArgs {
         Devices {
             choices: self.devices.clone(),
             registry: Arc::clone(registry),
+            cards: Cards::default(),
         }
     }
 }
@@ -215,6 +238,8 @@ impl DevicesArgs {
 pub(crate) struct Devices {
     choices: Vec<Choice>,
     registry: Arc<dyn Registry>,
+    /// Of boards.
+    cards: Cards,
 }
 
 impl fmt::Debug for Devices {
@@ -235,10 +260,13 @@ impl FromStr for Choice {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (party, device) = match text.split_once('=') {
-            Some((party, device)) => (Some(party.to_owned()), device),
-            None => (None, text),
+            // The path of a socket may have one, too.
+            Some((party, device)) if boards::socket(party).is_none() => {
+                (Some(party.to_owned()), device)
+            }
+            _ => (None, text),
         };
-        let device = device.to_owned();
+        let device = boards::anywhere(device);
         Ok(Choice { party, device })
     }
 }
@@ -295,6 +323,7 @@ impl Devices {
         let who = veil_engine::name_of(plan, peer);
         let node = (peer.party().zip(network)).and_then(|(party, all)| all.of_party(party, who));
         let own = node.or_else(|| self.registry.of_party(&name, who));
+        let own = own.or_else(|| self.cards.of_party(&name, who));
         let registry = Arc::clone(&self.registry);
         Arc::new(move || {
             let made = match &own {
@@ -311,7 +340,10 @@ impl Devices {
     /// Cycles that the cores of a participant have run, if it computes on some.
     pub(crate) fn cycles(&self, plan: &Plan, peer: Peer) -> Option<u64> {
         peer.party()?;
-        self.registry.cycles(veil_engine::name_of(plan, peer))
+        let name = veil_engine::name_of(plan, peer);
+        self.cards
+            .cycles(name)
+            .or_else(|| self.registry.cycles(name))
     }
 
     /// The order of gates at which the device of a participant is best, if one was named for it that has such an order: which device,
@@ -370,9 +402,16 @@ impl Devices {
 
     /// Whether a device does what a party of this plan is to do.
     fn fits(&self, name: &str, plan: &Arc<Plan>, peer: Peer) -> Result<(), Failure> {
-        let mut device = make(name, &*self.registry)?;
         let protocol = veil_protocol::protocol(Arc::clone(plan), peer);
-        self.registry.suits(name, plan, &*protocol)?;
+        let mut device: Box<dyn Device> = if let Some(socket) = boards::socket(name) {
+            let (card, kind) = boards::open(socket).map_err(|why| absent(name, &why))?;
+            boards::suits(name, kind, plan, &*protocol)?;
+            Box::new(self.cards.join(card, &Clock::default()))
+        } else {
+            let device = make(name, &*self.registry)?;
+            self.registry.suits(name, plan, &*protocol)?;
+            device
+        };
         let programs = protocol.programs().iter().zip(plan.banks_of_programs());
         for (program, of) in programs {
             match device.load(program, protocol.layout(of)) {

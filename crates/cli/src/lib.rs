@@ -25,6 +25,7 @@
     reason = "a failure of a command is a sentence and an exit code, which `failure` describes once"
 )]
 
+pub mod boards;
 pub mod commands;
 mod consent;
 pub mod devices;
@@ -39,7 +40,7 @@ pub mod peak;
 pub mod prepare;
 mod progress;
 pub mod rates;
-mod signals;
+pub mod signals;
 pub mod trace;
 mod views;
 

@@ -9,11 +9,11 @@ use crate::failure::{Code, Failure};
 
 /// Whether the run was asked to stop.
 #[derive(Clone, Debug)]
-pub(crate) struct Stop(Arc<AtomicBool>);
+pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
     /// Listens to signals from here on.
-    pub(crate) fn install() -> Result<Self, Failure> {
+    pub fn install() -> Result<Self, Failure> {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
             // In this order: the first signal finds the flag unset, the second one set.
@@ -35,7 +35,7 @@ impl Stop {
     }
 
     /// The flag itself, for the engine.
-    pub(crate) fn flag(&self) -> &AtomicBool {
+    pub fn flag(&self) -> &AtomicBool {
         &self.0
     }
 }

@@ -1,8 +1,8 @@
 //! Devices that are simulated or emulated, and nodes with a network between them.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use veil_cli::boards::{self, Cards};
 use veil_cli::devices::{Candidate, Maker, Network, Registry, Wanted};
 use veil_cli::failure::{Code, Failure};
 use veil_cli::launch::{Crossed, Headless};
@@ -10,10 +10,10 @@ use veil_cli::links::NODES;
 use veil_device::Device;
 use veil_device_cuda::Cuda;
 use veil_device_cuda::backend::{Emulator, Order};
+use veil_device_fpga::board::Kind;
 use veil_device_fpga::node::{CLOCK_MHZ, Carrier, PLACES, Shape};
-use veil_device_fpga::{Assembled, Clock, Fpga};
+use veil_device_fpga::{Clock, Fpga};
 use veil_engine::Settings;
-use veil_job::Tables;
 use veil_link::Link;
 use veil_protocol::{Plan, Protocol};
 use veil_session::{PartyId, Peer};
@@ -24,29 +24,18 @@ const CUDA: &str = "cuda-sim";
 /// The device with cores.
 const FPGA: &str = "fpga-sim";
 
-/// All of them, and what they share in a run.
+/// All of them, and what their cores have in common in a run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Simulated {
-    /// What a check has assembled, for the devices of the run.
-    assembled: Assembled,
-    /// What the cores of each party have done, by its name.
-    clocks: Arc<Mutex<BTreeMap<String, Clock>>>,
+    cards: Cards,
 }
 
 impl Simulated {
-    /// A clock for the cores of a party, in the place of the one that it had.
-    fn clock(&self, party: &str) -> Clock {
-        let clock = Clock::default();
-        let mut clocks = self.clocks.lock().unwrap_or_else(PoisonError::into_inner);
-        clocks.insert(party.to_owned(), clock.clone());
-        clock
-    }
-
     /// Makes cards whose cores count on this clock.
     fn card(&self, clock: Clock) -> impl Fn() -> Result<Fpga, String> + Send + Sync + use<> {
-        let assembled = self.assembled.clone();
+        let cards = self.cards.clone();
         move || match Fpga::simulated() {
-            Ok(fpga) => Ok(fpga.sharing(&assembled).counting(&clock)),
+            Ok(fpga) => Ok(cards.join(fpga, &clock)),
             Err(absent) => Err(absent.to_string()),
         }
     }
@@ -74,34 +63,18 @@ impl Registry for Simulated {
 
     fn of_party(&self, device: &str, party: &str) -> Option<Maker> {
         (device == FPGA).then(|| -> Maker {
-            let card = self.card(self.clock(party));
+            let card = self.card(self.cards.clock(party));
             Arc::new(move || Ok(Box::new(card()?)))
         })
     }
 
     fn cycles(&self, party: &str) -> Option<u64> {
-        let clocks = self.clocks.lock().unwrap_or_else(PoisonError::into_inner);
-        clocks.get(party).map(Clock::cycles)
+        self.cards.cycles(party)
     }
 
     fn suits(&self, device: &str, plan: &Plan, protocol: &dyn Protocol) -> Result<(), Failure> {
-        if device != FPGA || protocol.name() != "yao" {
-            return Ok(());
-        }
-        let refused =
-            |message: String, help: &str| Err(Failure::new(Code::Usage, message).help(help));
-        if protocol.me() != Peer::Party(plan.parties()[0]) {
-            let who = veil_engine::name_of(plan, protocol.me());
-            let message = format!(
-                "{device} garbles, and {who} does not in this job, which runs by {}",
-                protocol.name()
-            );
-            return refused(message, &format!("`--device garbler={device}`"));
-        }
-        if plan.job.security.tables != Tables::HalfGates {
-            let message = format!("{device} makes tables of half-gates, and this job has others");
-            let help = "leave out --tables, or write `--tables half-gates`";
-            return refused(message, help);
+        if device == FPGA {
+            boards::suits(device, Kind::Both, plan, protocol)?;
         }
         Ok(())
     }
@@ -128,7 +101,7 @@ impl Registry for Simulated {
             parties,
             joins,
             headless: wanted.headless,
-            cards: self.clone(),
+            simulated: self.clone(),
         }))
     }
 }
@@ -171,7 +144,7 @@ struct Nodes {
     /// Products are made at them.
     joins: bool,
     headless: bool,
-    cards: Simulated,
+    simulated: Simulated,
 }
 
 impl Network for Nodes {
@@ -182,7 +155,7 @@ impl Network for Nodes {
     fn of_party(&self, party: PartyId, name: &str) -> Option<Maker> {
         self.joins.then(|| -> Maker {
             let node = self.carrier.node(party.index() as u8);
-            let card = self.cards.card(self.cards.clock(name));
+            let card = self.simulated.card(self.simulated.cards.clock(name));
             Arc::new(move || Ok(Box::new(card()?.joined(node.user())) as Box<dyn Device>))
         })
     }

@@ -14,7 +14,7 @@ input = [{ port = "x", owner = "ann", format = "hex", file = "x.hex" },
 output = [{ port = "out", to = "bob", format = "hex", file = "sum.hex" }]
 "#;
 
-fn folder() -> Folder {
+pub(crate) fn folder() -> Folder {
     let folder = Folder::new();
     folder.write("job.toml", JOB);
     folder.write("x.hex", "00000005\n0000ffff\n12345678\n");
@@ -35,7 +35,7 @@ fn present(folder: &Folder, device: &str) -> bool {
 }
 
 /// Whether there is a simulated core.
-fn simulated(folder: &Folder) -> bool {
+pub(crate) fn simulated(folder: &Folder) -> bool {
     present(folder, "fpga-sim")
 }
 
@@ -79,14 +79,14 @@ const BOTH: &str = "12 20
 1 1 18 19 INV
 ";
 
-const THREE: &str = r#""ann", "bob", "c""#;
-const FOUR: &str = r#""ann", "bob", "c", "d""#;
+pub(crate) const THREE: &str = r#""ann", "bob", "c""#;
+pub(crate) const FOUR: &str = r#""ann", "bob", "c", "d""#;
 
 /// What bob gets of [`BOTH`].
-const FILES: &[&str] = &["bob/both.hex", "bob/alone.hex"];
+pub(crate) const FILES: &[&str] = &["bob/both.hex", "bob/alone.hex"];
 
 /// The job becomes that of [`BOTH`], in many rows.
-fn both(folder: &Folder) {
+pub(crate) fn both(folder: &Folder) {
     folder.replace("job.toml", "make = \"adder:32\"", "file = \"both.txt\"");
     folder.replace("job.toml", "port = \"x\"", "port = \"in0\"");
     folder.replace("job.toml", "port = \"y\"", "port = \"in1\"");
@@ -103,7 +103,7 @@ fn both(folder: &Folder) {
 }
 
 /// The job has these parties.
-fn among(folder: &Folder, parties: &str) {
+pub(crate) fn among(folder: &Folder, parties: &str) {
     let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
     let at = job.find("parties = [").unwrap() + "parties = [".len();
     let end = at + job[at..].find(']').unwrap();

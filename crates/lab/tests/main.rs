@@ -6,6 +6,7 @@
 
 mod bench;
 mod calibrate;
+mod cards;
 mod circuits;
 #[path = "../../cli/tests/common/mod.rs"]
 mod common;

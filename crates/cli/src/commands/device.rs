@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::boards;
 use crate::commands::moved::{self, Moved};
 use crate::devices::{Candidate, Registry, candidates};
 use crate::failure::Failure;
@@ -47,7 +48,13 @@ pub(crate) fn run(command: &DeviceCommand, registry: &dyn Registry) -> Result<()
 
 /// Lists the devices that are here, and says why others are not.
 pub fn list(registry: &dyn Registry, json: bool) -> Result<(), Failure> {
-    let all: Vec<Line> = candidates(registry).iter().map(listed).collect();
+    let mut all: Vec<Line> = candidates(registry).iter().map(listed).collect();
+    // Which sockets there are, no program knows.
+    all.push(Line {
+        name: boards::NAME,
+        state: "by socket",
+        detail: boards::WHAT.to_owned(),
+    });
     print(&all, None, json)
 }
 

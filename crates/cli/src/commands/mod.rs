@@ -96,7 +96,7 @@ impl Command {
         match self {
             Command::Run(args) => run::run(&args, verbose, registry),
             Command::Stats(args) => stats::run(&args, verbose, registry),
-            Command::Serve(args) => serve::run(&args),
+            Command::Serve(args) => serve::run(&args, registry),
             Command::Submit(args) => submit::run(&args),
             Command::Party(args) => party::run(&args, registry),
             Command::Jobs(args) => jobs::run(&args),

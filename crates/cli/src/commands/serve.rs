@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use veil_device::Cpu;
+use veil_engine::DeviceFactory;
 use veil_link::shape;
 use veil_node::service::{Options, Service, ServiceError};
 use veil_node::{Home, LogFormat, logs};
 
+use crate::devices::{self, Registry};
 use crate::failure::{Code, Failure};
 use crate::links::LinkArgs;
 use crate::signals::Stop;
@@ -20,6 +22,8 @@ use crate::signals::Stop;
   veil serve                              the party of $VEIL_HOME, or ~/.veil
   veil serve --home /var/lib/veil --admin 127.0.0.1:9464
   veil serve --log json --level debug
+  veil serve --device fpga:/run/veil/card.sock
+                                          on a board; see `veil device list`
 
 Members propose jobs with `veil submit`; a job runs when the policy allows it or somebody ran `veil approve`. Changes of
 members, approvals and policy take effect within a second. SIGTERM lets running jobs end for --grace seconds, a second
@@ -54,12 +58,16 @@ pub(crate) struct ServeArgs {
     net: Option<shape::Profile>,
     #[command(flatten)]
     link: LinkArgs,
+    /// The device that the party computes on, of `veil device list` [default: the fastest CPU device]. `fpga:SOCKET` is the board behind that
+    /// socket.
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
     /// Approve every job that a member proposes, without asking anybody; a rule of the policy that refuses one stands.
     #[arg(long)]
     yes: bool,
 }
 
-pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &ServeArgs, registry: &Arc<dyn Registry>) -> Result<(), Failure> {
     args.link.check()?;
     let home = Home::open(&Home::locate(args.home.as_deref()))?;
     let settings = home.settings();
@@ -84,7 +92,11 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Failure> {
         yes: args.yes,
         planner: None,
     };
-    let service = Service::start(home, options, Arc::new(|| Ok(Box::new(Cpu::detect()))))?;
+    let device: DeviceFactory = match &args.device {
+        Some(name) => devices::maker(name, registry)?,
+        None => Arc::new(|| Ok(Box::new(Cpu::detect()))),
+    };
+    let service = Service::start(home, options, device)?;
     // For people and scripts that let the system choose the port.
     eprintln!("listening on {}", service.address());
     if let Some(admin) = service.admin() {

@@ -2,6 +2,7 @@
 
 mod bench;
 mod calibrate;
+mod card;
 mod circuit;
 mod device;
 mod trace;
@@ -22,6 +23,8 @@ pub(crate) enum Command {
     /// List the devices of this machine, check them against the reference, or replay a record of one
     #[command(subcommand)]
     Device(device::DeviceCommand),
+    /// Serve a board of simulated cores behind a socket, for `--device fpga:SOCKET`
+    Card(card::CardArgs),
     /// Look at circuits, make, convert and check them
     #[command(subcommand)]
     Circuit(circuit::Circuits),
@@ -46,6 +49,7 @@ impl Command {
             Command::Bench(args) => Ok(bench::run(&args, registry)?),
             Command::Calibrate(args) => Ok(calibrate::run(&args)?),
             Command::Device(command) => device::run(&command, &**registry),
+            Command::Card(args) => card::run(&args),
             Command::Circuit(command) => circuit::run(&command),
             Command::Trace(args) => trace::run(&args),
             Command::Run(args) => run::run(&args, verbose, registry),
