@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 
 use veil_device::{Device, conformance};
 use veil_device_fpga::board::{
-    Board, BoardFault, Identity, Kind, Patience, Refusal, Server, Simulation,
+    Board, BoardFault, Identity, Kind, Patience, Refusal, Server, Simulation, socket_of,
 };
+use veil_device_fpga::node::{Carrier, NodeError, Shape};
 use veil_device_fpga::{Absent, CardError, Fpga, Stalls, abi};
 use veil_testkit::Seed;
 
@@ -235,6 +236,7 @@ fn identity(kind: Kind) -> Vec<u8> {
         build: "a board that is made for tests".to_owned(),
         clock_khz: 1,
         registers: None,
+        node: None,
     };
     message(&postcard::to_allocvec(&identity).unwrap(), &[])
 }
@@ -509,6 +511,32 @@ fn random_bytes_of_a_board_are_an_error() {
     }
 }
 
+/// The fuzz target `board`, without libFuzzer: messages that are damaged.
+#[test]
+fn damaged_messages_are_no_reason_to_panic() {
+    let seed = Seed::any();
+    println!("{seed}");
+    let whole = [
+        ranges(FETCH, &[(0, 64), (4096, 16)], &[]),
+        ranges(DELIVER, &[(64, 16)], &[9; 16]),
+        message(&variant(WAITED, &(true, [1u32, 2, 3, 4, 0])), &[]),
+        message(&variant(VALUE, &5u32), &[]),
+        ranges(DELIVER, &[(MEMORY - 1, 1)], &[1]),
+    ]
+    .concat();
+    veil_device_fpga::board::fuzz_messages(&whole);
+    for round in 0..300 {
+        let mut random = seed.numbers(&format!("damage {round}"));
+        let mut bytes = whole.clone();
+        for _ in 0..=random.below(3) {
+            let at = random.index(bytes.len());
+            bytes[at] = random.below(256) as u8;
+        }
+        bytes.truncate(bytes.len() - random.index(20));
+        veil_device_fpga::board::fuzz_messages(&bytes);
+    }
+}
+
 /// A client that has greeted.
 fn client(served: &Served, version: u32, memory: u32) -> UnixStream {
     let mut stream = UnixStream::connect(served.place.socket()).unwrap();
@@ -609,6 +637,51 @@ fn a_board_survives_its_clients() {
     }
     let mut fpga = Fpga::of_board(&served.board()).unwrap();
     conformance::check(&mut fpga, 6, 10).unwrap();
+}
+
+/// A node is a node, and not another one; what it answers is checked as what cards answer is.
+#[test]
+fn a_board_is_the_node_that_a_party_needs() {
+    let place = Place::new();
+    let shape = Shape::new(2);
+    let servers = match Server::bind_nodes(&place.socket(), shape) {
+        Ok(servers) => servers,
+        Err(Refusal::Absent(absent)) => {
+            eprintln!("skipped: {absent}");
+            return;
+        }
+        Err(refusal) => panic!("{refusal}"),
+    };
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for server in &servers {
+            scope.spawn(|| server.serve(&stop, &|_| ()));
+        }
+        let meet = |node| {
+            let socket = socket_of(&place.socket(), node);
+            Board::connect(&socket, Patience::default()).unwrap()
+        };
+        let boards = [meet(0), meet(1)];
+        let no_garbler = boards[0].garbler().err();
+        let exchanged = [boards[1].clone(), boards[0].clone()];
+        let mut keys = |bytes: &mut [u8]| bytes.fill(7);
+        let other = Carrier::of_boards(&exchanged, &mut keys).err();
+        let carrier = Carrier::of_boards(&boards, &mut keys).err();
+        stop.store(true, Ordering::Relaxed);
+        let Some(CardError::Board(no_garbler)) = no_garbler else {
+            panic!("{no_garbler:?}");
+        };
+        let got = Kind::Node;
+        let wanted = "with a garbler";
+        assert_eq!(no_garbler.fault, BoardFault::Kind { wanted, got });
+        let Some(NodeError::Board(other)) = other else {
+            panic!("{other:?}");
+        };
+        let wanted = "that is the node of that party";
+        assert_eq!(other.fault, BoardFault::Kind { wanted, got });
+        assert_eq!(carrier, None);
+    });
+    assert_eq!(servers.len(), 2);
 }
 
 /// A server that stops while a device computes is an error of the device, and so is all that is asked of it after that.

@@ -88,11 +88,24 @@ impl Garbles {
                 "a ring that is too long, or outside of memory",
             ));
         }
-        *ring = Ring {
-            address,
-            descriptors,
-            ..Ring::default()
-        };
+        let before = std::mem::replace(
+            ring,
+            Ring {
+                address,
+                descriptors,
+                ..Ring::default()
+            },
+        );
+        // What lies in memory of descriptors that are done no more.
+        let mut number = before.head;
+        while number != before.fetched {
+            let named = self.named(before.descriptor(number))?;
+            let memory = self.card.memory();
+            if let Some(range) = named.within(memory.len()) {
+                memory[range].zeroize();
+            }
+            number = number.wrapping_add(1);
+        }
         let placed = self.card.place(*stream, address, descriptors);
         placed.map_err(|_| Wrong::Order("a card that is gone"))
     }

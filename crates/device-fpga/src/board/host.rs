@@ -24,13 +24,13 @@ const REST: Duration = Duration::from_millis(10);
 #[derive(Clone)]
 pub struct Board(Arc<Mutex<Line>>);
 
-struct Line {
+pub(super) struct Line {
     wire: Wire,
     socket: PathBuf,
     patience: Patience,
     identity: Identity,
     /// When what goes on began, or got further.
-    since: Instant,
+    pub(super) since: Instant,
     /// Why there is no board any more.
     lost: Option<BoardError>,
 }
@@ -43,8 +43,13 @@ impl Board {
     /// card, for as long as `patience` has for the greeting.
     pub fn connect(socket: &Path, patience: Patience) -> Result<Self, BoardError> {
         let until = Instant::now() + patience.greeting;
+        let mut busy = None;
         loop {
-            let met = meet(socket, patience, until);
+            let met = meet(socket, patience, until).map_err(|fault| match (fault, busy) {
+                // The last answer came too late.
+                (BoardFault::Late { .. }, Some(cards)) => BoardFault::Busy { cards },
+                (fault, _) => fault,
+            });
             match met.map_err(|fault| BoardError::new(socket, fault))? {
                 Ok((wire, identity)) => {
                     return Ok(Board(Arc::new(Mutex::new(Line {
@@ -56,10 +61,10 @@ impl Board {
                         lost: None,
                     }))));
                 }
-                Err(cards) if Instant::now() >= until => {
-                    return Err(BoardError::new(socket, BoardFault::Busy { cards }));
+                Err(cards) => {
+                    busy = Some(cards);
+                    thread::sleep(REST);
                 }
-                Err(_) => thread::sleep(REST),
             }
         }
     }
@@ -98,7 +103,11 @@ impl Board {
         Ok(Cores::with([port(0), port(1), port(2)]))
     }
 
-    fn has(&self, wanted: &'static str, has: fn(&Identity) -> bool) -> Result<(), BoardError> {
+    pub(super) fn has(
+        &self,
+        wanted: &'static str,
+        has: impl Fn(&Identity) -> bool,
+    ) -> Result<(), BoardError> {
         let line = self.lock();
         if has(&line.identity) {
             return Ok(());
@@ -110,7 +119,7 @@ impl Board {
         ))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Line> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Line> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -144,14 +153,24 @@ fn meet(
 impl Line {
     /// Tells the board something that is not answered.
     fn tell(&mut self, what: &'static str, request: &Request) -> Result<(), BoardError> {
+        self.post(what, request, &[])
+    }
+
+    /// The same, with a payload.
+    pub(super) fn post(
+        &mut self,
+        what: &'static str,
+        request: &Request,
+        payload: &[u8],
+    ) -> Result<(), BoardError> {
         self.through(what, |line, until| {
-            let sent = line.wire.post(request, &[], until);
+            let sent = line.wire.post(request, payload, until);
             sent.map_err(|stop| stop.fault(what, line.patience.answer))
         })
     }
 
     /// Asks the board something, and takes the next answer.
-    fn ask(
+    pub(super) fn ask(
         &mut self,
         what: &'static str,
         request: &Request,
@@ -194,12 +213,12 @@ impl Line {
     }
 
     /// There is no board any more.
-    fn lose(&mut self, fault: BoardFault) -> BoardError {
+    pub(super) fn lose(&mut self, fault: BoardFault) -> BoardError {
         let error = BoardError::new(&self.socket, fault);
         self.lost.get_or_insert(error).clone()
     }
 
-    fn unexpected(&mut self, what: &'static str) -> BoardError {
+    pub(super) fn unexpected(&mut self, what: &'static str) -> BoardError {
         self.lose(BoardFault::Unexpected { what })
     }
 }
@@ -410,4 +429,54 @@ impl Port for Core {
         payload.zeroize();
         Ok(Ran { cycles, moved })
     }
+}
+
+/// Takes arbitrary bytes as the answers of a board, and as the requests of a host. For the fuzz target `board`.
+#[doc(hidden)]
+pub fn fuzz_messages(bytes: &[u8]) {
+    // As much as a socket holds while it is not read.
+    let bytes = &bytes[..bytes.len().min(1 << 16)];
+    let sent = || {
+        let (own, mut other) = UnixStream::pair().ok()?;
+        std::io::Write::write_all(&mut other, bytes).ok()?;
+        other.shutdown(std::net::Shutdown::Write).ok()?;
+        Some((own, other))
+    };
+    let patience = Patience {
+        greeting: Duration::from_secs(1),
+        answer: Duration::from_secs(1),
+    };
+    if let Some((own, _other)) = sent() {
+        let mut wire = Wire::new(own);
+        let until = Instant::now() + patience.greeting;
+        while wire.receive::<Request>(until).is_ok() {}
+    }
+    let Some((own, mut other)) = sent() else {
+        return;
+    };
+    let line = Line {
+        wire: Wire::new(own),
+        socket: PathBuf::new(),
+        patience,
+        identity: Identity {
+            kind: super::Kind::Both,
+            build: String::new(),
+            clock_khz: 0,
+            registers: None,
+            node: None,
+        },
+        since: Instant::now(),
+        lost: None,
+    };
+    let mut card = Card {
+        board: Board(Arc::new(Mutex::new(line))),
+        memory: Zeroizing::new(vec![0; MEMORY]),
+        heads: [0; 5],
+        tails: [4; 5],
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| std::io::copy(&mut other, &mut std::io::sink()));
+        while card.wait().is_ok() && card.read(0).is_ok() {}
+        drop(card);
+    });
 }

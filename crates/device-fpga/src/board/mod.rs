@@ -12,6 +12,7 @@
 mod card;
 mod cores;
 mod host;
+mod node;
 mod serve;
 mod socket;
 mod wire;
@@ -19,8 +20,8 @@ mod wire;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use host::Board;
-pub use serve::{Refusal, Server, Simulation};
+pub use host::{Board, fuzz_messages};
+pub use serve::{Refusal, Server, Simulation, socket_of};
 
 /// Name of the device, for reports.
 pub(crate) const BOARD: &str = "fpga";
@@ -59,11 +60,13 @@ pub enum Kind {
     Shares,
     /// Both.
     Both,
+    /// A node of a network.
+    Node,
 }
 
 impl Kind {
-    /// All kinds.
-    pub const ALL: [Kind; 3] = [Kind::Garbler, Kind::Shares, Kind::Both];
+    /// Kinds of cards.
+    pub const CARDS: [Kind; 3] = [Kind::Garbler, Kind::Shares, Kind::Both];
 
     /// Its name on a command line.
     pub fn name(self) -> &'static str {
@@ -71,17 +74,18 @@ impl Kind {
             Kind::Garbler => "garbler",
             Kind::Shares => "shares",
             Kind::Both => "both",
+            Kind::Node => "node",
         }
     }
 
     /// Whether it has a garbler.
     pub fn garbles(self) -> bool {
-        self != Kind::Shares
+        matches!(self, Kind::Garbler | Kind::Both)
     }
 
     /// Whether it has cores of shares.
     pub fn shares(self) -> bool {
-        self != Kind::Garbler
+        matches!(self, Kind::Shares | Kind::Both)
     }
 }
 
@@ -96,6 +100,19 @@ pub struct Identity {
     pub clock_khz: u32,
     /// Registers `ident` and `version` of its garbler, if it has one.
     pub registers: Option<[u32; 2]>,
+    /// Which node it is, if it is one.
+    pub node: Option<NodeOf>,
+}
+
+/// Which node of a network a board is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct NodeOf {
+    /// Its number.
+    pub number: u8,
+    /// How many there are.
+    pub nodes: u8,
+    /// Whether it has workers for products of four parties.
+    pub four: bool,
 }
 
 impl std::fmt::Display for Identity {
@@ -106,6 +123,9 @@ impl std::fmt::Display for Identity {
         write!(f, "{}, {build}, {mhz} MHz", self.kind.name())?;
         if let Some([ident, version]) = self.registers {
             write!(f, ", garbler {ident:#010x} of version {version:#010x}")?;
+        }
+        if let Some(NodeOf { number, nodes, .. }) = self.node {
+            write!(f, ", number {number} of {nodes}")?;
         }
         Ok(())
     }

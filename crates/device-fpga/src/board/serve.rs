@@ -11,15 +11,19 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::card::Garbles;
 use super::cores::Computes;
+use super::node::Stands;
 use super::socket::{self, Listener};
 use super::wire::{Answer, MEMORY, Request, Stop, Wire};
-use super::{Identity, Kind, VERSION};
-use crate::node::CLOCK_MHZ;
+use super::{Identity, Kind, NodeOf, VERSION};
+use crate::node::{CLOCK_MHZ, Network, Shape, roomy};
 use crate::transport::Transport;
 use crate::{Absent, Simulated, Stalls, abi};
 
 /// How long a client has for its greeting, for the rest of a message that has begun, and for what the engine fetches.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long the server rests when it cannot take a client.
+const REST: Duration = Duration::from_secs(1);
 
 /// How often the server looks whether it is to stop.
 const LOOK: Timespec = Timespec {
@@ -91,10 +95,30 @@ pub enum Refusal {
     },
 }
 
+/// What stands behind a socket.
+enum Stand {
+    Card(Simulation),
+    Node {
+        network: Network,
+        shape: Shape,
+        number: u8,
+    },
+}
+
+impl Stand {
+    /// Clients that are served at once.
+    fn cards(&self) -> u32 {
+        match self {
+            Stand::Card(simulation) => simulation.cards,
+            Stand::Node { .. } => 1,
+        }
+    }
+}
+
 /// A board of simulated cores that listens.
 pub struct Server {
     listener: Listener,
-    simulation: Simulation,
+    stand: Stand,
     identity: Identity,
     in_use: AtomicU32,
     /// Of each client that is served.
@@ -121,14 +145,57 @@ impl Server {
             build: format!("simulated cores of veil {}", env!("CARGO_PKG_VERSION")),
             clock_khz: (CLOCK_MHZ * 1000.0) as u32,
             registers,
+            node: None,
         };
+        Self::listen(path, Stand::Card(simulation), identity)
+    }
+
+    /// Listens for the hosts of the nodes of a simulated network: at `path` with the number of the node behind it, for each. The network has one
+    /// clock, which goes on while a host looks for completions, or waits.
+    ///
+    /// # Panics
+    /// If there are not two to four nodes.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub fn bind_nodes(path: &Path, shape: Shape) -> Result<Vec<Self>, Refusal> {
+        let shape = roomy(shape);
+        let network = Network::new(shape)?;
+        let node = |number| {
+            let identity = Identity {
+                kind: Kind::Node,
+                build: format!("simulated nodes of veil {}", env!("CARGO_PKG_VERSION")),
+                clock_khz: (CLOCK_MHZ * 1000.0) as u32,
+                registers: None,
+                node: Some(NodeOf {
+                    number,
+                    nodes: shape.nodes,
+                    four: shape.four,
+                }),
+            };
+            let stand = Stand::Node {
+                network: network.clone(),
+                shape,
+                number,
+            };
+            Self::listen(&socket_of(path, number), stand, identity)
+        };
+        (0..shape.nodes).map(node).collect()
+    }
+
+    fn listen(path: &Path, stand: Stand, identity: Identity) -> Result<Self, Refusal> {
         Ok(Server {
             listener: socket::listen(path)?,
-            simulation,
+            stand,
             identity,
             in_use: AtomicU32::new(0),
             clients: Mutex::default(),
         })
+    }
+
+    /// Where it listens.
+    pub fn socket(&self) -> &Path {
+        self.listener.path()
     }
 
     /// What it is.
@@ -136,7 +203,7 @@ impl Server {
         &self.identity
     }
 
-    /// Serves clients until it is to stop, and `say`s of each how it ended. One whose connection ends leaves nothing behind on its card.
+    /// Serves clients until it is to stop, and `say`s of each when it has a card, and how it ended. One whose connection ends leaves nothing behind on its card.
     pub fn serve(&self, stop: &AtomicBool, say: &(dyn Fn(&str) + Sync)) {
         let listener = &self.listener.listener;
         thread::scope(|scope| {
@@ -150,15 +217,20 @@ impl Server {
                 if stop.load(Ordering::Relaxed) {
                     break;
                 }
-                let Ok((stream, _)) = listener.accept() else {
-                    continue;
-                };
-                let Ok(own) = stream.try_clone() else {
-                    continue;
+                let accepted = listener.accept();
+                let accepted = accepted.and_then(|(stream, _)| Ok((stream.try_clone()?, stream)));
+                let (own, stream) = match accepted {
+                    Ok(both) => both,
+                    Err(why) => {
+                        // For want of descriptors of files, say: clients that end give theirs back.
+                        say(&format!("cannot take a client: {why}"));
+                        thread::sleep(REST);
+                        continue;
+                    }
                 };
                 self.clients().push((number, own));
                 scope.spawn(move || {
-                    let ended = self.client(stream);
+                    let ended = self.client(stream, say);
                     self.clients().retain(|(other, _)| *other != number);
                     say(&ended);
                 });
@@ -174,7 +246,7 @@ impl Server {
     }
 
     /// Serves a client. How that ended.
-    fn client(&self, stream: UnixStream) -> String {
+    fn client(&self, stream: UnixStream, say: &(dyn Fn(&str) + Sync)) -> String {
         let who = match socket::same_user(&stream) {
             Ok(process) => format!("process {process}"),
             Err(fault) => return format!("refused a client: {fault}"),
@@ -193,13 +265,14 @@ impl Server {
         };
         let Some(_card) = InUse::take(self).filter(|_| version == VERSION) else {
             // So that the client can say what it has met.
-            let _ = wire.greet(VERSION, self.simulation.cards, until);
+            let _ = wire.greet(VERSION, self.stand.cards(), until);
             return if version == VERSION {
                 format!("refused {who}: all cards are in use")
             } else {
                 format!("refused {who}: it speaks version {version}")
             };
         };
+        say(&format!("{who} has a card"));
         match self.serves(&mut wire, until) {
             Ok(()) | Err(Wrong::Stop(Stop::Closed)) => format!("{who} has ended"),
             Err(wrong) => format!("{who} was sent away: {wrong}"),
@@ -207,9 +280,37 @@ impl Server {
     }
 
     fn serves(&self, wire: &mut Wire, until: Instant) -> Result<(), Wrong> {
+        match &self.stand {
+            Stand::Card(simulation) => self.serves_card(simulation, wire, until),
+            Stand::Node {
+                network,
+                shape,
+                number,
+            } => {
+                let mut node = Stands::new(network, *number, shape.bytes);
+                wire.greet(VERSION, 0, until)?;
+                wire.send(&self.identity, &[], until)?;
+                let served = each(wire, |request, payload, wire, until| {
+                    if let Some((answer, payload)) = node.does(&request, payload)? {
+                        wire.send(&answer, &payload, until)?;
+                    }
+                    Ok(())
+                });
+                node.scrub();
+                served
+            }
+        }
+    }
+
+    fn serves_card(
+        &self,
+        simulation: &Simulation,
+        wire: &mut Wire,
+        until: Instant,
+    ) -> Result<(), Wrong> {
         let Simulation {
             kind, rows, stalls, ..
-        } = self.simulation;
+        } = *simulation;
         let mut garbles = match kind.garbles() {
             true => Some(Garbles::new(Box::new(Simulated::new(rows, stalls)?))),
             false => None,
@@ -220,26 +321,17 @@ impl Server {
         };
         wire.greet(VERSION, 0, until)?;
         wire.send(&self.identity, &[], until)?;
-        let served = loop {
-            if !wire.is_next() {
-                break Ok(());
-            }
-            let until = Instant::now() + PATIENCE;
-            let taken = wire.receive::<Request>(until).map_err(Wrong::from);
-            let done = taken.and_then(|(request, payload)| match (&mut garbles, &mut computes) {
-                (_, Some(computes))
-                    if matches!(request, Request::Order(..) | Request::Run { .. }) =>
-                {
-                    let (answer, payload) = computes.does(request, &payload)?;
+        let served = each(wire, |request, payload, wire, until| {
+            let for_cores = matches!(request, Request::Order(..) | Request::Run { .. });
+            match (&mut garbles, &mut computes) {
+                (_, Some(computes)) if for_cores => {
+                    let (answer, payload) = computes.does(request, payload)?;
                     Ok(wire.send(&answer, &payload, until)?)
                 }
                 (Some(garbles), _) => garbles.does(&request, wire),
                 _ => Err(Wrong::Order("cores that this board does not have")),
-            });
-            if let Err(wrong) = done {
-                break Err(wrong);
             }
-        };
+        });
         if let Some(garbles) = &mut garbles {
             garbles.scrub();
         }
@@ -250,12 +342,32 @@ impl Server {
     }
 }
 
+/// The socket of a node, among those of a network at `path`.
+pub fn socket_of(path: &Path, node: u8) -> PathBuf {
+    let mut socket = path.as_os_str().to_owned();
+    socket.push(node.to_string());
+    socket.into()
+}
+
+/// Takes requests, one after the other, until the client has none any more.
+fn each(
+    wire: &mut Wire,
+    mut does: impl FnMut(Request, &[u8], &mut Wire, Instant) -> Result<(), Wrong>,
+) -> Result<(), Wrong> {
+    while wire.is_next() {
+        let until = Instant::now() + PATIENCE;
+        let (request, payload) = wire.receive::<Request>(until)?;
+        does(request, &payload, wire, until)?;
+    }
+    Ok(())
+}
+
 /// A card that a client has.
 struct InUse<'a>(&'a Server);
 
 impl<'a> InUse<'a> {
     fn take(server: &'a Server) -> Option<Self> {
-        let most = server.simulation.cards;
+        let most = server.stand.cards();
         let more = |in_use: u32| (in_use < most).then(|| in_use + 1);
         let taken = server
             .in_use

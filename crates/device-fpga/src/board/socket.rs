@@ -19,6 +19,12 @@ pub(super) struct Listener {
     file: (u64, u64),
 }
 
+impl Listener {
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
 impl Drop for Listener {
     fn drop(&mut self) {
         let same = fs::symlink_metadata(&self.path);

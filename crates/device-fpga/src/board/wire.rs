@@ -77,6 +77,20 @@ pub(super) enum Request {
         given: [u32; GIVEN],
         made: [u32; MADE],
     },
+    /// Write a register of a node: [`Answer::Done`].
+    Set(u32, u32),
+    /// Queue the command that is the payload. Not answered.
+    Command,
+    /// Give the next completion, if there is one: [`Answer::Completion`].
+    Completion,
+    /// Wait until there is a completion: [`Answer::Done`].
+    Pause,
+    /// Read the node's memory: [`Answer::Done`], with the bytes as payload.
+    Load { address: u64, bytes: u32 },
+    /// Write the payload to the node's memory: [`Answer::Done`].
+    Store { address: u64 },
+    /// Say how far the network is: [`Answer::Meters`].
+    Meters,
 }
 
 /// What a board tells its host.
@@ -94,6 +108,12 @@ pub(super) enum Answer {
     Said(Said),
     /// What became of streams: cycles, bytes that moved of each stream that was made; the payload is those streams, at their full lengths.
     Ran { cycles: u64, moved: [u64; MADE] },
+    /// Whether it was done, or is there.
+    Done(bool),
+    /// A completion, LE128.
+    Completion(Option<[u8; 16]>),
+    /// Cycles of the network, and words that the node has sent.
+    Meters { cycle: u64, sent: u64 },
 }
 
 /// One end of a connection.

@@ -12,10 +12,11 @@ use veil_session::{Peer, Secret};
 use super::headless::{self, Circuits, Headless};
 use super::work::{self, Differs, Keys, Name, Parts, Product, Station};
 use super::{
-    Carried, Command, Direction, Event, MOST_NODES, Network, Node, NodeError, Op, Place, Segment,
-    Shape, Window,
+    Carried, Command, Direction, Event, MOST_NODES, Network, Node, NodeError, Op, Place, Port,
+    Segment, Shape, Window,
 };
 use crate::Absent;
+use crate::board::Board;
 use crate::share::rounds::Party;
 
 /// Words of a place: what goes as one command.
@@ -32,10 +33,25 @@ const ALL: u64 = columns() + headless::OWN;
 const NUMBERS: u32 = 1 << 14;
 /// Bytes that may wait for a place, per direction.
 pub(super) const ROOM: usize = 1 << 20;
-/// Cycles for which time goes on when somebody looks.
-const TURN: u64 = 256;
+/// Cycles for which time goes on when a host looks.
+pub(crate) const TURN: u64 = 256;
 /// Cycles after which a node that owes an answer is gone.
 const TIMEOUT: u32 = 1 << 15;
+
+/// Completions that are taken from a node before the others have their turn.
+const COMPLETIONS: u32 = 1 << 10;
+
+/// What joins nodes, and what it says beside them.
+pub(crate) trait Medium: Send {
+    /// Cycles since the beginning.
+    fn cycle(&self) -> u64;
+
+    /// Lets time go on, where it does not by itself.
+    fn run(&self, cycles: u64);
+
+    /// Words of 16 bytes that a node has sent.
+    fn sent(&self, node: u8) -> u64;
+}
 
 /// A part of a message, in a place.
 struct Piece {
@@ -64,7 +80,9 @@ pub(super) struct Line {
 }
 
 pub(super) struct Inner {
-    network: Network,
+    medium: Box<dyn Medium>,
+    /// The medium, if it is of this process.
+    network: Option<Network>,
     pub(super) nodes: Vec<Node>,
     /// From a node to a node.
     lines: Vec<Vec<Line>>,
@@ -112,6 +130,14 @@ pub(super) const fn columns() -> u64 {
     incoming(MOST_NODES)
 }
 
+/// Nodes of this shape, whose memories have room for all areas.
+pub(crate) fn roomy(shape: Shape) -> Shape {
+    Shape {
+        bytes: shape.bytes.max(ALL),
+        ..shape
+    }
+}
+
 impl Carrier {
     /// Nodes of `shape`, a party each, with keys of their packets from `random`.
     ///
@@ -124,23 +150,43 @@ impl Carrier {
         shape: Shape,
         random: &mut dyn FnMut(&mut [u8]),
     ) -> Result<Result<Self, NodeError>, Absent> {
-        let shape = Shape {
-            bytes: shape.bytes.max(ALL),
-            ..shape
-        };
+        let shape = roomy(shape);
         let network = Network::new(shape)?;
-        Ok(Self::with(network, shape.nodes, random))
+        let ports = (0..shape.nodes).map(|node| -> Box<dyn Port> { Box::new(network.port(node)) });
+        let (ports, medium) = (ports.collect(), Box::new(network.clone()));
+        let carrier = Self::with(ports, medium, random);
+        Ok(carrier.inspect(|carrier| carrier.lock().network = Some(network)))
+    }
+
+    /// The same of nodes that are boards, in the order of parties.
+    ///
+    /// # Errors
+    /// [`NodeError`] of a board that is no node, or another one, or does not come up.
+    ///
+    /// # Panics
+    /// If there are not two to four boards.
+    pub fn of_boards(
+        boards: &[Board],
+        random: &mut dyn FnMut(&mut [u8]),
+    ) -> Result<Self, NodeError> {
+        assert!(
+            (2..=usize::from(MOST_NODES)).contains(&boards.len()),
+            "two to four nodes"
+        );
+        let ports = (0..).zip(boards);
+        let ports = ports.map(|(node, board)| board.node(node, boards.len() as u8));
+        let ports: Result<Vec<_>, _> = ports.collect();
+        Self::with(ports?, Board::medium(boards), random)
     }
 
     fn with(
-        network: Network,
-        count: u8,
+        ports: Vec<Box<dyn Port>>,
+        medium: Box<dyn Medium>,
         random: &mut dyn FnMut(&mut [u8]),
     ) -> Result<Self, NodeError> {
-        let mut nodes = Vec::new();
-        for node in 0..count {
-            nodes.push(Node::open(Box::new(network.port(node)))?);
-        }
+        let count = ports.len() as u8;
+        let nodes = ports.into_iter().map(Node::open);
+        let mut nodes = nodes.collect::<Result<Vec<_>, _>>()?;
         for (me, node) in (0..).zip(&mut nodes) {
             let mut put = [Window::default(); 4];
             for other in (0..count).filter(|other| *other != me) {
@@ -177,10 +223,11 @@ impl Carrier {
             lines: (0..count).map(|_| lines()).collect(),
             stations: (0..count).map(|_| Station::default()).collect(),
             circuits: Circuits::default(),
-            begin: network.cycle(),
+            begin: medium.cycle(),
             links: 0,
             failed: None,
-            network,
+            medium,
+            network: None,
         }))))
     }
 
@@ -214,19 +261,23 @@ impl Carrier {
     }
 
     /// The network, to make it fail.
+    ///
+    /// # Panics
+    /// If the nodes are boards of other processes.
     pub fn network(&self) -> Network {
-        self.lock().network.clone()
+        let network = self.lock().network.clone();
+        network.expect("nodes in this process")
     }
 
     /// Cycles that went by since all nodes were set up: time stands still while no message is under way.
     pub fn cycles(&self) -> u64 {
         let all = self.lock();
-        all.network.cycle() - all.begin
+        all.medium.cycle() - all.begin
     }
 
     /// Words of 16 bytes that a node has sent: messages, headers, seals and answers.
     pub fn sent(&self, node: u8) -> u64 {
-        self.lock().network.sent(node)
+        self.lock().medium.sent(node)
     }
 
     /// Circuits that the nodes computed without their hosts.
@@ -373,7 +424,7 @@ impl Inner {
     }
 
     pub(super) fn cycle(&self) -> u64 {
-        self.network.cycle()
+        self.medium.cycle()
     }
 
     /// Whether the nodes have failed for that reason.
@@ -400,12 +451,14 @@ impl Inner {
 
     fn moves(&mut self) -> Result<bool, (u8, NodeError)> {
         if self.goes_on() {
-            self.network.run(TURN);
+            self.medium.run(TURN);
         }
         let mut moved = self.circuits()?;
         for at in 0..self.nodes.len() as u8 {
             let named = |error| (at, error);
-            while let Some(completion) = self.nodes[usize::from(at)].poll().map_err(named)? {
+            for _ in 0..COMPLETIONS {
+                let completion = self.nodes[usize::from(at)].poll().map_err(named)?;
+                let Some(completion) = completion else { break };
                 if work::is_of_piece(completion) {
                     moved = true;
                     match completion.event {

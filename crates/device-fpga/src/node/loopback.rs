@@ -1,6 +1,7 @@
 //! A port whose unit ends every command at once: what a host takes for commands, without what it waits for.
 
 use super::Port;
+use crate::board::BoardError;
 use crate::lookaside as abi;
 
 /// Words that the ring of commands has room for: a power of two.
@@ -40,18 +41,18 @@ impl Port for Loopback {
         "loopback"
     }
 
-    fn read(&mut self, register: u32) -> Option<u32> {
-        Some(match register {
+    fn read(&mut self, register: u32) -> Result<Option<u32>, BoardError> {
+        Ok(Some(match register {
             abi::IDENT => abi::IDENT_VALUE,
             abi::VERSION => abi::VERSION_VALUE,
             abi::LONGEST => 1024,
             abi::STATUS | abi::KEYS | abi::DROPPED => 0,
             _ => 1,
-        })
+        }))
     }
 
-    fn write(&mut self, _: u32, _: u32) -> bool {
-        true
+    fn write(&mut self, _: u32, _: u32) -> Result<bool, BoardError> {
+        Ok(true)
     }
 
     fn command(&mut self, words: &[u128]) {
@@ -68,24 +69,24 @@ impl Port for Loopback {
         }
     }
 
-    fn completion(&mut self) -> Option<u128> {
-        (self.head < self.told).then(|| {
+    fn completion(&mut self) -> Result<Option<u128>, BoardError> {
+        Ok((self.head < self.told).then(|| {
             let word = self.completions[self.head % RING];
             self.head += 1;
             word
-        })
+        }))
     }
 
-    fn wait(&mut self) -> bool {
-        false
+    fn wait(&mut self) -> Result<bool, BoardError> {
+        Ok(false)
     }
 
-    fn load(&mut self, _: u64, bytes: &mut [u8]) -> bool {
+    fn load(&mut self, _: u64, bytes: &mut [u8]) -> Result<bool, BoardError> {
         bytes.fill(0);
-        true
+        Ok(true)
     }
 
-    fn store(&mut self, _: u64, _: &[u8]) -> bool {
-        true
+    fn store(&mut self, _: u64, _: &[u8]) -> Result<bool, BoardError> {
+        Ok(true)
     }
 }

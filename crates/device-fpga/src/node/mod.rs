@@ -24,9 +24,11 @@ pub(crate) mod work;
 
 use veil_session::Secret;
 
+use crate::board::BoardError;
 use crate::lookaside as abi;
 
 pub use carrier::{Carrier, PartyNode, User};
+pub(crate) use carrier::{Medium, TURN, roomy};
 pub use circuit::{Circuits, Draws, Parties, Plan, Site, Unfit};
 pub use command::{
     COUNTED, Code, Command, Completion, Event, Failure, Layer, List, Op, Sealing, Segment, Stage,
@@ -95,6 +97,9 @@ pub enum NodeError {
         /// Why.
         why: String,
     },
+    /// Its board is gone, or is none.
+    #[error(transparent)]
+    Board(#[from] BoardError),
     /// Something ended in another way than it should.
     #[error("{what}: {failure}")]
     Failed {
@@ -106,30 +111,55 @@ pub enum NodeError {
 }
 
 /// How a driver reaches a node: registers, the stream of commands, that of completions, and the memory that the unit works on.
+///
+/// A node that is gone answers nothing any more: whatever is asked of it has the same [`BoardError`], at once. Simulated nodes of this process are never
+/// gone.
 pub trait Port: Send {
     /// Name of the kind, for reports.
     fn name(&self) -> &'static str;
 
     /// Reads a register; none if it was answered with an error.
-    fn read(&mut self, register: u32) -> Option<u32>;
+    ///
+    /// # Errors
+    /// [`BoardError`] if the node is gone.
+    fn read(&mut self, register: u32) -> Result<Option<u32>, BoardError>;
 
     /// Writes a register; whether it was not answered with an error.
-    fn write(&mut self, register: u32, value: u32) -> bool;
+    ///
+    /// # Errors
+    /// [`BoardError`] if the node is gone.
+    fn write(&mut self, register: u32, value: u32) -> Result<bool, BoardError>;
 
-    /// Queues the words of a command, the last of which ends its packet, and rings the doorbell.
+    /// Queues the words of a command, the last of which ends its packet, and rings the doorbell. That the node is gone says what is asked next.
     fn command(&mut self, words: &[u128]);
 
     /// The next completion, if there is one.
-    fn completion(&mut self) -> Option<u128>;
+    ///
+    /// # Errors
+    /// [`BoardError`] if the node is gone.
+    fn completion(&mut self) -> Result<Option<u128>, BoardError>;
 
     /// Waits until there is a completion. `false`: none came in all the time that a unit may take.
-    fn wait(&mut self) -> bool;
+    ///
+    /// # Errors
+    /// [`BoardError`] if the node is gone.
+    fn wait(&mut self) -> Result<bool, BoardError>;
 
     /// Reads memory; whether it is there.
-    fn load(&mut self, address: u64, bytes: &mut [u8]) -> bool;
+    ///
+    /// # Errors
+    /// [`BoardError`] if the node is gone.
+    fn load(&mut self, address: u64, bytes: &mut [u8]) -> Result<bool, BoardError>;
 
     /// Writes memory; whether it is there.
-    fn store(&mut self, address: u64, bytes: &[u8]) -> bool;
+    ///
+    /// # Errors
+    /// [`BoardError`] if the node is gone.
+    fn store(&mut self, address: u64, bytes: &[u8]) -> Result<bool, BoardError>;
+
+    /// Something else begins: the time that the node may take begins anew. A node that is asked again and again, and gets no further, is gone when that
+    /// time is over.
+    fn anew(&mut self) {}
 }
 
 /// What a unit has.
@@ -191,6 +221,8 @@ pub enum Direction {
 /// A node and its driver.
 pub struct Node {
     port: Box<dyn Port>,
+    /// Whether what is asked belongs to one thing that is waited for.
+    waits: bool,
     limits: Limits,
     accesses: Accesses,
 }
@@ -210,7 +242,8 @@ impl Node {
     /// [`NodeError::Register`] if it refuses a register; [`NodeError::Silent`] if it does not end its reset.
     pub fn open(mut port: Box<dyn Port>) -> Result<Self, NodeError> {
         let refused = |address| NodeError::Register { address };
-        let mut read = |at| port.read(at).ok_or(refused(at));
+        port.anew();
+        let mut read = |at| port.read(at)?.ok_or(refused(at));
         let (ident, version) = (read(abi::IDENT)?, read(abi::VERSION)?);
         let (major, minor) = (abi::VERSION_VALUE >> 16, abi::VERSION_VALUE & 0xffff);
         if ident != abi::IDENT_VALUE || version >> 16 != major || version & 0xffff < minor {
@@ -228,6 +261,7 @@ impl Node {
         };
         let mut node = Node {
             port,
+            waits: false,
             limits,
             accesses: Accesses::default(),
         };
@@ -359,7 +393,8 @@ impl Node {
     /// # Errors
     /// [`NodeError::Completion`] if the registers do not describe it.
     pub fn poll(&mut self) -> Result<Option<Completion>, NodeError> {
-        let Some(word) = self.port.completion() else {
+        self.anew();
+        let Some(word) = self.port.completion()? else {
             return Ok(None);
         };
         self.accesses.completions += 1;
@@ -372,13 +407,33 @@ impl Node {
     /// # Errors
     /// [`NodeError::Completion`] as of [`Node::poll`]; [`NodeError::Silent`], with `what` was asked, if none comes.
     pub fn next(&mut self, what: &'static str) -> Result<Completion, NodeError> {
-        loop {
-            if let Some(completion) = self.poll()? {
-                return Ok(completion);
+        self.waiting(|node| {
+            loop {
+                if let Some(completion) = node.poll()? {
+                    return Ok(completion);
+                }
+                if !node.port.wait()? {
+                    return Err(NodeError::Silent { what });
+                }
             }
-            if !self.port.wait() {
-                return Err(NodeError::Silent { what });
-            }
+        })
+    }
+
+    /// Asks as often as it takes for one thing, in the time that there is for one.
+    fn waiting<T>(
+        &mut self,
+        f: impl FnOnce(&mut Self) -> Result<T, NodeError>,
+    ) -> Result<T, NodeError> {
+        self.anew();
+        let before = std::mem::replace(&mut self.waits, true);
+        let came = f(self);
+        self.waits = before;
+        came
+    }
+
+    fn anew(&mut self) {
+        if !self.waits {
+            self.port.anew();
         }
     }
 
@@ -446,7 +501,8 @@ impl Node {
     /// # Errors
     /// [`NodeError::Memory`] if the bytes are not in it.
     pub fn load(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), NodeError> {
-        if self.port.load(address, bytes) {
+        self.anew();
+        if self.port.load(address, bytes)? {
             Ok(())
         } else {
             Err(NodeError::Memory { address })
@@ -458,7 +514,8 @@ impl Node {
     /// # Errors
     /// [`NodeError::Memory`] if the bytes are not in it.
     pub fn store(&mut self, address: u64, bytes: &[u8]) -> Result<(), NodeError> {
-        if self.port.store(address, bytes) {
+        self.anew();
+        if self.port.store(address, bytes)? {
             Ok(())
         } else {
             Err(NodeError::Memory { address })
@@ -468,8 +525,15 @@ impl Node {
     fn end(&mut self, how: u32) -> Result<(), NodeError> {
         self.write(abi::CONTROL, how)?;
         self.until("a scrub", |node| Ok(!node.is_busy()?))?;
-        while self.port.completion().is_some() {}
-        Ok(())
+        self.waiting(|node| {
+            for _ in 0..LOOKS {
+                if node.port.completion()?.is_none() {
+                    return Ok(());
+                }
+            }
+            let what = "a scrub";
+            Err(NodeError::Silent { what })
+        })
     }
 
     fn until(
@@ -477,28 +541,33 @@ impl Node {
         what: &'static str,
         mut ends: impl FnMut(&mut Self) -> Result<bool, NodeError>,
     ) -> Result<(), NodeError> {
-        for _ in 0..LOOKS {
-            if ends(self)? {
-                return Ok(());
+        self.waiting(|node| {
+            for _ in 0..LOOKS {
+                if ends(node)? {
+                    return Ok(());
+                }
             }
-        }
-        Err(NodeError::Silent { what })
+            Err(NodeError::Silent { what })
+        })
     }
 
     fn give(&mut self, words: &[u128]) {
+        self.anew();
         self.accesses.commands += 1;
         self.port.command(words);
     }
 
     fn read(&mut self, address: u32) -> Result<u32, NodeError> {
         self.accesses.reads += 1;
-        let value = self.port.read(address);
+        self.anew();
+        let value = self.port.read(address)?;
         value.ok_or(NodeError::Register { address })
     }
 
     fn write(&mut self, address: u32, value: u32) -> Result<(), NodeError> {
         self.accesses.writes += 1;
-        if self.port.write(address, value) {
+        self.anew();
+        if self.port.write(address, value)? {
             Ok(())
         } else {
             Err(NodeError::Register { address })

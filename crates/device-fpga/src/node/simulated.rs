@@ -4,7 +4,8 @@ use std::ffi::c_void;
 use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{MOST_NODES, Port};
+use super::{MOST_NODES, Medium, Port};
+use crate::board::BoardError;
 use crate::instance::{Free, Instance};
 use crate::{Absent, Stalls};
 
@@ -310,6 +311,20 @@ impl Network {
     }
 }
 
+impl Medium for Network {
+    fn cycle(&self) -> u64 {
+        Network::cycle(self)
+    }
+
+    fn run(&self, cycles: u64) {
+        Network::run(self, cycles);
+    }
+
+    fn sent(&self, node: u8) -> u64 {
+        Network::sent(self, node)
+    }
+}
+
 /// The way to one node of a [`Network`].
 pub struct Simulated {
     network: Network,
@@ -321,7 +336,7 @@ impl Port for Simulated {
         "fpga-sim"
     }
 
-    fn read(&mut self, register: u32) -> Option<u32> {
+    fn read(&mut self, register: u32) -> Result<Option<u32>, BoardError> {
         let inner = self.network.lock();
         let mut value = 0;
         // SAFETY: the network is there, has this node, and writes the value.
@@ -333,13 +348,15 @@ impl Port for Simulated {
                 &raw mut value,
             )
         };
-        (answer == 0).then_some(value)
+        Ok((answer == 0).then_some(value))
     }
 
-    fn write(&mut self, register: u32, value: u32) -> bool {
+    fn write(&mut self, register: u32, value: u32) -> Result<bool, BoardError> {
         let inner = self.network.lock();
         // SAFETY: the network is there, and has this node.
-        unsafe { (inner.model.write)(inner.at.as_ptr(), self.node.into(), register, value) == 0 }
+        let answer =
+            unsafe { (inner.model.write)(inner.at.as_ptr(), self.node.into(), register, value) };
+        Ok(answer == 0)
     }
 
     fn command(&mut self, words: &[u128]) {
@@ -356,7 +373,7 @@ impl Port for Simulated {
         }
     }
 
-    fn completion(&mut self) -> Option<u128> {
+    fn completion(&mut self) -> Result<Option<u128>, BoardError> {
         let mut inner = self.network.lock();
         let mut completion = NodeCompletion {
             word: [0; 16],
@@ -366,28 +383,28 @@ impl Port for Simulated {
         let there = unsafe {
             (inner.model.completion)(inner.at.as_ptr(), self.node.into(), &raw mut completion)
         };
-        there.then(|| {
+        Ok(there.then(|| {
             inner.last[usize::from(self.node)] = completion.cycle;
             u128::from_le_bytes(completion.word)
-        })
+        }))
     }
 
-    fn wait(&mut self) -> bool {
+    fn wait(&mut self) -> Result<bool, BoardError> {
         let mut inner = self.network.lock();
         let before = inner.step(0, 0);
         let patience = inner.shape.patience;
-        inner.step(patience, 1 << self.node) - before < patience
+        Ok(inner.step(patience, 1 << self.node) - before < patience)
     }
 
-    fn load(&mut self, address: u64, bytes: &mut [u8]) -> bool {
+    fn load(&mut self, address: u64, bytes: &mut [u8]) -> Result<bool, BoardError> {
         let mut inner = self.network.lock();
         let memory = inner.memory(self.node, address, bytes.len());
-        memory.map(|memory| bytes.copy_from_slice(memory)).is_some()
+        Ok(memory.map(|memory| bytes.copy_from_slice(memory)).is_some())
     }
 
-    fn store(&mut self, address: u64, bytes: &[u8]) -> bool {
+    fn store(&mut self, address: u64, bytes: &[u8]) -> Result<bool, BoardError> {
         let mut inner = self.network.lock();
         let memory = inner.memory(self.node, address, bytes.len());
-        memory.map(|memory| memory.copy_from_slice(bytes)).is_some()
+        Ok(memory.map(|memory| memory.copy_from_slice(bytes)).is_some())
     }
 }

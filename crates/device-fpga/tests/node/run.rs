@@ -166,7 +166,7 @@ fn nothing_is_left(name: &str, parties: u8, carrier: &Carrier) {
         let mut port = carrier.network().port(node);
         let mut page = [0; 4096];
         let mut at = 0;
-        while port.load(at, &mut page) {
+        while port.load(at, &mut page).unwrap() {
             assert_eq!(page, [0; 4096], "{name}: node {node} at {at:#x}");
             at += page.len() as u64;
         }
