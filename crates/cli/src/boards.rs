@@ -12,9 +12,10 @@ use veil_session::Peer;
 
 use crate::devices::Maker;
 use crate::failure::{Code, Failure};
+use crate::nodes::Card;
 
 /// What the name of a board begins with.
-const PREFIX: &str = "fpga:";
+pub(crate) const PREFIX: &str = "fpga:";
 
 /// How `--device` takes a board.
 pub(crate) const NAME: &str = "fpga:SOCKET";
@@ -74,11 +75,17 @@ impl Cards {
 
     /// What makes the cards of a party from the board behind a socket, if the device is one.
     pub(crate) fn of_party(&self, device: &str, party: &str) -> Option<Maker> {
+        let card = self.maker(device, party)?;
+        Some(Arc::new(move || Ok(Box::new(card()?))))
+    }
+
+    /// The same, as cards.
+    pub(crate) fn maker(&self, device: &str, party: &str) -> Option<Card> {
         let socket = socket(device)?.to_owned();
         let (cards, clock) = (self.clone(), self.clock(party));
         Some(Arc::new(move || {
             let (card, _) = open(&socket)?;
-            Ok(Box::new(cards.join(card, &clock)))
+            Ok(cards.join(card, &clock))
         }))
     }
 }

@@ -4,6 +4,7 @@
 //! `veil` has [`Plain`], `veil-lab` one with simulated devices.
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use veil_session::{PartyId, Peer};
 use crate::boards::{self, Cards};
 use crate::failure::{Code, Failure};
 use crate::launch::Crossed;
+use crate::nodes::Nodes;
 
 /// The fastest device of the processor.
 const CPU: &str = "cpu";
@@ -293,20 +295,25 @@ impl Devices {
         choice.map(|choice| choice.device.as_str())
     }
 
-    /// Nodes in simulation for the parties of a plan, on these devices.
+    /// Nodes for the parties of a plan, on these devices: boards behind the sockets of this path, or else in simulation.
     pub(crate) fn network(
         &self,
         plan: &Plan,
         looks: bool,
         headless: bool,
+        boards: Option<&Path>,
     ) -> Result<Box<dyn Network>, Failure> {
         let parties = plan.parties().iter().map(|party| Peer::Party(*party));
-        self.registry.network(&Wanted {
+        let wanted = Wanted {
             plan,
             devices: parties.map(|peer| self.named(plan, peer)).collect(),
             looks,
             headless,
-        })
+        };
+        match boards {
+            Some(socket) => Ok(Box::new(Nodes::of_boards(&wanted, socket, &self.cards)?)),
+            None => self.registry.network(&wanted),
+        }
     }
 
     /// Makes the devices of a participant. Those of parties that are nodes have the node of theirs. A device was there when the run was

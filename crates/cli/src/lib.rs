@@ -34,6 +34,7 @@ pub mod failure;
 mod home;
 pub mod launch;
 pub mod links;
+pub mod nodes;
 mod ordered;
 pub mod output;
 pub mod peak;

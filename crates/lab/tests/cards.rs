@@ -25,8 +25,13 @@ struct Card {
 impl Card {
     /// One that serves `board/card` of a folder.
     fn serve(folder: &Folder, options: &str) -> Self {
+        Self::start(folder, "card --socket board/card", options, "board/card")
+    }
+
+    /// What a command serves, at last behind this socket.
+    fn start(folder: &Folder, command: &str, options: &str, socket: &str) -> Self {
         let mut process = Command::new(crate::PROGRAM)
-            .args(["card", "--socket", "board/card"])
+            .args(command.split_whitespace())
             .args(options.split_whitespace())
             .current_dir(folder.path())
             .stdout(Stdio::null())
@@ -42,7 +47,7 @@ impl Card {
             }
         });
         let card = Card { process, said };
-        card.says("serving board/card: ");
+        card.says(&format!("serving {socket}: "));
         card
     }
 
@@ -201,14 +206,18 @@ fn a_board_that_is_killed_ends_the_run() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Checks have had cards, and have given them back; the run has one, and computes.
-        let before = |card: &Card| card.said().matches("has ended").count();
+        // Checks have cards for a moment; who has one for longer computes.
+        let cards = |card: &Card| card.said().matches("has a card").count();
+        let ended = |card: &Card| card.said().matches("has ended").count();
         let until = Instant::now() + LIMIT;
-        while before(&card) < 2 {
+        loop {
+            let before = cards(&card);
+            thread::sleep(Duration::from_secs(2));
+            if before > 0 && cards(&card) == before && ended(&card) < before {
+                break;
+            }
             assert!(Instant::now() < until, "{}", card.said());
-            thread::sleep(Duration::from_millis(5));
         }
-        thread::sleep(Duration::from_secs(1));
         let begun = Instant::now();
         drop(card);
         let ended = run.wait_with_output().unwrap();
@@ -224,6 +233,74 @@ fn a_board_that_is_killed_ends_the_run() {
         assert!(folder.at("board/card").exists());
     }
     Card::serve(&folder, "").end();
+}
+
+/// Nodes of one process, cards of another, and hosts of a third: results are those of links in memory.
+#[test]
+fn parties_are_nodes_of_another_process() {
+    let folder = folder();
+    if !simulated(&folder) {
+        return;
+    }
+    both(&folder);
+    let card = Card::serve(&folder, "--kind shares");
+    for (parties, count) in [(THREE, 3), (FOUR, 4)] {
+        let last = format!("board/node{}", count - 1);
+        let nodes = format!("node --socket board/node --parties {count}");
+        let nodes = Card::start(&folder, &nodes, "", &last);
+        among(&folder, parties);
+        folder.succeed("run job.toml --lanes 1 --out results");
+        let usual: Vec<_> = FILES.iter().map(|file| read(&folder, file)).collect();
+        for options in [
+            "",
+            "--device fpga:board/card",
+            "--device fpga:board/card --headless",
+        ] {
+            let run = format!("run job.toml --lanes 1 --link fpga:board/node {options}");
+            let said = folder.succeed(&format!("{run} --out results"));
+            assert!(said.contains("between nodes that are boards"), "{said}");
+            let headless = options.contains("--headless");
+            assert_eq!(said.contains("headless: "), headless, "{options}: {said}");
+            let got: Vec<_> = FILES.iter().map(|file| read(&folder, file)).collect();
+            assert_eq!(got, usual, "{parties}: {options}");
+        }
+        nodes.end();
+        assert!(!folder.at(&last).exists(), "its socket is gone");
+    }
+    let run = "run job.toml --link fpga:board/node";
+    folder.fail(run, 5, &["--link fpga:", "node0", "no process serves it"]);
+    folder.fail(&format!("{run} --processes"), 2, &["in one process"]);
+    card.end();
+}
+
+/// The process of the nodes is killed while messages cross them.
+#[test]
+fn nodes_that_are_killed_end_the_run() {
+    let folder = folder();
+    if !simulated(&folder) {
+        return;
+    }
+    both(&folder);
+    among(&folder, THREE);
+    let rows: String = (0..40_000).map(|k| format!("{:02x}\n", k % 16)).collect();
+    folder.write("x.hex", &rows);
+    folder.write("y.hex", &rows);
+    let nodes = "node --socket board/node --parties 3";
+    let nodes = Card::start(&folder, nodes, "", "board/node2");
+    let run = Command::new(crate::PROGRAM)
+        .args("run job.toml --lanes 1 --link fpga:board/node --out results".split(' '))
+        .current_dir(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    thread::sleep(Duration::from_secs(3));
+    drop(nodes);
+    let ended = run.wait_with_output().unwrap();
+    let said = text(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(5), "{said}");
+    assert!(said.contains("has closed the connection"), "{said}");
+    assert!(!folder.at("results/bob/both.hex").exists());
 }
 
 #[test]

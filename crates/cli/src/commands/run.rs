@@ -34,6 +34,8 @@ use crate::views::Views;
   veil run job.toml --net wan          as it would feel between two cities
   veil run job.toml --trace run.jsonl  what every round did, for `veil-lab trace`
   veil run job.toml --watch --net wan  every participant live
+  veil run job.toml --protocol yao --device garbler=fpga:board/card
+                                       the board behind that socket: `veil-lab card` serves one
   veil-lab run job.toml --protocol yao --device garbler=fpga-sim
                                        one party garbles on a core that is simulated
   veil-lab run job.toml --protocol rep3 --device fpga-sim
@@ -194,6 +196,7 @@ pub(crate) fn execute_seen(
         timeout,
         link: args.link.kind(),
         nodes: args.link.nodes(),
+        boards: args.link.boards(),
         headless: args.headless,
         net: args.net,
         out,
@@ -214,7 +217,7 @@ pub(crate) fn execute_seen(
     let link = if args.processes {
         args.link.kind().to_string()
     } else if args.link.nodes() {
-        links::NODES.to_owned()
+        args.link.name().to_owned()
     } else {
         "memory".to_owned()
     };
@@ -330,6 +333,7 @@ impl Finished {
                 "tls" => "over TLS".to_owned(),
                 "memory" => "in memory".to_owned(),
                 links::NODES => "between nodes in simulation".to_owned(),
+                links::BOARDS => "between nodes that are boards".to_owned(),
                 fabric => ["over libfabric, ", fabric].concat(),
             },
             output::seconds(self.seconds),

@@ -29,8 +29,10 @@ pub(crate) struct Site<'a> {
     pub(crate) timeout: Duration,
     /// What carries the bytes between processes.
     pub(crate) link: LinkKind,
-    /// Whether parties in one process are nodes in simulation.
+    /// Whether parties in one process are nodes.
     pub(crate) nodes: bool,
+    /// Where the sockets of these are, if they are boards.
+    pub(crate) boards: Option<&'a Path>,
     /// Whether these compute circuits without their hosts.
     pub(crate) headless: bool,
     /// The network to imitate, if any.
@@ -85,7 +87,10 @@ pub(crate) fn run(
     // Whoever looks at messages, or at what devices are told, sees none of those that nodes move by themselves.
     let looks = site.views.is_some() || inspection.looks();
     let network = (site.nodes)
-        .then(|| site.devices.network(plan, looks, site.headless))
+        .then(|| {
+            site.devices
+                .network(plan, looks, site.headless, site.boards)
+        })
         .transpose()?;
     let network = network.as_deref();
     // One factory per participant: it is called once for each lane.

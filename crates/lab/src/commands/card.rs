@@ -29,20 +29,23 @@ pub(crate) struct CardArgs {
 }
 
 fn kind(text: &str) -> Result<Kind, String> {
-    let found = Kind::ALL.into_iter().find(|kind| kind.name() == text);
-    found.ok_or_else(|| format!("one of: {}", Kind::ALL.map(Kind::name).join(", ")))
+    let found = Kind::CARDS.into_iter().find(|kind| kind.name() == text);
+    found.ok_or_else(|| format!("one of: {}", Kind::CARDS.map(Kind::name).join(", ")))
+}
+
+/// Why there is no board.
+pub(super) fn refused(refusal: &Refusal) -> Failure {
+    let code = match refusal {
+        Refusal::Absent(_) => Code::Device,
+        _ => Code::Other,
+    };
+    Failure::new(code, refusal.to_string())
 }
 
 pub(crate) fn run(args: &CardArgs) -> Result<(), Failure> {
     let stop = Stop::install()?;
     let simulation = Simulation::new(args.kind, args.cards);
-    let server = Server::bind(&args.socket, simulation).map_err(|refusal| {
-        let code = match refusal {
-            Refusal::Absent(_) => Code::Device,
-            _ => Code::Other,
-        };
-        Failure::new(code, refusal.to_string())
-    })?;
+    let server = Server::bind(&args.socket, simulation).map_err(|refusal| refused(&refusal))?;
     // For people and scripts that wait until it is there.
     eprintln!("serving {}: {}", args.socket.display(), server.identity());
     server.serve(stop.flag(), &|line| eprintln!("{line}"));

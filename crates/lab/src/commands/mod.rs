@@ -5,6 +5,7 @@ mod calibrate;
 mod card;
 mod circuit;
 mod device;
+mod node;
 mod trace;
 
 use std::sync::Arc;
@@ -25,6 +26,8 @@ pub(crate) enum Command {
     Device(device::DeviceCommand),
     /// Serve a board of simulated cores behind a socket, for `--device fpga:SOCKET`
     Card(card::CardArgs),
+    /// Serve the nodes of a simulated network behind sockets, for `--link fpga:SOCKET`
+    Node(node::NodeArgs),
     /// Look at circuits, make, convert and check them
     #[command(subcommand)]
     Circuit(circuit::Circuits),
@@ -50,6 +53,7 @@ impl Command {
             Command::Calibrate(args) => Ok(calibrate::run(&args)?),
             Command::Device(command) => device::run(&command, &**registry),
             Command::Card(args) => card::run(&args),
+            Command::Node(args) => node::run(&args),
             Command::Circuit(command) => circuit::run(&command),
             Command::Trace(args) => trace::run(&args),
             Command::Run(args) => run::run(&args, verbose, registry),
