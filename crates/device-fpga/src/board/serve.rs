@@ -311,14 +311,10 @@ impl Server {
         let Simulation {
             kind, rows, stalls, ..
         } = *simulation;
-        let mut garbles = match kind.garbles() {
-            true => Some(Garbles::new(Box::new(Simulated::new(rows, stalls)?))),
-            false => None,
-        };
-        let mut computes = match kind.shares() {
-            true => Some(Computes::new(stalls)?),
-            false => None,
-        };
+        let garbler = || Simulated::new(rows, stalls).map(|card| Garbles::new(Box::new(card)));
+        let mut garbles = kind.garbles().then(garbler).transpose()?;
+        let cores = || Computes::new(stalls);
+        let mut computes = kind.shares().then(cores).transpose()?;
         wire.greet(VERSION, 0, until)?;
         wire.send(&self.identity, &[], until)?;
         let served = each(wire, |request, payload, wire, until| {
@@ -372,7 +368,7 @@ impl<'a> InUse<'a> {
         let taken = server
             .in_use
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-        taken.is_ok().then_some(InUse(server))
+        taken.is_ok().then(|| InUse(server))
     }
 }
 
