@@ -411,20 +411,21 @@ impl<F> Participant<F> {
     /// given up.
     pub fn next(&mut self, heard: Heard<F>, now: Instant) -> Step<F> {
         match (self.awaits, heard) {
-            (Awaits::Over, _) => self.give_up(),
+            (Awaits::Over, _) | (Awaits::KeptAfter, Heard::Yes(false)) => self.give_up(),
             (Awaits::Done, Heard::Yes(true)) => self.forget(Then::Finish),
             (Awaits::Done, Heard::Yes(false)) => self.locate(),
             (Awaits::Location, Heard::At(stage)) => self.located(stage, now),
             (Awaits::Preparation, Heard::Ready) => self.arrive(),
             (Awaits::KeptBefore, Heard::Yes(false)) => self.run(),
-            (Awaits::KeptBefore | Awaits::KeptAfter, Heard::Yes(true)) => self.kept(now),
-            (Awaits::KeptAfter, Heard::Yes(false)) => self.give_up(),
-            (Awaits::Wanted, Heard::Yes(true)) => self.kept(now),
-            (Awaits::Wanted, Heard::Yes(false)) => self.wanted(now),
+            (Awaits::KeptBefore | Awaits::KeptAfter | Awaits::Wanted, Heard::Yes(true)) => {
+                self.kept(now)
+            }
             (Awaits::PartiesNow, Heard::Parties(Some(stage))) if stage != self.stage => {
                 self.come(stage, Because::Moved, now)
             }
-            (Awaits::PartiesNow, Heard::Parties(_)) => self.wanted(now),
+            (Awaits::PartiesNow, Heard::Parties(_)) | (Awaits::Wanted, Heard::Yes(false)) => {
+                self.wanted(now)
+            }
             (Awaits::PartiesNext, Heard::Parties(stage)) => match stage {
                 Some(stage) if stage != self.stage => self.come(stage, Because::Moved, now),
                 _ => self.come(self.stage, Because::Again, now),

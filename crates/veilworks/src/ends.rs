@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use veil_engine::{Data, Report};
@@ -105,32 +105,48 @@ impl Ends {
         if let Some(sink) = self.sinks.get(name) {
             return Ok((Arc::clone(sink), None));
         }
-        let Some(file) = job.file() else {
+        let in_memory = || {
             let opened = Opened::of(job.spec());
-            return Ok((Arc::new(opened.clone()), Some(Taken::Opened(opened))));
+            let sink: Arc<dyn Sink> = Arc::new(opened.clone());
+            (sink, Some(Taken::Opened(opened)))
         };
-        let folder = self.out.as_deref().map(|out| out.join(Path::new(name)));
-        let output = match &folder {
-            Some(folder) => {
-                std::fs::create_dir_all(folder).map_err(|error| {
-                    let message = format!("cannot create {}: {error}", folder.display());
-                    Error::new(Code::Input, message)
-                })?;
-                file.sink(peer, folder)?
-            }
-            None => match file.statistics_sink(peer)? {
-                Some(output) => output,
-                None => {
-                    let opened = Opened::of(job.spec());
-                    return Ok((Arc::new(opened.clone()), Some(Taken::Opened(opened))));
-                }
-            },
+        let Some(file) = job.file() else {
+            return Ok(in_memory());
+        };
+        let output = if let Some(out) = &self.out {
+            let folder = out.join(folder_name(name));
+            std::fs::create_dir_all(&folder).map_err(|error| {
+                let message = format!("cannot create {}: {error}", folder.display());
+                Error::new(Code::Input, message)
+            })?;
+            file.sink(peer, &folder)?
+        } else if let Some(output) = file.statistics_sink(peer)? {
+            output
+        } else {
+            return Ok(in_memory());
         };
         let output = Arc::new(output);
         Ok((
             Arc::clone(&output) as Arc<dyn Sink>,
             Some(Taken::Program(output)),
         ))
+    }
+}
+
+/// A name of a job as the name of a folder: jobs come from others, and their names lead to no other place.
+fn folder_name(name: &str) -> String {
+    let safe = |c: char| {
+        if c.is_alphanumeric() || "-_. ".contains(c) {
+            c
+        } else {
+            '_'
+        }
+    };
+    let safe: String = name.chars().map(safe).collect();
+    if safe.starts_with('.') {
+        format!("_{safe}")
+    } else {
+        safe
     }
 }
 
@@ -179,5 +195,23 @@ impl Outcome {
         self.reports
             .iter()
             .map(|(name, report)| (name.as_str(), report))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_to_no_other_folder() {
+        for (name, folder) in [
+            ("eve", "eve"),
+            ("../../etc", "_.._.._etc"),
+            ("/etc", "_etc"),
+            ("..", "_.."),
+            ("a/b", "a_b"),
+        ] {
+            assert_eq!(folder_name(name), folder, "{name}");
+        }
     }
 }

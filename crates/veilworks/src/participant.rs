@@ -253,7 +253,7 @@ impl Participant {
         let before = asked();
         let ran: Vec<Result<Report, (bool, Error)>> = thread::scope(|scope| {
             let threads: Vec<_> = roles.iter().map(|role| scope.spawn(|| one(role))).collect();
-            let ended = threads.into_iter().map(|thread| thread.join());
+            let ended = threads.into_iter().map(thread::ScopedJoinHandle::join);
             ended
                 .map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
                 .collect()

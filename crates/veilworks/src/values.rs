@@ -261,7 +261,7 @@ impl Sink for Opened {
     fn put(&self, port: usize, slice: Slice, values: &[u8]) -> Result<(), DataError> {
         let out_of_reach = || DataError::out_of_reach(port, slice);
         let of_wire = self.0.ring.bytes(slice.rows.into()) as usize;
-        if port >= self.0.names.len() || of_wire == 0 || values.len() % of_wire != 0 {
+        if port >= self.0.names.len() || of_wire == 0 || !values.len().is_multiple_of(of_wire) {
             return Err(out_of_reach());
         }
         let start = self.0.starts.get(slice.block as usize);

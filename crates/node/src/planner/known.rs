@@ -37,12 +37,13 @@ impl Known {
                 planned,
             } = entry;
             let asks = asks(&job, terms);
-            let planned = match planned.asks == asks {
-                true => planned,
-                false => Arc::new(Planned {
+            let planned = if planned.asks == asks {
+                planned
+            } else {
+                Arc::new(Planned {
                     asks,
                     ..Planned::clone(&planned)
-                }),
+                })
             };
             return Ok(Prepared {
                 job,

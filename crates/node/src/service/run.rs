@@ -345,8 +345,6 @@ fn one_run(
 fn void<T>(prepared: &Prepared, place: &Place<'_>, ended: &Result<T, (bool, Failed)>) -> bool {
     let (stages, stage) = (&prepared.stages, place.stage);
     match ended {
-        // The machine removes them when the job is done.
-        Ok(_) => false,
         // Where one of them may lie and the output is guaranteed, no single party is believed.
         Err((_, Failed::Run(RunError::Setup(error)))) if !stages.are_guaranteed() => {
             let other = stages.disagree(stage, error).map(|other| other.theirs);
@@ -354,6 +352,7 @@ fn void<T>(prepared: &Prepared, place: &Place<'_>, ended: &Result<T, (bool, Fail
         }
         Err((_, Failed::Seen(Seen::Out(out)))) => place.party == *out && place.turn.is_none(),
         Err((_, Failed::Seen(Seen::Lost | Seen::Over))) => true,
-        Err(_) => false,
+        // When the job is done the machine removes them.
+        Ok(_) | Err(_) => false,
     }
 }
