@@ -3,22 +3,27 @@
 # among those that `veil` is built of. Builds of the whole workspace have them all, so it is asked for that package alone.
 source "$(dirname "$0")/lib.sh"
 
-say "cargo tree -p veil-cli -e normal,build,features"
-tree=$(cargo tree --locked --package veil-cli --edges normal,build,features --all-features --prefix none)
+# The crates that a package is built of, with their features: those that a feature of the package itself turns on are among them.
+tree_of() { cargo tree --locked --package "$1" --edges normal,build --all-features --prefix none --format '{lib} {f}' | sort -u; }
+
+say "cargo tree -p veil-cli -e normal,build"
+tree=$(tree_of veil-cli)
 # Drivers are there, of GPUs and of boards; what they drive is not.
-for driver in veil-device-cuda veil-device-fpga; do
-  grep -q "^$driver v" <<<"$tree" || { echo "error: this does not see what veil is built of" >&2; exit 1; }
+for driver in veil_device_cuda veil_device_fpga; do
+  grep -q "^$driver " <<<"$tree" || { echo "error: this does not see what veil is built of" >&2; exit 1; }
 done
-unwanted='^veil-(lab|testkit) v|^plotters(-[a-z]+)? v|^veil-device-cuda feature "(emulator|probes)"|^veil-device-fpga feature "simulated"'
-if found=$(grep -E "$unwanted" <<<"$tree" | sort -u); then
+simulator='^veil_device_fpga (.*,)?simulated(,|$)'
+emulator='^veil_device_cuda (.*,)?(emulator|probes)(,|$)'
+plotter='^plotters(_[a-z]+)? '
+unwanted="^veil_testkit |$simulator|$emulator|$plotter"
+if found=$(grep -E "$unwanted" <<<"$tree"); then
   printf 'error: veil is built with what no party needs to run:\n%s\n' "$found" >&2
   echo "cargo tree -p veil-cli -e normal,features -i CRATE says by which way it comes" >&2
   exit 1
 fi
 # Each alarm rings where there is something to find.
-tree=$(cargo tree --locked --package veil-lab --edges normal,build,features --all-features --prefix none)
-for found in '^veil-lab v' '^veil-device-cuda feature "emulator"' '^veil-device-fpga feature "simulated"' '^plotters v'; do
-  grep -E "$unwanted" <<<"$tree" | grep -qE "$found" ||
-    { echo "error: $found would not be found in veil-lab, either" >&2; exit 1; }
+tree=$(tree_of veil-lab)
+for alarm in "$simulator" "$emulator" "$plotter"; do
+  grep -qE "$alarm" <<<"$tree" || { echo "error: $alarm would not be found in veil-lab, either" >&2; exit 1; }
 done
 say "veil has no simulator, no emulator, no benchmark and no plotter inside"
