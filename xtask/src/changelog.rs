@@ -26,9 +26,10 @@ pub(crate) fn release(version: &str) -> Result<String, Failure> {
         return Err(fault(format!("Cargo.toml is not of version {version}")));
     }
     let file = tree::root().join(CHANGELOG);
-    let before = match file.exists() {
-        true => tree::read(&file)?,
-        false => String::new(),
+    let before = if file.exists() {
+        tree::read(&file)?
+    } else {
+        String::new()
     };
     if before.contains(&format!("\n## {version}\n")) {
         return Err(fault(format!(
@@ -63,7 +64,8 @@ fn fragments(folder: &Path) -> Result<BTreeMap<String, String>, Failure> {
     for entry in fs::read_dir(folder).map_err(unread)? {
         let name = entry.map_err(unread)?.file_name();
         let name = name.to_string_lossy().into_owned();
-        if name.ends_with(".md") && name != "README.md" {
+        let is_page = Path::new(&name).extension().is_some_and(|end| end == "md");
+        if is_page && name != "README.md" {
             let text = tree::read(&folder.join(&name))?;
             all.insert(name, text);
         }

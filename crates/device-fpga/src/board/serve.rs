@@ -205,7 +205,7 @@ impl Server {
 
     /// Serves clients until it is to stop, and `say`s of each when it has a card, and how it ended. One whose connection ends leaves nothing behind on its card.
     pub fn serve(&self, stop: &AtomicBool, say: &(dyn Fn(&str) + Sync)) {
-        let listener = &self.listener.listener;
+        let listener = &self.listener.socket;
         thread::scope(|scope| {
             for number in 0.. {
                 while !stop.load(Ordering::Relaxed) {

@@ -13,7 +13,7 @@ use super::serve::Refusal;
 
 /// A socket that listens. Dropped, it removes its file, unless another one lies there.
 pub(super) struct Listener {
-    pub(super) listener: UnixListener,
+    pub(super) socket: UnixListener,
     path: PathBuf,
     /// Device and number of the file.
     file: (u64, u64),
@@ -72,7 +72,7 @@ pub(super) fn listen(path: &Path) -> Result<Listener, Refusal> {
     fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(failed)?;
     let found = fs::symlink_metadata(path).map_err(failed)?;
     Ok(Listener {
-        listener,
+        socket: listener,
         path: path.to_owned(),
         file: (found.dev(), found.ino()),
     })
