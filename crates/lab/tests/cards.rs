@@ -105,6 +105,7 @@ fn read(folder: &Folder, file: &str) -> Vec<u8> {
 }
 
 #[test]
+#[ignore = "tier cores: simulated, or minutes"]
 fn a_party_garbles_on_a_board_of_another_process() {
     let folder = folder();
     if !simulated(&folder) {
@@ -149,6 +150,7 @@ fn a_party_garbles_on_a_board_of_another_process() {
 
 /// Messages are those of the simulation in one process: the plan and the results, and every byte of the garbler's record.
 #[test]
+#[ignore = "tier cores: simulated, or minutes"]
 fn a_board_computes_what_the_simulation_in_the_process_does() {
     let folder = folder();
     if !simulated(&folder) {
@@ -186,13 +188,15 @@ fn a_board_computes_what_the_simulation_in_the_process_does() {
 
 /// The board is killed, or stands still, while a party computes on it: that is the party's failure, and the others are told.
 #[test]
+#[ignore = "tier cores: simulated, or minutes"]
 fn a_board_that_is_killed_ends_the_run() {
     let folder = folder();
     if !simulated(&folder) {
         return;
     }
     // A garbler of many rows: minutes of simulated time.
-    let rows: String = (0..20_000u32).map(|row| format!("{row:08x}\n")).collect();
+    let rows: Vec<String> = (0..20_000u32).map(|row| format!("{row:08x}\n")).collect();
+    let rows = rows.concat();
     folder.write("x.hex", &rows);
     folder.write("y.hex", &rows);
     folder.replace("job.toml", "adder:32", "mul:32");
@@ -237,6 +241,7 @@ fn a_board_that_is_killed_ends_the_run() {
 
 /// Nodes of one process, cards of another, and hosts of a third: results are those of links in memory.
 #[test]
+#[ignore = "tier cores: simulated, or minutes"]
 fn parties_are_nodes_of_another_process() {
     let folder = folder();
     if !simulated(&folder) {
@@ -275,6 +280,7 @@ fn parties_are_nodes_of_another_process() {
 
 /// The process of the nodes is killed while messages cross them.
 #[test]
+#[ignore = "tier cores: simulated, or minutes"]
 fn nodes_that_are_killed_end_the_run() {
     let folder = folder();
     if !simulated(&folder) {
@@ -282,7 +288,8 @@ fn nodes_that_are_killed_end_the_run() {
     }
     both(&folder);
     among(&folder, THREE);
-    let rows: String = (0..40_000).map(|k| format!("{:02x}\n", k % 16)).collect();
+    let rows: Vec<String> = (0..40_000).map(|k| format!("{:02x}\n", k % 16)).collect();
+    let rows = rows.concat();
     folder.write("x.hex", &rows);
     folder.write("y.hex", &rows);
     let nodes = "node --socket board/node --parties 3";
@@ -304,6 +311,7 @@ fn nodes_that_are_killed_end_the_run() {
 }
 
 #[test]
+#[ignore = "tier cores: simulated, or minutes"]
 fn a_card_says_why_it_does_not_serve() {
     let folder = folder();
     let absent = !simulated(&folder);

@@ -63,8 +63,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .source("bob", Arc::new(Readings(3)))
         .sink("eve", total.clone())
         .start();
-    let mut progress = run.progress();
-    while let Some(participants) = progress.next() {
+    for participants in run.progress() {
         let rows = participants.iter().map(|one| one.rows).min();
         eprintln!("{} of {ROWS} rows", rows.unwrap_or_default());
     }
