@@ -1,4 +1,8 @@
 //! Tests of the facade: one program for all of them, which links once.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects by failing there"
+)]
 
 mod errors;
 mod examples;
