@@ -104,7 +104,7 @@ digest() {
   git ls-files -z -- "${paths[@]}" scripts/tiers.sh | sort -z | xargs -0 sha256sum -- | sha256sum | cut -d' ' -f1
 }
 
-recorded() { [[ -e $PASSES ]] && awk -v name="$1" '$1 == name { print $2 }' "$PASSES"; }
+recorded() { [[ ! -e $PASSES ]] || awk -v name="$1" '$1 == name { print $2 }' "$PASSES"; }
 
 record() {
   local rest=""
@@ -126,6 +126,7 @@ tier() {
 if [[ $# == 0 ]]; then
   for name in "${ORDER[@]}"; do
     state="inputs changed since its last pass"
+    [[ -n $(recorded "$name") ]] || state="no pass is recorded"
     [[ $(recorded "$name") != "$(digest "$name")" ]] || state="passed with these inputs"
     printf '%-9s %3d min  %s: %s\n' "$name" "${MINUTES[$name]}" "${WHAT[$name]}" "$state"
   done
@@ -144,6 +145,9 @@ status=0 left=() until=$((SECONDS + $2 * 60))
 for name in "${ORDER[@]}"; do
   if [[ $(recorded "$name") == "$(digest "$name")" ]]; then
     say "tier $name: nothing changed since its recorded pass"
+  elif [[ -z $(recorded "$name") ]]; then
+    # A person runs it first, and records its pass.
+    left+=("$name (no pass is recorded)")
   elif ((SECONDS + MINUTES[$name] * 60 > until)); then
     left+=("$name (${MINUTES[$name]} min)")
   else
@@ -157,5 +161,5 @@ for name in "${ORDER[@]}"; do
     esac
   fi
 done
-[[ ${#left[@]} == 0 ]] || say "left for want of time: ${left[*]}; run scripts/tiers.sh with their names"
+[[ ${#left[@]} == 0 ]] || say "left: ${left[*]}; run scripts/tiers.sh with their names"
 exit "$status"
