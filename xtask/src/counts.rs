@@ -251,7 +251,7 @@ fn instructions(
     command.arg(program).args([isa, name, &times, &seed]);
     output(&format!("counting {isa} {name}"), &mut command)?;
     let text = tree::read(&profile)?;
-    // What is left of it harms nobody.
+    // What is left of it does no harm.
     let _ = std::fs::remove_file(&profile);
     totals(&text).ok_or_else(|| {
         let text = text.lines().take(5).collect::<Vec<_>>().join("\n");

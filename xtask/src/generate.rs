@@ -1,6 +1,6 @@
 //! What is made from the descriptions of cores: registers and formats, once described, for every language that reads them.
 //!
-//! A description is `rtl/<core>/data/<core>.toml`. What is made is kept in git, so that nobody needs this to build; `--check` compares.
+//! A description is `rtl/<core>/data/<core>.toml`. What is made is kept in git, so that no build needs this; `--check` compares.
 
 mod c;
 mod describe;

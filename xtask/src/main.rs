@@ -1,6 +1,6 @@
 //! Checks of the project itself: `cargo xtask layers|links|words|gen|counts`; and its release notes: `cargo xtask changelog`.
 //!
-//! For whoever changes the project; `make test` runs all of them, `make check` all but the last. Each prints what it looked at, or
+//! For contributors to the project; `make test` runs all of them, `make check` all but the last. Each prints what it looked at, or
 //! every finding with its file and line, and then exits with 1.
 //!
 //! Promises to read only what git tracks or would track, and to change nothing but the baselines, release notes and what is generated, where it is told to.

@@ -48,7 +48,7 @@ fn steps_of_cut_and_choose_equal_the_reference() {
     passes(Part::Cut, 25);
 }
 
-/// A copy that nobody waits for comes too late here.
+/// A copy that is not waited for comes too late here.
 #[test]
 fn streams_do_what_they_were_told_in_whatever_order() {
     for seed in 1..=4 {

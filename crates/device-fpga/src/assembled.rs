@@ -14,8 +14,8 @@ const MOST: usize = 1 << 24;
 /// Rows of a run at most: repetitions whose labels are on their way at once.
 pub(crate) const ROWS: u32 = 1 << 10;
 
-/// Programs that were assembled, for all devices that are given the same: whoever asks whether a program fits has assembled it for
-/// whoever runs it. Programs are public.
+/// Programs that were assembled, for all devices that are given the same: a caller that asks whether a program fits has assembled it for
+/// the device that runs it. Programs are public.
 #[derive(Clone, Default, Debug)]
 pub struct Assembled(Arc<Mutex<Kept>>);
 
@@ -67,7 +67,7 @@ impl Assembled {
         if let Some(there) = self.kept(|kept| kept.programs.get(&key).cloned()) {
             return Ok(there);
         }
-        // Nobody waits for this: two that come at once do it twice, and get the same.
+        // No caller waits for another here: two at once do it twice, and get the same.
         let layer = Layer::of(program, key.slots, key.uniforms);
         let image = Image::of(&layer.body, capacity, key.repetitions.into())?;
         let loaded = Arc::new(Loaded {

@@ -71,7 +71,7 @@ impl Loop {
     }
 
     /// Whether these commands are what the core does: each repetition has tables and numbers of its own, one behind the other, and what it
-    /// reads of a window nobody writes.
+    /// reads of a window no command writes.
     pub(crate) fn takes(&self, repeat: &Repeat, rows: u32) -> bool {
         let products = self.image.products;
         let steps = repeat.body.iter();

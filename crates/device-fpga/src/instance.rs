@@ -17,7 +17,7 @@ unsafe impl Send for Instance {}
 
 impl Instance {
     /// # Safety
-    /// `at` was made by the `new` of the model whose `free` this is, and nobody else frees it.
+    /// `at` was made by the `new` of the model whose `free` this is, and no other code frees it.
     pub(crate) unsafe fn new(at: *mut c_void, free: Free) -> Self {
         let at = NonNull::new(at).expect("a model is made or the process ends");
         Instance { at, free }
@@ -31,7 +31,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // SAFETY: who made this promised that it is this function's to free, and nobody else's.
+        // SAFETY: the caller of `new` promised that only this function frees it.
         unsafe { (self.free)(self.at.as_ptr()) };
     }
 }

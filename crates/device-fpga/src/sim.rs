@@ -248,7 +248,7 @@ impl Transport for Simulated {
         let mut ports = Ports {
             segments: [0, 1, 2, 3, 4].map(|stream| self.segment(stream)),
         };
-        // SAFETY: segments are null or parts of `memory`, which nobody touches meanwhile.
+        // SAFETY: segments are null or parts of `memory`, which no other code touches meanwhile.
         let high = unsafe { (self.model.step)(self.card.as_ptr(), &raw mut ports, PATIENCE) };
         let mut moved = high;
         for (stream, segment) in ports.segments.iter().enumerate() {

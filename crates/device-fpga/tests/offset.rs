@@ -2,7 +2,7 @@
 //! succeeds against such a hash and fails against ours.
 //!
 //! With H(X, t) = AES(X ⊕ t) ⊕ X ⊕ t and a colour q = 1 of the second operand, the first row of half-gates is
-//! T_G = AES(m) ⊕ AES(m ⊕ Δ) for m = A ⊕ t: what the hash adds to its results differs by Δ, and q Δ takes that away. Whoever has m finds
+//! T_G = AES(m) ⊕ AES(m ⊕ Δ) for m = A ⊕ t: what the hash adds to its results differs by Δ, and q Δ takes that away. A party with m finds
 //! Δ = m ⊕ AES⁻¹(T_G ⊕ AES(m)). Tables are those of every device, of the card and of the core that takes gates in the order of a netlist.
 
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use veil_prss::{Prf, Use};
 use veil_session::Secret;
 use veil_testkit::Seed;
 
-/// AES-128 under a key that everybody knows, in both directions.
+/// AES-128 under a key that all parties know, in both directions.
 struct Cipher(Aes128);
 
 impl Cipher {
@@ -115,7 +115,7 @@ fn assert_safe(
         assert_eq!(table[0], row, "gate {number}, {seed}");
         colours[(b & 1) as usize] += 1;
         for (row, label, other) in [(0, a, 0), (1, b, a)] {
-            // Everybody knows the keys of the cipher; the evaluator has one label of each wire.
+            // All parties know the keys of the cipher; the evaluator has one label of each wire.
             let tweak = tweak + row as u64;
             let cipher = Cipher::new(start ^ u128::from(tweak) << 64);
             for active in [label, label ^ offset] {

@@ -46,7 +46,7 @@ fn hot_loops() -> Vec<HotLoop> {
         out: k,
         index: k,
     };
-    // Eight sources each, as the linear layers of AES have them; the middle values are nobody else's.
+    // Eight sources each, as the linear layers of AES have them; no other instruction reads the middle values.
     let xors = (0..WIRES).flat_map(|k| {
         let slot = move |n: u32| Src::Slot((5 * k + 7 * n) % (2 * WIRES));
         (0..7).map(move |n| {

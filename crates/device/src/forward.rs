@@ -1,7 +1,7 @@
 //! The calls of a device that a wrapper around it does not change.
 
 /// Within an `impl Device`, writes those calls that go to the device within as they are: `self`, the way to that device, and
-/// the calls by name, in any order. Whoever writes it depends on `veil-session`.
+/// the calls by name, in any order. A crate that writes it depends on `veil-session`.
 ///
 /// ```
 /// use veil_device::{Bank, Command, Device, Fault, Tag};

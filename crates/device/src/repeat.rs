@@ -117,7 +117,7 @@ impl Repeat {
                 draws,
             } = step;
             let labels = match command.op {
-                // Nobody has to remember all the places that it was at.
+                // No device has to remember all the places that it was at.
                 Op::Combine { ring, .. } => ring == Ring::Bits && dst.iter().all(|by| *by == 0),
                 Op::Garble { .. } | Op::Evaluate { .. } | Op::Colour => true,
                 _ => false,

@@ -32,7 +32,7 @@ fn sources(folder: &Path, found: &mut BTreeSet<String>) {
     }
 }
 
-/// A kernel that is compiled for a feature which nobody asks the processor for is undefined behaviour on one that lacks it.
+/// A kernel that is compiled for a feature which the device does not ask the processor for is undefined behaviour on one that lacks it.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn every_feature_of_a_kernel_is_asked_for() {

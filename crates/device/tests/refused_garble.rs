@@ -346,7 +346,7 @@ fn labels_and_bits_that_do_not_fit_are_refused() {
         (coloured(&[labels], &[span(BIT, 0, 2)]), many),
         (coloured(&[span(UNIFORMS, 0, 2)], &[span(BITS, 0, 2)]), many),
     ]);
-    // Sums of labels, as of anything: whoever reads what it has written adds something else.
+    // Sums of labels, as of anything: a command that reads what it has written adds something else.
     let sum = |src: &[Span], to: Span| {
         let op = Op::Combine {
             ring: Ring::Bits,

@@ -93,7 +93,7 @@ impl LinkFault {
 
 impl LinkError {
     /// Of several faults the one to report: what a peer may not send, before a connection that ended without a word, before the word of a
-    /// peer that gave up. Whoever gives up says so before it closes, and is then never taken for one that is gone.
+    /// peer that gave up. Such a peer says so before it closes, and is then never taken for one that is gone.
     pub(crate) fn foremost<'a>(
         errors: impl Iterator<Item = &'a LinkError>,
     ) -> Option<&'a LinkError> {

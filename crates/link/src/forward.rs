@@ -1,7 +1,7 @@
 //! The calls of a link that a wrapper around it does not change.
 
 /// Within an `impl Link`, writes those calls that go to the link within as they are: `self`, the way to that link, and the
-/// calls by name, in any order. Whoever writes it depends on `veil-session`.
+/// calls by name, in any order. A crate that writes it depends on `veil-session`.
 ///
 /// ```
 /// use veil_link::{Link, LinkError};

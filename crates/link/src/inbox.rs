@@ -76,7 +76,7 @@ impl Inbox {
         &mut self.pool
     }
 
-    /// What messages that nobody expects cost now; never more than `Bounds::early`.
+    /// What messages that the caller does not expect cost now; never more than `Bounds::early`.
     pub(crate) const fn early(&self) -> u64 {
         self.early
     }
@@ -271,7 +271,7 @@ impl Inbox {
         self.admit(tag, at, length).map(|_| ())
     }
 
-    /// The name of a message that came and that nobody asked for, if there is one.
+    /// The name of a message that came and that the caller did not ask for, if there is one.
     pub(crate) fn left_over(&self) -> Option<Channel> {
         let early = self
             .slots
@@ -284,7 +284,7 @@ impl Inbox {
     }
 }
 
-/// Where a landed name is remembered. Whoever makes names collide only blurs which error is reported.
+/// Where a landed name is remembered. A peer that makes names collide only blurs which error is reported.
 fn place(at: &Channel) -> usize {
     let mixed = at
         .step

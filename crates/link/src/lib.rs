@@ -139,11 +139,11 @@ pub trait Link: Send {
     fn wait(&mut self, until: Instant) -> Result<Woken, LinkError>;
 
     /// Tells every peer, ahead of everything that waits to be sent, that this side gave up. One constant code: peers learn nothing
-    /// about the reason. Never fails: whoever cannot be told finds the connection closed.
+    /// about the reason. Never fails: a peer that cannot be told finds the connection closed.
     fn abort(&mut self);
 
     /// Messages are held up here by a clock, as on the way to a peer that is far: to be polled for, before [`Link::close`] is called,
-    /// by whoever must not wait there. A wrapper says so for the link within, too.
+    /// by a caller that must not wait there. A wrapper says so for the link within, too.
     fn under_way(&self) -> bool {
         false
     }

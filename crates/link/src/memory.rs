@@ -161,7 +161,7 @@ impl Side {
         }
     }
 
-    /// Gives empty buffers back, so that the next message comes in one that the cache still has. Whoever is busy gets them later.
+    /// Gives empty buffers back, so that the next message comes in one that the cache still has. A busy peer gets them later.
     fn give_back(&mut self) {
         if let Ok(mut state) = self.into.state.try_lock() {
             self.inbox.pool().give(&mut state.spare);
@@ -315,7 +315,7 @@ impl Link for MemoryLink {
         drop(state);
         let mut body = side.pool.take(bytes.len());
         body.extend_from_slice(bytes);
-        // Nobody else fills this pipe: there is as much room as before.
+        // No other sender fills this pipe: there is as much room as before.
         let mut state = side.out.lock();
         state.queue.push_back(Parcel {
             tag: side.inbox.tag(),
@@ -395,7 +395,7 @@ impl Link for MemoryLink {
         if self.aborted {
             loop {
                 for side in &mut self.sides {
-                    // Nobody takes it any more.
+                    // No reader takes it any more.
                     side.arrived.clear();
                     side.drain();
                     if side.inbox.fault().is_some() {
@@ -436,7 +436,7 @@ impl Drop for MemoryLink {
         for side in &self.sides {
             let mut into = side.into.lock();
             into.dropped = true;
-            // Nobody will take it any more.
+            // No reader will take it any more.
             into.queue.clear();
             drop(into);
             side.into.drained.store(true, Ordering::Release);

@@ -1,6 +1,6 @@
 //! Buffers that are used again, so that a message costs no allocation once a run is under way.
 
-/// A buffer of at most so many bytes has a power of two of them. Longer ones would take too much memory that nobody uses.
+/// A buffer of at most so many bytes has a power of two of them. Longer ones would take too much memory that no message uses.
 const ROUNDED: usize = 1 << 16;
 
 /// Buffers of one connection, kept up to a number of bytes.
@@ -46,7 +46,7 @@ impl Pool {
         }
     }
 
-    /// Gives all free buffers away, to whoever fills them.
+    /// Gives all free buffers away, to the sender that fills them.
     pub(crate) fn give(&mut self, spare: &mut Vec<Vec<u8>>) {
         self.held = 0;
         if spare.is_empty() {
@@ -107,7 +107,7 @@ mod tests {
         pool.put(short);
         let again = pool.take(8000);
         assert_eq!((again.as_ptr(), again.capacity()), (address, room));
-        // What is too short goes, so that a pool does not fill with what nobody can use.
+        // What is too short goes, so that a pool does not fill with what no message can use.
         let other = pool.take(100);
         assert_eq!((other.capacity(), pool.free.len(), pool.held), (128, 0, 0));
         assert_eq!(pool.take(ROUNDED + 1).capacity(), ROUNDED + 1);

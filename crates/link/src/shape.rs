@@ -154,7 +154,7 @@ impl<L: Link> Shaped<L> {
         &mut self.lines[i]
     }
 
-    /// Hands on what is due. `true` if anything was, or if there is room again for somebody who was refused.
+    /// Hands on what is due. `true` if anything was, or if there is room again for a caller that was refused.
     fn release(&mut self) -> Result<bool, LinkError> {
         let mut moved = self.release_due()?;
         if self.lines.iter().all(|line| line.unnamed == 0)

@@ -30,7 +30,7 @@ fn nothing_is_left_in_shared_memory_and_what_others_left_goes() {
         eprintln!("skipped: {why}");
         return;
     }
-    // As a killed process leaves it, which is nobody's any more.
+    // As a killed process leaves it, which no process owns any more.
     let stale =
         Path::new(FOLDER).join(format!("veil-fabric-{:08x}-{:016x}", 0, std::process::id()));
     let file = File::create(&stale).unwrap();

@@ -23,7 +23,7 @@ fn shortly() -> Instant {
     Instant::now() + Duration::from_secs(2)
 }
 
-/// An address on which nobody listens, for now.
+/// An address on which no port listens, for now.
 fn free_address() -> String {
     let reserved = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     reserved.local_addr().unwrap().to_string()

@@ -22,7 +22,7 @@ const RECIPIENT: Peer = Peer::Recipient(0);
 /// A member that has no part in the job.
 const OTHER: Peer = Peer::Owner(7);
 
-/// Everybody, and the port of party 0.
+/// All participants, and the port of party 0.
 struct Site {
     ids: BTreeMap<Peer, Identity>,
     port: Port,
@@ -173,7 +173,7 @@ fn a_party_at_a_later_stage_is_told_when_it_is_called_and_is_waited_for() {
         assert_eq!(site.await_all(INPUT, &[], soon()).unwrap().len(), 1);
         caller.join().unwrap();
     });
-    // It ended that meeting, and is not held against anybody.
+    // It ended that meeting, and is not held against any caller.
     site.goes_on(|| ());
 }
 
@@ -206,7 +206,7 @@ fn a_recipient_of_the_second_stage_waits_while_the_first_is_met() {
     });
 }
 
-/// Whoever says that it is at another stage than it is ends no meeting unless it is a party of the job, by its key, and then only that one.
+/// A caller that says that it is at another stage than it is ends no meeting unless it is a party of the job, by its key, and then only that one.
 #[test]
 fn who_lies_about_its_stage_ends_at_most_its_own_meeting() {
     let site = Site::new();
@@ -248,7 +248,7 @@ fn a_recipient_of_a_stage_that_is_over_is_told() {
             .call(RECIPIENT, RECIPIENT, COMPUTE, soon())
             .unwrap_err();
         assert_eq!(told, other_plan(party(0), COMPUTE, INPUT));
-        // Whoever has no part in it is told nothing.
+        // A member without a part in it is told nothing.
         site.call(OTHER, RECIPIENT, COMPUTE, shortly()).unwrap_err();
         assert!(!met.is_finished());
         let _party = site.call(party(1), party(1), INPUT, soon()).unwrap();

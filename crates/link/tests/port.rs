@@ -1,4 +1,4 @@
-//! One port, several jobs: who gets where, and who disturbs nobody.
+//! One port, several jobs: which caller gets where, and which one disturbs no other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use veil_session::{Peer, PlanHash};
 const FIRST: PlanHash = PlanHash([1; 32]);
 const SECOND: PlanHash = PlanHash([2; 32]);
 
-/// Two parties, an owner and somebody else, who know each other for any job.
+/// Two parties, an owner and a recipient, which know each other for any job.
 struct Service {
     ids: BTreeMap<Peer, Identity>,
     known: Arc<Mutex<BTreeSet<Fingerprint>>>,

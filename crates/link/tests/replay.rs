@@ -38,7 +38,7 @@ struct State {
     sent: Vec<Vec<u8>>,
 }
 
-/// Somebody on the line to `to` who sees where records begin and end. Its threads end with the connection.
+/// A relay on the line to `to` that sees where records begin and end. Its threads end with the connection.
 struct Relay {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
@@ -244,7 +244,7 @@ fn bytes_of_an_old_connection_get_nowhere_and_change_nothing() {
         assert_eq!(peers, [party(1)]);
         assert!(hint.contains("cannot decrypt peer's message"), "{hint}");
     });
-    // Whoever is hung up on may know it before it is counted.
+    // A caller that is hung up on may know it before it is counted.
     let until = Instant::now() + Duration::from_secs(120);
     let turned = || port.turned().strangers - before.strangers;
     while turned() < replayed && Instant::now() < until {

@@ -352,7 +352,7 @@ impl Body {
         Ok(Wire(self.sources + self.gates.len() as u32 - 1))
     }
 
-    /// Our wire; whoever reads a gate comes after it.
+    /// Our wire; the reader of a gate comes after it.
     fn wire(&mut self, from: Operand, spot: Spot) -> Result<Wire, ParseError> {
         match from {
             Operand::Wire(wire) => Ok(match wire.checked_sub(self.sources) {

@@ -119,7 +119,7 @@ fn test_bench(source: &Source, made: &Synthesis, shape: &Shape, values: &Path) -
         inputs,
         outputs,
     } = shape;
-    // Without inputs there is one bit that nobody reads.
+    // Without inputs there is one bit that no gate reads.
     let top = inputs.max(1) - 1;
     let mut text = String::new();
     let _ = write!(

@@ -147,7 +147,7 @@ fn read(
         let mut text = Vec::new();
         // What cannot be read is not there.
         let _ = from.take(most + 1).read_to_end(&mut text);
-        // Whoever waited for it may have gone.
+        // The receiver that waited for it may have gone.
         let _ = sender.send((which, text));
     });
 }
@@ -350,7 +350,7 @@ mod tests {
         let long = Duration::from_secs(600);
         assert_eq!(leaves("exit 3", long, false), Some(3));
         assert_eq!(leaves("wait", Duration::from_secs(2), false), None);
-        // Nobody ends it: whoever would has ended.
+        // No caller ends it: the one that would has ended.
         assert_eq!(leaves("wait", long, true), None);
     }
 

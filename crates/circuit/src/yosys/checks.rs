@@ -22,7 +22,7 @@ pub(super) struct Parted<'a> {
 }
 
 /// Takes out assertions and prints, and with them the cells that no output depends on and one of them does: for one under a clock, Yosys
-/// makes registers of its condition, which nobody gives first values.
+/// makes registers of its condition, which have no first values.
 pub(super) fn part(module: &Module) -> Parted<'_> {
     let all = module.cells.0.iter();
     let all: Vec<_> = all.map(|(name, cell)| CellRef { name, cell }).collect();

@@ -131,7 +131,7 @@ impl<'a> Netlist<'a> {
         }
     }
 
-    /// The cell whose whole output these bits are, if nobody else reads any of it.
+    /// The cell whose whole output these bits are, if no other cell reads any of it.
     pub(super) fn only_reader_of(&self, bits: &[Bit]) -> Option<CellRef<'a>> {
         let Some(Bit::Net(first)) = bits.first() else {
             return None;

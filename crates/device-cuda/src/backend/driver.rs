@@ -58,7 +58,7 @@ impl Streams for Queues {
 
 /// A GPU: three streams of it.
 pub struct Driver {
-    /// Behind a lock, as whoever looks at memory of the host waits.
+    /// Behind a lock, as a reader of memory of the host waits.
     queues: Mutex<(Queues, Order<CudaEvent>)>,
     /// The stream of launches, which is one of them.
     stream: Arc<CudaStream>,
@@ -143,7 +143,7 @@ impl Driver {
         Ok(queues.0[on as usize].cu_stream())
     }
 
-    /// Waits until nobody touches memory.
+    /// Waits until no stream touches memory.
     fn settle(&self, name: u64) -> Result<(), Error> {
         let (queues, order) = &mut *self.queues();
         order.settle(name, queues, |event| event.synchronize().map_err(failed))
@@ -233,11 +233,11 @@ impl Backend for Driver {
             return;
         };
         let _ = if self.context.has_async_alloc() {
-            // SAFETY: it was allocated so, and is free when the stream has come so far: nobody names it any more.
+            // SAFETY: it was allocated so, and is free when the stream has come so far: no command names it any more.
             unsafe { result::free_async(start, self.stream.cu_stream()) }
         } else {
             let _ = self.finish();
-            // SAFETY: it was allocated so, and nobody has it any more: the stream is at its end.
+            // SAFETY: it was allocated so, and no command has it any more: the stream is at its end.
             unsafe { result::free_sync(start) }
         };
     }
@@ -262,7 +262,7 @@ impl Backend for Driver {
             Err(_) => return,
         }
         if let Some((start, _)) = self.hosts.remove(&host.id) {
-            // SAFETY: it was allocated so, and nobody has it any more: `host_mut` has waited for all copies.
+            // SAFETY: it was allocated so, and no command has it any more: `host_mut` has waited for all copies.
             let _ = unsafe { result::free_host(start.cast()) };
         }
     }
@@ -270,7 +270,7 @@ impl Backend for Driver {
     fn host(&self, host: &Host) -> Result<&[u8], Error> {
         let start = self.of_host(host, 0, host.bytes)?;
         self.settle(host.id)?;
-        // SAFETY: so many bytes were allocated and written, and no copy of them is queued: whoever queues one borrows `self` alone.
+        // SAFETY: so many bytes were allocated and written, and no copy of them is queued: a caller that queues one borrows `self` alone.
         Ok(unsafe { std::slice::from_raw_parts(start, host.bytes as usize) })
     }
 

@@ -1,7 +1,7 @@
 //! In which order streams do what they are told.
 //!
 //! A device has three: one copies from the host, one launches and copies within the device, one copies to the host. What one stream has is done in order;
-//! whoever touches memory waits until all others have done what they were told before about the same memory, and for nothing else. So copies of one
+//! a stream that touches memory waits until all others have done what they were told about it before, and for nothing else. So copies of one
 //! bank go on while another one computes.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -36,7 +36,7 @@ pub(crate) trait Streams {
     fn wait(&mut self, on: Stream, event: &Self::Event) -> Result<(), Error>;
 }
 
-/// Events of a stream that are kept: whoever wants an older one waits for the oldest.
+/// Events of a stream that are kept: a stream that wants an older one waits for the oldest.
 const KEPT: usize = 16;
 
 /// Who has to wait for whom.
@@ -107,7 +107,7 @@ impl<E> Order<E> {
         Ok(())
     }
 
-    /// Has an event now of what a stream was told: whoever wants that alone need not wait for what it is told afterwards.
+    /// Has an event now of what a stream was told: a reader of that alone need not wait for what it is told afterwards.
     pub(crate) fn seal(
         &mut self,
         of: Stream,
@@ -117,7 +117,7 @@ impl<E> Order<E> {
         self.event(of, told, machine).map(|_| ())
     }
 
-    /// Hands on the events after which nobody touches this memory, until somebody is told to.
+    /// Hands on the events after which no stream touches this memory, until one is told to.
     pub(crate) fn settle(
         &mut self,
         name: u64,
@@ -136,7 +136,7 @@ impl<E> Order<E> {
         Ok(())
     }
 
-    /// Whether somebody may still touch this memory, where `is` tells of an event.
+    /// Whether a stream may still touch this memory, where `is` tells of an event.
     pub(crate) fn busy(
         &mut self,
         name: u64,

@@ -1,5 +1,5 @@
 //! The emulator, with three streams as a GPU has them, which do what they were told as late as they may, and in an order that is drawn. Whatever is right
-//! must be right so: a copy that nobody waits for comes too late.
+//! must be right so: a copy that is not waited for comes too late.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -36,7 +36,7 @@ struct Waiting {
     next: u64,
     done: BTreeSet<u64>,
     seed: u64,
-    /// How often somebody was told something while others had not done what they were told before.
+    /// How often a stream was told something while others had not done what they were told before.
     overtaken: u64,
 }
 
@@ -224,8 +224,8 @@ impl Backend for Reordered {
         let mut state = self.state();
         state.settle(host.id)?;
         let bytes = state.emulator.host(host)?;
-        // SAFETY: the bytes lie on the heap until `unpin`, and nobody writes them while `self` is borrowed: what was queued about them is done, and
-        // whoever queues more, or writes to them, borrows `self` alone.
+        // SAFETY: the bytes lie on the heap until `unpin`, and no code writes them while `self` is borrowed: what was queued about them is done, and
+        // a caller that queues more, or writes to them, borrows `self` alone.
         Ok(unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) })
     }
 

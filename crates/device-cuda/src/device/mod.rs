@@ -4,7 +4,7 @@
 //! bytes of a column each. What the host reaches has a mirror in its own memory, which is copied before and after a batch, where either wrote.
 //!
 //! `submit` says all of a batch in numbers, and queues its copies and launches. `poll` waits for the first batch, if nothing was handed out since the
-//! last one was submitted; else it looks whether it has ended, so that whoever has a completion goes on with it. A check that fails stops what comes
+//! last one was submitted; else it looks whether it has ended, so that a caller with a completion goes on. A check that fails stops what comes
 //! after it on the device, without the host.
 
 mod bank;
@@ -71,7 +71,7 @@ struct Key {
 struct Batch {
     tag: Tag,
     room: Room,
-    /// When its kernels began and when they had ended, if somebody wants to know.
+    /// When its kernels began and when they had ended, if there is a clock.
     marks: Option<[Mark; 2]>,
 }
 
@@ -115,9 +115,9 @@ pub struct Cuda {
     spare: Vec<Room>,
     /// Whether a completion was the last that happened.
     gave: bool,
-    /// Seconds that kernels of batches took, if somebody wants to know.
+    /// Seconds that kernels of batches took, if the caller wants to know.
     clock: Option<Seconds>,
-    /// What went wrong while nobody asked.
+    /// What went wrong while the caller did not ask.
     broken: Option<Fault>,
 }
 
@@ -161,7 +161,7 @@ impl Cuda {
         self
     }
 
-    /// What went wrong while nobody asked.
+    /// What went wrong while the caller did not ask.
     pub(crate) fn healthy(&self) -> Result<(), Fault> {
         self.broken.clone().map_or(Ok(()), Err)
     }
@@ -237,7 +237,7 @@ impl Cuda {
                     Place::Sums => Arg::all(memory.sums.as_ref().unwrap_or(numbers)),
                     Place::Call(at) => Arg::At(numbers, 8 * at as u64),
                     Place::Verdict => Arg::all(numbers),
-                    // Whoever draws nothing looks at no round keys.
+                    // A kernel that draws nothing looks at no round keys.
                     Place::Schedules => {
                         let schedules = self.schedules.as_ref().map(|(buffer, _)| buffer);
                         Arg::all(schedules.unwrap_or(numbers))
@@ -343,7 +343,7 @@ impl Cuda {
         Ok(began.zip(ended).map(|(began, ended)| [began, ended]))
     }
 
-    /// The moment, if somebody wants to know: after the copies to these.
+    /// The moment, if there is a clock: after the copies to these.
     fn mark(&mut self, after: Option<[&Buffer; 2]>) -> Result<Option<Mark>, Fault> {
         if self.clock.is_none() {
             return Ok(None);
@@ -470,7 +470,7 @@ impl Device for Cuda {
 
     fn poll(&mut self) -> Option<Completion> {
         let first = self.batches.front()?;
-        // Whoever has had one goes on with it, if the next one is not there yet.
+        // A caller that has had one goes on with it, if the next one is not there yet.
         if std::mem::take(&mut self.gave) && self.backend.busy(&first.room.host) == Ok(true) {
             return None;
         }

@@ -46,7 +46,7 @@ fn path(body: &Body, machine: &Machine, repetitions: u64) -> u64 {
             .copied()
             .fold(longest, |longest, start| longest.max(start + 1));
         starts.push(own);
-        // What nobody reads any more is forgotten.
+        // What no repetition reads any more is forgotten.
         if let Some(old) = repetition.checked_sub(OLDEST) {
             starts[old] = Vec::new();
         }

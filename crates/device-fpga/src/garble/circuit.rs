@@ -1,6 +1,6 @@
 //! The body of a sequential circuit: a netlist cycle, with registers renamed.
 //!
-//! A register is the value that its D had in the cycle before. Where D is a gate's result, through however many registers, whoever reads the
+//! A register is the value that its D had in the cycle before. Where D is a gate's result, through however many registers, a reader of the
 //! register reads that result of so many cycles ago, and no label is copied. Where D is no gate's, the register's labels are known before the
 //! run, and it becomes an input of every cycle. What remains is copied by a gate: registers that begin as something else than another one
 //! with the same D, that go round in a ring, or that are older than a ring of slots reaches; and, so that fewer labels have to come in, one

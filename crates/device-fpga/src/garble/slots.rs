@@ -16,7 +16,7 @@ impl Slots {
         self.used
     }
 
-    /// A ring of 2^`ring` slots, which nobody else gets. Rings are asked for from the longest to the shortest, before all else, so
+    /// A ring of 2^`ring` slots, which no other value gets. Rings are asked for from the longest to the shortest, before all else, so
     /// that each begins at a multiple of its size.
     pub(super) fn ring(&mut self, ring: u32) -> u32 {
         let slot = self.used;

@@ -238,7 +238,7 @@ impl Carrier {
         self
     }
 
-    /// The link of a participant, beside those of the others. Messages from and to whoever is no party go as they did.
+    /// The link of a participant, beside those of the others. Messages from and to a participant that is no party go as they did.
     pub fn link<L: Link>(&self, me: Peer, inner: L) -> Carried<L> {
         let mut all = self.lock();
         all.links += 1;

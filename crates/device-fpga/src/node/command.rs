@@ -141,7 +141,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Words at a node, of which nobody is told.
+    /// Words at a node, of which no node is told.
     pub const fn new(node: u8, address: u64, words: u32) -> Self {
         Segment {
             node,
@@ -415,7 +415,7 @@ pub enum Failure {
     /// The accelerator refused what it was given.
     #[error("columns or codes that should be equal differ")]
     Mismatch,
-    /// The slot was not free, or not armed for whoever invoked it; or the command may not be where it is.
+    /// The slot was not free, or not armed for the node that invoked it; or the command may not be where it is.
     #[error(
         "the slot is armed already, or is not armed for this node, or the command may not be armed or in a list, or too many lists wait"
     )]

@@ -54,7 +54,7 @@ impl<L: Link> Carried<L> {
         }
     }
 
-    /// Hands on what has landed. `true` if anything was, or if there is room again for somebody who was refused.
+    /// Hands on what has landed. `true` if anything was, or if there is room again for a caller that was refused.
     fn release(&mut self) -> Result<bool, LinkError> {
         let mut moved = self.hand_on()?;
         if let Some((session, 0)) = self.unnamed {

@@ -7,8 +7,8 @@ use crate::lookaside as abi;
 /// Words that the ring of commands has room for: a power of two.
 const RING: usize = 1 << 10;
 
-/// Rings of commands and of completions in memory, as a board has them, and nobody behind them: a command has ended when it was queued, and
-/// all is well. Nothing is computed. Of a board it lacks the doorbells, which are writes that nobody waits for.
+/// Rings of commands and of completions in memory, as a board has them, and no node behind them: a command has ended when it was queued, and
+/// all is well. Nothing is computed. Of a board it lacks the doorbells, which are writes that no host waits for.
 pub struct Loopback {
     commands: Vec<u128>,
     tail: usize,

@@ -197,7 +197,7 @@ pub struct Window {
 pub struct Place {
     /// Its number.
     pub node: u8,
-    /// Cycles after which a node that owes an answer is gone. 0 waits for ever, and is for nobody who does not trust the network.
+    /// Cycles after which a node that owes an answer is gone. 0 waits for ever, and is only for a host that trusts the network.
     pub timeout: u32,
     /// What its own commands use.
     pub own: Window,
@@ -463,7 +463,7 @@ impl Node {
         Ok(self.read(abi::STATUS)? & abi::STATUS_BUSY != 0)
     }
 
-    /// Packets that were thrown away since the last reset because nobody waited for them, or they were too many.
+    /// Packets that were thrown away since the last reset because no command waited for them, or they were too many.
     ///
     /// # Errors
     /// [`NodeError::Register`] if the unit refuses the register.

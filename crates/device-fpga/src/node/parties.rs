@@ -149,7 +149,7 @@ pub(super) fn tell(
         node.invoke(last, &[(other, ABORT)]);
         last += 1;
     }
-    // They end with the mismatch that was asked for, or because nobody answers.
+    // They end with the mismatch that was asked for, or because no node answers.
     let mut left = last - tag;
     while left > 0 {
         let completion = node.next("an abort")?;

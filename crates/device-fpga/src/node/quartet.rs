@@ -26,7 +26,7 @@ pub struct Products {
     pub count: u32,
     /// The chunk: in odd ones who sends and who vouches change places.
     pub chunk: u32,
-    /// Whether messages have codes. Without them whoever sends something else is not found.
+    /// Whether messages have codes. Without them a party that sends something else is not found.
     pub checks: bool,
 }
 
@@ -58,7 +58,7 @@ pub struct Quartet {
 }
 
 impl Quartet {
-    /// Nodes with room for `values` values of so many words, with keys that are drawn from `seed` (which are for simulations: whoever knows
+    /// Nodes with room for `values` values of so many words, with keys that are drawn from `seed` (which are for simulations: a party with
     /// the seed knows them). Nodes that do not answer for `timeout` cycles are gone.
     ///
     /// # Errors

@@ -182,7 +182,7 @@ impl Inner {
         if end > self.shape.bytes {
             return None;
         }
-        // SAFETY: a memory has so many bytes, stays where it is, and is reached by nobody else while `self` is borrowed.
+        // SAFETY: a memory has so many bytes, stays where it is, and is reached by no other code while `self` is borrowed.
         let all = unsafe {
             let first = (self.model.memory)(self.at.as_ptr(), node.into());
             slice::from_raw_parts_mut(first, self.shape.bytes as usize)
@@ -191,7 +191,7 @@ impl Inner {
     }
 }
 
-/// Nodes in simulation and the network between them. Time goes on while somebody waits for a completion, or reaches a register.
+/// Nodes in simulation and the network between them. Time goes on while a host waits for a completion, or reaches a register.
 #[derive(Clone)]
 pub struct Network(Arc<Mutex<Inner>>);
 

@@ -14,7 +14,7 @@ use crate::Absent;
 ///
 /// Memory of each: two beats that differ, for the command that tells of a failure; then columns, of which component c of value v is at
 /// [`Trio::column`]. Component 0 is the party's own, component 1 that of the party before it, which that party may write. Columns are of whole
-/// beats: what is behind a value's words is multiplied like them, and nobody looks at it.
+/// beats: what is behind a value's words is multiplied like them, and is never read.
 pub struct Trio {
     /// The network.
     pub network: Network,
@@ -35,7 +35,7 @@ pub struct Trio {
 }
 
 impl Trio {
-    /// Nodes with room for `values` values of so many words, with keys that are drawn from `seed` (which are for simulations: whoever knows
+    /// Nodes with room for `values` values of so many words, with keys that are drawn from `seed` (which are for simulations: a party with
     /// the seed knows them). Nodes that do not answer for `timeout` cycles are gone.
     ///
     /// # Errors

@@ -79,7 +79,7 @@ pub(crate) type Parts = Vec<Zeroizing<Vec<u8>>>;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Differs(pub(crate) usize);
 
-/// A product, until somebody asks for what came of it.
+/// A product, until the host asks for what came of it.
 struct Job {
     left: usize,
     pieces: Vec<Parts>,
@@ -324,7 +324,7 @@ pub(super) fn is_of_piece(completion: Completion) -> bool {
     }
 }
 
-/// Codes differed, and no message differs from its code any more: whoever sent one has written again. Nobody is named then, as those who send
+/// Codes differed, and no message differs from its code any more: the sender of one has written again. No party is named then, as those who send
 /// another one may have done nothing.
 pub(super) fn changed() -> NodeError {
     NodeError::Host {

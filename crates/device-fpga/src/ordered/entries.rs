@@ -41,7 +41,7 @@ pub(super) enum Source {
 
 impl Entries {
     /// A netlist in the order of its gates. A register that takes an input which something else reads, or which has one label in the run,
-    /// takes a copy of it: a gate behind all others. A netlist of nothing has a gate that nobody reads, as the core has to start something.
+    /// takes a copy of it: a gate behind all others. A netlist of nothing has a gate that no other gate reads, as the core has to start something.
     ///
     /// # Errors
     /// [`TooLarge::Room`] if the netlist has more gates or inputs than the core.

@@ -242,7 +242,7 @@ impl Ordered {
         };
         // SAFETY: the core is there, and so are the words.
         unsafe { (self.model.write)(self.core.as_ptr(), words.as_ptr(), words.len()) };
-        // SAFETY: the streams are parts of vectors that nobody touches meanwhile, and the core writes no more than they hold.
+        // SAFETY: the streams are parts of vectors that no other code touches meanwhile, and the core writes no more than they hold.
         out.cycles = unsafe { (self.model.run)(self.core.as_ptr(), &raw mut run) };
         run.offset.zeroize();
         run.hash_start.zeroize();

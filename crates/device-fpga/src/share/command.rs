@@ -46,7 +46,7 @@ impl Closes {
 }
 
 /// A command as a core takes it, `share_pkg::command_t`: from the highest bits to the lowest in the order of these fields, but for a tag,
-/// which nobody needs where results come in the order of their commands.
+/// which the host does not need where results come in the order of their commands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct CoreCommand {
     /// What it does.

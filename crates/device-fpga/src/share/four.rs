@@ -217,7 +217,7 @@ impl Rep4Join {
         begin.tell(&mut *self.port)
     }
 
-    /// Adds messages to shares. Nobody may use these before the [verdict](Self::verdict).
+    /// Adds messages to shares. The caller must not use these before the [verdict](Self::verdict).
     pub(super) fn run(&mut self, joining: &mut Joining) -> Result<(), CardError> {
         let [one, two] = &joining.messages;
         let given: [&[u8]; 3] = [&joining.shares, one, two];

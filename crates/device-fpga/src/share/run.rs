@@ -213,7 +213,7 @@ impl Running<'_, '_> {
         }
     }
 
-    /// One reader less. What nobody reads any more is wiped.
+    /// One reader less. After its last reader a value is wiped.
     fn read(&mut self, value: Value) {
         if let Value::Step(step) = value {
             let at = step as usize;
@@ -362,7 +362,7 @@ impl Running<'_, '_> {
     }
 }
 
-/// What of a batch's results is not yet anybody's.
+/// What of a batch's results no step has taken yet.
 struct Left<'a> {
     results: &'a [u8],
     messages: [&'a [u8]; MESSAGES],

@@ -198,7 +198,7 @@ impl Making {
         self.put(out, value);
     }
 
-    /// The steps wave by wave; those that nobody reads, and that go nowhere, are left out.
+    /// The steps wave by wave; those that no step reads, and that go nowhere, are left out.
     fn sorted(self) -> Steps {
         let reads = self.reads();
         let Making { steps, slots, .. } = self;

@@ -173,7 +173,7 @@ fn a_tuple_is_drawn_from_once() {
     }
 }
 
-/// Outputs that are inputs or constants, or the same value, and inputs that nobody reads.
+/// Outputs that are inputs or constants, or the same value, and inputs that no gate reads.
 #[test]
 fn wires_are_whatever_they_are() {
     let mut builder = Builder::new(Ring::Bits);

@@ -125,7 +125,7 @@ fn refused(quartet: &mut Quartet, plan: &[[Vec<Command>; 2]; 4], at: u8, out: u3
     }
 }
 
-/// A right layer, then one in which somebody lies about joint message `k`.
+/// A right layer, then one in which a node lies about joint message `k`.
 fn lies(quartet: &mut Quartet, k: u8, of: Of, lie: Lie, chunk: u32) {
     let what = format!("B{}: {of:?}, {lie:?}", k + 1);
     let first = layer([0, 1, 2], chunk);
@@ -198,7 +198,7 @@ fn messages_and_codes_in_each_others_places_are_found() {
     }
 }
 
-/// Whoever starts a layer at all nodes learns of it from the one that found it; the run is ended, and after new keys the next is right.
+/// The host that starts a layer at all nodes learns of it from the one that found it; the run is ended, and after new keys the next is right.
 #[test]
 fn a_lie_ends_the_run_and_the_next_is_right() {
     let seed = 82;
@@ -255,7 +255,7 @@ fn a_lie_ends_the_run_and_the_next_is_right() {
     assert_eq!(opened(&mut quartet, Ring::Z64, 3), expected);
 }
 
-/// In the second layer of a circuit somebody lies to party 3 about one message, or about both. Its join ends the list, and its host finds out which
+/// In the second layer of a circuit a node lies to party 3 about one message, or about both. Its join ends the list, and its host finds out which
 /// it was; nothing of the third layer is sent, all nodes end, and nothing is left.
 fn lies_in_a_circuit(seed: u64, of: Of) {
     let what = format!("{of:?}");
@@ -355,7 +355,7 @@ fn lies_in_a_circuit(seed: u64, of: Of) {
         node.next("a message").expect("a completion").result
     });
     assert_eq!(wrong, expected, "{what}");
-    // Of the third layer nothing has left: nobody has used its places before.
+    // Of the third layer nothing has left: no layer has used its places before.
     let mut later = 0;
     for (command, _) in &commands[waves[2]..] {
         let Op::Local(_) = command.op else { break };

@@ -144,7 +144,7 @@ fn packets_that_are_touched_end_the_run() {
             assert_eq!(links[1].expect(a, at(place), 40), Ok(()));
         }
         let landed = land(&mut links, [0, 1], 0, 40).and_then(|_| land(&mut links, [0, 1], 1, 40));
-        // Nobody waits for what came twice: the node that threw it away says so when somebody looks.
+        // No host waits for what came twice: the node that threw it away says so when a host looks.
         let after = landed.and_then(|_| {
             assert_eq!(links[0].post(b, at(2), &random(1, 40)), Ok(true));
             links[1].expect(a, at(2), 40)?;
@@ -155,7 +155,7 @@ fn packets_that_are_touched_end_the_run() {
             matches!(failed.fault, LinkFault::Cipher(_) | LinkFault::Closed(_)),
             "{fault:?}: {failed}"
         );
-        // Whoever looks next has the same end.
+        // The host that looks next has the same end.
         assert_eq!(links[0].poll(), Err(failed), "{fault:?}");
     }
 }

@@ -198,7 +198,7 @@ fn sums_of_products_are_those_of_the_cpu() {
     }
 }
 
-/// Bits are added up by nobody.
+/// No unit adds up bits.
 #[test]
 fn no_unit_knows_sums_of_bits() {
     let Some(mut trio) = trio((3, 4, 2), 16, Stalls::default()) else {

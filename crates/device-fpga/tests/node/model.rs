@@ -12,7 +12,7 @@ use super::{random, sum};
 /// Steps without one that changes anything, after which another node goes on.
 const PATIENCE: u32 = 40;
 
-/// Words as a node of the model has them; nobody reads what nobody wrote.
+/// Words as a node of the model has them; no node reads what no node wrote.
 type Memory = HashMap<u64, u128>;
 
 /// Joint messages of four parties: pair, receiver, outsider, and products of components (`docs/protocol-rep4.md`).
@@ -36,7 +36,7 @@ pub(crate) struct Model<'a, const N: usize> {
     begun: [Vec<Begun>; N],
     /// Tells by who is told, and by whom.
     came: [[u32; N]; N],
-    /// What other nodes of four have begun to write, and nobody has joined.
+    /// What other nodes of four have begun to write, and the node has not joined.
     waits: [HashSet<u64>; N],
 }
 

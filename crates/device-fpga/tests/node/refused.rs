@@ -115,7 +115,7 @@ fn every_failure_has_its_error() {
     assert!(matches!(beyond, Err(NodeError::Memory { .. })));
 }
 
-/// A command that was right when it was armed, and is not when it is invoked: whoever invoked it is refused, and the own host is told why.
+/// A command that was right when it was armed, and is not when it is invoked: the node that invoked it is refused, and the own host is told why.
 #[test]
 fn a_window_that_became_smaller_is_no_silence() {
     let Some(mut trio) = trio((3, 8, 3), 33, Stalls::default()) else {

@@ -285,13 +285,13 @@ fn long_columns_are_several_commands() {
     right("four, long", &four, way);
 }
 
-/// Whoever sends something else is found by the code that another party made, in the round, before anything is opened.
+/// A party that sends something else is found by the code that another party made, in the round, before anything is opened.
 #[test]
 fn nodes_find_other_messages() {
     found(&among_four(everything(Ring::Z64, ROWS)), OF_FOUR);
 }
 
-/// So is whoever does in a circuit: the list ends with the join that finds it.
+/// So is a party that does in a circuit: the list ends with the join that finds it.
 #[test]
 fn nodes_find_other_messages_without_hosts() {
     let way = Way {

@@ -171,7 +171,7 @@ impl Case {
         ]
     }
 
-    /// Tables that anybody may have sent.
+    /// Tables that any garbler may have sent.
     fn evaluator(&self, id: ProgramId) -> Vec<Command> {
         let all = |region| self.layout.all(region, 0);
         let copy = |from, to| {

@@ -371,7 +371,7 @@ fn conversions(rng: &mut SplitMix, ring: Ring, parts: u8) -> Vec<Command> {
     commands
 }
 
-/// Forms that devices may have kernels for, and two that nobody specialises.
+/// Forms that devices may have kernels for, and two that no device specialises.
 fn forms() -> Vec<&'static Form> {
     let mut forms = vec![&PLAIN, &ODD];
     for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {

@@ -103,7 +103,7 @@ impl Memory {
 
     pub(super) fn scrub(&mut self) {
         self.lines.fill(Line([0; VECTOR]));
-        // The zeros are seen by somebody, as far as the compiler knows: they are written, at the speed of a fill.
+        // The zeros are seen by a reader, as far as the compiler knows: they are written, at the speed of a fill.
         std::hint::black_box(self.lines.as_ptr());
         std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
     }

@@ -288,7 +288,7 @@ impl Compiler {
         });
         match instr {
             Fused::Xor { srcs, one, out } => {
-                // One uniform that is not spread for somebody else goes into the instruction itself.
+                // One uniform that is not spread for another instruction goes into the instruction itself.
                 let inline = srcs
                     .iter()
                     .position(|s| matches!(s, Src::Uniform(_)) && self.rows.get(*s).is_none());
@@ -365,7 +365,7 @@ impl Compiler {
                 }
             }
         }
-        // A result that nobody reads: its row is free again.
+        // A result without a reader: its row is free again.
         if let Fused::Xor {
             out: Dst::Temp(t), ..
         } = instr

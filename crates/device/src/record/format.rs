@@ -7,7 +7,7 @@ use zeroize::Zeroize;
 
 use crate::{Bank, Command, Completion, KeyId, Layout, Program, ProgramId, Span, Tag};
 
-/// The first line says what the file is, the second that it is secret, to whoever looks at it.
+/// The first line tells a reader what the file is, the second that it is secret.
 pub(super) const MAGIC: &[u8] = b"veilworks device record 1\n\
 SECRET: this file holds the keys, the shares and the values of one party. Keep it to yourself and delete it after use.\n";
 

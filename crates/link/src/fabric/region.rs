@@ -132,7 +132,7 @@ impl Held {
                 *peer = Some(to.clone());
             }
         }
-        // Under the lock: nobody closes what is being joined.
+        // Under the lock: no process closes what is being joined.
         connect()
     }
 }
@@ -191,7 +191,7 @@ fn open(path: &Path) -> Option<File> {
     file.metadata().is_ok_and(|of| of.is_file()).then_some(file)
 }
 
-/// Removes what processes left that were killed: how many. Whoever lives holds a lock, in whichever container it is.
+/// Removes what processes left that were killed: how many. A living process holds a lock, in whichever container it is.
 pub(super) fn sweep(folder: &Path, young: Duration) -> usize {
     let Ok(entries) = read_dir(folder) else {
         return 0;

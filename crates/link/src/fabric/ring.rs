@@ -74,7 +74,7 @@ pub(super) const fn credit_out(number: u64) -> usize {
     OUT * SLOT + number as usize % CREDITS * APART
 }
 
-/// What has come, place by place, and was not taken yet. Whoever rings twice for a place lies.
+/// What has come, place by place, and was not taken yet. A peer that rings twice for a place lies.
 #[derive(Debug, Default)]
 pub(super) struct Arrived {
     packets: [usize; SLOTS],

@@ -83,7 +83,7 @@ pub(super) struct Extent {
     pub(super) writes: usize,
 }
 
-/// An endpoint for one peer. Whoever has it is alone with it, so no two threads are ever within libfabric for it.
+/// An endpoint for one peer. Its holder is alone with it, so no two threads are ever within libfabric for it.
 pub(super) struct Endpoint {
     raw: NonNull<c_void>,
     extent: Extent,
@@ -131,7 +131,7 @@ fn c_string(text: &str) -> CString {
 }
 
 impl Endpoint {
-    /// Opens one: from the address `node`, or under the name `own`, with a ring that whoever knows `key` may write into.
+    /// Opens one: from the address `node`, or under the name `own`, with a ring that a peer with `key` may write into.
     pub(super) fn open(
         provider: &Provider,
         node: Option<&str>,
@@ -280,7 +280,7 @@ impl Endpoint {
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        // SAFETY: it is open, and nobody uses it afterwards.
+        // SAFETY: it is open, and no call uses it afterwards.
         unsafe { veil_fabric_close(self.at()) }
     }
 }

@@ -53,7 +53,7 @@ impl<W: Wire> Line<W> {
     fn ended(&mut self, fault: LinkFault) {
         match fault {
             LinkFault::Aborted => self.inbox.aborted(),
-            // Whoever has said goodbye, or was told it, may go.
+            // A peer that has said goodbye, or was told it, may go.
             LinkFault::Closed(_) if self.left || self.ending == Ending::Goodbye => {}
             LinkFault::Closed(why) => {
                 let why = self.broken.take().unwrap_or(why);

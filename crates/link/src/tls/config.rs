@@ -19,7 +19,7 @@ use rustls::{
 
 use super::identity::{Fingerprint, Identity};
 
-/// The name in every certificate and in every hello: it tells nobody anything.
+/// The name in every certificate and in every hello: it tells no reader anything.
 pub(super) const NAME: &str = "peer.veil.invalid";
 
 /// The protocol inside TLS: another service on the port is noticed in the handshake.
@@ -89,7 +89,7 @@ impl UnknownKey {
     }
 }
 
-/// Lets in whoever proves to hold one of these keys. Certificates are only envelopes: names, dates and issuers do not count.
+/// Lets in a peer that proves to hold one of these keys. Certificates are only envelopes: names, dates and issuers do not count.
 struct Pinned {
     admits: Box<dyn Fn(&Fingerprint) -> bool + Send + Sync>,
 }

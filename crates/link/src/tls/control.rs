@@ -8,7 +8,7 @@ use super::port::{LONGEST_REPLY, LONGEST_REQUEST};
 use super::preface::{ANSWER, Answer, Call, Garbled, Refusal, VERSION};
 use super::{ControlError, config};
 
-/// Nobody ends a control call but its deadline.
+/// Only its deadline ends a control call.
 const NEVER: fn() -> bool = || false;
 
 /// Sends `request` to the port at `address`, whose key must be `pinned`, and returns the reply. Tries again until `until` while no port
@@ -78,7 +78,7 @@ pub fn control_slow(
             },
         },
     };
-    // Whoever had too many callers once is there.
+    // A service that had too many callers once is there.
     let mut busy = false;
     loop {
         let last = match dial::reach(address, &config, until) {

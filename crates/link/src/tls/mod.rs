@@ -315,7 +315,7 @@ impl<'a> There<'a> {
         }
     }
 
-    /// Keeps the connections with a peer until everybody is there. Those that end meanwhile, since the peer was started
+    /// Keeps the connections with a peer until all peers are there. Those that end meanwhile, since the peer was started
     /// again perhaps, are made anew.
     fn hold(
         &self,
@@ -327,7 +327,7 @@ impl<'a> There<'a> {
     ) -> Result<Vec<Connected>, SetupError> {
         self.lacks(&[peer], &[]);
         let mut missing = self.lock();
-        // Whoever is late is reported by the part that lacks it.
+        // A late peer is reported by the part that lacks it.
         while !missing.is_empty() && Instant::now() < until && !ended.now() {
             if connected.iter().any(|c| hung_up(&c.socket)) {
                 drop(missing);
@@ -346,7 +346,7 @@ impl<'a> There<'a> {
     }
 }
 
-/// How often whoever waits in a meeting looks whether it is still wanted, and whether those who are there still are.
+/// How often a participant that waits in a meeting looks whether it is still wanted, and whether those who are there still are.
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// Why a meeting may end early.

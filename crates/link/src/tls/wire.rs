@@ -104,7 +104,7 @@ impl Wire for TlsWire {
         if rest.is_empty() {
             return Ok(false);
         }
-        // TLS takes nothing while it holds plaintext, and whoever calls has just emptied it; nor after the end of the stream.
+        // TLS takes nothing while it holds plaintext, and the caller has just emptied it; nor after the end of the stream.
         let taken = self.tls.read_tls(&mut rest).unwrap_or(0);
         if taken == 0 {
             self.start = self.received.len();
@@ -122,7 +122,7 @@ impl Wire for TlsWire {
     fn refill(&mut self) -> Result<usize, LinkFault> {
         self.start = 0;
         self.received.clear();
-        // Its capacity stays: the kernel writes into it, nobody clears it first.
+        // Its capacity stays: the kernel writes into it, and no code clears it first.
         self.received.reserve_exact(RECEIVE);
         let got = loop {
             match recv(

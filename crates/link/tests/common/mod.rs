@@ -121,7 +121,7 @@ impl World {
         self.members[&peer].port.as_ref().unwrap()
     }
 
-    /// Everybody meets: parties dial parties of lower index, the others dial all parties.
+    /// All participants meet: parties dial parties of lower index, the others dial all parties.
     pub(crate) fn try_meet(&self, lanes: u16, until: Instant) -> Vec<(Peer, Met)> {
         thread::scope(|scope| {
             let handles: Vec<_> = self

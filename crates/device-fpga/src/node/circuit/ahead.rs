@@ -4,7 +4,7 @@ use crate::node::{JOINT, MOST_NODES};
 
 const NODES: usize = MOST_NODES as usize;
 
-/// Places that a sender has for each message, by turns from depth to depth: so many that it never writes over what was not joined. Whoever sends
+/// Places that a sender has for each message, by turns from depth to depth: so many that it never writes over what was not joined. The sender
 /// is in even chunks another one than in odd ones, and there are as many as either needs.
 pub(super) fn turns(checks: bool) -> u32 {
     let chunks = [0, 1].map(|chunk| {

@@ -84,7 +84,7 @@ impl Plan {
         list
     }
 
-    /// Where it lies, of any party and chunk: behind all columns, and behind inboxes that nobody has placed elsewhere.
+    /// Where it lies, of any party and chunk: behind all columns, and behind inboxes that no caller has placed elsewhere.
     pub fn list_at(&self) -> Window {
         self.list
     }

@@ -5,7 +5,7 @@
 //! and the second ones, which join what came, end the wave. Columns lie where no other node writes; but of products of three parties the previous ones
 //! lie in the inbox of the party before. What is sent between four lies in the inboxes of its senders until it is joined.
 //!
-//! A column is used again when nobody reads it any more. A place of an inbox may be written by a party that is ahead, but not by more than this. Let x
+//! A column is used again after its last reader. A place of an inbox may be written by a party that is ahead, but not by more than this. Let x
 //! give something to y, and let what y gives come to x by L parties: of three, y gives to z and z to x, which is 2. Then x begins the products of depth
 //! m when it has what z gave of depth m-1, z began these when it had what y gave of depth m-2, and y began those when all of its waves before had ended.
 //! So y reads nothing any more of waves before its products of depth m-L, and of depth m what was there in depth m-L-1 may be written over.
@@ -81,7 +81,7 @@ pub enum Parties {
     Three,
     /// Four, each with three, in its order: that which the next party lacks first.
     Four {
-        /// Whether messages have codes. Without them whoever sends something else is not found.
+        /// Whether messages have codes. Without them a party that sends something else is not found.
         checks: bool,
     },
 }

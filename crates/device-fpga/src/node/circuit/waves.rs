@@ -1,7 +1,7 @@
 //! When each step of a circuit is done: in waves, of which one begins when the one before has ended.
 //!
 //! A wave with products takes as long as the network, one of sums as long as memory. So all products of a depth are one wave; between two of
-//! them are those sums that the second reads, in as few waves as they take; and what nobody waits for yet is done beside products.
+//! them are those sums that the second reads, in as few waves as they take; and what no step waits for yet is done beside products.
 
 use super::graph::{Graph, Step};
 

@@ -338,7 +338,7 @@ impl Drop for Scratch {
         self.words.as_flattened_mut().fill(0);
         self.columns.as_flattened_mut().fill(0);
         self.labels.as_flattened_mut().fill(0);
-        // The zeros are seen by somebody, as far as the compiler knows, and are written as fast as a fill.
+        // The zeros are seen by a reader, as far as the compiler knows, and are written as fast as a fill.
         std::hint::black_box(&*self);
     }
 }

@@ -84,7 +84,7 @@ impl Wire for FabricWire {
         let left = self.control.leave()?;
         let all = left && self.fill == 0 && self.owed == 0 && !self.under_way();
         if !all && !moved && self.quiet > looks_at_once() {
-            // What it said is for whoever reads; that it is gone is for whoever writes, too.
+            // What the peer said is for the reader; that it is gone is for the writer, too.
             if let Err(fault) = self.listen() {
                 self.fault.get_or_insert(fault);
             }
@@ -108,7 +108,7 @@ impl Wire for FabricWire {
     fn abort(&mut self) -> bool {
         self.fill = 0;
         self.sealed = false;
-        // Whoever cannot be told finds the connection closed.
+        // A peer that cannot be told finds the connection closed.
         let _ = self.control.end(LastWord::Abort);
         true
     }

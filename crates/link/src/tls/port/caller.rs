@@ -25,7 +25,7 @@ const PATIENCE_FOR_REQUESTS: Duration = Duration::from_secs(60);
 /// sender of megabytes does not hold the port.
 const STEP: usize = 64 << 10;
 
-/// A connection before it belongs to anybody.
+/// A connection before it belongs to a job.
 pub(super) struct Pending {
     pub(super) handshake: Handshake,
     pub(super) from: SocketAddr,
@@ -266,7 +266,7 @@ impl Pending {
     }
 
     fn lane(&mut self, desk: &Desk, key: Fingerprint, call: LaneCall) -> Result<(), Fail> {
-        // Whoever is gone already takes no seat, and none from itself that comes again.
+        // A caller that is gone already takes no seat, and none from itself that comes again.
         self.still_there()?;
         match desk.slots.seat(key, call) {
             Ok(promise) => {

@@ -343,7 +343,7 @@ impl Port {
 impl Drop for Port {
     fn drop(&mut self) {
         self.desk.closed.store(true, Ordering::Relaxed);
-        // The counter of an eventfd is full only if nobody reads it, and then it wakes all the same.
+        // The counter of an eventfd is full only if no thread reads it, and then it wakes all the same.
         let _ = rustix::io::write(&self.desk.wake, &1u64.to_ne_bytes());
         // The last who holds a port may be a callback in its own thread, which ends by itself.
         let own = |thread: &JoinHandle<()>| thread.thread().id() == thread::current().id();
@@ -361,7 +361,7 @@ impl std::fmt::Debug for Port {
 }
 
 impl Desk {
-    /// Bytes of the longest request that somebody may send.
+    /// Bytes of the longest request that a caller may send.
     fn longest_request(&self, admission: Admission) -> usize {
         match admission {
             Admission::Member if !self.short => LONGEST_REQUEST,
@@ -369,7 +369,7 @@ impl Desk {
         }
     }
 
-    /// Somebody showed a key that nobody here knows.
+    /// A caller showed a key that is unknown here.
     fn noticed(&self, key: &Fingerprint, from: SocketAddr) {
         if let Some(noticed) = &self.noticed {
             noticed(key, from);
@@ -478,7 +478,7 @@ fn take_in(desk: &Desk, socket: &TcpListener, pending: &mut Vec<Pending>) -> boo
     }
 }
 
-/// Gives the place of a connection to somebody else.
+/// Gives the place of a connection to a newcomer.
 fn cut_off(desk: &Desk, pending: &mut Vec<Pending>, victim: usize) {
     desk.count(match pending.swap_remove(victim).holder() {
         Holder::Member(_) => Away::Later,

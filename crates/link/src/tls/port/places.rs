@@ -27,7 +27,7 @@ pub(super) enum Holder {
     Unknown(Place),
 }
 
-/// Where somebody calls from: an address of IPv4, whichever way it is written, or the first 64 bits of one of IPv6. Whoever has one
+/// Where a caller is: an address of IPv4, whichever way it is written, or the first 64 bits of one of IPv6. A caller with one
 /// address of IPv6 has all that begin so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
@@ -48,7 +48,7 @@ impl Place {
 }
 
 impl Holder {
-    /// Of somebody who has shown no key yet.
+    /// Of a caller that has shown no key yet.
     pub(super) fn unknown(address: IpAddr) -> Self {
         Holder::Unknown(Place::of(address))
     }
@@ -59,7 +59,7 @@ impl Holder {
 }
 
 /// Whose place a newcomer gets, when all are taken: the oldest of the place with most connections that show no member's key;
-/// if such connections have less than their part, the oldest of the member with most. So whoever opens many connections only
+/// if such connections have less than their part, the oldest of the member with most. So a caller that opens many connections only
 /// loses its own.
 pub(super) fn crowded(pending: &[Pending]) -> Option<usize> {
     let unknown = pending.iter().filter(|one| !one.holder().is_member());

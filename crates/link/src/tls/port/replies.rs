@@ -118,7 +118,7 @@ impl Drop for Queue {
 }
 
 impl State {
-    /// The first question of a caller who has no thread yet: nobody has them all. None at the end.
+    /// The first question of a caller who has no thread yet: no caller has them all. None at the end.
     fn next(&self) -> Option<(Question, InHand<'_>)> {
         let mut questions = lock(&self.questions);
         loop {
@@ -209,7 +209,7 @@ fn answer(handler: &Handler, state: &State) {
         let mut reply = handler(caller, &request);
         drop(request);
         reply.truncate(LONGEST_REPLY);
-        // Whoever does not take its reply does without.
+        // A caller that does not take its reply does without.
         let _ = send(handshake, &reply);
     }
 }

@@ -14,7 +14,7 @@ use crate::tls::preface::{LaneCall, Refusal, VERSION};
 use crate::tls::socket::hung_up;
 use crate::tls::{Connected, Ended, GLANCE, Misses, SetupError, Terms};
 
-/// All jobs that await somebody.
+/// All jobs that await a participant.
 pub(super) struct Slots {
     by_plan: Mutex<BTreeMap<PlanHash, Arc<Slot>>>,
     /// Only one job at a time is ever met here.
@@ -44,7 +44,7 @@ struct State {
 /// A lane of a peer.
 type Seat = (Peer, u16);
 
-/// A lane that was promised to a caller. Dropped before the caller is there, it leaves the lane to whoever comes next.
+/// A lane that was promised to a caller. Dropped before the caller is there, it leaves the lane to the next caller.
 pub(super) struct Promise {
     slot: Arc<Slot>,
     seat: Seat,
@@ -96,7 +96,7 @@ impl Slots {
     /// The holder of `key` speaks another version: whatever it was called for will not come about.
     pub(super) fn other_version(&self, key: &Fingerprint, theirs: u8) -> String {
         for slot in self.all() {
-            // Several jobs on one port: nobody knows which of them it meant, and the others are no business of its.
+            // Several jobs on one port: the port cannot tell which of them it meant, and the others are no business of its.
             if let Some(peer) = slot.holder(key).filter(|_| self.sole) {
                 slot.fail(SetupError::Version {
                     peer,
@@ -229,7 +229,7 @@ impl Slots {
         }
         let met = slot.wait(until, ended, lacks);
         lock(&self.by_plan).remove(&terms.plan);
-        // Whoever came after the end of the wait is dropped with the slot, and calls again.
+        // A caller that came after the end of the wait is dropped with the slot, and calls again.
         met
     }
 }
@@ -284,7 +284,7 @@ impl Slot {
         }
         let seat = (call.from, call.lane);
         let mut state = lock(&self.state);
-        // Whoever hung up and comes again, after a restart perhaps, takes its old place.
+        // A caller that hung up and comes again, after a restart perhaps, takes its old place.
         state.leave(|connected| connected.seat() == seat && hung_up(&connected.socket));
         if call.lane >= self.lanes || !state.taken.insert(seat) {
             return Err((

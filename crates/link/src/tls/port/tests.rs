@@ -247,7 +247,7 @@ fn addresses_of_one_network_share_their_places() {
             std::net::SocketAddr::new(from.parse().unwrap(), 7000),
         )
     };
-    // The oldest is somebody else's, who has two.
+    // The oldest is that of another network, which has two.
     let mut pending: Vec<Pending> = ["2001:db8::1", "2001:db8::1"].map(&mut comes).into();
     for host in 0..PENDING - 2 {
         pending.push(comes(&format!("2001:db8:bad:bad::{host:x}")));
@@ -378,7 +378,7 @@ fn who_asks_much_leaves_room_for_others() {
     }
 }
 
-/// Whoever is busy with what takes long says so, and answers what does not.
+/// A service that is busy with what takes long says so, and answers what does not.
 #[test]
 fn quick_questions_do_not_wait_behind_others() {
     let [us, them] = [(); 2].map(|()| Identity::generate().unwrap());
