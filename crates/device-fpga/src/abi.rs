@@ -169,7 +169,7 @@ pub const MODE_COLOURS: u32 = 0x2;
 /// Address of `offset`. The offset between the labels of a wire. Its bit 0 is 1. 4 words from this address on, the lowest first.
 pub const OFFSET: u32 = 0x100;
 
-/// Address of `hash_start`. Where the keys of the hash start: the other side knows it, but nobody has to read it from here. 4 words from this address on, the lowest first.
+/// Address of `hash_start`. Where the keys of the hash start: the other party knows it, and has no need to read it here. 4 words from this address on, the lowest first.
 pub const HASH_START: u32 = 0x110;
 
 /// Address of `seed`. Key of the labels that the card makes. Every write of a word starts its labels from the first again. 4 words from this address on, the lowest first.

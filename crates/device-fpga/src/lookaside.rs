@@ -52,7 +52,7 @@ pub const STATUS: u32 = 0x044;
 /// Bit of `status`: A command goes on, or a scrub.
 pub const STATUS_BUSY: u32 = 0x1;
 
-/// Address of `dropped`. Packets that were thrown away since the last reset: of no known kind, with other words than they say, answers that nobody waits for, or requests beyond those that fit; and tells beyond those that are counted.
+/// Address of `dropped`. Packets that were thrown away since the last reset: of no known kind, with other words than they say, answers that no request waits for, or requests beyond those that fit; and tells beyond those that are counted.
 pub const DROPPED: u32 = 0x048;
 
 // ---- Parameters
