@@ -16,7 +16,7 @@ use crate::ordered::Ordered;
 use crate::prepare::{self, JobArgs};
 use crate::rates::Found;
 
-/// Lanes of a job in a deployment, unless somebody says otherwise: the plan must not depend on the machine.
+/// Lanes of a job in a deployment, unless the operator says otherwise: the plan must not depend on the machine.
 pub(crate) const LANES: u16 = 1;
 
 /// A job, planned as a deployment would run it.

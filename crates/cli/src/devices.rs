@@ -28,7 +28,7 @@ const CPU: &str = "cpu";
 /// Devices that `veil-lab` alone offers, by name.
 const SIMULATED: [&str; 2] = ["cuda-sim", "fpga-sim"];
 
-/// Where simulated devices are, for whoever names one elsewhere.
+/// Where simulated devices are, for a caller that names one elsewhere.
 pub(crate) const IN_LAB: &str = "simulated devices are in `veil-lab`";
 
 /// Makes a device, or says why it is not here.
@@ -83,7 +83,7 @@ pub struct Wanted<'a> {
     pub plan: &'a Plan,
     /// The devices that were named for its parties.
     pub devices: Vec<Option<&'a str>>,
-    /// Whether somebody looks at messages, or at what devices are told.
+    /// Whether the caller inspects messages, or what devices are told.
     pub looks: bool,
     /// Whether nodes are to compute circuits without their hosts.
     pub headless: bool,
@@ -393,7 +393,7 @@ impl Devices {
     /// Refuses devices that are not here, parties that are not in the job, and programs that a device has no room for, before anything
     /// else is done.
     ///
-    /// Of the devices of others, whoever takes part as `own` alone cannot know whether they are there.
+    /// A participant that takes part as `own` alone cannot know whether the devices of others are there.
     pub(crate) fn check(&self, plan: &Arc<Plan>, own: Option<&str>) -> Result<(), Failure> {
         self.known(plan)?;
         for peer in plan.parties().iter().map(|party| Peer::Party(*party)) {

@@ -79,7 +79,7 @@ impl LinkArgs {
         }
     }
 
-    /// Refuses a link that is not here, before anybody is called.
+    /// Refuses a link that is not here, before any connect request.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         if self.nodes() {
             let message = format!(

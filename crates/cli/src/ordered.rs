@@ -61,7 +61,7 @@ pub(crate) enum Known {
     Written,
     /// It garbles, and has chosen: what it tells the others.
     Chosen(Arc<Plan>, Ordered),
-    /// The job leaves it open, and somebody else garbles.
+    /// The job leaves it open, and another participant garbles.
     Open,
 }
 

@@ -14,7 +14,7 @@ use veil_session::Peer;
 
 use crate::output;
 
-/// What takes less is over before anybody wonders.
+/// A run that takes less shows no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two lines of a log.
 const BETWEEN_LINES: Duration = Duration::from_secs(5);
@@ -94,7 +94,7 @@ enum State {
         of: [u8; 3],
         last: Instant,
     },
-    /// Everybody.
+    /// Every participant.
     Board(Board),
 }
 

@@ -75,7 +75,7 @@ pub(crate) struct Watched {
 impl Link for Watched {
     fn land(&mut self, from: Peer, at: Channel, into: &mut [u8]) -> Result<bool, LinkError> {
         let landed = self.inner.land(from, at, into)?;
-        // Chunk 0 is the set-up: keys and seeds, which are nobody's business.
+        // Chunk 0 is the set-up: keys and seeds, which no view shows.
         if let (true, Some(views), 1..) = (landed, &self.views, at.frame.chunk) {
             views.add(self.me, from, into);
         }

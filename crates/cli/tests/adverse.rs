@@ -1,5 +1,5 @@
 //! Deployments on bad days: bytes that change on the way, keys that are not whose they should be, disks that are full, clocks
-//! that are wrong, tables that are not as declared, and logs that somebody touched.
+//! that are wrong, tables that are not as declared, and logs that were altered.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -16,7 +16,7 @@ use crate::common::relay::{Fault, Relay};
 use crate::common::{Folder, text};
 use veil_node::Home;
 
-/// A folder with the job of many rounds, and a home for everybody.
+/// A folder with the job of many rounds, and a home for every participant.
 fn site() -> (Folder, Vec<Home>) {
     let folder = Folder::blocks();
     let homes = homes(folder.path(), &NAMES);
@@ -27,7 +27,7 @@ fn serve(folder: &Folder, name: &str) -> Service {
     Service::start(folder.path(), name, &["--yes"])
 }
 
-/// The job runs at everybody, and opens what it should.
+/// The job runs at every participant, and opens what it should.
 fn computes(folder: &Folder) -> String {
     let (plan, said) = submit(folder, "job.toml");
     assert_eq!(said, ["accepted"; 3]);
@@ -45,7 +45,7 @@ fn computes(folder: &Folder) -> String {
 fn bytes_that_are_replayed_changed_or_lost_on_the_way_end_the_run_and_open_nothing() {
     let _turn = turn();
     let (folder, homes) = site();
-    // Party c dials a and sends it what every gate needs, and somebody is in between.
+    // Party c dials a and sends it what every gate needs, and a relay is in between.
     let relay = Relay::on_the_line(&folder, "c", &homes[0]);
     let services = NAMES[..3].iter().map(|name| serve(&folder, name));
     let services: Vec<Service> = services.collect();
@@ -136,7 +136,7 @@ fn the_old_holder_of_a_key_that_was_replaced_is_out() {
     let _turn = turn();
     let (folder, _homes) = site();
     let _services: Vec<Service> = NAMES[..3].iter().map(|name| serve(&folder, name)).collect();
-    // Somebody has a copy of the home of before.
+    // A thief has a copy of the home of before.
     let mut copy = Command::new("cp");
     copy.args(["-a", "ann", "thief"]).current_dir(folder.path());
     assert!(copy.status().unwrap().success());

@@ -1,4 +1,4 @@
-//! What a party reads is what its own people bind, whatever the job of somebody else says.
+//! What a party reads is what its own operator binds, whatever the job of another member says.
 
 use crate::common;
 use std::fs;
@@ -137,7 +137,7 @@ fn a_member_does_not_choose_which_file_of_a_party_is_read() {
     ));
     let filed = folder.at("a").join("jobs").join(&plan);
     assert_eq!(fs::read_to_string(filed.join("job.toml")).unwrap(), named);
-    // Whoever approves says where the data are.
+    // The operator that approves says where the data are.
     let digits = &plan[..16];
     folder.fail(
         &format!("approve {digits} --yes --home a"),
@@ -160,7 +160,7 @@ fn a_member_does_not_choose_which_file_of_a_party_is_read() {
         approve(&Home::open(&folder.at(name)).unwrap(), &plan);
     }
     assert_eq!(loot(&folder), "this is what the operator binds.");
-    // What was read is in the log of whoever read it.
+    // What was read is in the log of the party that read it.
     let log = fs::read_to_string(folder.at("a/log.jsonl")).unwrap();
     let line = log
         .lines()
@@ -179,7 +179,7 @@ fn a_member_does_not_choose_which_file_of_a_party_is_read() {
     drop(services);
 }
 
-/// The same with nobody asked: the job waits until somebody binds its data, here for all jobs like it.
+/// The same where no operator is asked: the job waits until its data are bound, here for all jobs like it.
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn what_runs_unasked_reads_what_the_settings_bind() {
@@ -216,7 +216,7 @@ fn what_runs_unasked_reads_what_the_settings_bind() {
     drop(services);
 }
 
-/// Case S8: an approval is for one run unless its giver says how many, at parties, owners and recipients alike, whoever asks again.
+/// Case S8: an approval is for one run unless its giver says how many, at parties, owners and recipients alike, whichever of them asks again.
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn what_was_approved_once_runs_once() {

@@ -94,7 +94,7 @@ fn regions(parent: u32) -> Vec<(Pid, String)> {
     names.filter_map(of).collect()
 }
 
-/// A command that is told to end, if nobody has waited for it.
+/// A command that is told to end, if its caller has not waited for it.
 struct Started(Option<Child>);
 
 impl Started {

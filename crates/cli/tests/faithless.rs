@@ -1,5 +1,5 @@
-//! Parties over TLS of whom one is killed, stands still, or lies, at each kind of round: what everybody else says, with which code, whom
-//! it blames, and how soon. Four of them, three that prove their products, and two that cut and choose.
+//! Parties over TLS of which one is killed, stands still, or deviates, at each kind of round: what every other participant says, with which
+//! code, whom it blames, and how soon. Four of them, three that prove their products, and two that cut and choose.
 
 use std::thread;
 
@@ -21,7 +21,7 @@ fn stand_still<const N: usize>(site: fn() -> Site, rounds: [(Round, [usize; 2]);
 mod four {
     use super::*;
 
-    /// Everybody; parties are the first four.
+    /// All participants; parties are the first four.
     const NAMES: &[&str] = &["a", "b", "c", "d", "ann", "eve"];
 
     /// The recipient.
@@ -91,7 +91,7 @@ analysis = [{ name = "wages", kind = "variance", of = "wage", to = "eve" },
 mod three {
     use super::*;
 
-    /// Everybody; parties are the first three.
+    /// All participants; parties are the first three.
     const NAMES: &[&str] = &["a", "b", "c", "ann", "eve"];
 
     /// The recipient.
@@ -160,7 +160,7 @@ output = [{ port = "out0", to = "eve", format = "hex", file = "all.hex" },
         );
     }
 
-    /// Whoever verifies a proof may be the first to say that it is wrong; who is told then says that. Of a wrong challenge only the other
+    /// A verifier may be the first to say that a proof is wrong; a participant that is told then says that. Of a wrong challenge only the other
     /// verifier hears, from the prover, and of wrong findings only the one to whom they are told.
     #[test]
     #[ignore = "tier processes: kills, stalls and waits"]
@@ -170,7 +170,7 @@ output = [{ port = "out0", to = "eve", format = "hex", file = "all.hex" },
         site.lies(Round::HANDSHAKE, [0, 2], &[2]);
         site.lies(Round::SET_UP, [2, 1], &[1]);
         site.lies(Round::INPUTS, [2, 0], &[0]);
-        // What is multiplied further is wrong in the proof of the next party too, which the liar verifies like anybody.
+        // What is multiplied further is wrong in the proof of the next party too, which the corrupt party verifies like any other.
         site.lies(PRODUCT, [1, 2], &[0, 1, 2]);
         site.lies(PRODUCT.after(1), [0, 1], &[1, 2]);
         site.lies(SHARE, [2, 0], &[0, 1]);

@@ -1,4 +1,4 @@
-//! The whole way of somebody who has read `docs/deployment.md` and `docs/membership.md`: six empty folders, the commands
+//! The whole way of an operator who has read `docs/deployment.md` and `docs/membership.md`: six empty folders, the commands
 //! that are printed there, and results that are compared with the cleartext.
 
 use crate::common;
@@ -127,7 +127,7 @@ fn end(child: Child) -> (Option<i32>, String) {
     )
 }
 
-/// Everybody's home, and the tables of the owners.
+/// The homes of all participants, and the tables of the owners.
 fn homes() -> Folder {
     let folder = Folder::new();
     folder.write("job.toml", JOB);
@@ -165,7 +165,7 @@ fn pair(folder: &Folder, one: &str, other: &str, role: &str) {
     assert!(said.contains("nothing is left to do"), "{said}");
 }
 
-/// Pairs all that must know each other: one pair by the answer, before anybody listens.
+/// Pairs all that must know each other: one pair by the answer, before any service listens.
 fn members(folder: &Folder) -> Vec<Service> {
     let invitation = good(folder, "union", "invite university --role party");
     let (code, answer, said) = at(folder, "university", &format!("join {}", invitation.trim()));
@@ -186,7 +186,7 @@ fn members(folder: &Folder) -> Vec<Service> {
     services.into()
 }
 
-/// Everybody is well, and whoever is not is named with what to do.
+/// Every participant is well, and one that is not is named with what to do.
 fn doctor(folder: &Folder, services: &mut Vec<Service>) {
     for name in PARTIES {
         let said = good(folder, name, "doctor");
@@ -345,7 +345,7 @@ fn results(folder: &Folder, out: &str, plan: &str) {
     }
 }
 
-/// Everybody who was asked is asked again, for one more run; the trustee has a rule.
+/// Every participant that was asked is asked again, for one more run; the trustee has a rule.
 fn approve_again(folder: &Folder, plan: &str) {
     let (_, _, said) = at(folder, "mill", "party job.toml --align-key mill.align");
     assert!(said.contains("was for one run, and is used"), "{said}");
@@ -356,7 +356,7 @@ fn approve_again(folder: &Folder, plan: &str) {
     good(folder, "university", "approve job.toml --yes");
 }
 
-/// Rows of one owner are in another order: nothing is computed, and both owners know where. Nobody has to approve the next run for that.
+/// Rows of one owner are in another order: nothing is computed, and both owners know where. The next run needs no new approval for that.
 fn disorder(folder: &Folder) {
     let mut watch = begin(folder, "mill", "submit job.toml --watch");
     thread::sleep(Duration::from_secs(1));

@@ -27,13 +27,13 @@ block = [{ name = "all", rows = 5, holds = { ann = ["wage"] }, files = { ann = "
 analysis = [{ name = "wages", kind = "variance", of = "wage", to = "eve" }]
 "#;
 
-/// How parties serve: nobody who is there needs so long for an answer on a busy machine, and every party that is lost costs it.
+/// How parties serve: no party that is there needs so long for an answer on a busy machine, and every party that is lost costs it.
 const SERVES: [&str; 5] = ["--yes", "--wait", "180", "--timeout", "12"];
 /// How the others take part.
 const COMES: [&str; 2] = ["--timeout", "60"];
 
 const PARTIES: [&str; 4] = ["a", "b", "c", "d"];
-/// Services, and somebody on the line from c to a.
+/// Services, and a relay on the line from c to a.
 struct Site {
     folder: Folder,
     homes: Vec<Home>,
@@ -43,7 +43,7 @@ struct Site {
 }
 
 impl Site {
-    /// The job is proposed, and the inputs are kept: nobody needs the owner any more.
+    /// The job is proposed, and the inputs are checkpointed: no party needs the owner any more.
     fn new() -> Self {
         let folder = Folder::new();
         folder.write("job.toml", WAGES);
@@ -92,7 +92,7 @@ impl Site {
         PARTIES.iter().position(|name| *name == party).unwrap()
     }
 
-    /// The others are done, the result is right, and everybody says who is out.
+    /// The others are done, the result is right, and all of them say who is out.
     fn end(&self, out: &str, eve: std::process::Child) {
         let said = succeed(eve);
         assert!(said.contains(&format!("finish without `{out}`")), "{said}");
@@ -313,7 +313,7 @@ fn what_guarantees_nothing_is_refused() {
     );
 }
 
-/// One party that says it has not kept the inputs makes nobody else forget them: it is as good as lost.
+/// One party that says it has not checkpointed the inputs makes no other party forget them: it is as good as lost.
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn three_parties_finish_when_the_fourth_has_lost_what_it_kept() {
@@ -324,7 +324,7 @@ fn three_parties_finish_when_the_fourth_has_lost_what_it_kept() {
     std::fs::create_dir(&kept).unwrap();
     let service = site.serve("b");
     site.services.insert(1, service);
-    // Somebody comes for the input stage, and makes it ready there.
+    // The owner comes for the input stage, and makes it ready there.
     let mut ann = site.take_part("ann");
     let waits = |at: At| at.why.contains("not kept yet");
     wait("it waits for the inputs", || waits(site.at("b")));

@@ -64,7 +64,7 @@ fn proposal(name: &str, circuit: String) -> Proposal {
     }
 }
 
-/// A party with these settings, a member of which is whoever asks.
+/// A party with these settings, of which every caller is a member.
 struct Site {
     folder: Folder,
     homes: Vec<Home>,
@@ -241,7 +241,7 @@ fn bombs_are_refused_and_the_service_lives() {
     bomb.job = cycles;
     let why = site.refused("eve", bomb);
     assert!(why.starts_with("the job file"), "{why}");
-    // A pipe that would hold up whoever opens it, and files that nobody asked for.
+    // A pipe that would hold up its reader, and files that the job does not name.
     let pipe = site.folder.at("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.unwrap().success());
@@ -363,7 +363,7 @@ fn members_do_not_fill_the_lane_of_the_operator() {
     );
 }
 
-/// How planning is confined is said, and without that nobody's proposals are taken.
+/// How planning is confined is said, and without that no proposals are taken.
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn the_operator_is_told_how_planning_is_confined() {
@@ -381,7 +381,7 @@ fn the_operator_is_told_how_planning_is_confined() {
     );
 }
 
-/// The same where the kernel has no Landlock: nobody's proposals are taken, unless the operator said that the filter is enough.
+/// The same where the kernel has no Landlock: no proposals are taken, unless the operator said that the filter is enough.
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_that_cannot_confine_planning_takes_no_proposals() {
@@ -515,7 +515,7 @@ fn drip(to: SocketAddr, at_once: usize) -> SocketAddr {
     address
 }
 
-/// S3: handshakes and requests of a byte a second hold up nobody else, and end.
+/// S3: handshakes and requests of a byte a second hold up no other caller, and end.
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_byte_a_second_holds_up_nobody() {

@@ -73,7 +73,7 @@ fn services_keep_transfers_for_the_next_job() {
     assert_eq!([0, 1].map(|k| from(&services[k])), [[2, 3], [1, 1]]);
 }
 
-/// Case S11: what would happen if the memory of a service were set back to a snapshot: somebody has used what it keeps, and its disk knows. It
+/// Case S11: what would happen if the memory of a service were set back to a snapshot: its OT cache was used since, and its disk knows. It
 /// begins with curves, and says why.
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]

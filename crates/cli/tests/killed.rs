@@ -39,7 +39,7 @@ fn a_service_that_is_killed_is_named_and_the_job_runs_again_in_another_session()
             wait("it is given up", || how(party, &plan).state == "failed");
             whys.push(how(party, &plan).why);
         }
-        // Whoever was told by another first says that.
+        // A party that was told by another first says that.
         assert!(whys.iter().any(|why| why.contains("is `c`")), "{whys:?}");
         assert!(whys.iter().all(|why| why.contains("party ")), "{whys:?}");
         assert!(!folder.at("out-job.toml/blocks").exists());
@@ -94,7 +94,7 @@ type Next = fn(&Site);
 const THREE: &[&str] = &["a", "b", "c"];
 const FOUR: &[&str] = &["a", "b", "c", "d"];
 
-/// Services, and somebody on the line from c to a: so every stage lasts for as long as a test wants.
+/// Services, and a relay on the line from c to a: so every stage lasts for as long as a test wants.
 struct Site {
     parties: &'static [&'static str],
     folder: Folder,
@@ -190,7 +190,7 @@ impl Site {
             });
             whys.push(seen.why);
         }
-        // Somebody who noticed it before may have told them: then its own log has the reason.
+        // A party that noticed it before may have told them: then its own log has the reason.
         let told = |why: &String| why.contains("gave up the run");
         let named = |why: &String| why.contains(&format!("is `{party}`")) || told(why);
         assert!(whys.iter().any(named), "{party}: {whys:?}");
@@ -202,14 +202,14 @@ impl Site {
         self.services.insert(index, self.serve(party));
     }
 
-    /// The parties have kept the inputs, and nobody needs the owner any more.
+    /// The parties have checkpointed the inputs, and need the owner no more.
     fn forget_owner(&self, ann: std::process::Child) -> String {
         let said = succeed(ann);
         std::fs::remove_file(self.folder.at("ann.csv")).unwrap();
         said
     }
 
-    /// Everybody is done, nothing is left, and the result is right.
+    /// Every party is done, nothing is left, and the result is right.
     fn end(&self, runs: usize) {
         wait("done", || self.are("done"));
         let result = std::fs::read_to_string(self.folder.at("out-job.toml/result.txt")).unwrap();
@@ -284,7 +284,7 @@ fn outlives(mut site: Site) {
     site.hold();
     let [ann, eve] = ["ann", "eve"].map(|name| site.take_part(name));
     site.reach("rows");
-    // Both at once: with a recipient, the parties would be done before anybody sees that they have kept the inputs.
+    // Both at once: with a recipient, the parties would be done before the test sees that they have checkpointed the inputs.
     kill(eve);
     kill(ann);
     site.let_go();
@@ -339,7 +339,7 @@ fn one_party_that_has_not_kept_the_inputs_is_enough_to_ask_for_them_again_and_no
         assert!(said.contains("`a` has not kept the inputs"), "{said}");
         assert_eq!(said.matches("armed again").count(), 1, "{said}");
     }
-    // In a run nobody is awaited. An owner that comes then is told all the same.
+    // In a run no participant is awaited. An owner that comes then is told all the same.
     site.hold();
     let eve = site.take_part("eve");
     site.reach("rows");

@@ -23,7 +23,7 @@ use veil_node::{Home, Time, receipt, service};
 use veil_testkit::Lying;
 
 const PARTIES: [&str; 4] = ["a", "b", "c", "d"];
-/// Seconds without progress after which parties give up: none does where nobody is missing, and elsewhere that costs it.
+/// Seconds without progress after which parties give up: none does where no party is missing, and elsewhere that costs it.
 const NEVER: u64 = PATIENCE;
 const SOON: u64 = 12;
 
@@ -77,7 +77,7 @@ impl Site {
         succeed(part)
     }
 
-    /// The result is right, and everybody but the liar is done, without whom.
+    /// The result is right, and all but the corrupt party are done, without it.
     fn ended(&self, plan: &str) -> String {
         let blocks = std::fs::read(self.folder.at("out-job.toml/blocks")).unwrap();
         assert!(blocks == expected()[..blocks.len()] && blocks.len() == 16 * 16);
@@ -146,7 +146,7 @@ impl Drop for Liar {
     }
 }
 
-/// Whoever lies is in every pair that a check names, and the job is done without it, or in a run in which it had nothing to lie about.
+/// The corrupt party is in every pair that a check names, and the job is done without it, or in a run in which it had nowhere to deviate.
 fn lies(liar: &'static str, about: fn(&Op) -> bool, without: &str) {
     let site = Site::new(liar, NEVER);
     let _liar = Liar::start(&site, about);
@@ -241,14 +241,14 @@ fn answers(at_job: impl Fn(String) -> At + Send + Sync + 'static) {
     drop(port);
 }
 
-/// It says so to whoever asks, and takes part in nothing.
+/// It says so to every caller, and takes part in nothing.
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn one_party_that_says_the_job_is_done_is_not_believed() {
     answers(|_| At::Done);
 }
 
-/// It says that it is ahead of everybody, and takes part in nothing: the others come to the run without it so much the sooner.
+/// It says that it is ahead of all others, and takes part in nothing: the others come to the run without it so much the sooner.
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn one_party_that_hurries_the_others_is_left_behind() {

@@ -1,5 +1,5 @@
-//! Participants of an ordinary job come in any order and minutes apart: whoever has not come is named everywhere, and no time-out of a run
-//! begins before all are there. Whoever dies, or is held up by its own data, is the one that is named.
+//! Participants of an ordinary job come in any order and minutes apart: one that has not come is named everywhere, and no time-out of a run
+//! begins before all are there. A participant that dies, or is held up by its own data, is the one that is named.
 
 use crate::common;
 use std::process::{Child, Stdio};
@@ -33,7 +33,7 @@ fn deployment_of(folder: Folder, more: &[&str]) -> (Folder, Vec<Home>, Vec<Servi
     (folder, homes, services)
 }
 
-/// Somebody who is as impatient.
+/// A participant that is as impatient.
 fn comes(folder: &Folder, name: &str) -> Child {
     take_part_at(
         &Place::HERE,
@@ -44,7 +44,7 @@ fn comes(folder: &Folder, name: &str) -> Child {
     )
 }
 
-/// Somebody who waits for so long, and what it says.
+/// A participant that waits for so long, and what it says.
 fn waits(folder: &Folder, name: &str, seconds: &str) -> (Option<i32>, String) {
     let child = Place::HERE
         .veil(folder.path())
@@ -106,7 +106,7 @@ fn watch(folder: &Folder, command: &str) -> Child {
         .unwrap()
 }
 
-/// Waits until all parties say that these are missing, and nobody else.
+/// Waits until all parties say that these are missing, and no others.
 fn missing(folder: &Folder, plan: &str, who: &[&str]) {
     for party in &NAMES[..3] {
         let met = || at(folder, "eve", party, plan).unwrap_or_default();
@@ -251,7 +251,7 @@ fn an_owner_whose_data_are_wrong_is_waited_for_by_name() {
     assert_eq!(all.matches(held).count(), 3, "{all}");
     let json = folder.succeed("jobs --home eve --json");
     assert!(!json.contains(file), "{json}");
-    // Whoever waits asks every two seconds.
+    // A participant that waits asks every two seconds.
     thread::sleep(LATER);
     folder.write(file, good);
     assert_eq!(end(comes(&folder, "ann")).0, Some(0));

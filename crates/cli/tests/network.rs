@@ -1,4 +1,4 @@
-//! A deployment over networks: an address for everybody, nothing open but three ports, lines that are cut, joined again and
+//! A deployment over networks: an address for every participant, nothing open but three ports, lines that are cut, joined again and
 //! narrow.
 
 use crate::common;
@@ -16,7 +16,7 @@ use crate::common::line::Line;
 use crate::common::network::Network;
 use veil_node::Home;
 
-/// A deployment in a network, and somebody on the line from c to a. What is declared first goes first.
+/// A deployment in a network, and a relay on the line from c to a. What is declared first goes first.
 struct Site {
     services: Vec<Service>,
     line: Line,
@@ -167,14 +167,14 @@ fn a_line_that_is_cut_is_named_at_both_ends_and_works_again_when_it_is_joined() 
     let plan = site.submit();
     let [ann, eve] = ["ann", "eve"].map(|name| site.take_part(name, &options));
     site.under_way(&plan);
-    // Party b is alone from now on; nobody closes anything.
+    // Party b is alone from now on; no peer closes anything.
     site.network.join("b", false);
     site.line.let_go();
     let cut = Instant::now();
     for party in &NAMES[..3] {
         wait("it is given up", || site.at(party, &plan).state == "failed");
     }
-    // Twice the time-out for whoever waits for somebody who waits, and time for asking: `veil jobs` tries the party that is
+    // Twice the time-out for a party that waits for one that waits, and time for asking: `veil jobs` tries the party that is
     // cut off as well. TCP alone would take a quarter of an hour.
     let took = cut.elapsed();
     assert!(took < Duration::from_secs(2 * TIMEOUT + 60), "{took:?}");
@@ -185,7 +185,7 @@ fn a_line_that_is_cut_is_named_at_both_ends_and_works_again_when_it_is_joined() 
         let waits = format!("waiting for party {awaited}");
         let who = format!("party {awaited} is `{}`", NAMES[awaited]);
         let named = why.contains(&waits) && why.contains(&who);
-        // Whoever is cut off from everybody may notice first that the network gave up one of its other lines.
+        // A party that is cut off from all others may notice first that the network gave up one of its other lines.
         let alone = party == "b" && why.contains("the connection ended before the run did");
         assert!(named || alone, "{party}: {why}");
     }

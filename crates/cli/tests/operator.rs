@@ -202,7 +202,7 @@ fn a_key_that_nobody_knows_is_called_that_by_both_sides() {
     let service = Service::start(folder.path(), "a", &[]);
     homes[1].rotate().unwrap();
     let key = homes[1].identity().fingerprint().to_string();
-    // With and without an invitation for somebody else.
+    // With and without an invitation for another participant.
     for invited in [false, true] {
         if invited {
             let week = std::time::Duration::from_secs(3600);

@@ -1,4 +1,4 @@
-//! A deployment on loopback: three parties, an owner and a recipient, each a process of its own; and what everybody says
+//! A deployment on loopback: three parties, an owner and a recipient, each a process of its own; and what each says
 //! when one of them is absent, killed, stopped, or not who it should be.
 
 use std::io::{BufRead, BufReader, Read};
@@ -18,7 +18,7 @@ const TIMEOUT: u64 = 10;
 /// Seconds for which participants wait for one who does not come, where a test waits for that: the others start meanwhile.
 const WAIT: u64 = 10;
 
-/// A job with many rounds, and a home for everybody.
+/// A job with many rounds, and a home for every participant.
 fn deployment() -> Folder {
     let folder = Folder::blocks();
     homes(folder.path(), &NAMES);
@@ -154,11 +154,11 @@ fn a_deployment_computes() {
     assert!(std::fs::read(folder.at("out/blocks")).unwrap() == expected);
 }
 
-/// Everybody but `victim` must end by itself with a clear error and without a result.
+/// All but `victim` must end by themselves with a clear error and without a result.
 fn fall(victim: &'static str, after: Duration, signal: Signal) {
     let _turn = turn();
     let folder = deployment();
-    // Whoever falls has rows left to compute.
+    // When the victim falls, rows are left to compute.
     folder.replace("job.toml", "rows = 4096", "rows = 65536");
     let timeout = if signal == Signal::STOP {
         TIMEOUT
@@ -290,7 +290,7 @@ fn a_key_is_another_than_the_pinned_one() {
     let (players, _connected) = start_all(&folder, &NAMES, how);
     let ends = finish(players, None);
     for (name, code, said) in &ends {
-        // Who calls after the false one has given up finds nobody.
+        // A participant that calls after the false one has given up finds no listener.
         assert!(matches!(code, Some(4 | 5)), "{name}: {said}");
     }
     let shown = |said: &str| {

@@ -49,7 +49,7 @@ impl Ann {
         self.check(job)["decision"].as_str().unwrap().to_owned()
     }
 
-    /// What a job is refused with, before anybody is asked.
+    /// What a job is refused with, before the operator is asked.
     fn refused(&self, job: &str) -> String {
         self.0.write("job.toml", job);
         let output = self.0.veil("explain job.toml");

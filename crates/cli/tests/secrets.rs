@@ -81,7 +81,7 @@ fn nothing_secret_is_written_down_and_a_run_has_one_name() {
     let mut logged = 0;
     for name in NAMES {
         let log = fs::read_to_string(folder.at(name).join("log.jsonl")).unwrap();
-        // Whoever brings data has the digest of what was read in its own log, which stays in its home.
+        // An owner has the digest of what was read in its own log, which stays in its home.
         logged += log.matches(&read).count();
         assert!(name == "ann" || !log.contains(&read), "{name}");
         written += &log.replace(&read, "");

@@ -38,7 +38,7 @@ fn everybody_can_be_watched() {
             assert!(said.contains(name), "no `{name}` in {said}");
         }
         assert!(said.contains("done") && said.contains("received"), "{said}");
-        // No terminal: lines of text that a log can keep, each of somebody, and of each the end.
+        // No terminal: lines of text that a log can keep, each of one participant, and of each the end.
         assert!(!said.contains('\u{1b}') && !said.contains('\r'), "{said:?}");
         for line in said.lines() {
             assert!(
@@ -66,7 +66,7 @@ fn explain_foretells_bytes_over_processes() {
     }
 }
 
-/// Everybody sent exactly the bytes that were foretold.
+/// Every participant sent exactly the bytes that were foretold.
 fn as_foretold(explained: &Value, run: &Value) {
     let (told, ran) = (&explained["participants"], &run["participants"]);
     for told in told.as_array().unwrap() {

@@ -51,7 +51,7 @@ fn a_job_is_proposed_approved_run_and_seen() {
     }
     let (plan, said) = submit(&folder, "job.toml");
     assert_eq!(said, ["pending"; 3]);
-    // Whoever comes before it is approved waits.
+    // A participant that comes before it is approved waits.
     let [ann, eve] = ["ann", "eve"].map(|name| take_part(&folder, "job.toml", name));
     approve(&homes[0], &plan);
     approve(&homes[1], &plan);
@@ -143,7 +143,7 @@ fn two_jobs_at_once_one_fails_and_a_stranger_knocks() {
         .into();
     let mut doomed = take_part(&folder, "other.toml", "ann");
     let victim = take_part(&folder, "other.toml", "eve");
-    // At all parties: whoever has not met the owner yet waits for it until the time is over.
+    // At all parties: one that has not met the owner yet waits for it until the time is over.
     wait("it runs", || {
         states(&folder, &bad).iter().all(|state| state == "running")
     });
@@ -261,7 +261,7 @@ fn a_second_signal_ends_a_service_that_waits_for_running_jobs() {
     let _turn = turn();
     let folder = Folder::blocks();
     let _homes = homes(folder.path(), &NAMES);
-    // Long enough for a party to be halted in the middle; nobody gives up, nor is the grace over, before the test is.
+    // Long enough for a party to be halted in the middle; no participant gives up, nor is the grace over, before the test is.
     folder.replace("job.toml", "rows = 4096", "rows = 65536");
     let options = "--admin 127.0.0.1:0 --wait 600 --timeout 600 --yes --net wan --grace 600";
     let options: Vec<&str> = options.split(' ').collect();
@@ -318,7 +318,7 @@ fn a_second_signal_ends_a_service_that_waits_for_running_jobs() {
         "{text}"
     );
     for part in &mut parts {
-        // Whoever waits for the one that is halted has no reason to end before it.
+        // A participant that waits for the halted one has no reason to end before it.
         let _ = part.kill();
         part.wait().unwrap();
     }
@@ -357,7 +357,7 @@ fn members_that_change_reach_a_job_that_is_being_met() {
     for rows in ["2048", "1024"] {
         folder.write(&format!("{rows}.toml"), job.replace("4096", rows));
     }
-    // By hand: another address, where nobody is.
+    // By hand: another address, where no service is.
     let address = homes[0].settings().address.clone().unwrap();
     let nowhere = common::homes::free(1)[0].to_string();
     folder.replace("c/members.toml", &address, &nowhere);
@@ -390,12 +390,12 @@ fn members_that_change_reach_a_job_that_is_being_met() {
     // A new key.
     met("2048.toml");
     folder.succeed("identity rotate --home ann");
-    // Whoever met them before would have to come again.
+    // A participant that met them before would have to come again.
     let anew = |service: &Service| service.said().contains("are met anew");
     wait("they meet anew", || services.iter().all(anew));
     done("2048.toml");
 
-    // Somebody leaves.
+    // A member leaves.
     let plan = met("1024.toml");
     homes[1].revoke("eve", "left the project").unwrap();
     let here = || at(&folder, "ann", "b", &plan).unwrap();

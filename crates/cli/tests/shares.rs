@@ -68,7 +68,7 @@ fn datasets_are_listed_shown_swept_and_removed() {
         folder.succeed("shares sweep --home home"),
         "nothing is incomplete\n"
     );
-    // A folder that somebody renamed is not taken for a dataset of that name.
+    // A folder that the operator renamed is not taken for a dataset of that name.
     std::fs::rename(shares.join("pay 2025"), shares.join("x")).unwrap();
     let output = folder.veil("shares show x --home home");
     assert_eq!(output.status.code(), Some(3));

@@ -50,7 +50,7 @@ const REQUESTS: u64 = 70;
 /// Seconds of the soak, unless VEIL_SOAK_SECONDS says otherwise.
 const SECONDS: u64 = 600;
 
-/// A request that nobody would send in good faith.
+/// A request that no honest member would send.
 fn attack(who: &str, round: u64) -> Vec<u8> {
     let gates = match round % 5 {
         0 => 2,
@@ -145,7 +145,7 @@ fn hostile_members_hurt_nobody() {
     let services: Vec<Service> = NAMES[..3]
         .iter()
         .map(|name| {
-            // What the hostile propose waits for somebody to approve it.
+            // A proposal of a hostile member waits for an approval.
             folder.write(&format!("{name}/policy.toml"), POLICY);
             let settings = format!("{name}/veil.toml");
             let text = std::fs::read_to_string(folder.at(&settings)).unwrap();

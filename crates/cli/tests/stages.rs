@@ -58,7 +58,7 @@ fn a_durable_job_outlives_its_parties_and_needs_its_owner_once() {
     let _turn = turn();
     let (folder, mut services) = served();
     succeed(take_part(&folder, "job.toml", "ann"));
-    // The owner is done, and nobody has asked for the result: the inputs are kept.
+    // The owner is done, and no recipient has asked for the result: the inputs are checkpointed.
     wait("all have kept them", || all_keep(&folder, true));
     wait("they say so", || {
         jobs(&folder).matches("the inputs are kept").count() == 3
@@ -93,7 +93,7 @@ fn a_party_that_comes_back_late_wakes_those_who_have_given_up() {
     folder.succeed("submit job.toml --home eve");
     succeed(take_part(&folder, "job.toml", "ann"));
     assert!(all_keep(&folder, true), "the owner has heard so");
-    // The first party is called by the others, and calls nobody.
+    // The first party is called by the others, and calls none.
     drop(services.remove(0));
     wait("the others give up", || {
         ["b", "c"].iter().all(|party| {
@@ -119,7 +119,7 @@ fn parties_that_disagree_say_who_lacks_the_inputs_and_ask_for_them_again() {
     drop(services.remove(1));
     std::fs::remove_dir_all(folder.at("b/shares")).unwrap();
     services.push(serve(&folder, "b"));
-    // It has nothing that reminds it of the job; whoever wants the result does.
+    // It has nothing that reminds it of the job; the recipient that wants the result does.
     let asking = take_part(&folder, "job.toml", "eve");
     wait("it is said who lacks them", || {
         services[0]

@@ -1,5 +1,5 @@
-//! Two parties over TLS that garble: one is killed, stands still, lies, or has another job. What everybody else says, with which code, and
-//! whom it blames.
+//! Two parties over TLS that garble: one is killed, stands still, deviates, or has another job. What every other participant says, with
+//! which code, and whom it blames.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn site() -> Site {
     Site::new(NAMES, JOB, &files)
 }
 
-/// Points and trees of another session, to whoever gets them.
+/// Points and trees of another session, to the party that gets them.
 const POINTS: Round = Round::of(Kind::Points, TRANSFERS);
 const TREES: Round = Round::of(Kind::Trees, TRANSFERS);
 const TRANSFERS: &str = "sent a message of oblivious transfer that was not made for this session";
@@ -40,7 +40,7 @@ const CORRECTIONS: &str = "corrections of oblivious transfer";
 const JOB_TABLE: Round = Round::of(Kind::JobTable, "");
 const TABLE: Round = Round::of(Kind::Table, "");
 
-/// Whoever is withheld a message stands in that round: the garbler in all but those of tables, where it waits for nobody.
+/// A party that is withheld a message stands in that round: the garbler in all but those of tables, where it waits for no message.
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_that_is_killed_at_any_round_is_named_at_once() {
@@ -160,8 +160,8 @@ fn a_service_that_is_killed_among_tables_is_named_and_comes_again() {
 /// What it is called, who has the job as it is and who has the other one, and how that differs.
 type Change<'a> = (&'a str, [&'a str; 2], &'a dyn Fn(&Folder));
 
-/// One gate is another one, a port has another width, tables are of another kind or in another order, or there are more rows: whoever meets somebody with another
-/// job says so, at both ends, before anything is sent that depends on an input.
+/// One gate is another one, a port has another width, tables are of another kind or in another order, or there are more rows: a participant
+/// that meets one with another job says so, at both ends, before anything is sent that depends on an input.
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn participants_with_other_circuits_say_so_at_both_ends() {
@@ -210,7 +210,7 @@ fn participants_with_other_circuits_say_so_at_both_ends() {
     }
 }
 
-/// Values that do not fit the ports end with their owner, and what two parties cannot do is said before anybody is called.
+/// Values that do not fit the ports end with their owner, and what two parties cannot do is said before any connect request.
 #[test]
 fn what_does_not_fit_is_said_before_anybody_is_called() {
     let folder = with_other(|_| ());
@@ -231,7 +231,7 @@ fn what_does_not_fit_is_said_before_anybody_is_called() {
     folder.fail("explain other.toml", 3, &parts);
 }
 
-/// Plays the garbler, who states this to a participant of this name, and lets nobody in.
+/// Plays the garbler, which states this to a participant of this name, and admits no caller.
 fn states(home: &Home, answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Port {
     let members = home.members();
     let keys: Vec<_> = members.iter().map(|member| member.fingerprint).collect();
@@ -250,7 +250,7 @@ fn states(home: &Home, answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static)
 /// What it is called, what is answered to b and to others, and what these say.
 type Stated<'a> = (&'a str, [Vec<u8>; 2], &'a [&'a str]);
 
-/// A garbler that states what is no order, or not the same to all, or answers with anything else: everybody ends, and says why.
+/// A garbler that states what is no order, or not the same to all, or answers with anything else: every participant ends, and says why.
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn what_a_garbler_states_is_an_order_for_all_or_none() {

@@ -41,7 +41,7 @@ fn circuits_are_made_shown_converted_and_compared() {
     );
 }
 
-/// Case S10: a design of somebody else does nothing with the rights of the user who checks it, and takes nothing home.
+/// Case S10: a foreign design does nothing with the rights of the user who checks it, and takes nothing home.
 #[test]
 fn a_check_of_a_foreign_design_runs_nothing() {
     if !veil_circuit::verilog::is_installed() {
@@ -229,7 +229,7 @@ file = "larger.csv"
     }
 }
 
-/// A netlist with a flip-flop goes through a file of ours into jobs, whoever computes them.
+/// A netlist with a flip-flop goes through a file of ours into jobs, whichever parties compute them.
 #[test]
 fn netlists_run_for_so_many_cycles() {
     let folder = Folder::new();

@@ -261,7 +261,7 @@ fn a_garbler_on_a_core_chooses_the_order_where_nobody_names_one() {
         assert_eq!(sums, "0000000c\n0000ff00\n23456789\n", "{options}");
         plans.push(plan);
     }
-    // Whoever names the order that the device would have asked for has its plan.
+    // A caller that names the order that the device would have asked for has its plan.
     assert!(plans[0] == plans[1] && plans[0] == plans[2] && plans[0] != plans[3]);
     let explained = ordered(
         &folder,

@@ -8,7 +8,7 @@ use crate::common::between::{NAMES, with_other};
 use crate::common::deployment::{PATIENT, Place, end, succeed, take_part_at, turn};
 use crate::common::homes::homes;
 
-/// A garbler on a core states its order to everybody else; approvals are of the job, in whichever order.
+/// A garbler on a core states its order to all other participants; approvals are of the job, in whichever order.
 #[test]
 #[ignore = "tier cores: simulated, or minutes"]
 fn everybody_garbles_in_the_order_that_the_garbler_states() {
@@ -57,7 +57,7 @@ fn everybody_garbles_in_the_order_that_the_garbler_states() {
     assert_eq!((&named.0, &named.2), (&plan, &result));
     let usual = run(&[], &[]);
     assert!(usual.0 != plan && usual.2 == result);
-    // Whoever names an order is not asked, and the other one has to have the same.
+    // A party that names an order is not asked, and the other one has to have the same.
     let parts = [
         part("a", &["--device", "a=fpga-sim"]),
         part("b", &["--schedule", "layers"]),

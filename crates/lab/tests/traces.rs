@@ -178,7 +178,7 @@ fn broken_traces_say_what_is_wrong_where_and_what_to_do() {
             "`--out FILE`",
         ],
     );
-    // Not even a process is started, nor anybody called.
+    // Not even a process is started, nor a connect request sent.
     for how in ["run wages.toml", "run wages.toml --processes"] {
         folder.fail(
             &format!("{how} --trace no/such/folder"),

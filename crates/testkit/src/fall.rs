@@ -27,7 +27,7 @@ pub(crate) struct Edge {
     limbo: Mutex<Vec<Parked>>,
 }
 
-/// A link that nobody uses any more.
+/// A link that no participant uses any more.
 struct Parked(#[expect(dead_code, reason = "it is kept, not used")] Box<dyn Link>);
 
 impl std::fmt::Debug for Parked {
@@ -147,7 +147,7 @@ impl Link for Falling {
         }
     }
 
-    /// Who is killed or stands still tells nobody.
+    /// A participant that is killed or stands still tells no peer.
     fn abort(&mut self) {
         if let Ok(link) = self.inner() {
             link.abort();

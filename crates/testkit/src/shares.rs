@@ -115,7 +115,7 @@ impl Shares {
 }
 
 impl ShareSource for Shares {
-    /// Bits beyond the last row are ones: nobody may rely on them.
+    /// Bits beyond the last row are ones: no reader may rely on them.
     fn load(
         &self,
         port: usize,

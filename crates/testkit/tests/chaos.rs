@@ -1,4 +1,4 @@
-//! A participant that does anything at all to its messages: nobody panics or hangs, and nobody is given a wrong value.
+//! A participant that does anything at all to its messages: no participant panics or hangs, and none is given a wrong value.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -121,7 +121,7 @@ fn any_fate(m: &Message, seed: Seed, peers: &[Peer], unchecked: &[Kind]) -> Fate
     }
 }
 
-/// Everybody cheats in its turn, under so many seeds; nothing that is `unchecked` is changed.
+/// Every participant deviates in its turn, under so many seeds; nothing that is `unchecked` is changed.
 fn everybody_cheats(job: JobSpec, seeds: u64, unchecked: &[Kind]) {
     let seed = Seed::any();
     let world = World::in_chunks(job, 8, 2).timeout(Duration::from_secs(1));

@@ -34,7 +34,7 @@ fn values(ring: Ring, bits: u32, signed: bool, seed: Seed) -> Vec<u128> {
     values.into_iter().map(extend).collect()
 }
 
-/// A job of `circuit`, whose inputs are of an owner and a party, for everybody, with every pair of `values` in its rows.
+/// A job of `circuit`, whose inputs are of an owner and a party, for a recipient, with every pair of `values` in its rows.
 fn pairs(circuit: Circuit, values: &[u128]) -> (JobSpec, Vec<[u128; 2]>) {
     let rows: Vec<[u128; 2]> = match circuit.inputs.len() {
         1 => values.iter().map(|x| [*x, 0]).collect(),
@@ -289,7 +289,7 @@ fn tangled() {
     }
 }
 
-/// Among four, a wrong message in a conversion, of bits or of integers, is found by whoever gets it, in its round.
+/// Among four, a wrong message in a conversion, of bits or of integers, is found by its receiver, in its round.
 #[test]
 fn lies_in_a_conversion_are_found() {
     let circuit = make("int-lt:20").expect("the catalogue has it");

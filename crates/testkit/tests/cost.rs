@@ -110,8 +110,8 @@ fn of_meeting(protocol: &dyn Protocol) -> Cost {
     }
 }
 
-/// What the last words send: of a run that loads shares, a byte from everybody who receives or keeps something to each party; of a run that
-/// only keeps shares, a byte from each party to each owner.
+/// What acknowledgements send: of a run that loads shares, a byte from every participant that receives or stores something to each party; of
+/// a run that only stores shares, a byte from each party to each owner.
 fn of_last_words(plan: &Plan, me: Peer) -> Cost {
     let job = &plan.job;
     let keeps = job.audiences.contains(&Audience::Stored) && me.party().is_some();
@@ -139,7 +139,7 @@ fn check(job: JobSpec, chunk_rows: u32, lanes: u16) {
     measure(&World::in_chunks(job, chunk_rows, lanes));
 }
 
-/// Runs it, and compares what everybody sent with what was declared.
+/// Runs it, and compares what every participant sent with what was declared.
 fn measure(world: &World) -> Outcome {
     let outcome = world.run();
     outcome.assert_right();

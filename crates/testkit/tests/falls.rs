@@ -1,5 +1,5 @@
-//! Attack case G1: a participant that is killed or stands still, at any of its messages: everybody else ends within the time-out with an
-//! error that says so, or has everything and has it right.
+//! Attack case G1: a participant that is killed or stands still, at any of its messages: all others end within the time-out with an
+//! error that says so, or have everything, and right.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use veil_testkit::{Fall, Outcome, World};
 /// Long enough for an honest participant on a busy machine, short enough to be waited for a few hundred times.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Whoever is killed is noticed by its connections and not by a silence. A participant that another one has told first looks for evidence for
+/// A participant that is killed is noticed by its connections and not by a silence. One that a peer has told first looks for evidence for
 /// a quarter of the time-out, which must be long on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -67,9 +67,9 @@ fn assert_ended(outcome: &Outcome, fallen: Peer, after: u64) {
         };
         assert!(clear, "{case}: {who} says {abort:?}");
     }
-    // Every message is for somebody who cannot go on without it.
+    // Every message is for a receiver that cannot go on without it.
     assert!(others().count() > 0, "{case}: nobody noticed");
-    // Whoever waited for the fallen one names it, even if another one gave up first, and so tells the operator where to look.
+    // A participant that waited for the fallen one names it, even if another gave up first, and so tells the operator where to look.
     let names = |abort: &Abort| match abort {
         Abort::Stalled { waits, .. } | Abort::Told { waits, .. } => {
             waits.iter().any(|w| w.peer == fallen)
@@ -84,7 +84,7 @@ fn assert_ended(outcome: &Outcome, fallen: Peer, after: u64) {
     );
 }
 
-/// Whoever has a connection with one that was killed names it, and nobody who noticed a moment before and said so.
+/// A participant that has a connection with the killed one names it, and no peer that noticed a moment before and said so.
 #[track_caller]
 fn assert_named_by_all(outcome: &Outcome, fallen: Peer, after: u64) {
     let seed = outcome.seed;

@@ -203,8 +203,8 @@ fn who_is_forgotten_has_curves() {
     pair.right(TransfersFrom::Curves);
 }
 
-/// A claim of what an end has not, of another run, or another word: the honest end has curves, and whoever says otherwise fails; a true claim that
-/// is kept from its receiver is the same.
+/// A claim of what an end has not, of another run, or another word: the honest end has curves, and an end that says otherwise fails; a true
+/// claim that is withheld from its receiver is the same.
 #[test]
 fn false_claims_end_the_run() {
     for liar in [0, 1].map(peer) {

@@ -3,8 +3,8 @@
 //!
 //! The corrupt party C is sender of a joint message to R, for which B vouches, and adds 2^(k-1) to one element. R alone has a wrong component
 //! of the product z from then on. In the next product, z w, the pair of R and B owes C a joint message: one of them sends it, the other
-//! vouches. R's is off by 2^(k-1) times a component of w that C lacks, which is 0 or 2^(k-1): its lowest bit. C holds the key of whoever
-//! vouches, so it tries both values.
+//! vouches. R's is off by 2^(k-1) times a component of w that C lacks, which is 0 or 2^(k-1): its lowest bit. C holds the voucher's key,
+//! so it tries both values.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -301,7 +301,7 @@ fn attack(
                 shift(ring, &mut bytes);
                 Fate::Replace(bytes)
             }
-            // All others need something from it here: nobody gets to the late checks before it has looked.
+            // All others need something from it here: none gets to the late checks before it has looked.
             _ if m.at.step.place == second => Fate::Drop,
             _ => Fate::Pass,
         }

@@ -88,7 +88,7 @@ impl Device for Defective {
     veil_device::forward!(self, self.inner, bind load_key load close write map view poll wipe);
 }
 
-/// The reuse that a device reports, party 1's or everybody's, among three parties or four.
+/// The reuse that a device reports, party 1's or every party's, among three parties or four.
 fn rings(defect: Defect, among: fn(JobSpec) -> JobSpec) -> veil_prss::Reuse {
     rings_in(among(everything(Ring::Z64, &[20])), defect)
 }

@@ -103,8 +103,8 @@ fn integers_modulo_2_128_are_refused() {
 /// What becomes of a message.
 type Change = fn(&[u8]) -> Vec<u8>;
 
-/// A1: every message of products, of every party and layer, one bit wrong or all. The sender's own copy is opened alike: nobody who
-/// opens sees that the copies differ.
+/// A1: every message of products, of every party and layer, one bit wrong or all. The sender's own copy is opened alike: no recipient
+/// sees that the copies differ.
 #[test]
 fn a_wrong_product_is_found_before_anything_is_opened() {
     let honest = world(&[13, 9], 8, 1).window(1);
@@ -215,7 +215,7 @@ fn a_wrong_challenge_is_found_before_anybody_says_what_follows_from_it() {
         .filter(|m| (m.from, m.to, m.at.frame.chunk) == (peer(2), peer(1), 2));
     let mut places: Vec<u32> = levels.map(|m| m.at.step.place).collect();
     places.sort_unstable();
-    // Nobody proves anything by the last one.
+    // No party proves anything by the last one.
     places.pop();
     assert!(places.len() >= 3, "four levels at least");
     for place in places {

@@ -151,8 +151,7 @@ fn a_wrong_component_of_the_difference_is_found() {
     }
 }
 
-/// Nobody tells anybody anything that depends on a batch before it is checked: of a chunk with a wrong product not even an agreement is sent
-/// by those who are honest.
+/// No honest party sends anything that depends on a batch before it is checked: of a chunk with a wrong product not even an agreement.
 #[test]
 fn honest_parties_do_not_agree_to_open_what_is_wrong() {
     let honest = world(&[13, 9], 8, 1).window(1);
@@ -177,8 +176,8 @@ fn adding(honest: &World, cheater: u8, program: u32, element: usize, error: u128
     })
 }
 
-/// Whatever a party adds to a product, to a code, or to the code of an input, in the rows and in the set-up, and however it goes on: what could change a
-/// result is found, and of what could not nobody sees anything.
+/// Whatever a party adds to a product, to a code, or to the code of an input, in the rows and in the set-up, and however it goes on: what
+/// could change a result is found, and what could not has no effect that a participant sees.
 #[test]
 fn whatever_is_added_to_a_message_is_found() {
     let honest = world(&[13], 16, 1).window(1);
@@ -209,7 +208,7 @@ fn whatever_is_added_to_a_message_is_found() {
                 assert_found(&outcome, chunk, &found, peer(cheater));
             }
             // Of these the results are the same: whether they are found, now or when it goes on with what others do not have, depends on what
-            // nobody knows.
+            // no party knows.
             for (j, error) in [1 << 64, 3 << 100, 1 << 127].into_iter().enumerate() {
                 let cheater = ((index + j) % 3) as u8;
                 let outcome = adding(&honest, cheater, layer.program as u32, item * rows, error);

@@ -151,7 +151,7 @@ fn words_are_put_together_exactly() {
                 let word = generate::decompose(b, x, Integer::unsigned(bits));
                 let one = generate::compose(b, &word, false);
                 let other = generate::compose(b, &word, true);
-                // What somebody else reads of a word is a word of its own, and bits may follow any integer.
+                // What another reader reads of a word is a word of its own, and bits may follow any integer.
                 let more = b.append(one, word[0]);
                 let of_input = b.append(x, word[0]);
                 vec![one, other, more, of_input]

@@ -45,7 +45,7 @@ fn one_of_each() -> Vec<(World, Message)> {
             let kind = message.kind.expect("an honest message is in the plan");
             sent.insert(kind, (world.clone(), message.clone()));
         }
-        // Whoever hears no last word, or another one, is the only one to give up: the cheats have them.
+        // A participant that hears no acknowledgement, or another one, gives up alone: the cheats have them.
         sent.remove(&Kind::Written);
         for (kind, last) in sent {
             kinds.entry(kind).or_insert(last);
@@ -156,7 +156,7 @@ fn a_message_too_many_is_noticed_at_the_end_at_the_latest() {
     for (world, victim) in one_of_each() {
         let mut other = victim.clone();
         other.at.part = 999;
-        // What comes after the last message that its receiver waits for finds nobody any more.
+        // A message after the last one that its receiver waits for finds no receiver any more.
         let last = [
             Kind::Opened,
             Kind::OpenedDigest,

@@ -95,7 +95,7 @@ fn every_holder_learns_which_rows_differ_and_nobody_shares_any() {
                             if knows(who) {
                                 assert!(is_misaligned(abort, first, rows), "{who}: {abort}");
                             } else {
-                                // Somebody gave up, or was gone already.
+                                // A peer gave up, or was gone already.
                                 let told = matches!(abort, Abort::Told { .. } | Abort::Link(_));
                                 assert!(told, "{who}: {abort}");
                             }

@@ -144,7 +144,7 @@ fn a_damaged_record_is_refused_wherever_it_is_damaged() {
     }
 }
 
-/// A record that somebody forged drives no device into anything but a refusal, and no device further than the other.
+/// A forged record drives no device into anything but a refusal, and no device further than the other.
 #[test]
 fn forged_records_are_played_or_refused() {
     let jobs = RINGS.map(|ring| everything(ring, &[9]));

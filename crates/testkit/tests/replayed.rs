@@ -1,5 +1,5 @@
 //! What two parties said in one session does not count in another, of the same job between the same two (attack case A6; D1 for base
-//! transfers): whoever has recorded a garbler, or an evaluator, gets nothing out of the other one with it.
+//! transfers): an adversary that has recorded a garbler, or an evaluator, gets nothing out of the other one with it.
 
 use std::collections::HashMap;
 
@@ -85,7 +85,7 @@ fn a_message_of_an_earlier_session_is_refused() {
     }
 }
 
-/// Somebody who has everything that a party said, and stands in its place: the nonce of the other one is new, so that nothing else fits. The
+/// An adversary has everything that a party said, and stands in its place: the nonce of the other one is new, so that nothing else fits. The
 /// participants that hear both parties may be the first to say so.
 #[test]
 fn a_whole_session_cannot_be_said_again() {

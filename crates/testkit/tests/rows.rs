@@ -48,7 +48,7 @@ fn of(rows: u32, m: &Message) -> (Peer, Channel, Vec<u8>) {
     (m.to, at, bytes)
 }
 
-/// A party that holds what the owner sends says exactly this; the others the same, or that somebody gave up; and all parties do.
+/// A party that holds what the owner sends says exactly this; the others the same, or that a peer gave up; and all parties do.
 #[track_caller]
 fn assert_refused(outcome: &Outcome, at: Channel, fault: &LinkFault) {
     let exact = |abort: &Abort| {

@@ -70,7 +70,7 @@ fn same_in_stages(job: &JobSpec, seed: Seed, chunks: [(u32, u16); 2]) {
     }
 }
 
-/// No owner takes part in the second stage, and nobody but the parties is given anything in the first.
+/// No owner takes part in the compute stage, and only the parties are given anything in the input stage.
 #[test]
 fn the_input_stage_opens_nothing_and_the_compute_stage_asks_nobody() {
     let job = everything(Ring::Z64, &[13, 9]);
@@ -265,7 +265,7 @@ fn an_altered_share_is_found_by_both_of_its_holders() {
     }
 }
 
-/// Four parties: whichever part one of them has altered, both other holders find it, and it names nobody who has not that part.
+/// Four parties: whichever share component one of them has altered, both other holders find it, and name only its holders.
 #[test]
 fn an_altered_share_of_four_is_found_by_all_of_its_holders() {
     for ring in [Ring::Bits, Ring::Z64] {
@@ -308,7 +308,7 @@ fn an_altered_share_of_four_is_found_by_all_of_its_holders() {
     }
 }
 
-/// The same damage at both holders is no damage that anybody could see; it is another dataset, and it is what is computed on.
+/// The same damage at both holders is no damage that a party could see; it is another dataset, and it is what is computed on.
 #[test]
 fn what_both_holders_changed_alike_is_another_value() {
     let job = dot(Ring::Z64, 5, Audience::Recipient(0));

@@ -276,7 +276,7 @@ fn a_mask_that_is_used_twice_is_noticed() {
 /// Rows of a job between two: a bit of each is more than a thousand bytes.
 const BITS: u64 = 16_384;
 
-/// Long messages: an owner's share of a column, corrections for it, tables, and shares of what is opened to somebody else.
+/// Long messages: an owner's share of a column, corrections for it, tables, and shares of what is opened to another participant.
 fn between(holders: [Holder; 2], bit: [u128; 2]) -> World {
     let mut b = Builder::new(Ring::Bits);
     let (x, y) = (b.input("x", 1, Per::Row), b.input("y", 1, Per::Row));

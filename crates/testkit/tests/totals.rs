@@ -1,4 +1,4 @@
-//! What is computed of sums before they are opened: by every protocol over rings, checked as all products are, with sums that nobody sees.
+//! What is computed of sums before they are opened: by every protocol over rings, checked as all products are, with sums that no party sees.
 
 use std::sync::Arc;
 
@@ -177,7 +177,7 @@ fn chunks_and_links_have_nothing_of_totals() {
     }
 }
 
-/// Whoever changes a product of the totals among four parties is found before anything is opened.
+/// A party that changes a product of the totals among four parties is found before anything is opened.
 #[test]
 fn whoever_changes_what_is_made_of_sums_is_found() {
     let job = guarded(everything(Ring::Z64, &[13, 9]), 1 << 63);

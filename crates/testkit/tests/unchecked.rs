@@ -20,7 +20,7 @@ fn one_more(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A1, the documented limit of semi-honest security: party 1 adds one to its part of a product, for party 2 and in its own share, which
-/// it opens to the recipient. Nobody notices, and the result is off by one. `malicious.rs` turns this around.
+/// it opens to the recipient. No participant notices, and the result is off by one. `malicious.rs` turns this around.
 #[test]
 fn a_changed_product_changes_the_result_unnoticed() {
     for (product, opened, job) in [
@@ -64,9 +64,9 @@ fn a_changed_product_changes_the_result_unnoticed() {
     }
 }
 
-/// Against a malicious party the receiver of a joint message finds out in its round that it was changed; where everybody is taken to follow
-/// the protocol nobody vouches, and it is found when the product is opened, after all that depends on it was sent, between two who have
-/// done nothing.
+/// Against a malicious party the receiver of a joint message finds out in its round that it was changed; where all parties are taken to
+/// follow the protocol none vouches, and it is found when the product is opened, after all that depends on it was sent, between two
+/// honest parties.
 #[test]
 fn nobody_vouches_for_a_product_among_four_who_follow_the_protocol() {
     let [p0, p2, p3] = [0, 2, 3].map(peer);
@@ -144,7 +144,7 @@ fn a_product_whose_copies_differ_is_found_when_it_is_opened() {
 }
 
 /// Copies of what only one party made are not compared before they are used: of its own input, which it may choose anyway, and of its
-/// part of a product that is used further. What it gains is an additive error. Everybody is still given the same result.
+/// part of a product that is used further. What it gains is an additive error. All recipients are still given the same result.
 #[test]
 fn what_one_party_made_is_not_compared_before_it_is_used() {
     for (kind, job) in [
@@ -197,7 +197,7 @@ fn scaled() -> JobSpec {
     )
 }
 
-/// What two parties take as it comes: each of these changes what is opened, to whoever gets it, and nobody notices. An owner
+/// What two parties take as it comes: each of these changes what is opened, to any recipient, and no participant notices. An owner
 /// that shares something else among the two has chosen another input.
 #[test]
 fn what_two_parties_send_to_open_and_to_share_is_not_checked() {
@@ -239,8 +239,8 @@ fn what_two_parties_send_to_open_and_to_share_is_not_checked() {
     }
 }
 
-/// Tables are what the garbler says they are: other ones change what the evaluator computes, and nobody notices. Why two parties are
-/// secure only where both follow the protocol.
+/// Tables are what the garbler says they are: other ones change what the evaluator computes, and no participant notices. Hence two parties
+/// are secure only where both follow the protocol.
 #[test]
 fn other_tables_change_the_result_of_two_parties_unnoticed() {
     let cheat = |m: &Message| {

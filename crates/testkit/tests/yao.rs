@@ -1,4 +1,5 @@
-//! Garbled circuits between two parties: results, whoever supplies what and gets it, on every device, in both schemes; declared costs.
+//! Garbled circuits between two parties: results, whichever participant supplies or gets values, on every device, in both schemes; declared
+//! costs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -181,7 +182,7 @@ fn wire(block: u128, wire: usize) -> u128 {
     u128::from(block.to_be_bytes()[wire / 8] >> (wire % 8) & 1)
 }
 
-/// With a key for all rows, and with one for each, whoever has it, on every device.
+/// With a key for all rows, and with one for each, whichever party has it, on every device.
 #[test]
 fn aes_is_that_of_the_standards_vectors() {
     let [garbler, evaluator] = [0, 1].map(|p| Holder::Party(party(p)));

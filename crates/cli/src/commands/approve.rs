@@ -1,4 +1,4 @@
-//! `veil approve`: somebody looks at a job, and says that it may run here.
+//! `veil approve`: an operator looks at a job, and says that it may run here.
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};

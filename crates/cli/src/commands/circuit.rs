@@ -340,7 +340,7 @@ fn write(circuit: &Circuit, to: Option<To>, path: &Path) -> Result<(), Failure> 
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    // A circuit is no secret: whoever the user's mask allows may read it.
+    // A circuit is no secret: every user that the umask allows may read it.
     let staging = tempfile::Builder::new()
         .prefix(".veil-")
         .suffix(".partial")

@@ -15,7 +15,7 @@ use crate::failure::{Code, Failure};
 use crate::output;
 use crate::prepare::JobArgs;
 
-/// What takes less is over before anybody wonders.
+/// A check that takes less shows no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Checks tables and makes alignment keys.

@@ -50,7 +50,7 @@ pub(super) fn span(text: &str) -> Result<Duration, String> {
         _ => return Err(wrong()),
     };
     let number: u64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
-    // A year: what is good for longer is forgotten in somebody's mail.
+    // A year: an invitation with a longer span is forgotten in a mailbox.
     let span = number
         .checked_mul(seconds)
         .filter(|span| (1..=366 * 24 * 3600).contains(span));

@@ -26,7 +26,7 @@ use crate::progress::{Meter, Snapshot};
 use crate::signals::Stop;
 use crate::trace::write::TraceFile;
 
-/// Lanes of a deployment, unless somebody says otherwise: the plan must not depend on the machine.
+/// Lanes of a deployment, unless the operator says otherwise: the plan must not depend on the machine.
 pub(crate) const LANES: u16 = 1;
 
 /// Takes part in one job, as owner, as recipient, or as a party without a service, over TLS.

@@ -1,4 +1,4 @@
-//! `veil policy`: what the standing rules say of a job, before anybody asks for it.
+//! `veil policy`: what the standing rules say of a job, before a member asks for it.
 
 use serde::Serialize;
 use veil_node::policy::Facts;

@@ -173,7 +173,7 @@ pub(crate) fn execute_seen(
     }
     let stop = Stop::install()?;
     let start = Instant::now();
-    // Results that nobody asked to keep still need a place until they are printed.
+    // Results that the caller does not keep still need a place until they are printed.
     let temporary = tempfile::tempdir().map_err(|error| {
         Failure::new(
             Code::Other,

@@ -62,7 +62,7 @@ pub(crate) struct ServeArgs {
     /// socket.
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
-    /// Approve every job that a member proposes, without asking anybody; a rule of the policy that refuses one stands.
+    /// Approve every job that a member proposes, without asking the operator; a rule of the policy that refuses one stands.
     #[arg(long)]
     yes: bool,
 }

@@ -115,7 +115,7 @@ fn check(finished: &Finished) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// What the owners hold, and what everybody else received of it.
+/// What the owners hold, and what every other participant received of it.
 fn show(finished: &Finished, views: &Views) -> String {
     let mut text = String::from("\nwhat the owners hold, and show nobody\n");
     let mut rows = Vec::new();

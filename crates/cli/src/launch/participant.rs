@@ -39,7 +39,7 @@ struct At<'a> {
     identity: &'a Identity,
 }
 
-/// Takes part. Everything that can be checked on this machine is checked before anybody is called.
+/// Takes part. Everything that can be checked on this machine is checked before any connect request.
 pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
     let Engagement {
         home,

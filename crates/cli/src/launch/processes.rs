@@ -294,7 +294,7 @@ fn make_homes(
             };
             option("--net", net.into());
         }
-        // Whoever runs all roles of a job has decided for all of them.
+        // The operator that runs all roles of a job has decided for all of them.
         arguments.extend(["--yes".into(), "--child".into()]);
         parts.push(Part { name, arguments });
     }
@@ -331,7 +331,7 @@ fn listen(index: usize, process: &mut Child, words: &Sender<(usize, Word)>) {
     let words = words.clone();
     thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            // A line that is no word comes from something else that prints, and matters to nobody.
+            // A line that is no word comes from something else that prints, and is skipped.
             if let Ok(word) = serde_json::from_str(&line)
                 && words.send((index, word)).is_err()
             {
@@ -387,7 +387,7 @@ fn join(players: &mut [Player]) -> Result<Outcome, Failure> {
                 all.participants.append(&mut outcome.participants);
             }
             Some(Err(failure)) => {
-                // Who was told, or lost somebody, knows less than who failed for a reason of its own.
+                // A participant that was told, or lost a peer, knows less than one with a reason of its own.
                 let told = failure.to_string().contains("gave up the run");
                 failures.push((
                     if told {

@@ -84,7 +84,7 @@ pub(crate) fn run(
         .collect::<Result<Vec<_>, _>>()?;
     let pairs = peers.iter().copied().zip(sources.iter().cloned());
     let inspection = Inspection::new(site.inspect, plan, pairs)?;
-    // Whoever looks at messages, or at what devices are told, sees none of those that nodes move by themselves.
+    // A caller that inspects messages, or what devices are told, sees none of those that nodes move by themselves.
     let looks = site.views.is_some() || inspection.looks();
     let network = (site.nodes)
         .then(|| {

@@ -3,7 +3,7 @@
 
 use super::Folder;
 
-/// Everybody: the garbler, the evaluator, the owner, the recipient.
+/// All participants: the garbler, the evaluator, the owner, the recipient.
 pub(crate) const NAMES: &[&str] = &["a", "b", "ann", "eve"];
 
 pub(crate) const JOB: &str = r#"version = 1

@@ -31,7 +31,7 @@ pub(crate) const PATIENCE: u64 = 180;
 /// So many seconds a party that is there has to say how a job is, even if it stands still for a while.
 const ANSWER: u64 = 30;
 
-/// Options of services and of whoever takes part, where a test does not wait for the end of anybody's patience.
+/// Options of services and of participants, where a test does not wait for a time-out to expire.
 pub(crate) const PATIENT: [&str; 4] = ["--wait", "180", "--timeout", "60"];
 
 /// Where a participant runs.
@@ -264,7 +264,7 @@ pub(crate) fn approve(home: &Home, plan: &str) {
     home.approve(&filing, How::Yes, term).unwrap();
 }
 
-/// Somebody who takes part in the foreground.
+/// A participant in the foreground.
 pub(crate) fn take_part(folder: &Folder, job: &str, home: &str) -> Child {
     take_part_at(&Place::HERE, folder, job, home, &PATIENT[2..])
 }
@@ -288,20 +288,20 @@ pub(crate) fn take_part_at(
         .unwrap()
 }
 
-/// How somebody ended, and what was said.
+/// How a participant ended, and what it said.
 pub(crate) fn end(child: Child) -> (Option<i32>, String) {
     let output = child.wait_with_output().unwrap();
     (output.status.code(), super::text(&output.stderr))
 }
 
-/// Somebody ends well, and says this.
+/// A participant ends well, and says this.
 pub(crate) fn succeed(child: Child) -> String {
     let (code, said) = end(child);
     assert_eq!(code, Some(0), "{said}");
     said
 }
 
-/// Ends somebody by force.
+/// Ends a participant by force.
 pub(crate) fn kill(mut child: Child) {
     child.kill().unwrap();
     child.wait().unwrap();
@@ -319,7 +319,7 @@ pub(crate) struct At {
     pub(crate) received: u64,
 }
 
-/// How a job is at a party, as it says to `home`: to somebody with a part in it, or to its own; `None` if the party cannot be asked. What
+/// How a job is at a party, as it says to `home`: to a participant of the job, or to itself; `None` if the party cannot be asked. What
 /// `veil jobs` prints, without a process for every look.
 pub(crate) fn at(folder: &Folder, home: &str, party: &str, plan: &str) -> Option<At> {
     let home = Home::open(&folder.at(home)).unwrap();

@@ -25,10 +25,10 @@ use super::Folder;
 use super::deployment::{PATIENCE, Place, end, kill, take_part_at};
 use super::homes::homes;
 
-/// Seconds without progress after which participants give up where somebody stands still; elsewhere nobody may come near the patience of
-/// a test, which they have then.
+/// Seconds without progress after which participants give up where one stands still; elsewhere they have the patience of a test, which
+/// no participant may come near.
 const IMPATIENCE: u64 = 12;
-/// Seconds within which whoever is told must have ended, on a busy machine.
+/// Seconds within which a participant that is told must have ended, on a busy machine.
 const AT_ONCE: u64 = 60;
 
 /// A kind of round.
@@ -47,7 +47,7 @@ impl Round {
         Round::of(Kind::Proof, "was told other nonces by another party");
     pub(crate) const SET_UP: Round = Round::of(Kind::List, "the list of accepted inputs");
     pub(crate) const INPUTS: Round = Round::of(Kind::OwnerDigest, "an owner's shares");
-    /// Whoever has not heard of the agreement does not open, and the others do.
+    /// A party that has not heard of the agreement does not open, and the others do.
     pub(crate) const AGREEMENT: Round = Round::of(Kind::Agreement, "the agreement to open");
 
     pub(crate) const fn of(kind: Kind, blamed: &'static str) -> Self {
@@ -76,12 +76,12 @@ enum Act {
 pub(crate) struct Site {
     folder: Folder,
     homes: Vec<Home>,
-    /// Everybody, parties first; `eve`, if she is one of them, is the recipient, and the last.
+    /// All participants, parties first; `eve`, if she is one of them, is the recipient, and the last.
     names: &'static [&'static str],
     job: &'static str,
 }
 
-/// How everybody but the one who fell has ended: names, codes, and what they said.
+/// How all participants but the one that fell have ended: names, codes, and what they said.
 type Ends = Vec<(&'static str, Option<i32>, String)>;
 
 impl Site {
@@ -166,7 +166,7 @@ impl Site {
                     before -= 1;
                     return Fate::Pass;
                 }
-                // Nobody listens any more when the test has failed.
+                // The receiver of this is gone when the test has failed.
                 let _ = did.send(());
                 match act {
                     Act::Withholds => Fate::Drop,
@@ -184,7 +184,7 @@ impl Site {
         part.run(connections, &settings, data, &wrap, &|_| ()).err()
     }
 
-    /// Everybody takes part; when the party within the test has done its act, `fall` happens to party `victim`. How the others end within
+    /// All participants run; when the party within the test has done its act, `fall` happens to party `victim`. How the others end within
     /// so many seconds, and why the party within the test gave up, if it did.
     fn play(
         &self,
@@ -234,7 +234,7 @@ impl Site {
         })
     }
 
-    /// Results that somebody got: a file gets its name when it is whole.
+    /// Results that a recipient got: a file gets its name when it is whole.
     fn results(&self) -> Vec<String> {
         let Ok(files) = std::fs::read_dir(self.folder.at("out-job.toml")) else {
             return Vec::new();
@@ -243,7 +243,7 @@ impl Site {
         names.filter(|name| !name.starts_with('.')).collect()
     }
 
-    /// `victim` falls at a round: everybody else ends in time, nobody with a result, and somebody names it.
+    /// `victim` falls at a round: all others end in time, none with a result, and one of them names it.
     fn falls(&self, round: Round, [inside, victim]: [usize; 2], fall: Signal, times: [u64; 2]) {
         let act = (Act::Withholds, round, victim);
         let (ends, own) = self.play([inside, victim], act, Some(fall), times);
@@ -269,8 +269,8 @@ impl Site {
             let clear = clear.iter().any(|part| said.contains(part));
             assert!(*code == Some(0) || clear, "{case}: {name}");
         }
-        // Whoever noticed it says so, and the names of a home go with it. Somebody waited for nobody else: who waited for that one may be the
-        // first to give up, and the others then say for whom they waited meanwhile.
+        // A participant that noticed it says so, and the names of a home go with it. One of them waited for no other: a peer that waited for that
+        // one may be the first to give up, and the others then say for whom they waited meanwhile.
         let noticed = |said: &str| {
             let waits = said
                 .matches(&format!("waiting for party {victim} "))
@@ -301,8 +301,8 @@ impl Site {
         self.falls(round, inside_and_victim, Signal::STOP, times);
     }
 
-    /// `liar` changes a message of a round for `to`. One of `finders` at least says so and, unless it is the liar, blames it; everybody else
-    /// ends at once.
+    /// `liar` changes a message of a round for `to`. At least one of `finders` says so and, unless it is `liar`, blames it; all others
+    /// end at once.
     pub(crate) fn lies(&self, round: Round, [liar, to]: [usize; 2], finders: &[usize]) {
         let act = (Act::Changes, round, to);
         let (ends, own) = self.play([liar, to], act, None, [PATIENCE, AT_ONCE]);

@@ -19,7 +19,7 @@ pub(crate) fn role(name: &str) -> Role {
     }
 }
 
-/// Ports that the system gives to nobody who does not ask for them: not even to whoever dials, on any usual machine.
+/// Ports that the system gives to a process only on request, and to no dialler, on any usual machine.
 const PORTS: std::ops::Range<u16> = 12_000..32_000;
 
 /// Addresses on loopback that are free, and stay so while a service is away: no two tests of a process get the same, and another process

@@ -109,7 +109,7 @@ impl Network {
             ];
             rule("101", &answer)?;
         }
-        // Whoever is turned back is told.
+        // A caller that is turned back is told.
         rule("102", &["iif", "lo", "ipproto", "icmp", "lookup", "main"])?;
         rule("200", &["prohibit"])
     }
@@ -143,8 +143,8 @@ impl Network {
         SocketAddr::new(self.ends(name).1.parse().unwrap(), PORT)
     }
 
-    /// A place with a private address behind the one of `name`, as behind a router at home: whoever calls a party from there
-    /// is a caller from the address of `name`, and nobody can call it. Relays are what translates.
+    /// A place with a private address behind the one of `name`, as behind a router at home: a participant that calls a party from there
+    /// is a caller from the address of `name`, and no peer can call it. Relays are what translates.
     pub(crate) fn behind(&mut self, name: &str) -> (Place, Vec<Relay>) {
         let [inside, border] =
             ["inside", "border"].map(|part| self.namespace(&format!("{name}-{part}")));

@@ -1,4 +1,4 @@
-//! Somebody on the line between two participants: passes bytes on, keeps them, and does something to them when told to.
+//! A relay on the line between two participants: passes bytes on, keeps them, and does something to them when told to.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::io::{ErrorKind, Read, Write};
@@ -88,7 +88,7 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    /// One on loopback that calls `to` for everybody who calls it.
+    /// One on loopback that calls `to` for every caller.
     pub(crate) fn start(to: SocketAddr) -> Self {
         Self::at(TcpListener::bind("127.0.0.1:0").unwrap(), to)
     }
@@ -109,7 +109,7 @@ impl Relay {
         let known = Arc::clone(&state);
         thread::spawn(move || {
             for caller in port.incoming().map_while(Result::ok) {
-                // Nobody there: the caller is hung up on, as by the other end.
+                // No listener there: the caller is hung up on, as by the other end.
                 if let Ok(callee) = TcpStream::connect(to) {
                     pass(caller, callee, &known);
                 }

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use super::deployment::Place;
 
 /// Whatever a program opens to start, and what it reads of the machine: its libraries, its own program and limits, the processors. None of it
-/// is anybody's.
+/// belongs to a participant.
 const OF_THE_MACHINE: [&str; 12] = [
     "/etc/ld.so.cache",
     "/etc/ld.so.preload",

@@ -13,7 +13,7 @@ pub(crate) fn cases() -> Vec<Case> {
             0 => Kind::JobDifference,
             _ => Kind::Difference,
         };
-        // Who is told a wrong component finds that, and nobody else.
+        // Only the party that is told a wrong component finds that.
         let told = [Kind::Difference, Kind::JobDifference].contains(&kind);
         let mut found = found_by_codes(round, &[NOT_THE_SAME, NOT_ZERO]);
         found.retain(|f| !told || f.by() == peer((from + by) % 3));

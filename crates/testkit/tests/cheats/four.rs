@@ -1,4 +1,5 @@
-//! Cheats among four parties: attack cases B1 to B6 and B8, and A3, A4 and A7 among them. Whoever gets something from one party is told by another whether it is right.
+//! Cheats among four parties: attack cases B1 to B6 and B8, and A3, A4 and A7 among them. A participant that gets something from one
+//! party is told by another whether it is right.
 
 use veil_job::{Audience, JobSpec};
 use veil_math::Ring;
@@ -214,7 +215,7 @@ pub(crate) fn cases() -> Vec<Case> {
             ),
         ]);
     }
-    // Three hold it: whoever got another one differs from both others, and they from it.
+    // Three hold it: a party that got another one differs from both others, and they from it.
     for (to, first) in [(p0, p1), (p1, p0), (p2, p0)] {
         let what = "an owner's shares";
         let others = [p0, p1, p2].into_iter().filter(|by| *by != to);

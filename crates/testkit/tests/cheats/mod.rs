@@ -72,7 +72,7 @@ fn check(by: Peer, round: Kind, suspects: &[Peer], what: &'static str) -> Found 
 fn play(cases: &[Case]) {
     for case in cases {
         let world = case.world();
-        // In one process and, whoever notices first, each participant for itself.
+        // In one process and, whichever notices first, each participant for itself.
         for outcome in [world.run(), world.run_apart()] {
             println!("{}: {:?}", case.name, outcome.aborts);
             assert_found(&outcome, case.chunk, &case.found, case.from);
@@ -81,7 +81,7 @@ fn play(cases: &[Case]) {
     }
 }
 
-/// Who found the cheat was given nothing of that chunk or a later one; and if it happened before an opening, nobody was.
+/// A participant that found the cheat was given nothing of that chunk or a later one; if it happened before an opening, none was.
 fn nothing_was_opened(outcome: &Outcome, case: &Case) {
     let opening = matches!(
         case.kind,

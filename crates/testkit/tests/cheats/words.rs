@@ -1,4 +1,4 @@
-//! The last words: nobody lets go of what would be needed to repeat a run before everybody has written what it is for (attack case G7).
+//! Acknowledgements: no participant drops what a repeated run needs before all have written what it is for (attack case G7).
 
 use std::time::Duration;
 

@@ -163,12 +163,12 @@ pub(crate) fn found_of_product(cheater: Peer, round: Kind) -> Vec<Found> {
     found
 }
 
-/// The difference of values and codes is not zero: everybody finds that, and nobody can tell who it was.
+/// The difference of values and codes is not zero: every party finds that, and none can tell which one deviated.
 pub(crate) const NOT_ZERO: &str = "the codes of products";
 /// Two parties do not have the same component of it.
 pub(crate) const NOT_THE_SAME: &str = "a component of the difference of values and codes";
 
-/// Who may find that codes do not fit, and as what: everybody, also whose message was changed on its way.
+/// Which parties may find that codes do not fit, and as what: all, also the one whose message was changed on its way.
 pub(crate) fn found_by_codes(round: Kind, what: &[&'static str]) -> Vec<Found> {
     let by = |what: &'static str| {
         PartyId::THREE.map(|by| Found::Check {
@@ -223,7 +223,7 @@ impl Found {
     }
 }
 
-/// Somebody found it as said; who could have found it and did not was told before; nobody went on, and nobody got a wrong value.
+/// A participant found it as said; one that could have found it and did not was told before; none went on, and none got a wrong value.
 #[track_caller]
 pub(crate) fn assert_found(outcome: &Outcome, chunk: u32, found: &[Found], cheater: Peer) {
     let seed = outcome.seed;
@@ -275,7 +275,7 @@ pub(crate) fn assert_parties_gave_up(outcome: &Outcome) {
     }
 }
 
-/// What somebody says to whom nothing happened but that others gave up or left.
+/// What a participant says to which nothing happened but that others gave up or left.
 pub(crate) fn is_consequence(abort: &Abort) -> bool {
     match abort {
         Abort::Told { .. } => true,

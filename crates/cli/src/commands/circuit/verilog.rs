@@ -74,7 +74,7 @@ pub fn load(name: &str, clocked: &super::Clocked) -> Result<(Source, Synthesis),
     made(&[name.into()], top, &options, clocked.programs)
 }
 
-/// Says where there are assertions, which nobody checks.
+/// Says where there are assertions, which the circuit does not check.
 pub(super) fn note_watching(made: &Synthesis) {
     if !made.watching.is_empty() {
         let places = made.watching.join(", ");

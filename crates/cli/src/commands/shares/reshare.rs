@@ -74,7 +74,7 @@ pub(crate) fn run(args: &ReshareArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whoever gets it is known here.
+/// Every name is this home's or a member's.
 fn check_names(home: &Home, names: &[String]) -> Result<(), Failure> {
     let members = home.members();
     let known = |name: &&String| **name == home.settings().name || members.by_name(name).is_some();

@@ -56,7 +56,7 @@ pub(crate) struct Engagement<'a> {
     pub(crate) devices: &'a Devices,
     /// Tries a durable job again when a run is interrupted.
     pub(crate) again: bool,
-    /// Approves the job without asking anybody.
+    /// Approves the job without asking the operator.
     pub(crate) yes: bool,
     /// Whether a run was counted by the rules of the policy: what follows repeats it.
     pub(crate) counted: AtomicBool,
@@ -88,7 +88,7 @@ impl<'a> Engagement<'a> {
 
     /// Tells the parties what holds this participant up, before it calls them or when it had to leave; a word, and no reason.
     pub(super) fn held(&self, why: HeldFor) {
-        // Whoever started this process sees it itself.
+        // The operator that started this process sees it there.
         if self.again {
             Parties::of(self.home, self.plan).tell(why, TELL);
         }
@@ -139,8 +139,8 @@ impl<'a> Engagement<'a> {
             .help("`veil approve JOB` shows the job and asks; `--yes` approves this run without asking"))
     }
 
-    /// The plan that runs, and why its gates are in the order that they are in, if they are garbled: the plan of the job, unless whoever
-    /// garbles has another order, which is asked if it is somebody else.
+    /// The plan that runs, and why its gates are in the order that they are in, if they are garbled: the plan of the job, unless the
+    /// garbler has another order, for which another participant asks it.
     pub(super) fn agreed(&self, until: Instant) -> Result<(Arc<Plan>, Option<Ordered>), Failure> {
         let (plan, ordered) = match self.known {
             Known::Written => (Arc::clone(self.plan), Ordered::written(self.job, self.plan)),
@@ -160,7 +160,7 @@ impl<'a> Engagement<'a> {
         Ok((plan, ordered))
     }
 
-    /// The order that whoever garbles states.
+    /// The order that the garbler states.
     fn asked(&self, until: Instant) -> Result<Option<Schedule>, Failure> {
         let garbler = veil_engine::name_of(self.plan, GARBLER);
         let members = self.home.members();

@@ -1,7 +1,7 @@
 //! Who has not come, while a participant waits for the others; and how far the parties are, once they run.
 //!
-//! A participant sees which of the parties it has no connection with. Whom these wait for, they say: whoever waits asks them, every two
-//! seconds, and shows who is missing whenever that changes.
+//! A participant sees which of the parties it has no connection with. The parties say whom they wait for: a participant that waits asks
+//! them every two seconds, and shows who is missing whenever that changes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +19,7 @@ use veil_session::Peer;
 use super::Engagement;
 use crate::failure::{Code, Failure};
 
-/// Between two questions of whoever waits, and how long a party has to answer one.
+/// Between two questions of a participant that waits, and how long a party has to answer one.
 const BETWEEN: Duration = Duration::from_secs(2);
 
 /// Between two questions about a run that goes on, at most: each next pause is longer.
@@ -72,7 +72,7 @@ impl<'a> Lobby<'a> {
         };
         let parties = Parties::of(engagement.home, engagement.plan);
         let (seen, over) = (Arc::clone(&lobby.seen), Arc::clone(&lobby.over));
-        // Not waited for: whoever is asked may be gone. Without it, what this side sees itself is all that is said.
+        // Not waited for: the party that is asked may be gone. Without it, what this side sees itself is all that is said.
         let asks = thread::Builder::new().name("who is missing".into());
         drop(asks.spawn(move || ask(&parties, &seen, &over)));
         lobby
@@ -90,7 +90,7 @@ impl<'a> Lobby<'a> {
         self.seen().own.insert(me, peers.to_owned());
     }
 
-    /// What is known of a run, for whoever shows it: nobody but the parties knows how far the job is.
+    /// What is known of a run, to be shown: only the parties know how far the job is.
     pub(super) fn goes(&self, mut progress: Progress) -> Progress {
         let me = progress.me;
         if let (Some(_), Some(foreground)) = (me.party(), &self.engagement.foreground) {
@@ -223,7 +223,7 @@ impl<'a> Lobby<'a> {
             .help("`veil jobs` shows how the job is at each party, and whom it waits for")
     }
 
-    /// Adds who is missing to a failure, if `me` still waited: somebody who had waited for longer may have given up.
+    /// Adds who is missing to a failure, if `me` still waited: a peer that had waited for longer may have given up.
     pub(super) fn meanwhile(&self, me: Peer, failure: Failure) -> Failure {
         let seen = self.seen();
         let missing = self.missing(&seen);

@@ -1,7 +1,7 @@
 //! An owner that comes for the input stage of a durable job: whether the parties want its values still.
 //!
-//! It may have been ended after the parties had all they need, and then be started again: they go on without it, and may not wait for
-//! anybody when it calls. So it asks them, before it calls and for as long as it is not let in.
+//! It may have been ended after the parties had all they need, and then be started again: they go on without it, and perhaps wait for no
+//! participant when it calls. So it asks them, before it calls and for as long as it is not let in.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -19,7 +19,7 @@ const FIRST: Duration = Duration::from_millis(500);
 /// How long it waits at most.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// How often whoever watches looks whether that is still wanted.
+/// How often the watching thread looks whether that is still wanted.
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// What an owner knows of the job since it came.

@@ -74,8 +74,8 @@ impl Name {
         }
     }
 
-    /// The job on `rows` rows. Party 0 supplies the values, and party 1 gets the results and supplies some of two, so that nobody but the parties takes
-    /// part in what is measured.
+    /// The job on `rows` rows. Party 0 supplies the values, and party 1 gets the results and supplies some of two, so that only the parties
+    /// take part in what is measured.
     pub(crate) fn workload(self, rows: u64, security: Security) -> Workload {
         let (name, circuit, ops, bits) = match self {
             Name::And => ("and", chain(Ring::Bits, 128, 256), 128 * 256, 1.0),
