@@ -109,8 +109,8 @@ impl Abort {
         }
     }
 
-    /// How much is known by it at this participant itself: what a link, a check or a device has shown, a silence, or the word of somebody
-    /// else, who may have been the first to notice and say so with the same constant code.
+    /// How much is known by it at this participant itself: what a link, a check or a device has shown, a silence, or a message of another
+    /// participant, which may have been the first to notice and abort with the same constant code.
     const fn weight(&self) -> u8 {
         match self {
             Abort::Told { .. } => 0,
@@ -123,7 +123,7 @@ impl Abort {
         }
     }
 
-    /// Whether it is nothing but the word of somebody else.
+    /// Whether it is nothing but a message of another participant.
     pub(crate) const fn is_hearsay(&self) -> bool {
         matches!(self, Abort::Told { .. })
     }
@@ -203,7 +203,7 @@ impl fmt::Display for Waits<'_> {
         if self.0.is_empty() {
             return f.write_str("this participant waits for its other lanes");
         }
-        // A few are enough to see who holds everybody up.
+        // A few are enough to see which peers hold up the run.
         for (k, wait) in self.0.iter().take(4).enumerate() {
             let verb = if wait.sending { "to take" } else { "for" };
             write!(

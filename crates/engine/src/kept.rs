@@ -38,7 +38,7 @@ impl Default for Limits {
 
 /// A record of the use of kept transfers that outlives this memory.
 pub trait Marks: Send + Sync {
-    /// Writes down for good that something is used from now on. False if that cannot be written, or if somebody else has written since this
+    /// Writes down for good that something is used from now on. False if that cannot be written, or if another writer has written since this
     /// memory last did: then it is a copy of one that went on, or was set back, and nothing that it keeps may be used.
     fn used(&self) -> bool;
 }
@@ -70,7 +70,7 @@ pub(crate) struct With {
 /// What is kept.
 pub(crate) struct State {
     pub(crate) end: End,
-    /// What proves to the other end that it is this one, and to nobody else.
+    /// What proves to the other end, and to no other peer, that it is this one.
     pub(crate) key: Secret,
     pub(crate) chain: Chain,
     /// The run that left it.

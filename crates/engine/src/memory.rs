@@ -15,7 +15,7 @@ const GATE: u64 = 1024;
 /// Bytes of a round that is kept ready, beside its commands.
 const ROUND: u64 = 1024;
 
-/// What any run takes: threads, connections, and code of the program that nobody has used before.
+/// What any run takes: threads, connections, and code of the program that no run has used before.
 const RUN: u64 = 4 << 20;
 
 /// A vector of the device: rows of a slot are padded to whole ones.

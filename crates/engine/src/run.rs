@@ -299,8 +299,8 @@ impl Run {
                         let round = self.round.take().expect("a round is over");
                         self.phase = Phase::Between;
                         moved = true;
-                        // Whoever sends without waiting would be far ahead of a peer that the same thread steps, and what it sent no longer in the
-                        // cache when that peer takes it. And whoever does nothing but compute is looked after now and then.
+                        // A sender that never waits would be far ahead of a peer that the same thread steps, and what it sent no longer in the
+                        // cache when that peer takes it. And a participant that only computes is looked after now and then.
                         if round.recvs.is_empty()
                             && (means.stepped == Stepped::InTurn || round.sends.is_empty())
                         {

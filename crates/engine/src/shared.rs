@@ -38,7 +38,7 @@ pub(crate) struct Shared {
     /// Nanoseconds until the latest rows were done.
     done_after: AtomicU64,
     pub(crate) failed: OnceLock<Abort>,
-    /// The order of rows differs: the reason to report, whoever ends the run.
+    /// The order of rows differs: the reason to report, whichever participant ends the run.
     pub(crate) misaligned: OnceLock<Abort>,
     tally: Mutex<Vec<Vec<u8>>>,
     pub(crate) lanes_done: AtomicUsize,

@@ -45,7 +45,7 @@ pub struct RoundEvent<'a> {
     pub received: &'a [(u64, Instant)],
 }
 
-/// Times of a round that is going on. Kept only where somebody records.
+/// Times of a round that is going on. Kept only in runs that are recorded.
 #[derive(Clone)]
 pub(crate) struct Stamps {
     pub(crate) began: Instant,

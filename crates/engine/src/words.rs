@@ -96,7 +96,7 @@ impl LastWords {
         while let Some(peer) = self.tell.last() {
             match link.post(*peer, self.at, &WRITTEN) {
                 Ok(false) => break,
-                // Whoever is gone finds out by itself.
+                // A peer that is gone finds out by itself.
                 Err(error) => self.bear(error)?,
                 Ok(true) => {}
             }

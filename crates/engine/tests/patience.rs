@@ -1,4 +1,4 @@
-//! A recipient waits for as long as the parties compute; and whoever has met some waits for the others as long as a meeting may take.
+//! A recipient waits for as long as the parties compute; and a participant that has met some waits for the others as long as a meeting may take.
 #![allow(
     clippy::unwrap_used,
     reason = "a test that unwraps says what it expects by failing there"
@@ -95,7 +95,7 @@ fn plan() -> Arc<Plan> {
     Arc::new(Plan::new(Arc::new(job), options).unwrap())
 }
 
-/// Runs everybody whom `comes` lets come, so long after the others; how each of them ended, and what was opened.
+/// Runs each participant that `comes` lets come, so long after the others; how each of them ended, and what was opened.
 fn run(
     source: &Arc<dyn Source>,
     settings: &Settings,
@@ -123,7 +123,7 @@ fn run(
         exporters: BTreeMap::new(),
     };
     let stop = AtomicBool::new(false);
-    // Whoever does not come is connected all the same.
+    // A participant that does not come is connected all the same.
     let (mut ended, mut absent) = (BTreeMap::new(), Vec::new());
     thread::scope(|scope| {
         let mut threads = Vec::new();

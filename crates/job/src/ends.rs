@@ -53,7 +53,7 @@ pub trait Source: Send + Sync {
 
     /// The chained digests of the key column of block `block`: one for every [`Block::order`](crate::Block::order)
     /// rows, the last one for what is left. Keyed with a key that only the holders of the block have, so that a digest
-    /// says nothing to anybody else. Nothing for a block whose order is not compared.
+    /// says nothing to any other participant. Nothing for a block whose order is not compared.
     fn order(&self, block: u32) -> &[[u8; 32]] {
         let _ = block;
         &[]

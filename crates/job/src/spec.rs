@@ -44,7 +44,7 @@ impl Audience {
 }
 
 impl Holder {
-    /// The end of a link behind this holder; nobody for what is stored.
+    /// The end of a link behind this holder; none for what is stored.
     pub const fn peer(self) -> Option<Peer> {
         match self {
             Holder::Party(party) => Some(Peer::Party(party)),

@@ -34,7 +34,7 @@ impl Admin {
             .spawn(move || {
                 for request in serving.incoming_requests() {
                     let response = answer(request.method(), request.url(), &*pages);
-                    // Whoever asked may have gone.
+                    // The caller may have gone.
                     let _ = request.respond(response);
                 }
             })?;

@@ -278,7 +278,7 @@ pub fn ask(
     ask_slow(identity, member, request, (until, Duration::ZERO))
 }
 
-/// The time that somebody who is there has to answer, however much else its machine has to do.
+/// The time that a member that is there has to answer, however much else its machine has to do.
 const SLOW: Duration = Duration::from_secs(30);
 
 /// Asks a member something that may be away: it has so much time to be there, and more to answer if it is.
@@ -294,7 +294,7 @@ pub fn ask_if_there(
     ask_slow(identity, member, request, (Instant::now() + within, SLOW))
 }
 
-/// [`ask`], of whoever is there within the first of these times, and then has the second one to answer.
+/// [`ask`], of a member that is there within the first of these times, and then has the second one to answer.
 pub(crate) fn ask_slow(
     identity: &Identity,
     member: &Member,
@@ -319,7 +319,7 @@ pub(crate) fn ask_slow(
         error,
     })?;
     match decode(&reply) {
-        // Somebody who is expected to join is heard before it is refused.
+        // A caller that is expected to join is heard before it is refused.
         Ok(Reply::Stranger {}) => Err(CallError::Call {
             name: name(),
             error: ControlError::OurKey {

@@ -229,7 +229,7 @@ impl Home {
         Log::of(self)
     }
 
-    /// Runs that rules allowed and count, the oldest first, from a log whose entries were all checked. Whoever has the right to write
+    /// Runs that rules allowed and count, the oldest first, from a log whose entries were all checked. A caller that has the right to write
     /// gives it.
     pub(crate) fn counted(&self, lock: Option<&Lock>) -> Result<Vec<Run>, HomeError> {
         self.checked(lock, |ledger| ledger.runs().to_vec())

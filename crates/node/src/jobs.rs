@@ -163,19 +163,19 @@ pub(crate) struct Why {
 }
 
 impl Why {
-    /// The same for everybody.
+    /// The same for all participants.
     pub(crate) fn all(all: impl Into<String>) -> Self {
         let (all, here) = (all.into(), None);
         Why { all, here }
     }
 
-    /// A sentence for everybody, and the whole for this participant's people.
+    /// A sentence for all participants, and the whole for this participant's people.
     pub(crate) fn apart(all: impl Into<String>, here: impl Into<String>) -> Self {
         let (all, here) = (all.into(), Some(here.into()));
         Why { all, here }
     }
 
-    /// What everybody reads, and what this participant's people read instead.
+    /// What all participants read, and what this participant's people read instead.
     pub(crate) fn into_parts(self) -> (String, Option<String>) {
         (self.all, self.here)
     }
@@ -208,7 +208,7 @@ pub(crate) struct Entry {
     pub(crate) opened: bool,
     /// When its last run ended.
     pub(crate) ended: Option<Instant>,
-    /// The parties have tried often enough: somebody else has to ask for it again.
+    /// The parties have tried often enough: the operator, an owner or a recipient has to ask for it again.
     pub(crate) spent: bool,
 }
 
@@ -238,7 +238,7 @@ impl Entry {
         };
     }
 
-    /// Nobody has stopped it any more.
+    /// Forgets that its run was stopped from here.
     pub(crate) fn clear_stop(&mut self) {
         (self.stopped_for, self.rekeyed) = (None, false);
     }
@@ -263,10 +263,10 @@ pub(crate) struct Jobs {
     metrics: Arc<Metrics>,
 }
 
-/// Whoever says that something holds it up, and does not come, says it again or is not heard of any more.
+/// A participant that says what holds it up, and does not come, says it again within this time or its statement lapses.
 const HELD: Duration = Duration::from_secs(3600);
 
-/// For so long after its end a job is not made ready again because somebody calls.
+/// For so long after its end a job is not made ready again because a participant calls.
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// Jobs that are remembered at most: the oldest that are over are forgotten, and their folders stay.
@@ -369,7 +369,7 @@ impl Jobs {
         wakes == Some(true)
     }
 
-    /// Whether a job has ended a moment ago: somebody who has not heard of it yet may still call.
+    /// Whether a job has ended a moment ago: a participant that has not heard of it yet may still call.
     pub(crate) fn ended_lately(&self, plan: PlanHash) -> bool {
         let lately = |entry: &mut Entry| entry.ended.is_some_and(|ended| ended.elapsed() < PAUSE);
         self.with(plan, lately) == Some(true)
@@ -432,7 +432,7 @@ impl Jobs {
         {
             entry.status.misses(plan, peers);
             let missing = &entry.status.waits_for;
-            // Whoever is there is ready.
+            // A participant that is there is ready.
             entry.held.retain(|name, _| missing.contains(name));
         }
     }
@@ -511,7 +511,7 @@ impl Jobs {
     /// Notes whom a job meets by which keys, and how its meeting is ended.
     pub(crate) fn meets(&self, plan: PlanHash, keys: Vec<Fingerprint>, meeting: Meeting) {
         self.with(plan, |entry| {
-            // Whoever stopped the job before did not know this meeting.
+            // What stopped the job before did not know this meeting.
             let stopped = entry.stop.load(Ordering::Relaxed);
             meeting.halt.fetch_or(stopped, Ordering::Relaxed);
             entry.keys = keys;
@@ -519,7 +519,7 @@ impl Jobs {
         });
     }
 
-    /// Ends the meetings that would be others by what the home says now; whoever met begins anew.
+    /// Ends the meetings that would be others by what the home says now; each of them begins anew.
     pub(crate) fn meet_anew(&self, home: &Home) {
         for entry in self.lock().values() {
             if let Some(meeting) = entry.meeting.as_ref().filter(|m| (m.stale)(home)) {
@@ -543,7 +543,7 @@ impl Jobs {
         of.filter(|entry| waits(entry.status.state)).count() as u64
     }
 
-    /// How many jobs are met or run, and how many of them a member asked for; of nobody, those of this participant.
+    /// How many jobs are met or run, and how many of them a member asked for; without a member, those of this participant.
     pub(crate) fn active(&self, of: Option<&str>) -> [usize; 2] {
         let entries = self.lock();
         let active = entries.values().filter(|entry| entry.status.state.active());

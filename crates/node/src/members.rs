@@ -304,7 +304,7 @@ impl<'a> WrittenMember<'a> {
     }
 }
 
-/// Fingerprints as everybody sees them.
+/// Fingerprints in the form that is shown.
 mod as_text {
     use serde::{Deserialize, Deserializer, Serializer, de};
     use veil_link::tls::Fingerprint;

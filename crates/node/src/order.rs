@@ -17,13 +17,13 @@ use crate::home::hex;
 use crate::members::Member;
 use crate::stages::nap;
 
-/// A garbler is called again so often while it is not there, or does not answer: whoever waits looks whether to stop.
+/// A garbler is called again so often while it is not there, or does not answer: a caller that waits looks whether to stop.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Between two calls.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Whoever is there has so long to answer, whatever else its machine has to do.
+/// A garbler that is there has so long to answer, whatever else its machine has to do.
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// A garbler states an order that does not exist.

@@ -139,7 +139,7 @@ pub enum JoinError {
     BadName(#[from] names::NameError),
 }
 
-/// How somebody comes in again whose key is not let in any more.
+/// How a member whose key is not admitted any more is readmitted.
 fn readmission(name: &str, revoked: bool) -> String {
     if revoked {
         format!(
@@ -394,7 +394,7 @@ impl Home {
             address: before.address.clone(),
             fingerprint: key,
         };
-        // The log first: whoever is not in it is not let in.
+        // The log first: a member that is not in it is not admitted.
         let event = Event::Readmission {
             name: name.to_owned(),
             old: before.fingerprint.to_string(),
@@ -404,7 +404,7 @@ impl Home {
         Ok(self.change_members(&lock, |members| admit(members, &who))?)
     }
 
-    /// Makes somebody a member.
+    /// Makes a participant a member.
     fn take_in(
         &self,
         lock: &Lock,
@@ -458,7 +458,7 @@ impl Home {
         })
     }
 
-    /// Whether somebody may come with an invitation that is still good.
+    /// Whether a caller may come with an invitation that is still good.
     pub(crate) fn expects_joiners(&self) -> bool {
         let now = Time::now();
         let open = self.open_invitations();

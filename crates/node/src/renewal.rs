@@ -230,7 +230,7 @@ impl Home {
             member.rotations = statement.counter;
             Some(member.clone())
         })?;
-        // The file is read again under the lock, and nobody else writes meanwhile.
+        // The file is read again under the lock, and no other writer writes meanwhile.
         member.map_or(
             Err(RotationError::Unknown { name: name(), old }),
             |member| {

@@ -160,7 +160,7 @@ impl Roll {
         self.conclude(&known);
     }
 
-    /// A statement that counts, with the key of whoever made it.
+    /// A statement that counts, with the key of the party that made it.
     fn of_a_party(&self, one: &Missing) -> Option<(Fingerprint, Missing)> {
         let known = self.said.iter().find(|(_, other)| other == one);
         let by = match known {
@@ -282,7 +282,7 @@ mod tests {
             change(&mut said[2]);
             world.out(&said)
         };
-        // One party says it twice, for another, or about somebody else; a stranger says it.
+        // One party says it twice, for another, or about a different one; a stranger says it.
         let others = [
             world.says(0, 3),
             world.says(2, 1),
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(roll.out(), Some(PartyId::FOUR[3]));
     }
 
-    /// Whoever has signed again since does not miss the verdict that another one has seen.
+    /// A party that has signed again since does not miss the verdict that another one has seen.
     #[test]
     fn a_verdict_is_taken_whole_and_for_good() {
         let world = World::new();

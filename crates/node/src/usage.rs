@@ -65,7 +65,7 @@ impl Usage {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes something, and writes it down. A disk that is full holds nobody up: what is used is in memory too.
+    /// Notes something, and writes it down. A disk that is full holds up no job: what is used is in memory too.
     fn note(&self, member: &str, now: i64, change: impl FnOnce(&mut Used)) {
         let mut members = self.lock();
         let minute = now - now.rem_euclid(MINUTE);
@@ -193,7 +193,7 @@ mod tests {
             why.starts_with("quota: 2 proposals an hour are used; again at "),
             "{why}"
         );
-        // Nobody else has used them.
+        // No other member has used them.
         assert_eq!(usage().may_propose("bob", &quota), Ok(()));
         usage().proposed("bob", Duration::from_secs(11));
         let why = usage().may_propose("bob", &quota).unwrap_err();

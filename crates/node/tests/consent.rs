@@ -213,7 +213,7 @@ fn ended(world: &World, stage: &str, opened: bool, cause: &str) {
     world.home.log().append(ended).unwrap();
 }
 
-/// S8: what was approved once runs once, whoever asks for it again.
+/// S8: what was approved once runs once, whichever participant asks for it again.
 #[test]
 fn an_approval_is_good_for_one_run() {
     let world = World::new();
@@ -229,7 +229,7 @@ fn an_approval_is_good_for_one_run() {
         "waits for approval: the approval of {} was for one run, and is used; `veil approve` shows the job and asks",
         approved.at
     );
-    // While it runs, when it is over, and for whoever opens the home anew.
+    // While it runs, when it is over, and for a process that opens the home anew.
     assert_eq!(world.start().to_string(), used);
     ended(&world, "run", true, "done");
     assert_eq!(world.start().to_string(), used);
@@ -249,7 +249,7 @@ fn an_approval_is_good_for_one_run() {
     assert!(world.start().allows());
     ended(&world, "run", true, "link");
     assert!(!world.start().allows());
-    // One whose end nobody knows is one.
+    // A run that was killed counts as one.
     approve(Term::default());
     assert!(world.start().allows());
     ended(&world, "run", true, "killed");
@@ -315,7 +315,7 @@ fn a_durable_job_uses_its_approval_once() {
         assert!(start(compute));
         ended(&world, "compute stage", false, "link");
     }
-    // Somebody has lost its inputs before anything was opened.
+    // A party has lost its inputs before anything was opened.
     assert!(start(input));
     ended(&world, "input stage", false, "done");
     assert!(start(compute));
@@ -330,7 +330,7 @@ fn a_durable_job_uses_its_approval_once() {
     assert!(start(input));
 }
 
-/// Whoever can write the file, and has no key, makes no approval good again.
+/// An adversary that can write the file, and has no key, makes no approval good again.
 #[test]
 fn an_approval_is_good_for_nothing_by_a_log_that_is_not_in_order() {
     let world = World::new();
@@ -385,7 +385,7 @@ fn an_approval_is_good_for_the_stages_and_not_for_other_data() {
         request.plan = plan;
         assert!(world.home.decide(&request).unwrap().allows());
     }
-    // Filed again by a member: nothing changes. With other data at this participant: somebody must look again.
+    // Filed again by a member: nothing changes. With other data at this participant: its operator must look again.
     filing.asked_by = Some("press");
     filing.explained = "nothing is opened";
     let again = world.home.file_job(&filing).unwrap();
@@ -460,7 +460,7 @@ fn names_of_files_stay_in_their_folder() {
     );
 }
 
-/// S1: what is filed of a plan is what somebody looks at, whoever proposes it again and however.
+/// S1: what is filed of a plan is what the operator looks at, whichever member proposes it again and however.
 #[test]
 fn what_is_filed_of_a_plan_is_not_replaced_by_a_member() {
     let world = World::new();
@@ -554,7 +554,7 @@ fn a_rule_allows_as_often_as_it_says_and_the_log_counts() {
     );
 }
 
-/// Whoever can write the file, and has no key, gives no rule back what was used up; nor does a log that ends too early.
+/// An adversary that can write the file, and has no key, gives no rule back what was used up; nor does a log that ends too early.
 #[test]
 fn a_log_that_is_not_in_order_counts_nothing() {
     let world = World::new();
@@ -591,7 +591,7 @@ fn a_log_that_is_not_in_order_counts_nothing() {
             assert!(knew || said.contains(broken), "{said}");
         }
     }
-    // What is in order again is counted again, by whoever found it out of order too.
+    // What is in order again is counted again, also by the home that found it out of order.
     fs::write(&log, &good).unwrap();
     assert!(!world.start().allows());
     world

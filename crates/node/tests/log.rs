@@ -129,7 +129,7 @@ fn every_kind_of_tampering_names_the_first_bad_line() {
     home.log().verify(&[]).unwrap();
 }
 
-/// SHA-256 of an edited line put into it, as somebody without the key would do it.
+/// SHA-256 of an edited line put into it, as an adversary without the key would do it.
 fn rehashed(line: &str) -> String {
     use sha2::{Digest, Sha256};
     let at = line.find(",\"hash\":\"").unwrap();
@@ -182,7 +182,7 @@ fn hashes_that_were_computed_again_lack_the_signature() {
 fn a_head_that_was_kept_elsewhere_shows_what_an_older_copy_lacks() {
     let (_folder, home, lines) = six();
     let head = home.log().verify(&[]).unwrap().head;
-    // Whoever can write here puts back an old log with its old head.
+    // An adversary that can write here puts back an old log with its old head.
     let old = lines[..4].join("\n") + "\n";
     fs::write(home.log().path(), &old).unwrap();
     fs::remove_file(home.path().join("log.head")).unwrap();

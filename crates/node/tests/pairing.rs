@@ -128,7 +128,7 @@ fn an_invitation_is_for_one_participant_one_role_one_key_and_once() {
     );
     assert!(said(eve.accept_answer(&answer)).starts_with("the answer is for `ann`"));
     ann.accept_join(&join, key).unwrap();
-    // Whoever has copied the string comes too late, whatever name it uses.
+    // An adversary that has copied the string comes too late, whatever name it uses.
     stolen.name = "bob".into();
     assert!(
         said(ann.accept_join(&stolen, eve.identity().fingerprint()))

@@ -271,7 +271,7 @@ fn fits(rule: &Written, facts: &Facts, around: &Around) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(20_000))]
 
-    /// A second implementation of the rules, on facts as nobody made them.
+    /// A second implementation of the rules, on arbitrary facts.
     #[test]
     fn a_policy_decides_what_its_text_says_whatever_the_facts(
         rules in vec(written(), 0..4),
@@ -304,7 +304,7 @@ proptest! {
     }
 }
 
-/// A rule that allows what this participant asks for itself allows nobody who took that name.
+/// A rule that allows what this participant asks for itself allows no member that took that name.
 #[test]
 fn nobody_can_be_called_me() {
     let wrong = "means whoever wrote a policy in its rules; choose another";

@@ -1,4 +1,4 @@
-//! Whatever is changed in a log of every kind of entry, field by field and line by line, by somebody without the key, is found where it is.
+//! Whatever is changed in a log of every kind of entry, field by field and line by line, by an adversary without the key, is found where it is.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -188,7 +188,7 @@ fn line(entry: &Value) -> String {
     serde_json::to_string(entry).unwrap()
 }
 
-/// The entry with the hash that its content has: what somebody without the key can do.
+/// The entry with the hash that its content has: what an adversary without the key can do.
 fn rehashed(entry: &Value) -> Option<String> {
     let mut entry = entry.as_object()?.clone();
     let (hash, sig) = (entry.remove("hash")?, entry.remove("sig")?);
@@ -283,7 +283,7 @@ fn no_line_can_be_taken_added_or_exchanged() {
     }
 }
 
-/// The head beside the log shows a cut; without it, only one that somebody else keeps does, at whatever line it was taken.
+/// The head beside the log shows a cut; without it, only one that another participant keeps does, at whatever line it was taken.
 #[test]
 fn a_cut_end_is_found_with_the_head_and_only_with_it() {
     let (_folder, home, good) = full();

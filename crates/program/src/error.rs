@@ -466,7 +466,7 @@ fn times(found: usize) -> String {
     }
 }
 
-/// A problem and where it is; the file is added by whoever read it.
+/// A problem and where it is; the file is added by the caller that read it.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) span: Range<usize>,

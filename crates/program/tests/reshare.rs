@@ -47,7 +47,7 @@ fn old_parties_supply_shares_and_new_ones_keep_them() {
     assert_eq!(keep.schema, resharing().schema);
     assert!(job.needs_stores());
     assert_eq!(lowered.circuit.ring, Ring::Z128);
-    // Nobody brings files, and nobody outside sees anything.
+    // No owner brings files, and no recipient sees anything.
     assert!(job.data().is_empty() && job.holders().is_empty() && job.lowered().datasets.is_empty());
     assert_eq!(lowered.audiences[2..], [Audience::Parties; 2]);
     let error = job.source(c).err().unwrap().to_string();

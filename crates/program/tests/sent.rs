@@ -1,4 +1,4 @@
-//! Jobs that somebody else sends: nothing of this machine is opened, and a refusal says nothing of it.
+//! Jobs that another participant sends: nothing of this machine is opened, and a refusal says nothing of it.
 
 use std::process::Command;
 
@@ -51,7 +51,7 @@ fn a_job_with_its_circuit_is_read_from_what_was_sent() {
 #[test]
 fn no_file_of_this_machine_is_opened_for_it_or_quoted() {
     let folder = tempfile::tempdir().unwrap();
-    // Whoever opened this one would wait for ever.
+    // A reader that opened this one would wait for ever.
     let fifo = folder.path().join("fifo");
     assert!(
         Command::new("mkfifo")

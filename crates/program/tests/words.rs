@@ -3,7 +3,7 @@
 use veil_job::{Adversary, Delivery, ProtocolKind};
 use veil_program::{Files, Job, Words};
 
-/// What is chosen beside a job stands in the text that is sent and filed: whoever reads only this has the same job.
+/// What is chosen beside a job stands in the text that is sent and filed: a party that reads only this has the same job.
 #[test]
 fn a_job_with_words_beside_it_is_written_with_them() {
     let read = |text: &str| Job::parse(text, "job.toml".as_ref(), Files::new()).unwrap();

@@ -229,7 +229,7 @@ pub trait Protocol: Send + Sync {
         None
     }
 
-    /// What the parties' messages at `place` add up to, for whoever holds them all: a test, or a shadow of a run in one process. Nothing
+    /// What the parties' messages at `place` add up to, for a caller that holds them all: a test, or a shadow of a run in one process. Nothing
     /// for messages that are no additive shares.
     fn meaning(&self, place: u32, part: u16) -> Option<Meaning> {
         let _ = (place, part);

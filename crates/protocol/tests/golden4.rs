@@ -170,8 +170,8 @@ fn products_and_codes_are_those_of_the_model() {
     }
 }
 
-/// Rule R1: whoever changes a joint message, or the code that vouches for it, is found out before anything follows from it, and the receiver
-/// names both of them.
+/// Rule R1: a change of a joint message, or of its MAC, is found before anything follows from it, and the receiver names its sender and
+/// its voucher.
 #[test]
 fn a_changed_joint_message_is_found_by_its_receiver() {
     for (ring, text) in RINGS {
@@ -205,7 +205,7 @@ fn a_changed_joint_message_is_found_by_its_receiver() {
     }
 }
 
-/// Runs the input rounds of a case by `holder`, and compares what it sends and what everybody then has.
+/// Runs the input rounds of a case by `holder`, and compares what it sends and what every party then has.
 fn input(ring: Ring, vectors: &Value, case: &Value, holder: Holder, kind: Kind) {
     let columns = list(&case["columns"]);
     let chunk_rows = number(&case["chunk_rows"]);
@@ -265,7 +265,7 @@ fn inputs_are_those_of_the_model() {
     }
 }
 
-/// Attack case B8: whoever supplies different explicit components to their holders is found out before anybody uses them.
+/// Attack case B8: a participant that supplies different explicit components to their holders is found out before any party uses them.
 #[test]
 fn inconsistent_inputs_are_found() {
     for (ring, text) in RINGS {

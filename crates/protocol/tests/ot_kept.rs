@@ -138,7 +138,7 @@ fn who_lacks_the_keys_turns_nothing() {
     drop(chosen);
 }
 
-/// Case D2: any other fold, or fold of the choices, is caught; of the latter but for who lacks no key 1, which is nobody.
+/// Case D2: any other fold, or fold of the choices, is caught; of the latter but at an end that lacks no key 1, and there is none.
 #[test]
 fn other_folds_are_caught() {
     let mut random = drawn(5);

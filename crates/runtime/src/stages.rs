@@ -59,7 +59,7 @@ impl Stages {
         };
         let guaranteed = job.security.delivery == Delivery::Guaranteed;
         let out = PartyId::FOUR.iter().filter(|_| guaranteed);
-        // Whoever is out need not be the one that lies.
+        // The party that is out need not be the one that deviates.
         let finish = |out: &PartyId| {
             let stage = job.without(*out);
             let security = stage.security.against(Adversary::Malicious);

@@ -71,9 +71,9 @@ fn refused(step: &'static str) -> impl FnOnce(rustix::io::Errno) -> EnterError {
 ///
 /// If the kernel cannot confine it: the process must end then.
 pub fn enter(limits: &Limits, require: Require) -> Result<Confinement, EnterError> {
-    // A process that outlives its service would have nobody to answer to.
+    // A process that outlives its service would have no parent to answer to.
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(refused("the end of a parent"))?;
-    // No core that somebody could read, and nobody traces it.
+    // No core dump that another process could read, and no process traces it.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).map_err(refused("no dumps"))?;
     set_no_new_privs(true).map_err(refused("no new privileges"))?;
     // A service that is nice itself has no right to start a process that is less so.
@@ -84,7 +84,7 @@ pub fn enter(limits: &Limits, require: Require) -> Result<Confinement, EnterErro
     for (resource, current, maximum) in [
         (Resource::As, limits.memory, limits.memory),
         (Resource::Data, limits.memory, limits.memory),
-        // The first limit is told apart from somebody's SIGKILL by its signal.
+        // The first limit is told apart from another process's SIGKILL by its signal.
         (Resource::Cpu, seconds, seconds + 1),
         (Resource::Core, 0, 0),
         (Resource::Fsize, 0, 0),

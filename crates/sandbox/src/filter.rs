@@ -47,7 +47,7 @@ fn program(pid: u32) -> Result<BpfProgram, seccompiler::BackendError> {
     for call in FREE {
         rules.insert(call, Vec::new());
     }
-    // Standard input is read, the other two are written; whatever else was left open by whoever started us stays out of reach.
+    // Standard input is read, the other two are written; whatever else was left open by the caller stays out of reach.
     rules.insert(libc::SYS_read, vec![one(is(0, 0)?)?]);
     let outputs = || Ok::<_, seccompiler::BackendError>(vec![one(is(0, 1)?)?, one(is(0, 2)?)?]);
     rules.insert(libc::SYS_write, outputs()?);

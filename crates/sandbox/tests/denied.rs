@@ -202,7 +202,7 @@ const OTHERS: &[(&str, Attempt, End)] = &[
         "never read",
         || {
             let mut byte = [0];
-            // Its input never ends, since nobody closes it before all is written.
+            // Its input never ends, since its writer does not close it before all is written.
             while std::io::stdin().read(&mut byte).unwrap() == 1 {
                 let until = Instant::now() + Duration::from_millis(200);
                 while Instant::now() < until {

@@ -154,7 +154,7 @@ fn a_disk_that_fills_in_the_middle_is_named_with_the_file_and_what_to_do() {
                 "{error}"
             );
         }
-        // Nobody can finish it.
+        // No writer can finish it.
         let error = writer.finish().unwrap_err();
         assert!(matches!(error, StoreError::Missing { .. }), "{error}");
         is_incomplete(as_it_is(&root).path());

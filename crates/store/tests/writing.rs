@@ -54,7 +54,7 @@ fn a_writer_that_is_given_up_leaves_nothing() {
     let (port, component, slice) = parts(&d)[0];
     let shares = packed(&d, d.ring, port, component, slice);
     writer.keep(port, component, slice, &shares).unwrap();
-    // While it is written, nobody loads it, writes it, sweeps it or removes it.
+    // While it is written, no other run loads it, writes it, sweeps it or removes it.
     let busy = "the dataset `pay 2025` is being written by another run; wait for its end";
     assert_eq!(
         verify(root.path(), NAME, &key()).unwrap_err().to_string(),

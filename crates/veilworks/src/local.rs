@@ -17,7 +17,7 @@ use crate::values::Values;
 
 /// A run of all participants of a job in this process, over links in memory: to try a job, to test a circuit.
 ///
-/// Nothing is hidden from whoever runs it: it has all inputs.
+/// Nothing is hidden from the process that runs it: it has all inputs.
 #[derive(Clone)]
 pub struct Local {
     job: Job,

@@ -66,7 +66,7 @@ fn circuits_over_all_rings_and_parties_give_what_the_clear_computation_gives() {
                 "{ring:?} {parties}"
             );
             assert_eq!(opened("a", "sum"), Some(sums), "{ring:?} {parties}");
-            // Nobody gets what was not opened to it.
+            // No participant gets what was not opened to it.
             assert_eq!(opened("eve", "sum"), None);
             assert!(outcome.opened("ann").is_none() && outcome.statistics("eve").is_none());
             assert_eq!(outcome.reports().count(), parties + 2);

@@ -145,7 +145,7 @@ impl Handshake {
     }
 
     /// Goes on as far as it can; the keys when all is done. A difference in the order of rows becomes the content of `misaligned` before
-    /// anybody is told of it: it is the reason for whatever ends the run then.
+    /// any participant is told of it: it is the reason for whatever ends the run then.
     pub(crate) fn step(
         &mut self,
         plan: &Plan,
@@ -222,7 +222,7 @@ impl Handshake {
         Ok(None)
     }
 
-    /// Whether everybody has said a first word: whoever has is done with its own meeting.
+    /// Whether every peer has sent its first message: a peer that has is done with its own meeting.
     pub(crate) const fn is_met(&self) -> bool {
         !matches!(self.stage, Stage::Hello)
     }

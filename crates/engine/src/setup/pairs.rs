@@ -90,7 +90,7 @@ impl Handshake {
         Ok(())
     }
 
-    /// All proofs are here: same session, same keys. Whoever chooses keys for others sends them.
+    /// All proofs are here: same session, same keys. A participant that chooses keys for others sends them.
     pub(super) fn proof(
         &mut self,
         plan: &Plan,

@@ -163,7 +163,7 @@ impl SetUp {
         word
     }
 
-    /// What the other end says; an error if nobody says that.
+    /// What the other end says; an error if no honest end says that.
     pub(super) fn hear(
         &mut self,
         protocol: &dyn Protocol,

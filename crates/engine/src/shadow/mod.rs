@@ -245,7 +245,7 @@ impl Shadow {
                 actual,
             }));
         }
-        // What nobody will ask for again: chunks of which only sums are opened, when their last products are made.
+        // What no participant will ask for again: chunks of which only sums are opened, when their last products are made.
         let last = self
             .plan
             .layers

@@ -50,7 +50,7 @@ impl Worker {
         shown.unwrap_or(reason)
     }
 
-    /// For how long whoever was told that the run is over looks for what its own links show of the reason.
+    /// For how long a participant that was told that the run is over looks for what its own links show of the reason.
     fn evidence(&self) -> Duration {
         EVIDENCE.min(self.timeout / 4)
     }
@@ -76,7 +76,7 @@ impl Worker {
         self.sums.iter_mut().for_each(zeroize::Zeroize::zeroize);
         self.active.clear();
         self.stage = Stage::Done;
-        // The news has to leave this machine. Whoever does not take it soon finds the connection closed. Peers that the same thread steps
+        // The news has to leave this machine. A peer that does not take it soon finds the connection closed. Peers that the same thread steps
         // do nothing meanwhile.
         let within = match self.stepped {
             Stepped::Alone => within,

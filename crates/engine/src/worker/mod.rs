@@ -210,7 +210,7 @@ impl Worker {
         }
     }
 
-    /// Tells whoever shows the run how far this lane is.
+    /// Writes to the run's status how far this lane is.
     fn tell(&mut self) {
         let status = self.shared.status.lane(self.lane);
         status.moved(self.link.meters() + self.exchanged, self.waited, self.busy);
@@ -302,7 +302,7 @@ impl Worker {
         }
     }
 
-    /// What this lane waits for, without those who wait themselves: until all parties have met, nobody else begins.
+    /// What this lane waits for, without those who wait themselves: until all parties have met, no other participant begins.
     fn in_the_way(&self) -> Vec<Wait> {
         let mut waits = self.waits();
         let is_party = |wait: &Wait| wait.peer.party().is_some();
@@ -332,7 +332,7 @@ impl Worker {
                 );
                 match step? {
                     None => {
-                        // Now that everybody is there, the time-out runs.
+                        // Now that every peer is there, the time-out runs.
                         let met = handshake.is_met() && self.meeting.take().is_some();
                         self.stage = Stage::Handshake(handshake);
                         if self.meeting.is_none() {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 const LOOKS: Duration = Duration::from_millis(250);
 
 /// The time since something has moved, without the time in which the lane itself could not look: what came meanwhile is not known yet, and
-/// a machine that stands still usually does so with whoever else is on it. So a participant that was suspended takes nobody for lost
+/// a machine that stands still usually does so with all participants on it. So a participant that was suspended takes no peer for lost
 /// because of that.
 pub(super) struct Quiet {
     since: Instant,

@@ -27,7 +27,7 @@ pub(crate) use index::Index;
 /// The version of the file of a filed job.
 const VERSION: i64 = 1;
 
-/// Within a job's folder: what is filed, the job file as it was, and what was shown to whoever approved.
+/// Within a job's folder: what is filed, the job file as it was, and what was shown to the operator who approved.
 const ENTRY: &str = "entry.toml";
 const JOB: &str = "job.toml";
 const EXPLAINED: &str = "explained.txt";
@@ -434,7 +434,7 @@ impl Home {
             former: false,
         };
         if let Some(mut before) = before.filter(|before| !before.former) {
-            // Asking again, by whomever, takes nothing away, and changes nothing of what somebody may be looking at.
+            // A repeated request, by any member, takes nothing away, and changes nothing that the operator may be looking at.
             if filing.asked_by.is_some() {
                 if before.approved.is_none() && before.asked_by != filed.asked_by {
                     before.asked_by = filed.asked_by;

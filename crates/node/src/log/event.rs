@@ -248,7 +248,7 @@ pub enum Decided {
     Yes,
 }
 
-/// Longest text in somebody's words that is logged.
+/// Longest free text that is logged.
 const LONGEST: usize = 500;
 
 impl Event {

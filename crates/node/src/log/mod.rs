@@ -79,7 +79,7 @@ impl<'a> Log<'a> {
         self.write(lock, event)
     }
 
-    /// The same for somebody who has the right to write already.
+    /// The same for a caller that has the right to write already.
     pub(crate) fn append_under(self, lock: &Lock, event: Event) -> Result<(), HomeError> {
         // Another process may have replaced the key; the chain goes on with the new one.
         self.home.reload_if_changed()?;

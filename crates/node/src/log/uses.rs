@@ -67,7 +67,7 @@ pub(crate) struct Uses {
 }
 
 impl Uses {
-    /// Runs. Whoever only brings data has used its approval when they were brought.
+    /// Runs. An owner that only brings data has used its approval when they were brought.
     pub(crate) fn runs(self, brings_only: bool) -> u64 {
         if brings_only {
             self.whole + self.inputs
@@ -187,7 +187,7 @@ mod tests {
             ("wW", 1, 1, false),
             ("wx", 0, 0, false),
             ("wo", 1, 1, false),
-            // Killed, and nobody knows how far it was.
+            // Killed; the log does not say how far it was.
             ("w", 1, 1, false),
             ("wwW", 2, 2, false),
             ("wxwxwW", 1, 1, false),
@@ -200,7 +200,7 @@ mod tests {
             ("iIkxiIkK", 1, 2, false),
             ("iIkoiIkK", 2, 2, false),
             ("iIkKiIkK", 2, 2, false),
-            // Killed while it computed, and nobody knows how far it was.
+            // Killed while it computed; the log does not say how far it was.
             ("iIkiIkK", 2, 2, false),
             ("iIkkxiIkK", 2, 2, false),
             // A recipient has only the second stage.

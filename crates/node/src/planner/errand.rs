@@ -24,7 +24,7 @@ pub(crate) struct Terms {
     pub(crate) window: usize,
     /// What carries the bytes of jobs, as `--link` has it.
     pub(crate) link: String,
-    /// Whether the job was taken in before: its paths, which nobody follows, are no reason to refuse it any more.
+    /// Whether the job was taken in before: its paths, which no process follows, are no reason to refuse it any more.
     pub(crate) kept: bool,
 }
 

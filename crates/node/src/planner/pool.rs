@@ -54,7 +54,7 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    /// What whoever sent the proposal reads.
+    /// What the sender of the proposal reads.
     pub(crate) fn for_sender(&self) -> String {
         match self {
             Refusal::Job(why) | Refusal::Quota(why) => why.clone(),
@@ -191,7 +191,7 @@ impl Planner {
     }
 
     /// Runs one process for an errand, or a second with larger limits: what came of it, nothing if those were busy for too long, and how long
-    /// the processes ran. A job that was taken in before waits for nobody's proposals.
+    /// the processes ran. A job that was taken in before waits for no proposals.
     fn run(&self, errand: &[u8], kept: bool) -> (Option<Result<Vec<u8>, Ended>>, Duration) {
         let Asked { require, limits } = self.asked;
         let run = |limits| {

@@ -189,7 +189,7 @@ impl Facts {
     }
 }
 
-/// Who supplies an input, if anybody does in the run.
+/// Who supplies an input, if a participant does in the run.
 fn owner(job: &Job, holder: Holder) -> Option<String> {
     (holder != Holder::Stored).then(|| job.roles().holder_name(holder))
 }

@@ -410,7 +410,7 @@ mod tests {
         );
     }
 
-    /// A rule that counts what nobody can count decides nothing, and none after it allows what it might have asked or refused.
+    /// A rule that counts what cannot be counted decides nothing, and none after it allows what it might have asked or refused.
     #[test]
     fn what_cannot_be_counted_allows_nothing() {
         let rule = |name: &str, decision: &str, limit: &str| {

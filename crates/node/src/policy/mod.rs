@@ -85,7 +85,7 @@ pub struct Rule {
     pub delivery: Option<String>,
 }
 
-/// What rules call the participant whose policy it is. Nobody else may be called so.
+/// What rules call the participant whose policy it is. No other participant may be called so.
 pub(crate) const ME: &str = "me";
 
 /// The words of a choice.

@@ -38,7 +38,7 @@ pub(super) fn within(rule: &Rule, asked: &Asked<'_>) -> Result<(), String> {
 
 /// Of some things a rule that allows has to say that it allows them.
 fn said(rule: &Rule, facts: &Facts) -> Result<(), String> {
-    // Nobody has said yet what it means for a rule.
+    // This release does not define what it means for a rule.
     let known = |name: &str| OPERATIONS.contains(&name);
     if let Some(name) = facts.operations.iter().find(|name| !known(name)) {
         return Err(format!(
@@ -80,7 +80,7 @@ fn protection(rule: &Rule, facts: &Facts) -> Result<(), String> {
 }
 
 /// Against whom a protocol holds that holds against `has`, as far as rules go. Of the adversaries that do what they like, the one of
-/// cut-and-choose stands for a protocol whose error is chosen: whoever wants one that holds against a malicious party has what they want
+/// cut-and-choose stands for a protocol whose error is chosen: a rule that wants one that holds against a malicious party has what it wants
 /// if the error is small enough.
 const fn covers(has: Adversary, wants: Adversary) -> bool {
     match wants {

@@ -114,7 +114,7 @@ pub(super) fn rest(desk: &Desk, prepared: &Prepared, at: &Place<'_>, stop: &Atom
         .map_or(Failed::Rested, Failed::Seen)
 }
 
-/// Meets everybody and runs; whether it had begun to run when it failed.
+/// Meets all participants and runs; whether it had begun to run when it failed.
 pub(super) fn attempt(
     desk: &Desk,
     prepared: &Prepared,
@@ -126,7 +126,7 @@ pub(super) fn attempt(
     let (job, stages) = (prepared.plan.hash, &prepared.stages);
     let (me, stage) = (at.me, at.stage);
     let plan = stages.plan(stage);
-    // Whoever is no member is known before any table is read.
+    // A participant that is no member is known before any table is read.
     let members = desk.home.members();
     let known = stages.neighbours(stage, me, &*members);
     known.map_err(|error| (false, Failed::Part(error)))?;
@@ -184,7 +184,7 @@ pub(super) fn attempt(
         }
     };
 
-    // Whoever is there may still wait for others. The runs of a durable job are tried again, which finds them too.
+    // A participant that is there may still wait for others. The runs of a durable job are tried again, which finds them too.
     engine.meeting = (stage == Stage::Whole).then_some(here.until);
     let wrap = |link| desk.metrics.count(link);
     let run = here
@@ -217,7 +217,7 @@ fn patience(job: PlanHash, stall: Duration) -> Duration {
     stall + stall * u32::from(part) / u32::from(u16::MAX)
 }
 
-/// What a run is charged to whoever asked for it: its work, when it begins, and its bytes, when it is over. What was not done is given back.
+/// What a run is charged to the member that asked for it: its work, when it begins, and its bytes, when it is over. What was not done is given back.
 struct Charge<'a> {
     desk: &'a Desk,
     claim: &'a Claim,
@@ -324,7 +324,7 @@ fn ends(desk: &Desk, prepared: &Prepared, at: &Place<'_>, folder: &Path) -> Resu
                 source,
             })
         })?;
-        // The job numbers all its parties, whoever is out.
+        // The job numbers all its parties, whichever is out.
         let own = Peer::Party(at.party);
         let sink = job.sink(own, folder).map_err(data)?;
         Some(Arc::new(match prepared.stages.finished(at.stage) {

@@ -53,7 +53,7 @@ impl Desk {
         }
     }
 
-    /// Where a question waits: a proposal takes long, and this participant's own commands wait for nobody.
+    /// Where a question waits: a proposal takes long, and this participant's own commands do not wait.
     pub(super) fn lane(&self, caller: &Caller, request: &[u8]) -> Lane {
         if caller.key == self.home.identity().fingerprint() {
             return Lane::Own;
@@ -192,7 +192,7 @@ impl Desk {
             && status.state != State::Done
             && self.jobs.wakes(plan, by)
         {
-            // Whoever is not heard now asks again before its next attempt.
+            // A party that is not heard now asks again before its next attempt.
             let _ = self.events.try_send(News::Asked(plan));
         }
         status.into_iter().collect()
@@ -259,7 +259,7 @@ impl Desk {
         }
         let decision = self.consent(&planned, Some(asked_by), Consent::Look);
         if let Decision::Refused { .. } = &decision {
-            // What was refused before was said before: nobody fills the log by asking again.
+            // What was refused before was said before: no member fills the log by asking again.
             let before = |entry: &mut Entry| entry.status.state == State::Refused;
             if worked.took.is_some() && self.jobs.with(hash, before) != Some(true) {
                 self.note_refusal(&planned, Some(asked_by), &decision);
@@ -278,7 +278,7 @@ impl Desk {
                 .set(hash, State::Pending, Some(public_reason(&decision)));
             Reply::Pending { plan: digits }
         };
-        // A full queue of news means that many jobs came at once; whoever waits for this one knocks.
+        // A full queue of news means that many jobs came at once; a participant that waits for this one sends a connect request.
         let _ = self.events.try_send(News::Asked(hash));
         Ok(reply)
     }
@@ -393,7 +393,7 @@ impl Desk {
         self.home.missing(&planned.name, &planned.asks, &bound)
     }
 
-    /// In how many shares is divided what everybody has a part of: one for each member, and one for this party.
+    /// Into how many equal parts common limits are divided: one for each member, and one for this party.
     pub(super) fn shares(&self) -> u64 {
         self.home.members().iter().count() as u64 + 1
     }
@@ -422,7 +422,7 @@ impl Desk {
         }
     }
 
-    /// The job of a plan, or of the plan of a stage, for somebody whom it names; one that is filed and that this process has not seen yet
+    /// The job of a plan, or of the plan of a stage, for a participant that it names; one that is filed and that this process has not seen yet
     /// is planned, and remembered.
     pub(super) fn recall(&self, plan: PlanHash, by: &str) -> Option<PlanHash> {
         if let Some(known) = self.jobs.find(plan) {

@@ -133,7 +133,7 @@ pub(super) fn explain(
             }
             ("input", OWN_FILES.to_owned(), Some(error.to_string()))
         }
-        // Where they differ is for the owners of the block alone, and everybody with a part in the job reads the reason.
+        // Where they differ is for the owners of the block alone, and every participant of the job reads the reason.
         (Failed::Run(RunError::Abort(abort @ Abort::Misaligned { .. })), None) => {
             let why =
                 "the owners of a block have its rows in different orders; they were told where";

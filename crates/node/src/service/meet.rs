@@ -24,7 +24,7 @@ use veil_runtime::{Connections, Neighbours, Part};
 pub(super) struct Here {
     pub(super) identity: Arc<Identity>,
     pub(super) neighbours: Neighbours,
-    /// Until when everybody has to be there.
+    /// Until when every participant has to be there.
     pub(super) until: Instant,
 }
 
@@ -49,7 +49,7 @@ impl Here {
     }
 }
 
-/// Before a meeting begins anew. Others hear of a changed key within a second too: whoever met at once would meet those who are about
+/// Before a meeting begins anew. Others hear of a changed key within a second too: a participant that met at once would meet some that are about
 /// to leave.
 const SETTLE: Duration = Duration::from_secs(2);
 
@@ -79,7 +79,7 @@ fn watched<T>(
     })
 }
 
-/// Connects with everybody, wherever the members say that they are now. Keys that change meanwhile make it begin anew.
+/// Connects with all participants, wherever the members say that they are now. Keys that change meanwhile make it begin anew.
 pub(super) fn meet(
     desk: &Desk,
     prepared: &Prepared,
@@ -142,7 +142,7 @@ pub(super) fn meet(
             if met.is_ok() {
                 desk.jobs.set(job, State::Meeting, None);
             }
-            // Nobody is to think that this party is there.
+            // No participant is to think that this party is there.
             drop(met);
             stages::nap(SETTLE, stop);
             continue;

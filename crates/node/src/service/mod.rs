@@ -61,7 +61,7 @@ const LAST: Duration = Duration::from_secs(5);
 /// The file of the home that says which memory has last used transfers of it.
 const MARKS: &str = "ot.marks";
 
-/// Certificates carry a date that nobody checks; fresh ones keep monitoring quiet.
+/// Certificates carry a date that no peer checks; fresh ones keep monitoring quiet.
 const RENEW: Duration = Duration::from_secs(24 * 3600);
 
 /// Choices for one process, over what the home's settings say.
@@ -363,7 +363,7 @@ impl Service {
         }
     }
 
-    /// Looks for a job among those that are filed, and plans it, in a thread of its own: that may take as long as planning may. Whoever came
+    /// Looks for a job among those that are filed, and plans it, in a thread of its own: that may take as long as planning may. A caller that came
     /// for it is heard again then.
     fn recall_beside(&mut self, key: Fingerprint, plan: PlanHash, by: &str) {
         let desk = Arc::clone(&self.desk);
@@ -386,7 +386,7 @@ impl Service {
                 recalling.remove(&plan);
                 drop(recalling);
                 if found {
-                    // Whoever is not heard now knocks again.
+                    // A caller that is not heard now sends its connect request again.
                     let _ = beside.events.try_send(News::Knock(key, plan));
                 }
             });
@@ -433,7 +433,7 @@ impl Service {
             self.members = members;
             self.members_changed();
         }
-        // Somebody may have approved what waits.
+        // The operator may have approved what waits.
         for plan in desk.jobs.in_state(|state| state == State::Pending) {
             self.consider(plan);
         }
@@ -504,7 +504,7 @@ impl Service {
     }
 }
 
-/// The planner of a service. How its processes are confined is said: without, nobody's proposals are taken.
+/// The planner of a service. How its processes are confined is said: without, no proposals are taken.
 fn planner(admission: &Admission, program: Option<&Path>) -> Planner {
     let limits = Limits {
         memory: admission.planning_mib << 20,
@@ -549,7 +549,7 @@ fn reception(desk: &Arc<Desk>) -> Reception {
     }))
     .with_knock(Arc::new(move |key, plan| {
         if let Some(desk) = knocks.upgrade() {
-            // Whoever is not heard now knocks again.
+            // A caller that is not heard now sends its connect request again.
             let _ = desk.events.try_send(News::Knock(key, plan));
         }
     }))

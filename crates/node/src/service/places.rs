@@ -19,7 +19,7 @@ const WAITING: u64 = 4;
 /// One place to run is kept for jobs of less work than this, where there are several: some ten seconds of a processor.
 const SMALL: u64 = 1_000_000_000;
 
-/// How often whoever waits looks whether it is still wanted.
+/// How often a job that waits looks whether it is still wanted.
 const GLANCE: Duration = Duration::from_millis(100);
 
 /// What a job wants of the places.
@@ -27,7 +27,7 @@ const GLANCE: Duration = Duration::from_millis(100);
 pub(crate) struct Claim {
     /// Which job.
     pub(crate) job: PlanHash,
-    /// Who asked for it; nobody, if this participant did.
+    /// The member that asked for it; none, if this participant did.
     pub(crate) member: Option<String>,
     /// What that member may ask for.
     pub(crate) quota: Quota,
@@ -112,7 +112,7 @@ impl Places {
         self.has_room(&self.lock(), claim, held, shares)
     }
 
-    /// Half of the room is for whoever comes first, and the other half for all in equal shares, of which there are so many; a job that is
+    /// Half of the room is for jobs that come first, and the other half for all in equal shares, of which there are so many; a job that is
     /// too large for both is met when no other one waits. What runs and what waits are within the working memory together.
     fn has_room(&self, taken: &Taken, claim: &Claim, held: u64, shares: u64) -> Result<(), String> {
         let half = self.memory() / WAITING / 2;
@@ -181,7 +181,7 @@ impl Places {
         }
         taken.start(ticket);
         drop(taken);
-        // Whoever is next now may fit as well.
+        // The job that is next now may fit as well.
         self.freed.notify_all();
         Ok(Place(self, claim.job))
     }
@@ -276,7 +276,7 @@ impl Taken {
         self.now = self.now.max(tag.saturating_sub(share.max(1)));
         self.had.insert(claim.member.clone(), tag);
         let now = self.now;
-        // Who had less than everybody has now is as good as new.
+        // A member that had less than all have now is as good as new.
         self.had.retain(|_, had| *had > now);
         self.running.insert(
             claim.job,
@@ -393,7 +393,7 @@ mod tests {
 
     #[test]
     fn plans_that_wait_have_a_part_of_the_memory_and_each_member_its_share() {
-        // 25 MiB: 12 for whoever comes first, and as much in four shares.
+        // 25 MiB: 12 for jobs that come first, and as much in four shares.
         let places = Places::new(limits(4));
         let never = AtomicBool::new(false);
         let hold = |claim: &Claim, mib| places.hold(claim, mib * MIB, 4);

@@ -19,7 +19,7 @@ use crate::stages::{self, ANSWER, At, ENOUGH, Kept, Note, agreed, ask_all};
 /// How often the others are asked.
 const BETWEEN: Duration = Duration::from_millis(500);
 
-/// Why a meeting is over before everybody is there.
+/// Why a meeting is over before every party is there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Seen {
     /// This party of the job is out.
@@ -71,7 +71,7 @@ impl Rolls {
     }
 }
 
-/// The roll of a job is closed when this is dropped: nobody is missing any more.
+/// The roll of a job is closed when this is dropped: no party is missing any more.
 pub(super) struct Closes<'a>(pub(super) &'a Desk, pub(super) PlanHash);
 
 impl Drop for Closes<'_> {
@@ -194,7 +194,7 @@ impl<'a> Watch<'a> {
         for (other, reply) in self.others.iter_mut().zip(replies) {
             let (said, at) = match reply {
                 Ok(Reply::Roll { said, at }) => (said, at),
-                // Somebody is there.
+                // The party is there.
                 Ok(_) => (Vec::new(), At::Away),
                 Err(error) if error.is_answer() => (Vec::new(), At::Away),
                 Err(_) => {
@@ -207,7 +207,7 @@ impl<'a> Watch<'a> {
             all.push((said, at));
         }
         if own == At::Inputs {
-            // Whoever has lost what the others have kept finds out so that it is out.
+            // A party that has lost inputs that the others have checkpointed thereby finds out that it is out.
             let (roll, _) = agreed(&self.prepared.stages, &desk.home, &all)?;
             let me = Some(self.place.party);
             return me.filter(|_| roll.out() == me).map(Seen::Out);
@@ -221,7 +221,7 @@ impl<'a> Watch<'a> {
         if count(&|other| silent(other) && other.lacks && other.at != At::Done) >= ENOUGH {
             return Some(Seen::Lost);
         }
-        // Who hears nobody is cut off itself, and says nothing about the others.
+        // A party that hears no other one is cut off itself, and says nothing about the others.
         if count(&silent) == 1
             && let Some(missing) = self.others.iter().find(|other| silent(other))
         {
@@ -230,7 +230,7 @@ impl<'a> Watch<'a> {
         self.out().or_else(|| self.turned(&own))
     }
 
-    /// Whether somebody is out, so that another stage runs than the one that this party is at.
+    /// Whether a party is out, so that another stage runs than the one that this party is at.
     fn out(&self) -> Option<Seen> {
         let (desk, job) = (self.desk, self.prepared.plan.hash);
         let known = |kept: &mut Kept| {
@@ -266,7 +266,7 @@ impl<'a> Watch<'a> {
         let mut turns: Vec<u32> = self.others.iter().filter_map(later).collect();
         turns.sort_unstable_by(|a, b| b.cmp(a));
         let needed = |other: &Other<'_>| self.place.stage != Stage::Finish(other.party);
-        // Whoever is left out does not know whether the others need it: it follows them.
+        // A party that is left out does not know whether the others need it: it follows them.
         let takes_part = !self.place.is_left_out();
         let leaves = |other: &Other<'_>| takes_part && needed(other) && later(other).is_some();
         let next = match turns.get(ENOUGH - 1) {

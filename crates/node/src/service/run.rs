@@ -253,7 +253,7 @@ fn done_without_us<'a>(desk: &Desk, prepared: &'a Prepared, place: &mut Option<P
         plan: Event::plan(plan),
     };
     let done = |reply| match reply {
-        // Whoever is away, or knows nothing of the job, is met or not.
+        // A party that is away, or knows nothing of the job, is met or not.
         Ok(Reply::Jobs { jobs }) => jobs
             .iter()
             .any(|job| job.plan == Event::plan(plan) && job.state == State::Done),

@@ -32,15 +32,15 @@ pub(super) const FULL: &str = "other jobs ran all the time at this party: ask ag
 pub(super) const NO_MEMORY: &str =
     "jobs that run or wait at this party leave no memory for it yet: it is met when there is some";
 
-/// Of one at which whoever asked for the job has used up a quota. Which one, the party's own people read, and whoever proposes the next job.
+/// Of one at which the member that asked for the job has used up a quota. The party's operator and the next proposer read which one.
 pub(super) const QUOTA: &str =
     "a quota of the member who asked for it is used up at this party: ask again later";
 
-/// Of one that could not write into its home what somebody asked of it.
+/// Of one that could not write into its home what a caller asked of it.
 pub(super) const NOT_KEPT: &str =
     "this party cannot keep it: its operator finds the reason in its log lines";
 
-/// To whoever proposes a job where the disk is kept for those that run.
+/// To a member that proposes a job where the disk is kept for those that run.
 pub(super) const NO_ROOM: &str =
     "no room: this party keeps what is left of its disk for jobs that run; its operator is told";
 
@@ -105,7 +105,7 @@ fn of_fault(fault: &LinkFault) -> LinkFault {
     }
 }
 
-/// What somebody reads whose invitation or token is not taken.
+/// What a caller reads whose invitation or token is not taken.
 pub(super) fn of_join(error: &JoinError) -> String {
     match error {
         JoinError::Home(_) => NOT_KEPT.to_owned(),
@@ -134,7 +134,7 @@ pub(super) fn public_reason(decision: &Decision) -> Why {
     Why::apart(all, decision.to_string())
 }
 
-/// A job that waits, since nobody can say whether it may run, or write down that it does.
+/// A job that waits, since the party cannot say whether it may run, or write down that it does.
 pub(super) fn held(error: &HomeError) -> Decision {
     let all = match error {
         HomeError::Unlogged(_) => NO_LOG,

@@ -15,7 +15,7 @@ const EVERY: Duration = Duration::from_secs(60);
 /// Keys that are told apart: they cost nothing, and a line each would fill a disk.
 const TOLD_APART: usize = 32;
 
-/// Who came that nobody knows.
+/// Callers whose key is no member's.
 #[derive(Default)]
 pub(super) struct Strangers {
     /// Callers that were let in to join, and asked for something else.
@@ -72,7 +72,7 @@ impl Seen {
 impl Strangers {
     /// A key was refused, since it is no member's.
     pub(super) fn notice(&self, key: &Fingerprint, members: &Members) {
-        // Whoever panics here leaves counts that are as good.
+        // A thread that panics here leaves counts that are as good.
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let said = seen.comes(*key, Instant::now());
         drop(seen);
@@ -93,7 +93,7 @@ impl Strangers {
         }
     }
 
-    /// The same of somebody who was let in to join, and asked for something else.
+    /// The same of a caller that was let in to join, and asked for something else.
     pub(super) fn asks(&self, key: &Fingerprint, members: &Members) {
         self.asked.fetch_add(1, Ordering::Relaxed);
         self.notice(key, members);

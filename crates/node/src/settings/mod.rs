@@ -248,7 +248,7 @@ impl Settings {
 /// Longest `host:port`: a host name has at most 253 characters.
 const LONGEST_ADDRESS: usize = 260;
 
-/// Whether text looks like `host:port`. Whether anybody is there, only dialling says.
+/// Whether text looks like `host:port`. Whether a service is there, only dialling says.
 pub(crate) fn check_address(address: &str) -> Result<(), SettingsError> {
     let host_and_port = || {
         let (host, port) = address.rsplit_once(':')?;

@@ -96,7 +96,7 @@ pub fn inputs(home: &Home, stages: &Stages) -> Vec<Said> {
         };
         match (job.state, job.kept) {
             (State::Done, _) => Said::Done,
-            // Whoever has still to approve it will need them.
+            // A party that has still to approve it will need them.
             (State::Pending, _) => Said::Wanted,
             (state, Some(true)) if state.active() => Said::Kept,
             (state, _) if state.active() => Said::Wanted,
@@ -111,7 +111,7 @@ mod tests {
     use super::Said::{Away, Done, Kept, Nothing, Wanted};
     use super::*;
 
-    /// Whether the inputs are kept, and wanted by nobody, after these answers.
+    /// Whether the inputs are checkpointed, and wanted by no party, after these answers.
     fn after(answers: &[&[Said]]) -> (bool, bool) {
         let inputs = heard(answers);
         (inputs.are_kept(), inputs.are_wanted_by_nobody(&[]))

@@ -60,7 +60,7 @@ pub(crate) struct Kept {
     pub(crate) roll: Roll,
     /// Runs on them that were given up.
     pub(crate) turn: u32,
-    /// Whether this party's log says who is out, if anybody is.
+    /// Whether this party's log says which party is out, if one is.
     pub(crate) told: bool,
 }
 
@@ -182,7 +182,7 @@ impl<'a> Shelf<'a> {
             return Ok((Stage::Whole, None));
         };
         match (self.load(store), &self.note, &self.kept) {
-            // The run ended before it was written down which one it was: nobody can say whether others have the same.
+            // The run ended before it was written down which one it was: this party cannot say whether others have the same.
             (Ok(_), Some(_), None) => Ok((Stage::Input, None)),
             (Ok(_), _, Some(kept)) => Ok((Stage::at_turn(kept.turn, kept.roll.out()), None)),
             (Ok(_), None, None) => Ok((Stage::Compute, None)),

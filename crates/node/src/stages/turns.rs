@@ -167,7 +167,7 @@ output = [{ port = "out", to = "eve", format = "binary", file = "blocks" }]
             assert_eq!(*stage, Stage::Finish(PartyId::FOUR[turn % 4]));
         }
         assert_eq!(turns.len(), 2 + 2 * 4);
-        // Without whoever is out first; but all others are left out too, since it may be an honest party that is out.
+        // First without the party that is out; but all others are left out too, since it may be an honest party that is out.
         for out in PartyId::FOUR {
             let at = |turn| Stage::at_turn(turn, Some(out));
             for turn in [0, 1, 2, 4, 6, 8] {

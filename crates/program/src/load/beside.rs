@@ -41,7 +41,7 @@ fn stays(path: &Path) -> bool {
         .all(|part| matches!(part, Component::Normal(_)))
 }
 
-/// What somebody else sends has no path that leads out of the job's folder, and no file that the job does not name.
+/// What another participant sends has no path that leads out of the job's folder, and no file that the job does not name.
 pub(super) fn check(raw: &RawJob, sent: &Sent) -> Result<(), Fault> {
     let blocks = raw.block.iter().flat_map(|block| &block.get_ref().files);
     let blocks = blocks.map(|(_, file)| ("files", file));

@@ -30,7 +30,7 @@ use veil_job::{Block, Holder, JobSpec, Keep};
 /// Bytes of a job file: ten thousand lines.
 const LONGEST_JOB: u64 = 1 << 20;
 
-/// What the text of a job is called that is in no file of whoever reads of it.
+/// What the text of a job is called that is in no file of its reader.
 const SENT: &str = "the job file";
 
 /// Files of this machine that replace those named in a job, or add to them: by owner and by the name of a block or of an input port.

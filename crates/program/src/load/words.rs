@@ -155,7 +155,7 @@ impl Job {
         self.chosen.lines() + &self.with_rows(text)
     }
 
-    /// The text with its number of rows, if that was found in data files of this machine: whoever reads it elsewhere does not count them.
+    /// The text with its number of rows, if that was found in data files of this machine: a participant that reads it elsewhere does not count them.
     fn with_rows(&self, text: &str) -> String {
         let counted = |raw: &RawJob| raw.circuit.as_ref()?.get_ref().rows.as_ref().map(|_| ());
         let Ok(raw) = raw::read(text) else {
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
     use crate::Files;
 
-    /// An order that whoever garbles has chosen leaves everything else as it was said, and what was said stands.
+    /// An order that the garbler has chosen leaves everything else as it was said, and what was said stands.
     #[test]
     fn an_order_is_chosen_where_none_is_said() {
         let text = |more: &str| {

@@ -96,7 +96,7 @@ fn foot(panels: &[Panel], result: &StatsResult) -> String {
     } else {
         ""
     };
-    // An extreme is what somebody's row says.
+    // An extreme is what one row says.
     let extremes = (result.analyses.iter()).any(|it| ["min", "max"].contains(&it.statistic));
     let but = if extremes {
         ", but for the smallest and largest values above"

@@ -21,7 +21,7 @@ pub(crate) struct Extremes {
     pub(super) needed: Vec<usize>,
     /// The groups, in order.
     pub(super) groups: Vec<Vec<u8>>,
-    /// Who finds them: everybody who holds the column in some block.
+    /// Who finds them: every participant that holds the column in some block.
     pub(crate) holders: Vec<Holder>,
 }
 

@@ -156,8 +156,8 @@ fn table(analysis: &AnalysisResult, rows: u64) -> String {
             lines.push(row);
         }
     }
-    // Rows where something is missing are left out, and nobody should have to guess how many.
-    // Of rows that are not in what is shown, nobody knows how many are in small groups.
+    // Rows where something is missing are left out, and the reader should not have to guess how many.
+    // Of rows that are not in what is shown, no recipient knows how many are in small groups.
     let used = match (analysis.rows_used, analysis.min_count) {
         (Some(used), _) if used == rows => String::new(),
         (Some(used), None) => format!("{used} of {rows} rows used\n"),

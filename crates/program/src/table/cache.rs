@@ -36,7 +36,7 @@ impl Cache {
         }
     }
 
-    /// Part `index`, parsed if it is not here: into a chunk that nobody needs any more, if there is one.
+    /// Part `index`, parsed if it is not here: into a chunk that no reader needs any more, if there is one.
     pub(super) fn get(
         &self,
         index: usize,

@@ -14,7 +14,7 @@ pub(super) fn cut(step: Cut, src: &[Span], dst: &[Span]) -> Command {
     Command::new(Op::Cut(step), src.to_vec(), dst.to_vec())
 }
 
-/// Whoever computes circuits, and with which labels.
+/// One party's computation of circuits, and its labels.
 #[derive(Clone, Copy)]
 pub(super) struct Circuit<'a> {
     pub(super) plan: &'a Plan,

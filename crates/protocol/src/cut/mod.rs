@@ -33,7 +33,7 @@ use crate::round::{Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfer, Tra
 use crate::yao::{EVALUATOR, Ends, GARBLER, PRIVATE, keys, list, other};
 use regions::Shape;
 
-/// The key of the matrix that encodes the evaluator's inputs: a constant, which nobody has chosen. The first 16 bytes of SHA-256 of
+/// The key of the matrix that encodes the evaluator's inputs: a constant, which no party has chosen. The first 16 bytes of SHA-256 of
 /// "veilworks cut-and-choose: encoding of inputs".
 pub(crate) const ENCODING: [u8; 16] = [
     0x08, 0x80, 0x38, 0xd5, 0x9f, 0x04, 0xbf, 0xb0, 0x94, 0x08, 0xcf, 0x28, 0x95, 0xf7, 0x39, 0x48,
@@ -343,7 +343,7 @@ impl Protocol for CutAndChoose {
             Task::SetUp => (Arc::clone(&self.set_up), false),
             Task::Inputs { .. } => (Arc::clone(&self.inputs), false),
             Task::Layers => (Arc::clone(&self.tables), false),
-            // All checks are the evaluator's, and the last one ends its last round of tables; nobody else is shown anything.
+            // All checks are the evaluator's, and the last one ends its last round of tables; no other participant is shown anything.
             Task::Agree => (Arc::from([]), true),
             Task::Open(_) => (Arc::clone(&self.open), false),
             Task::Totals | Task::OpenTotals(_) => (Arc::from([]), false),

@@ -153,7 +153,7 @@ impl BaseReceiver {
     }
 }
 
-/// Does something to each item, on several cores: the points of a transfer have nothing to do with those of another, and whoever
+/// Does something to each item, on several cores: the points of a transfer have nothing to do with those of another, and a thread that
 /// waits for them waits for nothing else.
 fn in_parts<T: Send>(items: &mut [T], to: impl Fn(usize, &mut T) + Sync) {
     // The system is asked once: it reads files to know.

@@ -129,7 +129,7 @@ impl<'n> Authenticating<'n> {
             self.job.push(job);
             self.public.push(public);
             let now = match gate {
-                // Nobody reads it.
+                // No output needs it.
                 _ if !self.needed[wire.0 as usize] => KEY,
                 _ if public.is_some() => {
                     self.push(Gate::Constant(public.expect("looked at just now")))

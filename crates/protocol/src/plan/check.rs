@@ -111,7 +111,7 @@ fn ports(job: &JobSpec) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// Whoever hands something in or reads something is a participant of the job.
+/// Every holder of an input and every reader of an output is a participant of the job.
 fn participants(job: &JobSpec) -> Result<(), PlanError> {
     let has = |party: &PartyId| party.index() < job.parties.len();
     let reads = |a: &Audience| !matches!(a, Audience::Party(p) if !has(p));

@@ -210,7 +210,7 @@ impl Scheduler<'_> {
         }
     }
 
-    /// The leaves of a sum of products, if `wire` is one: a tree of additions whose leaves are products that nobody else reads.
+    /// The leaves of a sum of products, if `wire` is one: a tree of additions whose leaves are products that no other gate reads.
     fn leaves_of(&self, wire: Wire) -> Option<Vec<Wire>> {
         let mut leaves = Vec::new();
         let mut stack = vec![wire];
@@ -475,7 +475,7 @@ impl Scheduler<'_> {
             if let Some(p) = &mut self.products[w] {
                 p.layer = layer;
                 work.products[layer as usize].push(Wire(w as u32));
-                // What nobody reads is in its slot until it has arrived.
+                // A product without a reader is in its slot until it has arrived.
                 self.last[w] = self.last[w].max(layer);
             } else if self.is_opened(Wire(w as u32)) {
                 work.opened[layer as usize].push(Wire(w as u32));
@@ -534,7 +534,7 @@ impl Scheduler<'_> {
         list::order(self.circuit, &needed, list).map(Some)
     }
 
-    /// From the last gate to the first: whoever reads a gate is placed before it.
+    /// From the last gate to the first: the readers of a gate are placed before it.
     fn place_gates(&mut self, work: &mut Work) {
         for index in (0..self.circuit.gates.len()).rev() {
             let wire = self.circuit.gate_wire(index);
@@ -591,7 +591,7 @@ impl Scheduler<'_> {
         usize::from(ring != self.circuit.ring && ring == Ring::Bits)
     }
 
-    /// Whether a wire's value is opened to everybody.
+    /// Whether a wire's value is opened to all parties.
     fn is_opened(&self, wire: Wire) -> bool {
         matches!(self.gate(wire), Some(Gate::Open { .. }))
     }

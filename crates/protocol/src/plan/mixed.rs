@@ -122,7 +122,7 @@ impl<'a> Lowering<'a> {
         for (index, &gate) in self.from.gates.iter().enumerate() {
             let wire = self.from.gate_wire(index);
             let now = match gate {
-                // Nobody reads it.
+                // No output needs it.
                 _ if !self.needed[wire.0 as usize] => Wire(0),
                 Gate::Bit(x, j) => self.bits_of(x)[j as usize],
                 Gate::Lift(b) => self.lift(self.at(b)),
@@ -401,7 +401,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// Which wires some output needs. What bits are appended to is needed only where the word begins, or where somebody else reads it.
+/// Which wires some output needs. What bits are appended to is needed only where the word begins, or where another gate reads it.
 fn reached(circuit: &Circuit) -> Vec<bool> {
     let mut needed = vec![false; circuit.wires() as usize];
     let mut passed = vec![false; circuit.wires() as usize];

@@ -9,7 +9,7 @@ use super::authenticate::Codes;
 
 /// A gate on shares: of a circuit those that are local or products, then what there is on shares alone. Operands are wires of smaller number.
 ///
-/// What was *opened*, by [`Gate::Open`], everybody has in the place of every component. Such a wire is read by [`Gate::ShiftRight`], which
+/// What was *opened*, by [`Gate::Open`], every party has in the place of every component. Such a wire is read by [`Gate::ShiftRight`], which
 /// leaves it so, as the second operand of [`Gate::Scale`], and by [`Gate::Take`] and [`Gate::Lift`], which make it a shared value again.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(super) enum Gate {

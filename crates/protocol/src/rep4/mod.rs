@@ -21,7 +21,7 @@ use veil_session::PartyId;
 
 use crate::replicated::{Component, Products, Scheme};
 
-/// Keys of the parts: that of part k is held by everybody who holds the component.
+/// Keys of the parts: that of part k is held by every party that holds the component.
 const PART_KEYS: u16 = 3;
 
 /// Against one party that does anything.

@@ -9,7 +9,7 @@ use super::scheme::{Component, Scheme};
 use super::{combine, random};
 use crate::plan::{BIT_SLOTS, Conversion, ConversionPlan, LayerPlan, Plan, SLOTS, UNIFORMS};
 
-/// The commands that begin a layer. Whoever holds a component converts it, or draws it; where one component is converted, all others of the
+/// The commands that begin a layer. A party that holds a component converts it, or draws it; where one component is converted, all others of the
 /// result are zero.
 pub(crate) fn conversions(
     scheme: &Scheme,

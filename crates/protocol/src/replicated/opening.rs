@@ -132,7 +132,7 @@ impl Exchange<'_> {
     /// Who sends `component` to whom: its value, and digests of it.
     fn givers(&self, component: Component, to: Option<PartyId>) -> (PartyId, Vec<PartyId>) {
         if let Some(party) = to {
-            // The neighbours of whoever lacks it.
+            // The neighbours of the party that lacks it.
             let (previous, next) = (self.scheme.previous(party), self.scheme.next(party));
             return (previous, vec![next]);
         }

@@ -155,7 +155,7 @@ impl Scheme {
         (0..self.parties.len() - 1).map(Component)
     }
 
-    /// Who deals the key of a component, if anybody does: its holder of the lowest number.
+    /// The party that deals the key of a component, if one does: its holder of the lowest number.
     pub(crate) fn dealer(&self, component: Component) -> Option<PartyId> {
         self.holders(component).min().filter(|_| self.dealt)
     }
@@ -182,7 +182,7 @@ impl Scheme {
         KeyId(part.into())
     }
 
-    /// Number of an owner's seed at whoever holds it.
+    /// Number of an owner's seed at a participant that holds it.
     pub(crate) fn seed_key(&self, owner: u16, seed: Component) -> KeyId {
         KeyId(self.keys + self.parts.len() as u16 * owner + seed.number())
     }

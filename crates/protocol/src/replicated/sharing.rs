@@ -202,7 +202,7 @@ impl<'a> Inputs<'a> {
         rounds
     }
 
-    /// Whoever got the explicit components of an owner or a party compares digests of all of them with the others who did.
+    /// A party that got the explicit components of an owner or a party compares digests of all of them with the others that did.
     fn compare_explicit(self, round: &mut Round, me: PartyId, supplier: Holder, kind: Kind) {
         let Some(explicit) = Explicit::of(self.scheme, supplier) else {
             return;

@@ -259,7 +259,7 @@ pub(crate) fn transfers(me: Peer) -> Option<Transfers> {
     })
 }
 
-/// Number of an owner's seed at whoever has it.
+/// Number of an owner's seed at a participant that has it.
 fn seed_key(owner: u16) -> KeyId {
     KeyId(FIRST_SEED + owner)
 }

@@ -18,7 +18,7 @@ pub(super) use crate::plan::{SLOTS, SUMS, UNIFORMS};
 /// Tables of the gates of a message: a region for each kind of item that they have.
 pub(super) const TABLES: u16 = 3;
 const TABLE_BITS: u16 = 4;
-/// Clear values of whoever supplies them, then the garbler's share of an owner's; at the evaluator its share of an owner's.
+/// Clear values of the participant that supplies them, then the garbler's share of an owner's; at the evaluator its share of an owner's.
 pub(super) const INPUT: u16 = 5;
 pub(super) const JOB_INPUT: u16 = 6;
 /// An owner's share for the evaluator.

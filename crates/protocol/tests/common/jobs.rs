@@ -47,7 +47,7 @@ pub fn circuits(ring: Ring, size: usize) -> impl Strategy<Value = Circuit> {
         let mut wires: u32 = inputs.iter().map(|p| p.width).sum();
         let gate = |(kind, a, b, constant)| {
             let (a, b, constant) = (Wire(a % wires), Wire(b % wires), ring.reduce(constant));
-            // Recent wires make long paths, and sums of products that nobody else reads.
+            // Recent wires make long paths, and sums of products that no other gate reads.
             let (last, before) = (Wire(wires - 1), Wire(wires.saturating_sub(2)));
             wires += 1;
             match kind {

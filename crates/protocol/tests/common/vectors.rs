@@ -184,7 +184,7 @@ pub fn plan(circuit: Circuit, security: Security, holder: Holder, chunk_rows: u3
     .expect("a job that can be planned")
 }
 
-/// Supplies what nobody asks for.
+/// The holder of inputs that no test asks for.
 pub const PARTY_0: Holder = Holder::Party(PartyId::THREE[0]);
 
 /// Own and previous share of the input port, at a party.

@@ -1,4 +1,4 @@
-//! What honest transfers give, and that nobody sees the choices.
+//! What honest transfers give, and that they hide the choices.
 
 use veil_device::{Span, Trees};
 use veil_protocol::ot::transfer::{Chosen, Correlated, keys};

@@ -65,7 +65,7 @@ impl End {
             .expect("it is mapped");
     }
 
-    /// Runs commands one by one; whoever looks on may change the bank after each.
+    /// Runs commands one by one; `look` may change the bank after each.
     pub(crate) fn run(
         &mut self,
         commands: &[veil_device::Command],

@@ -230,7 +230,7 @@ fn what_either_of_two_parties_sees_does_not_depend_on_the_inputs() {
     }
 }
 
-/// The share of the other party gives a result to whom it is opened, and to nobody else: inputs with the same result look the same.
+/// The share of the other party gives a result to the party to which it is opened, and to no other: inputs with the same result look the same.
 #[test]
 fn a_result_is_for_whom_it_is_opened_and_shows_the_result_only() {
     for tables in SCHEMES {

@@ -1,4 +1,4 @@
-//! What is said in the proof of products, and what can be known of it: every element is either masked by something that whoever is told it
+//! What is said in the proof of products, and what can be known of it: every element is either masked by something that its receiver
 //! cannot draw, to the element and whatever else is drawn, or follows from what it knows itself.
 
 use std::collections::BTreeMap;

@@ -230,7 +230,7 @@ impl fmt::Debug for ColumnarRows {
     }
 }
 
-/// Runs a reader of others on bytes that nobody vouches for: what it says and what it panics about are both the
+/// Runs a reader of others on untrusted bytes: what it says and what it panics about are both the
 /// file's fault.
 pub(super) fn guarded<T, E: fmt::Display>(
     file: &Path,
