@@ -4,7 +4,7 @@ source "$(dirname "$0")/lib.sh"
 
 run cargo fmt --all --check
 run cargo clippy "${WORKSPACE[@]}" --all-targets -- -D warnings
-run env RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --locked --quiet
+run env RUSTDOCFLAGS="-D warnings" cargo doc "${WORKSPACE[@]}" --no-deps --document-private-items --quiet
 run cargo xtask layers
 scripts/lean.sh
 say "tests that are left out say the tier that has them"
