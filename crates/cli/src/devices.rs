@@ -1,6 +1,6 @@
 //! Devices by name: which there are, and which one a participant computes on.
 //!
-//! Every program offers the devices of the processor and the GPU, and [boards](crate::boards) by their sockets. What it offers beside them is a [`Registry`], which the program gives in:
+//! Every program offers the devices of the processor and the GPU, and [boards] by their sockets. What it offers beside them is a [`Registry`], which the program gives in:
 //! `veil` has [`Plain`], `veil-lab` one with simulated devices.
 
 use std::fmt;
