@@ -13,10 +13,10 @@ demo: deps ## Three parties compute a pay-gap study that none of them could alon
 quick: deps ## Unit tests, golden vectors and one job over TLS: after each change (minutes)
 	@scripts/quick.sh
 
-test: tools ## Every check and every test (half an hour on two cores)
+test: tools ## Every check, and the tests that take no minutes each
 	@scripts/test.sh
 
-tiers: ## Which long tiers of tests have changed inputs; scripts/tiers.sh NAME runs one
+tiers: ## The long tiers of tests, and which inputs changed; scripts/tiers.sh NAME runs one
 	@scripts/tiers.sh
 
 test-rtl: tools ## Lint, proofs and long benches of the hardware (an hour or two)
