@@ -27,9 +27,6 @@ run python3 vectors/model/cut.py --check
 run python3 vectors/model/codes.py --check
 run python3 vectors/model/ot.py --check
 run python3 vectors/model/garbling.py --check
-run python3 vectors/model/dzkp.py --escapes
-run python3 vectors/model/codes.py --escapes
-run python3 vectors/model/ot.py --escapes
 run python3 vectors/model/tables.py --check
 if cargo deny --version >/dev/null 2>&1; then
   run cargo deny --locked check

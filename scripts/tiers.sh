@@ -69,7 +69,13 @@ book() {
 }
 # Where tests of each tier are; they say so themselves: #[ignore = "tier NAME: …"] (scripts/check.sh compares).
 processes() { ignored_of cli; }
-long() { ignored_of testkit protocol circuit; }
+long() {
+  local model
+  for model in dzkp codes ot; do
+    run python3 "vectors/model/$model.py" --escapes
+  done
+  ignored_of testkit protocol circuit
+}
 cores() {
   scripts/test-rtl.sh short
   local script
