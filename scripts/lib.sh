@@ -26,7 +26,7 @@ shown() {
   local log status=0
   log=$(mktemp)
   "$@" 2>&1 | tee "$log" |
-    awk '/^successes:$/ { quiet = 1 } /^failures:$/ { quiet = 0 } /^test result:/ { quiet = 0 } !quiet || /^skipped:/' || status=$?
+    awk '/^successes:$/ { quiet = 1 } /^failures:$/ { quiet = 0 } /^test result:/ { quiet = 0 } !quiet || /^skipped:/ { print; fflush() }' || status=$?
   if grep -E '^skipped:' "$log" | grep -vE "$EXPECTED"; then
     echo "error: the above was skipped, and this machine should have what it takes (make tools installs it)" >&2
     status=1
