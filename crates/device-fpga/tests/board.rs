@@ -156,7 +156,12 @@ fn a_client_beside_another_waits_for_a_card() {
     let fault = second.map(|error| error.fault);
     assert_eq!(fault, Some(BoardFault::Busy { cards: 1 }));
     let socket = served.place.socket();
-    let waits = thread::spawn(move || Board::connect(&socket, Patience::default()).map(|_| ()));
+    // The card is scrubbed first, in simulation.
+    let patience = Patience {
+        greeting: Duration::from_secs(60),
+        ..Patience::default()
+    };
+    let waits = thread::spawn(move || Board::connect(&socket, patience).map(|_| ()));
     thread::sleep(Duration::from_millis(100));
     drop(first);
     waits.join().unwrap().unwrap();
