@@ -14,7 +14,8 @@ run() {
 }
 # What all builds for tests have in common: another choice of packages or features builds libraries anew. Simulated cores, which Verilator takes
 # minutes to make, are not among it: the tier "cores" has them.
-readonly FEATURES=veil-cli/columnar,veil-cli/fabric,veil-lab/fabric,veil-link/fabric,veil-program/columnar,veilworks/columnar,veil-device-cuda/probes
+FEATURES=$(sed -n 's/^every = .*--features \([^ ]*\) .*/\1/p' .cargo/config.toml)
+readonly FEATURES
 readonly WORKSPACE=(--workspace --no-default-features --features "$FEATURES" --locked)
 # Builds the program as the tests do, which is nothing after them.
 build_veil() { cargo test --quiet "${WORKSPACE[@]}" --no-run; }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use veilworks::folder_name;
 
 use crate::failure::{Code, Failure};
 
@@ -98,7 +99,7 @@ impl Folders {
 
     /// The folder `root/name` for a recipient's results; made if `wanted`.
     pub(crate) fn of(&mut self, root: &Path, name: &str, wanted: bool) -> Result<PathBuf, Failure> {
-        let folder = root.join(file_name(name));
+        let folder = root.join(folder_name(name));
         if wanted {
             self.make(&folder)?;
         }
@@ -140,34 +141,15 @@ impl Drop for Folders {
     }
 }
 
-/// A name of a job as the name of a folder.
-pub(crate) fn file_name(name: &str) -> String {
-    let safe: String = name
-        .chars()
-        .map(|c| {
-            if c.is_alphanumeric() || "-_. ".contains(c) {
-                c
-            } else {
-                '_'
-            }
-        })
-        .collect();
-    if safe.starts_with('.') {
-        format!("_{safe}")
-    } else {
-        safe
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn names_stay_within_their_folder() {
-        assert_eq!(file_name("north-mill"), "north-mill");
-        assert_eq!(file_name("../../etc"), "_.._.._etc");
-        assert_eq!(file_name(".."), "_..");
+        assert_eq!(folder_name("north-mill"), "north-mill");
+        assert_eq!(folder_name("../../etc"), "_.._.._etc");
+        assert_eq!(folder_name(".."), "_..");
     }
 
     #[test]

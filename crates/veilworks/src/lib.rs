@@ -70,7 +70,7 @@ mod participant;
 mod running;
 mod values;
 
-pub use ends::Outcome;
+pub use ends::{Outcome, folder_name};
 pub use error::{Code, Error, Excerpt};
 pub use job::{Computation, Job};
 pub use local::Local;

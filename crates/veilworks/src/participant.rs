@@ -249,8 +249,7 @@ impl Participant {
                 )
             })
         };
-        let asked = || shared.stop().load(Ordering::Relaxed);
-        let before = asked();
+        let before = shared.stop().load(Ordering::Relaxed);
         let ran: Vec<Result<Report, (bool, Error)>> = thread::scope(|scope| {
             let threads: Vec<_> = roles.iter().map(|role| scope.spawn(|| one(role))).collect();
             let ended = threads.into_iter().map(thread::ScopedJoinHandle::join);

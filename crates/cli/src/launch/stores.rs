@@ -13,9 +13,9 @@ use veil_program::Job;
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
 use veil_store::{Member, Store, StoreError, StoreKey};
+use veilworks::folder_name;
 
 use crate::failure::{Code, Failure};
-use crate::output::file_name;
 
 /// What each party loads, if anything.
 pub(crate) type Loaded = Vec<Option<Arc<dyn ShareSource>>>;
@@ -52,7 +52,7 @@ impl Shares {
 
 /// The store in the folder `root` of one of `parties`; it is made if it is not there.
 pub(crate) fn open(root: &Path, parties: &[String], party: PartyId) -> Result<Store, Failure> {
-    let folder = root.join(file_name(&parties[party.index()]));
+    let folder = root.join(folder_name(&parties[party.index()]));
     Ok(Store {
         root: folder.join("shares"),
         key: key(&folder)?,

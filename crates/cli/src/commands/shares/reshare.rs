@@ -59,7 +59,7 @@ pub(crate) fn run(args: &ReshareArgs) -> Result<(), Failure> {
     };
     let title = format!("reshare {}", args.name);
     let title: String = title.chars().take(LONGEST_NAME).collect();
-    let default = || PathBuf::from(output::file_name(&title) + ".toml");
+    let default = || PathBuf::from(veilworks::folder_name(&title) + ".toml");
     let file = args.out.clone().unwrap_or_else(default);
     let text = resharing.to_job(title.trim_end(), &args.to);
     // What is wrong with it is wrong on the command line: there is no file to point at.
