@@ -7,7 +7,7 @@ source "$(dirname "$0")/lib.sh"
 
 # The test program of a crate, of the build that all tests have, with simulated cores where SIMULATED is set.
 program_of() {
-  cargo test "${WORKSPACE[@]}" ${SIMULATED:+--features veil-lab/simulated} --test tests --no-run --message-format json-render-diagnostics |
+  cargo test "${WORKSPACE[@]}" ${SIMULATED:+--features veil-lab/simulated} --no-run --message-format json-render-diagnostics |
     python3 -c '
 import json, sys
 for line in sys.stdin:
