@@ -5,8 +5,8 @@ source "$(dirname "$0")/lib.sh"
 folder=$target/pay-gap
 # Compiling kernels takes tools that are fetched, and minutes that a demo does not have. Nor are its tables columnar.
 with_gpus made
-run cargo build --profile demo --no-default-features --locked --package veil-cli --bin veil --package veil-program --example pay-gap-generate
-run "$target/demo/examples/pay-gap-generate" "$folder"
+run cargo build --profile demo --no-default-features --locked --package veil-cli --package pay-gap
+run "$target/demo/pay-gap-generate" "$folder"
 export PATH="$target/demo:$PATH"
 run veil explain "$folder/job.toml"
 run veil stats "$folder/job.toml" --check --show-views --out "$folder/results"

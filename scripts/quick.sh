@@ -4,14 +4,16 @@
 source "$(dirname "$0")/lib.sh"
 
 libraries=()
-for crate in math session sandbox circuit prss link share device job program store protocol engine node; do
+for crate in math session sandbox circuit prss link share device job program protocol engine node runtime; do
   libraries+=(--package "veil-$crate")
 done
-run cargo test --profile demo --no-default-features --locked --lib "${libraries[@]}"
+# Those that take seconds each are for `make test`.
+slow=(--skip conformance::tests::every_instruction_set --skip kept::tests::a_copy_of --skip planner::pool::)
+run cargo test --profile demo --no-default-features --locked --lib "${libraries[@]}" -- "${slow[@]}"
 run cargo test --profile demo --no-default-features --locked --package veil-prss --package veil-session --package veil-share --test golden
 run cargo test --profile demo --no-default-features --locked --package veil-protocol --test tests -- golden
 folder=$target/pay-gap
-run cargo build --profile demo --no-default-features --locked --package veil-cli --bin veil --package veil-program --example pay-gap-generate
-[[ -e $folder/job.toml ]] || run "$target/demo/examples/pay-gap-generate" "$folder"
+run cargo build --profile demo --no-default-features --locked --package veil-cli --package pay-gap
+[[ -e $folder/job.toml ]] || run "$target/demo/pay-gap-generate" "$folder"
 run "$target/demo/veil" stats "$folder/job.toml" --processes --check --out "$folder/results-processes"
 say "all passed. Next: make test"

@@ -1,7 +1,7 @@
 //! Invents the data of the pay-gap study: people, what their employer knows of them, what the office knows.
 //!
 //! ```text
-//! cargo run --release -p veil-program --example pay-gap-generate -- FOLDER [FACTOR]
+//! cargo run --release -p pay-gap -- FOLDER [FACTOR]
 //! ```
 //!
 //! Writes the job and its tables into FOLDER, always the same ones; FACTOR makes the tables that many times longer.

@@ -5,8 +5,10 @@
 
 use std::io::IsTerminal;
 
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::filter::{ParseError, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{fmt, registry};
 
 use crate::settings::LogFormat;
 
@@ -34,29 +36,25 @@ pub enum LogsError {
 /// # Errors
 /// [`LogsError::Level`] if `level` is no filter, [`LogsError::Twice`] if this process has a logger already.
 pub fn install(format: LogFormat, level: &str) -> Result<(), LogsError> {
-    let filter = EnvFilter::try_new(level).map_err(|source| LogsError::Level {
+    let filter: Targets = level.parse().map_err(|source| LogsError::Level {
         level: level.to_owned(),
         source,
     })?;
     let terminal = std::io::stderr().is_terminal();
-    let lines = tracing_subscriber::fmt()
-        .with_writer(std::io::stderr)
-        .with_env_filter(filter)
-        .with_target(false);
+    let lines = fmt::layer().with_writer(std::io::stderr).with_target(false);
     let json = match format {
         LogFormat::Json => true,
         LogFormat::Text => false,
         LogFormat::Auto => !terminal,
     };
+    let registry = registry().with(filter);
     let installed = if json {
-        lines
-            .json()
-            .flatten_event(true)
-            .with_current_span(true)
-            .with_span_list(false)
+        let lines = lines.json().flatten_event(true);
+        registry
+            .with(lines.with_current_span(true).with_span_list(false))
             .try_init()
     } else {
-        lines.with_ansi(terminal).try_init()
+        registry.with(lines.with_ansi(terminal)).try_init()
     };
     installed.map_err(|_| LogsError::Twice)
 }

@@ -71,7 +71,7 @@ impl Home {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "arrow"))]
 mod tests {
     use veil_circuit::{Circuit, InputPort, OutputPort, Per, Reduce, Wire};
     use veil_job::{Audience, Block, Holder, JobSpec, ShareSink, ShareSource, Slice};

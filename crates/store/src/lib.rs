@@ -76,6 +76,9 @@
 //! twice. Every run makes a session of its own with fresh keys, so two runs on the same shares send messages that are independently masked,
 //! and an observer of both learns no more than from either.
 
+// What describes an Arrow file is for writing one.
+#![cfg_attr(not(feature = "arrow"), allow(dead_code))]
+
 mod describe;
 mod error;
 mod fewer;
