@@ -13,7 +13,7 @@ demo: deps ## Three parties compute a pay-gap study that none of them could alon
 quick: deps ## Unit tests, golden vectors and one job over TLS: after each change (minutes)
 	@scripts/quick.sh
 
-test: tools ## Every check, and the tests that take no minutes each
+test: tools ## All tests but the long tiers (ten minutes, from nothing)
 	@scripts/test.sh
 
 tiers: ## The long tiers of tests, and which inputs changed; scripts/tiers.sh NAME runs one
@@ -38,7 +38,7 @@ test-cuda: cuda ## All kernels under sanitizers, each thread of a grid a thread;
 	@scripts/emulate-sanitized.sh
 	@scripts/gpu-bundle.sh --try
 
-check: tools ## Format, lints, layers, links, supply chain: what to run before a commit
+check: tools ## Format, lints, layers, links, words, supply chain: what to run before a commit
 	@scripts/check.sh
 
 bench: deps ## Rates per CPU-second of all parties, with SVG plots

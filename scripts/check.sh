@@ -18,16 +18,6 @@ fi
 run cargo xtask links
 run cargo xtask words
 run cargo xtask gen --check
-run python3 vectors/model/rep3.py --check
-run python3 vectors/model/rep4.py --check
-run python3 vectors/model/dzkp.py --check
-run python3 vectors/model/conversions.py --check
-run python3 vectors/model/masked.py --check
-run python3 vectors/model/cut.py --check
-run python3 vectors/model/codes.py --check
-run python3 vectors/model/ot.py --check
-run python3 vectors/model/garbling.py --check
-run python3 vectors/model/tables.py --check
 if cargo deny --version >/dev/null 2>&1; then
   run cargo deny --locked check
 else

@@ -21,5 +21,5 @@ cat <<END
     $target/demo/veil stats $folder/job.toml --processes   a process per participant, over TLS
     cargo run --release --package veil-lab -- bench aes       how fast this machine is
     examples/README.md                                        other jobs; README.md has one of your own in ten lines
-    make test                                                 every check, and the tests that take no minutes each
+    make test                                                 all tests but the long ones
 END

@@ -21,7 +21,7 @@ packages() {
   has git || missing+=(git)
   has python3 || missing+=(python3)
   [[ -e /etc/ssl/certs/ca-certificates.crt ]] || missing+=(ca-certificates)
-  # Counts instructions in make test, which skips that where it is missing: nobody has to install it by hand.
+  # Counts instructions in the tier counts, which skips that where it is missing: nobody has to install it by hand.
   [[ ${1:-} != tools || $(id -u) != 0 ]] || has valgrind || ! has apt-get || missing+=(valgrind)
   # Verilog becomes circuits by Yosys, and is simulated by Icarus Verilog: the tests of both are skipped without.
   [[ ${1:-} != tools || $(id -u) != 0 ]] || has yosys || ! has apt-get || missing+=(yosys)

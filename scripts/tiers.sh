@@ -36,11 +36,12 @@ readonly PASSES=.ci/passes
 # What all tests of the workspace depend on.
 readonly SOURCES="Cargo.toml Cargo.lock rust-toolchain.toml crates xtask circuits vectors"
 # Minutes that a tier takes on two cores, what is in it, then the paths of its inputs. The function of the same name runs it.
-declare -A MINUTES=([book]=6 [processes]=15 [long]=8 [cores]=25 [portable]=25 [rtl]=60 [cuda]=10 [fuzz]=20 [soak]=14)
+declare -A MINUTES=([book]=6 [processes]=15 [long]=8 [cores]=25 [portable]=25 [rtl]=60 [cuda]=10 [fuzz]=20 [soak]=14 [counts]=4)
 declare -A WHAT=(
   [book]="the documentation as a book, without a warning"
   [processes]="participants that are killed, stall, lie and wait for each other"
   [long]="tests that compute for longer than some seconds"
+  [counts]="instructions of 40 loops against those recorded"
   [cores]="lint and proofs of the hardware, short benches, and parties on simulated cores"
   [portable]="tests of kernels and protocols in a build without vector instructions"
   [rtl]="long benches of the cores"
@@ -52,6 +53,7 @@ declare -A INPUTS=(
   [book]="docs README.md ARCHITECTURE.md CONTRIBUTING.md"
   [processes]="$SOURCES"
   [long]="$SOURCES"
+  [counts]="$SOURCES"
   [cores]="$SOURCES rtl tests/rtl"
   [portable]="$SOURCES"
   [rtl]="rtl tests/rtl scripts/lint-rtl.sh scripts/prove-rtl.sh scripts/test-rtl.sh crates/device-fpga"
@@ -60,13 +62,14 @@ declare -A INPUTS=(
   [soak]="$SOURCES"
 )
 # Those that find most in the least time first, so that a short time reaches most of them.
-readonly ORDER=(book processes long cores cuda soak fuzz portable rtl)
+readonly ORDER=(counts book processes long cores cuda soak fuzz portable rtl)
 
 book() {
   mdbook --version >/dev/null 2>&1 || run cargo install mdbook --version 0.5.4 --locked
   run mdbook build docs --dest-dir "$target/book" 2>&1 | tee "$target/book.log"
   ! grep -E 'WARN|ERROR' "$target/book.log"
 }
+counts() { run cargo xtask counts --check; }
 # Where tests of each tier are; they say so themselves: #[ignore = "tier NAME: …"] (scripts/check.sh compares).
 processes() { ignored_of cli; }
 long() {
@@ -97,6 +100,7 @@ portable() {
 }
 rtl() { scripts/test-rtl.sh; }
 cuda() {
+  scripts/cuda.sh
   scripts/emulate-sanitized.sh
   scripts/gpu-bundle.sh --try
 }
