@@ -27,7 +27,7 @@ fn a_trace_tells_every_round_and_no_value() {
         "task",
     ]
     .into();
-    let mut rounds = 0;
+    let (mut rounds, mut messages) = (0, 0);
     for event in lines {
         let keys: BTreeSet<&str> = event
             .as_object()
@@ -37,6 +37,7 @@ fn a_trace_tells_every_round_and_no_value() {
             .collect();
         assert_eq!(keys, known);
         rounds += 1;
+        messages += event["sent"].as_array().unwrap().len();
     }
     let said = folder.succeed("trace run.jsonl");
     assert!(
@@ -48,6 +49,13 @@ fn a_trace_tells_every_round_and_no_value() {
     assert!(svg.contains(">ann<") && svg.contains(">eve<"));
     let summary = whole(&folder, "run.jsonl", "");
     assert_eq!(summary["rounds"], rounds);
+    // In one process both ends of each message are known: each is an arrow.
+    folder.succeed("trace run.jsonl --out run.json");
+    let events = std::fs::read_to_string(folder.at("run.json")).unwrap();
+    let events: Value = serde_json::from_str(&events).unwrap();
+    let events = events["traceEvents"].as_array().unwrap();
+    let arrows = |ph: &str| events.iter().filter(|event| event["ph"] == ph).count();
+    assert_eq!([arrows("s"), arrows("f")], [messages; 2]);
 }
 
 /// The summary of these trace files, which hold all that each participant of the job of many rounds does.

@@ -1,13 +1,15 @@
 //! `veil-lab trace`: what a run did, as a picture.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use veil_cli::failure::{Code, Failure};
 use veil_cli::output;
 
 use crate::trace::summary::{Summary, summarise};
-use crate::trace::{draw, merge, read};
+use crate::trace::{draw, merge, perfetto, read};
 
 /// Draws a run from its traces.
 #[derive(clap::Args, Debug)]
@@ -16,6 +18,7 @@ use crate::trace::{draw, merge, read};
   veil-lab trace run.jsonl                          draws run.svg, and sums it up
   veil-lab trace a.jsonl b.jsonl c.jsonl --out run.svg
                                                 traces of three parties on one time axis
+  veil-lab trace run.jsonl --out run.json           for ui.perfetto.dev: zoom, search, an arrow per message
   veil-lab trace run.jsonl --json                   busy, waiting and bytes of each participant
 
 Clocks of several machines are taken as they are unless a message would land before it was posted. Then they are moved
@@ -24,7 +27,7 @@ pub(crate) struct TraceArgs {
     /// Trace files of one run.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// The picture [default: the first file's name, with .svg]
+    /// The picture, or with `.json` events in Chrome's trace format, which Perfetto shows [default: the first file's name, with .svg]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Print the summary as one JSON object, and draw only with --out.
@@ -42,7 +45,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<(), Failure> {
         (None, true) => None,
     };
     if let Some(path) = picture {
-        std::fs::write(path, draw::svg(&run, &summary)).map_err(|error| {
+        save(path, &run, &summary).map_err(|error| {
             let message = format!("cannot write the picture {}: {error}", path.display());
             Failure::new(Code::Input, message).help("choose another file: `--out FILE`")
         })?;
@@ -51,6 +54,20 @@ pub(crate) fn run(args: &TraceArgs) -> Result<(), Failure> {
         return output::print_json(&summary);
     }
     output::print(&text(&summary, picture))
+}
+
+/// Writes the picture, or the events that Perfetto shows, by the file's extension.
+fn save(path: &Path, run: &merge::Run, summary: &Summary) -> io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    if path
+        .extension()
+        .is_some_and(|extension| extension == "json")
+    {
+        perfetto::write(run, &mut file)?;
+    } else {
+        file.write_all(draw::svg(run, summary).as_bytes())?;
+    }
+    file.flush()
 }
 
 fn text(summary: &Summary, picture: Option<&Path>) -> String {

@@ -2,6 +2,7 @@
 
 pub(crate) mod draw;
 pub(crate) mod merge;
+pub(crate) mod perfetto;
 pub(crate) mod read;
 pub(crate) mod summary;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use veil_testkit::{Seed, damaged};
 
 use super::read::tests::{event, header};
-use super::{Event, Header, draw, merge, read, summary};
+use super::{Event, Header, draw, merge, perfetto, read, summary};
 
 /// A file of one participant, with two lanes and some chunks.
 fn file(by: u32, clock_ns: u64) -> Vec<u8> {
@@ -44,6 +44,9 @@ fn damaged_traces_are_drawn_or_refused() {
             .and_then(merge::join)
             .ok()?;
         let summary = summary::summarise(&run);
+        let mut events = Vec::new();
+        perfetto::write(&run, &mut events).unwrap();
+        serde_json::from_slice::<serde_json::Value>(&events).unwrap();
         Some(draw::svg(&run, &summary))
     };
     assert!(draw([&good[0], &good[1]]).is_some());
