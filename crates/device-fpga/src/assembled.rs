@@ -50,7 +50,7 @@ impl Assembled {
         self.kept(|kept| kept.assembled)
     }
 
-    /// A program over labels that was checked, for banks of this layout.
+    /// A program over labels that was checked, for workspaces of this layout.
     pub(crate) fn program(
         &self,
         program: &Arc<Program>,

@@ -1,4 +1,4 @@
-//! Garbles the rows of a bank: labels that go to the core, tables and labels that come.
+//! Garbles the rows of a workspace: labels that go to the core, tables and labels that come.
 
 use veil_device::{Fault, Gates, Span};
 use zeroize::Zeroizing;

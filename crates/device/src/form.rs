@@ -37,10 +37,10 @@ impl Form {
     pub const MOST_PARTS: usize = 3;
 
     /// How many draws it takes for row products, and again for sums.
-    pub fn draws(&self) -> usize {
+    pub fn calls(&self) -> usize {
         let masks = self.crosses.iter().flat_map(|c| c.masks);
-        let masks = masks.map(|(draw, _)| *draw);
-        let keeps = self.keeps.iter().map(|(draw, _)| *draw);
+        let masks = masks.map(|(call, _)| *call);
+        let keeps = self.keeps.iter().map(|(call, _)| *call);
         masks.chain(keeps).max().map_or(0, |d| usize::from(d) + 1)
     }
 
@@ -48,7 +48,7 @@ impl Form {
     pub(crate) fn fits(&self, parts: u8) -> bool {
         let component = |c: u8| c < parts && usize::from(c) < Form::MOST_PARTS;
         (1..=Form::MOST_CROSSES).contains(&self.crosses.len())
-            && self.draws() <= Form::MOST_DRAWS
+            && self.calls() <= Form::MOST_DRAWS
             && self.keeps.iter().all(|(_, to)| component(*to))
             && self.crosses.iter().all(|cross| {
                 component(cross.to)
@@ -114,11 +114,11 @@ static KEEPS: [[(u8, u8); 5]; 2] = [
     [(0, 2), (1, 1), (2, 0), (3, 0), (4, 1)],
 ];
 
-const fn of_fourfold(ring: Ring, swapped: usize, draws: usize) -> Form {
+const fn of_fourfold(ring: Ring, swapped: usize, calls: usize) -> Form {
     Form {
         ring,
         crosses: &CROSSES[swapped],
-        keeps: KEEPS[swapped].split_at(draws).0,
+        keeps: KEEPS[swapped].split_at(calls).0,
     }
 }
 
@@ -168,13 +168,13 @@ mod tests {
         for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
             let form = Form::replicated(ring);
             assert!(form.fits(2) && !form.fits(1));
-            assert_eq!((form.draws(), form.writes()), (2, 0b01));
+            assert_eq!((form.calls(), form.writes()), (2, 0b01));
             for swapped in [false, true] {
                 for five in [false, true] {
                     let form = Form::fourfold(ring, swapped, five);
                     assert_eq!(form.ring, ring);
                     assert!(form.fits(3) && !form.fits(2));
-                    assert_eq!(form.draws(), 4 + usize::from(five));
+                    assert_eq!(form.calls(), 4 + usize::from(five));
                     assert_eq!(form.writes(), 0b111);
                 }
             }

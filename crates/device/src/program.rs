@@ -5,13 +5,13 @@ use std::ops::Range;
 use veil_math::Ring;
 
 use crate::Fault;
-use crate::layout::{Item, Layout, Place, Region, Span};
+use crate::layout::{ColumnType, Layout, Region, Residency, Span};
 use crate::proof::TRACE_PARTS;
 
 /// Where an operand comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Src {
-    /// A slot of the bank: survives from layer to layer.
+    /// A slot of the workspace: survives from layer to layer.
     Slot(u32),
     /// A value of this program, written before by an instruction of it and forgotten after it. Written once.
     Temp(u32),
@@ -22,7 +22,7 @@ pub enum Src {
 /// Where a result goes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Dst {
-    /// A slot of the bank.
+    /// A slot of the workspace.
     Slot(u32),
     /// A value of this program; each is written once.
     Temp(u32),
@@ -81,7 +81,7 @@ impl Instr {
     }
 }
 
-/// A program over the slots of a bank.
+/// A program over the slots of a workspace.
 ///
 /// The result of a product of shares is complete only after `Scatter`: no later instruction of the same program touches its slot. The
 /// result of a product of labels is complete at once, and later instructions read it and reuse its slot like any other.
@@ -89,11 +89,11 @@ impl Instr {
 pub struct Program {
     /// The ring of all its values.
     pub ring: Ring,
-    /// Region of slots: resident, `Item::Rows(ring)`; or `Item::Labels`, for a program of bits that is garbled or evaluated.
+    /// Region of slots: resident, `ColumnType::Rows(ring)`; or `ColumnType::Labels`, for a program of bits that is garbled or evaluated.
     pub slots: u16,
-    /// Region of values that all rows share: `Item::One(ring)`, or `Item::Label`; read only.
+    /// Region of values that all rows share: `ColumnType::One(ring)`, or `ColumnType::Label`; read only.
     pub uniforms: u16,
-    /// Region of sums: `Item::One(ring)`, or `Item::Label`.
+    /// Region of sums: `ColumnType::One(ring)`, or `ColumnType::Label`.
     pub sums: u16,
     /// Number of temps.
     pub temps: u32,
@@ -216,7 +216,7 @@ fn writes(program: &Program) -> Vec<u32> {
     slots
 }
 
-/// Requirements of a checked program on a bank.
+/// Requirements of a checked program on a workspace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Needs {
     pub(crate) ring: Ring,
@@ -242,23 +242,27 @@ impl Needs {
     /// components, or an instruction breaks a rule of [`Program::check`]; for labels also if a product has several pairs or two
     /// products have one number.
     pub fn of(program: &Program, layout: &Layout) -> Result<Self, Fault> {
-        let region = |index: u16, item: Item| {
+        let region = |index: u16, item: ColumnType| {
             let region = layout.regions.get(index as usize);
-            let region = region.filter(|r| r.item == item).cloned();
+            let region = region.filter(|r| r.column == item).cloned();
             region.ok_or(Fault::Program("a region of the wrong shape"))
         };
-        let labels = program.ring == Ring::Bits && region(program.slots, Item::Labels).is_ok();
+        let labels =
+            program.ring == Ring::Bits && region(program.slots, ColumnType::Labels).is_ok();
         let (rows, one) = if labels {
-            (Item::Labels, Item::Label)
+            (ColumnType::Labels, ColumnType::Label)
         } else {
-            (Item::Rows(program.ring), Item::One(program.ring))
+            (
+                ColumnType::Rows(program.ring),
+                ColumnType::One(program.ring),
+            )
         };
         let slots = region(program.slots, rows)?;
         let uniforms = region(program.uniforms, one)?;
         let sums = region(program.sums, one)?;
         // Which components constants act on is said in 8 bits.
-        let same = slots.parts == uniforms.parts && slots.parts == sums.parts;
-        if slots.place != Place::Resident || !same || slots.parts > 8 {
+        let same = slots.components == uniforms.components && slots.components == sums.components;
+        if slots.residency != Residency::Resident || !same || slots.components > 8 {
             return Err(Fault::Program("regions of different components"));
         }
         program
@@ -276,7 +280,7 @@ impl Needs {
             labels,
             writes: if labels { writes(program) } else { Vec::new() },
         };
-        if labels && (needs.regions[0].parts, needs.single) != (1, true) {
+        if labels && (needs.regions[0].components, needs.single) != (1, true) {
             return Err(Fault::Program(
                 "labels of several components, or a product of several pairs",
             ));
@@ -301,14 +305,25 @@ impl Needs {
     /// Whether the row products can be traced into `span`.
     pub(crate) fn traces(&self, layout: &Layout, span: Span) -> bool {
         let region = &layout.regions[span.region as usize];
-        let shape = (region.place, region.item, region.parts, span.part);
+        let shape = (
+            region.residency,
+            region.column,
+            region.components,
+            span.component,
+        );
         self.single
             && self.messages[1] == 0
-            && shape == (Place::Resident, Item::Rows(Ring::Bits), TRACE_PARTS, 0)
+            && shape
+                == (
+                    Residency::Resident,
+                    ColumnType::Rows(Ring::Bits),
+                    TRACE_PARTS,
+                    0,
+                )
             && span.count >= self.messages[0]
     }
 
-    /// Whether a bank has these regions.
+    /// Whether a workspace has these regions.
     pub(crate) fn met_by(&self, layout: &Layout) -> bool {
         let regions = self.at.map(|at| layout.regions.get(at as usize));
         regions

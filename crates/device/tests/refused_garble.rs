@@ -1,13 +1,13 @@
-//! Commands about labels that fit no bank, repeat a tweak or lack a key are refused by every device, with what is wrong.
+//! Commands about labels that fit no workspace, repeat a tweak or lack a key are refused by every device, with what is wrong.
 
 use std::sync::Arc;
 
 use veil_device::{
-    Command, Cpu, Device, Draw, Fault, Form, Frame, Garbling, Instr, Item, KeyId, Layout, Op,
-    Outcome, Place, Program, ProgramId, Reference, Region, Span, Src, Tag,
+    ColumnType, Command, Cpu, Device, Fault, Form, Frame, Garbling, Instr, KeyId, Layout, Op,
+    Outcome, PrfCall, Program, ProgramId, Reference, Region, Residency, Span, Src, Tag,
 };
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::Secret;
 
 const OFFSET: KeyId = KeyId(0);
@@ -32,26 +32,26 @@ const SHARES: u16 = 8;
 const SHARE: u16 = 9;
 
 fn layout(chunk_rows: u32) -> Layout {
-    let bits = Item::Rows(Ring::Bits);
-    let region = |place, item, count| Region {
-        place,
-        item,
-        parts: 1,
+    let bits = ColumnType::Rows(Ring::Bits);
+    let region = |residency, column, count| Region {
+        residency,
+        column,
+        components: 1,
         count,
     };
     Layout {
         chunk_rows,
         regions: vec![
-            region(Place::Resident, Item::Labels, 3 * PRODUCTS),
-            region(Place::Mapped, Item::Label, 2),
-            region(Place::Mapped, Item::Label, 1),
-            region(Place::Mapped, Item::Labels, 2 * PRODUCTS),
-            region(Place::Mapped, Item::Halves, 3 * PRODUCTS),
-            region(Place::Mapped, bits, 5 * PRODUCTS),
-            region(Place::Resident, Item::Labels, 2 * PRODUCTS),
-            region(Place::Mapped, Item::One(Ring::Bits), 2),
-            region(Place::Resident, bits, 3 * PRODUCTS),
-            region(Place::Mapped, Item::One(Ring::Bits), 2),
+            region(Residency::Resident, ColumnType::Labels, 3 * PRODUCTS),
+            region(Residency::Mapped, ColumnType::Label, 2),
+            region(Residency::Mapped, ColumnType::Label, 1),
+            region(Residency::Mapped, ColumnType::Labels, 2 * PRODUCTS),
+            region(Residency::Mapped, ColumnType::Halves, 3 * PRODUCTS),
+            region(Residency::Mapped, bits, 5 * PRODUCTS),
+            region(Residency::Resident, ColumnType::Labels, 2 * PRODUCTS),
+            region(Residency::Mapped, ColumnType::One(Ring::Bits), 2),
+            region(Residency::Resident, bits, 3 * PRODUCTS),
+            region(Residency::Mapped, ColumnType::One(Ring::Bits), 2),
         ],
     }
 }
@@ -59,7 +59,7 @@ fn layout(chunk_rows: u32) -> Layout {
 fn span(region: u16, first: u32, count: u32) -> Span {
     Span {
         region,
-        part: 0,
+        component: 0,
         first,
         count,
     }
@@ -103,7 +103,7 @@ fn devices() -> Vec<Box<dyn Device>> {
     devices
 }
 
-/// What a device with these keys makes of a command in a bank of so many rows.
+/// What a device with these keys makes of a command in a workspace of so many rows.
 fn told(
     device: &mut dyn Device,
     (rows, keys): (u32, &[(KeyId, u8)]),
@@ -128,10 +128,10 @@ fn told(
         chunk: 0,
         rows,
     };
-    let bank = device.open(&layout, frame).unwrap();
-    let submitted = device.submit(bank, &[command], Tag(0));
+    let workspace = device.open(&layout, frame).unwrap();
+    let submitted = device.submit(workspace, &[command], Tag(0));
     let told = submitted.map(|()| device.poll().unwrap().outcome);
-    device.close(bank);
+    device.close(workspace);
     told
 }
 
@@ -140,8 +140,8 @@ const NO_PROGRAM: Fault = Fault::Unknown("the program of a command");
 /// Keys that no command lacks. An offset has bit 0.
 const KEYS: &[(KeyId, u8)] = &[(OFFSET, 0x5b), (START, 0x22), (DICE, 0x33)];
 
-fn draw(key: KeyId, tag: Use) -> Draw {
-    Draw { key, tag, first: 7 }
+fn call(key: KeyId, tag: DomainTag) -> PrfCall {
+    PrfCall { key, tag, first: 7 }
 }
 
 /// The tables of all products.
@@ -156,14 +156,14 @@ fn garble(scheme: Garbling) -> Command {
     let offset = OFFSET;
     let mut command = Command::new(Op::Garble { scheme, offset }, vec![], tables(scheme));
     command.program = Some(OVER_LABELS);
-    command.draws = vec![draw(START, Use::GARBLE), draw(DICE, Use::DICE)];
+    command.calls = vec![call(START, DomainTag::GARBLE), call(DICE, DomainTag::DICE)];
     command
 }
 
 fn evaluate(scheme: Garbling) -> Command {
     let mut command = Command::new(Op::Evaluate { scheme }, tables(scheme), vec![]);
     command.program = Some(OVER_LABELS);
-    command.draws = vec![draw(START, Use::GARBLE)];
+    command.calls = vec![call(START, DomainTag::GARBLE)];
     command
 }
 
@@ -233,7 +233,7 @@ fn tables_that_do_not_fit_are_refused() {
                 let hidden = messages(&|spans| spans[k] = span(RESIDENT, 0, 2 * PRODUCTS));
                 let beyond = messages(&|spans| spans[k].first += 1);
                 let nowhere = messages(&|spans| spans[k].region = 99);
-                let part = messages(&|spans| spans[k].part = 1);
+                let part = messages(&|spans| spans[k].component = 1);
                 cases.extend([
                     (less, "a message of tables is missing"),
                     (short, "a message is too short for its tables"),
@@ -246,15 +246,15 @@ fn tables_that_do_not_fit_are_refused() {
             }
             let needed = usize::from(garbles && scheme == Garbling::ThreeHalves);
             let mut dry = good.clone();
-            dry.draws.truncate(needed);
+            dry.calls.truncate(needed);
             let what = "a start point, and dice where the scheme has some, are needed";
             cases.push((dry, what));
             let mut late = good.clone();
             // The last gate that has a tweak of its own is number 2^46 − 1.
-            late.draws[0].first = (1 << 46) - u64::from(PRODUCTS) + 1;
+            late.calls[0].first = (1 << 46) - u64::from(PRODUCTS) + 1;
             cases.push((late, "gates beyond the last number"));
             let mut lost = good.clone();
-            lost.draws[0].first = u64::MAX;
+            lost.calls[0].first = u64::MAX;
             let what = "more draws than a product has, or a counter that no plan reaches";
             cases.push((lost, what));
             let mut other = good.clone();
@@ -269,7 +269,7 @@ fn tables_that_do_not_fit_are_refused() {
         vec![span(BITS, 0, PRODUCTS)],
     );
     product.program = Some(OVER_LABELS);
-    product.draws = vec![draw(START, Use::AND3), draw(DICE, Use::AND3)];
+    product.calls = vec![call(START, DomainTag::AND3), call(DICE, DomainTag::AND3)];
     cases.push((
         product,
         "a program over labels, which is garbled or evaluated",
@@ -408,9 +408,9 @@ fn programs_that_would_repeat_a_tweak_are_refused() {
     }
 }
 
-/// A program runs in banks of the layout for which it was loaded.
+/// A program runs in workspaces of the layout for which it was loaded.
 #[test]
-fn a_bank_of_another_layout_is_refused() {
+fn a_workspace_of_another_layout_is_refused() {
     for mut device in devices() {
         let keys = KEYS
             .iter()
@@ -428,18 +428,18 @@ fn a_bank_of_another_layout_is_refused() {
             chunk: 0,
             rows: ROWS,
         };
-        let bank = device.open(&small, frame).unwrap();
+        let workspace = device.open(&small, frame).unwrap();
         for scheme in Garbling::ALL {
             for mut command in [garble(scheme), evaluate(scheme)] {
                 command.program = Some(id);
-                let refused = device.submit(bank, &[command.clone()], Tag(0));
-                let other = Fault::Program("it was loaded for banks of another layout");
+                let refused = device.submit(workspace, &[command.clone()], Tag(0));
+                let other = Fault::Program("it was loaded for workspaces of another layout");
                 assert_eq!(refused, Err(other), "{}", device.name());
                 command.program = None;
-                let refused = device.submit(bank, &[command.clone()], Tag(0));
+                let refused = device.submit(workspace, &[command.clone()], Tag(0));
                 assert_eq!(refused, Err(NO_PROGRAM), "{}", device.name());
                 command.program = Some(ProgramId(77));
-                let refused = device.submit(bank, &[command], Tag(0));
+                let refused = device.submit(workspace, &[command], Tag(0));
                 assert_eq!(refused, Err(NO_PROGRAM), "{}", device.name());
             }
         }

@@ -14,7 +14,7 @@ use veil_device::{Command, Op};
 use veil_job::{Adversary, Holder, Security};
 use veil_math::Ring;
 use veil_protocol::{Plan, Task};
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 use veil_share::rep4::component;
 
@@ -76,7 +76,7 @@ fn of(plan: Plan, vectors: &Value, kind: Kind) -> Net {
 fn at_case(case: &Value) -> impl Fn(&mut Command) {
     let (first, layer): (u64, u64) = (number(&case["first"]), number(&case["layer"]));
     move |command| match command.op {
-        Op::Mac => command.draws[0].first = layer,
+        Op::Mac => command.calls[0].first = layer,
         _ => moved(first)(command),
     }
 }
@@ -254,11 +254,14 @@ fn inputs_are_those_of_the_model() {
         for kind in Kind::all() {
             for case in list(&vectors["party_input"]) {
                 let party = PartyId::FOUR[number::<usize>(&case["party"])];
-                assert_eq!(Use::input4(party.index() as u8), Use(number(&case["tag"])));
+                assert_eq!(
+                    DomainTag::input4(party.index() as u8),
+                    DomainTag(number(&case["tag"]))
+                );
                 input(ring, &vectors, case, Holder::Party(party), kind);
             }
             for case in list(&vectors["owner_input"]) {
-                assert_eq!(Use::SHARE4, Use(number(&case["tag"])));
+                assert_eq!(DomainTag::SHARE4, DomainTag(number(&case["tag"])));
                 input(ring, &vectors, case, Holder::Owner(0), kind);
             }
         }

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use veil_device::Item;
+use veil_device::ColumnType;
 use veil_engine::participants;
 use veil_job::Adversary;
 use veil_protocol::cut::{CutMessage, cut_message};
 use veil_protocol::rep3::{self, CheckMessage, ProofMessage};
 use veil_protocol::yao;
-use veil_protocol::{BankOf, Cleared, Plan, Protocol, Round, Task, Transfer, is_masked};
+use veil_protocol::{Cleared, Plan, Protocol, Round, Task, Transfer, WorkspaceOf, is_masked};
 use veil_session::{Channel, Frame, Peer};
 
 /// The kinds, and the list of all of them, from one text: no new kind is missing in the list.
@@ -250,8 +250,8 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
     {
         return kind;
     }
-    let item = protocol.layout(BankOf::Rows).regions[send.span.region as usize].item;
-    let digest = matches!(item, Item::Bytes(_));
+    let item = protocol.layout(WorkspaceOf::Rows).regions[send.span.region as usize].column;
+    let digest = matches!(item, ColumnType::Bytes(_));
     let party = protocol.me().party().is_some();
     if let Some(message) = rep3::proof_message(send) {
         let set_up = task == Task::SetUp;
@@ -288,7 +288,7 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
             (true, _) if send.part >= LOADED => Kind::LoadedJobDigest,
             (true, _) => Kind::OwnerJobDigest,
             // Values per job are one element each; products are computed in the place of rows.
-            (false, true) if matches!(item, Item::Rows(_)) => Kind::JobProduct,
+            (false, true) if matches!(item, ColumnType::Rows(_)) => Kind::JobProduct,
             (false, true) => Kind::PartyJobInput,
             (false, false) => Kind::OwnerJobInput,
         },
@@ -307,7 +307,7 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
             }
         }
         Task::Layers | Task::Totals if digest => Kind::Code,
-        Task::Layers | Task::Totals if matches!(item, Item::One(_)) => Kind::SumProduct,
+        Task::Layers | Task::Totals if matches!(item, ColumnType::One(_)) => Kind::SumProduct,
         Task::Layers | Task::Totals => Kind::Product,
         Task::Agree => Kind::Agreement,
         Task::Open(_) if digest => Kind::OpenedDigest,
@@ -356,7 +356,7 @@ const LOADED: u16 = 1024;
 const PARTY: u16 = LOADED + 16;
 
 /// An authentication code.
-const CODE: Item = Item::Bytes(16);
+const CODE: ColumnType = ColumnType::Bytes(16);
 
 fn is_seed(protocol: &dyn Protocol, send: &Transfer) -> bool {
     let others = protocol.peers().into_iter();

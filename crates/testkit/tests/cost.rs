@@ -44,7 +44,7 @@ fn schedule(plan: &Plan, protocol: &dyn Protocol) -> Vec<(Task, Frame)> {
 
 /// What a task's rounds send.
 fn of_rounds(plan: &Plan, protocol: &dyn Protocol, task: Task, frame: Frame) -> Cost {
-    let layout = protocol.layout(plan.bank_of(frame));
+    let layout = protocol.layout(plan.workspace_of(frame));
     let flow = protocol.flow(task, frame);
     flow.rounds().iter().fold(Cost::default(), |cost, round| {
         let bytes = round

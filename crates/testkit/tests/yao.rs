@@ -289,7 +289,7 @@ fn costs(world: &World, outcome: &Outcome) {
         let protocol = protocol(Arc::clone(plan), peer);
         let of_task = |task, frame| {
             let declared = protocol.cost(task, frame);
-            let layout = protocol.layout(plan.bank_of(frame));
+            let layout = protocol.layout(plan.workspace_of(frame));
             let flow = protocol.flow(task, frame);
             let sends = flow.rounds().iter().flat_map(|round| &round.sends);
             let bytes = sends

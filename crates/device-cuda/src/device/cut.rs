@@ -2,7 +2,7 @@
 
 use veil_device::cut::{self, By, Cut};
 use veil_device::garble::Garbling;
-use veil_device::{Command, Fault, Item, Span};
+use veil_device::{ColumnType, Command, Fault, Span};
 
 use super::labels::Circuits;
 use super::queue::{Place, Queue};
@@ -57,7 +57,7 @@ impl Queue<'_> {
                 let call = [rows, wires, at(&dst[0])];
                 self.votes(label, src, true);
                 let call = self.call(&call);
-                let places = [Place::Bank, Place::Sums, call, Place::Verdict];
+                let places = [Place::Workspace, Place::Sums, call, Place::Verdict];
                 self.step(&CUT_MAJORITY, Some(wires), &places);
                 self.sums = self.sums.max(4 * wires);
             }
@@ -105,12 +105,12 @@ impl Queue<'_> {
             Cut::Shuffle => {
                 let call = [2 * rows, at(&dst[0]), at(&src[0])];
                 let call = self.call(&call);
-                let places = [Place::Bank, Place::Temps, call, Place::Verdict];
+                let places = [Place::Workspace, Place::Temps, call, Place::Verdict];
                 self.step(&CUT_SHUFFLE, None, &places);
                 self.temps = self.temps.max(16 * rows);
             }
             Cut::Pick { half } => {
-                let bits = self.item(dst[0]) != Item::Labels;
+                let bits = self.item(dst[0]) != ColumnType::Labels;
                 let mut call = vec![rows, count(&dst[0]), at(&dst[0])];
                 call.extend(src.iter().map(at));
                 call.extend([u64::from(half), u64::from(bits)]);
@@ -159,7 +159,7 @@ impl Queue<'_> {
         call.extend(src.iter().map(|span| self.memory.at(*span)));
         let call = self.call(&call);
         let count = Place::Number(count.into());
-        let places = [Place::Bank, Place::Sums, call, Place::Verdict, count];
+        let places = [Place::Workspace, Place::Sums, call, Place::Verdict, count];
         self.step(&CUT_VOTES, Some(wires * rows), &places);
     }
 
@@ -168,7 +168,7 @@ impl Queue<'_> {
         let head = cut::head(self.session, label, self.memory.frame);
         let (mut bytes, mut sources) = (head.len() as u64, Vec::new());
         for from in &command.src {
-            let bits = self.item(*from) != Item::Labels;
+            let bits = self.item(*from) != ColumnType::Labels;
             let each = if bits { 1 } else { 16 };
             bytes += each * u64::from(from.count);
             sources.extend([self.memory.at(*from), from.count.into(), bits.into()]);

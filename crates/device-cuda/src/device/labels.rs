@@ -1,7 +1,7 @@
 //! Commands about labels as launches of kernels/device/gates.cu and labels.cu.
 
 use veil_device::garble::{Garbling, NO_OFFSET};
-use veil_device::{Command, Fault, Item, KeyId, Span};
+use veil_device::{ColumnType, Command, Fault, KeyId, Span};
 use zeroize::Zeroizing;
 
 use super::queue::{Place, Queue};
@@ -59,9 +59,9 @@ impl Queue<'_> {
     }
 
     /// Labels of an item.
-    pub(super) fn labels(&self, item: Item) -> u64 {
+    pub(super) fn labels(&self, item: ColumnType) -> u64 {
         match item {
-            Item::Label => 1,
+            ColumnType::Label => 1,
             _ => u64::from(self.memory.frame.rows),
         }
     }
@@ -114,9 +114,9 @@ impl Queue<'_> {
         };
         if code.counts[0] > 0 {
             if let Circuits::Rows { .. } = circuits {
-                let draw = command.draws[0];
-                number = draw.first;
-                point = scheme.start(&self.key(draw)?.prf, draw.tag, memory.frame);
+                let prf_call = command.calls[0];
+                number = prf_call.first;
+                point = scheme.start(&self.key(prf_call)?.prf, prf_call.tag, memory.frame);
             }
             let kinds = scheme.tables().len();
             for (place, span) in places.iter_mut().zip(tables.iter().take(kinds)) {
@@ -124,7 +124,7 @@ impl Queue<'_> {
             }
             let stride = scheme.dice(memory.layout.chunk_rows);
             if garbles && scheme.dice(1) > 0 {
-                let [schedule, first, ends] = self.draw(command.draws[1])?;
+                let [schedule, first, ends] = self.prf_call(command.calls[1])?;
                 dice = [schedule, first, ends, stride];
             }
         }
@@ -142,7 +142,7 @@ impl Queue<'_> {
         };
         let call = self.call(&call);
         let places = [
-            Place::Bank,
+            Place::Workspace,
             Place::Temps,
             call,
             Place::Verdict,

@@ -210,7 +210,7 @@ impl Code {
     /// Compiles a program that was checked.
     pub(super) fn of(program: &Program, layout: &Layout) -> Result<Self, Fault> {
         let ring = program.ring;
-        let parts = layout.regions[program.slots as usize].parts;
+        let parts = layout.regions[program.slots as usize].components;
         let schedule = Schedule::of(program);
         let (source, target) = (|src| schedule.source(src), |dst| schedule.target(dst));
         let mut words = Vec::with_capacity(program.code.len() * WORDS);
@@ -323,16 +323,16 @@ pub(super) fn form(form: &Form) -> Result<[u64; 14], Fault> {
     };
     let mut words = [0; 14];
     words[0] = u64::from(form.writes());
-    words[1] = form.draws() as u64;
+    words[1] = form.calls() as u64;
     words[2] = form.crosses.len() as u64;
     words[3] = form.keeps.len() as u64;
-    words[4] = bytes(&mut form.keeps.iter().map(|(draw, to)| draw << 4 | to));
+    words[4] = bytes(&mut form.keeps.iter().map(|(call, to)| call << 4 | to));
     for (cross, words) in crosses.zip(words[5..].chunks_exact_mut(3)) {
         let counts = [cross.terms.len(), cross.masks.len(), usize::from(cross.to)];
         words[0] = bytes(&mut counts.into_iter().map(|count| count as u8));
         words[1] = bytes(&mut cross.terms.iter().map(|(a, b)| a << 4 | b));
         let masks = cross.masks.iter();
-        words[2] = bytes(&mut masks.map(|(draw, minus)| draw | u8::from(*minus) << 7));
+        words[2] = bytes(&mut masks.map(|(call, minus)| call | u8::from(*minus) << 7));
     }
     Ok(words)
 }

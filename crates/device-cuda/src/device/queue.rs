@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use veil_device::{Command, Draw, Fault, Item, KeyId, Needs, Op, Span, hash, mac};
+use veil_device::{ColumnType, Command, Fault, KeyId, Needs, Op, PrfCall, Span, hash, mac};
 use veil_math::Ring;
 use veil_prss::Prf;
 use veil_session::SessionId;
 use zeroize::Zeroizing;
 
-use super::bank::Memory;
 use super::program::{Code, form};
+use super::workspace::Memory;
 use super::{Key, unsupported};
 use crate::kernels::{
     COMBINE, COMPARE, CONVERT, DECIDE, DOT, DOT_END, HASH, Kernel, MAC, MAC_END, PIECES,
@@ -28,7 +28,7 @@ const MACS: u64 = 16;
 /// An argument of a launch.
 #[derive(Clone, Copy)]
 pub(super) enum Place {
-    Bank,
+    Workspace,
     /// Values that a program forgets.
     Temps,
     /// Sums of all threads: zero before and after each command.
@@ -81,17 +81,17 @@ const fn number(ring: Ring) -> u64 {
     }
 }
 
-const fn ring_of(item: Item) -> Ring {
+const fn ring_of(item: ColumnType) -> Ring {
     match item {
-        Item::Rows(ring) | Item::One(ring) => ring,
+        ColumnType::Rows(ring) | ColumnType::One(ring) => ring,
         // Combined as bits are.
         _ => Ring::Bits,
     }
 }
 
 impl Queue<'_> {
-    pub(super) fn item(&self, span: Span) -> Item {
-        self.memory.layout.regions[span.region as usize].item
+    pub(super) fn item(&self, span: Span) -> ColumnType {
+        self.memory.layout.regions[span.region as usize].column
     }
 
     pub(super) fn bytes(&self, span: Span) -> u64 {
@@ -101,13 +101,13 @@ impl Queue<'_> {
     /// Integers of an item.
     pub(super) fn cells(&self, span: Span) -> u64 {
         match self.item(span) {
-            Item::Rows(_) => u64::from(self.memory.frame.rows),
+            ColumnType::Rows(_) => u64::from(self.memory.frame.rows),
             _ => 1,
         }
     }
 
     fn shared(&self, span: Span) -> u64 {
-        u64::from(matches!(self.item(span), Item::One(_)))
+        u64::from(matches!(self.item(span), ColumnType::One(_)))
     }
 
     /// Numbers of a call: where they are.
@@ -134,43 +134,43 @@ impl Queue<'_> {
         });
     }
 
-    /// A launch whose arguments are the bank, numbers, and the verdict.
+    /// A launch whose arguments are the workspace, numbers, and the verdict.
     pub(super) fn plain(&mut self, kernel: &'static Kernel, work: Option<u64>, numbers: &[u64]) {
         let call = self.call(numbers);
-        self.step(kernel, work, &[Place::Bank, call, Place::Verdict]);
+        self.step(kernel, work, &[Place::Workspace, call, Place::Verdict]);
     }
 
-    pub(super) fn key(&self, draw: Draw) -> Result<&Key, Fault> {
-        let key = self.keys.get(&draw.key);
+    pub(super) fn key(&self, prf_call: PrfCall) -> Result<&Key, Fault> {
+        let key = self.keys.get(&prf_call.key);
         key.ok_or(Fault::Unknown("the key of a draw"))
     }
 
     /// A draw: the word of its schedule, its first counter, the first and last words of the cipher's input.
-    pub(super) fn draw(&self, draw: Draw) -> Result<[u64; 3], Fault> {
-        let schedule = u64::from(self.key(draw)?.place) * (SCHEDULE_BYTES / 4);
-        let [head, tail] = self.ends(draw).map(u64::from);
-        Ok([schedule, draw.first, head | tail << 32])
+    pub(super) fn prf_call(&self, prf_call: PrfCall) -> Result<[u64; 3], Fault> {
+        let schedule = u64::from(self.key(prf_call)?.place) * (SCHEDULE_BYTES / 4);
+        let [head, tail] = self.ends(prf_call).map(u64::from);
+        Ok([schedule, prf_call.first, head | tail << 32])
     }
 
     /// The first and the last word of the cipher's input.
-    pub(super) fn ends(&self, draw: Draw) -> [u32; 2] {
+    pub(super) fn ends(&self, prf_call: PrfCall) -> [u32; 2] {
         let frame = self.memory.frame;
-        let input = Prf::input(draw.tag, frame.lane, 0, frame.chunk);
+        let input = Prf::input(prf_call.tag, frame.lane, 0, frame.chunk);
         [0, 12].map(|at: usize| {
             u32::from_le_bytes([input[at], input[at + 1], input[at + 2], input[at + 3]])
         })
     }
 
     /// Counters of an item of a draw.
-    fn stride(&self, item: Item) -> u64 {
+    fn stride(&self, item: ColumnType) -> u64 {
         item.bytes(self.memory.layout.chunk_rows).div_ceil(16)
     }
 
     /// Queues command `index` of the batch, if it can be done.
     pub(super) fn checked(&mut self, index: usize, command: &Command) -> Result<(), Fault> {
         let needs = command.program.and_then(|id| self.needs.get(id.0 as usize));
-        let bank = (&self.memory.layout, self.memory.frame.rows);
-        command.check(index, bank, needs)?;
+        let workspace = (&self.memory.layout, self.memory.frame.rows);
+        command.check(index, workspace, needs)?;
         self.command(index, command)
     }
 
@@ -180,10 +180,13 @@ impl Queue<'_> {
         let (src, dst) = (&command.src, &command.dst);
         match &command.op {
             Op::Linear | Op::Product(_) => return self.program(command),
-            Op::Scatter { part, add } => return self.scatter(command, *part, *add),
+            Op::Scatter {
+                component: part,
+                add,
+            } => return self.scatter(command, *part, *add),
             Op::Random => {
                 let item = self.item(dst[0]);
-                let [schedule, first, ends] = self.draw(command.draws[0])?;
+                let [schedule, first, ends] = self.prf_call(command.calls[0])?;
                 let bytes = self.memory.item(dst[0].region);
                 let count = u64::from(dst[0].count);
                 let stride = self.stride(item);
@@ -196,7 +199,7 @@ impl Queue<'_> {
                     stride,
                     ends,
                 ]);
-                let places = [Place::Bank, call, Place::Verdict, Place::Schedules];
+                let places = [Place::Workspace, call, Place::Verdict, Place::Schedules];
                 self.step(&RANDOM, Some(count * bytes.div_ceil(16)), &places);
             }
             Op::Combine { ring, minus } => {
@@ -249,10 +252,10 @@ impl Queue<'_> {
                 let [a, b, c, d] = [0, 1, 2, 3].map(|k: usize| at(src[k]));
                 let end = [at(dst[0]), ring];
                 let call = self.call(&[a, b, c, d, all, small, ring]);
-                let places = [Place::Bank, Place::Sums, call, Place::Verdict];
+                let places = [Place::Workspace, Place::Sums, call, Place::Verdict];
                 self.step(&DOT, Some(all), &places);
                 let call = self.call(&end);
-                let places = [Place::Bank, Place::Sums, call, Place::Verdict];
+                let places = [Place::Workspace, Place::Sums, call, Place::Verdict];
                 self.step(&DOT_END, None, &places);
                 self.sums = self.sums.max(PARTIAL);
             }
@@ -296,7 +299,7 @@ impl Queue<'_> {
             while source[2] > PIECE {
                 let pieces = source[2].div_ceil(PIECE);
                 let call = self.call(&[&source[..], &[used]].concat());
-                let places = [Place::Bank, Place::Temps, call, Place::Verdict];
+                let places = [Place::Workspace, Place::Temps, call, Place::Verdict];
                 self.step(&PIECES, Some(pieces), &places);
                 source = [1, used, DIGEST * pieces];
                 used += DIGEST * pieces;
@@ -305,7 +308,7 @@ impl Queue<'_> {
             sources.extend(source);
         }
         self.temps = self.temps.max(used);
-        let head = hash::head(self.session, label, self.memory.frame, &command.draws);
+        let head = hash::head(self.session, label, self.memory.frame, &command.calls);
         let bytes = head.len() as u64 + bytes;
         let mut call = vec![self.memory.at(command.dst[0]), bytes];
         call.extend([command.src.len() as u64, head.len() as u64]);
@@ -315,15 +318,15 @@ impl Queue<'_> {
             call.push(bytes.fold(0, |word, byte| word << 8 | u64::from(*byte)));
         }
         let call = self.call(&call);
-        let places = [Place::Bank, Place::Temps, call, Place::Verdict];
+        let places = [Place::Workspace, Place::Temps, call, Place::Verdict];
         self.step(&HASH, None, &places);
     }
 
     fn mac(&mut self, command: &Command) -> Result<(), Fault> {
-        let draw = command.draws[0];
-        let prf = &self.key(draw)?.prf;
+        let prf_call = command.calls[0];
+        let prf = &self.key(prf_call)?.prf;
         let frame = self.memory.frame;
-        let mask = prf.block(draw.tag, frame.lane, draw.first, frame.chunk);
+        let mask = prf.block(prf_call.tag, frame.lane, prf_call.first, frame.chunk);
         let key = mac::hash_key(prf);
         let src = &command.src;
         let mut call = Zeroizing::new(Vec::with_capacity(7 + 2 * src.len()));
@@ -339,7 +342,7 @@ impl Queue<'_> {
             blocks += self.bytes(*from).div_ceil(16);
         }
         let call = self.call(&call);
-        let places = [Place::Bank, Place::Sums, call, Place::Verdict];
+        let places = [Place::Workspace, Place::Sums, call, Place::Verdict];
         // A thread has several blocks, as its powers of the key take as long as many of them.
         self.step(&MAC, Some(blocks / MACS), &places);
         self.step(&MAC_END, None, &places);
@@ -375,7 +378,7 @@ impl Queue<'_> {
         let code = self.codes.get(id).ok_or(Fault::Unknown("a program"))?;
         let memory = self.memory;
         let [slots, uniforms, sums] = code.regions;
-        let rows = memory.layout.regions[slots as usize].item;
+        let rows = memory.layout.regions[slots as usize].column;
         let bytes = memory.item(slots);
         let partial = u64::from(code.partial.max(1)) * PARTIAL;
         let start = |region| memory.at(self.component(region, 0));
@@ -422,16 +425,16 @@ impl Queue<'_> {
                     }
                 }
             }
-            let draws = product.draws();
-            for (k, draw) in command.draws.iter().enumerate() {
-                let needed = if k < draws {
+            let prf_calls = product.calls();
+            for (k, prf_call) in command.calls.iter().enumerate() {
+                let needed = if k < prf_calls {
                     code.counts[0] > 0
                 } else {
                     with_sums
                 };
                 if needed {
-                    let place = k / draws * 18 + k % draws * 3;
-                    drawn[place..place + 3].copy_from_slice(&self.draw(*draw)?);
+                    let place = k / prf_calls * 18 + k % prf_calls * 3;
+                    drawn[place..place + 3].copy_from_slice(&self.prf_call(*prf_call)?);
                 }
             }
         } else {
@@ -446,7 +449,7 @@ impl Queue<'_> {
             Ring::Z128 => (&PROGRAM_Z128, Some(&SUMS_Z128)),
         };
         let places = [
-            Place::Bank,
+            Place::Workspace,
             Place::Temps,
             Place::Sums,
             call,
@@ -496,7 +499,7 @@ impl Queue<'_> {
         ]);
         let products = Place::Code(id, code.products);
         let work = rows * bytes.div_ceil(16) + (all - rows);
-        let places = [Place::Bank, call, Place::Verdict, products];
+        let places = [Place::Workspace, call, Place::Verdict, products];
         self.step(&SCATTER, Some(work), &places);
         let span = self.component(sums, part);
         self.written.push(span);

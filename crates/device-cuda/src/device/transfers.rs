@@ -1,7 +1,7 @@
 //! Steps of oblivious transfers as launches of kernels/ot and kernels/device/transfers.cu.
 
 use veil_device::ot::{BLOCK, COLUMNS, Ot, Trees, blocks};
-use veil_device::{Command, Draw, Fault, KeyId, Span};
+use veil_device::{Command, Fault, KeyId, PrfCall, Span};
 use veil_math::Ring;
 use zeroize::Zeroizing;
 
@@ -15,7 +15,7 @@ use crate::kernels::{
 /// Bytes of a block.
 const BYTES: u64 = BLOCK as u64;
 
-/// Strings in a bank: where, how far the next one is, how long one is, and how many there are.
+/// Strings in a workspace: where, how far the next one is, how long one is, and how many there are.
 #[derive(Clone, Copy)]
 struct Strings {
     at: u64,
@@ -36,7 +36,7 @@ impl Strings {
 }
 
 impl Queue<'_> {
-    /// Strings of the bank apart: to where, how far the next one is, and how many bytes of each are wanted.
+    /// Strings of the workspace apart: to where, how far the next one is, and how many bytes of each are wanted.
     fn gather(&mut self, from: Strings, to: u64, pitch: u64, wanted: u64) {
         self.gather_items(from, (to, pitch, wanted), (1, 0xff));
     }
@@ -57,7 +57,7 @@ impl Queue<'_> {
         let item = item.max(1);
         let keep = u64::from(keep);
         let call = self.call(&[at, step, bytes, count, to, pitch, wanted, item, keep]);
-        let places = [Place::Bank, Place::Temps, call, Place::Verdict];
+        let places = [Place::Workspace, Place::Temps, call, Place::Verdict];
         self.step(&GATHER, Some(count * wanted.div_ceil(BYTES)), &places);
     }
 
@@ -70,7 +70,7 @@ impl Queue<'_> {
             count,
         } = to;
         let call = self.call(&[at, step, bytes, count, from, pitch]);
-        let places = [Place::Bank, Place::Temps, call, Place::Verdict];
+        let places = [Place::Workspace, Place::Temps, call, Place::Verdict];
         self.step(&SPREAD, Some(count * bytes.div_ceil(BYTES)), &places);
     }
 
@@ -89,7 +89,7 @@ impl Queue<'_> {
         &mut self,
         trees: Trees,
         leaf: u32,
-        draw: Draw,
+        prf_call: PrfCall,
         strings: (u64, u64),
         sums: u64,
     ) -> Result<(), Fault> {
@@ -102,14 +102,14 @@ impl Queue<'_> {
                     keys.extend([0, 0]);
                     continue;
                 }
-                let id = KeyId(draw.key.0.wrapping_add(trees.index(tree, of)));
+                let id = KeyId(prf_call.key.0.wrapping_add(trees.index(tree, of)));
                 let key = self.keys.get(&id);
                 let key = key.ok_or(Fault::Unknown("a leaf of the trees"))?;
                 let label = Zeroizing::new(u128::from_le_bytes(*key.secret.expose()));
                 keys.extend(numbers(*label));
             }
         }
-        let [head, tail] = self.ends(draw);
+        let [head, tail] = self.ends(prf_call);
         let keys = self.call(&keys);
         let places = [
             keys,
@@ -119,7 +119,7 @@ impl Queue<'_> {
             Place::Number(leaf),
             Place::Number(blocks as u32),
             Place::Wide(length),
-            Place::Wide(draw.first),
+            Place::Wide(prf_call.first),
             Place::Number(head),
             Place::Number(tail),
         ];
@@ -152,7 +152,7 @@ impl Queue<'_> {
                 let keep = self.item(src[0]).padding(rows);
                 let item = self.memory.item(src[0].region);
                 self.gather_items(from, (choices, string, string), (item, keep));
-                self.expand(trees, 0, command.draws[0], (blocks, length), sums)?;
+                self.expand(trees, 0, command.calls[0], (blocks, length), sums)?;
                 let places = [
                     Place::Apart(sums),
                     Place::Apart(choices),
@@ -189,7 +189,7 @@ impl Queue<'_> {
                 // Nothing was sent for the last block of the first tree.
                 let last = self.columns(src[1], BYTES);
                 self.gather(last, corrections + 2 * string - BYTES, string, BYTES);
-                self.expand(trees, 1, command.draws[0], (blocks, length), sums)?;
+                self.expand(trees, 1, command.calls[0], (blocks, length), sums)?;
                 let offset = self.call(&*offset);
                 let places = [
                     Place::Apart(0),
@@ -254,12 +254,12 @@ impl Queue<'_> {
                 self.temps = self.temps.max(labels + bytes);
             }
             Ot::Keys { offset } => {
-                let draw = command.draws[0];
+                let prf_call = command.calls[0];
                 let frame = self.memory.frame;
                 let start = self
-                    .key(draw)?
+                    .key(prf_call)?
                     .prf
-                    .block(draw.tag, frame.lane, 0, frame.chunk);
+                    .block(prf_call.tag, frame.lane, 0, frame.chunk);
                 let offset = offset.map_or(Ok(0), |key| self.offset(key))?;
                 let secrets = [u128::from_le_bytes(start), offset].map(numbers);
                 let secrets = self.call(&Zeroizing::new(secrets.concat()));
@@ -272,7 +272,7 @@ impl Queue<'_> {
                     secrets,
                     Place::Number(src[0].count),
                     Place::Number(rows),
-                    Place::Wide(draw.first),
+                    Place::Wide(prf_call.first),
                 ];
                 self.step(&OT_KEYS, Some(bytes / BYTES), &places);
                 for (k, to) in (1..).zip(dst) {

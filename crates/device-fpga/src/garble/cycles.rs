@@ -10,7 +10,7 @@ use veil_circuit::{
     Circuit, Clock, Gate, Initial, InputPort, OutputPort, Per, Reduce, Register, Wire,
 };
 use veil_device::{
-    Command, Draw, Dst, Garbling, Instr, Op, Program, ProgramId, Repeat, Span, Src, Step,
+    Command, Dst, Garbling, Instr, Op, PrfCall, Program, ProgramId, Repeat, Span, Src, Step,
 };
 use veil_math::Ring;
 
@@ -67,7 +67,7 @@ enum Made {
 struct First {
     step: usize,
     op: Op,
-    draw: Draw,
+    call: PrfCall,
     tables: Span,
 }
 
@@ -257,8 +257,8 @@ impl Follower<'_> {
 
     /// Which number the products of a step begin with, if they and their tables follow those of the first step that has some.
     fn continues(&mut self, number: usize, step: &Step) -> Option<u32> {
-        let Command { op, dst, draws, .. } = &step.command;
-        let (tables, draw) = (*dst.first()?, draws.first()?);
+        let Command { op, dst, calls, .. } = &step.command;
+        let (tables, call) = (*dst.first()?, calls.first()?);
         let half_gates = matches!(
             op,
             Op::Garble {
@@ -269,12 +269,12 @@ impl Follower<'_> {
         let first = self.first.get_or_insert_with(|| First {
             step: number,
             op: op.clone(),
-            draw: *draw,
+            call: *call,
             tables,
         });
-        let base = draw.first.checked_sub(first.draw.first)?;
+        let base = call.first.checked_sub(first.call.first)?;
         let place = tables.first.checked_sub(first.tables.first)?;
-        let start = (first.draw.key, first.draw.tag) == (draw.key, draw.tag);
+        let start = (first.call.key, first.call.tag) == (call.key, call.tag);
         let same = first.op == *op && first.tables.region == tables.region && start;
         let base = u32::try_from(base).ok()?;
         (half_gates && same && Some(place) == base.checked_mul(2)).then_some(base)

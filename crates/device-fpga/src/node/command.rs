@@ -1,7 +1,7 @@
 //! Commands of a node and their completions, as the unit's stream has them.
 
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 
 use super::Limits;
 use crate::lookaside as abi;
@@ -44,7 +44,7 @@ pub const COUNTED: u16 = 0x8000;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Code {
     /// Use of the mask.
-    pub tag: Use,
+    pub tag: DomainTag,
     /// The other party.
     pub with: u8,
 }
@@ -167,7 +167,7 @@ impl Segment {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tuple {
     /// What it is used for.
-    pub tag: Use,
+    pub tag: DomainTag,
     /// Lane.
     pub lane: u16,
     /// Counter of the first word.
@@ -186,7 +186,7 @@ pub struct Command {
     /// Words of a column, of whole beats.
     pub words: u32,
     /// What it draws; operations without randomness have none.
-    pub draw: Option<Tuple>,
+    pub call: Option<Tuple>,
     /// Where its columns come from, in the order in which they are read.
     pub from: Vec<Segment>,
     /// Where results go, in order.
@@ -200,7 +200,7 @@ impl Command {
             op,
             tag,
             words,
-            draw: None,
+            call: None,
             from,
             to,
         }
@@ -228,14 +228,14 @@ impl Command {
             | at(self.words, abi::COMMAND_WORDS_AT)
             | armed
             | head(self.op.number(), self.from.len(), self.to.len());
-        let draw = self.draw.map_or(0, |draw| {
-            at(draw.tag.0, abi::DRAW_USED_AT)
-                | at(draw.lane, abi::DRAW_LANE_AT)
-                | at(draw.counter, abi::DRAW_COUNTER_AT)
-                | at(draw.chunk, abi::DRAW_CHUNK_AT)
+        let call = self.call.map_or(0, |call| {
+            at(call.tag.0, abi::DRAW_USED_AT)
+                | at(call.lane, abi::DRAW_LANE_AT)
+                | at(call.counter, abi::DRAW_COUNTER_AT)
+                | at(call.chunk, abi::DRAW_CHUNK_AT)
         });
         let segments = self.from.iter().chain(&self.to);
-        [head, draw]
+        [head, call]
             .into_iter()
             .chain(self.op.stage())
             .chain(segments.map(|segment| segment.word()))
@@ -332,7 +332,7 @@ pub struct Layer {
     /// The next party's host is told with this tag when the last of them are there.
     pub tell: Option<u16>,
     /// What masks are drawn from.
-    pub draw: Tuple,
+    pub call: Tuple,
 }
 
 impl Layer {
@@ -359,9 +359,9 @@ impl Layer {
                 op: Op::Product(self.ring),
                 tag: tag + k,
                 words,
-                draw: Some(Tuple {
-                    counter: self.draw.counter + u64::from(first),
-                    ..self.draw
+                call: Some(Tuple {
+                    counter: self.call.counter + u64::from(first),
+                    ..self.call
                 }),
                 from: (from.map(|&address| Segment::new(me, place(address), words))).collect(),
                 to: vec![message, Segment::new(me, place(self.own), words)],

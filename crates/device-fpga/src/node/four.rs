@@ -1,7 +1,7 @@
 //! Who does what in a product of four parties (`docs/protocol-rep4.md`), and which commands that is at a node.
 
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 
 use super::{Code, Command, Op, Segment, Stage, Tuple};
 use crate::share::Setting;
@@ -74,13 +74,13 @@ pub(super) fn form(me: u8) -> u32 {
     let crosses = crosses(me);
     let all = (0..).zip(&JOINT);
     let outside = all.filter(|(_, joint)| joint.outsider == me);
-    let draws: Vec<u8> = crosses.into_iter().chain(outside.map(|(k, _)| k)).collect();
+    let calls: Vec<u8> = crosses.into_iter().chain(outside.map(|(k, _)| k)).collect();
     let mut subs = [0; 5];
-    subs[..draws.len()].copy_from_slice(&draws);
+    subs[..calls.len()].copy_from_slice(&calls);
     let opposite = JOINT[usize::from(crosses[2])];
     Setting {
         swapped: part(me, opposite.outsider) == 2,
-        five: draws.len() == 5,
+        five: calls.len() == 5,
         subs,
         sends: Setting::ALL,
     }
@@ -155,7 +155,7 @@ impl<Factors: Columns, Shares: Columns> Piece<Factors, Shares> {
                 to.push(Segment::new(at, address, self.leaving()));
             } else {
                 vouched[codes.len()] = Some(Code {
-                    tag: Use::code4(k),
+                    tag: DomainTag::mac4(k),
                     with: part(me, at),
                 });
                 let address = self.code[usize::from(me)][place];
@@ -195,7 +195,7 @@ impl<Factors: Columns, Shares: Columns> Piece<Factors, Shares> {
             vouched.push(Segment::new(me, code, self.lanes));
             to[at] = Some(part(me, joint.outsider));
             codes[at] = Some(Code {
-                tag: Use::code4(k),
+                tag: DomainTag::mac4(k),
                 with: part(me, voucher),
             });
         }
@@ -234,9 +234,13 @@ impl<Factors: Columns, Shares: Columns> Piece<Factors, Shares> {
         from: Vec<Segment>,
         to: Vec<Segment>,
     ) -> Command {
-        let used = if self.sums { Use::sum4 } else { Use::joint4 };
+        let used = if self.sums {
+            DomainTag::sum4
+        } else {
+            DomainTag::joint4
+        };
         Command {
-            draw: Some(Tuple {
+            call: Some(Tuple {
                 tag: used(0),
                 lane: self.lane,
                 counter: self.counter,

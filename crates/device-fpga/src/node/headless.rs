@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::carrier::{self, Inner, User};
-use super::circuit::{Draws, Graph, Parties, Plan, Site};
+use super::circuit::{Graph, Parties, Plan, PrfCounters, Site};
 use super::measure::Accesses;
 use super::work::{Differs, Keys, Name, Parts, changed, keyed};
 use super::{Command, Completion, Event, Failure, Limits, MOST_NODES, NodeError, four};
@@ -47,7 +47,7 @@ pub(crate) struct Task {
     /// Components of its inputs: bytes of all rows.
     pub(crate) inputs: Vec<Parts>,
     /// What its first product draws.
-    pub(crate) draws: Draws,
+    pub(crate) counters: PrfCounters,
     pub(crate) keys: Arc<Keys>,
 }
 
@@ -309,7 +309,7 @@ impl Inner {
                 node.store(*address, bytes)?;
             }
         }
-        let list = plan.put_list(node, me, task.draws, [OF_LIST | IN_LIST, OF_LIST])?;
+        let list = plan.put_list(node, me, task.counters, [OF_LIST | IN_LIST, OF_LIST])?;
         if me > 0 {
             node.arm(SLOT, &list);
         }
@@ -364,7 +364,7 @@ impl Inner {
         let task = task.and_then(|running| running.tasks.get(usize::from(me)));
         let question = task.and_then(|task| {
             let (number, message) = (join as usize, message as usize);
-            task.plan.only(me, task.draws, number, message)
+            task.plan.only(me, task.counters, number, message)
         });
         let what = "a circuit";
         let failure = Failure::Mismatch;

@@ -29,7 +29,7 @@ use crate::lookaside as abi;
 
 pub use carrier::{Carrier, PartyNode, User};
 pub(crate) use carrier::{Medium, TURN, roomy};
-pub use circuit::{Circuits, Draws, Parties, Plan, Site, Unfit};
+pub use circuit::{Circuits, Parties, Plan, PrfCounters, Site, Unfit};
 pub use command::{
     COUNTED, Code, Command, Completion, Event, Failure, Layer, List, Op, Sealing, Segment, Stage,
     Tuple,

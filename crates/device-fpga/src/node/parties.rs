@@ -3,8 +3,8 @@
 use veil_session::Secret;
 
 use super::{
-    Command, Direction, Draws, MOST_NODES, Node, NodeError, Op, Parties, Place, Plan, Segment,
-    Window,
+    Command, Direction, MOST_NODES, Node, NodeError, Op, Parties, Place, Plan, PrfCounters,
+    Segment, Window,
 };
 
 /// Slot of the command by which other nodes are told that a run has failed.
@@ -72,7 +72,7 @@ pub(super) trait Hosts {
     fn use_tags(&mut self, count: u32) -> u32;
 
     /// What a run of a plan draws, and nothing else after it.
-    fn draw(&mut self, plan: &Plan) -> Draws;
+    fn take_counters(&mut self, plan: &Plan) -> PrfCounters;
 }
 
 /// Windows of all nodes of a network.

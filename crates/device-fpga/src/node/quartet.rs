@@ -5,7 +5,7 @@ use veil_session::Secret;
 
 use super::four::{Piece, part};
 use super::parties::{self, ABORT, Armed, Hosts, Start, Windows, key};
-use super::{Command, Draws, LANES, Network, Node, NodeError, Parties, Plan, Shape, Window};
+use super::{Command, LANES, Network, Node, NodeError, Parties, Plan, PrfCounters, Shape, Window};
 use crate::Absent;
 
 /// Columns of a party.
@@ -380,15 +380,15 @@ impl Hosts for Quartet {
         self.tag - count
     }
 
-    fn draw(&mut self, plan: &Plan) -> Draws {
-        let mut draws = Draws::first(plan.parties());
-        draws.masks.counter = self.counter;
-        draws.masks.chunk = self.chunk;
-        draws.layer = self.number;
+    fn take_counters(&mut self, plan: &Plan) -> PrfCounters {
+        let mut counters = PrfCounters::first(plan.parties());
+        counters.masks.counter = self.counter;
+        counters.masks.chunk = self.chunk;
+        counters.layer = self.number;
         self.counter += plan.words();
         self.number += plan.layers();
         self.chunk += 1;
-        draws
+        counters
     }
 }
 

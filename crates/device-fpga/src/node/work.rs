@@ -67,7 +67,7 @@ pub(crate) struct Product {
     /// All components of the first factor, then of the second: whole words, as many in each.
     pub(crate) columns: Parts,
     /// Of the first word's mask.
-    pub(crate) draw: Tuple,
+    pub(crate) call: Tuple,
     /// Of four parties: the number of the layer, if messages have codes.
     pub(crate) checks: Option<u64>,
 }
@@ -96,7 +96,7 @@ struct Piece {
     sums: bool,
     words: u32,
     columns: Parts,
-    draw: Tuple,
+    call: Tuple,
     checks: Option<u64>,
     keys: Arc<Keys>,
 }
@@ -224,7 +224,7 @@ impl Piece {
             Segment::new(me, column_of(place, FACTORS), words),
         ];
         Command {
-            draw: Some(self.draw),
+            call: Some(self.call),
             ..Command::new(op, tag(place), self.words, from.collect(), to)
         }
     }
@@ -243,10 +243,10 @@ impl Piece {
             sums: self.sums,
             words: self.words,
             lanes,
-            lane: self.draw.lane,
-            counter: self.draw.counter,
+            lane: self.call.lane,
+            counter: self.call.counter,
             number: self.checks.unwrap_or(0),
-            chunk: self.draw.chunk,
+            chunk: self.call.chunk,
             checks: self.checks.is_some(),
             from: [columns(0), columns(3)],
             left: columns(FACTORS),
@@ -346,9 +346,9 @@ impl Product {
                 };
                 // Of sums each piece has a mask of its own, by a counter that no plan comes to.
                 let counter = if self.sums {
-                    self.draw.counter + (u64::from(number) << 48)
+                    self.call.counter + (u64::from(number) << 48)
                 } else {
-                    self.draw.counter + u64::from(first)
+                    self.call.counter + u64::from(first)
                 };
                 Piece {
                     name: self.name,
@@ -357,9 +357,9 @@ impl Product {
                     sums: self.sums,
                     words,
                     columns: self.columns.iter().map(of).collect(),
-                    draw: Tuple {
+                    call: Tuple {
                         counter,
-                        ..self.draw
+                        ..self.call
                     },
                     // So has each code.
                     checks: self.checks.map(|layer| {
@@ -575,7 +575,7 @@ impl Inner {
         let mut places = [own; 4];
         for k in four::received(me) {
             let joint = JOINT[usize::from(k)];
-            let chunk = placed.piece.draw.chunk;
+            let chunk = placed.piece.call.chunk;
             let voucher = placed.piece.checks.map(|_| joint.voucher(chunk));
             for giver in [Some(joint.sender(chunk)), voucher].into_iter().flatten() {
                 let station = &self.stations[usize::from(giver)];

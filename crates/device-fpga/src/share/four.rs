@@ -1,6 +1,6 @@
 //! The two stages of products of four parties: drivers of `rep4_local` and `rep4_join`, over any port.
 
-use veil_device::{Draw, Frame};
+use veil_device::{Frame, PrfCall};
 use veil_session::Secret;
 use zeroize::Zeroizing;
 
@@ -46,7 +46,7 @@ pub(super) struct Begin<'a> {
     /// The chunk.
     pub(super) frame: Frame,
     /// Of each code its key and its draw; their counters are the same.
-    pub(super) codes: &'a [(&'a Secret, Draw)],
+    pub(super) codes: &'a [(&'a Secret, PrfCall)],
 }
 
 impl Begin<'_> {
@@ -56,12 +56,12 @@ impl Begin<'_> {
             keys: [0; CODES * CODE],
             used: 0,
             lane: self.frame.lane,
-            counter: self.codes.first().map_or(0, |(_, draw)| draw.first),
+            counter: self.codes.first().map_or(0, |(_, call)| call.first),
             chunk: self.frame.chunk,
         };
-        for (k, (key, draw)) in self.codes.iter().enumerate() {
+        for (k, (key, call)) in self.codes.iter().enumerate() {
             begins.keys[k * CODE..][..CODE].copy_from_slice(key.expose());
-            begins.used |= u32::from(draw.tag.0) << (16 * k);
+            begins.used |= u32::from(call.tag.0) << (16 * k);
         }
         let what = "keys of codes";
         match port.order(&Order::Begin(begins))? {

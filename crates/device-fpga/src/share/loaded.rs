@@ -1,6 +1,6 @@
 //! Programs over shares, as cores run them.
 
-use veil_device::{Item, Layout, Program};
+use veil_device::{ColumnType, Layout, Program};
 use veil_math::Ring;
 
 use super::command::{LONGEST, WORD};
@@ -17,7 +17,7 @@ pub(super) struct Loaded {
 }
 
 impl Loaded {
-    /// A program that was checked, for banks of this layout, if its values are shares; `words` are those of a beat, by components. Or says
+    /// A program that was checked, for workspaces of this layout, if its values are shares; `words` are those of a beat, by components. Or says
     /// what there is too much of.
     pub(super) fn of(
         program: &Program,
@@ -25,8 +25,9 @@ impl Loaded {
         words: impl Fn(usize) -> Option<usize>,
     ) -> Result<Option<Self>, String> {
         let slots = &layout.regions[program.slots as usize];
-        let parts = usize::from(slots.parts);
-        let Some(words) = words(parts).filter(|_| slots.item == Item::Rows(program.ring)) else {
+        let parts = usize::from(slots.components);
+        let Some(words) = words(parts).filter(|_| slots.column == ColumnType::Rows(program.ring))
+        else {
             return Ok(None);
         };
         let bytes = program.ring.bytes(layout.chunk_rows.into()) as usize;

@@ -1,7 +1,7 @@
 //! Programs over replicated shares on cores of `rtl/share`: sums, products with their masks, and codes of messages.
 //!
 //! A command of the device that runs a program becomes as many commands of a core as the program has instructions, each over all rows of
-//! the chunk. The host keeps the columns, as it keeps banks.
+//! the chunk. The host keeps the columns, as it keeps workspaces.
 
 pub(crate) mod circuit;
 mod columns;
@@ -20,7 +20,9 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 
-use veil_device::{Bank, Command, Cpu, Fault, KeyId, Layout, Program, ProgramId, Shares, Span};
+use veil_device::{
+    Command, Cpu, Fault, KeyId, Layout, Program, ProgramId, Shares, Span, Workspace,
+};
 use veil_session::Secret;
 
 use crate::Absent;
@@ -138,7 +140,7 @@ impl Cores {
     pub(crate) fn run(
         &mut self,
         host: &mut Cpu,
-        bank: Bank,
+        workspace: Workspace,
         (first, batch): (usize, &[Command]),
         task: &Task,
     ) -> Result<Ended, Fault> {
@@ -148,7 +150,7 @@ impl Cores {
             Task::Second(of) => of.commands(),
         };
         let batch = &batch[..count];
-        let mut shares = host.shares_beside(bank, first, batch)?;
+        let mut shares = host.offload_shares(workspace, first, batch)?;
         let ended = match task {
             Task::Three(keys) => self.three(&mut shares, &batch[0], keys),
             Task::First(of) => self.first(&mut shares, batch, of),
@@ -204,8 +206,8 @@ impl Cores {
         order.sort_by_key(|(message, _)| *message);
         if coded {
             let codes = order.iter().map(|(_, command)| {
-                let draw = command.draws[0];
-                Some((self.known.keys.get(&draw.key)?, draw))
+                let call = command.calls[0];
+                Some((self.known.keys.get(&call.key)?, call))
             });
             let codes: Option<Vec<_>> = codes.collect();
             let codes = codes.ok_or(Fault::Unknown("the key of a draw"))?;
@@ -230,7 +232,7 @@ impl Cores {
         for ((_, command), code) in order.iter().zip(&made) {
             let Span {
                 region,
-                part,
+                component: part,
                 first,
                 ..
             } = command.dst[0];

@@ -1,9 +1,9 @@
 //! How many cycles cores take for products when commands, operands and room for results are always there: what `veil-lab bench fpga-share` tells.
 //! Cycles do not depend on values: all operands are zero.
 
-use veil_device::{Draw, KeyId};
+use veil_device::{KeyId, PrfCall};
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{Frame, Secret};
 
 use super::command::{Closes, CoreCommand, Kind, WORD};
@@ -74,15 +74,15 @@ pub fn local(fold: u32, count: u16, checked: bool) -> Result<Pace, Absent> {
     };
     core.set(setting, checked)?;
     let key = Secret::new([4; 16]);
-    let draw = |tag| Draw {
+    let call = |tag| PrfCall {
         key: KeyId(0),
-        tag: Use(tag),
+        tag: DomainTag(tag),
         first: 0,
     };
     let mut run = |beats| {
         let before = core.cycles();
         if checked {
-            let codes = [(&key, draw(1)), (&key, draw(2))];
+            let codes = [(&key, call(1)), (&key, call(2))];
             core.begin(&Begin {
                 frame: Frame {
                     epoch: 0,

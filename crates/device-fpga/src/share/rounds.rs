@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use veil_device::{Bank, Command, Cpu, Fault, KeyId, Op, Round, Shares, Span, Transfer};
+use veil_device::{Command, Cpu, Fault, KeyId, Op, Round, Shares, Span, Transfer, Workspace};
 use veil_session::{PartyId, Peer};
 use zeroize::Zeroizing;
 
@@ -109,7 +109,7 @@ impl Known {
             let of = self.three(command)?;
             let scatter = finish.next()?;
             let adds = Op::Scatter {
-                part: 1,
+                component: 1,
                 add: false,
             };
             let fits = scatter.op == adds
@@ -182,10 +182,10 @@ impl Known {
         let mut pairs = [None; 3];
         let mut layer = None;
         let mut keyed = |with: u8, command: &Command| -> Option<Span> {
-            let draw = command.draws.first()?;
-            let same = *pairs[usize::from(part(me, with))].get_or_insert(draw.key) == draw.key;
-            let of = layer.get_or_insert(draw.first);
-            (same && *of == draw.first).then_some(*command.dst.first()?)
+            let call = command.calls.first()?;
+            let same = *pairs[usize::from(part(me, with))].get_or_insert(call.key) == call.key;
+            let of = layer.get_or_insert(call.first);
+            (same && *of == call.first).then_some(*command.dst.first()?)
         };
         let mut compares = Vec::new();
         if checks {
@@ -262,11 +262,11 @@ impl Cores {
     pub(crate) fn gather(
         &mut self,
         host: &mut Cpu,
-        bank: Bank,
+        workspace: Workspace,
         (round, whole): (&Round, &Whole),
     ) -> Result<(Vec<Product>, Arc<Keys>), Fault> {
         let local = &round.local[whole.before..];
-        let mut shares = host.shares_beside(bank, whole.before, local)?;
+        let mut shares = host.offload_shares(workspace, whole.before, local)?;
         let core: &mut dyn Core = if whole.parts == 2 {
             if let Some(keys) = keys_for(&self.known, &mut self.on_rep3, &[])? {
                 let there = self.rep3.keys(&keys);
@@ -301,12 +301,12 @@ impl Cores {
     pub(crate) fn put(
         &mut self,
         host: &mut Cpu,
-        bank: Bank,
+        workspace: Workspace,
         (round, whole): (&Round, &Whole),
         made: &[Parts],
     ) -> Result<(), Fault> {
         let local = &round.local[whole.before..];
-        let mut shares = host.shares_beside(bank, whole.before, local)?;
+        let mut shares = host.offload_shares(workspace, whole.before, local)?;
         let mut made = made.iter();
         let mut scatters = round.finish.iter();
         for command in local {
@@ -388,19 +388,19 @@ impl Loaded {
             }
             all
         });
-        let draw = |kind: usize, index: u64| {
-            let draw = command.draws[kind * form.draws()];
+        let call = |kind: usize, index: u64| {
+            let call = command.calls[kind * form.calls()];
             Tuple {
-                tag: draw.tag,
+                tag: call.tag,
                 lane: frame.lane,
-                counter: draw.first + index,
+                counter: call.first + index,
                 chunk: frame.chunk,
             }
         };
-        let rows = rows.map(|columns| (columns, false, draw(0, 0)));
+        let rows = rows.map(|columns| (columns, false, call(0, 0)));
         let sums = (0..).zip(sums);
-        let sums = sums.map(|(index, columns)| (columns, true, draw(1, index)));
-        for (columns, sums, draw) in rows.into_iter().chain(sums) {
+        let sums = sums.map(|(index, columns)| (columns, true, call(1, index)));
+        for (columns, sums, call) in rows.into_iter().chain(sums) {
             products.push(Product {
                 name: Name {
                     at: (frame.lane, frame.chunk),
@@ -410,7 +410,7 @@ impl Loaded {
                 ring: self.ring,
                 sums,
                 columns,
-                draw,
+                call,
                 checks,
             });
         }
@@ -447,7 +447,7 @@ impl Loaded {
                 let (region, part, item) = match came {
                     Some(spans) if part == 1 => {
                         let span = spans[kind];
-                        (span.region, span.part, span.first + index)
+                        (span.region, span.component, span.first + index)
                     }
                     _ => (region, part, item),
                 };
@@ -455,7 +455,7 @@ impl Loaded {
             }
             if came.is_some() {
                 let span = command.dst[kind];
-                let message = shares.item_mut(span.region, span.part, span.first + index);
+                let message = shares.item_mut(span.region, span.component, span.first + index);
                 message.copy_from_slice(&parts[0][first..first + bytes]);
             }
         }

@@ -1,4 +1,4 @@
-//! Runs the steps of a program on a core: columns of a bank as words, and results back to where they go.
+//! Runs the steps of a program on a core: columns of a workspace as words, and results back to where they go.
 
 use std::ops::Range;
 
@@ -229,19 +229,19 @@ impl Running<'_, '_> {
         let step = self.step(at);
         let frame = self.shares.frame();
         let chunk = ring.bytes(self.shares.chunk_rows().into());
-        let draws = match self.command.op {
-            Op::Product(form) => form.draws(),
+        let calls = match self.command.op {
+            Op::Product(form) => form.calls(),
             _ => 0,
         };
-        let (draw, counter, closes) = match step.place {
+        let (call, counter, closes) = match step.place {
             Place::Product { index, .. } => {
                 (0, u64::from(index) * chunk.div_ceil(16), self.closes[0])
             }
             // Draws of sums come after those of rows.
-            Place::ProductSum { index, .. } => (draws, u64::from(index), self.closes[1]),
+            Place::ProductSum { index, .. } => (calls, u64::from(index), self.closes[1]),
             _ => (usize::MAX, 0, Closes::Nothing),
         };
-        let draw = self.command.draws.get(draw);
+        let call = self.command.calls.get(call);
         let next = self.loaded.steps.all.get(at + 1);
         let ends = next.is_none_or(|next| next.sums() != step.sums());
         let tail = self.packed.saturating_sub((beats - 1) * WORD * words);
@@ -253,9 +253,9 @@ impl Running<'_, '_> {
             pairs: step.operands.len() as u16,
             tail: tail.max(1) as u16,
             closes: if ends { closes } else { Closes::Nothing },
-            used: draw.map_or(0, |draw| draw.tag.0 & core_use(self.loaded.parts)),
+            used: call.map_or(0, |call| call.tag.0 & core_use(self.loaded.parts)),
             lane: frame.lane,
-            counter: draw.map_or(0, |draw| draw.first + counter),
+            counter: call.map_or(0, |call| call.first + counter),
             chunk: frame.chunk,
         }
     }
@@ -355,7 +355,7 @@ impl Running<'_, '_> {
                 let span = self.command.dst[kind * crosses + k];
                 let to = self
                     .shares
-                    .item_mut(span.region, span.part, span.first + index);
+                    .item_mut(span.region, span.component, span.first + index);
                 to.copy_from_slice(message);
             }
         }

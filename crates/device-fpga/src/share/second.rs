@@ -31,8 +31,8 @@ pub(super) fn run(
     let set = join.set(&second.to, second.codes > 0);
     set.map_err(|error| failed(name, &error))?;
     if second.codes > 0 {
-        let draws = (0..second.codes).map(|k| batch[2 * k].draws[0]);
-        let keyed = draws.map(|draw| Some((known.keys.get(&draw.key)?, draw)));
+        let calls = (0..second.codes).map(|k| batch[2 * k].calls[0]);
+        let keyed = calls.map(|call| Some((known.keys.get(&call.key)?, call)));
         let keyed: Option<Vec<_>> = keyed.collect();
         let codes = keyed.ok_or(Fault::Unknown("the key of a draw"))?;
         let frame = shares.frame();
@@ -68,7 +68,7 @@ fn verdict(
     shares: &mut Shares<'_>,
     (second, batch): (&Second, &[Command]),
 ) -> Result<bool, Fault> {
-    let one = |span: Span| (span.region, span.part, span.first);
+    let one = |span: Span| (span.region, span.component, span.first);
     let mut codes = [[0; CODE]; CODES];
     for (k, code) in codes.iter_mut().enumerate().take(second.codes) {
         let (region, part, item) = one(batch[2 * k + 1].src[1]);
@@ -149,7 +149,7 @@ fn joining(shares: &Shares<'_>, columns: &[Column]) -> Joining {
             joining.shares.extend_from_slice(&about);
         }
         for (to, from) in joining.messages.iter_mut().zip(&column.messages) {
-            let bytes = Bytes::Column(shares.item(from.region, from.part, from.first));
+            let bytes = Bytes::Column(shares.item(from.region, from.component, from.first));
             to.extend((0..words).flat_map(|at| bytes.word(at)));
         }
     }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use veil_device::{Command, Draw, Form, KeyId, Op, ProgramId, Span};
+use veil_device::{Command, Form, KeyId, Op, PrfCall, ProgramId, Span};
 use veil_session::Secret;
 
 use super::command::Closes;
@@ -98,8 +98,8 @@ impl Known {
         };
         let ring = self.program(command)?.ring;
         let keys = keys_of(command, form)?;
-        let start = |draw: &Draw| (draw.tag, draw.first);
-        let mut pairs = command.draws.chunks(2);
+        let start = |call: &PrfCall| (call.tag, call.first);
+        let mut pairs = command.calls.chunks(2);
         let together = pairs.all(|of| start(&of[0]) == start(&of[1]));
         let fits = *form == *Form::replicated(ring) && together && self.there(&keys);
         fits.then_some(keys)
@@ -120,14 +120,14 @@ impl Known {
         let opposite = own[if swapped { 0 } else { 2 }];
         let fits = keys[2] == opposite && keys.get(4).is_none_or(|key| *key == own[1]);
         let mut subs = [0; 5];
-        for (sub, draw) in subs.iter_mut().zip(&command.draws[..keys.len()]) {
-            *sub = (draw.tag.0 & SUB) as u8;
+        for (sub, call) in subs.iter_mut().zip(&command.calls[..keys.len()]) {
+            *sub = (call.tag.0 & SUB) as u8;
         }
-        let start = |draw: &Draw| (draw.tag.0 & !SUB, draw.first);
-        let together = command.draws.chunks(keys.len()).all(|of| {
-            let same = of.iter().all(|draw| start(draw) == start(&of[0]));
+        let start = |call: &PrfCall| (call.tag.0 & !SUB, call.first);
+        let together = command.calls.chunks(keys.len()).all(|of| {
+            let same = of.iter().all(|call| start(call) == start(&of[0]));
             let mut each = of.iter().zip(subs);
-            same && each.all(|(draw, sub)| draw.tag.0 & SUB == u16::from(sub))
+            same && each.all(|(call, sub)| call.tag.0 & SUB == u16::from(sub))
         });
         let setting = Setting {
             swapped,
@@ -180,9 +180,9 @@ impl Known {
                 let of = run.iter().map(|command| (command, &command.dst, MESSAGES));
                 !codes.contains(message) && self.is_code(command, of, *message)
             });
-            let same = command.draws.first().map(|draw| draw.first);
+            let same = command.calls.first().map(|call| call.first);
             match message {
-                Some(message) if same == rest[0].draws.first().map(|draw| draw.first) => {
+                Some(message) if same == rest[0].calls.first().map(|call| call.first) => {
                     codes.push(message);
                 }
                 _ => break,
@@ -213,7 +213,7 @@ impl Known {
             }
         }
         let there = command.src.iter().filter(|span| span.count > 0);
-        let key = command.draws.first().map(|draw| draw.key);
+        let key = command.calls.first().map(|call| call.key);
         command.op == Op::Mac
             && !all.is_empty()
             && there.eq(&all)
@@ -253,7 +253,11 @@ impl Known {
         let codes = batch.chunks(2).take(CODES).take_while(|of| compared(of));
         let codes = codes.count();
         let added = batch[2 * codes..].iter().map_while(|command| {
-            let Op::Scatter { part, add: true } = command.op else {
+            let Op::Scatter {
+                component: part,
+                add: true,
+            } = command.op
+            else {
                 return None;
             };
             let loaded = self.program(command)?;
@@ -287,7 +291,7 @@ impl Known {
         let coded = (0..codes).all(|k| {
             let of = (0..each).map(|w| &batch[second.scatter(k, w)]);
             let of = of.map(|command| (command, &command.src, 1));
-            let same = |at: usize| batch[at].draws.first().map(|draw| draw.first);
+            let same = |at: usize| batch[at].calls.first().map(|call| call.first);
             self.is_code(&batch[2 * k], of, 0) && same(0) == same(2 * k)
         });
         (alike && coded).then_some(second)
@@ -296,9 +300,9 @@ impl Known {
 
 /// The keys of the draws of a product, if both kinds of products have the same.
 fn keys_of(command: &Command, form: &Form) -> Option<Vec<KeyId>> {
-    let each = form.draws();
-    let keys = |draws: &[Draw]| -> Vec<KeyId> { draws.iter().map(|draw| draw.key).collect() };
-    let first = keys(command.draws.get(..each)?);
-    let mut kinds = command.draws.chunks(each.max(1));
+    let each = form.calls();
+    let keys = |calls: &[PrfCall]| -> Vec<KeyId> { calls.iter().map(|call| call.key).collect() };
+    let first = keys(command.calls.get(..each)?);
+    let mut kinds = command.calls.chunks(each.max(1));
     kinds.all(|of| keys(of) == first).then_some(first)
 }

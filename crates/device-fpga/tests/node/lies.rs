@@ -6,11 +6,11 @@ use std::collections::HashSet;
 use veil_circuit::make;
 use veil_device_fpga::Stalls;
 use veil_device_fpga::node::{
-    Circuits, Command, Draws, Event, Failure, JOINT, LANES, List, NodeError, Op, Products, Quartet,
-    Segment, Shape, Start, Tuple, code_key, component_key, link_key, received,
+    Circuits, Command, Event, Failure, JOINT, LANES, List, NodeError, Op, PrfCounters, Products,
+    Quartet, Segment, Shape, Start, Tuple, code_key, component_key, link_key, received,
 };
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 
 use super::faults::{found, halves};
 use super::four::{components, opened, quartet};
@@ -280,9 +280,9 @@ fn lies_in_a_circuit(seed: u64, of: Of) {
     }
     let armed = quartet.arm_circuit(&plan).expect("the memory is there");
     // What a first circuit draws.
-    let draws = Draws {
+    let counters = PrfCounters {
         masks: Tuple {
-            tag: Use::joint4(0),
+            tag: DomainTag::joint4(0),
             lane: 0,
             counter: 0,
             chunk: 0,
@@ -311,7 +311,7 @@ fn lies_in_a_circuit(seed: u64, of: Of) {
         Of::Code => 1,
         Of::Message => 0,
     };
-    let mut commands = plan.commands(liar, draws);
+    let mut commands = plan.commands(liar, counters);
     let second = waves(&commands)[1];
     let local = &mut commands[second].0;
     match (of, &mut local.op) {
@@ -341,7 +341,7 @@ fn lies_in_a_circuit(seed: u64, of: Of) {
     assert_eq!((first.event, first.result), (Event::Command, differs));
     assert_eq!((last.event, last.result), (Event::Invoked(0), differs));
     let number = first.tag as usize;
-    let commands = plan.commands(3, draws);
+    let commands = plan.commands(3, counters);
     assert!(matches!(commands[number].0.op, Op::Join(_)), "{what}");
     let waves = waves(&commands);
     assert!((waves[1]..waves[2]).contains(&number), "{what}");
@@ -350,7 +350,7 @@ fn lies_in_a_circuit(seed: u64, of: Of) {
         Of::Message => [Err(Failure::Mismatch); 2],
     };
     let wrong = [0, 1].map(|message| {
-        let only = plan.only(3, draws, number, message).expect("a message");
+        let only = plan.only(3, counters, number, message).expect("a message");
         node.submit(&only);
         node.next("a message").expect("a completion").result
     });

@@ -3,7 +3,7 @@
 use veil_device_fpga::Stalls;
 use veil_device_fpga::node::{COUNTED, Command, Event, Failure, Layer, List, Op, Segment, Tuple};
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 
 use super::{components, cpu, opened, product, sum, trio};
 
@@ -34,11 +34,11 @@ fn lists_run_layers_where_nobody_waits() {
                     own: of(out)[0],
                     next: (next, of(out)[1]),
                     tell: None,
-                    draw: Tuple {
+                    call: Tuple {
                         tag: if ring == Ring::Bits {
-                            Use::AND3
+                            DomainTag::AND3
                         } else {
-                            Use::MUL3
+                            DomainTag::MUL3
                         },
                         lane: 0,
                         counter,

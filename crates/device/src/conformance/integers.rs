@@ -1,11 +1,13 @@
 //! Cases about integers: in another ring, and sums of products of replicated values.
 
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{Frame, Secret, SessionId};
 
 use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions};
-use crate::{Command, Device, Draw, Fault, Item, KeyId, Layout, Op, Place, Reference, Span, Tag};
+use crate::{
+    ColumnType, Command, Device, Fault, KeyId, Layout, Op, PrfCall, Reference, Residency, Span, Tag,
+};
 
 const ITEMS: u32 = 4;
 /// Values of rows and of what all rows share, as the host writes them.
@@ -26,17 +28,17 @@ fn layout(ring: Ring, chunk_rows: u32) -> Layout {
     } else {
         Ring::Z64
     };
-    let (mapped, resident, public) = (Place::Mapped, Place::Resident, Place::Public);
+    let (mapped, resident, public) = (Residency::Mapped, Residency::Resident, Residency::Public);
     regions(
         chunk_rows,
         &[
-            (mapped, Item::Rows(ring), 2, ITEMS),
-            (mapped, Item::One(ring), 2, ITEMS),
-            (resident, Item::Rows(ring), 2, ITEMS),
-            (resident, Item::Rows(Ring::Z64), 2, ITEMS),
-            (public, Item::Rows(other), 2, ITEMS),
-            (public, Item::One(other), 1, ITEMS),
-            (mapped, Item::One(ring), 1, ITEMS),
+            (mapped, ColumnType::Rows(ring), 2, ITEMS),
+            (mapped, ColumnType::One(ring), 2, ITEMS),
+            (resident, ColumnType::Rows(ring), 2, ITEMS),
+            (resident, ColumnType::Rows(Ring::Z64), 2, ITEMS),
+            (public, ColumnType::Rows(other), 2, ITEMS),
+            (public, ColumnType::One(other), 1, ITEMS),
+            (mapped, ColumnType::One(ring), 1, ITEMS),
         ],
     )
 }
@@ -67,13 +69,13 @@ pub(super) fn one(
     let run = |device: &mut dyn Device| -> Result<Seen, Fault> {
         device.bind(SessionId([7; 32]));
         device.load_key(KeyId(0), &key)?;
-        let bank = device.open(&layout, frame)?;
+        let workspace = device.open(&layout, frame)?;
         for (region, parts) in &written {
             for (part, bytes) in (0..).zip(parts) {
-                device.write(bank, layout.all(*region, part), bytes)?;
+                device.write(workspace, layout.all(*region, part), bytes)?;
             }
         }
-        device.submit(bank, &commands, Tag(1))?;
+        device.submit(workspace, &commands, Tag(1))?;
         expect_done(device)?;
         let mut seen = Seen::new();
         let shown = [
@@ -83,11 +85,11 @@ pub(super) fn one(
         ];
         for (what, region, parts) in shown {
             for part in 0..parts {
-                let bytes = device.view(bank, layout.all(region, part))?;
+                let bytes = device.view(workspace, layout.all(region, part))?;
                 seen.push((what, bytes.to_vec()));
             }
         }
-        device.close(bank);
+        device.close(workspace);
         Ok(seen)
     };
     let want = run(&mut Reference::default());
@@ -95,12 +97,12 @@ pub(super) fn one(
 }
 
 fn commands(layout: &Layout, rng: &mut SplitMix, first: u64) -> Vec<Command> {
-    let Item::Rows(ring) = layout.regions[usize::from(IN)].item else {
+    let ColumnType::Rows(ring) = layout.regions[usize::from(IN)].column else {
         unreachable!("inputs are integers")
     };
     let span = |region, part, first, count| Span {
         region,
-        part,
+        component: part,
         first,
         count,
     };
@@ -110,9 +112,9 @@ fn commands(layout: &Layout, rng: &mut SplitMix, first: u64) -> Vec<Command> {
         let (from, to) = (layout.all(IN, part), layout.all(SLOTS, part));
         commands.push(Command::new(copy, vec![from], vec![to]));
         let mut factors = Command::new(Op::Random, vec![], vec![layout.all(FACTORS, part)]);
-        factors.draws = vec![Draw {
+        factors.calls = vec![PrfCall {
             key: KeyId(0),
-            tag: [Use::WEIGHT3, Use::SUM_WEIGHT3][usize::from(part)],
+            tag: [DomainTag::WEIGHT3, DomainTag::SUM_WEIGHT3][usize::from(part)],
             first,
         }];
         commands.push(factors);

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{Frame, Secret, SessionId};
 
 use super::program::program;
 use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions};
 use crate::{
-    Command, Cross, Device, Draw, Fault, Form, Item, KeyId, Layout, Op, Outcome, Place, Program,
-    ProgramId, Reference, Span, Tag,
+    ColumnType, Command, Cross, Device, Fault, Form, KeyId, Layout, Op, Outcome, PrfCall, Program,
+    ProgramId, Reference, Residency, Span, Tag,
 };
 
 /// Components of a share: as many as any form has; two where a form is about no more, in half of the cases.
@@ -37,9 +37,13 @@ const BITS_SEEN: u16 = 12;
 const WORD: u32 = 128;
 
 fn layout(ring: Ring, chunk_rows: u32, parts: u8) -> Layout {
-    let (rows, one, bits) = (Item::Rows(ring), Item::One(ring), Item::Rows(Ring::Bits));
-    let lifted = Item::Rows(integers(ring));
-    let (mapped, resident, public) = (Place::Mapped, Place::Resident, Place::Public);
+    let (rows, one, bits) = (
+        ColumnType::Rows(ring),
+        ColumnType::One(ring),
+        ColumnType::Rows(Ring::Bits),
+    );
+    let lifted = ColumnType::Rows(integers(ring));
+    let (mapped, resident, public) = (Residency::Mapped, Residency::Resident, Residency::Public);
     regions(
         chunk_rows,
         &[
@@ -50,9 +54,9 @@ fn layout(ring: Ring, chunk_rows: u32, parts: u8) -> Layout {
             (mapped, rows, MESSAGES, 64),
             (mapped, one, MESSAGES, SUMS),
             (public, rows, parts, SLOTS),
-            (mapped, Item::Bytes(32), 1, 2),
+            (mapped, ColumnType::Bytes(32), 1, 2),
             (mapped, rows, 1, 5),
-            (mapped, Item::Bytes(16), 1, 1),
+            (mapped, ColumnType::Bytes(16), 1, 1),
             (resident, bits, parts, WORD),
             (public, lifted, parts, 3),
             (public, bits, parts, WORD),
@@ -117,7 +121,7 @@ impl Case {
         } else {
             PARTS
         };
-        let kept = (0..form.draws()).all(|d| keeper(form, d).is_some());
+        let kept = (0..form.calls()).all(|d| keeper(form, d).is_some());
         let keyed = kept && rng.below(2) == 0;
         let layout = layout(ring, rows + rng.below(3) as u32 * 100, parts);
         let program = Arc::new(program(rng, ring));
@@ -154,15 +158,15 @@ impl Case {
     }
 
     /// Draw `d` of a product.
-    fn mask(&self, d: u16, tag: Use) -> Draw {
+    fn mask(&self, d: u16, tag: DomainTag) -> PrfCall {
         match keeper(self.form, usize::from(d)) {
-            Some(component) if self.keyed => self.draw(component.into(), Use(tag.0 | d)),
-            _ => self.draw(d, tag),
+            Some(component) if self.keyed => self.call(component.into(), DomainTag(tag.0 | d)),
+            _ => self.call(d, tag),
         }
     }
 
-    fn draw(&self, key: u16, tag: Use) -> Draw {
-        Draw {
+    fn call(&self, key: u16, tag: DomainTag) -> PrfCall {
+        PrfCall {
             key: KeyId(key),
             tag,
             first: self.first,
@@ -200,8 +204,10 @@ impl Case {
         run.program = Some(id);
         run.constants = self.constants;
         if !linear {
-            let draws = |tag| (0..form.draws() as u16).map(move |d| self.mask(d, tag));
-            run.draws = draws(Use::AND3).chain(draws(Use::SUM3)).collect();
+            let calls = |tag| (0..form.calls() as u16).map(move |d| self.mask(d, tag));
+            run.calls = calls(DomainTag::AND3)
+                .chain(calls(DomainTag::SUM3))
+                .collect();
         }
         run
     }
@@ -210,11 +216,11 @@ impl Case {
     fn local(&self, id: ProgramId) -> Vec<Command> {
         let (ring, layout) = (self.form.ring, &self.layout);
         let mut random = Command::new(Op::Random, vec![], vec![layout.all(RANDOM, 0)]);
-        random.draws = vec![self.draw(0, Use::RAND3)];
+        random.calls = vec![self.call(0, DomainTag::RAND3)];
         let hash = Command::new(
             Op::Hash { label: 7 },
             vec![layout.all(SLOT_REGION, 0), layout.all(RANDOM, 0)],
-            vec![layout.all(DIGEST, 0).item(1)],
+            vec![layout.all(DIGEST, 0).column(1)],
         );
         let five = Span {
             count: 5,
@@ -230,7 +236,7 @@ impl Case {
             vec![layout.all(RANDOM, 0), layout.all(UNIFORM_REGION, 1)],
             vec![layout.all(CODE, 0)],
         );
-        mac.draws = vec![self.draw(1, Use::RAND3)];
+        mac.calls = vec![self.call(1, DomainTag::RAND3)];
         let mut commands: Vec<Command> = self.copies(IN, SLOT_REGION).collect();
         commands.extend([self.products(id), random, hash, difference, mac]);
         commands
@@ -240,7 +246,14 @@ impl Case {
     fn finish(&self, id: ProgramId) -> Vec<Command> {
         let (part, add) = self.scatter;
         let messages = [MESSAGE, SUM_MESSAGE].map(|region| self.layout.all(region, 0));
-        let mut scatter = Command::new(Op::Scatter { part, add }, messages.to_vec(), vec![]);
+        let mut scatter = Command::new(
+            Op::Scatter {
+                component: part,
+                add,
+            },
+            messages.to_vec(),
+            vec![],
+        );
         scatter.program = Some(id);
         let mut commands = vec![scatter];
         commands.extend(self.copies(SLOT_REGION, OUT));
@@ -255,17 +268,17 @@ impl Case {
             device.load_key(id, key)?;
         }
         let id = device.load(&self.program, layout)?;
-        let bank = device.open(layout, self.frame)?;
+        let workspace = device.open(layout, self.frame)?;
         for part in 0..self.parts {
             let k = usize::from(part);
-            device.write(bank, layout.all(IN, part), &self.input[k])?;
-            device.write(bank, layout.all(UNIFORM_REGION, part), &self.ones[k])?;
+            device.write(workspace, layout.all(IN, part), &self.input[k])?;
+            device.write(workspace, layout.all(UNIFORM_REGION, part), &self.ones[k])?;
         }
         let mut seen = Seen::new();
         let look = |device: &dyn Device, what, span| -> Result<_, Fault> {
-            Ok((what, device.view(bank, span)?.to_vec()))
+            Ok((what, device.view(workspace, span)?.to_vec()))
         };
-        device.submit(bank, &self.local(id), Tag(1))?;
+        device.submit(workspace, &self.local(id), Tag(1))?;
         expect_done(device)?;
         for k in 0..self.form.crosses.len() as u8 {
             let products = Span {
@@ -280,10 +293,14 @@ impl Case {
         seen.push(look(device, "a combination of random elements", random)?);
         seen.push(look(device, "an authentication code", layout.all(CODE, 0))?);
         let digest = layout.all(DIGEST, 0);
-        seen.push(look(device, "a digest", digest.item(1))?);
-        device.write(bank, layout.all(MESSAGE, 0), &self.received[0])?;
-        device.write(bank, layout.all(SUM_MESSAGE, 0), &self.received_sums[0])?;
-        device.submit(bank, &self.finish(id), Tag(2))?;
+        seen.push(look(device, "a digest", digest.column(1))?);
+        device.write(workspace, layout.all(MESSAGE, 0), &self.received[0])?;
+        device.write(
+            workspace,
+            layout.all(SUM_MESSAGE, 0),
+            &self.received_sums[0],
+        )?;
+        device.submit(workspace, &self.finish(id), Tag(2))?;
         expect_done(device)?;
         for part in 0..self.parts {
             for (what, region) in [
@@ -297,12 +314,12 @@ impl Case {
         }
         let compare = |a, b| Command::new(Op::CheckEqual, vec![a, b], vec![]);
         let equal = compare(layout.all(OUT, 0), layout.all(SLOT_REGION, 0));
-        let unequal = compare(digest.item(0), digest.item(1));
-        device.submit(bank, &[equal, unequal], Tag(3))?;
+        let unequal = compare(digest.column(0), digest.column(1));
+        device.submit(workspace, &[equal, unequal], Tag(3))?;
         let ended = device.poll().map(|c| c.outcome);
         let found = ended == Some(Outcome::Mismatch { command: 1 });
         seen.push(("a check of equality", vec![u8::from(found)]));
-        device.close(bank);
+        device.close(workspace);
         Ok(seen)
     }
 }
@@ -310,7 +327,7 @@ impl Case {
 /// The component that keeps draw `d` of a product, if one does.
 fn keeper(form: &Form, d: usize) -> Option<u8> {
     let mut keeps = form.keeps.iter();
-    let kept = keeps.find(|(draw, _)| usize::from(*draw) == d);
+    let kept = keeps.find(|(call, _)| usize::from(*call) == d);
     kept.map(|(_, component)| *component)
 }
 
@@ -318,7 +335,7 @@ fn keeper(form: &Form, d: usize) -> Option<u8> {
 fn conversions(rng: &mut SplitMix, ring: Ring, parts: u8) -> Vec<Command> {
     let one = |region, part, first, count| Span {
         region,
-        part,
+        component: part,
         first,
         count,
     };

@@ -4,35 +4,35 @@ use subtle::ConstantTimeEq;
 use veil_math::Ring;
 use veil_session::Frame;
 
-use super::bank::Memory;
 use super::convert;
 use super::exec::{self, Mask, Offsets, Run, Shape, Traced};
 use super::hash::digest;
 use super::mac::MacKey;
 use super::tape::Tape;
 use super::vector::{self, Domain, Portable};
+use super::workspace::Memory;
 use super::{Cpu, Isa, dot};
-use crate::command::{Command, Draw, NO_PROGRAM, Op, ProgramId};
+use crate::command::{Command, NO_PROGRAM, Op, PrfCall, ProgramId};
 use crate::hash::head;
 use crate::layout::Span;
 use crate::repeat::Repeat;
 use crate::{Fault, Form};
 
 impl Cpu {
-    pub(super) fn mask(&self, draw: Draw, frame: Frame) -> Result<Mask<'_>, Fault> {
+    pub(super) fn mask(&self, call: PrfCall, frame: Frame) -> Result<Mask<'_>, Fault> {
         let key = self
             .keys
-            .get(&draw.key)
+            .get(&call.key)
             .ok_or(Fault::Unknown("the key of a draw"))?;
         let domain = Domain {
-            tag: draw.tag,
+            tag: call.tag,
             lane: frame.lane,
             j: frame.chunk,
         };
         Ok(Mask {
             key,
             domain,
-            first: draw.first,
+            first: call.first,
         })
     }
 
@@ -43,19 +43,22 @@ impl Cpu {
         command: &Command,
     ) -> Result<bool, Fault> {
         let tape = command.program.and_then(|id| self.tapes.get(id.0 as usize));
-        let bank = (&memory.layout, memory.frame.rows);
-        command.check(index, bank, tape.map(|(_, needs)| needs))?;
+        let workspace = (&memory.layout, memory.frame.rows);
+        command.check(index, workspace, tape.map(|(_, needs)| needs))?;
         let tape = tape.map(|(tape, _)| tape);
         match &command.op {
             Op::Linear | Op::Product(_) => self.program(memory, fitting(tape, memory)?, command)?,
-            Op::Scatter { part, add } => {
+            Op::Scatter {
+                component: part,
+                add,
+            } => {
                 let tape = fitting(tape, memory)?;
                 let [rows, _] = messages(memory, tape, &command.src, 1);
                 self.scatter(memory, tape, (*part, *add), rows[0]);
                 for p in &tape.sums {
                     let to = Span {
                         region: tape.sums_region,
-                        part: *part,
+                        component: *part,
                         first: p.out,
                         count: 1,
                     };
@@ -70,26 +73,26 @@ impl Cpu {
                 }
             }
             Op::Random => {
-                let (to, draw) = (command.dst[0], command.draws[0]);
-                self.draw(memory, self.mask(draw, memory.frame)?, to);
+                let (to, call) = (command.dst[0], command.calls[0]);
+                self.write_random(memory, self.mask(call, memory.frame)?, to);
             }
             Op::Combine { ring, minus } => self.combine(memory, (*ring, *minus), command),
             Op::Hash { label } => {
-                let head = head(&self.session, *label, memory.frame, &command.draws);
+                let head = head(&self.session, *label, memory.frame, &command.calls);
                 let digest = digest(self.isa, &head, memory, &command.src);
                 memory
                     .item_bytes_mut(command.dst[0], 0)
                     .copy_from_slice(&digest);
             }
             Op::Mac => {
-                let (to, draw) = (command.dst[0], &command.draws[0]);
-                let mask = self.mask(*draw, memory.frame)?;
-                let key = self.macs.get(&draw.key);
+                let (to, call) = (command.dst[0], &command.calls[0]);
+                let mask = self.mask(*call, memory.frame)?;
+                let key = self.macs.get(&call.key);
                 let key = key.ok_or(Fault::Unknown("the key of a draw"))?;
                 let key = key.get_or_init(|| MacKey::new(self.isa, mask.key.prf()));
                 let code = key.hash(self.isa, command.src.iter().map(|s| memory.bytes(*s)));
                 let into = memory.item_bytes_mut(to, 0);
-                self.random(mask, draw.first, into);
+                self.random(mask, call.first, into);
                 for (byte, code) in into.iter_mut().zip(code.iter()) {
                     *byte ^= code;
                 }
@@ -132,15 +135,15 @@ impl Cpu {
     }
 
     fn program(&self, memory: &mut Memory, tape: &Tape, command: &Command) -> Result<(), Fault> {
-        let (form, draws) = match command.op {
-            Op::Product(form) => (Some(form), &command.draws[..]),
+        let (form, calls) = match command.op {
+            Op::Product(form) => (Some(form), &command.calls[..]),
             _ => (None, &[][..]),
         };
-        let mut masks = Vec::with_capacity(draws.len());
-        for draw in draws {
-            masks.push(self.mask(*draw, memory.frame)?);
+        let mut masks = Vec::with_capacity(calls.len());
+        for call in calls {
+            masks.push(self.mask(*call, memory.frame)?);
         }
-        let (rows, sums) = masks.split_at(form.map_or(0, Form::draws));
+        let (rows, sums) = masks.split_at(form.map_or(0, Form::calls));
         let crosses = form.map_or(0, |form| form.crosses.len());
         let run = Run {
             tape,
@@ -148,12 +151,12 @@ impl Cpu {
             form,
             shape: form.map_or(Shape::Any, exec::shape_of),
             writes: form.map_or(0, Form::writes),
-            draws: [rows, sums],
+            calls: [rows, sums],
             messages: messages(memory, tape, &command.dst, crosses),
             stride: stride(memory, tape.slots),
             trace: command.trace().map(|span| Traced::at(memory, span)),
         };
-        // SAFETY: `with` checked the instruction set; `load` checked the program against its layout; `run` checked that the bank
+        // SAFETY: `with` checked the instruction set; `load` checked the program against its layout; `run` checked that the workspace
         // has the same regions and room for the scratch rows, and that form and messages fit them.
         unsafe {
             match self.isa {
@@ -194,7 +197,7 @@ impl Cpu {
     }
 
     /// Pseudorandom elements of every item of a span.
-    fn draw(&self, memory: &mut Memory, mask: Mask<'_>, to: Span) {
+    fn write_random(&self, memory: &mut Memory, mask: Mask<'_>, to: Span) {
         let stride = stride(memory, to.region);
         let (_, length) = memory.item(to, 0);
         if let Some(run) = memory.run(to)
@@ -215,7 +218,7 @@ impl Cpu {
         let (src, to) = (&command.src, command.dst[0]);
         let copied = usize::from(!src.is_empty() && minus & 1 == 0);
         // Items without gaps and padding are as good as one.
-        let item = memory.layout.regions[to.region as usize].item;
+        let item = memory.layout.regions[to.region as usize].column;
         let mut spans = src.iter().chain([&to]);
         let whole = to.count > 0
             && item.padding(memory.frame.rows) == 0xff
@@ -240,7 +243,7 @@ impl Cpu {
         }
     }
 
-    /// Adds so many bytes of elements to others, or takes them from them; both offsets are of the bank.
+    /// Adds so many bytes of elements to others, or takes them from them; both offsets are of the workspace.
     fn accumulate(
         &self,
         memory: &mut Memory,
@@ -249,7 +252,7 @@ impl Cpu {
         len: usize,
     ) {
         let base = memory.base();
-        // SAFETY: `with` checked the instruction set; both lie in the bank and have `len` bytes (checked by `run`).
+        // SAFETY: `with` checked the instruction set; both lie in the workspace and have `len` bytes (checked by `run`).
         unsafe {
             let (from, to) = (base.add(a), base.add(b));
             match self.isa {
@@ -263,11 +266,13 @@ impl Cpu {
     }
 }
 
-/// The tape of a command, if the bank has room for its temps.
+/// The tape of a command, if the workspace has room for its temps.
 pub(super) fn fitting<'a>(tape: Option<&'a Tape>, memory: &Memory) -> Result<&'a Tape, Fault> {
     let tape = tape.ok_or(NO_PROGRAM)?;
     if memory.places[tape.slots as usize].scratch < tape.scratch {
-        return Err(Fault::Program("it was loaded after the bank was opened"));
+        return Err(Fault::Program(
+            "it was loaded after the workspace was opened",
+        ));
     }
     Ok(tape)
 }
@@ -275,7 +280,7 @@ pub(super) fn fitting<'a>(tape: Option<&'a Tape>, memory: &Memory) -> Result<&'a
 /// Counters that an item of a full chunk takes.
 fn stride(memory: &Memory, region: u16) -> u64 {
     memory.layout.regions[region as usize]
-        .item
+        .column
         .bytes(memory.layout.chunk_rows)
         .div_ceil(16)
 }

@@ -3,8 +3,8 @@
 use veil_math::{Ring, transpose64};
 use zeroize::Zeroize;
 
-use super::bank::Memory;
-use crate::layout::{Item, Span};
+use super::workspace::Memory;
+use crate::layout::{ColumnType, Span};
 
 /// Rows that are turned together.
 const ROWS: usize = 64;
@@ -13,8 +13,8 @@ const ROWS: usize = 64;
 pub(super) fn split(memory: &mut Memory, first: u32, from: Span, to: Span) {
     let rows = memory.frame.rows as usize;
     let (at, len) = memory.item(from, 0);
-    let item = memory.layout.regions[from.region as usize].item;
-    if let Item::One(_) = item {
+    let item = memory.layout.regions[from.region as usize].column;
+    if let ColumnType::One(_) = item {
         let mut value = [0; 16];
         value[..len].copy_from_slice(memory.item_bytes(from, 0));
         for k in 0..to.count {
@@ -26,7 +26,7 @@ pub(super) fn split(memory: &mut Memory, first: u32, from: Span, to: Span) {
         value.zeroize();
         return;
     }
-    let size = if item == Item::Rows(Ring::Z128) {
+    let size = if item == ColumnType::Rows(Ring::Z128) {
         16
     } else {
         8
@@ -66,7 +66,7 @@ pub(super) fn split(memory: &mut Memory, first: u32, from: Span, to: Span) {
 
 /// Every item of `to` = the same of `from`, as integers. It was checked that they fit.
 pub(super) fn lift(memory: &mut Memory, from: Span, to: Span) {
-    let item = memory.layout.regions[to.region as usize].item;
+    let item = memory.layout.regions[to.region as usize].column;
     for k in 0..to.count {
         let ((bits, _), (into, len)) = (memory.item(from, k), memory.item(to, k));
         // Both lie in one block of memory, and in different regions of it.
@@ -79,7 +79,7 @@ pub(super) fn lift(memory: &mut Memory, from: Span, to: Span) {
             (&high[..], &mut low[into..into + len])
         };
         match item {
-            Item::Rows(Ring::Z128) => spread::<16>(bits, into),
+            ColumnType::Rows(Ring::Z128) => spread::<16>(bits, into),
             _ => spread::<8>(bits, into),
         }
     }
@@ -88,11 +88,11 @@ pub(super) fn lift(memory: &mut Memory, from: Span, to: Span) {
 /// Every item of `to` = the same of `from`, in another ring. It was checked that they fit.
 pub(super) fn resize(memory: &mut Memory, from: Span, to: Span) {
     let shared = matches!(
-        memory.layout.regions[from.region as usize].item,
-        Item::One(_)
+        memory.layout.regions[from.region as usize].column,
+        ColumnType::One(_)
     );
-    let size = |span: Span| match memory.layout.regions[span.region as usize].item {
-        Item::Rows(Ring::Z128) | Item::One(Ring::Z128) => 16,
+    let size = |span: Span| match memory.layout.regions[span.region as usize].column {
+        ColumnType::Rows(Ring::Z128) | ColumnType::One(Ring::Z128) => 16,
         _ => 8,
     };
     let (from_size, to_size) = (size(from), size(to));
@@ -113,10 +113,10 @@ pub(super) fn resize(memory: &mut Memory, from: Span, to: Span) {
 /// The one item of `to` = that of `from` without its lowest bits. It was checked that they fit.
 pub(super) fn shift(memory: &mut Memory, by: u32, from: Span, to: Span) {
     let shared = matches!(
-        memory.layout.regions[from.region as usize].item,
-        Item::One(_)
+        memory.layout.regions[from.region as usize].column,
+        ColumnType::One(_)
     );
-    let wide = memory.layout.regions[to.region as usize].item == Item::Rows(Ring::Z128);
+    let wide = memory.layout.regions[to.region as usize].column == ColumnType::Rows(Ring::Z128);
     let size = if wide { 16 } else { 8 };
     let ((at, _), (into, len)) = (memory.item(from, 0), memory.item(to, 0));
     let bytes = memory.all_mut();
@@ -131,7 +131,7 @@ pub(super) fn shift(memory: &mut Memory, by: u32, from: Span, to: Span) {
 
 /// Every item of `to` = the product of those of two others. It was checked that they fit.
 pub(super) fn scale(memory: &mut Memory, from: [Span; 2], to: Span) {
-    let wide = memory.layout.regions[to.region as usize].item == Item::Rows(Ring::Z128);
+    let wide = memory.layout.regions[to.region as usize].column == ColumnType::Rows(Ring::Z128);
     for k in 0..to.count {
         let [a, b] = from.map(|span| memory.item(span, k).0);
         let (into, len) = memory.item(to, k);

@@ -4,24 +4,24 @@ use subtle::{Choice, ConstantTimeEq};
 use veil_session::Frame;
 use zeroize::Zeroizing;
 
-use super::bank::Memory;
 use super::commands::fitting;
 #[cfg(target_arch = "x86_64")]
 use super::sha;
 use super::tape::Tape;
+use super::workspace::Memory;
 use super::{Cpu, Isa};
 use crate::Fault;
 use crate::command::Command;
 use crate::cut::{self, By, Columns, Cut, DIGEST, MARKS};
-use crate::layout::{Item, Span};
+use crate::layout::{ColumnType, Span};
 
 impl Columns for Memory {
     fn frame(&self) -> Frame {
         self.frame
     }
 
-    fn kind(&self, region: u16) -> Item {
-        self.layout.regions[region as usize].item
+    fn kind(&self, region: u16) -> ColumnType {
+        self.layout.regions[region as usize].column
     }
 
     fn get(&self, span: Span, k: u32) -> &[u8] {

@@ -2,14 +2,17 @@
 
 use veil_math::Ring;
 
-use super::bank::Memory;
-use crate::layout::{Item, Span};
+use super::workspace::Memory;
+use crate::layout::{ColumnType, Span};
 
 /// `to` += Σ a (c + d) + b c over all elements of `src`, which are a, b, c, d. It was checked that they fit.
 pub(super) fn run(memory: &mut Memory, src: &[Span], to: Span) {
     let wide = |span: Span| {
-        let item = memory.layout.regions[span.region as usize].item;
-        matches!(item, Item::Rows(Ring::Z128) | Item::One(Ring::Z128))
+        let item = memory.layout.regions[span.region as usize].column;
+        matches!(
+            item,
+            ColumnType::Rows(Ring::Z128) | ColumnType::One(Ring::Z128)
+        )
     };
     let shape = (wide(src[0]), wide(src[2]));
     let mut sum = 0u128;

@@ -4,9 +4,9 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use super::Isa;
-use super::bank::Memory;
 #[cfg(target_arch = "x86_64")]
 use super::sha::{self, LANES};
+use super::workspace::Memory;
 use crate::hash::{self, PIECE, reduced};
 use crate::layout::Span;
 

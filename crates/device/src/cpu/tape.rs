@@ -6,7 +6,7 @@ use veil_math::Ring;
 
 use fuse::{Fused, for_sources, fuse};
 
-use crate::layout::{Item, Region};
+use crate::layout::{ColumnType, Region};
 use crate::program::{Dst, Instr, Program, Src};
 
 /// Products executed together: enough to fill the AES pipeline when rows are few, few enough that their operands stay in L1.
@@ -96,7 +96,7 @@ pub(super) struct Tape {
 
 /// Compiles a checked program for a region of slots.
 pub(super) fn compile(program: &Program, slots: &Region) -> Tape {
-    let most = if slots.item == Item::Labels {
+    let most = if slots.column == ColumnType::Labels {
         LABEL_BATCH
     } else {
         BATCH

@@ -5,22 +5,22 @@ use veil_math::Ring;
 use super::{Cut, DIGEST, MARKS};
 use crate::command::Command;
 use crate::garble::{Garbling, MOST_PRODUCTS};
-use crate::layout::{Item, Layout, Place, Span};
+use crate::layout::{ColumnType, Layout, Residency, Span};
 use crate::program::Needs;
 
 /// The scheme of its tables.
 const SCHEME: Garbling = Garbling::HalfGates;
 
-/// The first thing that is wrong with a step, in a bank of `layout` with `rows` rows.
+/// The first thing that is wrong with a step, in a workspace of `layout` with `rows` rows.
 pub(crate) fn check(
     step: Cut,
     command: &Command,
     (layout, rows): (&Layout, u32),
     program: Option<&Needs>,
 ) -> Result<(), &'static str> {
-    let item = |span: &Span| layout.regions[span.region as usize].item;
-    let (bits, bit) = (Item::Rows(Ring::Bits), Item::One(Ring::Bits));
-    let labels = |span: &Span| item(span) == Item::Labels;
+    let item = |span: &Span| layout.regions[span.region as usize].column;
+    let (bits, bit) = (ColumnType::Rows(Ring::Bits), ColumnType::One(Ring::Bits));
+    let labels = |span: &Span| item(span) == ColumnType::Labels;
     let single = |span: &Span| labels(span) && span.count == 1;
     let marks = |wires: &Span, of: &Span| {
         labels(wires) && labels(of) && Some(of.count) == wires.count.checked_mul(MARKS)
@@ -45,10 +45,10 @@ pub(crate) fn check(
             marks(wires, of) && single(numbers) && item(to) == bit && to.count == wires.count
         }
         (Cut::Matrix { key }, [add, from, keys @ ..], [to]) => {
-            let kind = [Item::Labels, bit].contains(&item(to));
+            let kind = [ColumnType::Labels, bit].contains(&item(to));
             let keyed = match (key, keys) {
                 (Some(_), []) => true,
-                (None, [key]) => item(key) == Item::Label && key.count == 1,
+                (None, [key]) => item(key) == ColumnType::Label && key.count == 1,
                 _ => false,
             };
             kind && keyed && (item(add), item(from), add.count) == (item(to), item(to), to.count)
@@ -85,16 +85,16 @@ pub(crate) fn check(
                 && long(keys, to.count)
         }
         (Cut::Shuffle, [digest], [to]) => {
-            let order = rows.checked_mul(8).map(Item::Bytes);
-            item(digest) == Item::Bytes(32)
+            let order = rows.checked_mul(8).map(ColumnType::Bytes);
+            item(digest) == ColumnType::Bytes(32)
                 && digest.count == 1
                 && Some(item(to)) == order
                 && to.count == 1
         }
         (Cut::Pick { half }, [from, order], [to]) => {
-            let whole = rows.checked_mul(8).map(Item::Bytes);
+            let whole = rows.checked_mul(8).map(ColumnType::Bytes);
             half < 2
-                && [Item::Labels, bits].contains(&item(to))
+                && [ColumnType::Labels, bits].contains(&item(to))
                 && item(from) == item(to)
                 && twice(from, to)
                 && Some(item(order)) == whole
@@ -143,7 +143,7 @@ fn garbled(
 ) -> Result<(), &'static str> {
     let program = program.ok_or("a program is needed")?;
     if !program.labels || !program.met_by(layout) {
-        return Err("its program is not over labels of this bank");
+        return Err("its program is not over labels of this workspace");
     }
     let products = program.messages[0];
     if products == 0 {
@@ -157,7 +157,7 @@ fn garbled(
         return Err("a message of tables is missing");
     };
     let region = &layout.regions[span.region as usize];
-    if region.item != kind || region.place == Place::Resident {
+    if region.column != kind || region.residency == Residency::Resident {
         return Err("a message that holds no tables of the scheme");
     }
     if u64::from(span.count) < u64::from(products) * u64::from(count) {

@@ -1,8 +1,8 @@
 //! Cut-and-choose: many garbled circuits of one function, of which some are opened and checked and the others are evaluated.
 //!
-//! A bank has a row for each circuit. Values common to all circuits, inputs for instance, are items that all rows share. Row r stands for a
-//! *circuit* with a number, an offset Δ of its own and a start point S of its own, each an item of [labels](crate::Item::Labels). Of 2 R
-//! circuits a bank with R rows holds a *half* at a time: values kept of all have twice the items, first of circuits 0 to R - 1, then of the
+//! A workspace has a row for each circuit. Values common to all circuits, inputs for instance, are items that all rows share. Row r stands for a
+//! *circuit* with a number, an offset Δ of its own and a start point S of its own, each an item of [labels](crate::ColumnType::Labels). Of 2 R
+//! circuits a workspace with R rows holds a *half* at a time: values kept of all have twice the items, first of circuits 0 to R - 1, then of the
 //! others.
 //!
 //! Garbling is by half-gates ([`garble`](crate::garble)), with the row's Δ and S, and product p of a command has the gate number (first +
@@ -51,7 +51,7 @@ pub enum By {
 
 /// A step of cut-and-choose.
 ///
-/// Labels are [`Item::Labels`](crate::Item::Labels), bits that all rows share [`Item::One`](crate::Item::One). An offset, a start point,
+/// Labels are [`ColumnType::Labels`](crate::ColumnType::Labels), bits that all rows share [`ColumnType::One`](crate::ColumnType::One). An offset, a start point,
 /// a circuit's number, a seed are one item of labels.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Cut {
@@ -90,7 +90,7 @@ pub enum Cut {
     },
     /// dst 0 = src 0 ⊕ M · src 1: labels, or bits that all rows share. M has a row for each item of dst 0 and a column for each of src 1.
     Matrix {
-        /// The key of M; else it is src 2, one [`Item::Label`](crate::Item::Label).
+        /// The key of M; else it is src 2, one [`ColumnType::Label`](crate::ColumnType::Label).
         key: Option<[u8; 16]>,
     },
     /// dst 0 = the active labels. src: labels for 0, offsets, a bit for each item.

@@ -39,7 +39,7 @@ use polyval::universal_hash::UniversalHash;
 use veil_math::Ring;
 
 use crate::command::KeyId;
-use crate::layout::Item;
+use crate::layout::ColumnType;
 
 pub(crate) use check::check;
 
@@ -116,8 +116,8 @@ pub const BLOCK: usize = 16;
 /// Columns of labels.
 pub const COLUMNS: u32 = 128;
 
-/// What a column is in a bank, and how many are in a block.
-pub(crate) const FOLD: Item = Item::Bytes(BLOCK as u32);
+/// What a column is in a workspace, and how many are in a block.
+pub(crate) const FOLD: ColumnType = ColumnType::Bytes(BLOCK as u32);
 /// How many bits of the offset Δ a tree of keys stands for: 1, 2, 4 or 8. There are 128 bits, so 128/k trees of 2^k leaves.
 ///
 /// A random transfer costs 128/k bits on the link and 2^k/k AES blocks at the receiver.

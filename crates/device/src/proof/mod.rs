@@ -33,7 +33,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// All of them: vector k of a bank is side k.
+    /// All of them: vector k of a workspace is side k.
     pub const ALL: [Side; 4] = [Side::OwnNext, Side::OwnPrevious, Side::Previous, Side::Next];
 
     /// Whether it is the half that (-2, 1, 1, -1/2) belongs to.

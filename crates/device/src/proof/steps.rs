@@ -8,7 +8,7 @@ use crate::Fault;
 use crate::command::Command;
 use crate::layout::Span;
 
-/// Elements in a bank.
+/// Elements in a workspace.
 pub(crate) trait Elements {
     /// The packed bytes of a span of elements.
     fn bytes_of(&self, span: Span) -> &[u8];
@@ -104,7 +104,7 @@ pub(crate) fn step<M: Elements>(
             last: true,
         } => {
             let places = factor(level) as usize;
-            let masks = [1, 2].map(|draw| blocks(memory, draw, 1));
+            let masks = [1, 2].map(|call| blocks(memory, call, 1));
             let mut pieces = Vec::with_capacity(2);
             for (span, mask) in src.iter().zip(masks) {
                 let mask = drawn(&mask?, 0)[0];

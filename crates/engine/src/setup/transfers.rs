@@ -207,7 +207,7 @@ impl SetUp {
         );
         let mut at = 0;
         let drawn = &self.random;
-        let mut draw = |bytes: &mut [u8]| {
+        let mut call = |bytes: &mut [u8]| {
             bytes.copy_from_slice(&drawn[at..at + bytes.len()]);
             at += bytes.len();
             Ok::<_, std::convert::Infallible>(())
@@ -216,20 +216,20 @@ impl SetUp {
         let sends = protocol.me() == self.transfers.sender;
         let (state, message, expects) = match held.map(|held| held.end) {
             Some(End::Sender(kept)) => {
-                let Ok((trees, message)) = SenderSetUp::again(&ends, trees, kept, &mut draw);
+                let Ok((trees, message)) = SenderSetUp::again(&ends, trees, kept, &mut call);
                 (State::Turned(trees), Some(message), None)
             }
             Some(End::Receiver(kept)) => {
-                let Ok(set_up) = ReceiverSetUp::again(&ends, trees, kept, &mut draw);
+                let Ok(set_up) = ReceiverSetUp::again(&ends, trees, kept, &mut call);
                 (State::Receiver(set_up), None, Some(turn::MESSAGE))
             }
             None if sends => {
-                let Ok((set_up, message)) = SenderSetUp::start(&ends, trees, &mut draw);
+                let Ok((set_up, message)) = SenderSetUp::start(&ends, trees, &mut call);
                 let expects = SenderSetUp::EXPECTS;
                 (State::Sender(set_up), Some(message), Some(expects))
             }
             None => {
-                let Ok((set_up, message)) = ReceiverSetUp::start(&ends, trees, &mut draw);
+                let Ok((set_up, message)) = ReceiverSetUp::start(&ends, trees, &mut call);
                 let expects = ReceiverSetUp::EXPECTS;
                 (State::Receiver(set_up), Some(message), Some(expects))
             }
@@ -243,7 +243,7 @@ impl SetUp {
             });
             let mut choices = Zeroizing::new([0; 16]);
             if !sends {
-                let Ok(()) = draw(&mut choices[..]);
+                let Ok(()) = call(&mut choices[..]);
             }
             let choices = Secret::new(*choices);
             keeps.next = Some(Box::new(Leaves { key, choices }));

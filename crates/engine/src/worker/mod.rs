@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use veil_device::{Bank, Device, Fault, Outcome, Tag};
+use veil_device::{Device, Fault, Outcome, Tag, Workspace};
 use veil_link::{Link, Meters, Woken};
 use veil_protocol::{Plan, Protocol, Task};
 use veil_session::{Frame, Peer};
@@ -69,8 +69,8 @@ pub struct Worker {
     meeting: Option<Instant>,
     stage: Stage,
     next_chunk: u32,
-    /// The bank of the first chunk, opened while there was nothing else to do.
-    first: Option<(Frame, Bank)>,
+    /// The workspace of the first chunk, opened while there was nothing else to do.
+    first: Option<(Frame, Workspace)>,
     active: VecDeque<Run>,
     /// This lane's share of the sums, per component.
     sums: Vec<Vec<u8>>,
@@ -360,7 +360,7 @@ impl Worker {
                 if let Advance::TaskDone(_) = advance {
                     let uniforms = self.read(&run, |s| &s.uniforms)?;
                     self.keep(&run, |s| &s.job_keeps)?;
-                    self.device.close(run.bank);
+                    self.device.close(run.workspace);
                     self.stage = Stage::Chunks;
                     self.shared.note_ready();
                     // Other lanes wait for this.
@@ -403,7 +403,7 @@ impl Worker {
             Stage::Totals(mut run) => match self.advance(&mut run)? {
                 Advance::Done => {
                     self.shared.note_done();
-                    self.device.close(run.bank);
+                    self.device.close(run.workspace);
                     self.conclude()?;
                     true
                 }
@@ -472,7 +472,10 @@ fn loaded(
     settings: &Settings,
 ) -> Result<Box<dyn Device>, Fault> {
     let mut device = (settings.device)()?;
-    let programs = protocol.programs().iter().zip(plan.banks_of_programs());
+    let programs = protocol
+        .programs()
+        .iter()
+        .zip(plan.workspaces_of_programs());
     for (index, (program, of)) in programs.enumerate() {
         let id = device.load(program, protocol.layout(of))?;
         if id.0 as usize != index {

@@ -25,14 +25,14 @@ pub(super) enum Home {
 
 /// Slots of a ring.
 #[derive(Default)]
-pub(super) struct Bank {
+pub(super) struct Workspace {
     pub(super) slots: u32,
     free: Vec<u32>,
     /// Slots that become free after a layer.
     dying: Vec<Vec<u32>>,
 }
 
-impl Bank {
+impl Workspace {
     fn take(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             self.slots += 1;
@@ -73,9 +73,9 @@ impl Scheduler<'_> {
             let conversions = self.convert(&work.conversions[layer as usize], layer);
             let mut e = Emitters::new(self.circuit.ring);
             let (coded, opened) = self.emit_layer(&mut e, &mut work, layer);
-            for bank in &mut self.banks {
+            for workspace in &mut self.workspaces {
                 // Slots are free for the next layer, not for this one: the values of a layer's products arrive at its end.
-                bank.end(layer);
+                workspace.end(layer);
             }
             let [program, bits] = e.0;
             let has_bits = !bits.program.code.is_empty();
@@ -90,8 +90,8 @@ impl Scheduler<'_> {
         if let Some(order) = &work.order {
             layers = list::join(layers, order, self.how.most);
         }
-        let [bank, bits] = &self.banks;
-        let mut row_out = bank.slots - work.row_outputs.len() as u32;
+        let [workspace, bits] = &self.workspaces;
+        let mut row_out = workspace.slots - work.row_outputs.len() as u32;
         let mut sum_out = 0;
         let outputs = self
             .circuit
@@ -123,7 +123,7 @@ impl Scheduler<'_> {
             })
             .collect();
         Schedule {
-            slots: bank.slots,
+            slots: workspace.slots,
             bit_slots: bits.slots,
             uniforms,
             sums: work.sum_items,
@@ -138,7 +138,7 @@ impl Scheduler<'_> {
     fn place_inputs(&mut self, tail: u32) -> (Vec<PortPlan>, u32) {
         let (mut uniforms, mut wire, mut ports) = (0, 0u32, Vec::new());
         for port in &self.circuit.inputs {
-            let slots = &mut self.banks[0].slots;
+            let slots = &mut self.workspaces[0].slots;
             let next = match port.per {
                 Per::Row | Per::Cycle => slots,
                 Per::Job => &mut uniforms,
@@ -158,16 +158,16 @@ impl Scheduler<'_> {
                 wire += 1;
             }
         }
-        for bank in &mut self.banks {
-            bank.dying = vec![Vec::new(); tail as usize + 2];
+        for workspace in &mut self.workspaces {
+            workspace.dying = vec![Vec::new(); tail as usize + 2];
         }
-        let bank = &mut self.banks[0];
+        let workspace = &mut self.workspaces[0];
         for w in self.held..self.inputs {
             if let Home::Slot(slot) = self.home[w as usize] {
-                bank.dying[self.last[w as usize] as usize].push(slot);
+                workspace.dying[self.last[w as usize] as usize].push(slot);
             }
         }
-        bank.end(0);
+        workspace.end(0);
         (ports, uniforms)
     }
 
@@ -180,7 +180,7 @@ impl Scheduler<'_> {
             let one = self.conversion(*first).expect("operands come first");
             let mut count = 1;
             while let Some(next) = rest.get(count as usize) {
-                let same = self.bank_of(*next) == self.bank_of(*first);
+                let same = self.workspace_of(*next) == self.workspace_of(*first);
                 let follows = one.after(count).filter(|_| same);
                 if follows.is_none() || self.conversion(*next) != follows {
                     break;
@@ -189,15 +189,15 @@ impl Scheduler<'_> {
             }
             let (these, others) = rest.split_at(count as usize);
             rest = others;
-            let bank = self.bank_of(*first);
-            let to = self.banks[bank].take_run(count);
+            let workspace = self.workspace_of(*first);
+            let to = self.workspaces[workspace].take_run(count);
             for (k, wire) in (0..).zip(these) {
                 self.live(*wire, to + k);
             }
             plans.push(ConversionPlan {
                 to,
                 count,
-                bits: bank == 1,
+                bits: workspace == 1,
                 ..one
             });
         }
@@ -300,7 +300,7 @@ impl Scheduler<'_> {
             let pairs = std::mem::take(&mut product.expect("listed by layer").pairs);
             let pairs = self.operands(e, &pairs, layer);
             let out = self.take_slot(w);
-            let e = &mut e.0[self.bank_of(w)];
+            let e = &mut e.0[self.workspace_of(w)];
             e.program.code.push(Instr::Product {
                 pairs,
                 out,
@@ -321,8 +321,8 @@ impl Scheduler<'_> {
         for &w in &work.feeds[layer as usize] {
             self.emit(e, w, layer);
         }
-        let opened =
-            [0, 1].map(|bank| self.emit_opened(e, &work.opened[layer as usize], bank, layer));
+        let opened = [0, 1]
+            .map(|workspace| self.emit_opened(e, &work.opened[layer as usize], workspace, layer));
         if layer < work.tail {
             return (coded, opened);
         }
@@ -331,8 +331,8 @@ impl Scheduler<'_> {
             e.0[0].program.code.push(Instr::Sum(src, out));
         }
         // Output slots lie side by side, behind all others.
-        let first = self.banks[0].slots;
-        self.banks[0].slots += work.row_outputs.len() as u32;
+        let first = self.workspaces[0].slots;
+        self.workspaces[0].slots += work.row_outputs.len() as u32;
         for (k, &w) in work.row_outputs.iter().enumerate() {
             let src = self.emit(e, w, layer);
             let copy = Instr::Copy(src, Dst::Slot(first + k as u32));
@@ -341,29 +341,29 @@ impl Scheduler<'_> {
         (coded, opened)
     }
 
-    /// Puts what a layer opens, of one bank, side by side, and gives the opened values their slots.
+    /// Puts what a layer opens, of one workspace, side by side, and gives the opened values their slots.
     fn emit_opened(
         &mut self,
         e: &mut Emitters,
         wires: &[Wire],
-        bank: usize,
+        workspace: usize,
         layer: u32,
     ) -> OpenedPlan {
         let wires: Vec<Wire> = (wires.iter().copied())
-            .filter(|w| self.bank_of(*w) == bank)
+            .filter(|w| self.workspace_of(*w) == workspace)
             .collect();
         if wires.is_empty() {
             return OpenedPlan::default();
         }
         let count = wires.len() as u32;
-        let [from, to] = [0, 1].map(|_| self.banks[bank].take_run(count));
+        let [from, to] = [0, 1].map(|_| self.workspaces[workspace].take_run(count));
         // They are sent when the programs of the layer are done.
-        self.banks[bank].dying[layer as usize].extend(from..from + count);
+        self.workspaces[workspace].dying[layer as usize].extend(from..from + count);
         for (k, wire) in (0..).zip(wires) {
             if let Some(Gate::Open { from: masked, .. }) = self.gate(wire) {
                 let src = self.emit(e, masked, layer);
                 let copy = Instr::Copy(src, Dst::Slot(from + k));
-                e.0[bank].program.code.push(copy);
+                e.0[workspace].program.code.push(copy);
             }
             self.live(wire, to + k);
         }
@@ -371,17 +371,17 @@ impl Scheduler<'_> {
     }
 
     fn take_slot(&mut self, wire: Wire) -> u32 {
-        let bank = self.bank_of(wire);
-        let slot = self.banks[bank].take();
+        let workspace = self.workspace_of(wire);
+        let slot = self.workspaces[workspace].take();
         self.live(wire, slot);
         slot
     }
 
     /// The wire's value is in `slot` until the last layer that reads it.
     fn live(&mut self, wire: Wire, slot: u32) {
-        let bank = self.bank_of(wire);
+        let workspace = self.workspace_of(wire);
         self.home[wire.0 as usize] = Home::Slot(slot);
-        self.banks[bank].dying[self.last[wire.0 as usize] as usize].push(slot);
+        self.workspaces[workspace].dying[self.last[wire.0 as usize] as usize].push(slot);
     }
 
     fn operands(&mut self, e: &mut Emitters, pairs: &[(Wire, Wire)], layer: u32) -> Range<u32> {
@@ -389,8 +389,8 @@ impl Scheduler<'_> {
             .iter()
             .map(|(a, b)| (self.emit(e, *a, layer), self.emit(e, *b, layer)))
             .collect();
-        let bank = pairs.first().map_or(0, |(a, _)| self.bank_of(*a));
-        let all = &mut e.0[bank].program.pairs;
+        let workspace = pairs.first().map_or(0, |(a, _)| self.workspace_of(*a));
+        let all = &mut e.0[workspace].program.pairs;
         let start = all.len() as u32;
         all.extend(sources);
         start..all.len() as u32
@@ -398,7 +398,7 @@ impl Scheduler<'_> {
 
     /// Emits what `root` needs and does not have yet, operands first.
     fn emit(&mut self, e: &mut Emitters, root: Wire, layer: u32) -> Src {
-        let e = &mut e.0[self.bank_of(root)];
+        let e = &mut e.0[self.workspace_of(root)];
         let mut stack = vec![root];
         while let Some(&wire) = stack.last() {
             if !matches!(self.home[wire.0 as usize], Home::Nowhere) {
@@ -472,8 +472,8 @@ struct Emitter {
 }
 
 impl Emitter {
-    fn new(ring: Ring, bank: usize) -> Self {
-        let [slots, uniforms, sums] = REGIONS[bank];
+    fn new(ring: Ring, workspace: usize) -> Self {
+        let [slots, uniforms, sums] = REGIONS[workspace];
         let program = Program {
             ring,
             slots,

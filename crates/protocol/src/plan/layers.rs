@@ -24,7 +24,7 @@ use veil_device::Program;
 use veil_math::Ring;
 
 use super::authenticate::Kind;
-use super::emit::{Bank, Home};
+use super::emit::{Home, Workspace};
 use super::list::{self, List};
 use super::net::{Circuit, Gate, Net};
 use super::{CodedPlan, ConversionPlan, OpenedPlan, OutputPlan, PortPlan};
@@ -110,7 +110,7 @@ pub(super) struct Scheduler<'a> {
     pub(super) last: Vec<u32>,
     pub(super) home: Vec<Home>,
     /// Slots of the circuit's ring, and of bits beside it.
-    pub(super) banks: [Bank; 2],
+    pub(super) workspaces: [Workspace; 2],
 }
 
 /// What a protocol wants of layers.
@@ -156,7 +156,7 @@ pub(super) fn schedule(
         computed: vec![None; wires],
         last: vec![0; wires],
         home: vec![Home::Nowhere; wires],
-        banks: [Bank::default(), Bank::default()],
+        workspaces: [Workspace::default(), Workspace::default()],
     };
     s.count_readers();
     let sums = s.find_products();
@@ -585,8 +585,8 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Which of the banks has a wire's slots.
-    pub(super) fn bank_of(&self, wire: Wire) -> usize {
+    /// Which of the workspaces has a wire's slots.
+    pub(super) fn workspace_of(&self, wire: Wire) -> usize {
         let ring = self.net.rings[wire.0 as usize];
         usize::from(ring != self.circuit.ring && ring == Ring::Bits)
     }

@@ -23,7 +23,7 @@ use crate::replicated::{Coded, count_before};
 /// Blocks that one key may encrypt (protocol documentation, "PRF").
 const MOST_DRAWS: u64 = 1 << 40;
 
-/// Cycles whose proofs have numbers of 32 bits: but for the last one of each kind of bank, a batch takes 2^12 counters at least, so that
+/// Cycles whose proofs have numbers of 32 bits: but for the last one of each kind of workspace, a batch takes 2^12 counters at least, so that
 /// `MOST_DRAWS` bounds the numbers of all others.
 const MOST_PROVED_CYCLES: u64 = 1 << 29;
 
@@ -156,18 +156,18 @@ impl Plan {
             None => None,
         };
         // A pair of a value and its code draws no more for its check than for itself.
-        let draws = making.draws_of_chunk(circuit) * (1 + u64::from(has_codes));
+        let calls = making.draws_of_chunk(circuit) * (1 + u64::from(has_codes));
         // A label is a block, where a block is otherwise 128 bits of rows.
-        let draws = if choice.garbles() { 128 * draws } else { draws };
+        let calls = if choice.garbles() { 128 * calls } else { calls };
         let repeated = job.circuit.clock.cycles.saturating_mul(chunks);
         let numbered = !proves || job.circuit.clock.cycles <= MOST_PROVED_CYCLES;
-        if !numbered || draws.saturating_mul(repeated.saturating_add(2)) > MOST_DRAWS {
+        if !numbered || calls.saturating_mul(repeated.saturating_add(2)) > MOST_DRAWS {
             return Err(PlanError::TooManyDraws);
         }
         let cycles = cycles.map(|(cycles, initial)| CyclesPlan {
             initial: making.add(0, initial),
             // A layer counts as a draw too: so a code for each is one.
-            counters: draws + layers.len() as u64,
+            counters: calls + layers.len() as u64,
             ..cycles
         });
         let of_ring = making.programs[0].len();
@@ -267,7 +267,7 @@ struct Making {
     /// Programs over the circuit's ring, and over bits in a circuit of integers.
     programs: [Vec<Arc<Program>>; 2],
     /// Counters that a frame takes, over all schedules.
-    draws: u64,
+    calls: u64,
     /// Slots of the set-up and the totals, whichever has more.
     job_slots: [u32; 2],
 }
@@ -279,7 +279,7 @@ impl Making {
             words,
             strides: [stride(words), stride(Ring::Bits)],
             programs: [vec![], vec![]],
-            draws: 0,
+            calls: 0,
             job_slots: [0; 2],
         }
     }
@@ -287,7 +287,7 @@ impl Making {
     /// The layers of a schedule, whose programs are numbered after those that there are. Every program's draws follow those of the
     /// one before it: of row products under one tag, of sums under another, of random values under a third. Draws of bits follow those of integers.
     fn layers(&mut self, schedule: &mut Schedule) -> Vec<LayerPlan> {
-        let (mut draws, mut sum_draws, mut randoms) = (0u64, 0u64, 0u64);
+        let (mut calls, mut sum_draws, mut randoms) = (0u64, 0u64, 0u64);
         let mut layers = Vec::with_capacity(schedule.layers.len());
         for mut layer in schedule.layers.drain(..) {
             let (products, sums) = layer.program.products();
@@ -298,15 +298,15 @@ impl Making {
                     randoms += u64::from(conversion.count) * self.strides[0];
                 }
             }
-            layers.push(self.layer(layer, draws, sum_draws));
-            draws += u64::from(products) * self.strides[0];
+            layers.push(self.layer(layer, calls, sum_draws));
+            calls += u64::from(products) * self.strides[0];
             sum_draws += u64::from(sums);
         }
         for bits in layers.iter_mut().filter_map(|l| l.bits.as_mut()) {
-            bits.first_draw = draws;
-            draws += u64::from(bits.products) * self.strides[1];
+            bits.first_draw = calls;
+            calls += u64::from(bits.products) * self.strides[1];
         }
-        self.draws += draws + sum_draws + randoms;
+        self.calls += calls + sum_draws + randoms;
         layers
     }
 
@@ -340,7 +340,7 @@ impl Making {
         self.programs[kind].len() - 1
     }
 
-    /// The layers of a schedule of one row, whose slots share a bank with those of the others.
+    /// The layers of a schedule of one row, whose slots share a workspace with those of the others.
     fn job_layers(&mut self, schedule: &mut Schedule) -> Vec<LayerPlan> {
         let [slots, bit_slots] = self.job_slots;
         self.job_slots = [slots.max(schedule.slots), bit_slots.max(schedule.bit_slots)];
@@ -397,6 +397,6 @@ impl Making {
 
     /// Counters that a chunk may take under one key.
     fn draws_of_chunk(&self, circuit: &Circuit) -> u64 {
-        self.draws + u64::from(circuit.input_wires()) * self.strides[0]
+        self.calls + u64::from(circuit.input_wires()) * self.strides[0]
     }
 }

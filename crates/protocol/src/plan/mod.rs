@@ -31,14 +31,14 @@ pub use parts::{
     BitsPlan, CodedPlan, CodedUniforms, Conversion, ConversionPlan, Gives, JobPlan, LayerPlan,
     OpenedPlan, OutputPlan, PortPlan, TotalsPlan,
 };
-pub use rows::{BankOf, Chunk};
+pub use rows::{Chunk, WorkspaceOf};
 
 /// Choices of a plan that are not in the job. All participants must choose alike: they are under the plan hash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Logical lanes: parts of the batch that run in parallel, on as many cores.
     pub lanes: u16,
-    /// Rows of a chunk; `None`: chosen from the circuit's width so that a bank stays within the cache.
+    /// Rows of a chunk; `None`: chosen from the circuit's width so that a workspace stays within the cache.
     pub chunk_rows: Option<u32>,
 }
 
@@ -167,11 +167,11 @@ pub struct Plan {
     pub lanes: u16,
     /// Rows of a full chunk.
     pub chunk_rows: u32,
-    /// Slots of the bank of a chunk.
+    /// Slots of the workspace of a chunk.
     pub slots: u32,
     /// Slots of bits of the same, in a circuit of integers.
     pub bit_slots: u32,
-    /// Slots of the bank of the set-up, and of the bank of the totals: of the circuit's ring, and of bits in addition to it.
+    /// Slots of the workspace of the set-up, and of the workspace of the totals: of the circuit's ring, and of bits in addition to it.
     pub job_slots: [u32; 2],
     /// Values that all rows use: supplied values, then values derived from them.
     pub uniforms: u32,
@@ -223,8 +223,8 @@ impl Plan {
 
     /// Layers of the rows, then of the set-up, then of the totals.
     pub fn all_layers(&self) -> impl Iterator<Item = &LayerPlan> {
-        self.layers_of(BankOf::Rows)
-            .chain(self.layers_of(BankOf::Job))
+        self.layers_of(WorkspaceOf::Rows)
+            .chain(self.layers_of(WorkspaceOf::Job))
     }
 
     /// The same, to be changed.
@@ -235,28 +235,28 @@ impl Plan {
     }
 
     /// Layers of the rows, or the layers on one row: of the set-up, then of the totals.
-    pub fn layers_of(&self, of: BankOf) -> impl Iterator<Item = &LayerPlan> {
+    pub fn layers_of(&self, of: WorkspaceOf) -> impl Iterator<Item = &LayerPlan> {
         let of_set_up = self.job_plan.as_ref().map_or(&[][..], |j| &j.layers);
         let of_totals = self.totals_plan.as_ref().map_or(&[][..], |t| &t.layers);
         match of {
-            BankOf::Rows => self.layers.iter().chain(&[]),
-            BankOf::Job => of_set_up.iter().chain(of_totals),
+            WorkspaceOf::Rows => self.layers.iter().chain(&[]),
+            WorkspaceOf::Job => of_set_up.iter().chain(of_totals),
         }
     }
 
-    /// In which banks each program runs: banks of chunks, or banks of the set-up and the totals.
-    pub fn banks_of_programs(&self) -> Vec<BankOf> {
-        let mut banks = vec![BankOf::Job; self.programs.len()];
+    /// In which workspaces each program runs: workspaces of chunks, or workspaces of the set-up and the totals.
+    pub fn workspaces_of_programs(&self) -> Vec<WorkspaceOf> {
+        let mut workspaces = vec![WorkspaceOf::Job; self.programs.len()];
         for layer in &self.layers {
             let bits = layer.bits.as_ref().map(|bits| bits.program);
             for program in [layer.program].into_iter().chain(bits) {
-                banks[program] = BankOf::Rows;
+                workspaces[program] = WorkspaceOf::Rows;
             }
         }
         if let Some(cycles) = &self.cycles {
-            banks[cycles.initial] = BankOf::Rows;
+            workspaces[cycles.initial] = WorkspaceOf::Rows;
         }
-        banks
+        workspaces
     }
 
     /// Whether something is opened in every row.
@@ -295,9 +295,9 @@ impl Plan {
 
     /// Whether parties draw random values, or open something behind them, while they compute.
     pub fn is_random(&self) -> bool {
-        let draws = |c: &ConversionPlan| matches!(c.how, Conversion::Random { .. });
+        let calls = |c: &ConversionPlan| matches!(c.how, Conversion::Random { .. });
         self.all_layers()
-            .any(|layer| layer.conversions.iter().any(draws))
+            .any(|layer| layer.conversions.iter().any(calls))
     }
 
     /// Whether integers have codes, which are checked before anything is opened.

@@ -12,7 +12,7 @@
 
 use veil_device::{Command, KeyId, Op, Span};
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
 use super::{KEY_OWN, KEY_PREVIOUS, SCHEME};
@@ -71,7 +71,7 @@ pub(super) const CHECK_OF: CheckOf = CheckOf { rounds, cost };
 fn element(part: u8, first: u32, count: u32) -> Span {
     Span {
         region: CHECK,
-        part,
+        component: part,
         first,
         count,
     }
@@ -83,7 +83,7 @@ type Shares = [Span; 2];
 fn shares(regions: [u16; 2], parts: [u8; 2], first: u32, count: u32) -> Shares {
     [0, 1].map(|k| Span {
         region: regions[k],
-        part: parts[k],
+        component: parts[k],
         first,
         count,
     })
@@ -104,11 +104,11 @@ const SENT: [u8; 2] = [0, 0];
 const KEYS: [(u8, KeyId); 2] = [(0, KEY_OWN), (1, KEY_PREVIOUS)];
 
 /// Draws components of random elements.
-fn drawn(region: u16, first: u32, count: u32, tag: Use, counter: u64) -> [Command; 2] {
+fn drawn(region: u16, first: u32, count: u32, tag: DomainTag, counter: u64) -> [Command; 2] {
     KEYS.map(|(part, key)| {
         let to = Span {
             region,
-            part,
+            component: part,
             first,
             count,
         };
@@ -138,7 +138,7 @@ pub(super) fn weighted(plan: &Plan, layer: &LayerPlan) -> Vec<Command> {
     if here.pairs() > 0 {
         // A block for each element: every item takes as many as a full chunk has rows.
         let counter = u64::from(before.pairs()) * u64::from(plan.chunk_rows);
-        commands.extend(drawn(WEIGHTS, 0, here.pairs(), Use::WEIGHT3, counter));
+        commands.extend(drawn(WEIGHTS, 0, here.pairs(), DomainTag::WEIGHT3, counter));
     }
     let mut pairs = |weights: Shares, values: Shares, codes: Shares| {
         commands.push(dot(weights, values, VALUES));
@@ -163,7 +163,7 @@ pub(super) fn weighted(plan: &Plan, layer: &LayerPlan) -> Vec<Command> {
         let (values, codes) = (sums(0), sums(here.sums));
         pairs(weights, values, codes);
         let counter = u64::from(before.sums) + plan.coded_uniforms.of.len() as u64;
-        let weights = drawn(SUM_WEIGHTS, 0, here.sums, Use::SUM_WEIGHT3, counter);
+        let weights = drawn(SUM_WEIGHTS, 0, here.sums, DomainTag::SUM_WEIGHT3, counter);
         commands.splice(0..0, weights);
     }
     commands
@@ -202,7 +202,7 @@ impl Checking<'_> {
 
     fn begin(&self) -> Round {
         let mut local = vec![combine(RING, vec![], 0, element(0, VALUES, 2))];
-        local.extend(drawn(UNIFORMS, KEY, 1, Use::CODE_KEY3, 0));
+        local.extend(drawn(UNIFORMS, KEY, 1, DomainTag::MAC_KEY3, 0));
         let (uniforms, first) = self.uniforms();
         let count = uniforms.len() as u32;
         if count == 0 {
@@ -220,7 +220,7 @@ impl Checking<'_> {
             local.push(Command::new(Op::Dot, vec![r, s, a, b], vec![to]));
         }
         // The weights are drawn after this.
-        local.extend(drawn(SUM_WEIGHTS, 0, count, Use::CODE3, 0));
+        local.extend(drawn(SUM_WEIGHTS, 0, count, DomainTag::MAC3, 0));
         let [mask, minus] = shares([SUM_WEIGHTS; 2], BOTH, 0, count);
         local.push(combine(RING, vec![own, mask, minus], 0b100, own));
         let [previous, next] = self.neighbours();
@@ -230,7 +230,7 @@ impl Checking<'_> {
             recvs: vec![transfer(received, previous, 0)],
             ..Round::default()
         };
-        let weights = drawn(SUM_WEIGHTS, 0, count, Use::SUM_WEIGHT3, 0);
+        let weights = drawn(SUM_WEIGHTS, 0, count, DomainTag::SUM_WEIGHT3, 0);
         round.finish.extend(weights);
         for (k, &uniform) in (0..).zip(uniforms) {
             let weight = shares([SUM_WEIGHTS; 2], BOTH, k, 1);
@@ -242,7 +242,7 @@ impl Checking<'_> {
 
     /// Masks what this party computed of elements, so that they are its message, and exchanges them.
     fn share(&self, mut local: Vec<Command>, first: u32, count: u32) -> Round {
-        let masks = drawn(CHECK, MASKS + first, count, Use::CHECK3, first.into());
+        let masks = drawn(CHECK, MASKS + first, count, DomainTag::CHECK3, first.into());
         local.extend(masks);
         let own = element(0, first, count);
         let [mask, minus] = shares([CHECK; 2], BOTH, MASKS + first, count);

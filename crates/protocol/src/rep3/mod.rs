@@ -23,7 +23,7 @@ pub(crate) use proof::{elements as proof_elements, longest as proof_longest};
 
 use veil_device::KeyId;
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::PartyId;
 
 use crate::replicated::{Products, Scheme};
@@ -44,9 +44,9 @@ pub(crate) static SCHEME: Scheme = Scheme {
     parties: &PartyId::THREE,
     parts: &[0, 2],
     lacks: 1,
-    input: Use::input3,
-    share: Use::SHARE3,
-    random: Use::RAND3,
+    input: DomainTag::input3,
+    share: DomainTag::SHARE3,
+    random: DomainTag::RAND3,
     constants,
     keys: 2,
     pair_keys,

@@ -6,8 +6,8 @@
 //!
 //! In odd chunks sender and voucher change places, so that all parties send as much. Against semi-honest parties there is no voucher.
 
-use veil_device::{Command, Draw, Form, Op, Span};
-use veil_prss::Use;
+use veil_device::{Command, Form, Op, PrfCall, Span};
+use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
 use super::{SCHEME, pair_key};
@@ -113,7 +113,7 @@ fn there(messages: &[(usize, Span)]) -> impl Iterator<Item = (usize, Span)> {
 fn code(group: u32, k: u32) -> Span {
     Span {
         region: CODES,
-        part: 0,
+        component: 0,
         first: MOST_CODES * group + k,
         count: 1,
     }
@@ -130,9 +130,9 @@ fn mac(
 ) -> Command {
     let of = of.iter().map(|(_, span)| *span).collect();
     let mut command = Command::new(Op::Mac, of, vec![to]);
-    command.draws = vec![Draw {
+    command.calls = vec![PrfCall {
         key: pair_key(me, other),
-        tag: Use::code4(joint as u8),
+        tag: DomainTag::mac4(joint as u8),
         first: index as u64,
     }];
     command
@@ -208,7 +208,7 @@ fn round<const CHECKED: bool>(
         }
         let to = scheme.part_of(me, Component(JOINT[joint].outsider));
         let op = Op::Scatter {
-            part: to.expect("a party lacks the component of its own number alone"),
+            component: to.expect("a party lacks the component of its own number alone"),
             add: true,
         };
         for work in works.iter().filter(|work| work.multiplies()) {
@@ -241,19 +241,19 @@ fn run(me: PartyId, work: &Work) -> Command {
         .into_iter()
         .flat_map(|kind| sent.iter().map(move |m| m[kind]))
         .collect();
-    let draws = |tag: fn(u8) -> Use, first| {
+    let calls = |tag: fn(u8) -> DomainTag, first| {
         drawn.iter().map(move |joint| {
             let key = scheme.part_of(me, Component(JOINT[*joint].receiver));
             let key = key.expect("everybody but the receiver holds the key");
-            Draw {
+            PrfCall {
                 key: Scheme::key(key),
                 tag: tag(*joint as u8),
                 first,
             }
         })
     };
-    run.draws = draws(Use::joint4, work.draws[0])
-        .chain(draws(Use::sum4, work.draws[1]))
+    run.calls = calls(DomainTag::joint4, work.calls[0])
+        .chain(calls(DomainTag::sum4, work.calls[1]))
         .collect();
     run
 }

@@ -37,7 +37,7 @@ pub(crate) fn conversions(
 fn shift_low(conversion: &ConversionPlan, by: u32, part: u8) -> [Command; 3] {
     let span = |region, first| Span {
         region,
-        part,
+        component: part,
         first,
         count: 1,
     };
@@ -55,7 +55,7 @@ fn shift_low(conversion: &ConversionPlan, by: u32, part: u8) -> [Command; 3] {
 fn result(conversion: &ConversionPlan, part: u8) -> Span {
     Span {
         region: if conversion.bits { BIT_SLOTS } else { SLOTS },
-        part,
+        component: part,
         first: conversion.to,
         count: conversion.count,
     }
@@ -98,7 +98,7 @@ fn of_component(
         Conversion::Shift { by } => (Op::Shift { by }, None, vec![integer]),
         Conversion::Scale { by } => (Op::Scale, None, vec![integer, span(SLOTS, by, 1)]),
         Conversion::Random { first } => {
-            return random(to, Scheme::key(to.part), scheme.random, first);
+            return random(to, Scheme::key(to.component), scheme.random, first);
         }
     };
     match of {

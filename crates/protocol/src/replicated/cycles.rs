@@ -169,7 +169,7 @@ impl Cycles {
     fn copies(&self, from: u32, to: u32, count: u32) -> Vec<Command> {
         let span = |part, first| Span {
             region: SLOTS,
-            part,
+            component: part,
             first,
             count,
         };
@@ -186,8 +186,8 @@ fn proof_counters(batches: u64) -> u64 {
 /// Advances all counters of a round.
 fn advance(round: &mut Round, taken: u64) {
     let commands = round.local.iter_mut().chain(&mut round.finish);
-    for draw in commands.flat_map(|command| &mut command.draws) {
-        draw.first += taken;
+    for call in commands.flat_map(|command| &mut command.calls) {
+        call.first += taken;
     }
 }
 

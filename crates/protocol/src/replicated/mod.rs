@@ -16,9 +16,9 @@ mod work;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use veil_device::{Command, Draw, KeyId, Layout, Op, Program, Span};
+use veil_device::{Command, KeyId, Layout, Op, PrfCall, Program, Span};
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
 pub(crate) use checks::{Batch, CheckOf, Coded, Frame, ProofOf, batches, count_before, look};
@@ -30,7 +30,7 @@ use sharing::Inputs;
 pub(crate) use work::Work;
 
 use crate::choose::Choice;
-use crate::plan::{BankOf, Gives, LayerPlan, Plan, SLOTS, SUMS, UNIFORMS};
+use crate::plan::{Gives, LayerPlan, Plan, SLOTS, SUMS, UNIFORMS, WorkspaceOf};
 use crate::round::{Check, Cost, Flow, Meaning, Protocol, Round, Seed, Spans, Task, Transfer};
 
 /// Places of rounds in the plan. The same for every participant.
@@ -94,7 +94,8 @@ impl Replicated {
 
     /// The rounds of participant `me`.
     fn with(scheme: &'static Scheme, plan: Arc<Plan>, me: Peer) -> Self {
-        let layouts = [BankOf::Rows, BankOf::Job].map(|of| regions::layout(scheme, &plan, me, of));
+        let layouts =
+            [WorkspaceOf::Rows, WorkspaceOf::Job].map(|of| regions::layout(scheme, &plan, me, of));
         let list = |rounds: Vec<Round>| -> Arc<[Arc<Round>]> {
             rounds.into_iter().map(Arc::new).collect()
         };
@@ -143,11 +144,11 @@ impl Protocol for Replicated {
         self.me
     }
 
-    fn layout(&self, of: BankOf) -> &Layout {
+    fn layout(&self, of: WorkspaceOf) -> &Layout {
         let [chunk, job] = &self.layouts;
         match of {
-            BankOf::Rows => chunk,
-            BankOf::Job => job,
+            WorkspaceOf::Rows => chunk,
+            WorkspaceOf::Job => job,
         }
     }
 
@@ -317,7 +318,7 @@ fn job_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
     let copy = |from: (u16, u32), to: (u16, u32), count, part| {
         let span = |(region, first)| Span {
             region,
-            part,
+            component: part,
             first,
             count,
         };
@@ -373,7 +374,7 @@ fn of_totals(scheme: &Scheme, plan: &Plan, me: PartyId) -> Vec<Round> {
     for part in scheme.parts() {
         let span = |region, first, count| Span {
             region,
-            part,
+            component: part,
             first,
             count,
         };
@@ -417,9 +418,9 @@ pub(crate) fn combine(ring: Ring, src: Vec<Span>, minus: u32, to: Span) -> Comma
 }
 
 /// dst 0 = pseudorandom elements.
-pub(crate) fn random(to: Span, key: KeyId, tag: Use, first: u64) -> Command {
+pub(crate) fn random(to: Span, key: KeyId, tag: DomainTag, first: u64) -> Command {
     let mut command = Command::new(Op::Random, vec![], vec![to]);
-    command.draws = vec![Draw { key, tag, first }];
+    command.calls = vec![PrfCall { key, tag, first }];
     command
 }
 

@@ -2,7 +2,7 @@
 
 use veil_device::KeyId;
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::PartyId;
 
 use super::checks::{CheckOf, ProofOf};
@@ -26,11 +26,11 @@ pub(crate) struct Scheme {
     /// Party i lacks component i + lacks.
     pub(crate) lacks: usize,
     /// What the mask of an input by a party is drawn for.
-    pub(crate) input: fn(u8) -> Use,
+    pub(crate) input: fn(u8) -> DomainTag,
     /// What an outside owner's random components are drawn for.
-    pub(crate) share: Use,
+    pub(crate) share: DomainTag,
     /// What random values are drawn for.
-    pub(crate) random: Use,
+    pub(crate) random: DomainTag,
     /// Parts that public constants act on: bit k for part k.
     pub(crate) constants: fn(Ring, PartyId) -> u8,
     /// Keys that are not owners' seeds; the first of them are those of the parts.

@@ -355,7 +355,7 @@ impl<'a> Inputs<'a> {
         for seed in scheme.seeded() {
             let to = Span {
                 region,
-                part: seed.number() as u8,
+                component: seed.number() as u8,
                 ..input
             };
             let key = scheme.seed_key(owner, seed);

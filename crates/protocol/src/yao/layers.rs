@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
-use veil_device::{Command, Draw, Garbling, Op, ProgramId, Span};
+use veil_device::{Command, Garbling, Op, PrfCall, ProgramId, Span};
 use veil_job::Schedule;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
 use super::regions::{self, SLOTS, UNIFORMS};
@@ -227,10 +227,10 @@ fn rounds(
             let tables = regions::tables(plan, at, layer.products);
             let mut run = run(Peer::Party(me), &garbles, tables);
             run.program = Some(ProgramId(layer.program as u32));
-            let draw = |key, tag, first| Draw { key, tag, first };
-            run.draws = vec![draw(COMMON, Use::GARBLE, gate)];
+            let call = |key, tag, first| PrfCall { key, tag, first };
+            run.calls = vec![call(COMMON, DomainTag::GARBLE, gate)];
             if me == GARBLER && dice > 0 {
-                run.draws.push(draw(PRIVATE, Use::DICE, gate * dice));
+                run.calls.push(call(PRIVATE, DomainTag::DICE, gate * dice));
             }
             match me {
                 GARBLER => round.local.push(run),

@@ -97,7 +97,7 @@ fn got(
                 let parts = 0..scheme.parts.len() as u8;
                 let shares = parts.map(|part| Span {
                     region: 0,
-                    part,
+                    component: part,
                     first: 0,
                     count: 1,
                 });
@@ -125,7 +125,7 @@ fn got(
             // Masks of zero: whatever is drawn is nothing.
             if under == Under::NoMasks && command.op == Op::Random {
                 command.op = Op::Combine { ring, minus: 0 };
-                command.draws.clear();
+                command.calls.clear();
             }
             if under == Under::Errors && command.op == Op::CheckEqual {
                 command.src[1] = command.src[0];

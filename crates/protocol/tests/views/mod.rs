@@ -14,7 +14,7 @@ use veil_device::{Command, Cross, Form, Op, Span};
 use veil_job::{Adversary, Audience, Block, Holder, JobSpec, Security};
 use veil_math::Ring;
 use veil_protocol::{Options, Plan, Task};
-use veil_prss::{Prf, Use};
+use veil_prss::{DomainTag, Prf};
 use veil_session::{PartyId, Peer, Secret};
 
 /// Who holds what.
@@ -142,7 +142,7 @@ struct Seeded(u64);
 impl Seeded {
     fn key(&self, use_of: u16, index: usize) -> [u8; 16] {
         let prf = Prf::new(&Secret::new([0xa5; 16]));
-        prf.block(Use(use_of), 0, self.0, index as u32)
+        prf.block(DomainTag(use_of), 0, self.0, index as u32)
     }
 }
 
@@ -177,7 +177,7 @@ fn bare(command: &mut Command) {
         keeps: &[],
         ..*form
     })));
-    command.draws.clear();
+    command.calls.clear();
 }
 
 /// Runs the real rounds under the keys of `runs`, with `x` and `y` in every row, on the fastest device.
@@ -214,7 +214,7 @@ fn seen(
             .flat_map(|port| {
                 parts.clone().map(|part| Span {
                     region: slots,
-                    part,
+                    component: part,
                     first: port.first,
                     count: port.width,
                 })

@@ -22,7 +22,7 @@ mod waves;
 use veil_circuit::{Circuit, Reduce, simplify};
 use veil_math::Ring;
 
-pub use self::commands::Draws;
+pub use self::commands::PrfCounters;
 pub(crate) use self::graph::{Graph, Value};
 use self::layout::Layout;
 use self::pack::Packed;

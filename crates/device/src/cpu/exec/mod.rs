@@ -1,4 +1,4 @@
-//! The kernels: a tape over a bank, generic over the vector. No branch and no address here depends on a value.
+//! The kernels: a tape over a workspace, generic over the vector. No branch and no address here depends on a value.
 
 #![allow(
     clippy::inline_always,
@@ -17,9 +17,9 @@ use std::marker::PhantomData;
 
 use veil_math::Ring;
 
-use super::bank::{Memory, Place512};
 use super::tape::{NO_ROW, NO_UNIFORM, Product, Tape, TapeOp};
 use super::vector::{Domain, GROUP, Kernel, RoundKeys, VECTOR, Vector};
+use super::workspace::{Memory, RegionOffset};
 use crate::Form;
 use crate::layout::Span;
 use dot::{dot64, dot128};
@@ -38,7 +38,7 @@ pub(super) struct Mask<'a> {
     pub(super) first: u64,
 }
 
-/// Where a message of each cross term begins in the bank.
+/// Where a message of each cross term begins in the workspace.
 pub(super) type Offsets = [usize; Form::MOST_CROSSES];
 
 /// Everything a run of a tape needs.
@@ -51,7 +51,7 @@ pub(super) struct Run<'a> {
     /// Components of a product that the form writes: bit c for component c.
     pub(super) writes: u8,
     /// Draws of row products, of sums.
-    pub(super) draws: [&'a [Mask<'a>]; 2],
+    pub(super) calls: [&'a [Mask<'a>]; 2],
     /// Offset of product 0 in the messages of row products, of sums.
     pub(super) messages: [Offsets; 2],
     /// Counters per row product.
@@ -60,7 +60,7 @@ pub(super) struct Run<'a> {
     pub(super) trace: Option<Traced>,
 }
 
-/// Where the trace of row products begins in the bank. Its parts are as long as those of slots.
+/// Where the trace of row products begins in the workspace. Its parts are as long as those of slots.
 #[derive(Clone, Copy)]
 pub(super) struct Traced {
     offset: usize,
@@ -73,13 +73,13 @@ impl Traced {
         let place = memory.places[span.region as usize];
         Traced {
             offset: memory.item(span, 0).0,
-            item: place.item,
-            part: place.part,
+            item: place.column,
+            part: place.component,
         }
     }
 }
 
-/// Addresses of a bank's rows. All derived once, from a checked program and layout.
+/// Addresses of a workspace's rows. All derived once, from a checked program and layout.
 #[derive(Clone, Copy)]
 pub(super) struct Rows {
     pub(super) base: *mut u8,
@@ -87,7 +87,7 @@ pub(super) struct Rows {
     /// Bytes of a slot: all parts.
     pub(super) slot: usize,
     /// Bytes of a part, whole vectors.
-    pub(super) part: usize,
+    pub(super) component: usize,
     /// Bytes of a part that count.
     pub(super) packed: usize,
 }
@@ -109,33 +109,33 @@ impl Rows {
 
 /// Where operations find rows, uniforms and sums.
 #[derive(Clone, Copy)]
-struct Bank {
+struct Workspace {
     rows: Rows,
     /// Components of a row.
     parts: usize,
-    uniforms: Place512,
-    sums: Place512,
+    uniforms: RegionOffset,
+    sums: RegionOffset,
 }
 
 /// Runs the tape.
 ///
 /// # Safety
-/// `V`'s instruction set is enabled in the caller; the tape was compiled from a program that was checked against the bank's
-/// layout, the bank has `tape.scratch` scratch rows, and the messages lie in the bank with room for all products.
+/// `V`'s instruction set is enabled in the caller; the tape was compiled from a program that was checked against the workspace's
+/// layout, the workspace has `tape.scratch` scratch rows, and the messages lie in the workspace with room for all products.
 #[inline(always)]
 pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
     let tape = run.tape;
     let place = memory.places[tape.slots as usize];
-    let parts = memory.layout.regions[tape.slots as usize].parts as usize;
+    let parts = memory.layout.regions[tape.slots as usize].components as usize;
     let rows = Rows {
         base: memory.base(),
         slots: place.offset,
-        slot: place.item,
-        part: place.part,
+        slot: place.column,
+        component: place.component,
         packed: place.packed,
     };
     let uniforms = memory.places[tape.uniforms as usize];
-    let bank = Bank {
+    let workspace = Workspace {
         rows,
         parts,
         uniforms,
@@ -167,14 +167,14 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
                             u64::from(one && run.constants >> part & 1 == 1).wrapping_neg();
                         if uniform != NO_UNIFORM {
                             let from = uniforms.offset
-                                + part * uniforms.part
-                                + uniform as usize * uniforms.item;
+                                + part * uniforms.component
+                                + uniform as usize * uniforms.column;
                             constant ^= u64::from(rows.base.add(from).read() & 1).wrapping_neg();
                         }
                         xor::<V>(
                             rows,
                             srcs,
-                            part * rows.part,
+                            part * rows.component,
                             V::splat(constant),
                             rows.at(out),
                         );
@@ -189,9 +189,9 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
                     }
                 }
                 TapeOp::ProductSum { at } => {
-                    V::outlined::<SumOfProducts<V>>((bank, run, &tape.sums[at as usize]));
+                    V::outlined::<SumOfProducts<V>>((workspace, run, &tape.sums[at as usize]));
                 }
-                _ => V::outlined::<OfRing<V>>((bank, run, op)),
+                _ => V::outlined::<OfRing<V>>((workspace, run, op)),
             }
         }
     }
@@ -201,17 +201,17 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
 struct OfRing<V>(PhantomData<V>);
 
 impl<V: Vector> Kernel for OfRing<V> {
-    type Args<'a> = (Bank, &'a Run<'a>, &'a TapeOp);
+    type Args<'a> = (Workspace, &'a Run<'a>, &'a TapeOp);
 
     #[inline(always)]
-    unsafe fn run((bank, run, op): Self::Args<'_>) {
-        let (tape, parts) = (run.tape, bank.parts);
-        let Bank {
+    unsafe fn run((workspace, run, op): Self::Args<'_>) {
+        let (tape, parts) = (run.tape, workspace.parts);
+        let Workspace {
             rows,
             uniforms,
             sums,
             ..
-        } = bank;
+        } = workspace;
         // SAFETY: as `run`.
         unsafe {
             match *op {
@@ -225,10 +225,10 @@ impl<V: Vector> Kernel for OfRing<V> {
                             0
                         };
                         let (a, out) = (
-                            rows.at(a).add(part * rows.part),
-                            rows.at(out).add(part * rows.part),
+                            rows.at(a).add(part * rows.component),
+                            rows.at(out).add(part * rows.component),
                         );
-                        plus::<V>(tape.ring, a, c, out, rows.part);
+                        plus::<V>(tape.ring, a, c, out, rows.component);
                     }
                 }
                 TapeOp::Times { a, c, out } => {
@@ -247,28 +247,36 @@ impl<V: Vector> Kernel for OfRing<V> {
                         } else {
                             0
                         };
-                        fill::<V>(tape.ring, c, rows.at(out).add(part * rows.part), rows.part);
+                        fill::<V>(
+                            tape.ring,
+                            c,
+                            rows.at(out).add(part * rows.component),
+                            rows.component,
+                        );
                     }
                 }
                 TapeOp::Spread { uniform, out } => {
                     for part in 0..parts {
                         let from = uniforms.offset
-                            + part * uniforms.part
-                            + uniform as usize * uniforms.item;
+                            + part * uniforms.component
+                            + uniform as usize * uniforms.column;
                         let value = element(tape.ring, rows.base.add(from));
                         fill::<V>(
                             tape.ring,
                             value,
-                            rows.at(out).add(part * rows.part),
-                            rows.part,
+                            rows.at(out).add(part * rows.component),
+                            rows.component,
                         );
                     }
                 }
                 TapeOp::Sum { a, out } => {
                     for part in 0..parts {
-                        let total =
-                            total::<V>(tape.ring, rows.at(a).add(part * rows.part), rows.packed);
-                        let to = sums.offset + part * sums.part + out as usize * sums.item;
+                        let total = total::<V>(
+                            tape.ring,
+                            rows.at(a).add(part * rows.component),
+                            rows.packed,
+                        );
+                        let to = sums.offset + part * sums.component + out as usize * sums.column;
                         set_element(tape.ring, rows.base.add(to), total);
                     }
                 }
@@ -283,16 +291,16 @@ impl<V: Vector> Kernel for OfRing<V> {
 struct SumOfProducts<V>(PhantomData<V>);
 
 impl<V: Vector> Kernel for SumOfProducts<V> {
-    type Args<'a> = (Bank, &'a Run<'a>, &'a Product);
+    type Args<'a> = (Workspace, &'a Run<'a>, &'a Product);
 
     #[inline(always)]
-    unsafe fn run((bank, run, product): Self::Args<'_>) {
-        let (tape, Bank { rows, sums, .. }) = (run.tape, bank);
+    unsafe fn run((workspace, run, product): Self::Args<'_>) {
+        let (tape, Workspace { rows, sums, .. }) = (run.tape, workspace);
         let Some(form) = run.form else { return };
         // SAFETY: as `run`.
         unsafe {
             let mut drawn = [0u128; Form::MOST_DRAWS];
-            for (d, mask) in run.draws[1].iter().enumerate() {
+            for (d, mask) in run.calls[1].iter().enumerate() {
                 let mut bytes = [0; VECTOR];
                 let ctr = mask.first + u64::from(product.index);
                 V::prf(mask.key, mask.domain, [ctr; GROUP])[0].store(bytes.as_mut_ptr());
@@ -322,7 +330,8 @@ impl<V: Vector> Kernel for SumOfProducts<V> {
             }
             for part in 0..Form::MOST_PARTS {
                 if run.writes >> part & 1 == 1 {
-                    let to = sums.offset + part * sums.part + product.out as usize * sums.item;
+                    let to =
+                        sums.offset + part * sums.component + product.out as usize * sums.column;
                     set_element(tape.ring, rows.base.add(to), result[part]);
                 }
             }

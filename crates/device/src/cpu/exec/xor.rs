@@ -78,7 +78,7 @@ pub(in crate::cpu) unsafe fn xor<V: Vector>(
             5 => xor_n::<V, 5>(rows, srcs, part, constant, to),
             6 => xor_n::<V, 6>(rows, srcs, part, constant, to),
             _ => {
-                for at in (part..part + rows.part).step_by(VECTOR) {
+                for at in (part..part + rows.component).step_by(VECTOR) {
                     let mut x = constant;
                     for &s in srcs {
                         x = x.xor(V::load(rows.at(s).add(at)));
@@ -103,7 +103,7 @@ unsafe fn xor_n<V: Vector, const N: usize>(
     for k in 0..N {
         from[k] = rows.at(srcs[k]).wrapping_add(part);
     }
-    for at in (0..rows.part).step_by(VECTOR) {
+    for at in (0..rows.component).step_by(VECTOR) {
         // SAFETY: as in `xor`.
         unsafe {
             let mut x = constant;

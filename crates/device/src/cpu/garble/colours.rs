@@ -5,11 +5,11 @@
     reason = "everything is inlined into the function that enables the instruction set"
 )]
 
-use super::super::bank::Memory;
+use super::super::workspace::Memory;
 use super::blocks::{Blocks, LANES};
 use crate::layout::Span;
 
-/// Items of a bank: where the first one is, and bytes from one to the next.
+/// Items of a workspace: where the first one is, and bytes from one to the next.
 #[derive(Clone, Copy)]
 struct Items {
     first: *mut u8,
@@ -21,7 +21,7 @@ impl Items {
         let (at, _) = memory.item(span, 0);
         Items {
             first: memory.base().wrapping_add(at),
-            pitch: memory.places[span.region as usize].item,
+            pitch: memory.places[span.region as usize].column,
         }
     }
 
@@ -45,7 +45,7 @@ impl Items {
 /// to = labels ⊕ bits · offset, of `rows` labels in each item.
 ///
 /// # Safety
-/// The instruction set of `B` is enabled in the caller; the spans lie in the bank, hold labels and bits, and are as long as `to`.
+/// The instruction set of `B` is enabled in the caller; the spans lie in the workspace, hold labels and bits, and are as long as `to`.
 #[inline(always)]
 pub(super) unsafe fn encode<B: Blocks>(
     memory: &mut Memory,

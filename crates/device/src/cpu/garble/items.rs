@@ -11,7 +11,7 @@ use super::super::tape::{Product, Row};
 use super::Run;
 use super::blocks::{Blocks, LANES};
 
-/// Addresses of a bank's labels. All derived once, from a checked program and layout.
+/// Addresses of a workspace's labels. All derived once, from a checked program and layout.
 #[derive(Clone, Copy)]
 pub(super) struct Wires {
     pub(super) base: *mut u8,
@@ -48,7 +48,7 @@ pub(super) struct Place([*mut u8; LANES]);
 impl Place {
     #[inline(always)]
     pub(super) unsafe fn load<B: Blocks, const NARROW: bool>(self) -> B {
-        // SAFETY: the caller's, here and below: places are of labels of the bank.
+        // SAFETY: the caller's, here and below: places are of labels of the workspace.
         unsafe {
             if NARROW {
                 let [a, b, c, d] = self.0;

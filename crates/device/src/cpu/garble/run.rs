@@ -8,10 +8,10 @@
 
 use std::marker::PhantomData;
 
-use super::super::bank::Memory;
 use super::super::exec::{self, xor};
 use super::super::tape::{NO_ROW, NO_UNIFORM, Product, Row, TapeOp, Xor};
 use super::super::vector::{Kernel, Vector};
+use super::super::workspace::Memory;
 use super::blocks::{Blocks, Constants, LANES, each};
 use super::items::{Item, Items, Wires};
 use super::{Dice, Each, Run, half, narrow, one, three};
@@ -37,7 +37,7 @@ pub(super) struct Fixed<B> {
 ///
 /// # Safety
 /// The instruction sets of `V` and `B` are enabled in the caller; the tape was compiled from a program that was checked against the
-/// bank's layout, the bank has `tape.scratch` scratch rows, and the tables lie in the bank with room for all products.
+/// workspace's layout, the workspace has `tape.scratch` scratch rows, and the tables lie in the workspace with room for all products.
 #[inline(always)]
 pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize, const T: usize>(
     memory: &mut Memory,
@@ -49,7 +49,7 @@ pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize, const T: usize>(
     let uniforms = memory.places[tape.uniforms as usize];
     let wires = Wires {
         slots: place.offset,
-        slot: place.item,
+        slot: place.column,
         rows: memory.frame.rows as usize,
         base: memory.base(),
     };
@@ -71,7 +71,7 @@ pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize, const T: usize>(
             if uniform == NO_UNIFORM {
                 return 0;
             }
-            let at = uniforms.offset + uniform as usize * uniforms.item;
+            let at = uniforms.offset + uniform as usize * uniforms.column;
             let label = wires.base.wrapping_add(at).cast::<[u8; 16]>();
             u128::from_le_bytes(label.read_unaligned())
         };
@@ -153,7 +153,7 @@ fn slots(wires: &Wires) -> exec::Rows {
         base: wires.base,
         slots: wires.slots,
         slot: wires.slot,
-        part: wires.slot,
+        component: wires.slot,
         packed: 16 * wires.rows,
     }
 }
@@ -342,7 +342,7 @@ unsafe fn keys<B: Blocks, const N: usize, const K: usize, const NARROW: bool>(
     keys
 }
 
-/// Labels of the rows of an item, out of an item of labels of the bank.
+/// Labels of the rows of an item, out of an item of labels of the workspace.
 #[inline(always)]
 unsafe fn of_rows<B: Blocks>(wires: &Wires, at: usize, item: &Item) -> B {
     let from = wires.base.wrapping_add(at + 16 * item.which[0].1);

@@ -1,14 +1,14 @@
 //! Any machine: gate by gate, by the formulas.
 
-use super::super::bank::Memory;
 use super::super::tape::{NO_ROW, NO_UNIFORM, Product, Row, TapeOp};
 use super::super::vector::Portable;
+use super::super::workspace::Memory;
 use super::dice::Dice;
 use super::{Run, labels_of};
 use crate::garble::{Gate, Table};
-use crate::layout::{Item, Span};
+use crate::layout::{ColumnType, Span};
 
-/// Labels of a bank by row of the tape.
+/// Labels of a workspace by row of the tape.
 struct Wires<'a> {
     bytes: &'a mut [u8],
     /// Offset of slot 0, and bytes from a slot to the next.
@@ -82,7 +82,7 @@ pub(super) fn run(memory: &mut Memory, run: &Run<'_>, dice: &mut Dice) {
     let tape = run.tape;
     let of = |region: u16| {
         let place = memory.places[region as usize];
-        (place.offset, place.item)
+        (place.offset, place.column)
     };
     let mut wires = Wires {
         slots: of(tape.slots),
@@ -157,7 +157,7 @@ fn entry(wires: &Wires<'_>, run: &Run<'_>, kind: usize, index: u32, k: u32) -> (
 
 /// Bytes of a label in a table.
 fn label_bytes(run: &Run<'_>) -> usize {
-    if run.scheme.tables()[0].0 == Item::Halves {
+    if run.scheme.tables()[0].0 == ColumnType::Halves {
         8
     } else {
         16

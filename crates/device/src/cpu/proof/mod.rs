@@ -12,8 +12,8 @@ mod wide;
 use veil_math::P61;
 use zeroize::Zeroizing;
 
-use super::bank::Memory;
 use super::vector::VECTOR;
+use super::workspace::Memory;
 use super::{Cpu, Isa};
 use crate::command::Command;
 use crate::layout::Span;
@@ -40,7 +40,7 @@ type Register = [u64; VECTOR / 8];
 /// Of 512 gates, three bits each: x, y, s. Rows that do not exist are zero.
 type Half = [Register; 3];
 
-/// Rows of items in a region of the bank.
+/// Rows of items in a region of the workspace.
 struct Items<'a> {
     region: &'a [u8],
     /// Of item 0 of part 0 in the region.
@@ -213,14 +213,14 @@ impl Kernels {
 fn words(bytes: &[u8], length: usize) -> &[u64] {
     // SAFETY: any bytes are words, and those that are not aligned are left out.
     let (before, words, _) = unsafe { bytes.align_to::<u64>() };
-    assert!(before.is_empty(), "regions of a bank are aligned");
+    assert!(before.is_empty(), "regions of a workspace are aligned");
     &words[..length]
 }
 
 fn words_mut(bytes: &mut [u8], length: usize) -> &mut [u64] {
     // SAFETY: as `words`.
     let (before, words, _) = unsafe { bytes.align_to_mut::<u64>() };
-    assert!(before.is_empty(), "regions of a bank are aligned");
+    assert!(before.is_empty(), "regions of a workspace are aligned");
     &mut words[..length]
 }
 
@@ -228,7 +228,7 @@ fn words_mut(bytes: &mut [u8], length: usize) -> &mut [u64] {
 fn shape(memory: &Memory, span: Span) -> ((usize, usize, usize), usize) {
     let place = memory.places[span.region as usize];
     let first = memory.item(span, 0).0;
-    ((place.offset, place.item, place.part), first)
+    ((place.offset, place.column, place.component), first)
 }
 
 impl Cpu {
@@ -238,11 +238,11 @@ impl Cpu {
         step: Proof,
         command: &Command,
     ) -> Result<bool, Fault> {
-        let blocks = |memory: &Memory, draw: usize, count: u32| {
-            let draw = command.draws[draw];
-            let mask = self.mask(draw, memory.frame)?;
+        let blocks = |memory: &Memory, call: usize, count: u32| {
+            let call = command.calls[call];
+            let mask = self.mask(call, memory.frame)?;
             let mut bytes = Zeroizing::new(vec![0; mac::BLOCK * count as usize]);
-            self.random(mask, draw.first, &mut bytes);
+            self.random(mask, call.first, &mut bytes);
             Ok(bytes)
         };
         if let Some(fits) = proof::step(step, memory, command, blocks)? {

@@ -1,14 +1,14 @@
-//! For devices that keep their banks here and do some commands elsewhere.
+//! For devices that keep their workspaces here and do some commands elsewhere.
 
 use zeroize::Zeroizing;
 
 use super::Cpu;
-use super::bank::Memory;
+use super::workspace::Memory;
 use crate::command::{Command, NO_PROGRAM, Op};
-use crate::layout::{Item, Place, Span};
-use crate::{Bank, Fault, Frame, Garbling, Repeat};
+use crate::layout::{ColumnType, Residency, Span};
+use crate::{Fault, Frame, Garbling, Repeat, Workspace};
 
-/// A garbling command that is offloaded: a card does it on a bank of this device.
+/// A garbling command that is offloaded: a card does it on a workspace of this device.
 pub struct Gates<'a> {
     /// How tables are made.
     pub scheme: Garbling,
@@ -25,52 +25,52 @@ impl Cpu {
     /// Checks command `index` of a batch, a [`Op::Garble`] whose program has products, and gives what the card that does it has to know.
     ///
     /// # Errors
-    /// [`Fault`] as of [`Command::check`]; [`Fault::Unknown`] if bank or key is not loaded, or the command is no [`Op::Garble`]
+    /// [`Fault`] as of [`Command::check`]; [`Fault::Unknown`] if workspace or key is not loaded, or the command is no [`Op::Garble`]
     /// with a program and a draw.
-    pub fn gates_beside(
+    pub fn offload_gates(
         &mut self,
-        bank: Bank,
+        workspace: Workspace,
         index: usize,
         command: &Command,
     ) -> Result<Gates<'_>, Fault> {
         let needs = command.program.and_then(|id| self.tapes.get(id.0 as usize));
         let needs = needs.map(|(_, needs)| needs);
-        let memory = (self.banks.get(bank.0 as usize)).and_then(Option::as_ref);
-        let memory = memory.ok_or(Fault::Unknown("the bank"))?;
+        let memory = (self.workspaces.get(workspace.0 as usize)).and_then(Option::as_ref);
+        let memory = memory.ok_or(Fault::Unknown("the workspace"))?;
         command.check(index, (&memory.layout, memory.frame.rows), needs)?;
-        let (Op::Garble { scheme, offset }, Some(draw)) = (&command.op, command.draws.first())
+        let (Op::Garble { scheme, offset }, Some(call)) = (&command.op, command.calls.first())
         else {
             return Err(NO_PROGRAM);
         };
         let offset = Zeroizing::new(self.offset(*offset)?);
-        let mask = self.mask(*draw, memory.frame)?;
-        let start = Zeroizing::new(scheme.start(mask.key.prf(), draw.tag, memory.frame));
-        let memory = (self.banks.get_mut(bank.0 as usize)).and_then(Option::as_mut);
+        let mask = self.mask(*call, memory.frame)?;
+        let start = Zeroizing::new(scheme.start(mask.key.prf(), call.tag, memory.frame));
+        let memory = (self.workspaces.get_mut(workspace.0 as usize)).and_then(Option::as_mut);
         Ok(Gates {
             scheme: *scheme,
             offset,
             start,
-            first: draw.first,
-            memory: memory.ok_or(Fault::Unknown("the bank"))?,
+            first: call.first,
+            memory: memory.ok_or(Fault::Unknown("the workspace"))?,
         })
     }
 }
 
 impl Cpu {
     /// Checks command `index` of a batch, an [`Op::Repeat`], and its commands in the first and in the last repetition, around which no other
-    /// goes. Says how many rows the bank has.
+    /// goes. Says how many rows the workspace has.
     ///
     /// # Errors
     /// [`Fault`] as of [`Command::check`], for the command itself and for its body in the first and the last repetition;
-    /// [`Fault::Unknown`] if the bank is not open or the command is no [`Op::Repeat`].
-    pub fn repeats_beside(
+    /// [`Fault::Unknown`] if the workspace is not open or the command is no [`Op::Repeat`].
+    pub fn offload_repeat(
         &self,
-        bank: Bank,
+        workspace: Workspace,
         index: usize,
         command: &Command,
     ) -> Result<u32, Fault> {
-        let memory = (self.banks.get(bank.0 as usize)).and_then(Option::as_ref);
-        let memory = memory.ok_or(Fault::Unknown("the bank"))?;
+        let memory = (self.workspaces.get(workspace.0 as usize)).and_then(Option::as_ref);
+        let memory = memory.ok_or(Fault::Unknown("the workspace"))?;
         let of = (&memory.layout, memory.frame.rows);
         command.check(index, of, None)?;
         let Op::Repeat(repeat) = &command.op else {
@@ -91,12 +91,12 @@ impl Cpu {
     /// Clears the repeated items that do not live, when a card has done the repetition.
     ///
     /// # Errors
-    /// [`Fault::Unknown`] if the bank is not open.
-    pub fn clear_beside(&mut self, bank: Bank, repeat: &Repeat) -> Result<(), Fault> {
-        let memory = (self.banks.get_mut(bank.0 as usize)).and_then(Option::take);
-        let mut memory = memory.ok_or(Fault::Unknown("the bank"))?;
+    /// [`Fault::Unknown`] if the workspace is not open.
+    pub fn clear_offloaded(&mut self, workspace: Workspace, repeat: &Repeat) -> Result<(), Fault> {
+        let memory = (self.workspaces.get_mut(workspace.0 as usize)).and_then(Option::take);
+        let mut memory = memory.ok_or(Fault::Unknown("the workspace"))?;
         self.forget(&mut memory, repeat);
-        self.banks[bank.0 as usize] = Some(memory);
+        self.workspaces[workspace.0 as usize] = Some(memory);
         Ok(())
     }
 }
@@ -122,40 +122,40 @@ impl Gates<'_> {
     fn of(&self, region: u16, item: u32) -> Span {
         let there = &self.memory.layout.regions[region as usize];
         assert!(
-            matches!(there.item, Item::Labels | Item::Label)
+            matches!(there.column, ColumnType::Labels | ColumnType::Label)
                 && item < there.count
-                && there.place != Place::Public,
+                && there.residency != Residency::Public,
             "the command was checked, and names labels"
         );
         Span {
             region,
-            part: 0,
+            component: 0,
             first: item,
             count: 1,
         }
     }
 }
 
-/// A bank with shares that an offloading card computes on.
+/// A workspace with shares that an offloading card computes on.
 pub struct Shares<'a> {
     memory: &'a mut Memory,
 }
 
 impl Cpu {
-    /// Checks commands of a batch, the first of which is number `first`, and lends their bank. They run programs over shares, scatter
+    /// Checks commands of a batch, the first of which is number `first`, and lends their workspace. They run programs over shares, scatter
     /// products, or make and compare MACs; the card that does them writes the bytes of the reference, and stays within the spans that they
     /// name.
     ///
     /// # Errors
-    /// [`Fault`] as of [`Command::check`]; [`Fault::Unknown`] if the bank is not open or a command is of another kind.
-    pub fn shares_beside(
+    /// [`Fault`] as of [`Command::check`]; [`Fault::Unknown`] if the workspace is not open or a command is of another kind.
+    pub fn offload_shares(
         &mut self,
-        bank: Bank,
+        workspace: Workspace,
         first: usize,
         commands: &[Command],
     ) -> Result<Shares<'_>, Fault> {
-        let memory = (self.banks.get_mut(bank.0 as usize)).and_then(Option::as_mut);
-        let memory = memory.ok_or(Fault::Unknown("the bank"))?;
+        let memory = (self.workspaces.get_mut(workspace.0 as usize)).and_then(Option::as_mut);
+        let memory = memory.ok_or(Fault::Unknown("the workspace"))?;
         let of = (&memory.layout, memory.frame.rows);
         for (index, command) in (first..).zip(commands) {
             let needs = command.program.and_then(|id| self.tapes.get(id.0 as usize));
@@ -202,7 +202,7 @@ impl Shares<'_> {
     fn of(&self, region: u16, part: u8, item: u32) -> Span {
         let span = Span {
             region,
-            part,
+            component: part,
             first: item,
             count: 1,
         };

@@ -1,10 +1,10 @@
-//! The memory of a bank: one aligned block, scrubbed when it goes back to the pool.
+//! The memory of a workspace: one aligned block, scrubbed when it goes back to the pool.
 
 use veil_session::Frame;
 
 use super::vector::VECTOR;
 use crate::Fault;
-use crate::layout::{Item, Layout, Place, Span};
+use crate::layout::{ColumnType, Layout, Residency, Span};
 
 #[derive(Clone, Copy)]
 #[repr(align(64))]
@@ -12,30 +12,30 @@ struct Line(#[expect(dead_code, reason = "read through pointers")] [u8; VECTOR])
 
 /// Where a region lies.
 #[derive(Clone, Copy)]
-pub(super) struct Place512 {
+pub(super) struct RegionOffset {
     /// Offset of item 0, part 0.
     pub(super) offset: usize,
     /// Bytes from an item to the next.
-    pub(super) item: usize,
+    pub(super) column: usize,
     /// Bytes from a part to the next.
-    pub(super) part: usize,
+    pub(super) component: usize,
     /// Bytes of one part of one item that count; resident rows are padded beyond it to whole vectors.
     pub(super) packed: usize,
     /// Items behind the region, for temps.
     pub(super) scratch: u32,
 }
 
-/// A bank. Resident rows are `[item][part][row]`, padded to vectors, so that a slot is one run of memory; what the host reaches is
+/// A workspace. Resident rows are `[item][part][row]`, padded to vectors, so that a slot is one run of memory; what the host reaches is
 /// packed `[part][item][row]`.
 pub(super) struct Memory {
     lines: Vec<Line>,
     pub(super) layout: Layout,
     pub(super) frame: Frame,
-    pub(super) places: Vec<Place512>,
+    pub(super) places: Vec<RegionOffset>,
 }
 
 impl Memory {
-    /// A zeroed bank in `pooled` memory. `scratch[r]` items are kept behind region `r` for temps.
+    /// A zeroed workspace in `pooled` memory. `scratch[r]` items are kept behind region `r` for temps.
     pub(super) fn new(
         pooled: Option<Memory>,
         layout: &Layout,
@@ -47,12 +47,12 @@ impl Memory {
         places.clear();
         let mut offset = 0usize;
         for (index, region) in layout.regions.iter().enumerate() {
-            let packed = region.item.bytes(frame.rows) as usize;
-            let (parts, count) = (region.parts as usize, region.count as usize);
-            let (padded, scratched) = match (region.place, region.item) {
-                (Place::Resident, Item::Rows(_)) => (true, true),
-                // A few labels are as many wires as they are: circuits with one row have long banks.
-                (Place::Resident, Item::Labels) => (packed >= VECTOR, true),
+            let packed = region.column.bytes(frame.rows) as usize;
+            let (parts, count) = (region.components as usize, region.count as usize);
+            let (padded, scratched) = match (region.residency, region.column) {
+                (Residency::Resident, ColumnType::Rows(_)) => (true, true),
+                // A few labels are as many wires as they are: circuits with one row have long workspaces.
+                (Residency::Resident, ColumnType::Labels) => (packed >= VECTOR, true),
                 _ => (false, false),
             };
             let scratch = if scratched {
@@ -62,25 +62,25 @@ impl Memory {
             };
             let place = if padded {
                 let part = packed.next_multiple_of(VECTOR);
-                Place512 {
+                RegionOffset {
                     offset,
-                    item: part * parts,
-                    part,
+                    column: part * parts,
+                    component: part,
                     packed,
                     scratch,
                 }
             } else {
-                Place512 {
+                RegionOffset {
                     offset,
-                    item: packed,
-                    part: packed * count,
+                    column: packed,
+                    component: packed * count,
                     packed,
                     scratch,
                 }
             };
-            let extra = scratch as usize * place.item;
+            let extra = scratch as usize * place.column;
             let bytes = if padded {
-                place.item * count
+                place.column * count
             } else {
                 packed * parts * count
             };
@@ -96,7 +96,7 @@ impl Memory {
         }
     }
 
-    /// Bytes that a bank of this shape takes.
+    /// Bytes that a workspace of this shape takes.
     pub(super) fn len(&self) -> usize {
         self.lines.len() * VECTOR
     }
@@ -115,15 +115,16 @@ impl Memory {
     /// Offset of one item of a span's part, and its packed length.
     pub(super) fn item(&self, span: Span, k: u32) -> (usize, usize) {
         let place = &self.places[span.region as usize];
-        let at =
-            place.offset + span.part as usize * place.part + (span.first + k) as usize * place.item;
+        let at = place.offset
+            + span.component as usize * place.component
+            + (span.first + k) as usize * place.column;
         (at, place.packed)
     }
 
     /// Where the bytes of a span are, if its items lie one after the other, without gaps.
     pub(super) fn run(&self, span: Span) -> Option<std::ops::Range<usize>> {
         let (at, packed) = self.item(span, 0);
-        let whole = self.places[span.region as usize].item == packed;
+        let whole = self.places[span.region as usize].column == packed;
         whole.then(|| at..at + packed * span.count as usize)
     }
 
@@ -150,11 +151,11 @@ impl Memory {
                 &self.places[index as usize],
                 &self.layout.regions[index as usize],
             );
-            let parts = usize::from(region.parts);
-            let items = if place.item == place.part * parts {
-                place.item * region.count as usize
+            let parts = usize::from(region.components);
+            let items = if place.column == place.component * parts {
+                place.column * region.count as usize
             } else {
-                place.part * parts
+                place.component * parts
             };
             place.offset..place.offset + items
         };
@@ -190,7 +191,7 @@ impl Memory {
     /// Clears the bits beyond the last row in the last byte of item `k` of a span of bits.
     pub(super) fn clear_padding(&mut self, span: Span, k: u32) {
         let keep = self.layout.regions[span.region as usize]
-            .item
+            .column
             .padding(self.frame.rows);
         if let Some(last) = self.item_bytes_mut(span, k).last_mut() {
             *last &= keep;
