@@ -14,7 +14,7 @@ use veil_session::SessionId;
 
 const SEEDS: u16 = 0;
 const SLOTS: u16 = 1;
-const UNIFORMS: u16 = 2;
+const JOB_WIDE: u16 = 2;
 const SUMS: u16 = 3;
 const TABLES: u16 = 4;
 const SEEN: u16 = 5;
@@ -53,7 +53,7 @@ fn program() -> Program {
     Program {
         ring: Ring::Bits,
         slots: SLOTS,
-        uniforms: UNIFORMS,
+        job_wide: JOB_WIDE,
         sums: SUMS,
         temps: 2 * ROUNDS,
         pairs,
@@ -70,7 +70,7 @@ fn clear(program: &Program, inputs: [bool; INPUTS as usize]) -> Vec<bool> {
         let get = |src: Src| match src {
             Src::Slot(slot) => slots[slot as usize],
             Src::Temp(temp) => temps[temp as usize],
-            Src::Uniform(_) => unreachable!("none is used"),
+            Src::JobWide(_) => unreachable!("none is used"),
         };
         let value = match *instr {
             Instr::Add(a, b, _) => get(a) ^ get(b),

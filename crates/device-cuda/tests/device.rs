@@ -14,7 +14,7 @@ use veil_session::{Secret, SessionId};
 
 const IN: u16 = 0;
 const SLOTS: u16 = 1;
-const UNIFORMS: u16 = 2;
+const JOB_WIDE: u16 = 2;
 const SUMS: u16 = 3;
 const MESSAGE: u16 = 4;
 const OUT: u16 = 5;
@@ -73,7 +73,7 @@ fn layer(count: u32) -> Arc<Program> {
     Arc::new(Program {
         ring: Ring::Z64,
         slots: SLOTS,
-        uniforms: UNIFORMS,
+        job_wide: JOB_WIDE,
         sums: SUMS,
         temps: 0,
         pairs: vec![(Src::Slot(0), Src::Slot(1))],
@@ -160,7 +160,7 @@ fn what_is_refused_changes_nothing() -> Result<(), Fault> {
     let workspace = device.open(&layout, frame(ROWS))?;
     let all = |region| layout.all(region, 0);
     let form = Form::replicated(Ring::Z64);
-    let messages = vec![all(MESSAGE), all(UNIFORMS)];
+    let messages = vec![all(MESSAGE), all(JOB_WIDE)];
     let mut sum = Command::new(Op::Product(form), vec![], messages);
     sum.program = Some(id);
     let call = |key, tag| PrfCall {
@@ -237,8 +237,8 @@ fn sums_that_are_written_twice_are_refused() {
         matches!(refused, Err(Fault::Unsupported { .. })),
         "{refused:?}"
     );
-    program.uniforms = SUMS;
-    let read = Instr::Copy(Src::Uniform(0), Dst::Slot(0));
+    program.job_wide = SUMS;
+    let read = Instr::Copy(Src::JobWide(0), Dst::Slot(0));
     program.code = vec![sum(0), read];
     let refused = device.load(&Arc::new(program), &layout);
     assert!(

@@ -204,10 +204,10 @@ struct Inputs<'a, 'b> {
 
 impl<'a, 'b> Inputs<'a, 'b> {
     fn new(of: &Loop, gates: &'a Gates<'b>, repeat: &'a Repeat, row: usize) -> Self {
-        let [slots, uniforms] = of.cycle.regions;
+        let [slots, job_wide] = of.cycle.regions;
         let run = of.cycle.run.iter().map(|source| match source {
             Source::Slot(slot) => gates.labels(slots, *slot)[row],
-            Source::Uniform(uniform) => gates.labels(uniforms, *uniform)[0],
+            Source::JobWide(job_value) => gates.labels(job_wide, *job_value)[0],
         });
         Inputs {
             offset: Zeroizing::new(gates.offset.to_le_bytes()),

@@ -162,7 +162,7 @@ fn garbled(device: &mut dyn Device, keys: [u128; 2], zero: &[u128]) -> Vec<u128>
     let program = Program {
         ring: Ring::Bits,
         slots: 0,
-        uniforms: 1,
+        job_wide: 1,
         sums: 1,
         temps: 0,
         pairs: (0..GATES)

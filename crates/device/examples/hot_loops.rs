@@ -207,7 +207,7 @@ impl HotLoop {
             None => (ColumnType::Rows(self.ring), ColumnType::One(self.ring), 2),
         };
         let slots = layout.add(region(Residency::Resident, rows, parts, 3 * WIRES));
-        let uniforms = layout.add(region(Residency::Mapped, one, parts, 1));
+        let job_wide = layout.add(region(Residency::Mapped, one, parts, 1));
         let sums = layout.add(region(Residency::Mapped, one, parts, WIRES));
         // The messages of products, and of sums; or tables of both kinds.
         let tables = self.scheme().map_or(&[][..], |scheme| scheme.tables());
@@ -220,7 +220,7 @@ impl HotLoop {
         let program = Arc::new(Program {
             ring: self.ring,
             slots,
-            uniforms,
+            job_wide,
             sums,
             temps: self.temps,
             pairs: (0..WIRES)

@@ -25,15 +25,15 @@ pub struct ProgramId(pub u32);
 
 /// A call of the PRF for pseudorandom elements: under which key, what for, from which counter.
 ///
-/// Item `p` of a command starts at counter `first + p · stride`, where the stride is the number of AES blocks that a full
-/// chunk of one item takes (one block for a single element).
+/// Column `p` of a command starts at counter `first + p · stride`, where the stride is the number of AES blocks that a full
+/// chunk of one column takes (one block for a single element).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct PrfCall {
     /// Key.
     pub key: KeyId,
     /// Domain tag, at the head of the PRF's input.
     pub tag: DomainTag,
-    /// Counter of item 0.
+    /// Counter of column 0.
     pub first: u64,
 }
 
@@ -47,7 +47,7 @@ pub enum Op {
     /// draws: of row products, then of sums.
     ///
     /// One more dst is a trace, which the replicated product of bits can have where every product has one pair of operands: of each product
-    /// its operands' components (u, u'), (w, w') and its two masks, parts 0 to 5 of the trace's items in the order of the message.
+    /// its operands' components (u, u'), (w, w') and its two masks, parts 0 to 5 of the trace's columns in the order of the message.
     Product(&'static Form),
     /// Puts received products of the program in their places, as component `component`. src 0: message of row products, src 1: of sums.
     Scatter {
@@ -80,25 +80,25 @@ pub enum Op {
     /// another holder hashed the same bytes. The hash's key is block ([`DomainTag::MAC_KEY`], 0, 0, 0) of the draw's key. Each source's bytes are
     /// padded with zeros to whole blocks; then follows LE64 of their number, padded too.
     Mac,
-    /// Bits of an item of integers: item k of dst 0 is bit `first + k` of every row of src 0, which is one item of rows, or of a value that
+    /// Bits of a column of integers: column k of dst 0 is bit `first + k` of every row of src 0, which is one column of rows, or of a value that
     /// all rows share. Bits beyond the last row become zero.
     Split {
-        /// Bit that item 0 is.
+        /// Bit that column 0 is.
         first: u32,
     },
-    /// dst 0 = src 0, item by item: bits as the integers 0 and 1.
+    /// dst 0 = src 0, column by column: bits as the integers 0 and 1.
     Lift,
-    /// dst 0 = ⌊src 0 / 2^by⌋ of every row of one item of integers from 0 on; the source is of rows, or of what all rows share.
+    /// dst 0 = ⌊src 0 / 2^by⌋ of every row of one column of integers from 0 on; the source is of rows, or of what all rows share.
     Shift {
         /// Fewer than the ring has bits.
         by: u32,
     },
-    /// dst 0 = src 0 · src 1, item by item and row by row, of integers.
+    /// dst 0 = src 0 · src 1, column by column and row by row, of integers.
     Scale,
-    /// dst 0 = src 0, item by item: integers from 0 on as elements of the ring of the destination, of which the lowest bits are kept. The
+    /// dst 0 = src 0, column by column: integers from 0 on as elements of the ring of the destination, of which the lowest bits are kept. The
     /// source is of rows, or of what all rows share.
     Resize,
-    /// dst 0, one element, += Σ a (c + d) + b c over all items and rows of the sources a, b, c, d: what a party computes itself of the sum
+    /// dst 0, one element, += Σ a (c + d) + b c over all columns and rows of the sources a, b, c, d: what a party computes itself of the sum
     /// of products of two replicated values (a, b), (c, d). Elements of a and b are integers from 0 on in a ring that is not larger.
     Dot,
     /// Compares src 0 with src 1, in constant time; unequal ends the batch with [`Outcome::Mismatch`].
@@ -127,7 +127,7 @@ pub enum Op {
         /// How tables were made.
         scheme: Garbling,
     },
-    /// dst 0 = src 0 ⊕ (src 1) · Δ, item by item: labels, a bit for each, the active labels. [`ColumnType::Labels`] and rows of bits, or
+    /// dst 0 = src 0 ⊕ (src 1) · Δ, column by column: labels, a bit for each, the active labels. [`ColumnType::Labels`] and rows of bits, or
     /// [`ColumnType::Label`] and bits that all rows share. The destination may be source 0.
     Encode {
         /// The key that is Δ.
@@ -203,8 +203,8 @@ impl Command {
         if self.calls.len() > MOST_DRAWS || self.calls.iter().any(|d| d.first > LAST_COUNTER) {
             return shape("more draws than a product has, or a counter that no plan reaches");
         }
-        let item = |span: &Span| layout.regions[span.region as usize].column;
-        let bytes = |span: &Span| item(span).bytes(rows);
+        let column = |span: &Span| layout.regions[span.region as usize].column;
+        let bytes = |span: &Span| column(span).bytes(rows);
         match &self.op {
             Op::Linear | Op::Product(_) | Op::Scatter { .. } => {
                 let program = program.ok_or(NO_PROGRAM)?;
@@ -221,11 +221,11 @@ impl Command {
                 // A chunk of one row may be combined with what all rows share.
                 let labels = [ColumnType::Labels, ColumnType::Label];
                 let kinds = match ring {
-                    Ring::Bits if labels.contains(&item(to)) => labels,
+                    Ring::Bits if labels.contains(&column(to)) => labels,
                     ring => [ColumnType::Rows(*ring), ColumnType::One(*ring)],
                 };
                 let same = |s: &Span| {
-                    (s.count, bytes(s)) == (to.count, bytes(to)) && kinds.contains(&item(s))
+                    (s.count, bytes(s)) == (to.count, bytes(to)) && kinds.contains(&column(s))
                 };
                 if self.src.len() > 32 || !self.src.iter().chain([to]).all(same) {
                     return shape("sources and destination differ in length");
@@ -239,14 +239,14 @@ impl Command {
                 }
             }
             Op::Hash { .. } => match self.dst.first() {
-                Some(to) if item(to) == ColumnType::Bytes(32) && to.count == 1 => {}
+                Some(to) if column(to) == ColumnType::Bytes(32) && to.count == 1 => {}
                 _ => return shape("a digest of 32 bytes is needed"),
             },
             Op::Mac => {
                 let reached =
                     |s: &Span| layout.regions[s.region as usize].residency != Residency::Resident;
                 let whole =
-                    |to: &Span| item(to) == ColumnType::Bytes(BLOCK as u32) && to.count == 1;
+                    |to: &Span| column(to) == ColumnType::Bytes(BLOCK as u32) && to.count == 1;
                 if self.calls.is_empty() || !self.dst.first().is_some_and(whole) {
                     return shape("a code of 16 bytes and a draw are needed");
                 }
@@ -258,11 +258,11 @@ impl Command {
                 let ([from], [to]) = (&self.src[..], &self.dst[..]) else {
                     return shape("one source and one destination are needed");
                 };
-                let (ColumnType::Rows(ring) | ColumnType::One(ring)) = item(from) else {
+                let (ColumnType::Rows(ring) | ColumnType::One(ring)) = column(from) else {
                     return shape("bits are of ring elements");
                 };
                 let bits = ColumnType::Rows(Ring::Bits);
-                if from.count != 1 || ring == Ring::Bits || item(to) != bits {
+                if from.count != 1 || ring == Ring::Bits || column(to) != bits {
                     return shape("bits of one item of integers are needed");
                 }
                 if first
@@ -276,10 +276,10 @@ impl Command {
                 let ([from], [to]) = (&self.src[..], &self.dst[..]) else {
                     return shape("one source and one destination are needed");
                 };
-                let fits = match item(to) {
+                let fits = match column(to) {
                     ColumnType::Rows(ring) if ring != Ring::Bits => {
                         let same =
-                            [ColumnType::Rows(ring), ColumnType::One(ring)].contains(&item(from));
+                            [ColumnType::Rows(ring), ColumnType::One(ring)].contains(&column(from));
                         same && *by < ring.bits()
                     }
                     _ => false,
@@ -295,8 +295,8 @@ impl Command {
                 let ([from], [to]) = (&self.src[..], &self.dst[..]) else {
                     return shape("one source and one destination are needed");
                 };
-                let ring = matches!(item(to), ColumnType::Rows(Ring::Z64 | Ring::Z128));
-                if item(from) != ColumnType::Rows(Ring::Bits) || !ring || from.count != to.count {
+                let ring = matches!(column(to), ColumnType::Rows(Ring::Z64 | Ring::Z128));
+                if column(from) != ColumnType::Rows(Ring::Bits) || !ring || from.count != to.count {
                     return shape("as many items of integers as of bits are needed");
                 }
             }
@@ -304,8 +304,8 @@ impl Command {
                 let ([a, b], [to]) = (&self.src[..], &self.dst[..]) else {
                     return shape("two sources and one destination are needed");
                 };
-                let integers = matches!(item(to), ColumnType::Rows(Ring::Z64 | Ring::Z128));
-                let same = |s: &Span| item(s) == item(to) && s.count == to.count;
+                let integers = matches!(column(to), ColumnType::Rows(Ring::Z64 | Ring::Z128));
+                let same = |s: &Span| column(s) == column(to) && s.count == to.count;
                 if !integers || ![a, b].into_iter().all(same) {
                     return shape("as many items of one ring of integers are needed");
                 }
@@ -317,7 +317,7 @@ impl Command {
                 let ([from], [to]) = (&self.src[..], &self.dst[..]) else {
                     return shape("one source and one destination are needed");
                 };
-                let fits = match (item(from), item(to)) {
+                let fits = match (column(from), column(to)) {
                     (ColumnType::Rows(a), ColumnType::Rows(b))
                     | (ColumnType::One(a), ColumnType::One(b) | ColumnType::Rows(b)) => {
                         a != Ring::Bits && b != Ring::Bits
@@ -335,7 +335,7 @@ impl Command {
                 let ([a, b, c, d], [to]) = (&self.src[..], &self.dst[..]) else {
                     return shape("four sources and one destination are needed");
                 };
-                let rings = match (item(a), item(c)) {
+                let rings = match (column(a), column(c)) {
                     (ColumnType::Rows(x), ColumnType::Rows(y))
                     | (ColumnType::One(x), ColumnType::One(y)) => Some((x, y)),
                     _ => None,
@@ -344,7 +344,10 @@ impl Command {
                     Some((x, y)) if x != Ring::Bits && x.bits() <= y.bits() => y,
                     _ => return shape("integers are needed, and factors of a ring no larger"),
                 };
-                if item(b) != item(a) || item(d) != item(c) || item(to) != ColumnType::One(ring) {
+                if column(b) != column(a)
+                    || column(d) != column(c)
+                    || column(to) != ColumnType::One(ring)
+                {
                     return shape("components of two values, and one element, are needed");
                 }
                 if self.src.iter().any(|s| s.count != a.count) || to.count != 1 {
@@ -391,11 +394,9 @@ impl Command {
         if program.labels {
             return shape("a program over labels, which is garbled or evaluated");
         }
-        let has = |part: u8| part < program.regions[0].components;
+        let has = |component: u8| component < program.regions[0].components;
         let (messages, crosses) = match &self.op {
-            Op::Scatter {
-                component: part, ..
-            } if has(*part) => (&self.src, 1),
+            Op::Scatter { component, .. } if has(*component) => (&self.src, 1),
             Op::Product(form)
                 if form.ring == program.ring && form.fits(program.regions[0].components) =>
             {
@@ -415,11 +416,11 @@ impl Command {
             Op::Linear => return shape("a linear command whose program has products"),
             _ => return shape("a component that the slots do not have"),
         };
-        let items = [
+        let columns = [
             ColumnType::Rows(program.ring),
             ColumnType::One(program.ring),
         ];
-        for (m, (length, item)) in program.messages.into_iter().zip(items).enumerate() {
+        for (m, (length, column)) in program.messages.into_iter().zip(columns).enumerate() {
             if length == 0 {
                 continue;
             }
@@ -428,7 +429,7 @@ impl Command {
                     return shape("a message is missing");
                 };
                 let region = &layout.regions[span.region as usize];
-                if region.column != item
+                if region.column != column
                     || region.residency == Residency::Resident
                     || length > span.count
                 {

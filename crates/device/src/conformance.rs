@@ -158,7 +158,7 @@ impl SplitMix {
 /// What one device makes of a case, by what it is.
 type Seen = Vec<(&'static str, Vec<u8>)>;
 
-/// The layout of regions: place, item, parts and count of each.
+/// The layout of regions: place, column, parts and count of each.
 fn regions(chunk_rows: u32, regions: &[(Residency, ColumnType, u8, u32)]) -> Layout {
     let region = |&(residency, column, components, count)| Region {
         residency,

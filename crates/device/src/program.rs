@@ -16,7 +16,7 @@ pub enum Src {
     /// A value of this program, written before by an instruction of it and forgotten after it. Written once.
     Temp(u32),
     /// A value that all rows of the job share.
-    Uniform(u32),
+    JobWide(u32),
 }
 
 /// Where a result goes.
@@ -56,7 +56,7 @@ pub enum Instr {
     ProductSum {
         /// Range of [`Program::pairs`]; not empty.
         pairs: Range<u32>,
-        /// Item of the sums region.
+        /// Column of the sums region.
         out: u32,
         /// Place in the message of sums, and in the draws.
         index: u32,
@@ -92,7 +92,7 @@ pub struct Program {
     /// Region of slots: resident, `ColumnType::Rows(ring)`; or `ColumnType::Labels`, for a program of bits that is garbled or evaluated.
     pub slots: u16,
     /// Region of values that all rows share: `ColumnType::One(ring)`, or `ColumnType::Label`; read only.
-    pub uniforms: u16,
+    pub job_wide: u16,
     /// Region of sums: `ColumnType::One(ring)`, or `ColumnType::Label`.
     pub sums: u16,
     /// Number of temps.
@@ -114,14 +114,14 @@ impl Program {
     }
 
     /// The first rule that the program breaks, if any: operands exist, temps are written once and before they are read, and unless values
-    /// are `labels` no result of a product is touched by a later instruction. `slots`, `uniforms` and `sums` are the sizes of the regions.
+    /// are `labels` no result of a product is touched by a later instruction. `slots`, `job_wide` and `sums` are the sizes of the regions.
     ///
     /// # Errors
     /// The rule that is broken, in words.
     pub fn check(
         &self,
         slots: u32,
-        uniforms: u32,
+        job_wide: u32,
         sums: u32,
         labels: bool,
     ) -> Result<(), &'static str> {
@@ -129,7 +129,7 @@ impl Program {
         let mut pending = vec![false; slots as usize];
         let readable = |src: Src, written: &[bool], pending: &[bool]| match src {
             Src::Slot(s) => pending.get(s as usize).is_some_and(|p| !p),
-            Src::Uniform(u) => u < uniforms,
+            Src::JobWide(u) => u < job_wide,
             Src::Temp(t) => written.get(t as usize).copied().unwrap_or(false),
         };
         for instr in &self.code {
@@ -220,7 +220,7 @@ fn writes(program: &Program) -> Vec<u32> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Needs {
     pub(crate) ring: Ring,
-    /// Indices of the regions of slots, uniforms and sums.
+    /// Indices of the regions of slots, job-wide values and sums.
     at: [u16; 3],
     /// These regions.
     pub(crate) regions: [Region; 3],
@@ -242,9 +242,9 @@ impl Needs {
     /// components, or an instruction breaks a rule of [`Program::check`]; for labels also if a product has several pairs or two
     /// products have one number.
     pub fn of(program: &Program, layout: &Layout) -> Result<Self, Fault> {
-        let region = |index: u16, item: ColumnType| {
+        let region = |index: u16, column: ColumnType| {
             let region = layout.regions.get(index as usize);
-            let region = region.filter(|r| r.column == item).cloned();
+            let region = region.filter(|r| r.column == column).cloned();
             region.ok_or(Fault::Program("a region of the wrong shape"))
         };
         let labels =
@@ -258,20 +258,20 @@ impl Needs {
             )
         };
         let slots = region(program.slots, rows)?;
-        let uniforms = region(program.uniforms, one)?;
+        let job_wide = region(program.job_wide, one)?;
         let sums = region(program.sums, one)?;
         // Which components constants act on is said in 8 bits.
-        let same = slots.components == uniforms.components && slots.components == sums.components;
+        let same = slots.components == job_wide.components && slots.components == sums.components;
         if slots.residency != Residency::Resident || !same || slots.components > 8 {
             return Err(Fault::Program("regions of different components"));
         }
         program
-            .check(slots.count, uniforms.count, sums.count, labels)
+            .check(slots.count, job_wide.count, sums.count, labels)
             .map_err(Fault::Program)?;
         let needs = Needs {
             ring: program.ring,
-            at: [program.slots, program.uniforms, program.sums],
-            regions: [slots, uniforms, sums],
+            at: [program.slots, program.job_wide, program.sums],
+            regions: [slots, job_wide, sums],
             messages: program.products().into(),
             single: program.code.iter().all(|instr| match instr {
                 Instr::Product { pairs, .. } | Instr::ProductSum { pairs, .. } => pairs.len() == 1,

@@ -51,19 +51,19 @@ impl Default for Reference {
 }
 
 impl Reference {
-    /// Packed bytes of items `0..count` of a draw.
+    /// Packed bytes of columns `0..count` of a draw.
     fn pseudorandom(
         &mut self,
         memory: &Memory,
         call: PrfCall,
-        item: ColumnType,
+        column: ColumnType,
         count: u32,
     ) -> Result<Vec<u8>, Fault> {
         let Frame {
             lane, chunk, rows, ..
         } = memory.frame;
-        let bytes = item.bytes(rows) as usize;
-        let stride = item.bytes(memory.layout.chunk_rows).div_ceil(16);
+        let bytes = column.bytes(rows) as usize;
+        let stride = column.bytes(memory.layout.chunk_rows).div_ceil(16);
         let prf = self
             .keys
             .get(&call.key)

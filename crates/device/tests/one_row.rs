@@ -49,7 +49,7 @@ fn program(products: u32, kind: Kind) -> Program {
     Program {
         ring: Ring::Bits,
         slots: SLOTS,
-        uniforms: 1,
+        job_wide: 1,
         sums: 2,
         temps: 2 * products,
         pairs: (0..products)

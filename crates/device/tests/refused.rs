@@ -34,7 +34,7 @@ fn program(temps: u32, code: Vec<Instr>) -> Arc<Program> {
     Arc::new(Program {
         ring: RING,
         slots: 0,
-        uniforms: 1,
+        job_wide: 1,
         sums: 2,
         temps,
         pairs: vec![(Src::Slot(0), Src::Slot(1))],

@@ -18,7 +18,7 @@ const ROWS: u32 = 11;
 const PRODUCTS: u32 = 3;
 
 const SLOTS: u16 = 0;
-const UNIFORMS: u16 = 1;
+const JOB_WIDE: u16 = 1;
 const SUMS: u16 = 2;
 /// Tables of either scheme.
 const LABELS: u16 = 3;
@@ -65,11 +65,11 @@ fn span(region: u16, first: u32, count: u32) -> Span {
     }
 }
 
-fn program(slots: u16, uniforms: u16, sums: u16, code: Vec<Instr>) -> Arc<Program> {
+fn program(slots: u16, job_wide: u16, sums: u16, code: Vec<Instr>) -> Arc<Program> {
     Arc::new(Program {
         ring: Ring::Bits,
         slots,
-        uniforms,
+        job_wide,
         sums,
         temps: 0,
         pairs: (0..PRODUCTS)
@@ -115,9 +115,9 @@ fn told(
         device.load_key(*id, &Secret::new([*byte; 16])).unwrap();
     }
     let layout = layout(rows);
-    let over = [(SLOTS, UNIFORMS, SUMS), (SHARES, SHARE, SHARE)];
-    let loaded = over.map(|(slots, uniforms, sums)| {
-        let program = program(slots, uniforms, sums, products());
+    let over = [(SLOTS, JOB_WIDE, SUMS), (SHARES, SHARE, SHARE)];
+    let loaded = over.map(|(slots, job_wide, sums)| {
+        let program = program(slots, job_wide, sums, products());
         device.load(&program, &layout).unwrap()
     });
     let mut command = command.clone();
@@ -194,11 +194,11 @@ fn commands_that_fit_are_done() {
     let mut good = vec![
         encode(vec![span(SLOTS, 0, 3), span(BITS, 2, 3)], span(SLOTS, 0, 3)),
         encode(
-            vec![span(UNIFORMS, 0, 1), span(BIT, 1, 1)],
+            vec![span(JOB_WIDE, 0, 1), span(BIT, 1, 1)],
             span(SUMS, 0, 1),
         ),
         colour(span(SLOTS, 4, 2), span(BITS, 0, 2)),
-        colour(span(UNIFORMS, 0, 2), span(BIT, 0, 2)),
+        colour(span(JOB_WIDE, 0, 2), span(BIT, 0, 2)),
     ];
     good.extend(Garbling::ALL.map(garble));
     good.extend(Garbling::ALL.map(evaluate));
@@ -311,7 +311,7 @@ fn labels_and_bits_that_do_not_fit_are_refused() {
         ),
         (with(&[bits, labels], &[to]), pairs),
         (with(&[labels, labels], &[to]), pairs),
-        (with(&[span(UNIFORMS, 0, 2), bits], &[to]), pairs),
+        (with(&[span(JOB_WIDE, 0, 2), bits], &[to]), pairs),
         (with(&[labels, span(BIT, 0, 2)], &[to]), pairs),
         (with(&[labels, bits], &[span(SUMS, 0, 1)]), pairs),
         (
@@ -344,7 +344,7 @@ fn labels_and_bits_that_do_not_fit_are_refused() {
         (coloured(&[labels], &[to]), many),
         (coloured(&[labels], &[span(BITS, 0, 2)]), many),
         (coloured(&[labels], &[span(BIT, 0, 2)]), many),
-        (coloured(&[span(UNIFORMS, 0, 2)], &[span(BITS, 0, 2)]), many),
+        (coloured(&[span(JOB_WIDE, 0, 2)], &[span(BITS, 0, 2)]), many),
     ]);
     // Sums of labels, as of anything: a command that reads what it has written adds something else.
     let sum = |src: &[Span], to: Span| {
@@ -396,7 +396,7 @@ fn programs_that_would_repeat_a_tweak_are_refused() {
             ),
             (vec![product(0, u32::MAX)], "a product beyond any message"),
         ] {
-            let program = program(SLOTS, UNIFORMS, SUMS, code);
+            let program = program(SLOTS, JOB_WIDE, SUMS, code);
             let loaded = device.load(&program, &layout(ROWS));
             assert_eq!(loaded, Err(Fault::Program(what)), "{}", device.name());
         }
@@ -418,7 +418,7 @@ fn a_workspace_of_another_layout_is_refused() {
         for (id, key) in keys {
             device.load_key(id, &key).unwrap();
         }
-        let program = program(SLOTS, UNIFORMS, SUMS, products());
+        let program = program(SLOTS, JOB_WIDE, SUMS, products());
         let id = device.load(&program, &layout(ROWS)).unwrap();
         let mut small = layout(ROWS);
         small.regions[usize::from(SLOTS)].count = 2 * PRODUCTS;

@@ -21,12 +21,12 @@ use crate::status::{Progress, Report, Status, TransfersFrom};
 pub(crate) struct Ready {
     pub(crate) keys: Keys,
     /// Shares of the values that all rows use, per component.
-    pub(crate) uniforms: Vec<Vec<u8>>,
+    pub(crate) job_wide: Vec<Vec<u8>>,
 }
 
 impl Drop for Ready {
     fn drop(&mut self) {
-        self.uniforms.iter_mut().for_each(Zeroize::zeroize);
+        self.job_wide.iter_mut().for_each(Zeroize::zeroize);
     }
 }
 

@@ -71,8 +71,8 @@ pub mod yao;
 
 pub use choose::protocol;
 pub use plan::{
-    BitsPlan, Chunk, CodedPlan, CodedUniforms, Conversion, ConversionPlan, CyclesPlan, Gives,
-    JobPlan, LayerPlan, OpenedPlan, Options, OrderPlan, OutputPlan, Plan, PlanError, PortPlan,
+    BitsPlan, Chunk, CodedPlan, Conversion, ConversionPlan, CyclesPlan, Gives, JobPlan, LayerPlan,
+    MacsOfJobWide, OpenedPlan, Options, OrderPlan, OutputPlan, Plan, PlanError, PortPlan,
     TotalsPlan, WorkspaceOf,
 };
 pub use replicated::{Replicated, is_masked};

@@ -294,7 +294,7 @@ pub struct Spans {
     /// Summed output ports that are kept: where the host finds them in the workspace of totals.
     pub keeps_sums: Vec<Stored>,
     /// Shared values that all rows use: out of the set-up workspace, into every other.
-    pub uniforms: Vec<Span>,
+    pub job_wide: Vec<Span>,
     /// Shared sums: out of every chunk, added up, into the workspace of totals.
     pub sums: Vec<Span>,
     /// Digest of the list of accepted inputs, at parties.

@@ -87,12 +87,12 @@ impl<'a> Bench<'a> {
 }
 
 /// A program in which every wire is a slot.
-fn program(gates: &Value, slots: u16, uniforms: u16) -> Program {
+fn program(gates: &Value, slots: u16, job_wide: u16) -> Program {
     let mut program = Program {
         ring: Ring::Bits,
         slots,
-        uniforms,
-        sums: uniforms,
+        job_wide,
+        sums: job_wide,
         temps: 0,
         pairs: vec![],
         code: vec![],
@@ -189,7 +189,7 @@ fn run(kind: Kind, all: &Value, case: &Value) {
 
     // Circuits: of both parties, one after the other in the same slots.
     let slots = of.region(Residency::Resident, labels, wires + gates);
-    let uniforms = of.region(Residency::Mapped, ColumnType::Label, 1);
+    let job_wide = of.region(Residency::Mapped, ColumnType::Label, 1);
     let products = bytes(&case["tables"]).len() as u32 / (16 * rows);
     let tables = of.made(labels, products, "tables");
     let inputs = Span {
@@ -210,7 +210,7 @@ fn run(kind: Kind, all: &Value, case: &Value) {
         .as_str()
         .and_then(|n| n.parse().ok())
         .expect("a number");
-    let gates = program(&all["gates"], slots.region, uniforms.region);
+    let gates = program(&all["gates"], slots.region, job_wide.region);
     let mut device = kind.device();
     device.bind(SESSION);
     let id = device

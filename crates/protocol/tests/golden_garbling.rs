@@ -22,7 +22,7 @@ const START: KeyId = KeyId(8);
 const DICE: KeyId = KeyId(9);
 
 const SLOTS: u16 = 0;
-const UNIFORMS: u16 = 1;
+const JOB_WIDE: u16 = 1;
 /// Where the host puts labels, and where it sees them.
 const IN: u16 = 2;
 const OUT: u16 = 3;
@@ -107,8 +107,8 @@ impl<'a> Case<'a> {
             let mut program = Program {
                 ring: Ring::Bits,
                 slots: SLOTS,
-                uniforms: UNIFORMS,
-                sums: UNIFORMS,
+                job_wide: JOB_WIDE,
+                sums: JOB_WIDE,
                 temps: 0,
                 pairs: vec![],
                 code: vec![],

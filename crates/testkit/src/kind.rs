@@ -144,7 +144,7 @@ kinds! {
     /// A component of their difference.
     Difference,
     /// A party's part of codes of values that all rows share.
-    UniformCode,
+    JobWideMac,
     /// A party says that all its checks have passed.
     Agreement,
     /// A component of opened rows.
@@ -276,7 +276,7 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
             (CheckMessage::Difference, false) => Kind::Difference,
             (CheckMessage::Difference, true) => Kind::JobDifference,
             // The values of the set-up are its rows.
-            (CheckMessage::Codes, _) => Kind::UniformCode,
+            (CheckMessage::Codes, _) => Kind::JobWideMac,
         };
     }
     match task {

@@ -90,7 +90,7 @@ fn a_wrong_message_is_found_before_anything_is_opened() {
     let of_rows = [
         Kind::Product,
         Kind::SumProduct,
-        Kind::UniformCode,
+        Kind::JobWideMac,
         Kind::CheckSums,
         Kind::CheckProduct,
     ];
@@ -279,7 +279,7 @@ fn a_wrong_total_is_found() {
 fn what_was_sent_in_an_earlier_chunk_does_not_count_again() {
     for kind in [
         Kind::Product,
-        Kind::UniformCode,
+        Kind::JobWideMac,
         Kind::CheckSums,
         Kind::CheckProduct,
     ] {

@@ -118,7 +118,7 @@ fn products(
 ) -> Program {
     let [rows, one] = items;
     let slots = add(layout, Residency::Resident, rows, parts, 3 * count).region;
-    let uniforms = add(layout, Residency::Mapped, one, parts, 1).region;
+    let job_wide = add(layout, Residency::Mapped, one, parts, 1).region;
     let sums = add(layout, Residency::Mapped, one, parts, 1).region;
     let product = |k: u32| Instr::Product {
         pairs: k..k + 1,
@@ -128,7 +128,7 @@ fn products(
     Program {
         ring,
         slots,
-        uniforms,
+        job_wide,
         sums,
         temps: 0,
         pairs: (0..count)

@@ -92,11 +92,11 @@ impl Queue<'_> {
         let code = self.codes.get(id).ok_or(Fault::Unknown("a program"))?;
         let memory = self.memory;
         let rows = u64::from(memory.frame.rows);
-        let [slots, uniforms, _] = code.regions;
+        let [slots, job_wide, _] = code.regions;
         let start = |region| memory.at(self.component(region, 0));
         let mut call = Zeroizing::new(Vec::with_capacity(20));
         call.extend([u64::from(code.levels), u64::from(code.depth), rows]);
-        call.extend([start(slots), start(uniforms), u64::from(code.pairs)]);
+        call.extend([start(slots), start(job_wide), u64::from(code.pairs)]);
         let (mut number, mut point, mut places, mut dice) = (0, 0, [0; 2], [0; 4]);
         let (offset, each) = match circuits {
             Circuits::Rows { offset } => (offset, [0; 3]),

@@ -26,7 +26,7 @@ const INDICES: u32 = 1 << 30;
 /// A program, compiled.
 pub(super) struct Code {
     pub(super) ring: Ring,
-    /// Regions of slots, uniforms and sums.
+    /// Regions of slots, job-wide values and sums.
     pub(super) regions: [u16; 3],
     pub(super) parts: u8,
     /// Values that are forgotten: so many are there at once.
@@ -108,7 +108,7 @@ impl<'a> Schedule<'a> {
         let read = |src: Src| match src {
             Src::Slot(slot) => Some((0, slot)),
             Src::Temp(temp) => Some((1, temp)),
-            Src::Uniform(_) => None,
+            Src::JobWide(_) => None,
         };
         for (number, instr) in program.code.iter().enumerate() {
             let sources = || reads(program, instr).filter_map(read);
@@ -150,7 +150,7 @@ impl<'a> Schedule<'a> {
         match src {
             Src::Slot(slot) => operand(0, slot),
             Src::Temp(temp) => operand(1, self.place(temp)?),
-            Src::Uniform(uniform) => operand(2, uniform),
+            Src::JobWide(job_value) => operand(2, job_value),
         }
     }
 
@@ -266,7 +266,7 @@ impl Code {
             words.extend(instruction);
         }
         // A launch ends all sums when all instructions are done.
-        if program.uniforms == program.sums && partial > 0 {
+        if program.job_wide == program.sums && partial > 0 {
             return Err(unsupported(
                 "a program whose sums are values that all rows share",
             ));
@@ -290,7 +290,7 @@ impl Code {
         let widest = schedule.levels.iter().map(Vec::len).max();
         Ok(Code {
             ring,
-            regions: [program.slots, program.uniforms, program.sums],
+            regions: [program.slots, program.job_wide, program.sums],
             parts,
             temps: schedule.temps,
             depth: schedule.levels.len() as u32,

@@ -377,7 +377,7 @@ impl Queue<'_> {
         let id = command.program.map_or(usize::MAX, |id| id.0 as usize);
         let code = self.codes.get(id).ok_or(Fault::Unknown("a program"))?;
         let memory = self.memory;
-        let [slots, uniforms, sums] = code.regions;
+        let [slots, job_wide, sums] = code.regions;
         let rows = memory.layout.regions[slots as usize].column;
         let bytes = memory.item(slots);
         let partial = u64::from(code.partial.max(1)) * PARTIAL;
@@ -390,8 +390,8 @@ impl Queue<'_> {
             memory.item(sums),
             start(slots),
             memory.part(slots),
-            start(uniforms),
-            memory.part(uniforms),
+            start(job_wide),
+            memory.part(job_wide),
             start(sums),
             memory.part(sums),
             u64::from(code.parts),
@@ -418,7 +418,7 @@ impl Queue<'_> {
                 };
                 if needed {
                     messages[k / crosses * 3 + k % crosses] = memory.at(*message);
-                    if message.region == uniforms || message.region == sums {
+                    if message.region == job_wide || message.region == sums {
                         return Err(unsupported(
                             "messages among sums, or values that rows share",
                         ));

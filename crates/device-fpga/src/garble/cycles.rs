@@ -23,7 +23,7 @@ pub(crate) type Programs = BTreeMap<ProgramId, std::sync::Arc<Program>>;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Source {
     Slot(u32),
-    Uniform(u32),
+    JobWide(u32),
 }
 
 /// A repetition, as a core runs it.
@@ -40,7 +40,7 @@ pub(crate) struct Cycle {
     pub(crate) written: BTreeSet<u32>,
     /// The first step with products.
     pub(crate) garbles: usize,
-    /// Regions of slots and of uniforms.
+    /// Regions of slots and of job-wide values.
     pub(crate) regions: [u16; 2],
     /// Steps that colour labels, in order.
     pub(crate) colours: Vec<usize>,
@@ -91,7 +91,7 @@ impl Cycle {
             Op::Garble { .. } => programs.get(&step.command.program?),
             _ => None,
         })?;
-        let regions = [garbled.slots, garbled.uniforms];
+        let regions = [garbled.slots, garbled.job_wide];
         let mut follower = Follower {
             programs,
             written: written(repeat, programs, regions)?,
@@ -201,7 +201,7 @@ impl Follower<'_> {
 
     fn garble(&mut self, number: usize, step: &Step, regions: [u16; 2]) -> Option<()> {
         let program = self.programs.get(&step.command.program?)?;
-        if [program.slots, program.uniforms] != regions {
+        if [program.slots, program.job_wide] != regions {
             return None;
         }
         let program = std::sync::Arc::clone(program);
@@ -215,7 +215,7 @@ impl Follower<'_> {
         let read = |follower: &mut Self, temps: &[Option<Label>], src: Src| match src {
             Src::Temp(temp) => temps[temp as usize],
             Src::Slot(slot) => Some(follower.slot(slot)),
-            Src::Uniform(uniform) => Some(follower.source(Source::Uniform(uniform))),
+            Src::JobWide(job_value) => Some(follower.source(Source::JobWide(job_value))),
         };
         for instr in &program.code {
             let label = match *instr {

@@ -37,7 +37,7 @@ struct Item {
     region: u16,
     number: u32,
     /// One bit, which all rows have.
-    uniform: bool,
+    job_value: bool,
 }
 
 /// Rounds that are a circuit.
@@ -146,7 +146,7 @@ impl Tracing {
         let slot = |number| Item {
             region: slots,
             number,
-            uniform: false,
+            job_value: false,
         };
         let mut made: Vec<circuit::Value> = Vec::new();
         for step in &loaded.steps.all {
@@ -174,17 +174,17 @@ impl Tracing {
     }
 
     fn value(&mut self, loaded: &Loaded, made: &[circuit::Value], value: Value) -> circuit::Value {
-        let [slots, uniforms, _] = loaded.regions;
-        let (region, number, uniform) = match value {
+        let [slots, job_wide, _] = loaded.regions;
+        let (region, number, job_value) = match value {
             Value::Slot(item) => (slots, item, false),
-            Value::Uniform(item) => (uniforms, item, true),
+            Value::JobWide(item) => (job_wide, item, true),
             Value::Public(c) | Value::Factor(c) => return circuit::Value::Constant(c & 1 == 1),
             Value::Step(step) => return made[step as usize],
         };
         let item = Item {
             region,
             number,
-            uniform,
+            job_value,
         };
         *self.now.entry(item).or_insert_with(|| {
             let value = self.graph.input();
@@ -237,8 +237,8 @@ impl Cores {
         let rows = Ring::Bits.bytes(shares.frame().rows.into()) as usize;
         let inputs = traced.inputs.iter().map(|of| {
             let component = |part| {
-                let bytes = shares.item(of.region, part, of.number);
-                if of.uniform {
+                let bytes = shares.column(of.region, part, of.number);
+                if of.job_value {
                     let bit = bytes.first().copied().unwrap_or(0);
                     return Bytes::repeated(Ring::Bits, bit.into()).packed(rows);
                 }
@@ -263,7 +263,7 @@ impl Traced {
         let mut shares = host.offload_shares(workspace, 0, &[])?;
         for (of, parts) in self.outputs.iter().zip(made) {
             for (part, bytes) in (0..).zip(parts) {
-                let to = shares.item_mut(of.region, part, of.number);
+                let to = shares.column_mut(of.region, part, of.number);
                 let bytes = &bytes[..to.len()];
                 to.copy_from_slice(bytes);
             }

@@ -12,7 +12,7 @@ pub(super) struct Loaded {
     pub(super) ring: Ring,
     /// Components of a share: two among three parties, three among four.
     pub(super) parts: usize,
-    /// Regions of slots, uniforms and sums.
+    /// Regions of slots, job-wide values and sums.
     pub(super) regions: [u16; 3],
 }
 
@@ -48,7 +48,7 @@ impl Loaded {
             steps,
             ring: program.ring,
             parts,
-            regions: [program.slots, program.uniforms, program.sums],
+            regions: [program.slots, program.job_wide, program.sums],
         }))
     }
 

@@ -236,7 +236,7 @@ impl Cores {
                 first,
                 ..
             } = command.dst[0];
-            shares.item_mut(region, part, first).copy_from_slice(code);
+            shares.column_mut(region, part, first).copy_from_slice(code);
         }
         Ok(Ended::Done(batch.len()))
     }

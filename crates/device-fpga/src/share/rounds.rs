@@ -451,11 +451,11 @@ impl Loaded {
                     }
                     _ => (region, part, item),
                 };
-                shares.item_mut(region, part, item).copy_from_slice(words);
+                shares.column_mut(region, part, item).copy_from_slice(words);
             }
             if came.is_some() {
                 let span = command.dst[kind];
-                let message = shares.item_mut(span.region, span.component, span.first + index);
+                let message = shares.column_mut(span.region, span.component, span.first + index);
                 message.copy_from_slice(&parts[0][first..first + bytes]);
             }
         }

@@ -275,11 +275,11 @@ impl Running<'_, '_> {
 
     fn bytes_of(&self, value: Value, part: u8) -> Bytes<'_> {
         let ring = self.loaded.ring;
-        let [slots, uniforms, _] = self.loaded.regions;
+        let [slots, job_wide, _] = self.loaded.regions;
         match value {
-            Value::Slot(slot) => Bytes::Column(self.shares.item(slots, part, slot)),
-            Value::Uniform(item) => {
-                let bytes = self.shares.item(uniforms, part, item);
+            Value::Slot(slot) => Bytes::Column(self.shares.column(slots, part, slot)),
+            Value::JobWide(item) => {
+                let bytes = self.shares.column(job_wide, part, item);
                 let mut element = [0; 16];
                 element[..bytes.len()].copy_from_slice(bytes);
                 Bytes::repeated(ring, u128::from_le_bytes(element))
@@ -342,7 +342,7 @@ impl Running<'_, '_> {
 
     fn put(&mut self, (region, item): (u16, u32), components: &[Vec<u8>]) {
         for (part, bytes) in (0..).zip(components) {
-            let to = self.shares.item_mut(region, part, item);
+            let to = self.shares.column_mut(region, part, item);
             to.copy_from_slice(bytes);
         }
     }
@@ -355,7 +355,7 @@ impl Running<'_, '_> {
                 let span = self.command.dst[kind * crosses + k];
                 let to = self
                     .shares
-                    .item_mut(span.region, span.component, span.first + index);
+                    .column_mut(span.region, span.component, span.first + index);
                 to.copy_from_slice(message);
             }
         }

@@ -55,7 +55,7 @@ pub(super) fn run(
         left = others;
         let parts = column_of(own, MESSAGES, column.bytes);
         for (part, bytes) in (0..).zip(parts.iter()) {
-            let to = shares.item_mut(column.at.0, part, column.at.1);
+            let to = shares.column_mut(column.at.0, part, column.at.1);
             to.copy_from_slice(bytes);
         }
     }
@@ -72,14 +72,14 @@ fn verdict(
     let mut codes = [[0; CODE]; CODES];
     for (k, code) in codes.iter_mut().enumerate().take(second.codes) {
         let (region, part, item) = one(batch[2 * k + 1].src[1]);
-        code.copy_from_slice(shares.item(region, part, item));
+        code.copy_from_slice(shares.column(region, part, item));
     }
     let right = join.verdict(&codes);
     let right = right.map_err(|error| failed(join.name(), &error))?;
     for (k, code) in codes.iter().enumerate().take(second.codes) {
         let (region, part, item) = one(batch[2 * k].dst[0]);
         if right {
-            shares.item_mut(region, part, item).copy_from_slice(code);
+            shares.column_mut(region, part, item).copy_from_slice(code);
         }
     }
     Ok(right)
@@ -136,7 +136,7 @@ fn joining(shares: &Shares<'_>, columns: &[Column]) -> Joining {
     joining.results.resize(words * MESSAGES * WORD, 0);
     for column in columns {
         let (region, item) = column.at;
-        let parts = [0, 1, 2].map(|part| Bytes::Column(shares.item(region, part, item)));
+        let parts = [0, 1, 2].map(|part| Bytes::Column(shares.column(region, part, item)));
         let words = column.bytes.div_ceil(WORD);
         for at in 0..words {
             let last = at + 1 == words;
@@ -149,7 +149,7 @@ fn joining(shares: &Shares<'_>, columns: &[Column]) -> Joining {
             joining.shares.extend_from_slice(&about);
         }
         for (to, from) in joining.messages.iter_mut().zip(&column.messages) {
-            let bytes = Bytes::Column(shares.item(from.region, from.component, from.first));
+            let bytes = Bytes::Column(shares.column(from.region, from.component, from.first));
             to.extend((0..words).flat_map(|at| bytes.word(at)));
         }
     }

@@ -15,7 +15,7 @@ pub(super) enum Value {
     /// What a slot had when the program began.
     Slot(u32),
     /// What all rows share.
-    Uniform(u32),
+    JobWide(u32),
     /// A public constant, on the components that the command names.
     Public(u128),
     /// A public factor, on all components.
@@ -123,7 +123,7 @@ impl Making {
         match src {
             Src::Slot(slot) => *self.slots.get(&slot).unwrap_or(&Value::Slot(slot)),
             Src::Temp(temp) => self.temps[&temp],
-            Src::Uniform(uniform) => Value::Uniform(uniform),
+            Src::JobWide(job_value) => Value::JobWide(job_value),
         }
     }
 

@@ -129,7 +129,7 @@ fn product(components: u8) -> (Layout, Arc<Program>) {
     let program = Program {
         ring: Ring::Z64,
         slots: 0,
-        uniforms: 1,
+        job_wide: 1,
         sums: 2,
         temps: 0,
         pairs: vec![(Src::Slot(0), Src::Slot(1))],

@@ -56,13 +56,13 @@ fn of_three(
     let (rows_of, one) = (ColumnType::Rows(ring), ColumnType::One(ring));
     let input = add(Residency::Mapped, rows_of, 2, 2);
     let slots = add(Residency::Resident, rows_of, 2, 3);
-    let uniforms = add(Residency::Mapped, one, 2, 1);
+    let job_wide = add(Residency::Mapped, one, 2, 1);
     let sums = add(Residency::Mapped, one, 2, 1);
     let messages = [rows_of, one].map(|item| add(Residency::Mapped, item, 1, 1));
     let program = Program {
         ring,
         slots,
-        uniforms,
+        job_wide,
         sums,
         temps: 0,
         pairs: vec![(Src::Slot(0), Src::Slot(1))],
@@ -190,7 +190,7 @@ fn party(
     let (rows_of, one) = (ColumnType::Rows(ring), ColumnType::One(ring));
     let input = add(Residency::Mapped, rows_of, 3, 2);
     let slots = add(Residency::Resident, rows_of, 3, 3);
-    let uniforms = add(Residency::Mapped, one, 3, 1);
+    let job_wide = add(Residency::Mapped, one, 3, 1);
     let sums = add(Residency::Mapped, one, 3, 1);
     let messages = add(Residency::Mapped, rows_of, 3, 1);
     let came = add(Residency::Mapped, rows_of, 1, 2);
@@ -200,7 +200,7 @@ fn party(
     let program = Program {
         ring,
         slots,
-        uniforms,
+        job_wide,
         sums,
         temps: 0,
         pairs: vec![(Src::Slot(0), Src::Slot(1))],

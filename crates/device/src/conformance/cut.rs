@@ -6,7 +6,7 @@ use veil_math::Ring;
 use veil_session::{Frame, SessionId};
 
 use super::program;
-use super::rings::{SLOT_REGION, SLOTS, UNIFORMS};
+use super::rings::{JOB_WIDE, SLOT_REGION, SLOTS};
 use super::{Difference, Seen, SplitMix, compare, expect_done, regions, written};
 use crate::cut::{By, DIGEST, MARKS};
 use crate::{
@@ -68,7 +68,7 @@ fn layout(circuits: u32) -> Layout {
         &[
             (mapped, ColumnType::Labels, 1, 2 * SLOTS),
             (resident, ColumnType::Labels, 1, SLOTS),
-            (mapped, ColumnType::Label, 1, UNIFORMS),
+            (mapped, ColumnType::Label, 1, JOB_WIDE),
             (mapped, ColumnType::Label, 1, 1),
             (mapped, ColumnType::Labels, 1, 2 * PRODUCTS),
             (mapped, ColumnType::Labels, 1, MOST),

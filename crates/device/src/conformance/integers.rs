@@ -70,9 +70,9 @@ pub(super) fn one(
         device.bind(SessionId([7; 32]));
         device.load_key(KeyId(0), &key)?;
         let workspace = device.open(&layout, frame)?;
-        for (region, parts) in &written {
-            for (part, bytes) in (0..).zip(parts) {
-                device.write(workspace, layout.all(*region, part), bytes)?;
+        for (region, components) in &written {
+            for (component, bytes) in (0..).zip(components) {
+                device.write(workspace, layout.all(*region, component), bytes)?;
             }
         }
         device.submit(workspace, &commands, Tag(1))?;
@@ -83,9 +83,9 @@ pub(super) fn one(
             ("shared integers in another ring", RESIZED_ONES, 1),
             ("a sum of products of components", SUMS, 1),
         ];
-        for (what, region, parts) in shown {
-            for part in 0..parts {
-                let bytes = device.view(workspace, layout.all(region, part))?;
+        for (what, region, components) in shown {
+            for component in 0..components {
+                let bytes = device.view(workspace, layout.all(region, component))?;
                 seen.push((what, bytes.to_vec()));
             }
         }
@@ -100,21 +100,21 @@ fn commands(layout: &Layout, rng: &mut SplitMix, first: u64) -> Vec<Command> {
     let ColumnType::Rows(ring) = layout.regions[usize::from(IN)].column else {
         unreachable!("inputs are integers")
     };
-    let span = |region, part, first, count| Span {
+    let span = |region, component, first, count| Span {
         region,
-        component: part,
+        component: component,
         first,
         count,
     };
     let mut commands = Vec::new();
-    for part in 0..2 {
+    for component in 0..2 {
         let copy = Op::Combine { ring, minus: 0 };
-        let (from, to) = (layout.all(IN, part), layout.all(SLOTS, part));
+        let (from, to) = (layout.all(IN, component), layout.all(SLOTS, component));
         commands.push(Command::new(copy, vec![from], vec![to]));
-        let mut factors = Command::new(Op::Random, vec![], vec![layout.all(FACTORS, part)]);
+        let mut factors = Command::new(Op::Random, vec![], vec![layout.all(FACTORS, component)]);
         factors.calls = vec![PrfCall {
             key: KeyId(0),
-            tag: [DomainTag::WEIGHT3, DomainTag::SUM_WEIGHT3][usize::from(part)],
+            tag: [DomainTag::WEIGHT3, DomainTag::SUM_WEIGHT3][usize::from(component)],
             first,
         }];
         commands.push(factors);
@@ -123,10 +123,10 @@ fn commands(layout: &Layout, rng: &mut SplitMix, first: u64) -> Vec<Command> {
     let at = rng.below((ITEMS - count + 1) as usize) as u32;
     let resize = |from, to| Command::new(Op::Resize, vec![from], vec![to]);
     let dot = |src: [Span; 4], to| Command::new(Op::Dot, src.into(), vec![span(SUMS, 0, to, 1)]);
-    let [x, y] = [0, 1].map(|part| span(SLOTS, part, at, count));
-    let [v, w] = [0, 1].map(|part| span(IN, part, 0, count));
-    let [f, g] = [0, 1].map(|part| span(FACTORS, part, 0, count));
-    let [r, s] = [0, 1].map(|part| span(ONES, part, at, count));
+    let [x, y] = [0, 1].map(|component| span(SLOTS, component, at, count));
+    let [v, w] = [0, 1].map(|component| span(IN, component, 0, count));
+    let [f, g] = [0, 1].map(|component| span(FACTORS, component, 0, count));
+    let [r, s] = [0, 1].map(|component| span(ONES, component, at, count));
     commands.extend([
         resize(span(SLOTS, 0, at, count), span(RESIZED, 0, 0, count)),
         resize(span(ONES, 1, at, count), span(RESIZED, 1, 0, count)),

@@ -7,7 +7,7 @@ use veil_prss::DomainTag;
 use veil_session::{Frame, Secret, SessionId};
 
 use super::program;
-use super::rings::{SLOT_REGION, SLOTS, SUM_REGION, UNIFORM_REGION, UNIFORMS};
+use super::rings::{JOB_WIDE, JOB_WIDE_REGION, SLOT_REGION, SLOTS, SUM_REGION};
 use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions, written};
 use crate::{
     ColumnType, Command, Device, Fault, Garbling, KeyId, Layout, Op, PrfCall, Program, ProgramId,
@@ -38,7 +38,7 @@ fn layout(chunk_rows: u32) -> Layout {
     let all = [
         (mapped, ColumnType::Labels, 1, SLOTS),
         (resident, ColumnType::Labels, 1, SLOTS),
-        (mapped, ColumnType::Label, 1, UNIFORMS),
+        (mapped, ColumnType::Label, 1, JOB_WIDE),
         (mapped, ColumnType::Label, 1, 1),
         (mapped, ColumnType::Labels, 1, 2 * PRODUCTS),
         (mapped, ColumnType::Halves, 1, 3 * PRODUCTS),
@@ -46,13 +46,13 @@ fn layout(chunk_rows: u32) -> Layout {
         (mapped, bits, 1, SLOTS),
         (public, ColumnType::Labels, 1, SLOTS),
         (mapped, bits, 1, SLOTS),
-        (mapped, one, 1, UNIFORMS),
-        (mapped, one, 1, UNIFORMS),
-        (mapped, ColumnType::Label, 1, UNIFORMS),
+        (mapped, one, 1, JOB_WIDE),
+        (mapped, one, 1, JOB_WIDE),
+        (mapped, ColumnType::Label, 1, JOB_WIDE),
     ];
     let layout = regions(chunk_rows, &all);
     debug_assert_eq!(
-        [SLOT_REGION, UNIFORM_REGION, SUM_REGION],
+        [SLOT_REGION, JOB_WIDE_REGION, SUM_REGION],
         [1, 2, 3],
         "regions of the programs"
     );
@@ -167,9 +167,9 @@ impl Case {
             both,
             garble,
             colour(SLOT_REGION, COLOURS),
-            colour(UNIFORM_REGION, ONE_COLOURS),
+            colour(JOB_WIDE_REGION, ONE_COLOURS),
             encode(SLOT_REGION, BITS, OUT),
-            encode(UNIFORM_REGION, ONE_BITS, ONE_OUT),
+            encode(JOB_WIDE_REGION, ONE_BITS, ONE_OUT),
             encode(SLOT_REGION, COLOURS, SLOT_REGION),
         ]
     }

@@ -15,7 +15,7 @@ use crate::{
 
 const IN: u16 = 0;
 const SLOTS: u16 = 1;
-const UNIFORMS: u16 = 2;
+const JOB_WIDE: u16 = 2;
 const SUMS: u16 = 3;
 const MESSAGE: u16 = 4;
 const RECEIVED: u16 = 5;
@@ -137,7 +137,7 @@ fn program(rng: &mut SplitMix, products: u32) -> Program {
     Program {
         ring: Ring::Bits,
         slots: SLOTS,
-        uniforms: UNIFORMS,
+        job_wide: JOB_WIDE,
         sums: SUMS,
         temps: 0,
         pairs,

@@ -1,5 +1,5 @@
 //! Cases about commands that are repeated: random programs as cycles, with windows of inputs, registers and colours. Repeated commands are
-//! compared with the reference's, and the items that live with those of the commands written out.
+//! compared with the reference's, and the columns that live with those of the commands written out.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use veil_prss::DomainTag;
 use veil_session::{Frame, Secret, SessionId};
 
 use super::program;
-use super::rings::{SLOT_REGION, SLOTS, UNIFORMS};
+use super::rings::{JOB_WIDE, SLOT_REGION, SLOTS};
 use super::{Difference, Seen, SplitMix, compare, expect_done, regions};
 use crate::{
     ColumnType, Command, Device, Fault, Garbling, KeyId, Layout, Op, PrfCall, Program, ProgramId,
@@ -40,7 +40,7 @@ fn layout(chunk_rows: u32) -> Layout {
     let all = [
         (mapped, ColumnType::Labels, 1, slots),
         (resident, ColumnType::Labels, 1, slots),
-        (mapped, ColumnType::Label, 1, UNIFORMS),
+        (mapped, ColumnType::Label, 1, JOB_WIDE),
         (mapped, ColumnType::Label, 1, 1),
         (mapped, ColumnType::Labels, 1, 2 * tables),
         (mapped, ColumnType::Halves, 1, 3 * tables),
@@ -59,7 +59,7 @@ struct Case {
     keys: [Secret; 3],
     first: u64,
     written: Vec<(u16, Vec<u8>)>,
-    /// Items that are copied before each repetition, and coloured after it.
+    /// Columns that are copied before each repetition, and coloured after it.
     before: Vec<Step>,
     after: Vec<Step>,
     count: u32,
@@ -219,14 +219,14 @@ impl Case {
     }
 
     fn commands(&self, ids: &[ProgramId], garbles: bool, how: How) -> Vec<Command> {
-        let parts = [
+        let components = [
             self.before.clone(),
             self.programs(ids, garbles),
             self.after.clone(),
         ];
         let repeat = Repeat {
             count: self.count,
-            body: parts.concat(),
+            body: components.concat(),
             live: self.live.clone(),
         };
         let all = |region| self.layout.all(region, 0);

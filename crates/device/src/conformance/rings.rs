@@ -18,11 +18,11 @@ const PARTS: u8 = 3;
 /// Messages of a product: as many as any form has.
 const MESSAGES: u8 = Form::MOST_CROSSES as u8;
 pub(super) const SLOTS: u32 = 24;
-pub(super) const UNIFORMS: u32 = 3;
+pub(super) const JOB_WIDE: u32 = 3;
 pub(super) const SUMS: u32 = 4;
 const IN: u16 = 0;
 pub(super) const SLOT_REGION: u16 = 1;
-pub(super) const UNIFORM_REGION: u16 = 2;
+pub(super) const JOB_WIDE_REGION: u16 = 2;
 pub(super) const SUM_REGION: u16 = 3;
 const MESSAGE: u16 = 4;
 const SUM_MESSAGE: u16 = 5;
@@ -33,7 +33,7 @@ const CODE: u16 = 9;
 const BITS: u16 = 10;
 const LIFTED: u16 = 11;
 const BITS_SEEN: u16 = 12;
-/// Items of bits.
+/// Columns of bits.
 const WORD: u32 = 128;
 
 fn layout(ring: Ring, chunk_rows: u32, parts: u8) -> Layout {
@@ -49,7 +49,7 @@ fn layout(ring: Ring, chunk_rows: u32, parts: u8) -> Layout {
         &[
             (mapped, rows, parts, SLOTS),
             (resident, rows, parts, SLOTS),
-            (mapped, one, parts, UNIFORMS),
+            (mapped, one, parts, JOB_WIDE),
             (mapped, one, parts, SUMS),
             (mapped, rows, MESSAGES, 64),
             (mapped, one, MESSAGES, SUMS),
@@ -136,7 +136,7 @@ impl Case {
             parts,
             keyed,
             input: per_part(IN, parts),
-            ones: per_part(UNIFORM_REGION, parts),
+            ones: per_part(JOB_WIDE_REGION, parts),
             received: per_part(MESSAGE, 1),
             received_sums: per_part(SUM_MESSAGE, 1),
             constants: rng.below(1 << parts) as u8,
@@ -233,7 +233,7 @@ impl Case {
         );
         let mut mac = Command::new(
             Op::Mac,
-            vec![layout.all(RANDOM, 0), layout.all(UNIFORM_REGION, 1)],
+            vec![layout.all(RANDOM, 0), layout.all(JOB_WIDE_REGION, 1)],
             vec![layout.all(CODE, 0)],
         );
         mac.calls = vec![self.call(1, DomainTag::RAND3)];
@@ -272,7 +272,7 @@ impl Case {
         for part in 0..self.parts {
             let k = usize::from(part);
             device.write(workspace, layout.all(IN, part), &self.input[k])?;
-            device.write(workspace, layout.all(UNIFORM_REGION, part), &self.ones[k])?;
+            device.write(workspace, layout.all(JOB_WIDE_REGION, part), &self.ones[k])?;
         }
         let mut seen = Seen::new();
         let look = |device: &dyn Device, what, span| -> Result<_, Fault> {
@@ -331,7 +331,7 @@ fn keeper(form: &Form, d: usize) -> Option<u8> {
     kept.map(|(_, component)| *component)
 }
 
-/// Conversions of values of `ring`, if that has bits: some bits of an item and of what all rows share, and what they are lifted to.
+/// Conversions of values of `ring`, if that has bits: some bits of a column and of what all rows share, and what they are lifted to.
 fn conversions(rng: &mut SplitMix, ring: Ring, parts: u8) -> Vec<Command> {
     let one = |region, part, first, count| Span {
         region,
@@ -345,7 +345,7 @@ fn conversions(rng: &mut SplitMix, ring: Ring, parts: u8) -> Vec<Command> {
     let to = rng.below((WORD - count + 1) as usize) as u32;
     let seen = one(BITS, part, to, count);
     let split = |from, to| Command::new(Op::Split { first }, vec![from], vec![to]);
-    let (item, uniform) = (rng.below(SLOTS as usize), rng.below(UNIFORMS as usize));
+    let (column, job_value) = (rng.below(SLOTS as usize), rng.below(JOB_WIDE as usize));
     let other = one(BITS, (part + 1) % parts, to, count);
     let mut commands = Vec::new();
     if ring == Ring::Bits {
@@ -357,11 +357,14 @@ fn conversions(rng: &mut SplitMix, ring: Ring, parts: u8) -> Vec<Command> {
             vec![one(BITS, part, to.min(WORD - 3), 3)],
         ));
     } else {
-        commands.push(split(one(SLOT_REGION, part, item as u32, 1), seen));
-        commands.push(split(one(UNIFORM_REGION, part, uniform as u32, 1), other));
+        commands.push(split(one(SLOT_REGION, part, column as u32, 1), seen));
+        commands.push(split(
+            one(JOB_WIDE_REGION, part, job_value as u32, 1),
+            other,
+        ));
         let sources = [
-            one(SLOT_REGION, part, item as u32, 1),
-            one(UNIFORM_REGION, part, uniform as u32, 1),
+            one(SLOT_REGION, part, column as u32, 1),
+            one(JOB_WIDE_REGION, part, job_value as u32, 1),
         ];
         let (other, by) = ((part + 1) % parts, rng.below(bits as usize) as u32);
         for (k, from) in (0..).zip(sources) {

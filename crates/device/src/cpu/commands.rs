@@ -48,24 +48,21 @@ impl Cpu {
         let tape = tape.map(|(tape, _)| tape);
         match &command.op {
             Op::Linear | Op::Product(_) => self.program(memory, fitting(tape, memory)?, command)?,
-            Op::Scatter {
-                component: part,
-                add,
-            } => {
+            Op::Scatter { component, add } => {
                 let tape = fitting(tape, memory)?;
                 let [rows, _] = messages(memory, tape, &command.src, 1);
-                self.scatter(memory, tape, (*part, *add), rows[0]);
+                self.scatter(memory, tape, (*component, *add), rows[0]);
                 for p in &tape.sums {
                     let to = Span {
                         region: tape.sums_region,
-                        component: *part,
+                        component: *component,
                         first: p.out,
                         count: 1,
                     };
                     let from = (command.src[1], p.index);
                     if *add {
                         let ((from, length), (to, _)) =
-                            (memory.item(from.0, from.1), memory.item(to, 0));
+                            (memory.column(from.0, from.1), memory.column(to, 0));
                         self.accumulate(memory, (tape.ring, false), [from, to], length);
                     } else {
                         memory.copy_item(from, (to, 0));
@@ -81,7 +78,7 @@ impl Cpu {
                 let head = head(&self.session, *label, memory.frame, &command.calls);
                 let digest = digest(self.isa, &head, memory, &command.src);
                 memory
-                    .item_bytes_mut(command.dst[0], 0)
+                    .column_bytes_mut(command.dst[0], 0)
                     .copy_from_slice(&digest);
             }
             Op::Mac => {
@@ -91,7 +88,7 @@ impl Cpu {
                 let key = key.ok_or(Fault::Unknown("the key of a draw"))?;
                 let key = key.get_or_init(|| MacKey::new(self.isa, mask.key.prf()));
                 let code = key.hash(self.isa, command.src.iter().map(|s| memory.bytes(*s)));
-                let into = memory.item_bytes_mut(to, 0);
+                let into = memory.column_bytes_mut(to, 0);
                 self.random(mask, call.first, into);
                 for (byte, code) in into.iter_mut().zip(code.iter()) {
                     *byte ^= code;
@@ -106,7 +103,7 @@ impl Cpu {
             Op::CheckEqual => {
                 let (a, b) = (command.src[0], command.src[1]);
                 let equal = (0..a.count).fold(subtle::Choice::from(1), |equal, k| {
-                    equal & memory.item_bytes(a, k).ct_eq(memory.item_bytes(b, k))
+                    equal & memory.column_bytes(a, k).ct_eq(memory.column_bytes(b, k))
                 });
                 return Ok(bool::from(equal));
             }
@@ -130,7 +127,7 @@ impl Cpu {
     pub(super) fn forget(&self, memory: &mut Memory, repeat: &Repeat) {
         let needs = |id: ProgramId| self.tapes.get(id.0 as usize).map(|(_, needs)| needs);
         for span in repeat.dead(needs) {
-            memory.item_bytes_mut(span, 0).fill(0);
+            memory.column_bytes_mut(span, 0).fill(0);
         }
     }
 
@@ -170,15 +167,15 @@ impl Cpu {
         Ok(())
     }
 
-    fn scatter(&self, memory: &mut Memory, tape: &Tape, part: (u8, bool), message: usize) {
+    fn scatter(&self, memory: &mut Memory, tape: &Tape, component: (u8, bool), message: usize) {
         // SAFETY: as in `program`.
         unsafe {
             match self.isa {
                 #[cfg(target_arch = "x86_64")]
-                Isa::Avx512 => scatter_avx512(memory, tape, part, message),
+                Isa::Avx512 => scatter_avx512(memory, tape, component, message),
                 #[cfg(target_arch = "x86_64")]
-                Isa::Avx2 => scatter_avx2(memory, tape, part, message),
-                _ => exec::scatter::<Portable>(memory, tape, part, message),
+                Isa::Avx2 => scatter_avx2(memory, tape, component, message),
+                _ => exec::scatter::<Portable>(memory, tape, component, message),
             }
         }
     }
@@ -196,20 +193,20 @@ impl Cpu {
         }
     }
 
-    /// Pseudorandom elements of every item of a span.
+    /// Pseudorandom elements of every column of a span.
     fn write_random(&self, memory: &mut Memory, mask: Mask<'_>, to: Span) {
         let stride = stride(memory, to.region);
-        let (_, length) = memory.item(to, 0);
+        let (_, length) = memory.column(to, 0);
         if let Some(run) = memory.run(to)
             && stride * 16 == length as u64
         {
-            // The blocks of an item follow those of the one before.
+            // The blocks of a column follow those of the one before.
             self.random(mask, mask.first, &mut memory.all_mut()[run]);
             return;
         }
         for k in 0..to.count {
             let ctr = mask.first + u64::from(k) * stride;
-            self.random(mask, ctr, memory.item_bytes_mut(to, k));
+            self.random(mask, ctr, memory.column_bytes_mut(to, k));
         }
     }
 
@@ -217,25 +214,25 @@ impl Cpu {
     fn combine(&self, memory: &mut Memory, (ring, minus): (Ring, u32), command: &Command) {
         let (src, to) = (&command.src, command.dst[0]);
         let copied = usize::from(!src.is_empty() && minus & 1 == 0);
-        // Items without gaps and padding are as good as one.
-        let item = memory.layout.regions[to.region as usize].column;
+        // Columns without gaps and padding are as good as one.
+        let column = memory.layout.regions[to.region as usize].column;
         let mut spans = src.iter().chain([&to]);
         let whole = to.count > 0
-            && item.padding(memory.frame.rows) == 0xff
+            && column.padding(memory.frame.rows) == 0xff
             && spans.all(|span| memory.run(*span).is_some());
-        let (items, times) = if whole { (1, to.count) } else { (to.count, 1) };
-        for k in 0..items {
-            let (at, length) = memory.item(to, k);
+        let (columns, times) = if whole { (1, to.count) } else { (to.count, 1) };
+        for k in 0..columns {
+            let (at, length) = memory.column(to, k);
             let length = length * times as usize;
             match src.first() {
                 Some(first) if copied == 1 => {
-                    let (from, _) = memory.item(*first, k);
+                    let (from, _) = memory.column(*first, k);
                     memory.all_mut().copy_within(from..from + length, at);
                 }
                 _ => memory.all_mut()[at..at + length].fill(0),
             }
             for (i, s) in src.iter().enumerate().skip(copied) {
-                let (from, _) = memory.item(*s, k);
+                let (from, _) = memory.column(*s, k);
                 let how = (ring, minus >> i & 1 == 1);
                 self.accumulate(memory, how, [from, at], length);
             }
@@ -277,7 +274,7 @@ pub(super) fn fitting<'a>(tape: Option<&'a Tape>, memory: &Memory) -> Result<&'a
     Ok(tape)
 }
 
-/// Counters that an item of a full chunk takes.
+/// Counters that a column of a full chunk takes.
 fn stride(memory: &Memory, region: u16) -> u64 {
     memory.layout.regions[region as usize]
         .column
@@ -291,7 +288,7 @@ fn messages(memory: &Memory, tape: &Tape, spans: &[Span], crosses: usize) -> [Of
     for (kind, offsets) in messages.iter_mut().enumerate() {
         if tape.message_len[kind] > 0 {
             for (cross, offset) in offsets.iter_mut().enumerate().take(crosses) {
-                *offset = memory.item(spans[kind * crosses + cross], 0).0;
+                *offset = memory.column(spans[kind * crosses + cross], 0).0;
             }
         }
     }
@@ -308,9 +305,14 @@ macro_rules! kernels {
             unsafe { exec::run::<$vector>(memory, run) }
         }
         #[target_feature(enable = $features)]
-        unsafe fn $scatter(memory: &mut Memory, tape: &Tape, part: (u8, bool), message: usize) {
+        unsafe fn $scatter(
+            memory: &mut Memory,
+            tape: &Tape,
+            component: (u8, bool),
+            message: usize,
+        ) {
             // SAFETY: the caller's.
-            unsafe { exec::scatter::<$vector>(memory, tape, part, message) }
+            unsafe { exec::scatter::<$vector>(memory, tape, component, message) }
         }
         #[target_feature(enable = $features)]
         unsafe fn $random(mask: Mask<'_>, ctr: u64, out: &mut [u8]) {

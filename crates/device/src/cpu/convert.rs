@@ -12,15 +12,15 @@ const ROWS: usize = 64;
 /// Item k of `to` = bit `first + k` of the one item of `from`, in every row. It was checked that they fit.
 pub(super) fn split(memory: &mut Memory, first: u32, from: Span, to: Span) {
     let rows = memory.frame.rows as usize;
-    let (at, len) = memory.item(from, 0);
+    let (at, len) = memory.column(from, 0);
     let item = memory.layout.regions[from.region as usize].column;
     if let ColumnType::One(_) = item {
         let mut value = [0; 16];
-        value[..len].copy_from_slice(memory.item_bytes(from, 0));
+        value[..len].copy_from_slice(memory.column_bytes(from, 0));
         for k in 0..to.count {
             let bit = (first + k) as usize;
             let every = 0u8.wrapping_sub(value[bit / 8] >> (bit % 8) & 1);
-            memory.item_bytes_mut(to, k).fill(every);
+            memory.column_bytes_mut(to, k).fill(every);
             memory.clear_padding(to, k);
         }
         value.zeroize();
@@ -31,7 +31,7 @@ pub(super) fn split(memory: &mut Memory, first: u32, from: Span, to: Span) {
     } else {
         8
     };
-    let columns: Vec<usize> = (0..to.count).map(|k| memory.item(to, k).0).collect();
+    let columns: Vec<usize> = (0..to.count).map(|k| memory.column(to, k).0).collect();
     // Each 64 bits of the elements are a square of bits of their own.
     for half in 0..size / 8 {
         let bits =
@@ -68,7 +68,7 @@ pub(super) fn split(memory: &mut Memory, first: u32, from: Span, to: Span) {
 pub(super) fn lift(memory: &mut Memory, from: Span, to: Span) {
     let item = memory.layout.regions[to.region as usize].column;
     for k in 0..to.count {
-        let ((bits, _), (into, len)) = (memory.item(from, k), memory.item(to, k));
+        let ((bits, _), (into, len)) = (memory.column(from, k), memory.column(to, k));
         // Both lie in one block of memory, and in different regions of it.
         let bytes = memory.all_mut();
         let (bits, into) = if bits < into {
@@ -97,7 +97,7 @@ pub(super) fn resize(memory: &mut Memory, from: Span, to: Span) {
     };
     let (from_size, to_size) = (size(from), size(to));
     for k in 0..to.count {
-        let ((at, _), (into, len)) = (memory.item(from, k), memory.item(to, k));
+        let ((at, _), (into, len)) = (memory.column(from, k), memory.column(to, k));
         let bytes = memory.all_mut();
         let common = from_size.min(to_size);
         for row in 0..len / to_size {
@@ -118,7 +118,7 @@ pub(super) fn shift(memory: &mut Memory, by: u32, from: Span, to: Span) {
     );
     let wide = memory.layout.regions[to.region as usize].column == ColumnType::Rows(Ring::Z128);
     let size = if wide { 16 } else { 8 };
-    let ((at, _), (into, len)) = (memory.item(from, 0), memory.item(to, 0));
+    let ((at, _), (into, len)) = (memory.column(from, 0), memory.column(to, 0));
     let bytes = memory.all_mut();
     for start in (0..len).step_by(size) {
         let read = if shared { at } else { at + start };
@@ -133,8 +133,8 @@ pub(super) fn shift(memory: &mut Memory, by: u32, from: Span, to: Span) {
 pub(super) fn scale(memory: &mut Memory, from: [Span; 2], to: Span) {
     let wide = memory.layout.regions[to.region as usize].column == ColumnType::Rows(Ring::Z128);
     for k in 0..to.count {
-        let [a, b] = from.map(|span| memory.item(span, k).0);
-        let (into, len) = memory.item(to, k);
+        let [a, b] = from.map(|span| memory.column(span, k).0);
+        let (into, len) = memory.column(to, k);
         let bytes = memory.all_mut();
         if wide {
             multiply::<16>(bytes, [a, b], into, len, |x, y| {

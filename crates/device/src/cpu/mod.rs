@@ -137,7 +137,7 @@ impl Cpu {
         }
     }
 
-    /// Items that a program needs behind its region of slots, for its temps. The program must be a valid one.
+    /// Columns that a program needs behind its region of slots, for its temps. The program must be a valid one.
     pub fn scratch(program: &Program, slots: &Region) -> u32 {
         tape::compile(program, slots).scratch
     }
@@ -373,7 +373,7 @@ mod tests {
             Arc::new(Program {
                 ring: Ring::Z64,
                 slots: 0,
-                uniforms: 1,
+                job_wide: 1,
                 sums: 2,
                 temps,
                 pairs: vec![],

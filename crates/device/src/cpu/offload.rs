@@ -88,7 +88,7 @@ impl Cpu {
 }
 
 impl Cpu {
-    /// Clears the repeated items that do not live, when a card has done the repetition.
+    /// Clears the repeated columns that do not live, when a card has done the repetition.
     ///
     /// # Errors
     /// [`Fault::Unknown`] if the workspace is not open.
@@ -107,30 +107,30 @@ impl Gates<'_> {
         self.memory.frame
     }
 
-    /// Labels of item `item` of a region: one per row, or one that all rows share.
-    pub fn labels(&self, region: u16, item: u32) -> &[[u8; 16]] {
-        let bytes = self.memory.item_bytes(self.of(region, item), 0);
+    /// Labels of column `column` of a region: one per row, or one that all rows share.
+    pub fn labels(&self, region: u16, column: u32) -> &[[u8; 16]] {
+        let bytes = self.memory.column_bytes(self.of(region, column), 0);
         bytes.as_chunks().0
     }
 
     /// The same, to be written.
-    pub fn labels_mut(&mut self, region: u16, item: u32) -> &mut [[u8; 16]] {
-        let span = self.of(region, item);
-        self.memory.item_bytes_mut(span, 0).as_chunks_mut().0
+    pub fn labels_mut(&mut self, region: u16, column: u32) -> &mut [[u8; 16]] {
+        let span = self.of(region, column);
+        self.memory.column_bytes_mut(span, 0).as_chunks_mut().0
     }
 
-    fn of(&self, region: u16, item: u32) -> Span {
+    fn of(&self, region: u16, column: u32) -> Span {
         let there = &self.memory.layout.regions[region as usize];
         assert!(
             matches!(there.column, ColumnType::Labels | ColumnType::Label)
-                && item < there.count
+                && column < there.count
                 && there.residency != Residency::Public,
             "the command was checked, and names labels"
         );
         Span {
             region,
             component: 0,
-            first: item,
+            first: column,
             count: 1,
         }
     }
@@ -182,28 +182,29 @@ impl Shares<'_> {
         self.memory.layout.chunk_rows
     }
 
-    /// Packed bytes of one component of item `item` of a region.
+    /// Packed bytes of one component of column `column` of a region.
     ///
     /// # Panics
-    /// If there is no such item.
-    pub fn item(&self, region: u16, part: u8, item: u32) -> &[u8] {
-        self.memory.item_bytes(self.of(region, part, item), 0)
+    /// If there is no such column.
+    pub fn column(&self, region: u16, component: u8, column: u32) -> &[u8] {
+        self.memory
+            .column_bytes(self.of(region, component, column), 0)
     }
 
     /// The same, to be written.
     ///
     /// # Panics
-    /// If there is no such item.
-    pub fn item_mut(&mut self, region: u16, part: u8, item: u32) -> &mut [u8] {
-        let span = self.of(region, part, item);
-        self.memory.item_bytes_mut(span, 0)
+    /// If there is no such column.
+    pub fn column_mut(&mut self, region: u16, component: u8, column: u32) -> &mut [u8] {
+        let span = self.of(region, component, column);
+        self.memory.column_bytes_mut(span, 0)
     }
 
-    fn of(&self, region: u16, part: u8, item: u32) -> Span {
+    fn of(&self, region: u16, component: u8, column: u32) -> Span {
         let span = Span {
             region,
-            component: part,
-            first: item,
+            component: component,
+            first: column,
             count: 1,
         };
         assert!(

@@ -119,7 +119,7 @@ impl<'a> Message<'a> {
         }
         let mut units = Vec::new();
         for span in labels {
-            units.extend((0..span.count).map(|k| memory.item_bytes(*span, k)));
+            units.extend((0..span.count).map(|k| memory.column_bytes(*span, k)));
         }
         let rows = memory.frame.rows as usize;
         let bits: usize = rest.iter().map(|span| span.count as usize).sum();
@@ -133,7 +133,7 @@ impl<'a> Message<'a> {
             let mut byte = 0;
             for span in rest {
                 for k in 0..span.count {
-                    end[at(byte, row)] = memory.item_bytes(*span, k)[row / 8] >> (row % 8) & 1;
+                    end[at(byte, row)] = memory.column_bytes(*span, k)[row / 8] >> (row % 8) & 1;
                     byte += 1;
                 }
             }

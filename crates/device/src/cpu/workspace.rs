@@ -13,20 +13,20 @@ struct Line(#[expect(dead_code, reason = "read through pointers")] [u8; VECTOR])
 /// Where a region lies.
 #[derive(Clone, Copy)]
 pub(super) struct RegionOffset {
-    /// Offset of item 0, part 0.
+    /// Offset of column 0, part 0.
     pub(super) offset: usize,
-    /// Bytes from an item to the next.
+    /// Bytes from a column to the next.
     pub(super) column: usize,
     /// Bytes from a part to the next.
     pub(super) component: usize,
-    /// Bytes of one part of one item that count; resident rows are padded beyond it to whole vectors.
+    /// Bytes of one part of one column that count; resident rows are padded beyond it to whole vectors.
     pub(super) packed: usize,
-    /// Items behind the region, for temps.
+    /// Columns behind the region, for temps.
     pub(super) scratch: u32,
 }
 
-/// A workspace. Resident rows are `[item][part][row]`, padded to vectors, so that a slot is one run of memory; what the host reaches is
-/// packed `[part][item][row]`.
+/// A workspace. Resident rows are `[column][component][row]`, padded to vectors, so that a slot is one run of memory; what the host reaches is
+/// packed `[component][column][row]`.
 pub(super) struct Memory {
     lines: Vec<Line>,
     pub(super) layout: Layout,
@@ -35,7 +35,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// A zeroed workspace in `pooled` memory. `scratch[r]` items are kept behind region `r` for temps.
+    /// A zeroed workspace in `pooled` memory. `scratch[r]` columns are kept behind region `r` for temps.
     pub(super) fn new(
         pooled: Option<Memory>,
         layout: &Layout,
@@ -48,7 +48,7 @@ impl Memory {
         let mut offset = 0usize;
         for (index, region) in layout.regions.iter().enumerate() {
             let packed = region.column.bytes(frame.rows) as usize;
-            let (parts, count) = (region.components as usize, region.count as usize);
+            let (components, count) = (region.components as usize, region.count as usize);
             let (padded, scratched) = match (region.residency, region.column) {
                 (Residency::Resident, ColumnType::Rows(_)) => (true, true),
                 // A few labels are as many wires as they are: circuits with one row have long workspaces.
@@ -61,11 +61,11 @@ impl Memory {
                 0
             };
             let place = if padded {
-                let part = packed.next_multiple_of(VECTOR);
+                let component = packed.next_multiple_of(VECTOR);
                 RegionOffset {
                     offset,
-                    column: part * parts,
-                    component: part,
+                    column: component * components,
+                    component: component,
                     packed,
                     scratch,
                 }
@@ -82,7 +82,7 @@ impl Memory {
             let bytes = if padded {
                 place.column * count
             } else {
-                packed * parts * count
+                packed * components * count
             };
             offset = (offset + bytes + extra).next_multiple_of(VECTOR);
             places.push(place);
@@ -112,8 +112,8 @@ impl Memory {
         self.lines.as_mut_ptr().cast()
     }
 
-    /// Offset of one item of a span's part, and its packed length.
-    pub(super) fn item(&self, span: Span, k: u32) -> (usize, usize) {
+    /// Offset of one column of a span's part, and its packed length.
+    pub(super) fn column(&self, span: Span, k: u32) -> (usize, usize) {
         let place = &self.places[span.region as usize];
         let at = place.offset
             + span.component as usize * place.component
@@ -121,9 +121,9 @@ impl Memory {
         (at, place.packed)
     }
 
-    /// Where the bytes of a span are, if its items lie one after the other, without gaps.
+    /// Where the bytes of a span are, if its columns lie one after the other, without gaps.
     pub(super) fn run(&self, span: Span) -> Option<std::ops::Range<usize>> {
-        let (at, packed) = self.item(span, 0);
+        let (at, packed) = self.column(span, 0);
         let whole = self.places[span.region as usize].column == packed;
         whole.then(|| at..at + packed * span.count as usize)
     }
@@ -151,57 +151,57 @@ impl Memory {
                 &self.places[index as usize],
                 &self.layout.regions[index as usize],
             );
-            let parts = usize::from(region.components);
-            let items = if place.column == place.component * parts {
+            let components = usize::from(region.components);
+            let columns = if place.column == place.component * components {
                 place.column * region.count as usize
             } else {
-                place.component * parts
+                place.component * components
             };
-            place.offset..place.offset + items
+            place.offset..place.offset + columns
         };
         let ranges = regions.map(range);
         let disjoint = self.all_mut().get_disjoint_mut(ranges);
         disjoint.map_err(|_| Fault::Program("a region that is read and written at once"))
     }
 
-    /// The packed bytes of item `k` of a span.
-    pub(super) fn item_bytes(&self, span: Span, k: u32) -> &[u8] {
-        let (at, len) = self.item(span, k);
+    /// The packed bytes of column `k` of a span.
+    pub(super) fn column_bytes(&self, span: Span, k: u32) -> &[u8] {
+        let (at, len) = self.column(span, k);
         &self.all()[at..at + len]
     }
 
-    /// The packed bytes of item `k` of a span.
-    pub(super) fn item_bytes_mut(&mut self, span: Span, k: u32) -> &mut [u8] {
-        let (at, len) = self.item(span, k);
+    /// The packed bytes of column `k` of a span.
+    pub(super) fn column_bytes_mut(&mut self, span: Span, k: u32) -> &mut [u8] {
+        let (at, len) = self.column(span, k);
         &mut self.all_mut()[at..at + len]
     }
 
     /// The bytes of a span that is stored packed (not resident rows).
     pub(super) fn bytes(&self, span: Span) -> &[u8] {
-        let (at, len) = self.item(span, 0);
+        let (at, len) = self.column(span, 0);
         &self.all()[at..at + len * span.count as usize]
     }
 
     /// The bytes of a span that is stored packed (not resident rows).
     pub(super) fn bytes_mut(&mut self, span: Span) -> &mut [u8] {
-        let (at, len) = self.item(span, 0);
+        let (at, len) = self.column(span, 0);
         &mut self.all_mut()[at..at + len * span.count as usize]
     }
 
-    /// Clears the bits beyond the last row in the last byte of item `k` of a span of bits.
+    /// Clears the bits beyond the last row in the last byte of column `k` of a span of bits.
     pub(super) fn clear_padding(&mut self, span: Span, k: u32) {
         let keep = self.layout.regions[span.region as usize]
             .column
             .padding(self.frame.rows);
-        if let Some(last) = self.item_bytes_mut(span, k).last_mut() {
+        if let Some(last) = self.column_bytes_mut(span, k).last_mut() {
             *last &= keep;
         }
     }
 
-    /// Copies item `k` of `from` to item `l` of `to`; both have the same packed length.
+    /// Copies column `k` of `from` to column `l` of `to`; both have the same packed length.
     pub(super) fn copy_item(&mut self, from: (Span, u32), to: (Span, u32)) {
-        let (a, len) = self.item(from.0, from.1);
-        let (b, _) = self.item(to.0, to.1);
+        let (a, len) = self.column(from.0, from.1);
+        let (b, _) = self.column(to.0, to.1);
         self.all_mut().copy_within(a..a + len, b);
     }
 }

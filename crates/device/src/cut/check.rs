@@ -18,9 +18,9 @@ pub(crate) fn check(
     (layout, rows): (&Layout, u32),
     program: Option<&Needs>,
 ) -> Result<(), &'static str> {
-    let item = |span: &Span| layout.regions[span.region as usize].column;
+    let column = |span: &Span| layout.regions[span.region as usize].column;
     let (bits, bit) = (ColumnType::Rows(Ring::Bits), ColumnType::One(Ring::Bits));
-    let labels = |span: &Span| item(span) == ColumnType::Labels;
+    let labels = |span: &Span| column(span) == ColumnType::Labels;
     let single = |span: &Span| labels(span) && span.count == 1;
     let marks = |wires: &Span, of: &Span| {
         labels(wires) && labels(of) && Some(of.count) == wires.count.checked_mul(MARKS)
@@ -35,33 +35,34 @@ pub(crate) fn check(
         }
         (Cut::Number { first }, [], [to]) => single(to) && first.checked_add(rows).is_some(),
         (Cut::Digest { .. }, from, [to]) => {
-            labels(to) && to.count == DIGEST && from.iter().all(|s| labels(s) || item(s) == bits)
+            labels(to) && to.count == DIGEST && from.iter().all(|s| labels(s) || column(s) == bits)
         }
         (Cut::Marks { .. }, [wires, offsets, numbers], [to]) => {
             marks(wires, to) && single(offsets) && single(numbers)
         }
         (Cut::Member { .. }, [wires, of, numbers], []) => marks(wires, of) && single(numbers),
         (Cut::Majority { .. }, [wires, of, numbers], [to]) => {
-            marks(wires, of) && single(numbers) && item(to) == bit && to.count == wires.count
+            marks(wires, of) && single(numbers) && column(to) == bit && to.count == wires.count
         }
         (Cut::Matrix { key }, [add, from, keys @ ..], [to]) => {
-            let kind = [ColumnType::Labels, bit].contains(&item(to));
+            let kind = [ColumnType::Labels, bit].contains(&column(to));
             let keyed = match (key, keys) {
                 (Some(_), []) => true,
-                (None, [key]) => item(key) == ColumnType::Label && key.count == 1,
+                (None, [key]) => column(key) == ColumnType::Label && key.count == 1,
                 _ => false,
             };
-            kind && keyed && (item(add), item(from), add.count) == (item(to), item(to), to.count)
+            kind && keyed
+                && (column(add), column(from), add.count) == (column(to), column(to), to.count)
         }
         (Cut::Active, [zeros, offsets, choice], [to]) => {
             labels(zeros)
                 && labels(to)
                 && single(offsets)
-                && item(choice) == bit
+                && column(choice) == bit
                 && (choice.count, zeros.count) == (to.count, to.count)
         }
         (Cut::Spread, [from], [to]) => {
-            item(from) == bit && item(to) == bits && long(to, from.count)
+            column(from) == bit && column(to) == bits && long(to, from.count)
         }
         (Cut::Mask, [zeros, offsets, numbers, keys @ ..], [to]) => {
             let [zero, one] = keys else { return Err(SPANS) };
@@ -78,7 +79,7 @@ pub(crate) fn check(
             labels(masked)
                 && labels(keys)
                 && labels(to)
-                && item(choice) == bit
+                && column(choice) == bit
                 && single(numbers)
                 && twice(masked, to)
                 && choice.count == to.count
@@ -86,21 +87,21 @@ pub(crate) fn check(
         }
         (Cut::Shuffle, [digest], [to]) => {
             let order = rows.checked_mul(8).map(ColumnType::Bytes);
-            item(digest) == ColumnType::Bytes(32)
+            column(digest) == ColumnType::Bytes(32)
                 && digest.count == 1
-                && Some(item(to)) == order
+                && Some(column(to)) == order
                 && to.count == 1
         }
         (Cut::Pick { half }, [from, order], [to]) => {
             let whole = rows.checked_mul(8).map(ColumnType::Bytes);
             half < 2
-                && [ColumnType::Labels, bits].contains(&item(to))
-                && item(from) == item(to)
+                && [ColumnType::Labels, bits].contains(&column(to))
+                && column(from) == column(to)
                 && twice(from, to)
-                && Some(item(order)) == whole
+                && Some(column(order)) == whole
                 && order.count == 1
         }
-        (Cut::Same, [from], []) => item(from) == bits,
+        (Cut::Same, [from], []) => column(from) == bits,
         (Cut::Garble { first }, [offsets, starts], to) => {
             return if single(offsets) && single(starts) {
                 garbled(first, to, layout, program)

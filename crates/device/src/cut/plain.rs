@@ -1,4 +1,4 @@
-//! The steps of cut-and-choose that need no program, as they are defined: item by item, row by row. Devices that do better with some of them
+//! The steps of cut-and-choose that need no program, as they are defined: column by column, row by row. Devices that do better with some of them
 //! do the others this way.
 
 use aes::cipher::BlockCipherEncrypt;
@@ -11,7 +11,7 @@ use super::{By, Cut, MARKS, block, cipher, head, mark, matrix_row, order};
 use crate::command::Command;
 use crate::layout::{ColumnType, Span};
 
-/// A workspace, by packed items.
+/// A workspace, by packed columns.
 pub(crate) trait Columns {
     fn frame(&self) -> Frame;
     fn kind(&self, region: u16) -> ColumnType;
@@ -194,8 +194,8 @@ fn marks(
             let first = xor(zero, times(swap, offset));
             let place = (wire, number(workspace, src[2], row));
             for (k, x) in [first, xor(first, offset)].into_iter().enumerate() {
-                let item = MARKS * wire + 2 * k as u32;
-                put_digest(workspace, to, item, row, mark(at, kind, place, x));
+                let column = MARKS * wire + 2 * k as u32;
+                put_digest(workspace, to, column, row, mark(at, kind, place, x));
             }
         }
     }
@@ -248,7 +248,7 @@ fn add_pads(key: [u8; 16], numbers: &[[u8; 16]], labels: &mut [[u8; 16]]) {
     }
 }
 
-/// The labels of an item.
+/// The labels of a column.
 fn labels(workspace: &impl Columns, span: Span, k: u32) -> Zeroizing<Vec<[u8; 16]>> {
     Zeroizing::new(workspace.get(span, k).as_chunks().0.to_vec())
 }

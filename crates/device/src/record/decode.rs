@@ -258,7 +258,7 @@ impl Parser<'_> {
         match tag {
             0 => Ok(Src::Slot(index)),
             1 => Ok(Src::Temp(index)),
-            2 => Ok(Src::Uniform(index)),
+            2 => Ok(Src::JobWide(index)),
             _ => Err("an unknown operand"),
         }
     }
@@ -274,7 +274,7 @@ impl Parser<'_> {
 
     fn program(&mut self) -> Parsed<Program> {
         let ring = self.ring()?;
-        let (slots, uniforms, sums) = (self.u16()?, self.u16()?, self.u16()?);
+        let (slots, job_wide, sums) = (self.u16()?, self.u16()?, self.u16()?);
         let temps = self.u32()?;
         let pairs = self.list(|p| Ok((p.src()?, p.src()?)))?;
         let code = self.list(Self::instr)?;
@@ -285,7 +285,7 @@ impl Parser<'_> {
         Ok(Program {
             ring,
             slots,
-            uniforms,
+            job_wide,
             sums,
             temps,
             pairs,

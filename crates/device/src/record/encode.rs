@@ -188,7 +188,7 @@ impl Writer<'_> {
         let (tag, index) = match src {
             Src::Slot(i) => (0, i),
             Src::Temp(i) => (1, i),
-            Src::Uniform(i) => (2, i),
+            Src::JobWide(i) => (2, i),
         };
         self.u8(tag);
         self.u32(index);
@@ -206,7 +206,7 @@ impl Writer<'_> {
     fn program(&mut self, program: &Program) {
         self.ring(program.ring);
         self.u16(program.slots);
-        self.u16(program.uniforms);
+        self.u16(program.job_wide);
         self.u16(program.sums);
         self.u32(program.temps);
         self.list(&program.pairs, |w, (a, b)| {

@@ -30,17 +30,14 @@ impl Reference {
                 let program = program.ok_or(NO_PROGRAM)?;
                 self.program(memory, &program, command)?;
             }
-            Op::Scatter {
-                component: part,
-                add,
-            } => {
+            Op::Scatter { component, add } => {
                 let program = program.ok_or(NO_PROGRAM)?;
-                memory.scatter(&program, command, *part, *add);
+                memory.scatter(&program, command, *component, *add);
             }
             Op::Random => {
                 let (to, call) = (command.dst[0], command.calls[0]);
-                let item = memory.layout.regions[to.region as usize].column;
-                let bytes = self.pseudorandom(memory, call, item, to.count)?;
+                let column = memory.layout.regions[to.region as usize].column;
+                let bytes = self.pseudorandom(memory, call, column, to.count)?;
                 memory.bytes_mut(to).copy_from_slice(&bytes);
             }
             Op::Combine { ring, minus } => memory.combine(command, *ring, *minus),
@@ -96,7 +93,7 @@ impl Reference {
 }
 
 impl Memory {
-    fn scatter(&mut self, program: &Program, command: &Command, part: u8, add: bool) {
+    fn scatter(&mut self, program: &Program, command: &Command, component: u8, add: bool) {
         let ring = program.ring;
         for instr in &program.code {
             let (message, to, index) = match *instr {
@@ -107,7 +104,7 @@ impl Memory {
             let from = command.src[message].column(index);
             let to = Span {
                 region: to.0,
-                component: part,
+                component: component,
                 first: to.1,
                 count: 1,
             };
@@ -123,11 +120,11 @@ impl Memory {
 
     fn combine(&mut self, command: &Command, ring: Ring, minus: u32) {
         let all = command.dst[0];
-        if matches!(self.item(all), ColumnType::Labels | ColumnType::Label) {
+        if matches!(self.column(all), ColumnType::Labels | ColumnType::Label) {
             self.combine_labels(command);
             return;
         }
-        let keep = self.item(all).padding(self.frame.rows);
+        let keep = self.column(all).padding(self.frame.rows);
         for k in 0..all.count {
             let to = all.column(k);
             for cell in 0..self.cells(to.region) {
@@ -149,10 +146,10 @@ impl Memory {
     }
 
     fn split(&mut self, from: Span, to: Span, first: u32) {
-        let (ColumnType::Rows(ring) | ColumnType::One(ring)) = self.item(from) else {
+        let (ColumnType::Rows(ring) | ColumnType::One(ring)) = self.column(from) else {
             unreachable!("it was checked")
         };
-        let shared = matches!(self.item(from), ColumnType::One(_));
+        let shared = matches!(self.column(from), ColumnType::One(_));
         for k in 0..to.count {
             for cell in 0..self.cells(to.region) {
                 let row = cell < self.frame.rows as usize;
@@ -164,10 +161,10 @@ impl Memory {
     }
 
     fn shift(&mut self, from: Span, to: Span, by: u32) {
-        let ColumnType::Rows(ring) = self.item(to) else {
+        let ColumnType::Rows(ring) = self.column(to) else {
             unreachable!("it was checked")
         };
-        let shared = matches!(self.item(from), ColumnType::One(_));
+        let shared = matches!(self.column(from), ColumnType::One(_));
         for cell in 0..self.cells(to.region) {
             let value = self.get(from, ring, if shared { 0 } else { cell });
             self.set(to, ring, cell, value >> by);
@@ -175,7 +172,7 @@ impl Memory {
     }
 
     fn lift(&mut self, from: Span, to: Span) {
-        let ColumnType::Rows(ring) = self.item(to) else {
+        let ColumnType::Rows(ring) = self.column(to) else {
             unreachable!("it was checked")
         };
         for k in 0..to.count {
@@ -187,7 +184,7 @@ impl Memory {
     }
 
     fn scale(&mut self, from: [Span; 2], to: Span) {
-        let ColumnType::Rows(ring) = self.item(to) else {
+        let ColumnType::Rows(ring) = self.column(to) else {
             unreachable!("it was checked")
         };
         for k in 0..to.count {
@@ -200,7 +197,7 @@ impl Memory {
 
     fn resize(&mut self, from: Span, to: Span) {
         let (a, b) = (self.ring(from), self.ring(to));
-        let shared = matches!(self.item(from), ColumnType::One(_));
+        let shared = matches!(self.column(from), ColumnType::One(_));
         for k in 0..to.count {
             for cell in 0..self.cells(to.region) {
                 let value = self.get(from.column(k), a, if shared { 0 } else { cell });
@@ -225,7 +222,7 @@ impl Memory {
 
     /// The ring of a span of integers.
     fn ring(&self, span: Span) -> Ring {
-        match self.item(span) {
+        match self.column(span) {
             ColumnType::Rows(ring) | ColumnType::One(ring) => ring,
             _ => unreachable!("it was checked"),
         }

@@ -243,15 +243,15 @@ impl Drop for Running<'_> {
 impl Running<'_> {
     fn read(&self, src: Src, row: usize) -> u128 {
         match src {
-            Src::Slot(s) => self.memory.label(item(self.program.slots, s), row),
+            Src::Slot(s) => self.memory.label(column(self.program.slots, s), row),
             Src::Temp(t) => self.temps[t as usize * self.rows + row],
-            Src::Uniform(u) => self.memory.label(item(self.program.uniforms, u), 0),
+            Src::JobWide(u) => self.memory.label(column(self.program.job_wide, u), 0),
         }
     }
 
     fn write(&mut self, dst: Dst, row: usize, label: u128) {
         match dst {
-            Dst::Slot(s) => (self.memory).set_label(item(self.program.slots, s), row, label),
+            Dst::Slot(s) => (self.memory).set_label(column(self.program.slots, s), row, label),
             Dst::Temp(t) => self.temps[t as usize * self.rows + row] = label,
         }
     }
@@ -344,7 +344,7 @@ impl Running<'_> {
     }
 }
 
-fn item(region: u16, first: u32) -> Span {
+fn column(region: u16, first: u32) -> Span {
     Span {
         region,
         component: 0,
@@ -362,17 +362,17 @@ impl Memory {
         self.set(span, Ring::Z128, row, label);
     }
 
-    /// Clears the bits beyond the last row of an item.
+    /// Clears the bits beyond the last row of a column.
     fn clear_padding(&mut self, span: Span) {
-        let keep = self.item(span).padding(self.frame.rows);
+        let keep = self.column(span).padding(self.frame.rows);
         if let Some(last) = self.bytes_mut(span).last_mut() {
             *last &= keep;
         }
     }
 
-    /// Labels of an item.
+    /// Labels of a column.
     fn labels_of(&self, span: Span) -> usize {
-        match self.item(span) {
+        match self.column(span) {
             ColumnType::Label => 1,
             _ => self.frame.rows as usize,
         }

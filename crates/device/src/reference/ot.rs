@@ -107,7 +107,7 @@ impl Reference {
         let (items, [corrections, last, columns]) = (choices.count, [dst[0], dst[1], dst[2]]);
         let mut x = Zeroizing::new(memory.bytes(choices).to_vec());
         let length = x.len();
-        let keep = memory.item(choices).padding(memory.frame.rows);
+        let keep = memory.column(choices).padding(memory.frame.rows);
         for item in x.chunks_mut((length / (items.max(1) as usize)).max(1)) {
             if let Some(byte) = item.last_mut() {
                 *byte &= keep;

@@ -31,11 +31,11 @@ impl Reference {
             for (k, call) in command.calls.iter().enumerate() {
                 // There are draws for rows, and as many for sums; this was checked.
                 let kind = usize::from(k >= form.calls());
-                let (item, count) = [
+                let (column, count) = [
                     (ColumnType::Rows(ring), rows),
                     (ColumnType::One(ring), sums),
                 ][kind];
-                drawn[kind].push(self.pseudorandom(memory, *call, item, count)?.into());
+                drawn[kind].push(self.pseudorandom(memory, *call, column, count)?.into());
             }
         }
         let mut running = Running::new(memory, program, command, drawn)?;
@@ -58,7 +58,7 @@ struct Running<'a> {
     cells: usize,
     /// `[temp][part][cell]`.
     temps: Vec<u128>,
-    /// Drawn for products of rows, and for summed products: packed, `[call][item][row]`.
+    /// Drawn for products of rows, and for summed products: packed, `[call][column][row]`.
     drawn: [Vec<Zeroizing<Vec<u8>>>; 2],
 }
 
@@ -78,7 +78,7 @@ struct Product<'a> {
     out: Span,
     /// Whether it is summed over the rows.
     summed: bool,
-    /// Its item of each message.
+    /// Its column of each message.
     messages: Vec<Span>,
 }
 
@@ -125,8 +125,8 @@ impl<'a> Running<'a> {
         match src {
             Src::Slot(s) => self.memory.get(self.slot(s, part), self.ring, cell),
             Src::Temp(t) => self.temps[self.at(t, part, cell)],
-            Src::Uniform(u) => {
-                let from = one(self.program.uniforms, part, u);
+            Src::JobWide(u) => {
+                let from = one(self.program.job_wide, part, u);
                 self.memory.get(from, self.ring, 0)
             }
         }
@@ -236,7 +236,7 @@ impl<'a> Running<'a> {
         product.form.crosses.iter().map(cross).collect()
     }
 
-    /// Masks cross terms, and writes messages and components of the result. Drawn items have `cells` elements each.
+    /// Masks cross terms, and writes messages and components of the result. Drawn columns have `cells` elements each.
     fn result(&mut self, product: &Product<'_>, mut terms: Vec<u128>, cell: usize, cells: usize) {
         let (ring, form) = (self.ring, product.form);
         let drawn = &self.drawn[usize::from(product.summed)];
@@ -321,12 +321,12 @@ fn one(region: u16, part: u8, first: u32) -> Span {
     }
 }
 
-/// Element `cell` of item `p` among drawn bytes, whose items have `cells` elements each.
+/// Element `cell` of column `p` among drawn bytes, whose columns have `cells` elements each.
 fn drawn_at(ring: Ring, bytes: &[u8], p: u32, cell: usize, cells: usize) -> u128 {
-    let item = match ring {
+    let column = match ring {
         Ring::Bits => cells / 8,
         Ring::Z64 => cells * 8,
         Ring::Z128 => cells * 16,
     };
-    element(ring, &bytes[p as usize * item..][..item], cell)
+    element(ring, &bytes[p as usize * column..][..column], cell)
 }

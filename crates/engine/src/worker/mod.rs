@@ -358,13 +358,13 @@ impl Worker {
             Stage::SetUp(mut run, keys) => {
                 let advance = self.advance(&mut run)?;
                 if let Advance::TaskDone(_) = advance {
-                    let uniforms = self.read(&run, |s| &s.uniforms)?;
+                    let job_wide = self.read(&run, |s| &s.job_wide)?;
                     self.keep(&run, |s| &s.job_keeps)?;
                     self.device.close(run.workspace);
                     self.stage = Stage::Chunks;
                     self.shared.note_ready();
                     // Other lanes wait for this.
-                    if self.shared.ready.set(Ready { keys, uniforms }).is_err() {
+                    if self.shared.ready.set(Ready { keys, job_wide }).is_err() {
                         return Err(Fault::Unknown("a fresh session").into());
                     }
                     true

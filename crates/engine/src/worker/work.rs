@@ -155,7 +155,7 @@ impl Worker {
         )?;
         let protocol = Arc::clone(&self.protocol);
         let spans = protocol.spans();
-        self.share_uniforms(&run)?;
+        self.share_job_wide(&run)?;
         let slice = Slice {
             block: chunk.block,
             first: chunk.first,
@@ -183,10 +183,10 @@ impl Worker {
     }
 
     /// Puts what the set-up made, the values that all rows share, into the workspace of a run.
-    fn share_uniforms(&mut self, run: &Run) -> Result<(), Abort> {
+    fn share_job_wide(&mut self, run: &Run) -> Result<(), Abort> {
         let protocol = Arc::clone(&self.protocol);
         if let Some(ready) = self.shared.ready.get() {
-            for (span, bytes) in protocol.spans().uniforms.iter().zip(&ready.uniforms) {
+            for (span, bytes) in protocol.spans().job_wide.iter().zip(&ready.job_wide) {
                 self.device.write(run.workspace, *span, bytes)?;
             }
         }
@@ -297,7 +297,7 @@ impl Worker {
         for (span, bytes) in spans.sums.iter().zip(&sums) {
             self.device.write(run.workspace, *span, bytes)?;
         }
-        self.share_uniforms(&run)?;
+        self.share_job_wide(&run)?;
         self.stage = Stage::Totals(run);
         Ok(())
     }

@@ -20,7 +20,7 @@ pub(super) enum Home {
     Nowhere,
     Slot(u32),
     Temp(u32),
-    Uniform(u32),
+    JobWide(u32),
 }
 
 /// Slots of a ring.
@@ -67,7 +67,7 @@ impl Workspace {
 impl Scheduler<'_> {
     pub(super) fn emit_all(mut self, mut work: Work, once: &[Option<usize>]) -> Schedule {
         let passed = |output: usize| once.get(output).copied().flatten();
-        let (ports, uniforms) = self.place_inputs(work.tail);
+        let (ports, job_wide) = self.place_inputs(work.tail);
         let mut layers = Vec::new();
         for layer in 1..=work.tail {
             let conversions = self.convert(&work.conversions[layer as usize], layer);
@@ -125,7 +125,7 @@ impl Scheduler<'_> {
         Schedule {
             slots: workspace.slots,
             bit_slots: bits.slots,
-            uniforms,
+            job_wide,
             sums: work.sum_items,
             inputs: ports,
             outputs,
@@ -134,14 +134,14 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Slots and uniforms of the inputs.
+    /// Slots and job-wide values of the inputs.
     fn place_inputs(&mut self, tail: u32) -> (Vec<PortPlan>, u32) {
-        let (mut uniforms, mut wire, mut ports) = (0, 0u32, Vec::new());
+        let (mut job_wide, mut wire, mut ports) = (0, 0u32, Vec::new());
         for port in &self.circuit.inputs {
             let slots = &mut self.workspaces[0].slots;
             let next = match port.per {
                 Per::Row | Per::Cycle => slots,
-                Per::Job => &mut uniforms,
+                Per::Job => &mut job_wide,
             };
             let first = *next;
             *next += port.width;
@@ -153,7 +153,7 @@ impl Scheduler<'_> {
             for k in 0..port.width {
                 self.home[wire as usize] = match port.per {
                     Per::Row | Per::Cycle => Home::Slot(first + k),
-                    Per::Job => Home::Uniform(first + k),
+                    Per::Job => Home::JobWide(first + k),
                 };
                 wire += 1;
             }
@@ -168,7 +168,7 @@ impl Scheduler<'_> {
             }
         }
         workspace.end(0);
-        (ports, uniforms)
+        (ports, job_wide)
     }
 
     /// Slots of what is converted when `layer` begins. Consecutive bits of one component, and others side by side, go together.
@@ -235,7 +235,7 @@ impl Scheduler<'_> {
         };
         let (from, shared) = match from.map(|from| self.home[from.0 as usize]) {
             Some(Home::Slot(slot)) => (slot, false),
-            Some(Home::Uniform(uniform)) => (uniform, true),
+            Some(Home::JobWide(job_value)) => (job_value, true),
             Some(Home::Temp(_) | Home::Nowhere) => return None,
             None => (0, false),
         };
@@ -450,7 +450,7 @@ impl Scheduler<'_> {
         match self.home[wire.0 as usize] {
             Home::Slot(s) => Src::Slot(s),
             Home::Temp(t) => Src::Temp(t),
-            Home::Uniform(u) => Src::Uniform(u),
+            Home::JobWide(u) => Src::JobWide(u),
             Home::Nowhere => unreachable!("operands are emitted first"),
         }
     }
@@ -473,11 +473,11 @@ struct Emitter {
 
 impl Emitter {
     fn new(ring: Ring, workspace: usize) -> Self {
-        let [slots, uniforms, sums] = REGIONS[workspace];
+        let [slots, job_wide, sums] = REGIONS[workspace];
         let program = Program {
             ring,
             slots,
-            uniforms,
+            job_wide,
             sums,
             temps: 0,
             pairs: vec![],

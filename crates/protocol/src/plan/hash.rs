@@ -67,7 +67,7 @@ impl Encoder {
                     let (kind, number) = match *src {
                         Src::Slot(slot) => (0, slot),
                         Src::Temp(temp) => (1, temp),
-                        Src::Uniform(uniform) => (2, uniform),
+                        Src::JobWide(job_value) => (2, job_value),
                     };
                     e.int(kind << 32 | u64::from(number));
                 }
@@ -92,7 +92,7 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
     // Those of the rows, or of the set-up or the totals if these have more.
     let [job_slots, job_bit_slots] = plan.job_slots;
     e.int(plan.slots.max(job_slots));
-    e.int(plan.uniforms);
+    e.int(plan.job_wide);
     e.layers("layers", plan, |e, layer| {
         e.int(layer.products);
         e.int(layer.sums);
@@ -127,7 +127,7 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
             e.int(layer.coded.sums);
             e.int(layer.coded.authenticated.len() as u64);
         });
-        e.int(plan.coded_uniforms.of.len() as u64);
+        e.int(plan.macs_of_job_wide.of.len() as u64);
     }
     if proves(plan) {
         e.text("proved, challenges echoed");

@@ -34,7 +34,7 @@ pub(super) struct Schedule {
     pub(super) slots: u32,
     /// Slots of bits, beside those of integers.
     pub(super) bit_slots: u32,
-    pub(super) uniforms: u32,
+    pub(super) job_wide: u32,
     pub(super) sums: u32,
     pub(super) inputs: Vec<PortPlan>,
     pub(super) outputs: Vec<OutputPlan>,

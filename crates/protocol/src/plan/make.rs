@@ -14,7 +14,7 @@ use super::layers::{self, How, Layer, Schedule};
 use super::list::List;
 use super::net::Net;
 use super::{
-    Before, BitsPlan, CodedUniforms, Conversion, Gives, JobPlan, LayerPlan, Options, Plan,
+    Before, BitsPlan, Conversion, Gives, JobPlan, LayerPlan, MacsOfJobWide, Options, Plan,
     PlanError, PortPlan, TotalsPlan, check, hash, hoist, order, rows,
 };
 use crate::choose::Choice;
@@ -84,7 +84,7 @@ impl Plan {
         let held = step.as_ref().map_or(0, |step| step.held);
         let schedule = layers::schedule(&rows, &once, how.clone(), held);
         let mut schedule = schedule.map_err(unordered)?;
-        let coded_uniforms = coded_uniforms(&mut schedule, &rows.codes.of_inputs);
+        let macs_of_job_wide = macs_of_job_wide(&mut schedule, &rows.codes.of_inputs);
         let derived = split.as_ref().map(|_| {
             let ports = &mut schedule.inputs;
             ports.pop().expect("the derived values are the last port")
@@ -179,8 +179,8 @@ impl Plan {
             slots: schedule.slots,
             bit_slots: schedule.bit_slots,
             job_slots: making.job_slots,
-            uniforms: schedule.uniforms,
-            coded_uniforms,
+            job_wide: schedule.job_wide,
+            macs_of_job_wide,
             sums: schedule.sums,
             inputs: schedule.inputs,
             outputs: schedule.outputs,
@@ -243,17 +243,17 @@ fn list(job: &JobSpec, step: Option<&Step>) -> Option<List> {
     }
 }
 
-/// Which uniforms have codes, and where; the port of these codes, the last one, is taken out of the schedule.
-fn coded_uniforms(schedule: &mut Schedule, of: &[Wire]) -> CodedUniforms {
+/// Which job-wide values have codes, and where; the port of these codes, the last one, is taken out of the schedule.
+fn macs_of_job_wide(schedule: &mut Schedule, of: &[Wire]) -> MacsOfJobWide {
     if of.is_empty() {
-        return CodedUniforms::default();
+        return MacsOfJobWide::default();
     }
     let codes = schedule.inputs.pop().expect("codes are the last port");
     let ports = schedule.inputs.iter();
-    let uniforms = ports.flat_map(|port| (0..port.width).map(|k| port.first + k));
-    let uniforms: Vec<u32> = uniforms.collect();
-    CodedUniforms {
-        of: of.iter().map(|wire| uniforms[wire.0 as usize]).collect(),
+    let job_wide = ports.flat_map(|port| (0..port.width).map(|k| port.first + k));
+    let job_wide: Vec<u32> = job_wide.collect();
+    MacsOfJobWide {
+        of: of.iter().map(|wire| job_wide[wire.0 as usize]).collect(),
         first: codes.first,
     }
 }
@@ -347,12 +347,12 @@ impl Making {
         self.layers(schedule)
     }
 
-    /// The set-up, which computes `width` values into the uniforms from `uniform` on. `inputs` are the ports of the rows.
+    /// The set-up, which computes `width` values into the job-wide values from `job_value` on. `inputs` are the ports of the rows.
     fn job(
         &mut self,
         mut set_up: Schedule,
         inputs: &[PortPlan],
-        uniform: u32,
+        job_value: u32,
         width: u32,
     ) -> JobPlan {
         let layers = self.job_layers(&mut set_up);
@@ -363,7 +363,7 @@ impl Making {
                 .map(|(p, j)| (p.first, j.first, p.width))
                 .collect(),
             slot: set_up.outputs[0].first,
-            uniform,
+            job_value,
             width,
             layers,
         }

@@ -28,7 +28,7 @@ pub use cycles::CyclesPlan;
 pub use order::OrderPlan;
 pub(crate) use parts::Before;
 pub use parts::{
-    BitsPlan, CodedPlan, CodedUniforms, Conversion, ConversionPlan, Gives, JobPlan, LayerPlan,
+    BitsPlan, CodedPlan, Conversion, ConversionPlan, Gives, JobPlan, LayerPlan, MacsOfJobWide,
     OpenedPlan, OutputPlan, PortPlan, TotalsPlan,
 };
 pub use rows::{Chunk, WorkspaceOf};
@@ -174,9 +174,9 @@ pub struct Plan {
     /// Slots of the workspace of the set-up, and of the workspace of the totals: of the circuit's ring, and of bits in addition to it.
     pub job_slots: [u32; 2],
     /// Values that all rows use: supplied values, then values derived from them.
-    pub uniforms: u32,
+    pub job_wide: u32,
     /// Which of these have codes, in the rows.
-    pub coded_uniforms: CodedUniforms,
+    pub macs_of_job_wide: MacsOfJobWide,
     /// Sums over rows.
     pub sums: u32,
     /// Input ports, in order.
@@ -206,14 +206,14 @@ pub(crate) const PROVED_GATES: u64 = 1 << 19;
 
 /// Regions of programs, as in [`crate::rep3`]'s layout.
 pub(crate) const SLOTS: u16 = 0;
-pub(crate) const UNIFORMS: u16 = 1;
+pub(crate) const JOB_WIDE: u16 = 1;
 pub(crate) const SUMS: u16 = 2;
 pub(crate) const BIT_SLOTS: u16 = 24;
-pub(crate) const BIT_UNIFORMS: u16 = 25;
+pub(crate) const BIT_JOB_WIDE: u16 = 25;
 pub(crate) const BIT_SUMS: u16 = 26;
 
-/// Slots, uniforms and sums: of the circuit's ring, and of bits in a circuit of integers, which has no uniforms and sums of them.
-const REGIONS: [[u16; 3]; 2] = [[SLOTS, UNIFORMS, SUMS], [BIT_SLOTS, BIT_UNIFORMS, BIT_SUMS]];
+/// Slots, job-wide values and sums: of the circuit's ring, and of bits in a circuit of integers, which has no job-wide values and sums of them.
+const REGIONS: [[u16; 3]; 2] = [[SLOTS, JOB_WIDE, SUMS], [BIT_SLOTS, BIT_JOB_WIDE, BIT_SUMS]];
 
 impl Plan {
     /// The computing parties, in order.

@@ -4,12 +4,12 @@ use veil_circuit::Per;
 
 use crate::replicated::Coded;
 
-/// Slots or uniforms of an input port.
+/// Slots or job-wide values of an input port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortPlan {
     /// How often there is a value.
     pub per: Per,
-    /// First slot (a value per row) or first uniform (one per job).
+    /// First slot (a value per row) or first job-wide value (one per job).
     pub first: u32,
     /// Wires.
     pub width: u32,
@@ -81,10 +81,10 @@ pub struct CodedPlan {
 
 /// Values that all rows share and that have codes, which are made in every chunk, under its key.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct CodedUniforms {
-    /// The uniforms.
+pub struct MacsOfJobWide {
+    /// The job-wide values.
     pub of: Vec<u32>,
-    /// First uniform of their codes, which are in the same order.
+    /// First job-wide value of their codes, which are in the same order.
     pub first: u32,
 }
 
@@ -105,7 +105,7 @@ pub struct BitsPlan {
 pub struct ConversionPlan {
     /// The operation.
     pub how: Conversion,
-    /// First slot of bits that are lifted, or the slot or uniform of the integer that is converted.
+    /// First slot of bits that are lifted, or the slot or job-wide value of the integer that is converted.
     pub from: u32,
     /// Whether the integer is one that all rows share.
     pub shared: bool,
@@ -188,7 +188,7 @@ pub enum Gives {
 pub struct OutputPlan {
     /// Per row, summed, or once.
     pub gives: Gives,
-    /// First slot, first item of the sums, or first uniform.
+    /// First slot, first item of the sums, or first job-wide value.
     pub first: u32,
     /// Wires.
     pub width: u32,
@@ -197,12 +197,12 @@ pub struct OutputPlan {
 /// The computation that the set-up does once on values that all rows share: on one row, over the same slots.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobPlan {
-    /// First uniform, first slot and width of each port with a value per job.
+    /// First job-wide value, first slot and width of each port with a value per job.
     pub inputs: Vec<(u32, u32, u32)>,
     /// First slot of the results.
     pub slot: u32,
-    /// First uniform of the results.
-    pub uniform: u32,
+    /// First job-wide value of the results.
+    pub job_value: u32,
     /// Number of results.
     pub width: u32,
     /// Layers, as [`Plan::layers`](super::Plan::layers).
@@ -216,7 +216,7 @@ pub struct TotalsPlan {
     pub slot: u32,
     /// How many there are, without codes of sums.
     pub width: u32,
-    /// First uniform, first slot and width of each port with a value per job, if it reads them.
+    /// First job-wide value, first slot and width of each port with a value per job, if it reads them.
     pub inputs: Vec<(u32, u32, u32)>,
     /// First item of the sums, first slot and width of each result, which takes the place of the sums there.
     pub results: Vec<(u32, u32, u32)>,

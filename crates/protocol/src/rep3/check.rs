@@ -16,7 +16,7 @@ use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
 use super::{KEY_OWN, KEY_PREVIOUS, SCHEME};
-use crate::plan::{LayerPlan, Plan, SLOTS, UNIFORMS};
+use crate::plan::{JOB_WIDE, LayerPlan, Plan, SLOTS};
 use crate::replicated::regions::{
     CHECK, RECEIVE, RECEIVE_SUMS, SEND, SEND_SUMS, SUM_WEIGHTS, WEIGHTS,
 };
@@ -39,7 +39,7 @@ pub enum CheckMessage {
 /// The kind of message that is sent from, or received to, a span. `task`s other than inputs alone have such messages.
 pub fn check_message(of: &Transfer) -> Option<CheckMessage> {
     match (of.span.region, of.span.first) {
-        (UNIFORMS, _) => Some(CheckMessage::Codes),
+        (JOB_WIDE, _) => Some(CheckMessage::Codes),
         (CHECK, VALUES) => Some(CheckMessage::Sums),
         (CHECK, TIMES) => Some(CheckMessage::Product),
         (CHECK, _) => Some(CheckMessage::Difference),
@@ -63,7 +63,7 @@ const OPENED: u32 = 5;
 const MASKS: u32 = 6;
 pub(crate) const CHECK_ELEMENTS: u32 = 9;
 
-/// The uniform that is r, in every chunk, in the set-up and in the totals another one.
+/// The job-wide value that is r, in every chunk, in the set-up and in the totals another one.
 const KEY: u32 = 0;
 
 pub(super) const CHECK_OF: CheckOf = CheckOf { rounds, cost };
@@ -162,7 +162,7 @@ pub(super) fn weighted(plan: &Plan, layer: &LayerPlan) -> Vec<Command> {
         let weights = shares([SUM_WEIGHTS; 2], BOTH, 0, here.sums);
         let (values, codes) = (sums(0), sums(here.sums));
         pairs(weights, values, codes);
-        let counter = u64::from(before.sums) + plan.coded_uniforms.of.len() as u64;
+        let counter = u64::from(before.sums) + plan.macs_of_job_wide.of.len() as u64;
         let weights = drawn(SUM_WEIGHTS, 0, here.sums, DomainTag::SUM_WEIGHT3, counter);
         commands.splice(0..0, weights);
     }
@@ -191,9 +191,9 @@ impl Checking<'_> {
         coded(self.plan, self.frame.layers(self.plan))
     }
 
-    /// The values that all rows share and that get codes, and the first uniform of these.
-    fn uniforms(&self) -> (&[u32], u32) {
-        let coded = &self.plan.coded_uniforms;
+    /// The values that all rows share and that get codes, and the first job-wide value of these.
+    fn job_wide(&self) -> (&[u32], u32) {
+        let coded = &self.plan.macs_of_job_wide;
         match self.frame {
             Frame::Rows => (&coded.of, coded.first),
             Frame::SetUp | Frame::Totals => (&[], coded.first),
@@ -202,20 +202,20 @@ impl Checking<'_> {
 
     fn begin(&self) -> Round {
         let mut local = vec![combine(RING, vec![], 0, element(0, VALUES, 2))];
-        local.extend(drawn(UNIFORMS, KEY, 1, DomainTag::MAC_KEY3, 0));
-        let (uniforms, first) = self.uniforms();
-        let count = uniforms.len() as u32;
+        local.extend(drawn(JOB_WIDE, KEY, 1, DomainTag::MAC_KEY3, 0));
+        let (job_wide, first) = self.job_wide();
+        let count = job_wide.len() as u32;
         if count == 0 {
             return Round {
                 local,
                 ..Round::default()
             };
         }
-        let share = |first, count| shares([UNIFORMS; 2], BOTH, first, count);
+        let share = |first, count| shares([JOB_WIDE; 2], BOTH, first, count);
         let [own, received] = share(first, count);
         local.push(combine(RING, vec![], 0, own));
-        for (to, &uniform) in (first..).zip(uniforms) {
-            let ([r, s], [a, b]) = (share(KEY, 1), share(uniform, 1));
+        for (to, &job_value) in (first..).zip(job_wide) {
+            let ([r, s], [a, b]) = (share(KEY, 1), share(job_value, 1));
             let [to, _] = share(to, 1);
             local.push(Command::new(Op::Dot, vec![r, s, a, b], vec![to]));
         }
@@ -232,9 +232,9 @@ impl Checking<'_> {
         };
         let weights = drawn(SUM_WEIGHTS, 0, count, DomainTag::SUM_WEIGHT3, 0);
         round.finish.extend(weights);
-        for (k, &uniform) in (0..).zip(uniforms) {
+        for (k, &job_value) in (0..).zip(job_wide) {
             let weight = shares([SUM_WEIGHTS; 2], BOTH, k, 1);
-            round.finish.push(dot(weight, share(uniform, 1), VALUES));
+            round.finish.push(dot(weight, share(job_value, 1), VALUES));
             round.finish.push(dot(weight, share(first + k, 1), CODES));
         }
         round
@@ -267,7 +267,7 @@ impl Checking<'_> {
 
     /// r times the sum of the values.
     fn product(&self) -> Round {
-        let key = shares([UNIFORMS; 2], BOTH, KEY, 1);
+        let key = shares([JOB_WIDE; 2], BOTH, KEY, 1);
         let values = shares([CHECK; 2], BOTH, VALUES, 1);
         let local = vec![
             combine(RING, vec![], 0, element(0, TIMES, 1)),
@@ -310,12 +310,12 @@ fn cost(plan: &Plan, frame: Frame) -> Cost {
     if coded(plan, frame.layers(plan)) == Coded::default() {
         return Cost::default();
     }
-    let uniforms = plan.coded_uniforms.of.len() as u64;
-    let uniforms = if frame == Frame::Rows { uniforms } else { 0 };
-    let any = u64::from(uniforms > 0);
+    let job_wide = plan.macs_of_job_wide.of.len() as u64;
+    let job_wide = if frame == Frame::Rows { job_wide } else { 0 };
+    let any = u64::from(job_wide > 0);
     Cost {
         rounds: 3 + any,
         messages: 4 + any,
-        bytes: (5 + uniforms) * RING.bytes(1),
+        bytes: (5 + job_wide) * RING.bytes(1),
     }
 }

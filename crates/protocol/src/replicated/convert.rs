@@ -7,7 +7,7 @@ use veil_session::PartyId;
 use super::regions::NARROW;
 use super::scheme::{Component, Scheme};
 use super::{combine, random};
-use crate::plan::{BIT_SLOTS, Conversion, ConversionPlan, LayerPlan, Plan, SLOTS, UNIFORMS};
+use crate::plan::{BIT_SLOTS, Conversion, ConversionPlan, JOB_WIDE, LayerPlan, Plan, SLOTS};
 
 /// The commands that begin a layer. A party that holds a component converts it, or draws it; where one component is converted, all others of the
 /// result are zero.
@@ -41,7 +41,7 @@ fn shift_low(conversion: &ConversionPlan, by: u32, part: u8) -> [Command; 3] {
         first,
         count: 1,
     };
-    let from = if conversion.shared { UNIFORMS } else { SLOTS };
+    let from = if conversion.shared { JOB_WIDE } else { SLOTS };
     let [low, shifted] = [0, 1].map(|first| span(NARROW, first));
     let command = |op, from, to| Command::new(op, vec![from], vec![to]);
     [
@@ -81,7 +81,7 @@ fn of_component(
         count,
         ..to
     };
-    let integer = span(if shared { UNIFORMS } else { SLOTS }, from, 1);
+    let integer = span(if shared { JOB_WIDE } else { SLOTS }, from, 1);
     let (op, of, src) = match conversion.how {
         Conversion::Split { component, bit } => {
             (Op::Split { first: bit }, Some(component), vec![integer])

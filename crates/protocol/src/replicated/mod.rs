@@ -30,7 +30,7 @@ use sharing::Inputs;
 pub(crate) use work::Work;
 
 use crate::choose::Choice;
-use crate::plan::{Gives, LayerPlan, Plan, SLOTS, SUMS, UNIFORMS, WorkspaceOf};
+use crate::plan::{Gives, JOB_WIDE, LayerPlan, Plan, SLOTS, SUMS, WorkspaceOf};
 use crate::round::{Check, Cost, Flow, Meaning, Protocol, Round, Seed, Spans, Task, Transfer};
 
 /// Places of rounds in the plan. The same for every participant.
@@ -325,18 +325,18 @@ fn job_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
         combine(plan.words, vec![span(from)], 0, span(to))
     };
     for part in scheme.parts() {
-        for &(uniform, slot, width) in &job.inputs {
+        for &(job_value, slot, width) in &job.inputs {
             // Before everything else of the first layer.
             rounds[0]
                 .local
-                .insert(0, copy((UNIFORMS, uniform), (SLOTS, slot), width, part));
+                .insert(0, copy((JOB_WIDE, job_value), (SLOTS, slot), width, part));
         }
         let last = rounds
             .last_mut()
             .expect("the last layer computes what is linear");
         last.finish.push(copy(
             (SLOTS, job.slot),
-            (UNIFORMS, job.uniform),
+            (JOB_WIDE, job.job_value),
             job.width,
             part,
         ));
@@ -383,8 +383,8 @@ fn of_totals(scheme: &Scheme, plan: &Plan, me: PartyId) -> Vec<Round> {
             span(SLOTS, totals.slot, totals.width),
         );
         let shared = totals.inputs.iter();
-        let shared = shared.map(|&(uniform, slot, width)| {
-            let (from, to) = (span(UNIFORMS, uniform, width), span(SLOTS, slot, width));
+        let shared = shared.map(|&(job_value, slot, width)| {
+            let (from, to) = (span(JOB_WIDE, job_value, width), span(SLOTS, slot, width));
             combine(plan.words, vec![from], 0, to)
         });
         let first: Vec<Command> = std::iter::once(combine(plan.words, vec![from], 0, to))

@@ -11,8 +11,8 @@ use super::digests::Digests;
 use super::scheme::Scheme;
 use super::{Batch, Coded, batches};
 use crate::plan::{
-    BIT_SLOTS, BIT_SUMS, BIT_UNIFORMS, Conversion, ConversionPlan, Gives, LayerPlan, OutputPlan,
-    Plan, PortPlan, SLOTS, SUMS, UNIFORMS, WorkspaceOf,
+    BIT_JOB_WIDE, BIT_SLOTS, BIT_SUMS, Conversion, ConversionPlan, Gives, JOB_WIDE, LayerPlan,
+    OutputPlan, Plan, PortPlan, SLOTS, SUMS, WorkspaceOf,
 };
 use crate::rep3::{CHECK_ELEMENTS, proof_elements, proof_longest};
 use crate::round::{Spans, Stored};
@@ -103,7 +103,7 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, workspace: Workspac
         when(party, coded.max().unwrap_or(0))
     };
     let (pairs, sums_with_codes) = (most(Coded::pairs), most(|coded| coded.sums));
-    let coded_uniforms = when(party, plan.coded_uniforms.of.len() as u32);
+    let macs_of_job_wide = when(party, plan.macs_of_job_wide.of.len() as u32);
     let of_rows = |batch: &Batch| batch.layers.start < plan.layers.len();
     batches.retain(|batch| {
         party && batch.products > 0 && of_rows(batch) == (workspace == WorkspaceOf::Rows)
@@ -135,7 +135,7 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, workspace: Workspac
     let place = Residency::Resident;
     add(SLOTS, place, words, parts, slots);
     let place = Residency::Mapped;
-    add(UNIFORMS, place, word, parts, when(party, plan.uniforms));
+    add(JOB_WIDE, place, word, parts, when(party, plan.job_wide));
     add(SUMS, place, word, parts, when(party, plan.sums));
     let received = products.max(proved_here);
     add(SEND, place, words, messages, when(party, products));
@@ -155,7 +155,7 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, workspace: Workspac
         Residency::Mapped,
         one,
         1,
-        when(party || owner, plan.uniforms),
+        when(party || owner, plan.job_wide),
     );
     add(
         OPEN,
@@ -204,13 +204,13 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, workspace: Workspac
         Residency::Resident,
         one,
         parts,
-        when(owner, plan.uniforms),
+        when(owner, plan.job_wide),
     );
     // With codes all inputs come this way, into the larger ring.
     let staged = |per| party && (loads(per) || plan.has_codes());
     let (stored, job_stored) = (
         when(staged(Per::Row), row_inputs),
-        when(staged(Per::Job), plan.uniforms),
+        when(staged(Per::Job), plan.job_wide),
     );
     add(STORED, Residency::Mapped, rows, parts, stored);
     add(JOB_STORED, Residency::Mapped, one, parts, job_stored);
@@ -239,7 +239,7 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, workspace: Workspac
     add(PROOF_COUNTS, Residency::Resident, element, 1, counts);
     add(PROOF, Residency::Mapped, element, 1, most(proof_elements));
     add(BIT_SLOTS, Residency::Resident, bits, parts, bit_slots);
-    add(BIT_UNIFORMS, Residency::Mapped, bit, parts, 0);
+    add(BIT_JOB_WIDE, Residency::Mapped, bit, parts, 0);
     add(BIT_SUMS, Residency::Mapped, bit, parts, 0);
     let of_bits = plan.layers_of(workspace).filter_map(|l| l.bits.as_ref());
     let products = of_bits.map(|b| b.products).max().unwrap_or(0);
@@ -256,7 +256,7 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, workspace: Workspac
     add(MASKED, Residency::Mapped, rows, components, opened(0));
     add(MASKED_BITS, Residency::Mapped, bits, components, opened(1));
     add(WEIGHTS, Residency::Resident, words, parts, pairs);
-    let singly = sums_with_codes.max(coded_uniforms);
+    let singly = sums_with_codes.max(macs_of_job_wide);
     add(SUM_WEIGHTS, Residency::Resident, word, parts, singly);
     let checks = party && plan.has_codes();
     let elements = when(checks, CHECK_ELEMENTS);
@@ -333,7 +333,7 @@ pub(super) fn arriving(plan: &Plan, port: &PortPlan, part: u8) -> Span {
 pub(super) fn shares(port: &PortPlan, part: u8) -> Span {
     let region = match port.per {
         Per::Row | Per::Cycle => SLOTS,
-        Per::Job => UNIFORMS,
+        Per::Job => JOB_WIDE,
     };
     Span {
         region,
@@ -366,7 +366,7 @@ pub(super) fn result(output: &OutputPlan, part: u8) -> Span {
     let region = match output.gives {
         Gives::Row => SLOTS,
         Gives::Sum => SUMS,
-        Gives::Once => UNIFORMS,
+        Gives::Once => JOB_WIDE,
     };
     Span {
         region,
@@ -429,7 +429,7 @@ pub(super) fn spans(scheme: &Scheme, plan: &Plan, me: Peer, layout: &Layout) -> 
         inputs: ports(Per::Row),
         cycle_inputs: ports(Per::Cycle),
         job_inputs: ports(Per::Job),
-        uniforms: shares(UNIFORMS),
+        job_wide: shares(JOB_WIDE),
         sums: shares(SUMS),
         list: me.party().map(|_| Digests::of(scheme, plan).list(0)),
         opened: opened(Gives::Row),

@@ -10,7 +10,7 @@ use veil_job::Schedule;
 use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
-use super::regions::{self, SLOTS, UNIFORMS};
+use super::regions::{self, JOB_WIDE, SLOTS};
 use super::{COMMON, EVALUATOR, GARBLER, OFFSET, PRIVATE, combine, cost, place, transfer};
 use crate::choose::garbling;
 use crate::plan::{LayerPlan, Plan};
@@ -154,7 +154,7 @@ pub(super) fn of_job(plan: &Plan, messages: &Messages, me: Peer) -> Vec<Round> {
         combine(vec![span(from)], span(to))
     };
     let first: Vec<Command> = (job.inputs.iter())
-        .map(|&(uniform, slot, width)| copy((UNIFORMS, uniform), (SLOTS, slot), width))
+        .map(|&(job_value, slot, width)| copy((JOB_WIDE, job_value), (SLOTS, slot), width))
         .collect();
     if let Some(round) = rounds.first_mut() {
         // Before everything else of the first layer, at whichever end of the round that is.
@@ -165,9 +165,11 @@ pub(super) fn of_job(plan: &Plan, messages: &Messages, me: Peer) -> Vec<Round> {
         commands.splice(0..0, first);
     }
     if let Some(round) = rounds.last_mut() {
-        round
-            .finish
-            .push(copy((SLOTS, job.slot), (UNIFORMS, job.uniform), job.width));
+        round.finish.push(copy(
+            (SLOTS, job.slot),
+            (JOB_WIDE, job.job_value),
+            job.width,
+        ));
     }
     rounds
 }

@@ -13,7 +13,7 @@ use crate::choose::garbling;
 use crate::plan::{OutputPlan, Plan, PortPlan, WorkspaceOf};
 use crate::round::Spans;
 
-pub(super) use crate::plan::{SLOTS, SUMS, UNIFORMS};
+pub(super) use crate::plan::{JOB_WIDE, SLOTS, SUMS};
 
 /// Tables of the gates of a message: a region for each kind of item that they have.
 pub(super) const TABLES: u16 = 3;
@@ -100,11 +100,11 @@ pub(super) fn layout(
     let (resident, mapped) = (Residency::Resident, Residency::Mapped);
     add(SLOTS, resident, ColumnType::Labels, 1, when(party, slots));
     add(
-        UNIFORMS,
+        JOB_WIDE,
         mapped,
         ColumnType::Label,
         1,
-        when(party, plan.uniforms),
+        when(party, plan.job_wide),
     );
     add(SUMS, mapped, ColumnType::Label, 1, 0);
     for (k, index) in (TABLES..=TABLE_BITS).enumerate() {
@@ -147,7 +147,7 @@ pub(super) fn mask(port: &PortPlan) -> Span {
 pub(super) fn labels(port: &PortPlan) -> Span {
     let region = match port.per {
         Per::Row | Per::Cycle => SLOTS,
-        Per::Job => UNIFORMS,
+        Per::Job => JOB_WIDE,
     };
     span(region, port.first, port.width)
 }
@@ -194,7 +194,7 @@ pub(super) fn spans(plan: &Plan, me: Peer) -> Spans {
         inputs: ports(Per::Row),
         cycle_inputs: ports(Per::Cycle),
         job_inputs: ports(Per::Job),
-        uniforms: party.map_or(vec![], |_| vec![span(UNIFORMS, 0, plan.uniforms)]),
+        job_wide: party.map_or(vec![], |_| vec![span(JOB_WIDE, 0, plan.job_wide)]),
         list: party.map(|_: PartyId| list(true)),
         opened: (0..plan.outputs.len())
             .filter(sees)

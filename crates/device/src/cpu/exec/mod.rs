@@ -17,7 +17,7 @@ use std::marker::PhantomData;
 
 use veil_math::Ring;
 
-use super::tape::{NO_ROW, NO_UNIFORM, Product, Tape, TapeOp};
+use super::tape::{NO_JOB_WIDE, NO_ROW, Product, Tape, TapeOp};
 use super::vector::{Domain, GROUP, Kernel, RoundKeys, VECTOR, Vector};
 use super::workspace::{Memory, RegionOffset};
 use crate::Form;
@@ -64,17 +64,17 @@ pub(super) struct Run<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Traced {
     offset: usize,
-    item: usize,
-    part: usize,
+    column: usize,
+    component: usize,
 }
 
 impl Traced {
     pub(super) fn at(memory: &Memory, span: Span) -> Self {
         let place = memory.places[span.region as usize];
         Traced {
-            offset: memory.item(span, 0).0,
-            item: place.column,
-            part: place.component,
+            offset: memory.column(span, 0).0,
+            column: place.column,
+            component: place.component,
         }
     }
 }
@@ -107,13 +107,13 @@ impl Rows {
     }
 }
 
-/// Where operations find rows, uniforms and sums.
+/// Where operations find rows, job-wide values and sums.
 #[derive(Clone, Copy)]
 struct Workspace {
     rows: Rows,
     /// Components of a row.
-    parts: usize,
-    uniforms: RegionOffset,
+    components: usize,
+    job_wide: RegionOffset,
     sums: RegionOffset,
 }
 
@@ -126,7 +126,7 @@ struct Workspace {
 pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
     let tape = run.tape;
     let place = memory.places[tape.slots as usize];
-    let parts = memory.layout.regions[tape.slots as usize].components as usize;
+    let components = memory.layout.regions[tape.slots as usize].components as usize;
     let rows = Rows {
         base: memory.base(),
         slots: place.offset,
@@ -134,15 +134,15 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
         component: place.component,
         packed: place.packed,
     };
-    let uniforms = memory.places[tape.uniforms as usize];
+    let job_wide = memory.places[tape.job_wide as usize];
     let workspace = Workspace {
         rows,
-        parts,
-        uniforms,
+        components,
+        job_wide,
         sums: memory.places[tape.sums_region as usize],
     };
     for op in &tape.ops {
-        // SAFETY: rows, uniforms and sums named by the tape exist (caller), and every access below stays within one of them.
+        // SAFETY: rows, job-wide values and sums named by the tape exist (caller), and every access below stays within one of them.
         unsafe {
             match *op {
                 TapeOp::Xors { start, len } => {
@@ -158,23 +158,23 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
                     start,
                     len,
                     one,
-                    uniform,
+                    job_value,
                     out,
                 } => {
                     let srcs = &tape.srcs[start as usize..][..len as usize];
-                    for part in 0..parts {
+                    for component in 0..components {
                         let mut constant =
-                            u64::from(one && run.constants >> part & 1 == 1).wrapping_neg();
-                        if uniform != NO_UNIFORM {
-                            let from = uniforms.offset
-                                + part * uniforms.component
-                                + uniform as usize * uniforms.column;
+                            u64::from(one && run.constants >> component & 1 == 1).wrapping_neg();
+                        if job_value != NO_JOB_WIDE {
+                            let from = job_wide.offset
+                                + component * job_wide.component
+                                + job_value as usize * job_wide.column;
                             constant ^= u64::from(rows.base.add(from).read() & 1).wrapping_neg();
                         }
                         xor::<V>(
                             rows,
                             srcs,
-                            part * rows.component,
+                            component * rows.component,
                             V::splat(constant),
                             rows.at(out),
                         );
@@ -205,10 +205,10 @@ impl<V: Vector> Kernel for OfRing<V> {
 
     #[inline(always)]
     unsafe fn run((workspace, run, op): Self::Args<'_>) {
-        let (tape, parts) = (run.tape, workspace.parts);
+        let (tape, components) = (run.tape, workspace.components);
         let Workspace {
             rows,
-            uniforms,
+            job_wide,
             sums,
             ..
         } = workspace;
@@ -218,15 +218,15 @@ impl<V: Vector> Kernel for OfRing<V> {
                 TapeOp::Add { a, b, out } => zip::<V>(tape.ring, rows, a, b, out, false),
                 TapeOp::Sub { a, b, out } => zip::<V>(tape.ring, rows, a, b, out, true),
                 TapeOp::Plus { a, c, out } => {
-                    for part in 0..parts {
-                        let c = if run.constants >> part & 1 == 1 {
+                    for component in 0..components {
+                        let c = if run.constants >> component & 1 == 1 {
                             tape.constants[c as usize]
                         } else {
                             0
                         };
                         let (a, out) = (
-                            rows.at(a).add(part * rows.component),
-                            rows.at(out).add(part * rows.component),
+                            rows.at(a).add(component * rows.component),
+                            rows.at(out).add(component * rows.component),
                         );
                         plus::<V>(tape.ring, a, c, out, rows.component);
                     }
@@ -241,8 +241,8 @@ impl<V: Vector> Kernel for OfRing<V> {
                     );
                 }
                 TapeOp::Constant { c, out } => {
-                    for part in 0..parts {
-                        let c = if run.constants >> part & 1 == 1 {
+                    for component in 0..components {
+                        let c = if run.constants >> component & 1 == 1 {
                             tape.constants[c as usize]
                         } else {
                             0
@@ -250,33 +250,34 @@ impl<V: Vector> Kernel for OfRing<V> {
                         fill::<V>(
                             tape.ring,
                             c,
-                            rows.at(out).add(part * rows.component),
+                            rows.at(out).add(component * rows.component),
                             rows.component,
                         );
                     }
                 }
-                TapeOp::Spread { uniform, out } => {
-                    for part in 0..parts {
-                        let from = uniforms.offset
-                            + part * uniforms.component
-                            + uniform as usize * uniforms.column;
+                TapeOp::Spread { job_value, out } => {
+                    for component in 0..components {
+                        let from = job_wide.offset
+                            + component * job_wide.component
+                            + job_value as usize * job_wide.column;
                         let value = element(tape.ring, rows.base.add(from));
                         fill::<V>(
                             tape.ring,
                             value,
-                            rows.at(out).add(part * rows.component),
+                            rows.at(out).add(component * rows.component),
                             rows.component,
                         );
                     }
                 }
                 TapeOp::Sum { a, out } => {
-                    for part in 0..parts {
+                    for component in 0..components {
                         let total = total::<V>(
                             tape.ring,
-                            rows.at(a).add(part * rows.component),
+                            rows.at(a).add(component * rows.component),
                             rows.packed,
                         );
-                        let to = sums.offset + part * sums.component + out as usize * sums.column;
+                        let to =
+                            sums.offset + component * sums.component + out as usize * sums.column;
                         set_element(tape.ring, rows.base.add(to), total);
                     }
                 }
@@ -328,18 +329,19 @@ impl<V: Vector> Kernel for SumOfProducts<V> {
                 let to = &mut result[to as usize];
                 *to = tape.ring.add(*to, drawn[d as usize]);
             }
-            for part in 0..Form::MOST_PARTS {
-                if run.writes >> part & 1 == 1 {
-                    let to =
-                        sums.offset + part * sums.component + product.out as usize * sums.column;
-                    set_element(tape.ring, rows.base.add(to), result[part]);
+            for component in 0..Form::MOST_PARTS {
+                if run.writes >> component & 1 == 1 {
+                    let to = sums.offset
+                        + component * sums.component
+                        + product.out as usize * sums.column;
+                    set_element(tape.ring, rows.base.add(to), result[component]);
                 }
             }
         }
     }
 }
 
-/// The stream of one item of a draw: `out` is filled from block `ctr` on.
+/// The stream of one column of a draw: `out` is filled from block `ctr` on.
 #[inline(always)]
 pub(super) unsafe fn random<V: Vector>(mask: Mask<'_>, ctr: u64, out: &mut [u8]) {
     let mut block = [0u8; VECTOR * GROUP];

@@ -225,7 +225,7 @@ unsafe fn traced_products<V: Vector, R: RingOps<V>>(
     let Some(trace) = run.trace else { return };
     let mut groups = Groups::new::<V, R>(products, rows.component / VECTOR);
     while let Some(group) = groups.next(run.stride) {
-        // SAFETY: as `products_of`; the trace has an item for every product (checked by the caller of `run`), whose parts are padded to
+        // SAFETY: as `products_of`; the trace has a column for every product (checked by the caller of `run`), whose parts are padded to
         // vectors as those of slots are.
         unsafe {
             let calls = draws_of::<V, R>(run, &group.counters);
@@ -233,14 +233,20 @@ unsafe fn traced_products<V: Vector, R: RingOps<V>>(
                 let (product, at) = group.which[k];
                 let (a, b) = run.tape.pairs[product.start as usize];
                 let (a, b) = (row(rows.at(a), at), row(rows.at(b), at));
-                let to = trace.offset + product.index as usize * trace.item;
+                let to = trace.offset + product.index as usize * trace.column;
                 let to = row(rows.base.wrapping_add(to), at);
                 R::store(R::load(a), to);
-                R::store(R::load(after(a, rows.component)), after(to, trace.part));
-                R::store(R::load(b), after(to, 2 * trace.part));
-                R::store(R::load(after(b, rows.component)), after(to, 3 * trace.part));
-                R::store(calls[0][k], after(to, 4 * trace.part));
-                R::store(calls[1][k], after(to, 5 * trace.part));
+                R::store(
+                    R::load(after(a, rows.component)),
+                    after(to, trace.component),
+                );
+                R::store(R::load(b), after(to, 2 * trace.component));
+                R::store(
+                    R::load(after(b, rows.component)),
+                    after(to, 3 * trace.component),
+                );
+                R::store(calls[0][k], after(to, 4 * trace.component));
+                R::store(calls[1][k], after(to, 5 * trace.component));
                 let mask = R::add(calls[0][k], calls[1][k]);
                 let r = replicated::<V, R>(rows.component, a, b, mask);
                 // After the trace: the slot may be one of the operands.
@@ -323,10 +329,10 @@ unsafe fn any_products<V: Vector, R: RingOps<V>>(rows: Rows, run: &Run<'_>, prod
                 for &(d, to) in form.keeps {
                     result[to as usize] = R::add(result[to as usize], calls[d as usize][k]);
                 }
-                for part in 0..Form::MOST_PARTS {
-                    if run.writes >> part & 1 == 1 {
-                        let slot = rows.at(product.out).add(part * rows.component);
-                        R::store(result[part], row(slot, at));
+                for component in 0..Form::MOST_PARTS {
+                    if run.writes >> component & 1 == 1 {
+                        let slot = rows.at(product.out).add(component * rows.component);
+                        R::store(result[component], row(slot, at));
                     }
                 }
             }
@@ -388,7 +394,7 @@ unsafe fn side_by_side<V: Vector, R: RingOps<V>, const N: usize>(
 pub(in crate::cpu) unsafe fn scatter<V: Vector>(
     memory: &mut Memory,
     tape: &Tape,
-    (part, add): (u8, bool),
+    (component, add): (u8, bool),
     message: usize,
 ) {
     let place = memory.places[tape.slots as usize];
@@ -399,7 +405,7 @@ pub(in crate::cpu) unsafe fn scatter<V: Vector>(
             let to = base.add(
                 place.offset
                     + product.out as usize * place.column
-                    + part as usize * place.component,
+                    + component as usize * place.component,
             );
             let from = base.add(message + product.index as usize * place.packed);
             if add {

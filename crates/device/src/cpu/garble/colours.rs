@@ -18,7 +18,7 @@ struct Items {
 
 impl Items {
     fn of(memory: &mut Memory, span: Span) -> Self {
-        let (at, _) = memory.item(span, 0);
+        let (at, _) = memory.column(span, 0);
         Items {
             first: memory.base().wrapping_add(at),
             pitch: memory.places[span.region as usize].column,

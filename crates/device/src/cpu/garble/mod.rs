@@ -77,7 +77,7 @@ impl Cpu {
         (offsets, starts): (Option<Span>, Span),
         (first, tables): (u64, &[Span]),
     ) {
-        let at = |span: Span| memory.item(span, 0).0;
+        let at = |span: Span| memory.column(span, 0).0;
         let run = Run {
             tape,
             scheme: Garbling::HalfGates,
@@ -201,7 +201,7 @@ impl Cpu {
                 &command.src
             };
             for (at, span) in run.tables.iter_mut().zip(messages) {
-                *at = memory.item(*span, 0).0;
+                *at = memory.column(*span, 0).0;
             }
         }
         self.gates_of(memory, &run);

@@ -9,7 +9,7 @@
 use std::marker::PhantomData;
 
 use super::super::exec::{self, xor};
-use super::super::tape::{NO_ROW, NO_UNIFORM, Product, Row, TapeOp, Xor};
+use super::super::tape::{NO_JOB_WIDE, NO_ROW, Product, Row, TapeOp, Xor};
 use super::super::vector::{Kernel, Vector};
 use super::super::workspace::Memory;
 use super::blocks::{Blocks, Constants, LANES, each};
@@ -46,7 +46,7 @@ pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize, const T: usize>(
 ) {
     let tape = run.tape;
     let place = memory.places[tape.slots as usize];
-    let uniforms = memory.places[tape.uniforms as usize];
+    let job_wide = memory.places[tape.job_wide as usize];
     let wires = Wires {
         slots: place.offset,
         slot: place.column,
@@ -56,7 +56,7 @@ pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize, const T: usize>(
     if wires.rows == 0 {
         return;
     }
-    // SAFETY: rows and uniforms named by the tape exist (caller), and every access below stays within one of them or within a message.
+    // SAFETY: rows and job-wide values named by the tape exist (caller), and every access below stays within one of them or within a message.
     unsafe {
         let offset = run.offset.unwrap_or(0);
         let fixed = Fixed::<B> {
@@ -67,11 +67,11 @@ pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize, const T: usize>(
             steps: B::tweaks([0, PRODUCT, 2 * PRODUCT, 3 * PRODUCT]),
             four: B::tweak(4 * PRODUCT),
         };
-        let uniform = |uniform: u32| {
-            if uniform == NO_UNIFORM {
+        let job_value = |job_value: u32| {
+            if job_value == NO_JOB_WIDE {
                 return 0;
             }
-            let at = uniforms.offset + uniform as usize * uniforms.column;
+            let at = job_wide.offset + job_value as usize * job_wide.column;
             let label = wires.base.wrapping_add(at).cast::<[u8; 16]>();
             u128::from_le_bytes(label.read_unaligned())
         };
@@ -84,17 +84,17 @@ pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize, const T: usize>(
                     start,
                     len,
                     one,
-                    uniform: of,
+                    job_value: of,
                     out,
                 } => {
                     let bit = u128::from(one).wrapping_neg();
                     let rows = &tape.srcs[start as usize..][..len as usize];
-                    sum::<V>(&wires, rows, (bit & offset) ^ uniform(of), out);
+                    sum::<V>(&wires, rows, (bit & offset) ^ job_value(of), out);
                     if let (true, Some(each)) = (one, &run.each) {
                         add_offsets::<B>(&wires, each, out);
                     }
                 }
-                TapeOp::Spread { uniform: of, out } => sum::<V>(&wires, &[], uniform(of), out),
+                TapeOp::Spread { job_value: of, out } => sum::<V>(&wires, &[], job_value(of), out),
                 TapeOp::Products { start, len } => {
                     let products = &tape.products[start as usize..][..len as usize];
                     dice.throw::<V>(run, products);

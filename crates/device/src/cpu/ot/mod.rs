@@ -110,7 +110,7 @@ impl Cpu {
             if tree == 0 {
                 x[end..].copy_from_slice(&u[end..bytes]);
             } else {
-                let last = memory.item_bytes_mut(last, tree - 1);
+                let last = memory.column_bytes_mut(last, tree - 1);
                 add(last, &x[end..], &u[end..bytes]);
             }
             let message = Span {
@@ -120,7 +120,7 @@ impl Cpu {
             };
             add(memory.bytes_mut(message), &x[..length], &u[..length]);
         }
-        memory.item_bytes_mut(columns, COLUMNS)[..bytes].copy_from_slice(&x);
+        memory.column_bytes_mut(columns, COLUMNS)[..bytes].copy_from_slice(&x);
         Ok(())
     }
 
@@ -154,7 +154,7 @@ impl Cpu {
             let length = message.len();
             d[..length].copy_from_slice(message);
             if tree > 0 {
-                let last = memory.item_bytes(last, tree - 1);
+                let last = memory.column_bytes(last, tree - 1);
                 d[bytes - BLOCK..bytes].copy_from_slice(last);
             }
             let leaves = Cpu::tree(leaves, call, memory);
@@ -203,13 +203,13 @@ impl Cpu {
 
     fn fold(&self, memory: &mut Memory, items: u32, [columns, challenge]: [Span; 2], to: Span) {
         let bytes = blocks(items, memory.frame.rows) as usize * BLOCK;
-        let challenge = &memory.item_bytes(challenge, 0)[..BLOCK];
+        let challenge = &memory.column_bytes(challenge, 0)[..BLOCK];
         let key = MacKey::of(self.isa, challenge.try_into().expect("16 bytes"));
         for k in 0..to.count {
-            let (column, last) = memory.item_bytes(columns, k)[..bytes].split_at(bytes - BLOCK);
+            let (column, last) = memory.column_bytes(columns, k)[..bytes].split_at(bytes - BLOCK);
             let mut folded = key.blocks(self.isa, column);
             folded.iter_mut().zip(last).for_each(|(a, b)| *a ^= b);
-            memory.item_bytes_mut(to, k).copy_from_slice(&folded[..]);
+            memory.column_bytes_mut(to, k).copy_from_slice(&folded[..]);
         }
     }
 
@@ -227,9 +227,9 @@ impl Cpu {
             let tweak = (call.first + u64::from(p)) << ROW_BITS;
             #[cfg(target_arch = "x86_64")]
             if self.isa != Isa::Portable {
-                let (at, length) = memory.item(from, p);
+                let (at, length) = memory.column(from, p);
                 let to = [command.dst[0], command.dst[command.dst.len() - 1]];
-                let to = to.map(|to| memory.item(to, p).0);
+                let to = to.map(|to| memory.column(to, p).0);
                 let base = memory.base();
                 // SAFETY: `with` checked the instruction set; the spans have the item, and do not overlap.
                 unsafe {
@@ -250,7 +250,7 @@ impl Cpu {
             }
             for (k, to) in command.dst.iter().enumerate() {
                 let offset = if k == 0 { 0 } else { offset.unwrap_or(0) };
-                let [(from, length), (to, _)] = [memory.item(from, p), memory.item(*to, p)];
+                let [(from, length), (to, _)] = [memory.column(from, p), memory.column(*to, p)];
                 let bytes = memory.all_mut();
                 for (row, at) in (0..).zip((0..length).step_by(16)) {
                     let label: [u8; 16] = bytes[from + at..][..16].try_into().expect("16 bytes");
@@ -266,7 +266,7 @@ impl Cpu {
         let width = memory.frame.rows.div_ceil(8) as usize;
         let rows = memory.frame.rows as usize;
         let length = width * to.count as usize;
-        let (first, stride) = memory.item(columns, 0);
+        let (first, stride) = memory.column(columns, 0);
         let mut scratch = Scratch::new();
         for at in (0..length).step_by(VECTOR) {
             let end = length.min(at + VECTOR);
@@ -276,7 +276,7 @@ impl Cpu {
                 (unsafe { base.add(first + at) }.cast_const(), stride)
             } else {
                 for (c, padded) in (0..).zip(&mut scratch.columns) {
-                    padded[..end - at].copy_from_slice(&memory.item_bytes(columns, c)[at..end]);
+                    padded[..end - at].copy_from_slice(&memory.column_bytes(columns, c)[at..end]);
                 }
                 (scratch.columns.as_ptr().cast(), VECTOR)
             };
@@ -284,7 +284,7 @@ impl Cpu {
             let row = 8 * (at - p * width);
             if end - at == VECTOR && row + LABELS <= rows {
                 // SAFETY: the item has these rows.
-                let into = unsafe { base.add(memory.item(to, p as u32).0 + 16 * row) };
+                let into = unsafe { base.add(memory.column(to, p as u32).0 + 16 * row) };
                 self.turn_tile(&mut scratch.words, from, into);
                 continue;
             }
@@ -295,7 +295,7 @@ impl Cpu {
                 let row = 8 * (first - p * width);
                 let last = rows.min(8 * (end - p * width));
                 let labels = &scratch.labels[8 * (first - at)..][..last.saturating_sub(row)];
-                let into = &mut memory.item_bytes_mut(to, p as u32)[16 * row..];
+                let into = &mut memory.column_bytes_mut(to, p as u32)[16 * row..];
                 into[..16 * labels.len()].copy_from_slice(labels.as_flattened());
             }
         }
@@ -350,7 +350,7 @@ fn string_of(memory: &Memory, choices: Span, bytes: usize) -> Zeroizing<Vec<u8>>
         .column
         .padding(memory.frame.rows);
     for k in 0..choices.count {
-        x.extend_from_slice(memory.item_bytes(choices, k));
+        x.extend_from_slice(memory.column_bytes(choices, k));
         if let Some(last) = x.last_mut() {
             *last &= keep;
         }
@@ -366,7 +366,7 @@ fn columns_of(memory: &mut Memory, columns: Span, trees: Trees, tree: u32) -> (&
         count: trees.bits(),
         ..columns
     };
-    let item = memory.item(columns, 0).1;
+    let item = memory.column(columns, 0).1;
     (memory.bytes_mut(of_tree), item)
 }
 
@@ -395,7 +395,7 @@ fn compare(memory: &Memory, offset: u128, [own, theirs]: [Span; 2]) -> bool {
 fn choose(memory: &mut Memory, [a, b, choices]: [Span; 3], to: Span) {
     for k in 0..to.count {
         let [(a, _), (b, _), (choices, _), (to, length)] =
-            [a, b, choices, to].map(|span| memory.item(span, k));
+            [a, b, choices, to].map(|span| memory.column(span, k));
         let bytes = memory.all_mut();
         for row in 0..length / 16 {
             let bit = u128::from(bytes[choices + row / 8] >> (row % 8) & 1);

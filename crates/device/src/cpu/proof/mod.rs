@@ -227,7 +227,7 @@ fn words_mut(bytes: &mut [u8], length: usize) -> &mut [u64] {
 /// Where a span begins in its region: of the region, of an item, of a part, of the span.
 fn shape(memory: &Memory, span: Span) -> ((usize, usize, usize), usize) {
     let place = memory.places[span.region as usize];
-    let first = memory.item(span, 0).0;
+    let first = memory.column(span, 0).0;
     ((place.offset, place.column, place.component), first)
 }
 

@@ -130,10 +130,10 @@ impl Case {
         };
         let most = plan.layers.iter().map(|layer| layer.products).max();
         let most = most.unwrap_or(0);
-        // Slots, uniforms and sums are the planner's regions 0 to 2.
+        // Slots, job-wide values and sums are the planner's regions 0 to 2.
         let mut regions = vec![
             region(Residency::Resident, ColumnType::Labels, plan.slots),
-            region(Residency::Mapped, ColumnType::Label, plan.uniforms),
+            region(Residency::Mapped, ColumnType::Label, plan.job_wide),
             region(Residency::Mapped, ColumnType::Label, plan.sums),
         ];
         let kinds = scheme.tables().iter();
