@@ -17,7 +17,7 @@ use crate::cycles::{self, Loop};
 use crate::driver::{CardError, Garbler};
 use crate::garble::cycles::{Cycle, Programs};
 use crate::node::circuit::Plan;
-use crate::node::work::{Differs, Name, Parts};
+use crate::node::work::{Components, Differs, Name};
 use crate::node::{Task, User};
 use crate::share::circuit::Traced;
 use crate::share::rounds::Whole;
@@ -84,7 +84,7 @@ enum Work {
         whole: Whole,
         /// They, and what came of the first of them.
         names: Vec<Name>,
-        made: Vec<Parts>,
+        made: Vec<Components>,
     },
     /// Rounds that are a circuit.
     Circuit { traced: Box<Traced>, name: Name },
@@ -534,7 +534,7 @@ impl Device for Fpga {
     }
 
     fn rows(&self) -> Option<u32> {
-        Some(self.garbler.as_ref()?.capacity().rows)
+        Some(self.garbler.as_ref()?.capacity().engines)
     }
 
     fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
@@ -593,7 +593,7 @@ impl Device for Fpga {
 
     fn poll(&mut self) -> Option<Completion> {
         if let Some(node) = self.node.as_ref().filter(|_| !self.under_way.is_empty()) {
-            node.turn();
+            node.advance();
         }
         for mut of in std::mem::take(&mut self.under_way) {
             match self.end(&mut of) {

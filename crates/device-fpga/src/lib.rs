@@ -56,11 +56,11 @@ pub enum Absent {
     /// No simulated cards were asked for.
     #[error("this was built without simulated cards, which are the feature `simulated`")]
     NotSimulated,
-    /// Not with so many rows.
-    #[error("no garbler of {rows} rows was built: build again with VEIL_RTL_ROWS={rows}")]
+    /// Not with so many garbling engines.
+    #[error("no garbler of {engines} engines was built: build again with VEIL_RTL_ROWS={engines}")]
     NotBuilt {
-        /// Rows.
-        rows: u32,
+        /// Garbling engines.
+        engines: u32,
     },
     /// It does not work.
     #[error(transparent)]

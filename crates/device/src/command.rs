@@ -200,7 +200,7 @@ impl Command {
         if !(self.src.iter().chain(&self.dst)).all(|span| layout.contains(*span)) {
             return shape("a span outside its region");
         }
-        if self.calls.len() > MOST_DRAWS || self.calls.iter().any(|d| d.first > LAST_COUNTER) {
+        if self.calls.len() > MOST_PRF_CALLS || self.calls.iter().any(|d| d.first > LAST_COUNTER) {
             return shape("more draws than a product has, or a counter that no plan reaches");
         }
         let column = |span: &Span| layout.regions[span.region as usize].column;
@@ -448,7 +448,7 @@ pub(crate) const NO_PROGRAM: Fault = Fault::Unknown("the program of a command");
 const OTHER_LAYOUT: Fault = Fault::Program("it was loaded for workspaces of another layout");
 
 /// Draws of a product: for rows, and for sums.
-const MOST_DRAWS: usize = 2 * Form::MOST_DRAWS;
+const MOST_PRF_CALLS: usize = 2 * Form::MOST_PRF_CALLS;
 
 /// Counters beyond this would overflow within a command; no plan comes near.
 const LAST_COUNTER: u64 = u64::MAX >> 1;

@@ -32,7 +32,7 @@ impl Form {
     /// As many cross terms as a form may have.
     pub const MOST_CROSSES: usize = 3;
     /// As many draws as a form may have.
-    pub const MOST_DRAWS: usize = 6;
+    pub const MOST_PRF_CALLS: usize = 6;
     /// As many components as it may be about.
     pub const MOST_PARTS: usize = 3;
 
@@ -48,7 +48,7 @@ impl Form {
     pub(crate) fn fits(&self, parts: u8) -> bool {
         let component = |c: u8| c < parts && usize::from(c) < Form::MOST_PARTS;
         (1..=Form::MOST_CROSSES).contains(&self.crosses.len())
-            && self.calls() <= Form::MOST_DRAWS
+            && self.calls() <= Form::MOST_PRF_CALLS
             && self.keeps.iter().all(|(_, to)| component(*to))
             && self.crosses.iter().all(|cross| {
                 component(cross.to)

@@ -1,4 +1,4 @@
-//! The body of a layer: a program of a device, with rows of the bank as repetitions.
+//! The body of a layer: a program of a device, with rows of the workspace as repetitions.
 
 use veil_circuit::schedule::NO_NUMBER;
 use veil_device::{Dst, Instr, Program, Src};

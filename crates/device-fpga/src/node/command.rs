@@ -26,9 +26,9 @@ pub enum Op {
     /// Shares of random values: own components, then previous ones. No sources.
     Random,
     /// The first stage of products of shares of four parties (`docs/protocol-rep4.md`). Sources: the three components of the first factor, then
-    /// of the second. Destinations: messages that are sent, codes of the others, the three columns of shares that are not complete.
+    /// of the second. Destinations: messages that are sent, MACs of the others, the three columns of shares that are not complete.
     Local(Stage),
-    /// The second. Sources: these three columns, the messages that came, their codes. Destinations: three columns of shares.
+    /// The second. Sources: these three columns, the messages that came, their MACs. Destinations: three columns of shares.
     Join(Stage),
     /// Gives out the commands of a [`List`] that lies in this node's memory: [`Command::list`].
     List,
@@ -39,10 +39,10 @@ pub enum Op {
 /// Tags of tells from here on are counted at the node that is told, for [`Op::Await`], and its host hears nothing of them.
 pub const COUNTED: u16 = 0x8000;
 
-/// The code of a message: what its mask is drawn for, and whom this party makes it for, or has it from: the next party (0), the one opposite (1),
+/// The MAC of a message: what its mask is drawn for, and whom this party makes it for, or has it from: the next party (0), the one opposite (1),
 /// the previous one (2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Code {
+pub struct Mac {
     /// Use of the mask.
     pub tag: DomainTag,
     /// The other party.
@@ -62,17 +62,17 @@ pub struct Stage {
     pub sends: u8,
     /// Of a second stage: the component that each message is added to; there are one or two.
     pub to: [Option<u8>; 2],
-    /// Whether there are codes, and of which messages: in their order those that do not leave, or those that came.
-    pub codes: Option<[Option<Code>; 2]>,
-    /// Counter of the masks of codes: the number of the layer. Lane and chunk are those of the command's draws.
+    /// Whether there are MACs, and of which messages: in their order those that do not leave, or those that came.
+    pub macs: Option<[Option<Mac>; 2]>,
+    /// Counter of the masks of MACs: the number of the layer. Lane and chunk are those of the command's draws.
     pub counter: u64,
 }
 
 impl Stage {
     fn word(self) -> u128 {
-        let codes = self.codes.unwrap_or_default();
-        let code = |k: usize, used: u32, with: u32| {
-            codes[k].map_or(0, |code| at(code.tag.0, used) | at(code.with & 3, with))
+        let macs = self.macs.unwrap_or_default();
+        let mac = |k: usize, used: u32, with: u32| {
+            macs[k].map_or(0, |mac| at(mac.tag.0, used) | at(mac.with & 3, with))
         };
         let ring = match self.ring {
             Ring::Bits => 0,
@@ -81,13 +81,13 @@ impl Stage {
         };
         let to = |k: usize, bit| at(self.to[k].unwrap_or(0) & 3, bit);
         at(self.counter, abi::STAGE_COUNTER_AT)
-            | code(0, abi::STAGE_USED_0_AT, abi::STAGE_WITH_0_AT)
-            | code(1, abi::STAGE_USED_1_AT, abi::STAGE_WITH_1_AT)
+            | mac(0, abi::STAGE_USED_0_AT, abi::STAGE_WITH_0_AT)
+            | mac(1, abi::STAGE_USED_1_AT, abi::STAGE_WITH_1_AT)
             | to(0, abi::STAGE_TO_0_AT)
             | to(1, abi::STAGE_TO_1_AT)
             | at(self.to[1].is_some(), abi::STAGE_TWO_AT)
             | at(self.sends & 7, abi::STAGE_SENDS_AT)
-            | at(self.codes.is_some(), abi::STAGE_CHECKS_AT)
+            | at(self.macs.is_some(), abi::STAGE_CHECKS_AT)
             | at(self.sum, abi::STAGE_SUM_AT)
             | at(ring, abi::STAGE_RING_AT)
             | at(self.tail & 15, abi::STAGE_TAIL_AT)

@@ -3,7 +3,7 @@
 use veil_math::Ring;
 use veil_prss::DomainTag;
 
-use super::{Code, Command, Op, Segment, Stage, Tuple};
+use super::{Command, Mac, Op, Segment, Stage, Tuple};
 use crate::share::Setting;
 
 /// A joint message: numbers of parties.
@@ -121,12 +121,12 @@ pub(super) struct Piece<Factors = [[u64; 3]; 2], Shares = [u64; 3]> {
     /// Products are added up over the rows, so that what leaves has a beat.
     pub(super) sums: bool,
     pub(super) words: u32,
-    /// Words of a code's beat.
+    /// Words of a MAC's beat.
     pub(super) lanes: u32,
     /// Of the masks of messages.
     pub(super) lane: u16,
     pub(super) counter: u64,
-    /// Of those of codes.
+    /// Of those of MACs.
     pub(super) number: u64,
     pub(super) chunk: u32,
     pub(super) checks: bool,
@@ -134,16 +134,16 @@ pub(super) struct Piece<Factors = [[u64; 3]; 2], Shares = [u64; 3]> {
     pub(super) from: Factors,
     pub(super) left: Shares,
     pub(super) out: Shares,
-    /// Where each node writes messages and codes 0 and 1 of those that another one gets.
+    /// Where each node writes messages and MACs 0 and 1 of those that another one gets.
     pub(super) message: [[u64; 2]; 4],
-    pub(super) code: [[u64; 2]; 4],
+    pub(super) mac: [[u64; 2]; 4],
 }
 
 impl<Factors: Columns, Shares: Columns> Piece<Factors, Shares> {
     /// The command of the first stage at a node.
     pub(super) fn local(&self, me: u8, tag: u32) -> Command {
         let mut sends = 0;
-        let (mut to, mut codes) = (Vec::new(), Vec::new());
+        let (mut to, mut macs) = (Vec::new(), Vec::new());
         let mut vouched = [None; 2];
         for (cross, k) in crosses(me).into_iter().enumerate() {
             let joint = JOINT[usize::from(k)];
@@ -154,16 +154,16 @@ impl<Factors: Columns, Shares: Columns> Piece<Factors, Shares> {
                 let address = self.message[usize::from(me)][place];
                 to.push(Segment::new(at, address, self.leaving()));
             } else {
-                vouched[codes.len()] = Some(Code {
+                vouched[macs.len()] = Some(Mac {
                     tag: DomainTag::mac4(k),
                     with: part(me, at),
                 });
-                let address = self.code[usize::from(me)][place];
-                codes.push(Segment::new(at, address, self.lanes));
+                let address = self.mac[usize::from(me)][place];
+                macs.push(Segment::new(at, address, self.lanes));
             }
         }
         if self.checks {
-            to.append(&mut codes);
+            to.append(&mut macs);
         }
         to.extend(self.left.segments(me, self.leaving()));
         let stage = self.stage(sends, [None; 2], vouched);
@@ -176,14 +176,14 @@ impl<Factors: Columns, Shares: Columns> Piece<Factors, Shares> {
         self.joins(me, tag, |_| true)
     }
 
-    /// The same, of one of the messages that came alone: to see whether it is what its code says.
+    /// The same, of one of the messages that came alone: to see whether it is what its MAC says.
     pub(super) fn only(&self, me: u8, tag: u32, message: usize) -> Command {
         self.joins(me, tag, |place| place == message)
     }
 
     fn joins(&self, me: u8, tag: u32, which: impl Fn(usize) -> bool) -> Command {
         let mut from = self.left.segments(me, self.leaving());
-        let (mut to, mut codes) = ([None; 2], [None; 2]);
+        let (mut to, mut macs) = ([None; 2], [None; 2]);
         let mut vouched = Vec::new();
         let received = received(me).into_iter().enumerate();
         for (at, (place, k)) in received.filter(|(place, _)| which(*place)).enumerate() {
@@ -191,10 +191,10 @@ impl<Factors: Columns, Shares: Columns> Piece<Factors, Shares> {
             let [sender, voucher] = [joint.sender(self.chunk), joint.voucher(self.chunk)];
             let message = self.message[usize::from(sender)][place];
             from.push(Segment::new(me, message, self.leaving()));
-            let code = self.code[usize::from(voucher)][place];
-            vouched.push(Segment::new(me, code, self.lanes));
+            let mac = self.mac[usize::from(voucher)][place];
+            vouched.push(Segment::new(me, mac, self.lanes));
             to[at] = Some(part(me, joint.outsider));
-            codes[at] = Some(Code {
+            macs[at] = Some(Mac {
                 tag: DomainTag::mac4(k),
                 with: part(me, voucher),
             });
@@ -202,7 +202,7 @@ impl<Factors: Columns, Shares: Columns> Piece<Factors, Shares> {
         if self.checks {
             from.append(&mut vouched);
         }
-        let mut stage = self.stage(0, to, codes);
+        let mut stage = self.stage(0, to, macs);
         if self.sums && self.ring == Ring::Z64 {
             stage.tail = 8;
         }
@@ -215,14 +215,14 @@ impl<Factors: Columns, Shares: Columns> Piece<Factors, Shares> {
         if self.sums { self.lanes } else { self.words }
     }
 
-    fn stage(&self, sends: u8, to: [Option<u8>; 2], codes: [Option<Code>; 2]) -> Stage {
+    fn stage(&self, sends: u8, to: [Option<u8>; 2], macs: [Option<Mac>; 2]) -> Stage {
         Stage {
             ring: self.ring,
             sum: self.sums,
             tail: 0,
             sends,
             to,
-            codes: self.checks.then_some(codes),
+            macs: self.checks.then_some(macs),
             counter: self.number,
         }
     }

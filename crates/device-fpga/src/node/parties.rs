@@ -3,7 +3,7 @@
 use veil_session::Secret;
 
 use super::{
-    Command, Direction, MOST_NODES, Node, NodeError, Op, Parties, Place, Plan, PrfCounters,
+    Command, Direction, MOST_NODES, Node, NodeConfig, NodeError, Op, Parties, Plan, PrfCounters,
     Segment, Window,
 };
 
@@ -99,7 +99,7 @@ impl Windows {
             for from in (0..all).filter(|from| *from != me && sends(*from, me)) {
                 put[usize::from(from)] = self.inboxes[usize::from(from)];
             }
-            node.set_up(&Place {
+            node.set_up(&NodeConfig {
                 node: me,
                 timeout: self.timeout,
                 own: self.own,

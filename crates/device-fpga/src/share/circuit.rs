@@ -16,19 +16,19 @@ use super::columns::Bytes;
 use super::command::Kind;
 use super::loaded::Loaded;
 use super::rounds::{Party, Whole};
-use super::steps::{Place, Step, Value};
+use super::steps::{Destination, Step, Value};
 use super::tasks::Known;
 use crate::node::circuit::{self, Graph, Parties, PrfCounters};
-use crate::node::work::{Keys, Parts};
+use crate::node::work::{Components, Keys};
 use crate::node::{Limits, Tuple};
 
 /// Values of a circuit to which no further round is added. So lists have a length that memory is there for, whatever is computed.
 const LONGEST: usize = 1 << 16;
-/// Bit of a counter that no plan comes to: words of lists, and codes, are drawn from there on.
+/// Bit of a counter that no plan comes to: words of lists, and MACs, are drawn from there on.
 const OF_LISTS: u64 = 1 << 62;
 /// Counters of plans below this leave those of lists room.
 const LAST: u64 = 1 << 40;
-/// Numbers of codes of a list, for each layer of a plan: more than memory has room for commands.
+/// Numbers of MACs of a list, for each layer of a plan: more than memory has room for commands.
 const CODES: u32 = 20;
 
 /// An item of a workspace.
@@ -167,7 +167,7 @@ impl Tracing {
             .collect();
         self.now.extend(values);
         for (step, value) in loaded.steps.all.iter().zip(made) {
-            if let Place::Product { slot: item, .. } = step.place {
+            if let Destination::Product { slot: item, .. } = step.place {
                 self.now.insert(slot(item), value);
             }
         }
@@ -208,7 +208,7 @@ impl Traced {
         }
     }
 
-    /// Whether its messages have codes.
+    /// Whether its messages have MACs.
     pub(crate) fn checks(&self) -> bool {
         self.whole.layer().is_some()
     }
@@ -227,7 +227,7 @@ impl Cores {
         workspace: Workspace,
         traced: &Traced,
         rounds: &[Arc<Round>],
-    ) -> Result<(Vec<Parts>, Arc<Keys>), Fault> {
+    ) -> Result<(Vec<Components>, Arc<Keys>), Fault> {
         for (number, round) in rounds.iter().enumerate() {
             let before = if number == 0 { traced.whole.before } else { 0 };
             host.offload_shares(workspace, before, &round.local[before..])?;
@@ -258,7 +258,7 @@ impl Traced {
         &self,
         host: &mut Cpu,
         workspace: Workspace,
-        made: &[Parts],
+        made: &[Components],
     ) -> Result<(), Fault> {
         let mut shares = host.offload_shares(workspace, 0, &[])?;
         for (of, parts) in self.outputs.iter().zip(made) {

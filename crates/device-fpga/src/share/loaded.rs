@@ -4,7 +4,7 @@ use veil_device::{ColumnType, Layout, Program};
 use veil_math::Ring;
 
 use super::command::{LONGEST, WORD};
-use super::steps::{Place, Steps};
+use super::steps::{Destination, Steps};
 
 /// A program over shares, as a core runs it.
 pub(super) struct Loaded {
@@ -66,9 +66,9 @@ impl Loaded {
         let mut products = [Vec::new(), Vec::new()];
         for step in &self.steps.all {
             match step.place {
-                Place::Product { slot, index } => products[0].push((index, (slots, slot))),
-                Place::ProductSum { item, index } => products[1].push((index, (sums, item))),
-                Place::Value | Place::Sum { .. } => {}
+                Destination::Product { slot, index } => products[0].push((index, (slots, slot))),
+                Destination::ProductSum { item, index } => products[1].push((index, (sums, item))),
+                Destination::Value | Destination::Sum { .. } => {}
             }
         }
         products

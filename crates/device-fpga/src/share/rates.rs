@@ -60,7 +60,7 @@ pub fn three() -> Result<Pace, Absent> {
 }
 
 /// Products modulo 2^128 of a party of four, first stage, on a core in which a product starts in `fold` cycles: of one message that it sends and
-/// two that it vouches for. If they are `checked`, until their codes have left.
+/// two that it vouches for. If they are `checked`, until their MACs have left.
 ///
 /// # Errors
 ///
@@ -82,7 +82,7 @@ pub fn local(fold: u32, count: u16, checked: bool) -> Result<Pace, Absent> {
     let mut run = |beats| {
         let before = core.cycles();
         if checked {
-            let codes = [(&key, call(1)), (&key, call(2))];
+            let macs = [(&key, call(1)), (&key, call(2))];
             core.begin(&Begin {
                 frame: Frame {
                     epoch: 0,
@@ -90,12 +90,12 @@ pub fn local(fold: u32, count: u16, checked: bool) -> Result<Pace, Absent> {
                     chunk: 0,
                     rows: 0,
                 },
-                codes: &codes,
+                macs: &macs,
             })?;
         }
         products(&mut core, Ring::Z128, beats, [3, 1])?;
         if checked {
-            core.codes(2)?;
+            core.macs(2)?;
         }
         Ok::<u64, Absent>(core.cycles() - before)
     };

@@ -2,7 +2,7 @@
 //!
 //! What is linear is computed before, as other programs are. The operands of products become columns behind one another, which go to the own node;
 //! what comes back are components of the products, and no message is left to be sent. A round is one of these if it is nothing else: its messages
-//! are all those of its products and of their codes, and all that finishes it is to add them.
+//! are all those of its products and of their MACs, and all that finishes it is to add them.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use super::run::Running;
 use super::tasks::{Known, Second};
 use super::{Cores, keys_for};
 use crate::device::failed;
-use crate::node::work::{Keys, Name, Parts, Product};
+use crate::node::work::{Components, Keys, Name, Product};
 use crate::node::{JOINT, Tuple, crosses, part, received};
 
 /// What a node does of a round.
@@ -30,9 +30,9 @@ pub(crate) struct Whole {
     parts: usize,
     /// Keys of components, or own and previous one.
     keys: Vec<KeyId>,
-    /// Keys of codes, in the order of other parties, and the number of the layer.
-    codes: Option<([Option<KeyId>; 3], u64)>,
-    /// Which of the commands that finish the round compare codes, in the order of the messages that come.
+    /// Keys of MACs, in the order of other parties, and the number of the layer.
+    macs: Option<([Option<KeyId>; 3], u64)>,
+    /// Which of the commands that finish the round compare MACs, in the order of the messages that come.
     pub(crate) compares: Vec<usize>,
 }
 
@@ -59,14 +59,14 @@ impl Whole {
         &self.keys
     }
 
-    /// Keys of its codes, if it has any.
+    /// Keys of its MACs, if it has any.
     pub(super) fn pairs(&self) -> Option<[Option<KeyId>; 3]> {
-        self.codes.map(|(pairs, _)| pairs)
+        self.macs.map(|(pairs, _)| pairs)
     }
 
-    /// Number of the layer, if it has codes.
+    /// Number of the layer, if it has MACs.
     pub(super) fn layer(&self) -> Option<u64> {
-        self.codes.map(|(_, layer)| layer)
+        self.macs.map(|(_, layer)| layer)
     }
 }
 
@@ -84,7 +84,7 @@ impl Known {
 
     /// The keys of a round, as nodes have them.
     pub(super) fn keys_of(&self, whole: &Whole) -> Result<Arc<Keys>, Fault> {
-        let pairs = whole.codes.map(|(pairs, _)| pairs);
+        let pairs = whole.macs.map(|(pairs, _)| pairs);
         let ids = whole.keys.iter().copied().map(Some);
         let ids = ids.chain(pairs.into_iter().flatten());
         let key = |id: Option<KeyId>| {
@@ -131,7 +131,7 @@ impl Known {
             before,
             parts: 2,
             keys: keys.filter(|_| all && !sends.is_empty())?,
-            codes: None,
+            macs: None,
             compares: Vec::new(),
         })
     }
@@ -140,12 +140,12 @@ impl Known {
         let local = &round.local[before..];
         let first = self.first(local)?;
         let (_, keys) = first.products?;
-        let (runs, codes) = local.split_at(first.programs);
+        let (runs, macs) = local.split_at(first.programs);
         let second = self.second(&round.finish)?;
-        if codes.len() != first.codes.len() || second.commands() != round.finish.len() {
+        if macs.len() != first.macs.len() || second.commands() != round.finish.len() {
             return None;
         }
-        let checks = !codes.is_empty();
+        let checks = !macs.is_empty();
         let crosses = crosses(me).map(|k| JOINT[usize::from(k)]);
         let received = received(me).into_iter().map(|k| JOINT[usize::from(k)]);
         let received: Vec<_> = received.collect();
@@ -189,11 +189,11 @@ impl Known {
         };
         let mut compares = Vec::new();
         if checks {
-            for (k, command) in first.codes.iter().zip(codes) {
+            for (k, command) in first.macs.iter().zip(macs) {
                 let joint = crosses[*k];
                 sends.push((keyed(joint.receiver, command)?, joint.receiver));
             }
-            if second.codes != received.len() {
+            if second.macs != received.len() {
                 return None;
             }
             for (k, joint) in received.iter().enumerate() {
@@ -212,13 +212,13 @@ impl Known {
         let fits = are(&round.sends, &to(&sends), |at| who(&sends, at))
             && are(&round.recvs, &to(&receives), |at| who(&receives, at))
             && !sends.is_empty()
-            && (!checks || vouched == codes.len())
+            && (!checks || vouched == macs.len())
             && are_components(&second, me, &received);
         fits.then(|| Whole {
             before,
             parts: 3,
             keys: keys.to_vec(),
-            codes: layer.map(|layer| (pairs, layer)),
+            macs: layer.map(|layer| (pairs, layer)),
             compares,
         })
     }
@@ -286,7 +286,7 @@ impl Cores {
             set.map_err(|error| failed(self.name(), &error))?;
             &mut self.local
         };
-        let checks = whole.codes.map(|(_, layer)| layer);
+        let checks = whole.macs.map(|(_, layer)| layer);
         let mut products = Vec::new();
         for command in local {
             let Some(loaded) = self.known.program(command) else {
@@ -303,7 +303,7 @@ impl Cores {
         host: &mut Cpu,
         workspace: Workspace,
         (round, whole): (&Round, &Whole),
-        made: &[Parts],
+        made: &[Components],
     ) -> Result<(), Fault> {
         let local = &round.local[whole.before..];
         let mut shares = host.offload_shares(workspace, whole.before, local)?;
@@ -334,7 +334,7 @@ impl Loaded {
     }
 
     /// Runs what is linear of a command, and appends its products: those of rows together, and each sum. They are
-    /// compared by the codes of a layer, or not at all.
+    /// compared by the MACs of a layer, or not at all.
     fn gather(
         &self,
         core: &mut dyn super::core::Core,
@@ -348,7 +348,7 @@ impl Loaded {
         let stride = self.stride(shares);
         let mut running = Running::of(self, shares, command, [Closes::Nothing; 2]);
         let mut from = 0;
-        let mut gathered: [Vec<Parts>; 2] = [Vec::new(), Vec::new()];
+        let mut gathered: [Vec<Components>; 2] = [Vec::new(), Vec::new()];
         for until in &self.steps.waves {
             let wave = from..*until as usize;
             from = wave.end;
@@ -364,7 +364,7 @@ impl Loaded {
                 } else {
                     stride
                 };
-                let mut columns: Parts =
+                let mut columns: Components =
                     (0..2 * self.parts).map(|_| Zeroizing::default()).collect();
                 for (k, components) in running.operands(step).iter().enumerate() {
                     let factor = k % 2 * self.parts;
@@ -423,7 +423,7 @@ impl Loaded {
         shares: &mut Shares<'_>,
         command: &Command,
         came: Option<&Vec<Span>>,
-        made: &mut impl Iterator<Item = &'a Parts>,
+        made: &mut impl Iterator<Item = &'a Components>,
     ) {
         let packed = self.ring.bytes(shares.frame().rows.into()) as usize;
         let one = self.ring.bytes(1) as usize;

@@ -9,7 +9,7 @@ use super::columns::{Bytes, Column, beats_of, column_of};
 use super::command::{Closes, CoreCommand, Kind, LONGEST, WORD};
 use super::core::{Batch, Core, MESSAGES};
 use super::loaded::Loaded;
-use super::steps::{Place, Step, Value};
+use super::steps::{Destination, Step, Value};
 use crate::device::failed;
 
 /// Bytes of operands that go to a core at once, unless a single step has more.
@@ -101,7 +101,7 @@ impl Running<'_, '_> {
     }
 
     fn traces(&self, step: &Step) -> bool {
-        self.trace.is_some() && matches!(step.place, Place::Product { .. })
+        self.trace.is_some() && matches!(step.place, Destination::Product { .. })
     }
 
     /// Steps that need nothing of each other, as many at once as go to a core.
@@ -218,7 +218,7 @@ impl Running<'_, '_> {
         if let Value::Step(step) = value {
             let at = step as usize;
             self.reads[at] -= 1;
-            if self.reads[at] == 0 && self.step(at).place == Place::Value {
+            if self.reads[at] == 0 && self.step(at).place == Destination::Value {
                 self.results[at] = None;
             }
         }
@@ -234,11 +234,11 @@ impl Running<'_, '_> {
             _ => 0,
         };
         let (call, counter, closes) = match step.place {
-            Place::Product { index, .. } => {
+            Destination::Product { index, .. } => {
                 (0, u64::from(index) * chunk.div_ceil(16), self.closes[0])
             }
             // Draws of sums come after those of rows.
-            Place::ProductSum { index, .. } => (calls, u64::from(index), self.closes[1]),
+            Destination::ProductSum { index, .. } => (calls, u64::from(index), self.closes[1]),
             _ => (usize::MAX, 0, Closes::Nothing),
         };
         let call = self.command.calls.get(call);
@@ -323,19 +323,19 @@ impl Running<'_, '_> {
                 continue;
             };
             match self.step(at).place {
-                Place::Value => {}
-                Place::Product { slot, index } => {
+                Destination::Value => {}
+                Destination::Product { slot, index } => {
                     self.put((slots, slot), &made.column[..own]);
                     self.messages(&made, 0, index);
                     if let Some(trace) = self.trace {
                         self.put((trace.region, trace.first + index), &made.trace);
                     }
                 }
-                Place::ProductSum { item, index } => {
+                Destination::ProductSum { item, index } => {
                     self.put((sums, item), &made.column[..own]);
                     self.messages(&made, 1, index);
                 }
-                Place::Sum { item } => self.put((sums, item), &made.column),
+                Destination::Sum { item } => self.put((sums, item), &made.column),
             }
         }
     }

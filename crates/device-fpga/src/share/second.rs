@@ -1,4 +1,4 @@
-//! The second stage of products of four parties: what came is added to shares, after its codes were compared.
+//! The second stage of products of four parties: what came is added to shares, after its MACs were compared.
 
 use veil_device::{Command, Fault, Shares, Span};
 use veil_math::Ring;
@@ -6,7 +6,7 @@ use veil_math::Ring;
 use super::columns::{Bytes, column_of};
 use super::command::{Closes, WORD, ring_bits};
 use super::core::MESSAGES;
-use super::four::{Begin, CODE, CODES, Joining, Rep4Join};
+use super::four::{Begin, Joining, MAC_BYTES, MACS, Rep4Join};
 use super::tasks::{Known, Second};
 use crate::device::failed;
 
@@ -19,7 +19,7 @@ struct Column {
     messages: Vec<Span>,
 }
 
-/// Runs commands of a batch, which are a [`Second`]; says whether all codes are right. Nothing is written if one is not.
+/// Runs commands of a batch, which are a [`Second`]; says whether all MACs are right. Nothing is written if one is not.
 pub(super) fn run(
     join: &mut Rep4Join,
     known: &Known,
@@ -28,24 +28,21 @@ pub(super) fn run(
 ) -> Result<bool, Fault> {
     let columns = columns(known, shares, second, batch)?;
     let name = join.name();
-    let set = join.set(&second.to, second.codes > 0);
+    let set = join.set(&second.to, second.macs > 0);
     set.map_err(|error| failed(name, &error))?;
-    if second.codes > 0 {
-        let calls = (0..second.codes).map(|k| batch[2 * k].calls[0]);
+    if second.macs > 0 {
+        let calls = (0..second.macs).map(|k| batch[2 * k].calls[0]);
         let keyed = calls.map(|call| Some((known.keys.get(&call.key)?, call)));
         let keyed: Option<Vec<_>> = keyed.collect();
-        let codes = keyed.ok_or(Fault::Unknown("the key of a draw"))?;
+        let macs = keyed.ok_or(Fault::Unknown("the key of a draw"))?;
         let frame = shares.frame();
-        let begin = Begin {
-            frame,
-            codes: &codes,
-        };
+        let begin = Begin { frame, macs: &macs };
         join.begin(&begin).map_err(|error| failed(name, &error))?;
     }
     let mut joining = joining(shares, &columns);
     join.run(&mut joining)
         .map_err(|error| failed(name, &error))?;
-    if second.codes > 0 && !verdict(join, shares, (second, batch))? {
+    if second.macs > 0 && !verdict(join, shares, (second, batch))? {
         return Ok(false);
     }
     let mut left = &joining.results[..];
@@ -62,30 +59,30 @@ pub(super) fn run(
     Ok(true)
 }
 
-/// Whether the codes that came are those of the messages. If so, they are what this party would have computed.
+/// Whether the MACs that came are those of the messages. If so, they are what this party would have computed.
 fn verdict(
     join: &mut Rep4Join,
     shares: &mut Shares<'_>,
     (second, batch): (&Second, &[Command]),
 ) -> Result<bool, Fault> {
     let one = |span: Span| (span.region, span.component, span.first);
-    let mut codes = [[0; CODE]; CODES];
-    for (k, code) in codes.iter_mut().enumerate().take(second.codes) {
+    let mut macs = [[0; MAC_BYTES]; MACS];
+    for (k, mac) in macs.iter_mut().enumerate().take(second.macs) {
         let (region, part, item) = one(batch[2 * k + 1].src[1]);
-        code.copy_from_slice(shares.column(region, part, item));
+        mac.copy_from_slice(shares.column(region, part, item));
     }
-    let right = join.verdict(&codes);
+    let right = join.verdict(&macs);
     let right = right.map_err(|error| failed(join.name(), &error))?;
-    for (k, code) in codes.iter().enumerate().take(second.codes) {
+    for (k, mac) in macs.iter().enumerate().take(second.macs) {
         let (region, part, item) = one(batch[2 * k].dst[0]);
         if right {
-            shares.column_mut(region, part, item).copy_from_slice(code);
+            shares.column_mut(region, part, item).copy_from_slice(mac);
         }
     }
     Ok(right)
 }
 
-/// Columns in the order in which codes are made of their messages.
+/// Columns in the order in which MACs are made of their messages.
 fn columns(
     known: &Known,
     shares: &Shares<'_>,

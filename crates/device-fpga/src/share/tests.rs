@@ -45,13 +45,13 @@ fn tasks(known: &Known, batch: &[Command], counts: &mut [usize; 3], checked: boo
                 1
             }
             Some(Task::First(of)) => {
-                counts[1] += of.codes.len().max(1);
-                assert!(!checked || of.products.is_none() || !of.codes.is_empty());
-                of.programs + of.codes.len()
+                counts[1] += of.macs.len().max(1);
+                assert!(!checked || of.products.is_none() || !of.macs.is_empty());
+                of.programs + of.macs.len()
             }
             Some(Task::Second(of)) => {
                 counts[2] += of.to.len();
-                assert_eq!(of.codes, if checked { of.to.len() } else { 0 });
+                assert_eq!(of.macs, if checked { of.to.len() } else { 0 });
                 of.commands()
             }
             None => {

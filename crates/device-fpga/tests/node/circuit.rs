@@ -152,7 +152,7 @@ fn a_tuple_is_drawn_from_once() {
                         locals.push((masks, command.words, stage.counter));
                     }
                     Op::Join(stage) => {
-                        // The masks of codes that its local's are made with at other parties.
+                        // The masks of MACs that its local's are made with at other parties.
                         let local = locals.remove(0);
                         let call = command.call.expect("masks");
                         assert_eq!((call, command.words, stage.counter), local);
@@ -231,8 +231,8 @@ fn joins_are_asked_for_single_messages() {
                 assert_eq!(one.to, [stage.to[message], None]);
                 assert_eq!((one.counter, only.call), (stage.counter, command.call));
                 let at = command.from[1 + message];
-                let code = command.from[1 + came.len() + message];
-                assert_eq!(only.from, [command.from[0], at, code]);
+                let mac = command.from[1 + came.len() + message];
+                assert_eq!(only.from, [command.from[0], at, mac]);
                 let senders = (0..4).filter(|from| {
                     let window = plan.inbox(*from);
                     let end = window.address + 16 * u64::from(window.words);

@@ -148,7 +148,7 @@ pub(crate) struct Party {
     /// Of each joint message whose term it computes.
     pub(crate) messages: BTreeMap<u8, Vec<u8>>,
     /// Of those that it vouches for.
-    pub(crate) codes: BTreeMap<u8, Vec<u8>>,
+    pub(crate) macs: BTreeMap<u8, Vec<u8>>,
     /// By the party that lacks the component.
     pub(crate) shares: BTreeMap<u8, Vec<u8>>,
 }
@@ -195,7 +195,7 @@ fn party(
     let messages = add(Residency::Mapped, rows_of, 3, 1);
     let came = add(Residency::Mapped, rows_of, 1, 2);
     let none = add(Residency::Mapped, one, 1, 1);
-    let codes = add(Residency::Mapped, ColumnType::Bytes(16), 1, 2);
+    let macs = add(Residency::Mapped, ColumnType::Bytes(16), 1, 2);
     let output = add(Residency::Mapped, rows_of, 3, 1);
     let program = Program {
         ring,
@@ -283,7 +283,7 @@ fn party(
             ..Command::new(
                 Op::Mac,
                 vec![layout.all(messages, *k)],
-                vec![span(codes, 0, place, 1)],
+                vec![span(macs, 0, place, 1)],
             )
         });
     }
@@ -318,7 +318,7 @@ fn party(
     }
     for (place, k) in (0..).zip(&vouched) {
         let joint = crosses[usize::from(*k)];
-        made.codes.insert(joint, view(span(codes, 0, place, 1)));
+        made.macs.insert(joint, view(span(macs, 0, place, 1)));
     }
     for part in 0..3 {
         let of = (me + 1 + part) % 4;

@@ -37,7 +37,7 @@ enum Lie {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Of {
     Message,
-    Code,
+    Mac,
 }
 
 fn layer(values: [u32; 3], chunk: u32) -> Products {
@@ -81,7 +81,7 @@ fn load(quartet: &mut Quartet, node: u8, address: u64, words: u32) -> Vec<u8> {
     bytes
 }
 
-/// Where joint message `k`, or its code, comes from, and the node and address that it goes to.
+/// Where joint message `k`, or its MAC, comes from, and the node and address that it goes to.
 fn goes(quartet: &Quartet, k: u8, of: Of, chunk: u32) -> (u8, (u8, u64)) {
     let joint = JOINT[usize::from(k)];
     let place = received(joint.receiver).iter().position(|of| *of == k);
@@ -91,9 +91,9 @@ fn goes(quartet: &Quartet, k: u8, of: Of, chunk: u32) -> (u8, (u8, u64)) {
             let from = joint.sender(chunk);
             (from, (joint.receiver, quartet.message(from, place)))
         }
-        Of::Code => {
+        Of::Mac => {
             let from = joint.voucher(chunk);
-            (from, (joint.receiver, quartet.code(from, place, 0)))
+            (from, (joint.receiver, quartet.mac(from, place, 0)))
         }
     }
 }
@@ -153,15 +153,15 @@ fn lies(quartet: &mut Quartet, k: u8, of: Of, lie: Lie, chunk: u32) {
     refused(quartet, &plan, to.0, 3, &what);
 }
 
-/// After a code that was wrong the worker takes other commands at once: a mismatch scrubs its core alone.
+/// After a MAC that was wrong the worker takes other commands at once: a mismatch scrubs its core alone.
 #[test]
 fn lies_about_joint_messages_are_found_by_their_receivers() {
     let Some(mut quartet) = quartet((5, WORDS, 2), 80, Stalls::default()) else {
         return;
     };
     for k in 0..6 {
-        for (n, of) in [Of::Message, Of::Code].into_iter().enumerate() {
-            // A bit of all messages and codes in even chunks; in odd ones one after the other.
+        for (n, of) in [Of::Message, Of::Mac].into_iter().enumerate() {
+            // A bit of all messages and MACs in even chunks; in odd ones one after the other.
             let others = [Lie::Bit, Lie::Nothing, Lie::Zeros, Lie::Old];
             let other = others[(usize::from(k) + 2 * n) % 4];
             for (lie, chunk) in [(Lie::Bit, 0), (other, 1)] {
@@ -174,10 +174,10 @@ fn lies_about_joint_messages_are_found_by_their_receivers() {
     assert_eq!(opened(&mut quartet, Ring::Z64, 2), expected);
 }
 
-/// Party 0 sends both messages that party 3 gets in even chunks, and both codes in odd ones: it changes their places.
+/// Party 0 sends both messages that party 3 gets in even chunks, and both MACs in odd ones: it changes their places.
 #[test]
 fn messages_and_codes_in_each_others_places_are_found() {
-    for (of, chunk) in [(Of::Message, 2), (Of::Code, 3)] {
+    for (of, chunk) in [(Of::Message, 2), (Of::Mac, 3)] {
         let Some(mut quartet) = quartet((6, WORDS, 2), 81, Stalls { seed: 4, rate: 20 }) else {
             return;
         };
@@ -207,7 +207,7 @@ fn a_lie_ends_the_run_and_the_next_is_right() {
     };
     let of = layer([0, 1, 3], 0);
     // Node 2 vouches for joint message 1, whose receiver is node 0; it has armed a command whose code stays with it.
-    let (liar, to) = goes(&quartet, 1, Of::Code, 0);
+    let (liar, to) = goes(&quartet, 1, Of::Mac, 0);
     assert_eq!((liar, to.0), (2, 0));
     let mut plan = quartet.stages(&of);
     turned(&quartet, &mut plan[2][0][0], liar, to, SPARE);
@@ -306,16 +306,16 @@ fn lies_in_a_circuit(seed: u64, of: Of) {
         }
         waves
     };
-    // Party 1 vouches for joint message 0, of which party 3 gets a code; party 0 sends it joint messages 0 and 4.
+    // Party 1 vouches for joint message 0, of which party 3 gets a MAC; party 0 sends it joint messages 0 and 4.
     let liar = match of {
-        Of::Code => 1,
+        Of::Mac => 1,
         Of::Message => 0,
     };
     let mut commands = plan.commands(liar, counters);
     let second = waves(&commands)[1];
     let local = &mut commands[second].0;
     match (of, &mut local.op) {
-        (Of::Code, Op::Local(stage)) => stage.counter += 1 << 40,
+        (Of::Mac, Op::Local(stage)) => stage.counter += 1 << 40,
         (Of::Message, _) => {
             let [a, b] = [0, 1].map(|k| local.to[k].address);
             assert_eq!([local.to[0].node, local.to[1].node], [3, 3], "{what}");
@@ -346,7 +346,7 @@ fn lies_in_a_circuit(seed: u64, of: Of) {
     let waves = waves(&commands);
     assert!((waves[1]..waves[2]).contains(&number), "{what}");
     let expected = match of {
-        Of::Code => [Err(Failure::Mismatch), Ok(())],
+        Of::Mac => [Err(Failure::Mismatch), Ok(())],
         Of::Message => [Err(Failure::Mismatch); 2],
     };
     let wrong = [0, 1].map(|message| {
@@ -394,7 +394,7 @@ fn lies_in_a_circuit(seed: u64, of: Of) {
 
 #[test]
 fn lies_in_the_middle_of_a_circuit_end_it() {
-    lies_in_a_circuit(84, Of::Code);
+    lies_in_a_circuit(84, Of::Mac);
     lies_in_a_circuit(85, Of::Message);
 }
 
@@ -408,7 +408,7 @@ fn secrets(seed: u64) -> HashSet<u64> {
 fn keys(seed: u64) -> impl Iterator<Item = Vec<u8>> {
     let pairs = (0..16).map(|pair| [pair / 4, pair % 4]);
     let links = pairs.clone().map(move |pair| link_key(seed, pair).0);
-    let codes = pairs.map(move |pair| code_key(seed, pair));
+    let macs = pairs.map(move |pair| code_key(seed, pair));
     let keys = (0..4).map(move |of| component_key(seed, of)).chain(links);
-    keys.chain(codes).map(|key| key.expose().to_vec())
+    keys.chain(macs).map(|key| key.expose().to_vec())
 }

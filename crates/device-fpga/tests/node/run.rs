@@ -290,7 +290,7 @@ fn long_columns_are_several_commands() {
     right("four, long", &four, way);
 }
 
-/// A party that sends something else is found by the code that another party made, in the round, before anything is opened.
+/// A party that sends something else is found by the MAC that another party made, in the round, before anything is opened.
 #[test]
 fn nodes_find_other_messages() {
     found(&among_four(everything(Ring::Z64, ROWS)), OF_FOUR);

@@ -79,7 +79,7 @@ struct Case {
     frame: Frame,
     program: Arc<Program>,
     session: SessionId,
-    keys: [Secret; Form::MOST_DRAWS],
+    keys: [Secret; Form::MOST_PRF_CALLS],
     /// Per component: of the slots, and of the values that all rows share.
     input: Vec<Vec<u8>>,
     ones: Vec<Vec<u8>>,
@@ -126,8 +126,8 @@ impl Case {
         let layout = layout(ring, rows + rng.below(3) as u32 * 100, parts);
         let program = Arc::new(program(rng, ring));
         let session = SessionId(std::array::from_fn(|_| rng.next() as u8));
-        let keys =
-            [(); Form::MOST_DRAWS].map(|()| Secret::new(std::array::from_fn(|_| rng.next() as u8)));
+        let keys = [(); Form::MOST_PRF_CALLS]
+            .map(|()| Secret::new(std::array::from_fn(|_| rng.next() as u8)));
         let mut per_part = |region, parts: u8| -> Vec<Vec<u8>> {
             let bytes = layout.bytes(layout.all(region, 0), rows) as usize;
             (0..parts).map(|_| rng.bytes(bytes)).collect()

@@ -168,9 +168,9 @@ impl SenderSetUp {
         random: Random<'_, E>,
     ) -> Result<(Self, Vec<u8>), E> {
         let offset = offset(random)?;
-        let mut calls = Zeroizing::new([0; RECEIVER_RANDOM]);
-        random(&mut calls[..])?;
-        let (base, message) = BaseReceiver::start(ends, trees::choices(trees, &offset), &calls);
+        let mut seed = Zeroizing::new([0; RECEIVER_RANDOM]);
+        random(&mut seed[..])?;
+        let (base, message) = BaseReceiver::start(ends, trees::choices(trees, &offset), &seed);
         let ends = *ends;
         let set_up = SenderSetUp {
             ends,

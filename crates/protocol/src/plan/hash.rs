@@ -114,9 +114,9 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
             "random values, and openings behind them",
             plan,
             |e, layer| {
-                let calls = layer.conversions.iter();
-                let calls = calls.filter(|c| matches!(c.how, Conversion::Random { .. }));
-                e.int(calls.map(|c| u64::from(c.count)).sum::<u64>());
+                let randoms = layer.conversions.iter();
+                let randoms = randoms.filter(|c| matches!(c.how, Conversion::Random { .. }));
+                e.int(randoms.map(|c| u64::from(c.count)).sum::<u64>());
                 e.list(&layer.opened, |e, opened| e.int(opened.count));
             },
         );

@@ -21,10 +21,10 @@ use crate::choose::Choice;
 use crate::replicated::{Coded, count_before};
 
 /// Blocks that one key may encrypt (protocol documentation, "PRF").
-const MOST_DRAWS: u64 = 1 << 40;
+const MOST_PRF_CALLS: u64 = 1 << 40;
 
 /// Cycles whose proofs have numbers of 32 bits: but for the last one of each kind of workspace, a batch takes 2^12 counters at least, so that
-/// `MOST_DRAWS` bounds the numbers of all others.
+/// `MOST_PRF_CALLS` bounds the numbers of all others.
 const MOST_PROVED_CYCLES: u64 = 1 << 29;
 
 impl Plan {
@@ -35,7 +35,7 @@ impl Plan {
     /// [`PlanError::TooWide`], [`PlanError::BitsOnly`], [`PlanError::NoShares`], [`PlanError::Fit`] and [`PlanError::Random`] if
     /// no protocol computes this job as its security asks; [`PlanError::NoOrder`] if its gates cannot be scheduled;
     /// [`PlanError::TooManyRows`], [`PlanError::TooManyLabels`], [`PlanError::TooManyDigests`], [`PlanError::TooManyKept`] and
-    /// [`PlanError::TooManyDraws`] if it exceeds a bound.
+    /// [`PlanError::TooManyPrfCalls`] if it exceeds a bound.
     pub fn new(job: Arc<JobSpec>, options: Options) -> Result<Plan, PlanError> {
         check::job(&job)?;
         let orders = order::of(&job)?;
@@ -156,13 +156,13 @@ impl Plan {
             None => None,
         };
         // A pair of a value and its code draws no more for its check than for itself.
-        let calls = making.draws_of_chunk(circuit) * (1 + u64::from(has_codes));
+        let calls = making.calls_of_chunk(circuit) * (1 + u64::from(has_codes));
         // A label is a block, where a block is otherwise 128 bits of rows.
         let calls = if choice.garbles() { 128 * calls } else { calls };
         let repeated = job.circuit.clock.cycles.saturating_mul(chunks);
         let numbered = !proves || job.circuit.clock.cycles <= MOST_PROVED_CYCLES;
-        if !numbered || calls.saturating_mul(repeated.saturating_add(2)) > MOST_DRAWS {
-            return Err(PlanError::TooManyDraws);
+        if !numbered || calls.saturating_mul(repeated.saturating_add(2)) > MOST_PRF_CALLS {
+            return Err(PlanError::TooManyPrfCalls);
         }
         let cycles = cycles.map(|(cycles, initial)| CyclesPlan {
             initial: making.add(0, initial),
@@ -287,7 +287,7 @@ impl Making {
     /// The layers of a schedule, whose programs are numbered after those that there are. Every program's draws follow those of the
     /// one before it: of row products under one tag, of sums under another, of random values under a third. Draws of bits follow those of integers.
     fn layers(&mut self, schedule: &mut Schedule) -> Vec<LayerPlan> {
-        let (mut calls, mut sum_draws, mut randoms) = (0u64, 0u64, 0u64);
+        let (mut calls, mut sum_calls, mut randoms) = (0u64, 0u64, 0u64);
         let mut layers = Vec::with_capacity(schedule.layers.len());
         for mut layer in schedule.layers.drain(..) {
             let (products, sums) = layer.program.products();
@@ -298,24 +298,24 @@ impl Making {
                     randoms += u64::from(conversion.count) * self.strides[0];
                 }
             }
-            layers.push(self.layer(layer, calls, sum_draws));
+            layers.push(self.layer(layer, calls, sum_calls));
             calls += u64::from(products) * self.strides[0];
-            sum_draws += u64::from(sums);
+            sum_calls += u64::from(sums);
         }
         for bits in layers.iter_mut().filter_map(|l| l.bits.as_mut()) {
-            bits.first_draw = calls;
+            bits.first_call = calls;
             calls += u64::from(bits.products) * self.strides[1];
         }
-        self.calls += calls + sum_draws + randoms;
+        self.calls += calls + sum_calls + randoms;
         layers
     }
 
-    fn layer(&mut self, layer: Layer, first_draw: u64, first_sum_draw: u64) -> LayerPlan {
+    fn layer(&mut self, layer: Layer, first_call: u64, first_sum_call: u64) -> LayerPlan {
         let (products, sums) = layer.program.products();
         let bits = layer.bits.map(|program| BitsPlan {
             products: program.products().0,
             program: self.add(1, program),
-            first_draw: 0,
+            first_call: 0,
         });
         let program = Program {
             ring: self.words,
@@ -325,8 +325,8 @@ impl Making {
             program: self.add(0, program),
             products,
             sums,
-            first_draw,
-            first_sum_draw,
+            first_call,
+            first_sum_call,
             conversions: layer.conversions,
             bits,
             opened: layer.opened,
@@ -396,7 +396,7 @@ impl Making {
     }
 
     /// Counters that a chunk may take under one key.
-    fn draws_of_chunk(&self, circuit: &Circuit) -> u64 {
+    fn calls_of_chunk(&self, circuit: &Circuit) -> u64 {
         self.calls + u64::from(circuit.input_wires()) * self.strides[0]
     }
 }

@@ -151,7 +151,7 @@ pub enum PlanError {
     },
     /// A key would be used beyond its bound.
     #[error("the plan draws more than 2^40 blocks under one key: split the job")]
-    TooManyDraws,
+    TooManyPrfCalls,
 }
 
 /// The plan. Made once per circuit; its size does not depend on the number of rows.
@@ -295,9 +295,9 @@ impl Plan {
 
     /// Whether parties draw random values, or open something behind them, while they compute.
     pub fn is_random(&self) -> bool {
-        let calls = |c: &ConversionPlan| matches!(c.how, Conversion::Random { .. });
+        let randoms = |c: &ConversionPlan| matches!(c.how, Conversion::Random { .. });
         self.all_layers()
-            .any(|layer| layer.conversions.iter().any(calls))
+            .any(|layer| layer.conversions.iter().any(randoms))
     }
 
     /// Whether integers have codes, which are checked before anything is opened.

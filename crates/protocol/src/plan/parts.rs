@@ -25,9 +25,9 @@ pub struct LayerPlan {
     /// Products with one element in all.
     pub sums: u32,
     /// Counter of product 0 among the draws of row products.
-    pub first_draw: u64,
+    pub first_call: u64,
     /// Counter of sum 0 among the draws of sums.
-    pub first_sum_draw: u64,
+    pub first_sum_call: u64,
     /// Conversions between integers and bits, which come before anything else, in order.
     pub conversions: Vec<ConversionPlan>,
     /// The layer's computation on bits, in a circuit of integers.
@@ -96,7 +96,7 @@ pub struct BitsPlan {
     /// Products, one bit per row each.
     pub products: u32,
     /// Counter of product 0 among the draws of row products.
-    pub first_draw: u64,
+    pub first_call: u64,
 }
 
 /// The beginning of a layer: conversions of components, and draws of random values. A conversion of one component makes a shared value

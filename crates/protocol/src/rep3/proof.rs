@@ -148,7 +148,7 @@ fn step(proof: Proof, src: Vec<Span>, dst: Vec<Span>) -> Command {
     Command::new(Op::Proof(proof), src, dst)
 }
 
-fn drawing(mut command: Command, calls: Vec<PrfCall>) -> Command {
+fn with_calls(mut command: Command, calls: Vec<PrfCall>) -> Command {
     command.calls = calls;
     command
 }
@@ -252,7 +252,7 @@ impl Prover<'_> {
             products,
             last,
         };
-        local.push(drawing(
+        local.push(with_calls(
             step(step_of_level, src, vec![share(level, 0)]),
             calls,
         ));
@@ -290,7 +290,7 @@ impl Prover<'_> {
         let from = factor(level);
         let elements = |from, to: Span, call| {
             let elements = step(Proof::Elements { from }, vec![], vec![to]);
-            drawing(elements, vec![call])
+            with_calls(elements, vec![call])
         };
         let given = [PREVIOUS_PROVER, NEXT_PROVER].map(|p| one(level, One::Given([p])));
         let mut local = vec![
@@ -340,7 +340,7 @@ impl Prover<'_> {
                 let src = vec![vector(side, self.batch), given[prover as usize]];
                 let to = nth(found(self.levels, prover, false), self.levels);
                 let end = step(Proof::End { level, products }, src, vec![to]);
-                local.push(drawing(end, vec![mask]));
+                local.push(with_calls(end, vec![mask]));
             }
         } else {
             local.extend(self.fold(level, &sides));

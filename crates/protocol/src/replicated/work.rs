@@ -28,7 +28,7 @@ impl Work {
             ring: plan.words,
             program: layer.program,
             counts: [layer.products, layer.sums],
-            calls: [layer.first_draw, layer.first_sum_draw],
+            calls: [layer.first_call, layer.first_sum_call],
             send: [regions::SEND, regions::SEND_SUMS],
             receive: [regions::RECEIVE, regions::RECEIVE_SUMS],
         };
@@ -36,7 +36,7 @@ impl Work {
             ring: Ring::Bits,
             program: bits.program,
             counts: [bits.products, 0],
-            calls: [bits.first_draw, 0],
+            calls: [bits.first_call, 0],
             send: [regions::BIT_SEND, regions::SEND_SUMS],
             receive: [regions::BIT_RECEIVE, regions::RECEIVE_SUMS],
         };

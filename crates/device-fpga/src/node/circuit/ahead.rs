@@ -17,7 +17,7 @@ pub(super) fn turns(checks: bool) -> u32 {
     chunks.into_iter().flatten().max().unwrap_or(0) + 1
 }
 
-/// Who gives a message or a code to whom.
+/// Who gives a message or a MAC to whom.
 fn gives(checks: bool, chunk: u32) -> [[bool; NODES]; NODES] {
     let mut gives = [[false; NODES]; NODES];
     for joint in &JOINT {
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn turns_are_those_of_the_longest_way_back() {
-        // Party 0 sends to 3 in even chunks; what 3 gives comes to 0 by party 1, and without codes by 2 and 1.
+        // Party 0 sends to 3 in even chunks; what 3 gives comes to 0 by party 1, and without MACs by 2 and 1.
         let back = |checks| steps(&gives(checks, 0))[3][0];
         assert_eq!([true, false].map(back), [2, 3]);
         assert_eq!([true, false].map(turns), [3, 4]);

@@ -21,7 +21,7 @@ const MOST_TELLS: usize = u16::MAX as usize;
 pub struct PrfCounters {
     /// For masks. Of four parties the chunk also says who sends and who vouches, and the use is that of joint messages.
     pub masks: Tuple,
-    /// Of four parties: number of the first layer, for the masks of codes.
+    /// Of four parties: number of the first layer, for the masks of MACs.
     pub layer: u64,
 }
 
@@ -123,7 +123,7 @@ impl Plan {
     }
 
     /// What a party of four asks when a list ended with [`super::super::Failure::Mismatch`]: command number `number` of it again, with one of the
-    /// messages that came alone, of those that [`super::super::received`] says. It ends in the same way if that one is not what its code says: of
+    /// messages that came alone, of those that [`super::super::received`] says. It ends in the same way if that one is not what its MAC says: of
     /// what lies there now, where who sent it may have written since. None if there is no such join or message.
     pub fn only(
         &self,
@@ -223,7 +223,7 @@ impl Plan {
             out: columns(&of.to),
             // A party sends a message or vouches for it: it needs one place for both.
             message: sent,
-            code: sent,
+            mac: sent,
         }
     }
 

@@ -12,9 +12,9 @@ use crate::node::{Limits, Window};
 const SEGMENTS: usize = 14;
 /// Of one with a stage.
 const OF_STAGE: usize = 13;
-/// Of a local beside its sources: three messages and codes, and shares that are not complete.
+/// Of a local beside its sources: three messages and MACs, and shares that are not complete.
 const LEAVING: usize = 4;
-/// Of a join beside its results: such shares, two messages and two codes.
+/// Of a join beside its results: such shares, two messages and two MACs.
 const COMING: usize = 5;
 /// Words of a command below which it mostly waits for memory: waves are cut no further among workers.
 const SHORTEST: u32 = 256;

@@ -81,7 +81,7 @@ pub enum Parties {
     Three,
     /// Four, each with three, in its order: that which the next party lacks first.
     Four {
-        /// Whether messages have codes. Without them a party that sends something else is not found.
+        /// Whether messages have MACs. Without them a party that sends something else is not found.
         checks: bool,
     },
 }
@@ -263,7 +263,7 @@ impl Plan {
         self.words
     }
 
-    /// Commands with products; of four parties each is a layer of its own, whose codes have a number of their own.
+    /// Commands with products; of four parties each is a layer of its own, whose MACs have a number of their own.
     pub fn layers(&self) -> u64 {
         self.layers
     }

@@ -117,7 +117,7 @@ impl Trio {
 }
 
 impl Quartet {
-    /// The same for four nodes, whose messages have codes or not.
+    /// The same for four nodes, whose messages have MACs or not.
     ///
     /// # Errors
     /// As of [`Trio::plan`].

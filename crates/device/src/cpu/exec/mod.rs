@@ -300,7 +300,7 @@ impl<V: Vector> Kernel for SumOfProducts<V> {
         let Some(form) = run.form else { return };
         // SAFETY: as `run`.
         unsafe {
-            let mut drawn = [0u128; Form::MOST_DRAWS];
+            let mut drawn = [0u128; Form::MOST_PRF_CALLS];
             for (d, mask) in run.calls[1].iter().enumerate() {
                 let mut bytes = [0; VECTOR];
                 let ctr = mask.first + u64::from(product.index);

@@ -228,7 +228,7 @@ unsafe fn traced_products<V: Vector, R: RingOps<V>>(
         // SAFETY: as `products_of`; the trace has a column for every product (checked by the caller of `run`), whose parts are padded to
         // vectors as those of slots are.
         unsafe {
-            let calls = draws_of::<V, R>(run, &group.counters);
+            let calls = calls_of::<V, R>(run, &group.counters);
             for k in 0..group.len {
                 let (product, at) = group.which[k];
                 let (a, b) = run.tape.pairs[product.start as usize];
@@ -268,7 +268,7 @@ unsafe fn fourfold_products<V: Vector, R: RingOps<V>>(
     while let Some(group) = groups.next(run.stride) {
         // SAFETY: as `products_of`.
         unsafe {
-            let calls = draws_of::<V, R>(run, &group.counters);
+            let calls = calls_of::<V, R>(run, &group.counters);
             for k in 0..group.len {
                 let (product, at) = group.which[k];
                 let mut m = [R::zero(); 3];
@@ -304,7 +304,7 @@ unsafe fn any_products<V: Vector, R: RingOps<V>>(rows: Rows, run: &Run<'_>, prod
     while let Some(group) = groups.next(run.stride) {
         // SAFETY: as `products_of`.
         unsafe {
-            let calls = draws_of::<V, R>(run, &group.counters);
+            let calls = calls_of::<V, R>(run, &group.counters);
             for k in 0..group.len {
                 let (product, at) = group.which[k];
                 let mut result = [R::zero(); Form::MOST_PARTS];
@@ -342,13 +342,13 @@ unsafe fn any_products<V: Vector, R: RingOps<V>>(rows: Rows, run: &Run<'_>, prod
 
 /// The draws of row products for a group of vectors, by value; draws that the form does not have are zero.
 #[inline(always)]
-unsafe fn draws_of<V: Vector, R: RingOps<V>>(
+unsafe fn calls_of<V: Vector, R: RingOps<V>>(
     run: &Run<'_>,
     counters: &[u64; GROUP],
-) -> [[R::Value; GROUP]; Form::MOST_DRAWS] {
+) -> [[R::Value; GROUP]; Form::MOST_PRF_CALLS] {
     // SAFETY: the caller's instruction set.
     unsafe {
-        let mut calls = [[R::zero(); GROUP]; Form::MOST_DRAWS];
+        let mut calls = [[R::zero(); GROUP]; Form::MOST_PRF_CALLS];
         for (values, mask) in calls.iter_mut().zip(run.calls[0]) {
             let drawn = V::prf(mask.key, mask.domain, from(*counters, mask.first));
             for k in 0..GROUP / R::VECTORS {
