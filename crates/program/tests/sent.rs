@@ -36,7 +36,7 @@ fn refused(text: &str, files: &Sent) -> String {
 fn a_job_with_its_circuit_is_read_from_what_was_sent() {
     let named = text("file = \"xor.txt\", rows = 2", ", file = \"a/in1.hex\"");
     let job = Job::sent(&named, &sent("xor.txt")).unwrap();
-    assert_eq!(job.lowered().rows(), 2);
+    assert_eq!(job.spec().rows(), 2);
     // What the job says of data is not where they are.
     assert!(job.data().iter().all(|data| data.path.is_none()));
     let holder = job.holders()[0];

@@ -18,7 +18,7 @@ mod golden_masked;
 mod golden_ot_set_up;
 mod golden_proof;
 mod hashes;
-mod ot_kept;
+mod ot_cache;
 mod ot_set_up;
 mod ot_transfers;
 mod plan;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use veil_device::{Device, Fault, Reference};
 use veil_engine::local::{Conditions, rehearse};
-use veil_engine::{Abort, Binding, Data, Kept, Report, Settings, bounds, participants, party};
+use veil_engine::{Abort, Binding, Data, OtCache, Report, Settings, bounds, participants, party};
 use veil_job::{DataError, JobSpec, Slice, Source};
 use veil_link::memory::{self, MemoryLink};
 use veil_link::shape::{Profile, Shaped};
@@ -42,7 +42,7 @@ pub struct World {
     profile: Option<Profile>,
     stored: Vec<Option<Arc<Shares>>>,
     orders: BTreeMap<Peer, Vec<Vec<[u8; 32]>>>,
-    kept: BTreeMap<Peer, Arc<Kept>>,
+    ot_caches: BTreeMap<Peer, Arc<OtCache>>,
 }
 
 impl World {
@@ -81,7 +81,7 @@ impl World {
             profile: None,
             stored: Vec::new(),
             orders: BTreeMap::new(),
-            kept: BTreeMap::new(),
+            ot_caches: BTreeMap::new(),
         }
     }
 
@@ -125,8 +125,8 @@ impl World {
 
     /// Where `who` keeps oblivious transfers between runs.
     #[must_use]
-    pub fn kept(mut self, who: Peer, kept: &Arc<Kept>) -> Self {
-        self.kept.insert(who, Arc::clone(kept));
+    pub fn with_ot_cache(mut self, who: Peer, cache: &Arc<OtCache>) -> Self {
+        self.ot_caches.insert(who, Arc::clone(cache));
         self
     }
 
@@ -306,7 +306,7 @@ impl World {
             timeout: self.timeout,
             window: self.window,
             device: Arc::new(move || devices(peer)),
-            kept: self.kept.get(&peer).cloned(),
+            ot_cache: self.ot_caches.get(&peer).cloned(),
             ..Settings::default()
         }
     }

@@ -231,7 +231,7 @@ fn load(home: &Home, args: &JobArgs) -> Result<(Job, Planned, Option<Filed>), Fa
         .choose(args.security.words())
         .err()
         .map(|problem| problem.to_string());
-    let (filed_as, asked) = (job.lowered().security, said.lowered().security);
+    let (filed_as, asked) = (job.spec().security, said.spec().security);
     if problem.is_some() || filed_as != asked {
         let message =
             format!("the filed job runs by {filed_as}, and the command line asks for {asked}");

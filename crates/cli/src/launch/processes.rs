@@ -83,7 +83,7 @@ pub(crate) fn run(
     stores: &Path,
     verbose: bool,
 ) -> Result<Outcome, Failure> {
-    if job.lowered().security.delivery == Delivery::Guaranteed {
+    if job.spec().security.delivery == Delivery::Guaranteed {
         let message = "the processes of one command answer nobody but each other, and end together: output is guaranteed by parties that serve";
         return Err(Failure::new(Code::Usage, message).help(
             "`veil serve` runs a party; leave out --processes, or write `--delivery abort`, to try the job here",
@@ -177,7 +177,7 @@ fn prepare_stores(job: &Job, plan: &Arc<Plan>, root: &Path) -> Result<Option<boo
     let stages = veil_node::stages::of(job, plan)?;
     let mut kept = true;
     for party in plan.parties().iter().copied() {
-        let name = &job.lowered().parties[party.index()];
+        let name = &job.spec().parties[party.index()];
         let shelf = Shelf::new(job, &stages, name, |parties, party| {
             stores::open(root, parties, party)
         })?;

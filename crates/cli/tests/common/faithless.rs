@@ -121,7 +121,7 @@ impl Site {
             lanes: 1,
             chunk_rows: None,
         };
-        let plan = Plan::new(Arc::new(job.lowered().clone()), options).unwrap();
+        let plan = Plan::new(Arc::new(job.spec().clone()), options).unwrap();
         (job, Arc::new(plan))
     }
 

@@ -121,7 +121,7 @@ impl Worker {
                 &plan,
                 &*protocol,
                 random,
-                settings.kept.as_ref(),
+                settings.ot_cache.as_ref(),
             )?)),
             _ => Stage::Keys,
         };

@@ -26,7 +26,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use veil_device::Fault;
-use veil_engine::{DeviceFactory, Kept, Settings as Engine};
+use veil_engine::{DeviceFactory, OtCache, Settings as Engine};
 use veil_link::tls::{
     Fingerprint, Identity, IdentityError, Lane, Port, Reception, SetupError, Turned,
 };
@@ -155,7 +155,7 @@ struct Desk {
     strangers: strangers::Strangers,
     device: DeviceFactory,
     /// Transfers for the next runs; nothing where they are not to be kept.
-    kept: Option<Arc<Kept>>,
+    ot_cache: Option<Arc<OtCache>>,
     port: OnceLock<Arc<Port>>,
     events: SyncSender<News>,
     stopping: AtomicBool,
@@ -210,7 +210,7 @@ impl Service {
         let listen = listen.ok_or_else(|| ServiceError::NoListen(home.path().join("veil.toml")))?;
         let admin = options.admin.or(settings.admin);
         let metrics = Arc::new(Metrics::new(device()?.name().to_owned()));
-        let kept = kept(&home, &metrics);
+        let ot_cache = ot_cache(&home, &metrics);
         let (events, news) = sync_channel(256);
         let desk = Arc::new(Desk {
             jobs: Jobs::new(Arc::clone(&metrics)),
@@ -226,7 +226,7 @@ impl Service {
             rolls: roll::Rolls::default(),
             strangers: strangers::Strangers::default(),
             device,
-            kept,
+            ot_cache,
             port: OnceLock::new(),
             events,
             stopping: AtomicBool::new(false),
@@ -423,8 +423,8 @@ impl Service {
                 Err(error) => tracing::error!(%error, "the certificate cannot be renewed"),
             }
         }
-        if let Some(kept) = &desk.kept {
-            kept.sweep();
+        if let Some(cache) = &desk.ot_cache {
+            cache.sweep();
         }
         // First: a job that is met meanwhile is then found by the other.
         desk.jobs.meet_anew(&desk.home);
@@ -451,8 +451,8 @@ impl Service {
             }
         }
         let unknown = |key: &[u8; 32]| gone(&Fingerprint::from_bytes(*key));
-        if let Some(kept) = &self.desk.kept {
-            kept.forget(unknown);
+        if let Some(cache) = &self.desk.ot_cache {
+            cache.forget(unknown);
         }
         let why = "a participant's key was revoked or replaced while the job was under way";
         let stopped = self
@@ -561,13 +561,13 @@ fn reception(desk: &Arc<Desk>) -> Reception {
 }
 
 /// Where transfers are kept, if they are to be: not without a file that says what was used.
-fn kept(home: &Home, metrics: &Arc<Metrics>) -> Option<Arc<Kept>> {
+fn ot_cache(home: &Home, metrics: &Arc<Metrics>) -> Option<Arc<OtCache>> {
     if !home.settings().transfers.keep {
         return None;
     }
     let path = home.path().join(MARKS);
     match MarkFile::open(&path, Arc::clone(metrics)) {
-        Ok(marks) => Some(Arc::new(Kept::default().marked(marks))),
+        Ok(marks) => Some(Arc::new(OtCache::default().marked(marks))),
         Err(error) => {
             let path = path.display();
             tracing::warn!(%error, %path, "no transfers are kept: what is used cannot be written down");
@@ -594,7 +594,7 @@ impl Desk {
             timeout: self.options.timeout.unwrap_or(stall),
             device: Arc::clone(&self.device),
             trace: Some(Arc::clone(&self.metrics) as Arc<dyn veil_engine::Recorder>),
-            kept: self.kept.clone(),
+            ot_cache: self.ot_cache.clone(),
             ..Engine::default()
         }
     }

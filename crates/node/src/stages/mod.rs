@@ -30,7 +30,7 @@ pub(crate) const GLANCE: Duration = Duration::from_millis(50);
 /// # Errors
 /// [`PlanError`] as of [`Stages::new`].
 pub fn of(job: &Job, plan: &std::sync::Arc<Plan>) -> Result<Stages, PlanError> {
-    Stages::new(job.lowered(), job.is_durable(), plan)
+    Stages::new(job.spec(), job.is_durable(), plan)
 }
 
 /// Sleeps so long, unless it is asked to stop.

@@ -152,7 +152,7 @@ impl<'a> Shelf<'a> {
             let party = index.and_then(|index| PartyId::new(index as u8));
             party.map(|party| open(parties, party)).transpose()
         };
-        let parties = job.needs_stores().then_some(&job.lowered().parties[..]);
+        let parties = job.needs_stores().then_some(&job.spec().parties[..]);
         let old = job.resharing().map(|resharing| &resharing.old[..]);
         Ok(Shelf {
             store: parties.map(of).transpose()?.flatten(),
@@ -165,10 +165,7 @@ impl<'a> Shelf<'a> {
     }
 
     fn inputs(&self) -> String {
-        inputs_name(
-            &self.job.lowered().name,
-            self.stages.plan(Stage::Input).hash,
-        )
+        inputs_name(&self.job.spec().name, self.stages.plan(Stage::Input).hash)
     }
 
     /// At which stage this party is: at the second one if it has kept the inputs of the first. The second value says why kept inputs cannot
@@ -240,7 +237,7 @@ impl<'a> Shelf<'a> {
                 Some(store.resume_without(&plan.job, &self.inputs(), input, out)?)
             }
             Stage::Whole | Stage::Input => {
-                let loads = store.loads(self.job.lowered())?;
+                let loads = store.loads(self.job.spec())?;
                 loads.map(|loads| Arc::new(loads) as Arc<dyn ShareSource>)
             }
         };
@@ -252,7 +249,7 @@ impl<'a> Shelf<'a> {
             }
             Stage::Finish(_) => None,
             Stage::Whole | Stage::Compute => {
-                store.kept(self.job.lowered(), plan.hash, plan.chunk_rows)?
+                store.kept(self.job.spec(), plan.hash, plan.chunk_rows)?
             }
         };
         Ok(Ends {

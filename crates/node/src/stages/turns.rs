@@ -157,7 +157,7 @@ output = [{ port = "out", to = "eve", format = "binary", file = "blocks" }]
             lanes: 1,
             chunk_rows: None,
         };
-        let plan = Plan::new(Arc::new(job.lowered().clone()), options).unwrap();
+        let plan = Plan::new(Arc::new(job.spec().clone()), options).unwrap();
         let stages = super::super::of(&job, &Arc::new(plan)).unwrap();
         assert!(stages.are_guaranteed());
         assert_eq!(stages.adversary(), Adversary::Malicious);
