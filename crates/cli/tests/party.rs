@@ -155,7 +155,7 @@ fn a_deployment_computes() {
 }
 
 /// All but `victim` must end by themselves with a clear error and without a result.
-fn fall(victim: &'static str, after: Duration, signal: Signal) {
+fn crash(victim: &'static str, after: Duration, signal: Signal) {
     let _turn = turn();
     let folder = deployment();
     // When the victim falls, rows are left to compute.
@@ -168,8 +168,8 @@ fn fall(victim: &'static str, after: Duration, signal: Signal) {
     let (players, connected) = start_all(&folder, &NAMES, How { timeout, ..HOW });
     wait_for_all(&connected, NAMES.len());
     thread::sleep(after);
-    let fallen = players.iter().find(|player| player.name == victim).unwrap();
-    kill_process(Pid::from_child(&fallen.process), signal).unwrap();
+    let crashed = players.iter().find(|player| player.name == victim).unwrap();
+    kill_process(Pid::from_child(&crashed.process), signal).unwrap();
     let ends = finish(players, Some(victim));
     for (name, code, said) in &ends {
         // An owner that has sent everything is done.
@@ -213,33 +213,33 @@ fn fall(victim: &'static str, after: Duration, signal: Signal) {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_is_killed_at_the_start() {
-    fall("b", Duration::ZERO, Signal::KILL);
+    crash("b", Duration::ZERO, Signal::KILL);
 }
 
 #[test]
 fn a_party_is_killed_in_the_middle() {
-    fall("a", Duration::from_millis(700), Signal::KILL);
+    crash("a", Duration::from_millis(700), Signal::KILL);
 }
 
 #[test]
 fn a_party_is_killed_late() {
-    fall("c", Duration::from_millis(1600), Signal::KILL);
+    crash("c", Duration::from_millis(1600), Signal::KILL);
 }
 
 #[test]
 fn a_recipient_is_killed() {
-    fall("eve", Duration::from_millis(500), Signal::KILL);
+    crash("eve", Duration::from_millis(500), Signal::KILL);
 }
 
 #[test]
 fn an_owner_is_killed() {
-    fall("ann", Duration::from_millis(20), Signal::KILL);
+    crash("ann", Duration::from_millis(20), Signal::KILL);
 }
 
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_hangs() {
-    fall("b", Duration::from_millis(500), Signal::STOP);
+    crash("b", Duration::from_millis(500), Signal::STOP);
 }
 
 #[test]

@@ -21,7 +21,7 @@ const SECOND: PlanHash = PlanHash([2; 32]);
 struct Service {
     ids: BTreeMap<Peer, Identity>,
     known: Arc<Mutex<BTreeSet<Fingerprint>>>,
-    knocks: Arc<Mutex<Vec<(Fingerprint, PlanHash)>>>,
+    requests: Arc<Mutex<Vec<(Fingerprint, PlanHash)>>>,
     port: Port,
 }
 
@@ -45,15 +45,15 @@ fn service() -> Service {
     };
     let reception = Reception::new(Arc::new(admit));
     let reception = reception.with_handler(Arc::new(|caller, _| caller.key.to_string().into()));
-    let knocks: Arc<Mutex<Vec<_>>> = Arc::default();
-    let heard = Arc::clone(&knocks);
-    let knock = move |key, plan| heard.lock().unwrap().push((key, plan));
-    let reception = reception.with_knock(Arc::new(knock));
+    let requests: Arc<Mutex<Vec<_>>> = Arc::default();
+    let heard = Arc::clone(&requests);
+    let on_request = move |key, plan| heard.lock().unwrap().push((key, plan));
+    let reception = reception.on_connect_request(Arc::new(on_request));
     let port = Port::bind(&ids[&party(0)], "127.0.0.1:0", reception).unwrap();
     Service {
         ids,
         known,
-        knocks,
+        requests,
         port,
     }
 }
@@ -161,9 +161,12 @@ fn a_caller_before_the_job_is_known_is_met_when_it_is() {
         assert_eq!(service.await_all(FIRST, 1, soon()).unwrap().len(), 2);
         let _connected = early.map(|thread| thread.join().unwrap());
     });
-    let knocks = service.knocks.lock().unwrap();
+    let requests = service.requests.lock().unwrap();
     let owner = service.ids[&Peer::Owner(0)].fingerprint();
-    assert!(knocks.contains(&(owner, FIRST)) && knocks.iter().all(|knock| knock.1 == FIRST));
+    assert!(
+        requests.contains(&(owner, FIRST))
+            && requests.iter().all(|on_request| on_request.1 == FIRST)
+    );
 }
 
 #[test]

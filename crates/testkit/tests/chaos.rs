@@ -134,17 +134,17 @@ fn everybody_cheats(job: JobSpec, seeds: u64, unchecked: &[Kind]) {
         })
         .collect();
     let (right, given_up) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    side_by_side(&cases, |&(seed, cheater)| {
+    side_by_side(&cases, |&(seed, corrupt)| {
         let linked: Vec<Peer> = peers
             .iter()
             .copied()
             .filter(|peer| {
-                *peer != cheater && (peer.party().is_some() || cheater.party().is_some())
+                *peer != corrupt && (peer.party().is_some() || corrupt.party().is_some())
             })
             .collect();
         let unchecked = unchecked.to_vec();
         let cheat = move |m: &Message| {
-            if m.from == cheater {
+            if m.from == corrupt {
                 any_fate(m, seed, &linked, &unchecked)
             } else {
                 Fate::Pass
@@ -152,7 +152,7 @@ fn everybody_cheats(job: JobSpec, seeds: u64, unchecked: &[Kind]) {
         };
         let world = world.clone().seed(seed).cheat(cheat);
         for outcome in [world.run(), world.run_apart()] {
-            outcome.assert_sound(Some(cheater));
+            outcome.assert_sound(Some(corrupt));
             let count = if outcome.aborts.is_empty() {
                 &right
             } else {
@@ -161,7 +161,7 @@ fn everybody_cheats(job: JobSpec, seeds: u64, unchecked: &[Kind]) {
             count.fetch_add(1, Ordering::Relaxed);
             assert!(
                 outcome.elapsed < Duration::from_secs(60),
-                "{}: {cheater}: {:?}",
+                "{}: {corrupt}: {:?}",
                 outcome.seed,
                 outcome.elapsed
             );

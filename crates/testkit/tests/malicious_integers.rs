@@ -155,20 +155,20 @@ fn a_wrong_component_of_the_difference_is_found() {
 #[test]
 fn honest_parties_do_not_agree_to_open_what_is_wrong() {
     let honest = world(&[13, 9], 8, 1).window(1);
-    for cheater in 0..3 {
-        let outcome = adding(&honest, cheater, 0, 0, 1).run();
+    for corrupt in 0..3 {
+        let outcome = adding(&honest, corrupt, 0, 0, 1).run();
         for kind in [Kind::Agreement, Kind::Opened, Kind::Total] {
-            let sent = outcome.of(kind).filter(|m| m.from != peer(cheater));
+            let sent = outcome.of(kind).filter(|m| m.from != peer(corrupt));
             assert_eq!(sent.count(), 0, "{kind:?}");
         }
     }
 }
 
-/// Party `cheater` adds `error` to an element of the message of program `program`, and goes on as if that was right.
-fn adding(honest: &World, cheater: u8, program: u32, element: usize, error: u128) -> World {
+/// Party `corrupt` adds `error` to an element of the message of program `program`, and goes on as if that was right.
+fn adding(honest: &World, corrupt: u8, program: u32, element: usize, error: u128) -> World {
     honest.clone().devices(move |who| {
         let device = Box::new(Cpu::detect());
-        if who == peer(cheater) {
+        if who == peer(corrupt) {
             Box::new(Adding::new(device, program, element, error))
         } else {
             device
@@ -200,23 +200,23 @@ fn whatever_is_added_to_a_message_is_found() {
                 .into_iter()
                 .enumerate()
             {
-                let cheater = ((index + k + j) % 3) as u8;
+                let corrupt = ((index + k + j) % 3) as u8;
                 let element = item * rows + (j * 5) % rows;
                 let program = layer.program as u32;
-                let outcome = adding(&honest, cheater, program, element, error).run();
+                let outcome = adding(&honest, corrupt, program, element, error).run();
                 let found = found_by_codes(round, &[NOT_ZERO]);
-                assert_found(&outcome, chunk, &found, peer(cheater));
+                assert_found(&outcome, chunk, &found, peer(corrupt));
             }
             // Of these the results are the same: whether they are found, now or when it goes on with what others do not have, depends on what
             // no party knows.
             for (j, error) in [1 << 64, 3 << 100, 1 << 127].into_iter().enumerate() {
-                let cheater = ((index + j) % 3) as u8;
-                let outcome = adding(&honest, cheater, layer.program as u32, item * rows, error);
+                let corrupt = ((index + j) % 3) as u8;
+                let outcome = adding(&honest, corrupt, layer.program as u32, item * rows, error);
                 let outcome = outcome.run();
                 if outcome.aborts.is_empty() {
                     outcome.assert_right();
                 } else {
-                    outcome.assert_sound(Some(peer(cheater)));
+                    outcome.assert_sound(Some(peer(corrupt)));
                 }
             }
         }

@@ -207,14 +207,14 @@ fn who_is_forgotten_has_curves() {
 /// claim that is withheld from its receiver is the same.
 #[test]
 fn false_claims_end_the_run() {
-    for liar in [0, 1].map(peer) {
+    for byzantine in [0, 1].map(peer) {
         let said = |what, claim| [&[what][..], &[claim; 32]].concat();
         let words = [said(2, 7), said(1, 0), said(0, 0)];
         for word in words {
             let pair = pair();
             pair.right(TransfersFrom::Curves);
             let outcome = pair.lies(move |m: &Message| match m.kind {
-                Some(Kind::Proof) if m.from == liar && m.bytes.len() > WORD => {
+                Some(Kind::Proof) if m.from == byzantine && m.bytes.len() > WORD => {
                     Fate::Replace([&m.bytes[..WORD], &word].concat())
                 }
                 _ => Fate::Pass,
@@ -228,16 +228,16 @@ fn false_claims_end_the_run() {
 /// What an end said in the run before is no claim in this one.
 #[test]
 fn claims_cannot_be_replayed() {
-    for liar in [0, 1].map(peer) {
+    for byzantine in [0, 1].map(peer) {
         let pair = pair();
         pair.right(TransfersFrom::Curves);
         let before = pair.right(TransfersFrom::Cache);
         let mut proofs = before.of(Kind::Proof);
-        let said = proofs.find(|m| m.from == liar && m.bytes.len() > WORD);
+        let said = proofs.find(|m| m.from == byzantine && m.bytes.len() > WORD);
         let said = said.expect("both say something").bytes[WORD..].to_vec();
         assert_eq!(said[0], 2);
         let outcome = pair.lies(move |m: &Message| match m.kind {
-            Some(Kind::Proof) if m.from == liar && m.bytes.len() > WORD => {
+            Some(Kind::Proof) if m.from == byzantine && m.bytes.len() > WORD => {
                 Fate::Replace([&m.bytes[..WORD], &said[..]].concat())
             }
             _ => Fate::Pass,
@@ -255,7 +255,7 @@ fn both_gave_up(outcome: &Outcome) {
 
 #[test]
 fn words_that_nobody_says_are_refused() {
-    for (liar, other) in [(0, 1), (1, 0)].map(|(a, b)| (peer(a), peer(b))) {
+    for (byzantine, other) in [(0, 1), (1, 0)].map(|(a, b)| (peer(a), peer(b))) {
         for word in [
             [3; 33],
             [0xff; 33],
@@ -264,7 +264,7 @@ fn words_that_nobody_says_are_refused() {
         ] {
             let pair = pair();
             let outcome = pair.lies(move |m: &Message| match m.kind {
-                Some(Kind::Proof) if m.from == liar && m.bytes.len() > WORD => {
+                Some(Kind::Proof) if m.from == byzantine && m.bytes.len() > WORD => {
                     Fate::Replace([&m.bytes[..WORD], &word[..]].concat())
                 }
                 _ => Fate::Pass,
@@ -274,7 +274,7 @@ fn words_that_nobody_says_are_refused() {
             };
             assert_eq!(
                 (*peer, *what),
-                (liar, "says of kept transfers what nobody says")
+                (byzantine, "says of kept transfers what nobody says")
             );
         }
     }

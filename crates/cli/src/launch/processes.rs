@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use veil_job::Delivery;
-use veil_node::stages::Shelf;
+use veil_node::stages::StageStore;
 use veil_node::{Home, Role, Settings};
 use veil_program::Job;
 use veil_protocol::Plan;
@@ -178,10 +178,10 @@ fn prepare_stores(job: &Job, plan: &Arc<Plan>, root: &Path) -> Result<Option<boo
     let mut kept = true;
     for party in plan.parties().iter().copied() {
         let name = &job.spec().parties[party.index()];
-        let shelf = Shelf::new(job, &stages, name, |parties, party| {
+        let stage_store = StageStore::new(job, &stages, name, |parties, party| {
             stores::open(root, parties, party)
         })?;
-        let (stage, _) = shelf.stage()?;
+        let (stage, _) = stage_store.stage()?;
         kept &= stage == Stage::Compute;
     }
     Ok(Some(kept))

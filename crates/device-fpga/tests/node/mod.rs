@@ -1,12 +1,12 @@
 //! Three simulated nodes on a modelled network: products of shares, started by their hosts or by one, against the CPU device; what goes
 //! wrong; and what a multiplication costs.
 
+mod byzantine;
 mod circuit;
 mod cpu;
 mod faults;
 mod four;
 mod headless;
-mod lies;
 mod link;
 mod lists;
 mod model;

@@ -2,7 +2,7 @@
 
 use veil_runtime::{Stage, Stages};
 
-use super::turns::{ANSWER, ENOUGH, ask_all};
+use super::views::{ANSWER, ENOUGH, ask_all};
 use crate::Home;
 use crate::control::{Reply, Request};
 use crate::home::hex;

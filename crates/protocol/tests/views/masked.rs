@@ -109,9 +109,9 @@ fn got(
             .collect();
         let before = net.log.len();
         if under == Under::Errors {
-            let liar = Peer::Party(scheme.parties[1]);
+            let byzantine = Peer::Party(scheme.parties[1]);
             net.tap = Box::new(move |m| {
-                if m.from == liar && m.task == Task::Layers && !is_masked(m.part) {
+                if m.from == byzantine && m.task == Task::Layers && !is_masked(m.part) {
                     // Another error in every layer, and in every row.
                     let mut byte = 0x6b ^ m.place as u8;
                     for sent in &mut m.bytes {

@@ -154,11 +154,11 @@ pub(crate) fn found_of_challenge(prover: Peer, round: Kind) -> Vec<Found> {
     }]
 }
 
-/// How a wrong product of `cheater` is found: in its own proof, or in that of the next party, if that one has multiplied with it and
+/// How a wrong product of `corrupt` is found: in its own proof, or in that of the next party, if that one has multiplied with it and
 /// the cheater, who verifies its proof, has something else.
-pub(crate) fn found_of_product(cheater: Peer, round: Kind) -> Vec<Found> {
-    let next = cheater.party().expect("parties multiply").after(1, 3);
-    let mut found = found_about(cheater, round);
+pub(crate) fn found_of_product(corrupt: Peer, round: Kind) -> Vec<Found> {
+    let next = corrupt.party().expect("parties multiply").after(1, 3);
+    let mut found = found_about(corrupt, round);
     found.extend(found_about(Peer::Party(next), round));
     found
 }
@@ -225,7 +225,7 @@ impl Found {
 
 /// A participant found it as said; one that could have found it and did not was told before; none went on, and none got a wrong value.
 #[track_caller]
-pub(crate) fn assert_found(outcome: &Outcome, chunk: u32, found: &[Found], cheater: Peer) {
+pub(crate) fn assert_found(outcome: &Outcome, chunk: u32, found: &[Found], corrupt: Peer) {
     let seed = outcome.seed;
     let exact = |f: &Found| f.is(outcome, chunk, outcome.abort(f.by()));
     assert!(
@@ -265,7 +265,7 @@ pub(crate) fn assert_found(outcome: &Outcome, chunk: u32, found: &[Found], cheat
         "{seed}: it took {:?}",
         outcome.elapsed
     );
-    outcome.assert_sound(Some(cheater));
+    outcome.assert_sound(Some(corrupt));
 }
 
 #[track_caller]

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use super::places::{Place, REQUESTS};
+use super::holders::{AddressRange, REQUESTS};
 use super::*;
 use crate::LinkKind;
 use crate::tls::dial::{Missed, ask, reach};
@@ -224,7 +224,7 @@ fn who_says_nothing_gives_way_to_who_comes_next() {
 /// A stranger with a network of IPv6 to itself is one stranger, and loses its own places alone.
 #[test]
 fn addresses_of_one_network_share_their_places() {
-    let of = |address: &str| Place::of(address.parse().unwrap());
+    let of = |address: &str| AddressRange::of(address.parse().unwrap());
     assert_eq!(
         of("2001:db8:1:2::1"),
         of("2001:db8:1:2:ffff:ffff:ffff:ffff")

@@ -54,7 +54,7 @@ fn layer(values: [u32; 3], chunk: u32) -> Products {
 fn turned(
     quartet: &Quartet,
     command: &mut Command,
-    liar: u8,
+    byzantine: u8,
     to: (u8, u64),
     spare: u32,
 ) -> Segment {
@@ -62,14 +62,14 @@ fn turned(
     let segment = command.to.iter_mut().find(is);
     let segment = segment.expect("a destination of the command");
     let before = *segment;
-    *segment = Segment::new(liar, quartet.column(0, spare), before.words);
+    *segment = Segment::new(byzantine, quartet.column(0, spare), before.words);
     before
 }
 
 /// A host puts something from its memory to another node.
-fn put(quartet: &mut Quartet, liar: u8, spare: u32, to: Segment) {
-    let from = Segment::new(liar, quartet.column(0, spare), to.words);
-    let node = &mut quartet.nodes[usize::from(liar)];
+fn put(quartet: &mut Quartet, byzantine: u8, spare: u32, to: Segment) {
+    let from = Segment::new(byzantine, quartet.column(0, spare), to.words);
+    let node = &mut quartet.nodes[usize::from(byzantine)];
     node.submit(&Command::new(Op::Move, TAG, to.words, vec![from], vec![to]));
     node.finish("a lie", &[TAG]).expect("it is in the window");
 }
@@ -130,25 +130,25 @@ fn lies(quartet: &mut Quartet, k: u8, of: Of, lie: Lie, chunk: u32) {
     let what = format!("B{}: {of:?}, {lie:?}", k + 1);
     let first = layer([0, 1, 2], chunk);
     assert_eq!(quartet.products(Start::Hosts, &first), Ok(()), "{what}");
-    let (liar, to) = goes(quartet, k, of, chunk);
+    let (byzantine, to) = goes(quartet, k, of, chunk);
     let mut plan = quartet.stages(&layer([1, 2, 3], chunk));
-    let local = &mut plan[usize::from(liar)][0][0];
-    let there = turned(quartet, local, liar, to, SPARE);
+    let local = &mut plan[usize::from(byzantine)][0][0];
+    let there = turned(quartet, local, byzantine, to, SPARE);
     let old = load(quartet, to.0, to.1, there.words);
     let ended = quartet.stage(&plan.each_ref().map(|of| &of[0][..]));
     assert_eq!(ended, [Ok(()), Ok(()), Ok(()), Ok(())], "{what}");
     let spare = quartet.column(0, SPARE);
-    let mut sent = load(quartet, liar, spare, there.words);
+    let mut sent = load(quartet, byzantine, spare, there.words);
     match lie {
         Lie::Bit => sent[7] ^= 0x10,
         Lie::Nothing => {}
         Lie::Zeros => sent.fill(0),
         Lie::Old => sent = old,
     }
-    let stored = quartet.nodes[usize::from(liar)].store(spare, &sent);
+    let stored = quartet.nodes[usize::from(byzantine)].store(spare, &sent);
     assert_eq!(stored, Ok(()), "{what}");
     if lie != Lie::Nothing {
-        put(quartet, liar, SPARE, there);
+        put(quartet, byzantine, SPARE, there);
     }
     refused(quartet, &plan, to.0, 3, &what);
 }
@@ -185,7 +185,7 @@ fn messages_and_codes_in_each_others_places_are_found() {
         let mut plan = quartet.stages(&layer([0, 1, 3], chunk));
         let local = &mut plan[0][0][0];
         let places = [0, 4].map(|k| goes(&quartet, k, of, chunk));
-        assert_eq!(places.map(|(liar, _)| liar), [0, 0]);
+        assert_eq!(places.map(|(byzantine, _)| byzantine), [0, 0]);
         let [a, b] = [0, 1].map(|n| {
             let spare = SPARE + n as u32;
             turned(&quartet, local, 0, places[n].1, spare)
@@ -207,10 +207,10 @@ fn a_lie_ends_the_run_and_the_next_is_right() {
     };
     let of = layer([0, 1, 3], 0);
     // Node 2 vouches for joint message 1, whose receiver is node 0; it has armed a command whose code stays with it.
-    let (liar, to) = goes(&quartet, 1, Of::Mac, 0);
-    assert_eq!((liar, to.0), (2, 0));
+    let (byzantine, to) = goes(&quartet, 1, Of::Mac, 0);
+    assert_eq!((byzantine, to.0), (2, 0));
     let mut plan = quartet.stages(&of);
-    turned(&quartet, &mut plan[2][0][0], liar, to, SPARE);
+    turned(&quartet, &mut plan[2][0][0], byzantine, to, SPARE);
     let armed = quartet.armed(plan, &mut 0);
     let failed = NodeError::Failed {
         what: "a layer",
@@ -307,11 +307,11 @@ fn lies_in_a_circuit(seed: u64, of: Of) {
         waves
     };
     // Party 1 vouches for joint message 0, of which party 3 gets a MAC; party 0 sends it joint messages 0 and 4.
-    let liar = match of {
+    let byzantine = match of {
         Of::Mac => 1,
         Of::Message => 0,
     };
-    let mut commands = plan.commands(liar, counters);
+    let mut commands = plan.commands(byzantine, counters);
     let second = waves(&commands)[1];
     let local = &mut commands[second].0;
     match (of, &mut local.op) {
@@ -329,7 +329,7 @@ fn lies_in_a_circuit(seed: u64, of: Of) {
         list.push(command, *after);
     }
     let at = plan.list_at().address;
-    let stored = quartet.nodes[usize::from(liar)].store(at, &list.bytes(LANES));
+    let stored = quartet.nodes[usize::from(byzantine)].store(at, &list.bytes(LANES));
     assert_eq!(stored, Ok(()), "{what}");
     let ended = quartet.start(&[armed]);
     let failed = matches!(ended, Err(NodeError::Failed { .. }));
