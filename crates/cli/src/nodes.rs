@@ -51,7 +51,7 @@ pub fn join(
             .all(|device| device.is_some_and(&theirs));
     if wanted.headless && !joins {
         let message = format!(
-            "--headless needs three parties or four that all compute on {device}, in 8 lanes at most, and whose messages nobody looks at"
+            "--headless needs three parties or four that all compute on {device}, in 8 lanes at most, and whose messages no host looks at"
         );
         let help = format!(
             "add --device {device}; leave out --record, --shadow, --watch and views of messages"

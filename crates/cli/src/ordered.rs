@@ -41,7 +41,7 @@ impl Ordered {
         if !job.leaves_schedule() {
             return Some(written);
         }
-        let why = "the usual one, unless whoever garbles states another";
+        let why = "the usual one, unless the garbler states another";
         Some(Ordered::new(plan, why))
     }
 

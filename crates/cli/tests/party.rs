@@ -130,7 +130,7 @@ fn wait_for_all(connected: &std::sync::mpsc::Receiver<()>, count: usize) {
     for _ in 0..count {
         connected
             .recv_timeout(Duration::from_secs(PATIENCE))
-            .expect("everybody connects");
+            .expect("all participants connect");
     }
 }
 
@@ -200,7 +200,7 @@ fn crash(victim: &'static str, after: Duration, signal: Signal) {
     };
     assert!(
         ends.iter().any(|(_, _, said)| said.contains(&numbered)),
-        "nobody names {victim}: {ends:?}"
+        "no participant names {victim}: {ends:?}"
     );
     if victim != "eve" {
         assert!(
@@ -264,7 +264,7 @@ fn a_party_is_told_to_stop() {
 
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
-fn somebody_does_not_turn_up() {
+fn a_participant_does_not_come() {
     let folder = deployment();
     let how = How { wait: WAIT, ..HOW };
     let (players, _connected) = start_all(&folder, &["a", "b", "c", "eve"], how);
@@ -335,7 +335,7 @@ fn jobs_differ() {
 }
 
 #[test]
-fn what_keeps_a_participant_from_taking_part_is_said_before_anybody_is_called() {
+fn what_keeps_a_participant_from_taking_part_is_said_before_a_party_is_called() {
     let folder = deployment();
     let party = |home: &str, more: &str| format!("party job.toml --home {home} --out out {more}");
     folder.fail(

@@ -212,7 +212,7 @@ fn participants_with_other_circuits_say_so_at_both_ends() {
 
 /// Values that do not fit the ports end with their owner, and what two parties cannot do is said before any connect request.
 #[test]
-fn what_does_not_fit_is_said_before_anybody_is_called() {
+fn what_does_not_fit_is_said_before_a_party_is_called() {
     let folder = with_other(|_| ());
     homes(folder.path(), NAMES);
     folder.write("rows.hex", rows().replacen("03", "07", 1));

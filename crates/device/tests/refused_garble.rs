@@ -180,7 +180,7 @@ fn shape(what: &'static str) -> Result<Outcome, Fault> {
 }
 
 /// Every device says the same.
-fn everybody_says(rows: u32, cases: &[(Command, &'static str)]) {
+fn every_device_says(rows: u32, cases: &[(Command, &'static str)]) {
     for mut device in devices() {
         for (command, what) in cases {
             let told = told(&mut *device, (rows, KEYS), command);
@@ -274,7 +274,7 @@ fn tables_that_do_not_fit_are_refused() {
         product,
         "a program over labels, which is garbled or evaluated",
     ));
-    everybody_says(ROWS, &cases);
+    every_device_says(ROWS, &cases);
 }
 
 /// A row has a number of 16 bits among those of a gate.
@@ -285,7 +285,7 @@ fn rows_without_a_number_are_refused() {
         .flat_map(|scheme| [garble(scheme), evaluate(scheme)])
         .map(|command| (command, "gates beyond the last number"))
         .collect();
-    everybody_says((1 << 16) + 1, &cases);
+    every_device_says((1 << 16) + 1, &cases);
 }
 
 #[test]
@@ -364,7 +364,7 @@ fn labels_and_bits_that_do_not_fit_are_refused() {
         (sum(&[labels, bits], to), length),
         (sum(&[labels, span(HALVES, 0, 3)], to), length),
     ]);
-    everybody_says(ROWS, &cases);
+    every_device_says(ROWS, &cases);
 }
 
 /// Programs over labels have one component, products of one pair, no sums, and numbers that differ.

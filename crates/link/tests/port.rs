@@ -170,7 +170,7 @@ fn a_caller_before_the_job_is_known_is_met_when_it_is() {
 }
 
 #[test]
-fn a_job_that_nobody_here_knows_says_so_when_the_time_is_over() {
+fn a_job_that_is_not_known_here_says_so_when_the_time_is_over() {
     let service = service();
     let told = error(service.call(party(1), FIRST, 0, shortly()));
     let SetupError::TimedOut { peers, hint } = told else {
@@ -184,7 +184,7 @@ fn a_job_that_nobody_here_knows_says_so_when_the_time_is_over() {
 }
 
 #[test]
-fn whoever_has_no_part_in_a_job_cannot_tell_whether_it_exists() {
+fn a_member_without_a_part_in_a_job_cannot_tell_whether_it_exists() {
     let service = service();
     let (waiting, hint) = thread::scope(|scope| {
         let waiting = scope.spawn(|| error(service.await_all(FIRST, 1, shortly())));
@@ -362,7 +362,7 @@ fn questions_are_answered_while_jobs_meet_and_name_who_asks() {
 }
 
 #[test]
-fn a_question_to_the_wrong_key_or_to_nobody_says_where_and_what_to_do() {
+fn a_question_to_the_wrong_key_or_to_no_port_says_where_and_what_to_do() {
     let service = service();
     let (me, stranger) = (&service.ids[&OTHER], Identity::generate().unwrap());
     let pinned = stranger.fingerprint();

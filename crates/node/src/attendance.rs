@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_lies_puts_nobody_out() {
+    fn a_byzantine_party_puts_no_other_out() {
         let world = World::new();
         let good = [0, 1, 2].map(|by| world.says(by, 3));
         assert!(world.out(&good).is_some());

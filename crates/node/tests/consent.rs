@@ -131,7 +131,7 @@ fn the_facts_of_a_job_are_what_the_job_says() {
     assert!(!facts.keeps && facts.datasets.is_empty() && facts.circuits.is_empty());
     let roles = roles_of(&plan, "mill");
     assert_eq!(names(&roles), ["owner", "recipient"]);
-    assert!(roles_of(&plan, "nobody").is_empty());
+    assert!(roles_of(&plan, "stranger").is_empty());
 
     let circuit = r#"
 version = 1
@@ -155,7 +155,7 @@ output = [{ port = "block", to = "a", format = "hex", file = "o" }]
 }
 
 #[test]
-fn what_nobody_approved_waits() {
+fn what_is_not_approved_waits() {
     let world = World::new();
     let decision = world.decide();
     assert_eq!(

@@ -110,7 +110,7 @@ fn broken_jobs_say_what_to_do() {
     );
     says(
         loading(r#"{ name = "2025", rows = 1 }"#),
-        "is held by nobody",
+        "is held by no owner",
     );
     says(keeping("", MEAN), "as");
     says(keeping("as = \"\"", MEAN), "dataset");

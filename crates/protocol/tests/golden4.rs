@@ -127,7 +127,7 @@ fn products_and_codes_are_those_of_the_model() {
                 }
                 if adversary == Adversary::SemiHonest {
                     let code = net.log.iter().find(|message| message.part % 3 == 2);
-                    assert!(code.is_none(), "{what}: nobody vouches");
+                    assert!(code.is_none(), "{what}: no party vouches");
                 }
                 let items = list(&case["items"]);
                 for i in 0..4 {
@@ -214,7 +214,7 @@ fn input(ring: Ring, vectors: &Value, case: &Value, holder: Holder, kind: Kind) 
     let plan = plan(circuit, Security::among(4), holder, chunk_rows);
     let mut net = of(plan, vectors, kind);
     net.open(frame(case));
-    let me = holder.peer().expect("somebody supplies it");
+    let me = holder.peer().expect("a participant supplies it");
     let values: Vec<u8> = columns.iter().flat_map(|c| bytes(&c["value"])).collect();
     let node = net.nodes.iter_mut().find(|n| n.me == me);
     let node = node.expect("the holder takes part");
@@ -277,7 +277,7 @@ fn inconsistent_inputs_are_found() {
             .into_iter()
             .chain(PartyId::FOUR.map(Holder::Party));
         for holder in holders {
-            let me = holder.peer().expect("somebody supplies it");
+            let me = holder.peer().expect("a participant supplies it");
             let circuit = circuit(ring, 1, vec![], vec![Wire(0)], Reduce::None);
             let plan = plan(circuit, Security::among(4), holder, 100);
             let mut net = of(plan, &vectors, Kind::all()[1]);

@@ -68,7 +68,7 @@ fn assert_ended(outcome: &Outcome, crashed: Peer, after: u64) {
         assert!(clear, "{case}: {who} says {abort:?}");
     }
     // Every message is for a receiver that cannot go on without it.
-    assert!(others().count() > 0, "{case}: nobody noticed");
+    assert!(others().count() > 0, "{case}: no participant noticed");
     // A participant that waited for the fallen one names it, even if another gave up first, and so tells the operator where to look.
     let names = |abort: &Abort| match abort {
         Abort::Stalled { waits, .. } | Abort::Told { waits, .. } => {
@@ -99,7 +99,7 @@ fn assert_named_by_all(outcome: &Outcome, crashed: Peer, after: u64) {
 }
 
 #[test]
-fn whoever_is_killed_is_named_in_one_process() {
+fn a_killed_participant_is_named_in_one_process() {
     for world in [world(1), world(2), two()] {
         at_every_message(&world, |world, who, after| {
             let outcome = world.clone().crash(who, Crash::Killed, after).run();
@@ -115,7 +115,7 @@ fn whoever_is_killed_is_named_in_one_process() {
 
 #[test]
 #[ignore = "tier long: seconds of one processor"]
-fn whoever_is_killed_is_named_by_each() {
+fn a_killed_participant_is_named_by_each() {
     for world in [world(1), world(2), four(), two(), cut_and_chosen()] {
         let world = world.timeout(PATIENCE);
         at_every_message(&world, |world, who, after| {
@@ -128,7 +128,7 @@ fn whoever_is_killed_is_named_by_each() {
 
 #[test]
 #[ignore = "tier long: seconds of one processor"]
-fn whoever_stands_still_is_named_in_one_process() {
+fn a_paused_participant_is_named_in_one_process() {
     for world in [world(1), four(), two()] {
         at_every_message(&world, |world, who, after| {
             let outcome = world.clone().crash(who, Crash::Paused, after).run();
@@ -144,7 +144,7 @@ fn whoever_stands_still_is_named_in_one_process() {
 
 #[test]
 #[ignore = "tier long: seconds of one processor"]
-fn whoever_stands_still_is_named_by_each() {
+fn a_paused_participant_is_named_by_each() {
     for world in [world(2), two(), cut_and_chosen()] {
         at_every_message(&world, |world, who, after| {
             assert_ended(

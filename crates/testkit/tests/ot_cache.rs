@@ -254,7 +254,7 @@ fn both_gave_up(outcome: &Outcome) {
 }
 
 #[test]
-fn words_that_nobody_says_are_refused() {
+fn words_that_no_party_says_are_refused() {
     for (byzantine, other) in [(0, 1), (1, 0)].map(|(a, b)| (peer(a), peer(b))) {
         for word in [
             [3; 33],
@@ -274,7 +274,7 @@ fn words_that_nobody_says_are_refused() {
             };
             assert_eq!(
                 (*peer, *what),
-                (byzantine, "says of kept transfers what nobody says")
+                (byzantine, "says of kept transfers what no party says")
             );
         }
     }

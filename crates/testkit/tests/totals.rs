@@ -179,7 +179,7 @@ fn chunks_and_links_have_nothing_of_totals() {
 
 /// A party that changes a product of the totals among four parties is found before anything is opened.
 #[test]
-fn whoever_changes_what_is_made_of_sums_is_found() {
+fn a_change_of_what_is_made_of_sums_is_found() {
     let job = guarded(everything(Ring::Z64, &[13, 9]), 1 << 63);
     let world = World::in_chunks(among_four(job), 8, 1).window(1);
     let chunk = world.plan().totals_frame().chunk;

@@ -44,7 +44,7 @@ fn right(job: &JobSpec, chunk_rows: u32, lanes: u16) {
 }
 
 #[test]
-fn everybody_may_supply_and_receive() {
+fn every_participant_may_supply_and_receive() {
     let [garbler, evaluator] = [0, 1].map(|p| Holder::Party(party(p)));
     let holders = [garbler, evaluator, Holder::Owner(0)];
     let audiences = [

@@ -161,7 +161,7 @@ fn bindings(
     if let (Some(options), Some(filed)) = (home.unbound(&job), filed) {
         let digits = &veil_node::log::Event::plan(filed.plan)[..16];
         let message = format!(
-            "the job asks for data of `{}`, and nobody has said where they are",
+            "the job asks for data of `{}`, and no `--data` says where they are",
             home.settings().name
         );
         return Err(Failure::new(Code::Input, message).help(format!(
@@ -260,7 +260,7 @@ fn ask(home: &Home) -> Result<How, Failure> {
     let input = std::io::stdin();
     if !input.is_terminal() {
         let message =
-            "nobody is there to ask: standard input is no terminal, and nothing was approved";
+            "there is no operator to ask: standard input is no terminal, and nothing was approved";
         return Err(Failure::new(Code::Usage, message)
             .help("`--yes` approves without being asked; a rule in policy.toml does so for every job like this"));
     }

@@ -134,7 +134,7 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
             Step::AskKept => Heard::Yes(asked(attendance.as_ref(), Owner::is_over)),
             Step::AskWanted => {
                 let first = attendance.as_ref().and_then(|here| here.ready.first());
-                let over = |owner: &Owner<'_>| owner.is_wanted_by_nobody(first);
+                let over = |owner: &Owner<'_>| owner.is_wanted_by_no_party(first);
                 Heard::Yes(asked(attendance.as_ref(), over))
             }
             Step::AskStage => Heard::Parties(stages::now(home, &stages)),

@@ -84,7 +84,7 @@ pub(crate) fn run(
     verbose: bool,
 ) -> Result<Outcome, Failure> {
     if job.spec().security.delivery == Delivery::Guaranteed {
-        let message = "the processes of one command answer nobody but each other, and end together: output is guaranteed by parties that serve";
+        let message = "the processes of one command answer only each other, and end together: output is guaranteed by parties that serve";
         return Err(Failure::new(Code::Usage, message).help(
             "`veil serve` runs a party; leave out --processes, or write `--delivery abort`, to try the job here",
         ));

@@ -286,7 +286,7 @@ impl Site {
         let named = format!("party {victim} is `{}`", self.names[victim]);
         let blames = |said: &str| noticed(said) && said.contains(&named);
         let blamed = ends.iter().any(|(_, _, said)| blames(said));
-        assert!(blamed || noticed(&own), "{case}: nobody names it");
+        assert!(blamed || noticed(&own), "{case}: no participant names it");
         assert!(self.results().is_empty(), "{case}");
     }
 
@@ -335,7 +335,7 @@ impl Site {
             assert!(*code == Some(0) || told, "{case}: {name}");
         }
         let itself = finders.contains(&byzantine) && own.contains(round.blamed);
-        assert!(found || itself, "{case}: nobody finds it");
+        assert!(found || itself, "{case}: no participant finds it");
         assert!(self.results().is_empty(), "{case}");
     }
 }

@@ -295,7 +295,10 @@ fn party(
         batch.push(Command {
             program: Some(program),
             ..Command::new(
-                Op::Scatter { part, add: true },
+                Op::Scatter {
+                    component,
+                    add: true,
+                },
                 vec![span(came, 0, place, 1), span(none, 0, 0, 0)],
                 vec![],
             )

@@ -99,7 +99,7 @@ fn is_right(quartet: &mut Quartet, seed: u64, of: &Products, (counter, layer): (
 /// Both stages from lists, which wait for all messages and MACs between them: the hosts of nodes 1 to 3 only arm, and that of node 0
 /// invokes once.
 #[test]
-fn lists_run_both_stages_where_nobody_waits() {
+fn lists_run_both_stages_where_no_host_waits() {
     let words = 72;
     let stalls = Stalls { seed: 18, rate: 20 };
     let Some(mut quartet) = quartet((5, words, 2), 18, stalls) else {
@@ -229,7 +229,7 @@ fn one_host_runs_a_circuit_at_four_nodes() {
         assert_eq!(quartet.start(layer), Ok(()));
     }
     let after = [1, 2, 3].map(|k| quartet.nodes[k].accesses());
-    assert_eq!(before, after, "nobody asked the other hosts");
+    assert_eq!(before, after, "no node asked the other hosts");
     let all = (0..4).map(|value| sum(Ring::Bits, &components(17, value, words)));
     let expected = all.reduce(|a, b| product(Ring::Bits, &a, &b));
     assert_eq!(Some(opened(&mut quartet, Ring::Bits, 6)), expected);

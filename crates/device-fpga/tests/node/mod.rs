@@ -242,7 +242,7 @@ fn one_host_runs_a_circuit_at_all_nodes() {
         assert_eq!(trio.start(layer), Ok(()));
     }
     let after = [1, 2].map(|k| trio.nodes[k].accesses());
-    assert_eq!(before, after, "nobody asked the hosts of nodes 1 and 2");
+    assert_eq!(before, after, "no node asked the hosts of nodes 1 and 2");
     let all = (0..8).map(|value| sum(Ring::Bits, &components(13, value, words)));
     let expected = all.reduce(|a, b| product(Ring::Bits, &a, &b));
     assert_eq!(Some(opened(&mut trio, Ring::Bits, 14)), expected);

@@ -6,7 +6,7 @@ use veil_device_fpga::node::{Command, Op, Parties, Plan, Stage, Tuple};
 use veil_math::Ring;
 use veil_prss::DomainTag;
 
-use super::circuit::{calls, limits};
+use super::circuit::{counters, limits};
 use super::{random, sum};
 
 /// Steps without one that changes anything, after which another node goes on.
@@ -99,8 +99,8 @@ impl<'a, const N: usize> Model<'a, N> {
             store(constants.address + half as u64, &vec![0xff; half]);
         }
         let mut me = 0..;
-        let calls = calls(plan, chunk);
-        let list = |_| plan.commands(me.next().expect("a party"), calls);
+        let counters = counters(plan, chunk);
+        let list = |_| plan.commands(me.next().expect("a party"), counters);
         Model {
             plan,
             memories,

@@ -263,7 +263,7 @@ fn lost_packets_end_a_run_without_hosts() {
         };
         assert!(
             outcome.reports.is_empty(),
-            "{between:?}: nobody has a result"
+            "{between:?}: no party has a result"
         );
         let ended = |party| outcome.aborts.contains_key(&peer(party));
         assert!((0..3).all(ended), "{between:?}");
@@ -325,7 +325,7 @@ fn found(job: &JobSpec, way: Way) {
                 && why.contains(&format!("{:?}", peer(cheat)))
         };
         assert!(said.iter().any(found), "party {cheat}: {said:?}");
-        assert!(outcome.reports.is_empty(), "nobody has a result");
+        assert!(outcome.reports.is_empty(), "no party has a result");
     }
 }
 

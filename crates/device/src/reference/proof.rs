@@ -160,7 +160,7 @@ impl Reference {
                 proof::put_share(memory, dst[0], &gram, places, &masks);
             }
             // Those that every device does alike.
-            _ => return Err(Fault::Program("a step of a proof that nobody does")),
+            _ => return Err(Fault::Program("a step of a proof that no party does")),
         }
         Ok(true)
     }

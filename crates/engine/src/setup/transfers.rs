@@ -175,7 +175,7 @@ impl SetUp {
         if what > SOME || what < SOME && theirs.iter().any(|b| *b != 0) {
             return Err(Abort::SetUp {
                 peer: other,
-                what: "says of kept transfers what nobody says",
+                what: "says of kept transfers what no party says",
             });
         }
         if let Some(keeps) = &mut self.keeps {

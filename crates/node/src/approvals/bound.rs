@@ -152,7 +152,7 @@ impl Home {
                 doing: "read",
                 file: files[at].2.clone(),
                 source: io::Error::other(
-                    "it changed while it was read: run the job again when nobody writes it",
+                    "it changed while it was read: run the job again when no program writes it",
                 ),
             }),
         }

@@ -128,7 +128,7 @@ impl ServiceState {
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(key = %caller.key, %error, "somebody could not join");
+                    tracing::warn!(key = %caller.key, %error, "a participant could not join");
                     Reply::Refused {
                         why: of_join(&error),
                     }
@@ -359,7 +359,7 @@ impl ServiceState {
     pub(super) fn may_store(&self, asked_by: &str) -> Result<(), String> {
         let room = self.home.settings().quotas.of(asked_by).stored;
         let taken = self.home.stored_bytes(asked_by).map_err(|error| {
-            tracing::error!(%error, "nobody can say what datasets take");
+            tracing::error!(%error, "it cannot be read what datasets take");
             NOT_HERE.to_owned()
         })?;
         if taken <= room {
@@ -502,7 +502,7 @@ impl ServiceState {
             }
         };
         decided.unwrap_or_else(|error| {
-            tracing::error!(%error, "nobody can say whether a job may run");
+            tracing::error!(%error, "it cannot be decided whether a job may run");
             held(&error)
         })
     }

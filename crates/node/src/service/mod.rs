@@ -297,7 +297,7 @@ impl Service {
         let shared = &self.shared;
         let begun = shared.home.log().begun();
         let begun = begun.unwrap_or_else(|error| {
-            tracing::error!(%error, "nobody can say which runs were interrupted");
+            tracing::error!(%error, "it cannot be read which runs were interrupted");
             Vec::new()
         });
         for [digits, job, stage] in begun {
@@ -326,7 +326,7 @@ impl Service {
     fn resume(&mut self) {
         let shared = Arc::clone(&self.shared);
         let interrupted = shared.home.interrupted().unwrap_or_else(|error| {
-            tracing::error!(%error, "nobody can say which jobs were interrupted");
+            tracing::error!(%error, "it cannot be read which jobs were interrupted");
             Vec::new()
         });
         for plan in interrupted {

@@ -244,7 +244,7 @@ fn run(me: PartyId, work: &Work) -> Command {
     let calls = |tag: fn(u8) -> DomainTag, first| {
         drawn.iter().map(move |joint| {
             let key = scheme.part_of(me, Component(JOINT[*joint].receiver));
-            let key = key.expect("everybody but the receiver holds the key");
+            let key = key.expect("all parties but the receiver hold the key");
             PrfCall {
                 key: Scheme::key(key),
                 tag: tag(*joint as u8),

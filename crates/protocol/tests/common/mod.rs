@@ -487,7 +487,7 @@ impl Net {
         }
         assert!(
             under_way.is_empty(),
-            "messages that nobody takes: {:?}",
+            "messages that no party takes: {:?}",
             under_way.keys()
         );
         for (k, node) in self.nodes.iter_mut().enumerate() {

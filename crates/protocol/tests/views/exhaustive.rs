@@ -165,7 +165,7 @@ impl Product {
             masks: all.len(),
             drawn,
             received,
-            components: components.map(|c| c.expect("somebody holds it")).collect(),
+            components: components.map(|c| c.expect("a party holds it")).collect(),
         }
     }
 

@@ -226,7 +226,7 @@ fn a_run_takes_back_disagreements_and_a_stage_that_is_done_takes_back_all_failur
 }
 
 #[test]
-fn turns_come_to_an_end_whoever_counts_them() {
+fn views_come_to_an_end_whichever_party_counts_them() {
     for again in [Again::View as fn(u32) -> Again, Again::Follow] {
         let mut run = Run::of(As::Party { serves: true }, true, true);
         run.comes(Stage::Compute).again(again(VIEWS - 1));

@@ -230,7 +230,7 @@ pub(crate) fn assert_found(outcome: &Outcome, chunk: u32, found: &[Found], corru
     let exact = |f: &Found| f.is(outcome, chunk, outcome.abort(f.by()));
     assert!(
         found.iter().any(exact),
-        "{seed}: nobody found {found:?} in {:?}",
+        "{seed}: no party found {found:?} in {:?}",
         outcome.aborts
     );
     for f in found {

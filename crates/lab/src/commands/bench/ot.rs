@@ -300,7 +300,7 @@ impl Pair {
         for from in [0, 1] {
             for send in &rounds[from].sends {
                 let into = rounds[1 - from].recvs.iter().find(|r| r.part == send.part);
-                let into = into.ok_or_else(|| miette!("nobody waits for a message"))?;
+                let into = into.ok_or_else(|| miette!("no party waits for a message"))?;
                 let start = thread_cpu();
                 let [a, b] = &mut self.ends;
                 let (from, to) = if from == 0 { (a, b) } else { (b, a) };

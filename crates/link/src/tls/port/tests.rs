@@ -103,7 +103,7 @@ fn garbage_and_unknown_kinds_are_refused_and_the_port_goes_on() {
     assert_eq!(
         refusal(&say(&them, (&us, &port), &lane).unwrap()),
         Some(Refusal::Version),
-        "it names nobody"
+        "it names no participant"
     );
     // HTTP, or anything else that is not TLS.
     for noise in [
@@ -281,7 +281,7 @@ fn stall(identity: &Identity, port: (&Identity, &Port), bytes: &[u8]) -> Handsha
 
 /// A member that begins many requests, or shows its key many times and says nothing, loses its own places and no others'.
 #[test]
-fn a_member_that_stalls_shuts_nobody_out() {
+fn a_member_that_stalls_shuts_no_other_out() {
     let [us, bad, good] = [(); 3].map(|()| Identity::generate().unwrap());
     let keys = [bad.fingerprint(), good.fingerprint()];
     let call = Call::Control { length: 100 }.encode();
@@ -463,7 +463,7 @@ fn who_hangs_up_before_it_is_answered_keeps_no_seat() {
 }
 
 #[test]
-fn a_seat_is_promised_once_and_again_if_nobody_takes_it() {
+fn a_seat_is_promised_once_and_again_if_no_caller_takes_it() {
     let [us, them] = [(); 2].map(|()| Identity::generate().unwrap());
     let (terms, call) = two_parties(&us, &them);
     let (slots, never) = (Slots::new(true), AtomicBool::new(false));
