@@ -1,9 +1,9 @@
 //! RTL cores as devices.
 //!
 //! A garbler of `rtl/garble` does the garbling commands of a party: its driver makes a program of a layer into bundles, and the core garbles one
-//! row of the workspace after the other, or one cycle of a netlist, several gates in every cycle. Cores of `rtl/share` run the programs of parties that
-//! compute on replicated shares ([`share`]). All other commands, and the workspaces themselves, are the host's
-//! ([`veil_device::Cpu`]). With the feature `simulated`, where Verilator was there when this was built, the cores are simulated, cycle by cycle; a board would be one more
+//! row of the workspace after the other, or one cycle of a netlist, several gates in every cycle. Cores of `rtl/share` run the programs of parties
+//! that compute on replicated shares ([`share`]). All other commands, and the workspaces themselves, are the host's ([`veil_device::Cpu`]). With
+//! the feature `simulated`, where Verilator was there when this was built, the cores are simulated, cycle by cycle; a board would be one more
 //! transport below the same driver. The core of `rtl/ordered`, which is there for comparison, is simulated by [`ordered`].
 //!
 //! ```

@@ -178,8 +178,8 @@ impl Command {
         }
     }
 
-    /// Refuses what cannot be done in a workspace of `layout` with `rows` rows. `program` is what the command's program needs, if it has one: whatever a device
-    /// does after this stays within the regions that the command names.
+    /// Refuses what cannot be done in a workspace of `layout` with `rows` rows. `program` is what the command's program needs, if it has one:
+    /// whatever a device does after this stays within the regions that the command names.
     ///
     /// # Errors
     /// [`Fault::Shape`] if a span is outside its region, or spans, draws or their number do not fit the operation;

@@ -1,7 +1,8 @@
 //! A GPU, or the emulator of one, as a [`Device`].
 //!
-//! A workspace is one piece of device memory, packed as the host sees it: items one behind the other, rows innermost, bits in bytes; threads have sixteen
-//! bytes of a column each. What the host reaches has a mirror in its own memory, which is copied before and after a batch, where either wrote.
+//! A workspace is one piece of device memory, packed as the host sees it: items one behind the other, rows innermost, bits in bytes; threads have
+//! sixteen bytes of a column each. What the host reaches has a mirror in its own memory, which is copied before and after a batch, where either
+//! wrote.
 //!
 //! `submit` says all of a batch in numbers, and queues its copies and launches. `poll` waits for the first batch, if nothing was handed out since the
 //! last one was submitted; else it looks whether it has ended, so that a caller with a completion goes on. A check that fails stops what comes

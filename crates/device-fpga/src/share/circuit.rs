@@ -1,8 +1,8 @@
 //! Rounds as a circuit: products of bits, one round behind the other, and what is linear between them, as what nodes compute without their hosts.
 //!
-//! Programs say which item of a workspace becomes what. Followed through all rounds that say is a circuit: its inputs are the items that are read before
-//! anything is written to them, and its outputs those that have another value in the end. What a round leaves in the workspace on the way, to send it or
-//! to be overwritten, is nowhere then.
+//! Programs say which item of a workspace becomes what. Followed through all rounds that say is a circuit: its inputs are the items that are read
+//! before anything is written to them, and its outputs those that have another value in the end. What a round leaves in the workspace on the way,
+//! to send it or to be overwritten, is nowhere then.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -102,7 +102,7 @@ fn commands(layout: &Layout, rng: &mut SplitMix, first: u64) -> Vec<Command> {
     };
     let span = |region, component, first, count| Span {
         region,
-        component: component,
+        component,
         first,
         count,
     };

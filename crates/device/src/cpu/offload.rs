@@ -203,7 +203,7 @@ impl Shares<'_> {
     fn of(&self, region: u16, component: u8, column: u32) -> Span {
         let span = Span {
             region,
-            component: component,
+            component,
             first: column,
             count: 1,
         };

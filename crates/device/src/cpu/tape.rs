@@ -307,7 +307,7 @@ impl Compiler {
                         out,
                     }),
                     [a, b, c] if !one && job_value == NO_JOB_WIDE => {
-                        self.short(Xor { a, b, c, out })
+                        self.short(Xor { a, b, c, out });
                     }
                     _ => {
                         let start = self.tape.srcs.len() as u32;

@@ -65,7 +65,7 @@ impl Memory {
                 RegionOffset {
                     offset,
                     column: component * components,
-                    component: component,
+                    component,
                     packed,
                     scratch,
                 }

@@ -51,8 +51,8 @@ pub enum By {
 
 /// A step of cut-and-choose.
 ///
-/// Labels are [`ColumnType::Labels`](crate::ColumnType::Labels), bits that all rows share [`ColumnType::One`](crate::ColumnType::One). An offset, a start point,
-/// a circuit's number, a seed are one column of labels.
+/// Labels are [`ColumnType::Labels`](crate::ColumnType::Labels), bits that all rows share [`ColumnType::One`](crate::ColumnType::One). An offset, a
+/// start point, a circuit's number, a seed are one column of labels.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Cut {
     /// Everything of a circuit that depends on no gate. src: seeds. dst: offsets, start points, labels. With B_k = AES-128 under the seed of

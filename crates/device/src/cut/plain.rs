@@ -75,7 +75,7 @@ pub(crate) fn step(
         Cut::Member { label } => {
             let mut all = Choice::from(1);
             votes(workspace, at, label, src, |_, [zero, one]| {
-                all &= zero | one
+                all &= zero | one;
             });
             return all.into();
         }

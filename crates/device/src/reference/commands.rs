@@ -104,7 +104,7 @@ impl Memory {
             let from = command.src[message].column(index);
             let to = Span {
                 region: to.0,
-                component: component,
+                component,
                 first: to.1,
                 count: 1,
             };

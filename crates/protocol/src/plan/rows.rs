@@ -119,8 +119,8 @@ impl Plan {
     }
 }
 
-/// Rows such that the slots of a workspace, of the circuit's ring and of bits beside it, two components each, fit the budget, and the products of a layer of
-/// `widest` that are proved fit one batch: a power of two, whole vectors but of very wide layers.
+/// Rows such that the slots of a workspace, of the circuit's ring and of bits beside it, two components each, fit the budget, and the products of a
+/// layer of `widest` that are proved fit one batch: a power of two, whole vectors but of very wide layers.
 pub(super) fn of_chunk(ring: Ring, [slots, bit_slots]: [u32; 2], widest: u64) -> u32 {
     let bits = 2 * (u64::from(slots.max(1)) * u64::from(ring.bits()) + u64::from(bit_slots));
     let rows = (BANK_BYTES * 8 / bits).clamp(CHUNK_ROWS.0, CHUNK_ROWS.1);

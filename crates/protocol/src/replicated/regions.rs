@@ -64,8 +64,8 @@ pub(crate) const CHECK: u16 = 33;
 /// A component in the ring of the inputs, and what is computed of it.
 pub(super) const NARROW: u16 = 34;
 
-/// The regions of `me`, in the workspaces of chunks or in those of the set-up and the totals. Every participant has all of them in both, some empty: one
-/// numbering for all. They differ in what layers have there.
+/// The regions of `me`, in the workspaces of chunks or in those of the set-up and the totals. Every participant has all of them in both, some
+/// empty: one numbering for all. They differ in what layers have there.
 pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, workspace: WorkspaceOf) -> Layout {
     let ring = plan.ring;
     let party = me.party().is_some();

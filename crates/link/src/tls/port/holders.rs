@@ -27,8 +27,8 @@ pub(super) enum Holder {
     Unknown(AddressRange),
 }
 
-/// The range of addresses that counts as one caller: an address of IPv4, whichever way it is written, or the first 64 bits of one of IPv6. A caller with one
-/// address of IPv6 has all that begin so.
+/// The range of addresses that counts as one caller: an address of IPv4, whichever way it is written, or the first 64 bits of one of IPv6. A caller
+/// with one address of IPv6 has all that begin so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum AddressRange {
     Address(Ipv4Addr),
