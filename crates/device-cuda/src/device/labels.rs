@@ -4,7 +4,7 @@ use veil_device::garble::{Garbling, NO_OFFSET};
 use veil_device::{ColumnType, Command, Fault, KeyId, Span};
 use zeroize::Zeroizing;
 
-use super::queue::{Place, Queue};
+use super::queue::{Argument, Queue};
 use crate::kernels::{COLOUR, ENCODE, EVALUATE_HALF, EVALUATE_THREE, GARBLE_HALF, GARBLE_THREE};
 
 /// A label as two numbers.
@@ -97,7 +97,7 @@ impl Queue<'_> {
         let mut call = Zeroizing::new(Vec::with_capacity(20));
         call.extend([u64::from(code.levels), u64::from(code.depth), rows]);
         call.extend([start(slots), start(job_wide), u64::from(code.pairs)]);
-        let (mut number, mut point, mut places, mut dice) = (0, 0, [0; 2], [0; 4]);
+        let (mut number, mut point, mut offsets, mut dice) = (0, 0, [0; 2], [0; 4]);
         let (offset, each) = match circuits {
             Circuits::Rows { offset } => (offset, [0; 3]),
             Circuits::Each {
@@ -119,8 +119,8 @@ impl Queue<'_> {
                 point = scheme.start(&self.key(prf_call)?.prf, prf_call.tag, memory.frame);
             }
             let kinds = scheme.tables().len();
-            for (place, span) in places.iter_mut().zip(tables.iter().take(kinds)) {
-                *place = memory.at(*span);
+            for (offset, span) in offsets.iter_mut().zip(tables.iter().take(kinds)) {
+                *offset = memory.at(*span);
             }
             let stride = scheme.dice(memory.layout.chunk_rows);
             if garbles && scheme.dice(1) > 0 {
@@ -129,7 +129,7 @@ impl Queue<'_> {
             }
         }
         call.push(number);
-        call.extend(places);
+        call.extend(offsets);
         call.extend(numbers(point));
         call.extend(numbers(offset));
         call.extend(dice);
@@ -141,15 +141,15 @@ impl Queue<'_> {
             (Garbling::ThreeHalves, false) => &EVALUATE_THREE,
         };
         let call = self.call(&call);
-        let places = [
-            Place::Workspace,
-            Place::Temps,
+        let arguments = [
+            Argument::Workspace,
+            Argument::Temps,
             call,
-            Place::Verdict,
-            Place::Schedules,
-            Place::Code(id, 0),
+            Argument::Verdict,
+            Argument::Schedules,
+            Argument::Code(id, 0),
         ];
-        self.step(kernel, Some(code.work(rows)), &places);
+        self.step(kernel, Some(code.work(rows)), &arguments);
         let temps = (16 * u64::from(code.temps)).saturating_mul(rows);
         self.temps = self.temps.max(temps);
         Ok(())

@@ -30,7 +30,7 @@ use zeroize::{Zeroize, Zeroizing};
 use crate::backend::{Absent, Arg, Backend, Buffer, Driver, Error, Host, Launch, Mark, Stream};
 use crate::kernels::{AES_SCHEDULE, SCHEDULE_BYTES};
 use program::Code;
-use queue::{Place, Queue, Step, VERDICT};
+use queue::{Argument, Queue, Step, VERDICT};
 use workspace::Memory;
 
 /// What faults name it.
@@ -227,28 +227,28 @@ impl Cuda {
             let Step {
                 kernel,
                 work,
-                places,
+                arguments,
             } = step;
-            let mut args = Vec::with_capacity(places.len());
-            for place in places {
-                args.push(match *place {
-                    Place::Workspace => Arg::all(&memory.buffer),
+            let mut args = Vec::with_capacity(arguments.len());
+            for argument in arguments {
+                args.push(match *argument {
+                    Argument::Workspace => Arg::all(&memory.buffer),
                     // What has none looks at none.
-                    Place::Temps => Arg::all(memory.temps.as_ref().unwrap_or(numbers)),
-                    Place::Sums => Arg::all(memory.sums.as_ref().unwrap_or(numbers)),
-                    Place::Call(at) => Arg::At(numbers, 8 * at as u64),
-                    Place::Verdict => Arg::all(numbers),
+                    Argument::Temps => Arg::all(memory.temps.as_ref().unwrap_or(numbers)),
+                    Argument::Sums => Arg::all(memory.sums.as_ref().unwrap_or(numbers)),
+                    Argument::Call(at) => Arg::At(numbers, 8 * at as u64),
+                    Argument::Verdict => Arg::all(numbers),
                     // A kernel that draws nothing looks at no round keys.
-                    Place::Schedules => {
+                    Argument::Schedules => {
                         let schedules = self.schedules.as_ref().map(|(buffer, _)| buffer);
                         Arg::all(schedules.unwrap_or(numbers))
                     }
-                    Place::Code(program, word) => {
+                    Argument::Code(program, word) => {
                         Arg::At(&self.words[program], 4 * u64::from(word))
                     }
-                    Place::Number(number) => Arg::U32(number),
-                    Place::Wide(number) => Arg::U64(number),
-                    Place::Apart(at) => Arg::At(memory.temps.as_ref().unwrap_or(numbers), at),
+                    Argument::Number(number) => Arg::U32(number),
+                    Argument::Wide(number) => Arg::U64(number),
+                    Argument::Apart(at) => Arg::At(memory.temps.as_ref().unwrap_or(numbers), at),
                 });
             }
             let block = self.backend.threads().min(kernel.block);

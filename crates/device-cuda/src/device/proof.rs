@@ -5,7 +5,7 @@ use veil_device::{Command, Fault, PrfCall, Span};
 use veil_math::P61;
 use zeroize::Zeroizing;
 
-use super::queue::{Place, Queue};
+use super::queue::{Argument, Queue};
 use crate::kernels;
 
 /// Weights and masks that a call has room for.
@@ -61,8 +61,8 @@ impl Queue<'_> {
     /// A launch with sums of all threads.
     fn summed(&mut self, kernel: &'static kernels::Kernel, work: Option<u64>, numbers: &[u64]) {
         let call = self.call(numbers);
-        let places = [Place::Workspace, Place::Sums, call, Place::Verdict];
-        self.step(kernel, work, &places);
+        let arguments = [Argument::Workspace, Argument::Sums, call, Argument::Verdict];
+        self.step(kernel, work, &arguments);
         self.sums = self.sums.max(8 * u64::from(COUNTS));
     }
 
@@ -182,8 +182,8 @@ impl Queue<'_> {
             Proof::Compare => {
                 let call = [at(src[0]), at(src[1]), u64::from(src[0].count)];
                 self.plain(&kernels::COMPARE_FOUND, None, &call);
-                let command = Place::Number(index as u32);
-                self.step(&kernels::DECIDE, None, &[Place::Verdict, command]);
+                let command = Argument::Number(index as u32);
+                self.step(&kernels::DECIDE, None, &[Argument::Verdict, command]);
             }
         }
         Ok(())

@@ -27,7 +27,7 @@ const MACS: u64 = 16;
 
 /// An argument of a launch.
 #[derive(Clone, Copy)]
-pub(super) enum Place {
+pub(super) enum Argument {
     Workspace,
     /// Values that a program forgets.
     Temps,
@@ -50,7 +50,7 @@ pub(super) struct Step {
     pub(super) kernel: &'static Kernel,
     /// Threads that have something to do, or one block of them.
     pub(super) work: Option<u64>,
-    pub(super) places: Vec<Place>,
+    pub(super) arguments: Vec<Argument>,
 }
 
 /// A batch, as it is put together.
@@ -111,7 +111,7 @@ impl Queue<'_> {
     }
 
     /// Numbers of a call: where they are.
-    pub(super) fn call(&mut self, numbers: &[u64]) -> Place {
+    pub(super) fn call(&mut self, numbers: &[u64]) -> Argument {
         let at = self.numbers.len();
         // Each at a whole block.
         let all = (at + numbers.len()).next_multiple_of(2);
@@ -123,21 +123,30 @@ impl Queue<'_> {
         }
         self.numbers.extend(numbers);
         self.numbers.resize(all, 0);
-        Place::Call(at)
+        Argument::Call(at)
     }
 
-    pub(super) fn step(&mut self, kernel: &'static Kernel, work: Option<u64>, places: &[Place]) {
+    pub(super) fn step(
+        &mut self,
+        kernel: &'static Kernel,
+        work: Option<u64>,
+        arguments: &[Argument],
+    ) {
         self.steps.push(Step {
             kernel,
             work,
-            places: places.to_vec(),
+            arguments: arguments.to_vec(),
         });
     }
 
     /// A launch whose arguments are the workspace, numbers, and the verdict.
     pub(super) fn plain(&mut self, kernel: &'static Kernel, work: Option<u64>, numbers: &[u64]) {
         let call = self.call(numbers);
-        self.step(kernel, work, &[Place::Workspace, call, Place::Verdict]);
+        self.step(
+            kernel,
+            work,
+            &[Argument::Workspace, call, Argument::Verdict],
+        );
     }
 
     pub(super) fn key(&self, prf_call: PrfCall) -> Result<&Key, Fault> {
@@ -199,8 +208,13 @@ impl Queue<'_> {
                     stride,
                     ends,
                 ]);
-                let places = [Place::Workspace, call, Place::Verdict, Place::Schedules];
-                self.step(&RANDOM, Some(count * bytes.div_ceil(16)), &places);
+                let arguments = [
+                    Argument::Workspace,
+                    call,
+                    Argument::Verdict,
+                    Argument::Schedules,
+                ];
+                self.step(&RANDOM, Some(count * bytes.div_ceil(16)), &arguments);
             }
             Op::Combine { ring, minus } => {
                 let keep = self.item(dst[0]).padding(self.memory.frame.rows);
@@ -252,19 +266,19 @@ impl Queue<'_> {
                 let [a, b, c, d] = [0, 1, 2, 3].map(|k: usize| at(src[k]));
                 let end = [at(dst[0]), ring];
                 let call = self.call(&[a, b, c, d, all, small, ring]);
-                let places = [Place::Workspace, Place::Sums, call, Place::Verdict];
-                self.step(&DOT, Some(all), &places);
+                let arguments = [Argument::Workspace, Argument::Sums, call, Argument::Verdict];
+                self.step(&DOT, Some(all), &arguments);
                 let call = self.call(&end);
-                let places = [Place::Workspace, Place::Sums, call, Place::Verdict];
-                self.step(&DOT_END, None, &places);
+                let arguments = [Argument::Workspace, Argument::Sums, call, Argument::Verdict];
+                self.step(&DOT_END, None, &arguments);
                 self.sums = self.sums.max(PARTIAL);
             }
             Op::CheckEqual => {
                 let bytes = self.bytes(src[0]);
                 let call = [at(src[0]), at(src[1]), bytes];
                 self.plain(&COMPARE, Some(bytes.div_ceil(16)), &call);
-                let command = Place::Number(index as u32);
-                self.step(&DECIDE, None, &[Place::Verdict, command]);
+                let command = Argument::Number(index as u32);
+                self.step(&DECIDE, None, &[Argument::Verdict, command]);
             }
             Op::Proof(step) => self.proof(index, *step, command)?,
             Op::Ot(step) => self.transfer(index, *step, command)?,
@@ -299,8 +313,13 @@ impl Queue<'_> {
             while source[2] > PIECE {
                 let pieces = source[2].div_ceil(PIECE);
                 let call = self.call(&[&source[..], &[used]].concat());
-                let places = [Place::Workspace, Place::Temps, call, Place::Verdict];
-                self.step(&PIECES, Some(pieces), &places);
+                let arguments = [
+                    Argument::Workspace,
+                    Argument::Temps,
+                    call,
+                    Argument::Verdict,
+                ];
+                self.step(&PIECES, Some(pieces), &arguments);
                 source = [1, used, DIGEST * pieces];
                 used += DIGEST * pieces;
             }
@@ -318,8 +337,13 @@ impl Queue<'_> {
             call.push(bytes.fold(0, |word, byte| word << 8 | u64::from(*byte)));
         }
         let call = self.call(&call);
-        let places = [Place::Workspace, Place::Temps, call, Place::Verdict];
-        self.step(&HASH, None, &places);
+        let arguments = [
+            Argument::Workspace,
+            Argument::Temps,
+            call,
+            Argument::Verdict,
+        ];
+        self.step(&HASH, None, &arguments);
     }
 
     fn mac(&mut self, command: &Command) -> Result<(), Fault> {
@@ -342,10 +366,10 @@ impl Queue<'_> {
             blocks += self.bytes(*from).div_ceil(16);
         }
         let call = self.call(&call);
-        let places = [Place::Workspace, Place::Sums, call, Place::Verdict];
+        let arguments = [Argument::Workspace, Argument::Sums, call, Argument::Verdict];
         // A thread has several blocks, as its powers of the key take as long as many of them.
-        self.step(&MAC, Some(blocks / MACS), &places);
-        self.step(&MAC_END, None, &places);
+        self.step(&MAC, Some(blocks / MACS), &arguments);
+        self.step(&MAC_END, None, &arguments);
         self.sums = self.sums.max(PARTIAL);
         Ok(())
     }
@@ -448,19 +472,19 @@ impl Queue<'_> {
             Ring::Z64 => (&PROGRAM_Z64, Some(&SUMS_Z64)),
             Ring::Z128 => (&PROGRAM_Z128, Some(&SUMS_Z128)),
         };
-        let places = [
-            Place::Workspace,
-            Place::Temps,
-            Place::Sums,
+        let arguments = [
+            Argument::Workspace,
+            Argument::Temps,
+            Argument::Sums,
             call,
-            Place::Verdict,
-            Place::Schedules,
-            Place::Code(id, 0),
+            Argument::Verdict,
+            Argument::Schedules,
+            Argument::Code(id, 0),
         ];
-        self.step(run, Some(code.work(bytes.div_ceil(16))), &places);
+        self.step(run, Some(code.work(bytes.div_ceil(16))), &arguments);
         if let Some(end) = end.filter(|_| code.counts[1] > 0) {
-            let places = [&places[..1], &places[2..]].concat();
-            self.step(end, Some(u64::from(code.counts[1])), &places);
+            let arguments = [&arguments[..1], &arguments[2..]].concat();
+            self.step(end, Some(u64::from(code.counts[1])), &arguments);
         }
         let temps = u64::from(code.temps) * u64::from(code.parts);
         let temps = temps.saturating_mul(bytes.next_multiple_of(16));
@@ -497,10 +521,10 @@ impl Queue<'_> {
             u64::from(add),
             number(code.ring),
         ]);
-        let products = Place::Code(id, code.products);
+        let products = Argument::Code(id, code.products);
         let work = rows * bytes.div_ceil(16) + (all - rows);
-        let places = [Place::Workspace, call, Place::Verdict, products];
-        self.step(&SCATTER, Some(work), &places);
+        let arguments = [Argument::Workspace, call, Argument::Verdict, products];
+        self.step(&SCATTER, Some(work), &arguments);
         let span = self.component(sums, part);
         self.written.push(span);
         Ok(())

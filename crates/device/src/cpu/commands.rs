@@ -266,7 +266,7 @@ impl Cpu {
 /// The tape of a command, if the workspace has room for its temps.
 pub(super) fn fitting<'a>(tape: Option<&'a Tape>, memory: &Memory) -> Result<&'a Tape, Fault> {
     let tape = tape.ok_or(NO_PROGRAM)?;
-    if memory.places[tape.slots as usize].scratch < tape.scratch {
+    if memory.all_strides[tape.slots as usize].scratch < tape.scratch {
         return Err(Fault::Program(
             "it was loaded after the workspace was opened",
         ));

@@ -393,7 +393,7 @@ mod tests {
         for (slots, temps) in [(3, 0), (4, 50), (5, 20), (6, 0)] {
             let workspace = cpu.open(&layout(slots), frame)?;
             let memory = cpu.workspaces[workspace.0 as usize].as_ref();
-            let scratch = memory.map(|memory| memory.places[0].scratch);
+            let scratch = memory.map(|memory| memory.all_strides[0].scratch);
             assert_eq!(scratch, Some(temps), "{slots} slots");
             cpu.close(workspace);
         }

@@ -10,9 +10,9 @@ use crate::layout::{ColumnType, Layout, Residency, Span};
 #[repr(align(64))]
 struct Line(#[expect(dead_code, reason = "read through pointers")] [u8; VECTOR]);
 
-/// Where a region lies.
+/// Where a region lies, and how far its columns and components are apart.
 #[derive(Clone, Copy)]
-pub(super) struct RegionOffset {
+pub(super) struct RegionStrides {
     /// Offset of column 0, part 0.
     pub(super) offset: usize,
     /// Bytes from a column to the next.
@@ -31,7 +31,7 @@ pub(super) struct Memory {
     lines: Vec<Line>,
     pub(super) layout: Layout,
     pub(super) frame: Frame,
-    pub(super) places: Vec<RegionOffset>,
+    pub(super) all_strides: Vec<RegionStrides>,
 }
 
 impl Memory {
@@ -42,9 +42,9 @@ impl Memory {
         frame: Frame,
         scratch: &[u32],
     ) -> Self {
-        let (mut lines, mut places) =
-            pooled.map_or((Vec::new(), Vec::new()), |m| (m.lines, m.places));
-        places.clear();
+        let (mut lines, mut all_strides) =
+            pooled.map_or((Vec::new(), Vec::new()), |m| (m.lines, m.all_strides));
+        all_strides.clear();
         let mut offset = 0usize;
         for (index, region) in layout.regions.iter().enumerate() {
             let packed = region.column.bytes(frame.rows) as usize;
@@ -60,9 +60,9 @@ impl Memory {
             } else {
                 0
             };
-            let place = if padded {
+            let strides = if padded {
                 let component = packed.next_multiple_of(VECTOR);
-                RegionOffset {
+                RegionStrides {
                     offset,
                     column: component * components,
                     component,
@@ -70,7 +70,7 @@ impl Memory {
                     scratch,
                 }
             } else {
-                RegionOffset {
+                RegionStrides {
                     offset,
                     column: packed,
                     component: packed * count,
@@ -78,21 +78,21 @@ impl Memory {
                     scratch,
                 }
             };
-            let extra = scratch as usize * place.column;
+            let extra = scratch as usize * strides.column;
             let bytes = if padded {
-                place.column * count
+                strides.column * count
             } else {
                 packed * components * count
             };
             offset = (offset + bytes + extra).next_multiple_of(VECTOR);
-            places.push(place);
+            all_strides.push(strides);
         }
         lines.resize(offset / VECTOR, Line([0; VECTOR]));
         Memory {
             lines,
             layout: layout.clone(),
             frame,
-            places,
+            all_strides,
         }
     }
 
@@ -114,17 +114,17 @@ impl Memory {
 
     /// Offset of one column of a span's part, and its packed length.
     pub(super) fn column(&self, span: Span, k: u32) -> (usize, usize) {
-        let place = &self.places[span.region as usize];
-        let at = place.offset
-            + span.component as usize * place.component
-            + (span.first + k) as usize * place.column;
-        (at, place.packed)
+        let strides = &self.all_strides[span.region as usize];
+        let at = strides.offset
+            + span.component as usize * strides.component
+            + (span.first + k) as usize * strides.column;
+        (at, strides.packed)
     }
 
     /// Where the bytes of a span are, if its columns lie one after the other, without gaps.
     pub(super) fn run(&self, span: Span) -> Option<std::ops::Range<usize>> {
         let (at, packed) = self.column(span, 0);
-        let whole = self.places[span.region as usize].column == packed;
+        let whole = self.all_strides[span.region as usize].column == packed;
         whole.then(|| at..at + packed * span.count as usize)
     }
 
@@ -147,17 +147,17 @@ impl Memory {
         regions: [u16; N],
     ) -> Result<[&mut [u8]; N], Fault> {
         let range = |index: u16| {
-            let (place, region) = (
-                &self.places[index as usize],
+            let (strides, region) = (
+                &self.all_strides[index as usize],
                 &self.layout.regions[index as usize],
             );
             let components = usize::from(region.components);
-            let columns = if place.column == place.component * components {
-                place.column * region.count as usize
+            let columns = if strides.column == strides.component * components {
+                strides.column * region.count as usize
             } else {
-                place.component * components
+                strides.component * components
             };
-            place.offset..place.offset + columns
+            strides.offset..strides.offset + columns
         };
         let ranges = regions.map(range);
         let disjoint = self.all_mut().get_disjoint_mut(ranges);

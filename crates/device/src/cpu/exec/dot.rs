@@ -7,12 +7,12 @@ use super::super::vector::{VECTOR, Vector};
 use super::product::{next_to, row};
 use super::ring::{Z64Ops, element};
 use super::terms::{Shape, bilinear, replicated};
-use super::{Rows, Run};
+use super::{RowAddresses, Run};
 
 /// Σ over rows and pairs of a cross term, elements of Z_2^64.
 #[inline(always)]
 pub(super) unsafe fn dot64<V: Vector>(
-    rows: Rows,
+    rows: RowAddresses,
     run: &Run<'_>,
     terms: &[(u8, u8)],
     product: &Product,
@@ -48,7 +48,7 @@ pub(super) unsafe fn dot64<V: Vector>(
 /// Σ over rows and pairs of a cross term, elements of Z_2^128.
 #[inline(always)]
 pub(super) unsafe fn dot128(
-    rows: Rows,
+    rows: RowAddresses,
     tape: &Tape,
     terms: &[(u8, u8)],
     product: &Product,

@@ -19,7 +19,7 @@ use veil_math::Ring;
 
 use super::tape::{NO_JOB_WIDE, NO_ROW, Product, Tape, TapeOp};
 use super::vector::{Domain, GROUP, Kernel, RoundKeys, VECTOR, Vector};
-use super::workspace::{Memory, RegionOffset};
+use super::workspace::{Memory, RegionStrides};
 use crate::Form;
 use crate::layout::Span;
 use dot::{dot64, dot128};
@@ -70,18 +70,18 @@ pub(super) struct Traced {
 
 impl Traced {
     pub(super) fn at(memory: &Memory, span: Span) -> Self {
-        let place = memory.places[span.region as usize];
+        let strides = memory.all_strides[span.region as usize];
         Traced {
             offset: memory.column(span, 0).0,
-            column: place.column,
-            component: place.component,
+            column: strides.column,
+            component: strides.component,
         }
     }
 }
 
 /// Addresses of a workspace's rows. All derived once, from a checked program and layout.
 #[derive(Clone, Copy)]
-pub(super) struct Rows {
+pub(super) struct RowAddresses {
     pub(super) base: *mut u8,
     pub(super) slots: usize,
     /// Bytes of a slot: all parts.
@@ -92,7 +92,7 @@ pub(super) struct Rows {
     pub(super) packed: usize,
 }
 
-impl Rows {
+impl RowAddresses {
     #[inline(always)]
     pub(super) fn at(&self, row: u32) -> *mut u8 {
         self.base
@@ -109,12 +109,12 @@ impl Rows {
 
 /// Where operations find rows, job-wide values and sums.
 #[derive(Clone, Copy)]
-struct Workspace {
-    rows: Rows,
+struct Addresses {
+    rows: RowAddresses,
     /// Components of a row.
     components: usize,
-    job_wide: RegionOffset,
-    sums: RegionOffset,
+    job_wide: RegionStrides,
+    sums: RegionStrides,
 }
 
 /// Runs the tape.
@@ -125,21 +125,21 @@ struct Workspace {
 #[inline(always)]
 pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
     let tape = run.tape;
-    let place = memory.places[tape.slots as usize];
+    let strides = memory.all_strides[tape.slots as usize];
     let components = memory.layout.regions[tape.slots as usize].components as usize;
-    let rows = Rows {
+    let rows = RowAddresses {
         base: memory.base(),
-        slots: place.offset,
-        slot: place.column,
-        component: place.component,
-        packed: place.packed,
+        slots: strides.offset,
+        slot: strides.column,
+        component: strides.component,
+        packed: strides.packed,
     };
-    let job_wide = memory.places[tape.job_wide as usize];
-    let workspace = Workspace {
+    let job_wide = memory.all_strides[tape.job_wide as usize];
+    let workspace = Addresses {
         rows,
         components,
         job_wide,
-        sums: memory.places[tape.sums_region as usize],
+        sums: memory.all_strides[tape.sums_region as usize],
     };
     for op in &tape.ops {
         // SAFETY: rows, job-wide values and sums named by the tape exist (caller), and every access below stays within one of them.
@@ -201,12 +201,12 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
 struct OfRing<V>(PhantomData<V>);
 
 impl<V: Vector> Kernel for OfRing<V> {
-    type Args<'a> = (Workspace, &'a Run<'a>, &'a TapeOp);
+    type Args<'a> = (Addresses, &'a Run<'a>, &'a TapeOp);
 
     #[inline(always)]
     unsafe fn run((workspace, run, op): Self::Args<'_>) {
         let (tape, components) = (run.tape, workspace.components);
-        let Workspace {
+        let Addresses {
             rows,
             job_wide,
             sums,
@@ -292,11 +292,11 @@ impl<V: Vector> Kernel for OfRing<V> {
 struct SumOfProducts<V>(PhantomData<V>);
 
 impl<V: Vector> Kernel for SumOfProducts<V> {
-    type Args<'a> = (Workspace, &'a Run<'a>, &'a Product);
+    type Args<'a> = (Addresses, &'a Run<'a>, &'a Product);
 
     #[inline(always)]
     unsafe fn run((workspace, run, product): Self::Args<'_>) {
-        let (tape, Workspace { rows, sums, .. }) = (run.tape, workspace);
+        let (tape, Addresses { rows, sums, .. }) = (run.tape, workspace);
         let Some(form) = run.form else { return };
         // SAFETY: as `run`.
         unsafe {

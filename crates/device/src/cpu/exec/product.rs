@@ -8,7 +8,7 @@ use super::super::workspace::Memory;
 use super::groups::Groups;
 use super::ring::{RingOps, accumulate, after};
 use super::terms::{Shape, bilinear, fourfold, replicated};
-use super::{Rows, Run, from};
+use super::{RowAddresses, Run, from};
 use crate::Form;
 
 /// Masks of a group of vectors of row products of three-party sharing, one for each value: the first draw minus the second.
@@ -60,7 +60,7 @@ pub(super) fn next_to(at: usize) -> [usize; MOST_VECTORS] {
 /// Stores a value of a product: whole in the slot, and the rows that count in the message.
 #[inline(always)]
 unsafe fn store<V: Vector, R: RingOps<V>>(
-    rows: Rows,
+    rows: RowAddresses,
     r: R::Value,
     slot: *mut u8,
     message: *mut u8,
@@ -76,7 +76,7 @@ unsafe fn store<V: Vector, R: RingOps<V>>(
 /// Stores the rows that count of a value of a message.
 #[inline(always)]
 unsafe fn store_message<V: Vector, R: RingOps<V>>(
-    rows: Rows,
+    rows: RowAddresses,
     r: R::Value,
     message: *mut u8,
     at: [usize; MOST_VECTORS],
@@ -103,7 +103,7 @@ macro_rules! kernels {
         struct $kernel<V, R>(PhantomData<(V, R)>);
 
         impl<V: Vector, R: RingOps<V>> Kernel for $kernel<V, R> {
-            type Args<'a> = (Rows, &'a Run<'a>, &'a [Product]);
+            type Args<'a> = (RowAddresses, &'a Run<'a>, &'a [Product]);
 
             #[inline(always)]
             unsafe fn run((rows, run, products): Self::Args<'_>) {
@@ -123,7 +123,7 @@ kernels! {
 /// A batch of products, `GROUP` vectors at a time.
 #[inline(always)]
 pub(super) unsafe fn products_of<V: Vector, R: RingOps<V>>(
-    rows: Rows,
+    rows: RowAddresses,
     run: &Run<'_>,
     products: &[Product],
 ) {
@@ -144,7 +144,7 @@ pub(super) unsafe fn products_of<V: Vector, R: RingOps<V>>(
 
 #[inline(always)]
 unsafe fn replicated_products<V: Vector, R: RingOps<V>>(
-    rows: Rows,
+    rows: RowAddresses,
     run: &Run<'_>,
     products: &[Product],
 ) {
@@ -218,7 +218,7 @@ unsafe fn replicated_products<V: Vector, R: RingOps<V>>(
 /// Products of three-party sharing whose operands and masks are kept.
 #[inline(always)]
 unsafe fn traced_products<V: Vector, R: RingOps<V>>(
-    rows: Rows,
+    rows: RowAddresses,
     run: &Run<'_>,
     products: &[Product],
 ) {
@@ -259,7 +259,7 @@ unsafe fn traced_products<V: Vector, R: RingOps<V>>(
 
 #[inline(always)]
 unsafe fn fourfold_products<V: Vector, R: RingOps<V>>(
-    rows: Rows,
+    rows: RowAddresses,
     run: &Run<'_>,
     products: &[Product],
 ) {
@@ -298,7 +298,11 @@ unsafe fn fourfold_products<V: Vector, R: RingOps<V>>(
 }
 
 #[inline(always)]
-unsafe fn any_products<V: Vector, R: RingOps<V>>(rows: Rows, run: &Run<'_>, products: &[Product]) {
+unsafe fn any_products<V: Vector, R: RingOps<V>>(
+    rows: RowAddresses,
+    run: &Run<'_>,
+    products: &[Product],
+) {
     let Some(form) = run.form else { return };
     let mut groups = Groups::new::<V, R>(products, rows.component / VECTOR);
     while let Some(group) = groups.next(run.stride) {
@@ -362,7 +366,7 @@ unsafe fn calls_of<V: Vector, R: RingOps<V>>(
 /// A group of `GROUP / N` products of `N` vectors each, of which values are.
 #[inline(always)]
 unsafe fn side_by_side<V: Vector, R: RingOps<V>, const N: usize>(
-    rows: Rows,
+    rows: RowAddresses,
     run: &Run<'_>,
     products: &[Product],
 ) {
@@ -397,25 +401,25 @@ pub(in crate::cpu) unsafe fn scatter<V: Vector>(
     (component, add): (u8, bool),
     message: usize,
 ) {
-    let place = memory.places[tape.slots as usize];
+    let strides = memory.all_strides[tape.slots as usize];
     let base = memory.base();
     for product in &tape.products {
         // SAFETY: slot and message of the product exist and do not overlap.
         unsafe {
             let to = base.add(
-                place.offset
-                    + product.out as usize * place.column
-                    + component as usize * place.component,
+                strides.offset
+                    + product.out as usize * strides.column
+                    + component as usize * strides.component,
             );
-            let from = base.add(message + product.index as usize * place.packed);
+            let from = base.add(message + product.index as usize * strides.packed);
             if add {
-                accumulate::<V>(tape.ring, false, from, to, place.packed);
-            } else if place.packed.is_multiple_of(VECTOR) {
-                for at in (0..place.packed).step_by(VECTOR) {
+                accumulate::<V>(tape.ring, false, from, to, strides.packed);
+            } else if strides.packed.is_multiple_of(VECTOR) {
+                for at in (0..strides.packed).step_by(VECTOR) {
                     V::load(from.add(at)).store(to.add(at));
                 }
             } else {
-                std::ptr::copy_nonoverlapping(from, to, place.packed);
+                std::ptr::copy_nonoverlapping(from, to, strides.packed);
             }
         }
     }

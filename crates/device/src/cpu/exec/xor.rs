@@ -1,11 +1,11 @@
 //! XOR of slots: most of what a bit circuit is made of.
 
 use super::super::vector::{VECTOR, Vector};
-use super::Rows;
+use super::RowAddresses;
 
 /// out = a ^ b, whole slots, all parts at once.
 #[inline(always)]
-pub(in crate::cpu) unsafe fn xor2<V: Vector>(rows: Rows, a: u32, b: u32, out: u32) {
+pub(in crate::cpu) unsafe fn xor2<V: Vector>(rows: RowAddresses, a: u32, b: u32, out: u32) {
     let (a, b, out) = (rows.at(a), rows.at(b), rows.at(out));
     // SAFETY: every row is `rows.slot` bytes, whole vectors.
     unsafe {
@@ -32,7 +32,7 @@ pub(in crate::cpu) unsafe fn xor2<V: Vector>(rows: Rows, a: u32, b: u32, out: u3
 
 /// out = a ^ b ^ c, whole slots, all parts at once.
 #[inline(always)]
-pub(in crate::cpu) unsafe fn xor3<V: Vector>(rows: Rows, a: u32, b: u32, c: u32, out: u32) {
+pub(in crate::cpu) unsafe fn xor3<V: Vector>(rows: RowAddresses, a: u32, b: u32, c: u32, out: u32) {
     let (a, b, c, out) = (rows.at(a), rows.at(b), rows.at(c), rows.at(out));
     // SAFETY: every row is `rows.slot` bytes, whole vectors.
     unsafe {
@@ -60,7 +60,7 @@ pub(in crate::cpu) unsafe fn xor3<V: Vector>(rows: Rows, a: u32, b: u32, c: u32,
 /// One part of out = XOR of any number of rows and a constant; the running value stays in a register.
 #[inline(always)]
 pub(in crate::cpu) unsafe fn xor<V: Vector>(
-    rows: Rows,
+    rows: RowAddresses,
     srcs: &[u32],
     component: usize,
     constant: V,
@@ -93,7 +93,7 @@ pub(in crate::cpu) unsafe fn xor<V: Vector>(
 /// As [`xor`] for `N` rows: addresses are computed once.
 #[inline(always)]
 unsafe fn xor_n<V: Vector, const N: usize>(
-    rows: Rows,
+    rows: RowAddresses,
     srcs: &[u32],
     component: usize,
     constant: V,

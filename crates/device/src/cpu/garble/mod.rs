@@ -8,9 +8,9 @@ pub(super) mod blocks;
 mod colours;
 mod dice;
 #[cfg(target_arch = "x86_64")]
-mod half;
+mod gates;
 #[cfg(target_arch = "x86_64")]
-mod items;
+mod half;
 #[cfg(target_arch = "x86_64")]
 mod narrow;
 #[cfg(target_arch = "x86_64")]

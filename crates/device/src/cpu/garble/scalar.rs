@@ -81,8 +81,8 @@ fn label(bytes: &[u8], at: usize) -> u128 {
 pub(super) fn run(memory: &mut Memory, run: &Run<'_>, dice: &mut Dice) {
     let tape = run.tape;
     let of = |region: u16| {
-        let place = memory.places[region as usize];
-        (place.offset, place.column)
+        let strides = memory.all_strides[region as usize];
+        (strides.offset, strides.column)
     };
     let mut wires = Wires {
         slots: of(tape.slots),
@@ -149,8 +149,8 @@ fn gates(wires: &mut Wires<'_>, run: &Run<'_>, product: &Product, dice: impl Fn(
 
 /// Offset of entry `k` of the table of a product, of kind `kind`, and its bytes.
 fn entry(wires: &Wires<'_>, run: &Run<'_>, kind: usize, index: u32, k: u32) -> (usize, usize) {
-    let (item, count) = run.scheme.tables()[kind];
-    let bytes = item.bytes(wires.rows as u32) as usize;
+    let (gates, count) = run.scheme.tables()[kind];
+    let bytes = gates.bytes(wires.rows as u32) as usize;
     let number = index as usize * count as usize + k as usize;
     (run.tables[kind] + number * bytes, bytes)
 }

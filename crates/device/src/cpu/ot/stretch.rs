@@ -51,13 +51,13 @@ impl<V: Vector> Make<V, GROUP> for Whole<V> {
 }
 
 /// A vector of each leaf: what is left at the end, and all there is of a few transfers.
-struct Part<V> {
+struct Tail<V> {
     domain: Domain,
     counter: u64,
     input: V,
 }
 
-impl<V: Vector> Make<V, 1> for Part<V> {
+impl<V: Vector> Make<V, 1> for Tail<V> {
     #[inline(always)]
     unsafe fn make(&self, keys: [&RoundKeys; 4]) -> [[V; 1]; 4] {
         // SAFETY: the caller's instruction set.
@@ -93,7 +93,7 @@ pub(super) unsafe fn stretch<V: Vector, const K: usize>(
         }
         for at in (tiles..bytes).step_by(VECTOR) {
             let counter = tree.first + (at / BLOCK) as u64;
-            let part = Part {
+            let part = Tail {
                 domain,
                 counter,
                 input: V::inputs(domain, [counter; GROUP])[0],
