@@ -71,7 +71,7 @@ pub mod yao;
 
 pub use choose::protocol;
 pub use plan::{
-    BitsPlan, Chunk, CodedPlan, Conversion, ConversionPlan, CyclesPlan, Gives, JobPlan, LayerPlan,
+    BitsPlan, Chunk, Conversion, ConversionPlan, CyclesPlan, Gives, JobPlan, LayerPlan, MacPlan,
     MacsOfJobWide, OpenedPlan, Options, OrderPlan, OutputPlan, Plan, PlanError, PortPlan,
     TotalsPlan, WorkspaceOf,
 };

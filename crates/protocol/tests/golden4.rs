@@ -1,4 +1,4 @@
-//! The golden vectors of four-party products, their codes and openings: `vectors/rep4_*.json`, written by the Python model, reproduced by
+//! The golden vectors of four-party products, their MACs and openings: `vectors/rep4_*.json`, written by the Python model, reproduced by
 //! every device.
 
 use std::sync::Arc;
@@ -72,7 +72,7 @@ fn of(plan: Plan, vectors: &Value, kind: Kind) -> Net {
     )
 }
 
-/// Moves masks to where the vectors stand, and codes to the layer of the case.
+/// Moves masks to where the vectors stand, and MACs to the layer of the case.
 fn at_case(case: &Value) -> impl Fn(&mut Command) {
     let (first, layer): (u64, u64) = (number(&case["first"]), number(&case["layer"]));
     move |command| match command.op {

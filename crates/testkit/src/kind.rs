@@ -91,8 +91,8 @@ kinds! {
     LoadedJobDigest,
     /// A party's part of products of values per job.
     JobProduct,
-    /// The code of a message of products of values per job, by who vouches for it.
-    JobCode,
+    /// The MAC of a message of products of values per job, by who vouches for it.
+    JobMac,
     /// A level's share of the proof that products of values per job are right.
     JobProofShare,
     /// The challenge to a level of it.
@@ -101,9 +101,9 @@ kinds! {
     JobEcho,
     /// A verifier's findings about it.
     JobFindings,
-    /// A party's part of the weighted sums of values per job and their codes.
+    /// A party's part of the weighted sums of values per job and their MACs.
     JobCheckSums,
-    /// A party's part of the key of the codes times one of them.
+    /// A party's part of the key of the MACs times one of them.
     JobCheckProduct,
     /// A component of their difference.
     JobDifference,
@@ -123,8 +123,8 @@ kinds! {
     Product,
     /// A party's part of sums of products over the rows.
     SumProduct,
-    /// The code of a message of products, by who vouches for it.
-    Code,
+    /// The MAC of a message of products, by who vouches for it.
+    Mac,
     /// A level's share of the proof that products are right.
     ProofShare,
     /// The challenge to a level of a proof.
@@ -137,13 +137,13 @@ kinds! {
     Masked,
     /// The digest of it that its other holder sends.
     MaskedDigest,
-    /// A party's part of the weighted sums of values and their codes.
+    /// A party's part of the weighted sums of values and their MACs.
     CheckSums,
-    /// A party's part of the key of the codes times one of them.
+    /// A party's part of the key of the MACs times one of them.
     CheckProduct,
     /// A component of their difference.
     Difference,
-    /// A party's part of codes of values that all rows share.
+    /// A party's part of MACs of values that all rows share.
     JobWideMac,
     /// A party says that all its checks have passed.
     Agreement,
@@ -276,13 +276,13 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
             (CheckMessage::Difference, false) => Kind::Difference,
             (CheckMessage::Difference, true) => Kind::JobDifference,
             // The values of the set-up are its rows.
-            (CheckMessage::Codes, _) => Kind::JobWideMac,
+            (CheckMessage::Macs, _) => Kind::JobWideMac,
         };
     }
     match task {
         Task::SetUp if protocol.spans().list == Some(send.span) => Kind::List,
         Task::SetUp => match (digest, party) {
-            (true, _) if item == CODE => Kind::JobCode,
+            (true, _) if item == CODE => Kind::JobMac,
             (true, _) if is_seed(protocol, send) => Kind::SeedDigest,
             (true, _) if send.part >= PARTY => Kind::PartyJobDigest,
             (true, _) if send.part >= LOADED => Kind::LoadedJobDigest,
@@ -306,7 +306,7 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
                 Kind::Masked
             }
         }
-        Task::Layers | Task::Totals if digest => Kind::Code,
+        Task::Layers | Task::Totals if digest => Kind::Mac,
         Task::Layers | Task::Totals if matches!(item, ColumnType::One(_)) => Kind::SumProduct,
         Task::Layers | Task::Totals => Kind::Product,
         Task::Agree => Kind::Agreement,

@@ -31,7 +31,7 @@ fn participants_on_their_own_compute_the_same() {
     World::in_chunks(job, 8, 2).run_apart().assert_right();
 }
 
-/// Six elements per product, whatever the rows; against a malicious party a code of 16 bytes for each in every round; a dot product costs
+/// Six elements per product, whatever the rows; against a malicious party a MAC of 16 bytes for each in every round; a dot product costs
 /// as much as a product.
 #[test]
 fn a_product_costs_six_elements_and_six_codes() {

@@ -176,7 +176,7 @@ impl Spy {
         Ok(())
     }
 
-    /// Which of both candidates the code fits: the message as it came, or 2^(k-1) more.
+    /// Which of both candidates the MAC fits: the message as it came, or 2^(k-1) more.
     fn test(&mut self, workspace: Workspace) -> Result<(), Fault> {
         let both = [self.code.clone(), self.compare.clone()];
         let message = self.code.src[0];
@@ -259,12 +259,12 @@ fn attack(
     let protocol = build(Replicated::new(Arc::clone(&plan), me));
     let flow = protocol.flow(Task::Layers, chunk.frame);
     let finish: Vec<&Command> = flow.rounds().iter().flat_map(|r| &r.finish).collect();
-    let is_code = |c: &&&Command| {
+    let is_mac = |c: &&&Command| {
         let call = c.calls.first();
         c.op == Op::Mac
             && call.is_some_and(|d| (d.tag, d.first) == (DomainTag::mac4(attack.next), 1))
     };
-    let code = (*finish.iter().find(is_code).expect("it checks a code")).clone();
+    let code = (*finish.iter().find(is_mac).expect("it checks a code")).clone();
     let compares = |c: &&&Command| c.op == Op::CheckEqual && c.src[0] == code.dst[0];
     let compare = (*finish.iter().find(compares).expect("it compares it")).clone();
     let w = [0, 1, 2].map(|part| Span {
@@ -353,7 +353,7 @@ fn where_checks_come_in_time_it_learns_nothing() {
             }
             // Nothing that depends on the wrong component has left.
             let products = || {
-                let kinds = [Some(Kind::Product), Some(Kind::Code)];
+                let kinds = [Some(Kind::Product), Some(Kind::Mac)];
                 let chunk = way.chunk;
                 let of_chunk =
                     move |m: &&Message| kinds.contains(&m.kind) && m.at.frame.chunk == chunk;

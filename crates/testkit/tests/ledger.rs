@@ -23,8 +23,8 @@ enum Defect {
     Chunk,
     /// All draws of a command are under the tag of its first, those of sums and of other messages too.
     Tag,
-    /// The codes of all layers have one mask.
-    Code,
+    /// The MACs of all layers have one mask.
+    Mac,
     /// Every random value is the first.
     Random,
     /// All layers begin with the first gate.
@@ -69,7 +69,7 @@ impl Device for Defective {
             for call in calls {
                 match (self.defect, &op) {
                     (Defect::Counter, Op::Product(_))
-                    | (Defect::Code, Op::Mac)
+                    | (Defect::Mac, Op::Mac)
                     | (Defect::Random, Op::Random)
                     | (Defect::Gate, Op::Garble { .. } | Op::Evaluate { .. })
                     | (Defect::Leaf, Op::Ot(Ot::Receive { .. } | Ot::Send { .. })) => {
@@ -129,7 +129,7 @@ fn what_four_parties_draw_twice_rings() {
         // Two joint messages have masks under one key: those of a pair's term, and of an opposite pair's to the same receiver. The set-up
         // has a product.
         (Defect::Tag, DomainTag::joint4(0), 0),
-        (Defect::Code, DomainTag::mac4(0), 1),
+        (Defect::Mac, DomainTag::mac4(0), 1),
     ] {
         let reuse = rings(defect, among_four);
         let found = (family(reuse.tag), reuse.j, reuse.ctr);

@@ -128,7 +128,7 @@ fn what_totals_cost_is_declared_and_sent() {
         for me in participants(&plan) {
             let protocol = Replicated::new(Arc::clone(&plan), me);
             let cost = protocol.cost(Task::Totals, frame);
-            let kinds = [Some(Kind::Product), Some(Kind::Code)];
+            let kinds = [Some(Kind::Product), Some(Kind::Mac)];
             let sent = outcome.transcript.iter().filter(|m| {
                 m.from == me && m.at.frame.chunk == frame.chunk && kinds.contains(&m.kind)
             });
@@ -183,7 +183,7 @@ fn a_change_of_what_is_made_of_sums_is_found() {
     let job = guarded(everything(Ring::Z64, &[13, 9]), 1 << 63);
     let world = World::in_chunks(among_four(job), 8, 1).window(1);
     let chunk = world.plan().totals_frame().chunk;
-    for kind in [Kind::Product, Kind::Code] {
+    for kind in [Kind::Product, Kind::Mac] {
         let cheat = move |m: &Message| {
             if (m.kind, m.from, m.at.frame.chunk) == (Some(kind), peer(2), chunk) {
                 Fate::Replace(flipped(&m.bytes))

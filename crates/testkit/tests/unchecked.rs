@@ -82,7 +82,7 @@ fn no_party_vouches_for_a_product_among_four_that_follow_the_protocol() {
         (
             Adversary::Malicious,
             p2,
-            Kind::Code,
+            Kind::Mac,
             vec![p0, p3],
             "a joint message of a product",
         ),

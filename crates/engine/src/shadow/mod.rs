@@ -73,7 +73,7 @@ impl Shadow {
     ///
     /// # Errors
     /// [`NoShadow`] if the plan has values that no clear value stands for: conversions, random gates or a circuit on totals
-    /// ([`NoShadow::Mixed`]), cycles ([`NoShadow::Sequential`]), MACs ([`NoShadow::Coded`]), or stored shares
+    /// ([`NoShadow::Mixed`]), cycles ([`NoShadow::Sequential`]), MACs ([`NoShadow::Authenticated`]), or stored shares
     /// ([`NoShadow::Stored`]); [`NoShadow::Missing`] if `sources` lacks a holder of a block.
     pub fn new(
         plan: &Arc<Plan>,
@@ -86,8 +86,8 @@ impl Shadow {
         if plan.cycles.is_some() {
             return Err(NoShadow::Sequential);
         }
-        if plan.has_codes() {
-            return Err(NoShadow::Coded);
+        if plan.has_macs() {
+            return Err(NoShadow::Authenticated);
         }
         for block in &plan.job.blocks {
             for holder in &block.holders {

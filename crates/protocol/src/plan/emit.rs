@@ -11,7 +11,7 @@ use super::layers::{Layer, Schedule, Scheduler, Work};
 use super::list;
 use super::net::Gate;
 use super::{
-    CodedPlan, Conversion, ConversionPlan, Gives, OpenedPlan, OutputPlan, PortPlan, REGIONS,
+    Conversion, ConversionPlan, Gives, MacPlan, OpenedPlan, OutputPlan, PortPlan, REGIONS,
 };
 
 /// Where a wire's value is.
@@ -72,7 +72,7 @@ impl Scheduler<'_> {
         for layer in 1..=work.tail {
             let conversions = self.convert(&work.conversions[layer as usize], layer);
             let mut e = Emitters::new(self.circuit.ring);
-            let (coded, opened) = self.emit_layer(&mut e, &mut work, layer);
+            let (authenticated, opened) = self.emit_layer(&mut e, &mut work, layer);
             for workspace in &mut self.workspaces {
                 // Slots are free for the next layer, not for this one: the values of a layer's products arrive at its end.
                 workspace.end(layer);
@@ -84,7 +84,7 @@ impl Scheduler<'_> {
                 bits: has_bits.then_some(bits.program),
                 conversions,
                 opened,
-                coded,
+                authenticated,
             });
         }
         if let Some(order) = &work.order {
@@ -249,19 +249,19 @@ impl Scheduler<'_> {
         })
     }
 
-    /// Puts the products of a layer in the order of its message: those of the circuit, then their codes in the same order, then values
-    /// that are multiplied with the key of the codes, by slot.
-    fn order(&self, products: &mut [Wire]) -> CodedPlan {
-        let codes = &self.net.codes;
-        products.sort_by_key(|w| match codes.kind(*w) {
+    /// Puts the products of a layer in the order of its message: those of the circuit, then their MACs in the same order, then values
+    /// that are multiplied with the key of the MACs, by slot.
+    fn order(&self, products: &mut [Wire]) -> MacPlan {
+        let macs = &self.net.macs;
+        products.sort_by_key(|w| match macs.kind(*w) {
             None => (0, w.0),
-            Some(Kind::Code) => (1, w.0),
+            Some(Kind::Mac) => (1, w.0),
             Some(Kind::Authentication) => (2, self.authenticated(*w)),
         });
         let of = |kind| {
             products
                 .iter()
-                .filter(move |w| codes.kind(**w) == Some(kind))
+                .filter(move |w| macs.kind(**w) == Some(kind))
         };
         let mut runs: Vec<(u32, u32)> = Vec::new();
         for slot in of(Kind::Authentication).map(|w| self.authenticated(*w)) {
@@ -270,8 +270,8 @@ impl Scheduler<'_> {
                 _ => runs.push((slot, 1)),
             }
         }
-        CodedPlan {
-            products: of(Kind::Code).count() as u32,
+        MacPlan {
+            products: of(Kind::Mac).count() as u32,
             sums: 0,
             authenticated: runs,
         }
@@ -286,15 +286,15 @@ impl Scheduler<'_> {
         }
     }
 
-    /// The programs of a layer; which of its products have codes, and what is opened in it.
+    /// The programs of a layer; which of its products have MACs, and what is opened in it.
     fn emit_layer(
         &mut self,
         e: &mut Emitters,
         work: &mut Work,
         layer: u32,
-    ) -> (CodedPlan, [OpenedPlan; 2]) {
-        let mut coded = self.order(&mut work.products[layer as usize]);
-        coded.sums = work.coded_sums[layer as usize];
+    ) -> (MacPlan, [OpenedPlan; 2]) {
+        let mut authenticated = self.order(&mut work.products[layer as usize]);
+        authenticated.sums = work.authenticated_sums[layer as usize];
         for &w in &work.products[layer as usize] {
             let product = self.products[w.0 as usize].as_mut();
             let pairs = std::mem::take(&mut product.expect("listed by layer").pairs);
@@ -324,7 +324,7 @@ impl Scheduler<'_> {
         let opened = [0, 1]
             .map(|workspace| self.emit_opened(e, &work.opened[layer as usize], workspace, layer));
         if layer < work.tail {
-            return (coded, opened);
+            return (authenticated, opened);
         }
         for &(w, out) in &work.linear_sums {
             let src = self.emit(e, w, layer);
@@ -338,7 +338,7 @@ impl Scheduler<'_> {
             let copy = Instr::Copy(src, Dst::Slot(first + k as u32));
             e.0[0].program.code.push(copy);
         }
-        (coded, opened)
+        (authenticated, opened)
     }
 
     /// Puts what a layer opens, of one workspace, side by side, and gives the opened values their slots.

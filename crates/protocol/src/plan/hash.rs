@@ -121,11 +121,11 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
             },
         );
     }
-    if plan.has_codes() {
+    if plan.has_macs() {
         e.layers("codes of integers, weights of nobody", plan, |e, layer| {
-            e.int(layer.coded.products);
-            e.int(layer.coded.sums);
-            e.int(layer.coded.authenticated.len() as u64);
+            e.int(layer.authenticated.products);
+            e.int(layer.authenticated.sums);
+            e.int(layer.authenticated.authenticated.len() as u64);
         });
         e.int(plan.macs_of_job_wide.of.len() as u64);
     }

@@ -18,7 +18,7 @@ use super::{
     PlanError, PortPlan, TotalsPlan, check, hash, hoist, order, rows,
 };
 use crate::choose::Choice;
-use crate::replicated::{Coded, count_before};
+use crate::replicated::{Authenticated, count_before};
 
 /// Blocks that one key may encrypt (protocol documentation, "PRF").
 const MOST_PRF_CALLS: u64 = 1 << 40;
@@ -64,15 +64,15 @@ impl Plan {
             schedule: job.security.schedule,
             error,
         };
-        let has_codes = proves && circuit.ring != Ring::Bits;
-        let words = if has_codes { Ring::Z128 } else { circuit.ring };
+        let has_macs = proves && circuit.ring != Ring::Bits;
+        let words = if has_macs { Ring::Z128 } else { circuit.ring };
         let components = job.parties.len();
         let lowered = |circuit: &Circuit| {
-            let net = Net::of(circuit, components, !has_codes);
-            if has_codes { authenticated(&net) } else { net }
+            let net = Net::of(circuit, components, !has_macs);
+            if has_macs { authenticated(&net) } else { net }
         };
-        // With codes their key is the first input port.
-        let key = usize::from(has_codes);
+        // With MACs their key is the first input port.
+        let key = usize::from(has_macs);
         let once: Vec<Option<usize>> = (job.audiences.iter().enumerate())
             .map(|(port, audience)| match audience {
                 Audience::Stored => job.passes_through(port).map(|input| input + key),
@@ -84,7 +84,7 @@ impl Plan {
         let held = step.as_ref().map_or(0, |step| step.held);
         let schedule = layers::schedule(&rows, &once, how.clone(), held);
         let mut schedule = schedule.map_err(unordered)?;
-        let macs_of_job_wide = macs_of_job_wide(&mut schedule, &rows.codes.of_inputs);
+        let macs_of_job_wide = macs_of_job_wide(&mut schedule, &rows.macs.of_inputs);
         let derived = split.as_ref().map(|_| {
             let ports = &mut schedule.inputs;
             ports.pop().expect("the derived values are the last port")
@@ -119,9 +119,15 @@ impl Plan {
             });
             let products = programs.map(|program| u64::from(program.products().0));
             let widest = products.max().filter(|_| proves).unwrap_or(0);
-            // Messages of products with codes, and the weights of their pairs, take as much as slots.
-            let coded = schedule.layers.iter().map(|l| Coded::of(&l.coded));
-            let beside = coded.map(|c| c.messages() + c.pairs()).max().unwrap_or(0);
+            // Messages of products with MACs, and the weights of their pairs, take as much as slots.
+            let authenticated = schedule
+                .layers
+                .iter()
+                .map(|l| Authenticated::of(&l.authenticated));
+            let beside = authenticated
+                .map(|c| c.messages() + c.pairs())
+                .max()
+                .unwrap_or(0);
             let slots = schedule.slots.saturating_add(beside);
             rows::of_chunk(words, [slots, schedule.bit_slots], widest)
         });
@@ -155,8 +161,8 @@ impl Plan {
             Some(totals) => Some(making.totals(alone(totals)?, &mut schedule)),
             None => None,
         };
-        // A pair of a value and its code draws no more for its check than for itself.
-        let calls = making.calls_of_chunk(circuit) * (1 + u64::from(has_codes));
+        // A pair of a value and its MAC draws no more for its check than for itself.
+        let calls = making.calls_of_chunk(circuit) * (1 + u64::from(has_macs));
         // A label is a block, where a block is otherwise 128 bits of rows.
         let calls = if choice.garbles() { 128 * calls } else { calls };
         let repeated = job.circuit.clock.cycles.saturating_mul(chunks);
@@ -166,7 +172,7 @@ impl Plan {
         }
         let cycles = cycles.map(|(cycles, initial)| CyclesPlan {
             initial: making.add(0, initial),
-            // A layer counts as a draw too: so a code for each is one.
+            // A layer counts as a draw too: so a MAC for each is one.
             counters: calls + layers.len() as u64,
             ..cycles
         });
@@ -198,7 +204,7 @@ impl Plan {
         if let Choice::Shared(scheme) = choice {
             count_before(scheme, &mut plan);
         }
-        plan.check_codes()?;
+        plan.check_macs()?;
         plan.hash = hash::of(&plan);
         Ok(plan)
     }
@@ -211,14 +217,14 @@ impl Plan {
         self
     }
 
-    /// Every message of products of integers is that of a value and a code, or of a code of what is kept, if there are codes.
-    fn check_codes(&self) -> Result<(), PlanError> {
-        let coded = |layer: &LayerPlan| {
-            let coded = Coded::of(&layer.coded);
-            (layer.products, layer.sums) == (coded.messages(), 2 * coded.sums)
+    /// Every message of products of integers is that of a value and a MAC, or of a MAC of what is kept, if there are MACs.
+    fn check_macs(&self) -> Result<(), PlanError> {
+        let authenticated = |layer: &LayerPlan| {
+            let authenticated = Authenticated::of(&layer.authenticated);
+            (layer.products, layer.sums) == (authenticated.messages(), 2 * authenticated.sums)
         };
-        match self.all_layers().position(|layer| !coded(layer)) {
-            Some(layer) if self.has_codes() => Err(PlanError::NoCodes { layer }),
+        match self.all_layers().position(|layer| !authenticated(layer)) {
+            Some(layer) if self.has_macs() => Err(PlanError::NoMacs { layer }),
             _ => Ok(()),
         }
     }
@@ -243,18 +249,18 @@ fn list(job: &JobSpec, step: Option<&Step>) -> Option<List> {
     }
 }
 
-/// Which job-wide values have codes, and where; the port of these codes, the last one, is taken out of the schedule.
+/// Which job-wide values have MACs, and where; the port of these MACs, the last one, is taken out of the schedule.
 fn macs_of_job_wide(schedule: &mut Schedule, of: &[Wire]) -> MacsOfJobWide {
     if of.is_empty() {
         return MacsOfJobWide::default();
     }
-    let codes = schedule.inputs.pop().expect("codes are the last port");
+    let macs = schedule.inputs.pop().expect("codes are the last port");
     let ports = schedule.inputs.iter();
     let job_wide = ports.flat_map(|port| (0..port.width).map(|k| port.first + k));
     let job_wide: Vec<u32> = job_wide.collect();
     MacsOfJobWide {
         of: of.iter().map(|wire| job_wide[wire.0 as usize]).collect(),
-        first: codes.first,
+        first: macs.first,
     }
 }
 
@@ -330,7 +336,7 @@ impl Making {
             conversions: layer.conversions,
             bits,
             opened: layer.opened,
-            coded: layer.coded,
+            authenticated: layer.authenticated,
             before: Before::default(),
         }
     }
@@ -374,7 +380,7 @@ impl Making {
         let layers = self.job_layers(&mut totals);
         let shared = rows.inputs.iter().filter(|p| p.per == Per::Job);
         let summed = rows.outputs.iter_mut().filter(|o| o.gives == Gives::Sum);
-        // With codes their key is a value that all rows share.
+        // With MACs their key is a value that all rows share.
         let ports = totals.inputs.iter().filter(|p| p.per == Per::Row);
         let ports: Vec<&PortPlan> = ports.collect();
         TotalsPlan {

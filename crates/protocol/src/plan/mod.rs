@@ -28,7 +28,7 @@ pub use cycles::CyclesPlan;
 pub use order::OrderPlan;
 pub(crate) use parts::Before;
 pub use parts::{
-    BitsPlan, CodedPlan, Conversion, ConversionPlan, Gives, JobPlan, LayerPlan, MacsOfJobWide,
+    BitsPlan, Conversion, ConversionPlan, Gives, JobPlan, LayerPlan, MacPlan, MacsOfJobWide,
     OpenedPlan, OutputPlan, PortPlan, TotalsPlan,
 };
 pub use rows::{Chunk, WorkspaceOf};
@@ -105,7 +105,7 @@ pub enum PlanError {
     NoShares(Security),
     /// Products that the protocol checks by MACs have none: a defect of the planner.
     #[error("layer {layer} of the plan has products without codes: report this circuit")]
-    NoCodes {
+    NoMacs {
         /// The layer.
         layer: usize,
     },
@@ -161,7 +161,7 @@ pub struct Plan {
     pub job: Arc<JobSpec>,
     /// Ring of all values.
     pub ring: Ring,
-    /// Ring that integers are computed in: a larger one where values have codes.
+    /// Ring that integers are computed in: a larger one where values have MACs.
     pub words: Ring,
     /// Lanes.
     pub lanes: u16,
@@ -175,7 +175,7 @@ pub struct Plan {
     pub job_slots: [u32; 2],
     /// Values that all rows use: supplied values, then values derived from them.
     pub job_wide: u32,
-    /// Which of these have codes, in the rows.
+    /// Which of these have MACs, in the rows.
     pub macs_of_job_wide: MacsOfJobWide,
     /// Sums over rows.
     pub sums: u32,
@@ -300,8 +300,8 @@ impl Plan {
             .any(|layer| layer.conversions.iter().any(randoms))
     }
 
-    /// Whether integers have codes, which are checked before anything is opened.
-    pub fn has_codes(&self) -> bool {
+    /// Whether integers have MACs, which are checked before anything is opened.
+    pub fn has_macs(&self) -> bool {
         self.words != self.ring
     }
 

@@ -2,7 +2,7 @@
 
 use veil_circuit::Per;
 
-use crate::replicated::Coded;
+use crate::replicated::Authenticated;
 
 /// Slots or job-wide values of an input port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,8 +34,8 @@ pub struct LayerPlan {
     pub bits: Option<BitsPlan>,
     /// Masked openings, with the messages of products: of the circuit's ring, and of bits in addition to it.
     pub opened: [OpenedPlan; 2],
-    /// Which of its products have codes.
-    pub coded: CodedPlan,
+    /// Which of its products have MACs.
+    pub authenticated: MacPlan,
     /// What the layers before it have, as far as proofs and checks of products count it.
     pub(crate) before: Before,
 }
@@ -45,8 +45,8 @@ pub struct LayerPlan {
 pub(crate) struct Before {
     /// Products of bits that are proved together with its own, of one cycle.
     pub(crate) proved: u32,
-    /// Products with codes, of rows, of the set-up or of the totals, whichever it belongs to.
-    pub(crate) coded: Coded,
+    /// Products with MACs, of rows, of the set-up or of the totals, whichever it belongs to.
+    pub(crate) authenticated: Authenticated,
 }
 
 impl LayerPlan {
@@ -67,24 +67,24 @@ pub struct OpenedPlan {
     pub count: u32,
 }
 
-/// Products of integers that have codes. In the message of a layer come first the products of the circuit, then their codes in the same
-/// order, then codes of values that are no products; in the message of its sums the sums, then their codes.
+/// Products of integers that have MACs. In the message of a layer come first the products of the circuit, then their MACs in the same
+/// order, then MACs of values that are no products; in the message of its sums the sums, then their MACs.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct CodedPlan {
-    /// Products of the circuit, as many as codes.
+pub struct MacPlan {
+    /// Products of the circuit, as many as MACs.
     pub products: u32,
-    /// Sums, as many as codes.
+    /// Sums, as many as MACs.
     pub sums: u32,
-    /// First slot and number of values side by side that get a code, in the order of the message.
+    /// First slot and number of values side by side that get a MAC, in the order of the message.
     pub authenticated: Vec<(u32, u32)>,
 }
 
-/// Values that all rows share and that have codes, which are made in every chunk, under its key.
+/// Values that all rows share and that have MACs, which are made in every chunk, under its key.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct MacsOfJobWide {
     /// The job-wide values.
     pub of: Vec<u32>,
-    /// First job-wide value of their codes, which are in the same order.
+    /// First job-wide value of their MACs, which are in the same order.
     pub first: u32,
 }
 
@@ -214,7 +214,7 @@ pub struct JobPlan {
 pub struct TotalsPlan {
     /// First slot of the sums.
     pub slot: u32,
-    /// How many there are, without codes of sums.
+    /// How many there are, without MACs of sums.
     pub width: u32,
     /// First job-wide value, first slot and width of each port with a value per job, if it reads them.
     pub inputs: Vec<(u32, u32, u32)>,

@@ -1,4 +1,4 @@
-//! The check that the products of integers of a chunk are right: values fit their codes.
+//! The check that the products of integers of a chunk are right: values fit their MACs.
 //!
 //! Every value x has a MAC r x, and a wrong product does not fit its MAC unless a party knows r (`plan::authenticate`). Of all pairs of a
 //! chunk, of the set-up or of the totals the parties compute Σ w x and Σ w r x with random weights w that no party knows, each as one
@@ -20,14 +20,14 @@ use crate::plan::{JOB_WIDE, LayerPlan, Plan, SLOTS};
 use crate::replicated::regions::{
     CHECK, RECEIVE, RECEIVE_SUMS, SEND, SEND_SUMS, SUM_WEIGHTS, WEIGHTS,
 };
-use crate::replicated::{CheckOf, Coded, Frame, check, combine, look, random, transfer};
+use crate::replicated::{Authenticated, CheckOf, Frame, check, combine, look, random, transfer};
 use crate::round::{Cost, Round, Transfer};
 
 /// A message of a check, or of a value that exists only to be checked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CheckMessage {
-    /// A party's part of the codes of values that all rows share.
-    Codes,
+    /// A party's part of the MACs of values that all rows share.
+    Macs,
     /// A party's part of both weighted sums.
     Sums,
     /// A party's part of r times one of them.
@@ -39,7 +39,7 @@ pub enum CheckMessage {
 /// The kind of message that is sent from, or received to, a span. `task`s other than inputs alone have such messages.
 pub fn check_message(of: &Transfer) -> Option<CheckMessage> {
     match (of.span.region, of.span.first) {
-        (JOB_WIDE, _) => Some(CheckMessage::Codes),
+        (JOB_WIDE, _) => Some(CheckMessage::Macs),
         (CHECK, VALUES) => Some(CheckMessage::Sums),
         (CHECK, TIMES) => Some(CheckMessage::Product),
         (CHECK, _) => Some(CheckMessage::Difference),
@@ -47,12 +47,12 @@ pub fn check_message(of: &Transfer) -> Option<CheckMessage> {
     }
 }
 
-/// The ring that values and codes are computed in.
+/// The ring that values and MACs are computed in.
 const RING: Ring = Ring::Z128;
 
-/// Elements of a check, own and previous components of each: the weighted sums of values and codes, r times the first, the difference.
+/// Elements of a check, own and previous components of each: the weighted sums of values and MACs, r times the first, the difference.
 const VALUES: u32 = 0;
-const CODES: u32 = 1;
+const MACS: u32 = 1;
 const TIMES: u32 = 2;
 const DIFFERENCE: u32 = 3;
 /// The component that this party lacks, as the next and the previous party say.
@@ -116,10 +116,10 @@ fn drawn(region: u16, first: u32, count: u32, tag: DomainTag, counter: u64) -> [
     })
 }
 
-/// The rounds before the layers, in which r is drawn and values that all rows share get their codes, and those after them.
+/// The rounds before the layers, in which r is drawn and values that all rows share get their MACs, and those after them.
 fn rounds(plan: &Plan, me: PartyId, frame: Frame, place: u32) -> [Vec<Round>; 2] {
     let checking = Checking { plan, me, frame };
-    if checking.coded() == Coded::default() {
+    if checking.authenticated() == Authenticated::default() {
         return Default::default();
     }
     let mut before = vec![checking.begin()];
@@ -132,27 +132,27 @@ fn rounds(plan: &Plan, me: PartyId, frame: Frame, place: u32) -> [Vec<Round>; 2]
 
 /// The commands that add the pairs of a layer, whose messages have arrived, to both weighted sums.
 pub(super) fn weighted(plan: &Plan, layer: &LayerPlan) -> Vec<Command> {
-    let before = layer.before.coded;
-    let here = Coded::of(&layer.coded);
+    let before = layer.before.authenticated;
+    let here = Authenticated::of(&layer.authenticated);
     let mut commands = Vec::new();
     if here.pairs() > 0 {
         // A block for each element: every item takes as many as a full chunk has rows.
         let counter = u64::from(before.pairs()) * u64::from(plan.chunk_rows);
         commands.extend(drawn(WEIGHTS, 0, here.pairs(), DomainTag::WEIGHT3, counter));
     }
-    let mut pairs = |weights: Shares, values: Shares, codes: Shares| {
+    let mut pairs = |weights: Shares, values: Shares, macs: Shares| {
         commands.push(dot(weights, values, VALUES));
-        commands.push(dot(weights, codes, CODES));
+        commands.push(dot(weights, macs, MACS));
     };
     let weights = |first, count| shares([WEIGHTS; 2], BOTH, first, count);
     let message = |first, count| shares([SEND, RECEIVE], SENT, first, count);
     let products = here.products;
     if products > 0 {
-        let (values, codes) = (message(0, products), message(products, products));
-        pairs(weights(0, products), values, codes);
+        let (values, macs) = (message(0, products), message(products, products));
+        pairs(weights(0, products), values, macs);
     }
     let mut at = products;
-    for &(slot, count) in &layer.coded.authenticated {
+    for &(slot, count) in &layer.authenticated.authenticated {
         let values = shares([SLOTS; 2], BOTH, slot, count);
         pairs(weights(at, count), values, message(products + at, count));
         at += count;
@@ -160,8 +160,8 @@ pub(super) fn weighted(plan: &Plan, layer: &LayerPlan) -> Vec<Command> {
     if here.sums > 0 {
         let sums = |first| shares([SEND_SUMS, RECEIVE_SUMS], SENT, first, here.sums);
         let weights = shares([SUM_WEIGHTS; 2], BOTH, 0, here.sums);
-        let (values, codes) = (sums(0), sums(here.sums));
-        pairs(weights, values, codes);
+        let (values, macs) = (sums(0), sums(here.sums));
+        pairs(weights, values, macs);
         let counter = u64::from(before.sums) + plan.macs_of_job_wide.of.len() as u64;
         let weights = drawn(SUM_WEIGHTS, 0, here.sums, DomainTag::SUM_WEIGHT3, counter);
         commands.splice(0..0, weights);
@@ -170,11 +170,11 @@ pub(super) fn weighted(plan: &Plan, layer: &LayerPlan) -> Vec<Command> {
 }
 
 /// What is coded in some layers.
-fn coded(plan: &Plan, layers: std::ops::Range<usize>) -> Coded {
+fn authenticated(plan: &Plan, layers: std::ops::Range<usize>) -> Authenticated {
     let layers = plan.all_layers().take(layers.end).skip(layers.start);
-    layers.fold(Coded::default(), |mut all, layer| {
+    layers.fold(Authenticated::default(), |mut all, layer| {
         look();
-        all += Coded::of(&layer.coded);
+        all += Authenticated::of(&layer.authenticated);
         all
     })
 }
@@ -187,16 +187,16 @@ struct Checking<'a> {
 
 impl Checking<'_> {
     /// What is checked.
-    fn coded(&self) -> Coded {
-        coded(self.plan, self.frame.layers(self.plan))
+    fn authenticated(&self) -> Authenticated {
+        authenticated(self.plan, self.frame.layers(self.plan))
     }
 
-    /// The values that all rows share and that get codes, and the first job-wide value of these.
+    /// The values that all rows share and that get MACs, and the first job-wide value of these.
     fn job_wide(&self) -> (&[u32], u32) {
-        let coded = &self.plan.macs_of_job_wide;
+        let authenticated = &self.plan.macs_of_job_wide;
         match self.frame {
-            Frame::Rows => (&coded.of, coded.first),
-            Frame::SetUp | Frame::Totals => (&[], coded.first),
+            Frame::Rows => (&authenticated.of, authenticated.first),
+            Frame::SetUp | Frame::Totals => (&[], authenticated.first),
         }
     }
 
@@ -235,7 +235,7 @@ impl Checking<'_> {
         for (k, &job_value) in (0..).zip(job_wide) {
             let weight = shares([SUM_WEIGHTS; 2], BOTH, k, 1);
             round.finish.push(dot(weight, share(job_value, 1), VALUES));
-            round.finish.push(dot(weight, share(first + k, 1), CODES));
+            round.finish.push(dot(weight, share(first + k, 1), MACS));
         }
         round
     }
@@ -279,7 +279,7 @@ impl Checking<'_> {
     /// Opens the difference, which has to be 0.
     fn open(&self) -> Round {
         let of = |part| {
-            let src = vec![element(part, CODES, 1), element(part, TIMES, 1)];
+            let src = vec![element(part, MACS, 1), element(part, TIMES, 1)];
             combine(RING, src, 0b10, element(part, DIFFERENCE, 1))
         };
         let mine = [0, 1].map(|part| element(part, DIFFERENCE, 1));
@@ -305,9 +305,9 @@ impl Checking<'_> {
     }
 }
 
-/// Codes of values that all rows share, then the sums, the product and two components of the difference, if there is anything to check.
+/// MACs of values that all rows share, then the sums, the product and two components of the difference, if there is anything to check.
 fn cost(plan: &Plan, frame: Frame) -> Cost {
-    if coded(plan, frame.layers(plan)) == Coded::default() {
+    if authenticated(plan, frame.layers(plan)) == Authenticated::default() {
         return Cost::default();
     }
     let job_wide = plan.macs_of_job_wide.of.len() as u64;

@@ -19,7 +19,7 @@ pub(super) fn round(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, _
 }
 
 /// The same, and what a proof of its products of bits needs is kept: operands and masks in the trace, received messages where they are. Its
-/// products with codes are added to what is checked.
+/// products with MACs are added to what is checked.
 pub(super) fn traced_round(
     plan: &Plan,
     me: PartyId,

@@ -54,7 +54,7 @@ pub(crate) static SCHEME: Scheme = Scheme {
     products: Products {
         messages: 1,
         are_shares: true,
-        codes: 0,
+        macs: 0,
         layer: layers::round,
         cost: layers::cost,
         proof: None,
@@ -62,14 +62,14 @@ pub(crate) static SCHEME: Scheme = Scheme {
     },
 };
 
-/// The same, with a proof that products of bits are right, and a check of the codes of products of integers, before anything that depends
+/// The same, with a proof that products of bits are right, and a check of the MACs of products of integers, before anything that depends
 /// on them is opened.
 pub(crate) static MALICIOUS: Scheme = Scheme {
     guarantee: "malicious with abort: private and correct against any one party, whatever it does; it can make the job stop",
     products: Products {
         messages: 1,
         are_shares: true,
-        codes: 0,
+        macs: 0,
         layer: layers::traced_round,
         cost: layers::cost,
         proof: Some(proof::PROOF_OF),

@@ -65,7 +65,7 @@ fn constants(_: Ring, me: PartyId) -> u8 {
     SCHEME.part_of(me, Component(0)).map_or(0, |part| 1 << part)
 }
 
-/// The key of a pair, for codes that one of them sends and the other checks.
+/// The key of a pair, for MACs that one of them sends and the other checks.
 fn pair_key(me: PartyId, other: PartyId) -> KeyId {
     let by = (other.index() + 4 - me.index()) % 4;
     KeyId(PART_KEYS + by as u16 - 1)

@@ -23,7 +23,7 @@ pub(crate) fn conversions(
             let component = scheme.component_of(me, part);
             let to = result(conversion, part);
             match conversion.how {
-                Conversion::Shift { by } if plan.has_codes() => {
+                Conversion::Shift { by } if plan.has_macs() => {
                     commands.extend(shift_low(conversion, by, part));
                 }
                 _ => commands.push(of_component(scheme, plan.words, conversion, to, component)),

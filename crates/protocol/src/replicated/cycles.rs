@@ -20,7 +20,7 @@ use crate::round::Round;
 /// Places of the inputs of cycles, and of what is compared of them: behind all others.
 pub(super) fn places(scheme: &Scheme, plan: &Plan) -> (u32, u32) {
     let checks = CHECK_PLACES * Frame::ALL.len() as u32;
-    let checks = if plan.has_codes() { checks } else { 0 };
+    let checks = if plan.has_macs() { checks } else { 0 };
     let first = super::place_of_checks(scheme, plan) + checks;
     (first, first + 1)
 }

@@ -21,7 +21,9 @@ use veil_math::Ring;
 use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
-pub(crate) use checks::{Batch, CheckOf, Coded, Frame, ProofOf, batches, count_before, look};
+pub(crate) use checks::{
+    Authenticated, Batch, CheckOf, Frame, ProofOf, batches, count_before, look,
+};
 use checks::{CHECK_PLACES, place_of_checks, with_proofs};
 pub(crate) use convert::conversions;
 pub use masked::is_masked;
@@ -192,7 +194,7 @@ impl Protocol for Replicated {
 
     fn places(&self) -> u32 {
         let checks = CHECK_PLACES * Frame::ALL.len() as u32;
-        let checks = if self.plan.has_codes() { checks } else { 0 };
+        let checks = if self.plan.has_macs() { checks } else { 0 };
         let cycles = if self.plan.cycles.is_some() { 2 } else { 0 };
         place_of_checks(self.scheme, &self.plan) + checks + cycles
     }
@@ -349,9 +351,9 @@ fn totals_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
     let Peer::Party(me) = me else {
         return Vec::new();
     };
-    // Without codes they are where the host finds them.
+    // Without MACs they are where the host finds them.
     let kept = opening::keep(scheme, plan, Gives::Sum);
-    let kept = (plan.has_codes() && !kept.is_empty()).then(|| Round {
+    let kept = (plan.has_macs() && !kept.is_empty()).then(|| Round {
         place: place::OPEN_TOTALS,
         local: kept,
         ..Round::default()
@@ -405,7 +407,7 @@ fn of_totals(scheme: &Scheme, plan: &Plan, me: PartyId) -> Vec<Round> {
 
 /// dst 0 = src 0: elements of the plan's ring as those that are computed with, or the other way.
 fn convert(plan: &Plan, from: Span, to: Span) -> Command {
-    if plan.has_codes() {
+    if plan.has_macs() {
         Command::new(Op::Resize, vec![from], vec![to])
     } else {
         combine(plan.ring, vec![from], 0, to)

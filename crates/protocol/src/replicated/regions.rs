@@ -9,7 +9,7 @@ use veil_session::Peer;
 
 use super::digests::Digests;
 use super::scheme::Scheme;
-use super::{Batch, Coded, batches};
+use super::{Authenticated, Batch, batches};
 use crate::plan::{
     BIT_JOB_WIDE, BIT_SLOTS, BIT_SUMS, Conversion, ConversionPlan, Gives, JOB_WIDE, LayerPlan,
     OutputPlan, Plan, PortPlan, SLOTS, SUMS, WorkspaceOf,
@@ -38,8 +38,8 @@ pub(super) const STORED: u16 = 16;
 pub(super) const JOB_STORED: u16 = 17;
 /// Components of values that all rows share, for the party's store. Those of rows are in `OPEN`, those of sums in `SUMS`.
 pub(super) const KEPT: u16 = 18;
-/// Authentication codes of messages of products.
-pub(crate) const CODES: u16 = 19;
+/// Authentication MACs of messages of products.
+pub(crate) const MACS: u16 = 19;
 
 /// Operands and masks of products that are proved to be right.
 pub(crate) const TRACE: u16 = 20;
@@ -56,7 +56,7 @@ pub(crate) const BIT_RECEIVE: u16 = 28;
 pub(super) const MASKED: u16 = 29;
 pub(super) const MASKED_BITS: u16 = 30;
 
-/// What pairs of values and codes of a layer are multiplied with for their check: pairs of rows, and of single elements.
+/// What pairs of values and MACs of a layer are multiplied with for their check: pairs of rows, and of single elements.
 pub(crate) const WEIGHTS: u16 = 31;
 pub(crate) const SUM_WEIGHTS: u16 = 32;
 /// Elements of a check.
@@ -98,11 +98,16 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, workspace: Workspac
     let components = scheme.parties.len() as u8;
     let messages = scheme.products.messages;
     let mut batches = batches(scheme, plan);
-    let most = |of: fn(Coded) -> u32| {
-        let coded = plan.layers_of(workspace).map(|l| of(Coded::of(&l.coded)));
-        when(party, coded.max().unwrap_or(0))
+    let most = |of: fn(Authenticated) -> u32| {
+        let authenticated = plan
+            .layers_of(workspace)
+            .map(|l| of(Authenticated::of(&l.authenticated)));
+        when(party, authenticated.max().unwrap_or(0))
     };
-    let (pairs, sums_with_codes) = (most(Coded::pairs), most(|coded| coded.sums));
+    let (pairs, sums_with_macs) = (
+        most(Authenticated::pairs),
+        most(|authenticated| authenticated.sums),
+    );
     let macs_of_job_wide = when(party, plan.macs_of_job_wide.of.len() as u32);
     let of_rows = |batch: &Batch| batch.layers.start < plan.layers.len();
     batches.retain(|batch| {
@@ -206,8 +211,8 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, workspace: Workspac
         parts,
         when(owner, plan.job_wide),
     );
-    // With codes all inputs come this way, into the larger ring.
-    let staged = |per| party && (loads(per) || plan.has_codes());
+    // With MACs all inputs come this way, into the larger ring.
+    let staged = |per| party && (loads(per) || plan.has_macs());
     let (stored, job_stored) = (
         when(staged(Per::Row), row_inputs),
         when(staged(Per::Job), plan.job_wide),
@@ -215,8 +220,8 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, workspace: Workspac
     add(STORED, Residency::Mapped, rows, parts, stored);
     add(JOB_STORED, Residency::Mapped, one, parts, job_stored);
     add(KEPT, Residency::Mapped, one, parts, when(party, kept));
-    let codes = when(party, scheme.products.codes);
-    add(CODES, Residency::Mapped, ColumnType::Bytes(16), 1, codes);
+    let macs = when(party, scheme.products.macs);
+    add(MACS, Residency::Mapped, ColumnType::Bytes(16), 1, macs);
     let element = ColumnType::One(Ring::Z64);
     let most = |of: fn(&Batch) -> u32| when(proved > 0, batches.iter().map(of).max().unwrap_or(0));
     let (sides, traced) = (Side::ALL.len() as u8, TRACE_PARTS);
@@ -256,9 +261,9 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, workspace: Workspac
     add(MASKED, Residency::Mapped, rows, components, opened(0));
     add(MASKED_BITS, Residency::Mapped, bits, components, opened(1));
     add(WEIGHTS, Residency::Resident, words, parts, pairs);
-    let singly = sums_with_codes.max(macs_of_job_wide);
+    let singly = sums_with_macs.max(macs_of_job_wide);
     add(SUM_WEIGHTS, Residency::Resident, word, parts, singly);
-    let checks = party && plan.has_codes();
+    let checks = party && plan.has_macs();
     let elements = when(checks, CHECK_ELEMENTS);
     add(CHECK, Residency::Mapped, word, parts, elements);
     let shifts = |c: &ConversionPlan| matches!(c.how, Conversion::Shift { .. });
@@ -320,9 +325,9 @@ pub(super) fn input(port: &PortPlan) -> Span {
     }
 }
 
-/// Where a port's shares arrive: with codes, where they are still elements of the plan's ring.
+/// Where a port's shares arrive: with MACs, where they are still elements of the plan's ring.
 pub(super) fn arriving(plan: &Plan, port: &PortPlan, part: u8) -> Span {
-    if plan.has_codes() {
+    if plan.has_macs() {
         stored(port, part)
     } else {
         shares(port, part)
@@ -415,7 +420,7 @@ pub(super) fn spans(scheme: &Scheme, plan: &Plan, me: Peer, layout: &Layout) -> 
         let ports = kept(plan, gives).filter(|_| party);
         let span = |k: usize, c| match gives {
             // They are in a mapped region already.
-            Gives::Sum if !plan.has_codes() => result(&plan.outputs[k], c),
+            Gives::Sum if !plan.has_macs() => result(&plan.outputs[k], c),
             Gives::Sum | Gives::Row | Gives::Once => output(plan, k, OPEN, OPEN_SUMS, c),
         };
         ports.map(|k| all(k, &|c| span(k, c))).collect()

@@ -50,15 +50,15 @@ pub(crate) struct Products {
     pub(crate) messages: u8,
     /// Whether the messages of all parties together are the products, as their sum.
     pub(crate) are_shares: bool,
-    /// Places for authentication codes of messages.
-    pub(crate) codes: u32,
+    /// Places for authentication MACs of messages.
+    pub(crate) macs: u32,
     /// The round of a layer: its number in the plan, and what it computes.
     pub(crate) layer: fn(&Plan, PartyId, usize, &LayerPlan, bool) -> Round,
     /// What a layer costs whose products have so many bytes, its sums so many, and its products of bits beside integers so many.
     pub(crate) cost: fn(PartyId, &LayerPlan, [u64; 3], bool) -> Cost,
     /// What the parties prove to each other after the layers of a batch; nothing if every layer is checked, or none.
     pub(crate) proof: Option<ProofOf>,
-    /// How they check products of integers, if the plan gives these codes.
+    /// How they check products of integers, if the plan gives these MACs.
     pub(crate) check: Option<CheckOf>,
 }
 

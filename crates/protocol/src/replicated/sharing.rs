@@ -149,7 +149,7 @@ impl<'a> Inputs<'a> {
         let mut suppliers: Vec<Holder> = Vec::new();
         let mut arrived = Vec::new();
         for (k, port, holder) in self.ports(kind) {
-            if self.me.party().is_some() && holder != Holder::Stored && self.plan.has_codes() {
+            if self.me.party().is_some() && holder != Holder::Stored && self.plan.has_macs() {
                 arrived.push(port);
             }
             match (self.me, holder) {

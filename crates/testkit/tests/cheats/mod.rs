@@ -1,12 +1,12 @@
 //! For every message of the protocol a sender that changes it: who finds it, in which round, whom it suspects, and that nothing is
 //! opened that depends on it (attack cases A3, A4, A7, G4, G5). Last words come after all openings: G7.
 
-mod coded;
 mod cut;
 mod four;
 mod garbled;
 mod handshake;
 mod inputs;
+mod macs;
 mod malicious;
 mod masked;
 mod openings;
@@ -155,7 +155,7 @@ fn a_forged_proof_is_found_before_anything_is_opened() {
 
 #[test]
 fn macs_that_do_not_fit_are_found_before_anything_is_opened() {
-    play(&coded::cases());
+    play(&macs::cases());
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn no_message_is_without_a_cheat() {
         order::cases(),
         four::cases(),
         malicious::cases(),
-        coded::cases(),
+        macs::cases(),
         masked::cases(),
         garbled::cases(),
         cut::cases(),

@@ -163,12 +163,12 @@ pub(crate) fn found_of_product(corrupt: Peer, round: Kind) -> Vec<Found> {
     found
 }
 
-/// The difference of values and codes is not zero: every party finds that, and none can tell which one deviated.
+/// The difference of values and MACs is not zero: every party finds that, and none can tell which one deviated.
 pub(crate) const NOT_ZERO: &str = "the codes of products";
 /// Two parties do not have the same component of it.
 pub(crate) const NOT_THE_SAME: &str = "a component of the difference of values and codes";
 
-/// Which parties may find that codes do not fit, and as what: all, also the one whose message was changed on its way.
+/// Which parties may find that MACs do not fit, and as what: all, also the one whose message was changed on its way.
 pub(crate) fn found_by_codes(round: Kind, what: &[&'static str]) -> Vec<Found> {
     let by = |what: &'static str| {
         PartyId::THREE.map(|by| Found::Check {

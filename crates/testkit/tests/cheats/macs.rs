@@ -1,4 +1,4 @@
-//! Cheats among three parties of whom one may be malicious, in the check of products of integers by their codes (attack case A1).
+//! Cheats among three parties of whom one may be malicious, in the check of products of integers by their MACs (attack case A1).
 
 use veil_math::Ring;
 use veil_testkit::sample::{against_malicious, everything, peer};
