@@ -44,7 +44,7 @@ pub enum Op {
     /// Runs the program; it has no products.
     Linear,
     /// Runs the program. dst: a message of row products for each cross term, then (if the program has any) a message of sums for each;
-    /// draws: of row products, then of sums.
+    /// calls: of row products, then of sums.
     ///
     /// One more dst is a trace, which the replicated product of bits can have where every product has one pair of operands: of each product
     /// its operands' components (u, u'), (w, w') and its two masks, parts 0 to 5 of the trace's columns in the order of the message.
@@ -56,7 +56,7 @@ pub enum Op {
         /// Added to the present values, instead of written over them.
         add: bool,
     },
-    /// dst 0 = pseudorandom elements of draw 0.
+    /// dst 0 = pseudorandom elements of call 0.
     Random,
     /// dst 0 = Σ ± src; bit k of `minus` set: source k is subtracted. No source: zero. The destination may be source 0 itself, if
     /// that is not subtracted; it overlaps no other.
@@ -69,15 +69,15 @@ pub enum Op {
         /// Signs.
         minus: u32,
     },
-    /// dst 0 (32 bytes) = SHA-256(session ‖ LE16 label ‖ LE16 epoch ‖ LE16 lane ‖ LE32 chunk ‖ LE32 rows ‖ draws ‖ sources). Of a draw, which says
+    /// dst 0 (32 bytes) = SHA-256(session ‖ LE16 label ‖ LE16 epoch ‖ LE16 lane ‖ LE32 chunk ‖ LE32 rows ‖ calls ‖ sources). Of a call, which says
     /// what the sources were drawn from, it hashes LE16 of the use and LE64 of the first counter, and draws nothing. Of a source, its bytes; if
     /// these are more than 1024, the digests of its pieces of so many bytes in their place, until they are not more ([`hash`](crate::hash)).
     Hash {
         /// The use of the digest; equal at both ends, different for each use.
         label: u16,
     },
-    /// dst 0 (16 bytes) = POLYVAL of the sources, which the host reaches, XOR draw 0: a MAC by which a holder of the draw's key knows that
-    /// another holder hashed the same bytes. The hash's key is block ([`DomainTag::MAC_KEY`], 0, 0, 0) of the draw's key. Each source's bytes are
+    /// dst 0 (16 bytes) = POLYVAL of the sources, which the host reaches, XOR call 0: a MAC by which a holder of the call's key knows that
+    /// another holder hashed the same bytes. The hash's key is block ([`DomainTag::MAC_KEY`], 0, 0, 0) of the call's key. Each source's bytes are
     /// padded with zeros to whole blocks; then follows LE64 of their number, padded too.
     Mac,
     /// Bits of a column of integers: column k of dst 0 is bit `first + k` of every row of src 0, which is one column of rows, or of a value that
@@ -111,9 +111,9 @@ pub enum Op {
     Cut(Cut),
     /// Runs the program, whose slots are [`ColumnType::Labels`], as the garbler: every value is its zero-label. A sum is an XOR, a public 1 is
     /// the offset Δ (so that x + 1 is x ⊕ Δ, and the constant c is c Δ), and each product is an AND, whose table goes into the messages
-    /// that are the dst: [`Garbling::tables`]. A program without products needs neither messages nor draws.
+    /// that are the dst: [`Garbling::tables`]. A program without products needs neither messages nor calls.
     ///
-    /// draws: the start point of the hash, whose `first` is the number of product 0 within the chunk ([`garble`]); then, if the scheme has
+    /// calls: the start point of the hash, whose `first` is the number of product 0 within the chunk ([`garble`]); then, if the scheme has
     /// dice, the dice of product 0. The program has single pairs as products.
     Garble {
         /// How tables are made.
@@ -122,7 +122,7 @@ pub enum Op {
         offset: KeyId,
     },
     /// The same as the evaluator: every value is its active label, a public 1 is nothing (the constant c has the label 0), and tables are
-    /// read from the messages that are the src. draws: the start point of the hash.
+    /// read from the messages that are the src. calls: the start point of the hash.
     Evaluate {
         /// How tables were made.
         scheme: Garbling,
@@ -136,7 +136,7 @@ pub enum Op {
     /// dst 0 = the colour, bit 0, of each label of src 0: rows of bits of [`ColumnType::Labels`], bits that all rows share of [`ColumnType::Label`].
     /// Bits beyond the last row become zero.
     Colour,
-    /// Does the commands of a body, written out as often as they are repeated. It has neither spans nor draws of its own.
+    /// Does the commands of a body, written out as often as they are repeated. It has neither spans nor calls of its own.
     Repeat(Arc<Repeat>),
 }
 
@@ -182,7 +182,7 @@ impl Command {
     /// whatever a device does after this stays within the regions that the command names.
     ///
     /// # Errors
-    /// [`Fault::Shape`] if a span is outside its region, or spans, draws or their number do not fit the operation;
+    /// [`Fault::Shape`] if a span is outside its region, or spans, calls or their number do not fit the operation;
     /// [`Fault::Unknown`] if the operation runs a program and `program` is none; [`Fault::Program`] if the program was loaded for
     /// workspaces of another layout.
     pub fn check(
@@ -447,7 +447,7 @@ pub(crate) const NO_PROGRAM: Fault = Fault::Unknown("the program of a command");
 /// A command in a workspace that its program was not loaded for.
 const OTHER_LAYOUT: Fault = Fault::Program("it was loaded for workspaces of another layout");
 
-/// Draws of a product: for rows, and for sums.
+/// Calls of a product: for rows, and for sums.
 const MOST_PRF_CALLS: usize = 2 * Form::MOST_PRF_CALLS;
 
 /// Counters beyond this would overflow within a command; no plan comes near.

@@ -5,7 +5,7 @@ use veil_math::Ring;
 /// A bilinear form with masks: how a product of shares is made of products of components, as the protocol defines it.
 ///
 /// With operands a and b and drawn elements d_0, d_1, …, cross term k is m_k = Σ_(p, q) in terms a_p · b_q ± Σ d, and is message k of
-/// the product. A component of the result is the sum of the m_k that go to it and of the draws that it keeps; one that gets nothing
+/// the product. A component of the result is the sum of the m_k that go to it and of the calls that it keeps; one that gets nothing
 /// is left as it is. Devices specialise the forms they know and compute any other by the formula.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Form {
@@ -13,7 +13,7 @@ pub struct Form {
     pub ring: Ring,
     /// Its cross terms, in the order of their messages: one to [`Form::MOST_CROSSES`].
     pub crosses: &'static [Cross],
-    /// Draws that are added as they are: number of the draw, component.
+    /// Calls that are added as they are: number of the call, component.
     pub keeps: &'static [(u8, u8)],
 }
 
@@ -22,7 +22,7 @@ pub struct Form {
 pub struct Cross {
     /// Pairs of components that are multiplied.
     pub terms: &'static [(u8, u8)],
-    /// Draws that mask it: number of the draw, and whether it is subtracted.
+    /// Calls that mask it: number of the call, and whether it is subtracted.
     pub masks: &'static [(u8, bool)],
     /// Component that it is added to.
     pub to: u8,
@@ -31,12 +31,12 @@ pub struct Cross {
 impl Form {
     /// As many cross terms as a form may have.
     pub const MOST_CROSSES: usize = 3;
-    /// As many draws as a form may have.
+    /// As many calls as a form may have.
     pub const MOST_PRF_CALLS: usize = 6;
     /// As many components as it may be about.
     pub const MOST_PARTS: usize = 3;
 
-    /// How many draws it takes for row products, and again for sums.
+    /// How many calls it takes for row products, and again for sums.
     pub fn calls(&self) -> usize {
         let masks = self.crosses.iter().flat_map(|c| c.masks);
         let masks = masks.map(|(call, _)| *call);
@@ -81,7 +81,7 @@ const fn of_replicated(ring: Ring, terms: &'static [Cross]) -> Form {
     }
 }
 
-/// One cross term of components (u, u'), masked by the first draw minus the second: u (w + w') + u' w. Of bits it is
+/// One cross term of components (u, u'), masked by the first call minus the second: u (w + w') + u' w. Of bits it is
 /// u w' + u' (w + w'), which the messages of Wolfe et al. (2020) are.
 static REPLICATED: [Form; 3] = [
     of_replicated(
@@ -152,7 +152,7 @@ impl Form {
     /// The product of three-of-four replicated shares, whose components 0, 1, 2 belong to the next three holders: cross terms with the next
     /// holder, the previous one, and the one opposite.
     ///
-    /// If `swapped`, the last goes to component 2 and its mask to component 0, else the other way round. With `five` draws instead of
+    /// If `swapped`, the last goes to component 2 and its mask to component 0, else the other way round. With `five` calls instead of
     /// four, the last is added to component 1.
     pub const fn fourfold(ring: Ring, swapped: bool, five: bool) -> &'static Form {
         &FOURFOLD[number(ring)][swapped as usize][five as usize]

@@ -2,7 +2,7 @@
 //!
 //! A [`Device`] holds a party's shares or labels in workspaces and executes [`Command`]s on them: products, linear gates, masks, hashes, MACs,
 //! garbling, OT extension, proofs. It knows rings, bilinear forms and bytes, and no protocol. The scalar [`Reference`] *defines* what each
-//! operation means, keeps the ledger of PRF draws, and is slow; [`Cpu`] gives the same bytes with SIMD.
+//! operation means, keeps the ledger of PRF calls, and is slow; [`Cpu`] gives the same bytes with SIMD.
 //!
 //! ```text
 //! host    load_key, load   open                      write, map   submit       poll          view
@@ -212,7 +212,7 @@ pub trait Device: Send {
     /// # Errors
     /// [`Fault::Unknown`] if workspace, program or key are not there; [`Fault::Shape`] and [`Fault::Program`] with the first command
     /// that does not fit the workspace (see [`Command::check`]); [`Fault::Unsupported`] for one that the device has nothing for;
-    /// [`Fault::Reuse`] where a ledger knows a draw. Commands before it may have run. A check that fails is none of these, but
+    /// [`Fault::Reuse`] where a ledger knows a call. Commands before it may have run. A check that fails is none of these, but
     /// the [`Outcome`] of the completion.
     fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault>;
 

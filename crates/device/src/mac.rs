@@ -1,4 +1,4 @@
-//! The authentication code of `Op::Mac`: POLYVAL (RFC 8452, section 3), masked by a draw that is made once (Carter, Wegman 1981).
+//! The authentication code of `Op::Mac`: POLYVAL (RFC 8452, section 3), masked by a call that is made once (Carter, Wegman 1981).
 //!
 //! A party without the key gives a wrong message the right tag with probability at most (blocks + 1) / 2^128.
 

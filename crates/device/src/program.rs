@@ -49,7 +49,7 @@ pub enum Instr {
         pairs: Range<u32>,
         /// Slot that gets the own component now and the received one by `Scatter`.
         out: u32,
-        /// Place in the message, and in the draws.
+        /// Place in the message, and in the calls.
         index: u32,
     },
     /// sums\[out\] = Σ_rows Σ a · b over `pairs`, one element in all, as element `index` of the message of sums.
@@ -58,7 +58,7 @@ pub enum Instr {
         pairs: Range<u32>,
         /// Column of the sums region.
         out: u32,
-        /// Place in the message of sums, and in the draws.
+        /// Place in the message of sums, and in the calls.
         index: u32,
     },
     /// sums\[out\] = Σ_rows a.

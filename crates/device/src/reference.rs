@@ -1,4 +1,4 @@
-//! The scalar device: every operation element by element, as it is defined, with the ledger of draws always on.
+//! The scalar device: every operation element by element, as it is defined, with the ledger of calls always on.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl Default for Reference {
 }
 
 impl Reference {
-    /// Packed bytes of columns `0..count` of a draw.
+    /// Packed bytes of columns `0..count` of a call.
     fn pseudorandom(
         &mut self,
         memory: &Memory,

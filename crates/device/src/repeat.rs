@@ -1,6 +1,6 @@
 //! Commands that are done several times: the cycles of a loop.
 //!
-//! A repetition is the commands of the body, one after the other, on spans and with draws that move on from each repetition to the next. A
+//! A repetition is the commands of the body, one after the other, on spans and with calls that move on from each repetition to the next. A
 //! device may do it as it is written out; hardware that works on a loop as one overlaps repetitions, as long as all bytes equal those of
 //! the commands written out.
 
@@ -23,7 +23,7 @@ pub struct Step {
     pub src: Vec<u32>,
     /// Items by which each destination moves on.
     pub dst: Vec<u32>,
-    /// Counters by which each draw moves on.
+    /// Counters by which each call moves on.
     pub calls: Vec<u64>,
 }
 

@@ -156,7 +156,7 @@ impl Case {
 
     fn step(&self, proof: Proof, src: Vec<Span>, dst: Vec<Span>, calls: usize) -> Command {
         let mut command = Command::new(Op::Proof(proof), src, dst);
-        // A draw each of its own: the reference notices what is drawn twice.
+        // A call each of its own: the reference notices what is drawn twice.
         let call = |k: usize| PrfCall {
             tag: DomainTag(0x8000 | k as u16),
             ..self.call(k as u16 % 2)

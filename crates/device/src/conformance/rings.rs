@@ -73,7 +73,7 @@ fn integers(ring: Ring) -> Ring {
 struct Case {
     form: &'static Form,
     parts: u8,
-    /// Whether draws that a component keeps are from the key of that component, and told apart by their uses.
+    /// Whether calls that a component keeps are from the key of that component, and told apart by their uses.
     keyed: bool,
     layout: Layout,
     frame: Frame,
@@ -90,7 +90,7 @@ struct Case {
     constants: u8,
     /// Component that gets the received values, and whether they are added.
     scatter: (u8, bool),
-    /// Counter of the first draws.
+    /// Counter of the first calls.
     first: u64,
     conversions: Vec<Command>,
 }
@@ -157,7 +157,7 @@ impl Case {
         }
     }
 
-    /// Draw `d` of a product.
+    /// Call `d` of a product.
     fn mask(&self, d: u16, tag: DomainTag) -> PrfCall {
         match keeper(self.form, usize::from(d)) {
             Some(component) if self.keyed => self.call(component.into(), DomainTag(tag.0 | d)),
@@ -324,7 +324,7 @@ impl Case {
     }
 }
 
-/// The component that keeps draw `d` of a product, if one does.
+/// The component that keeps call `d` of a product, if one does.
 fn keeper(form: &Form, d: usize) -> Option<u8> {
     let mut keeps = form.keeps.iter();
     let kept = keeps.find(|(call, _)| usize::from(*call) == d);

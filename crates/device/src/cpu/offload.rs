@@ -26,7 +26,7 @@ impl Cpu {
     ///
     /// # Errors
     /// [`Fault`] as of [`Command::check`]; [`Fault::Unknown`] if workspace or key is not loaded, or the command is no [`Op::Garble`]
-    /// with a program and a draw.
+    /// with a program and a call.
     pub fn offload_gates(
         &mut self,
         workspace: Workspace,

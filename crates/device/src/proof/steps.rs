@@ -38,7 +38,7 @@ pub(crate) trait Elements {
     }
 }
 
-/// Blocks of a draw as elements from `from` on.
+/// Blocks of a call as elements from `from` on.
 fn drawn(blocks: &[u8], from: u32) -> Zeroizing<Vec<u64>> {
     let block = |bytes: &[u8]| u128::from_le_bytes(bytes.try_into().expect("16 bytes"));
     let elements = blocks.chunks_exact(16);
@@ -49,7 +49,7 @@ fn drawn(blocks: &[u8], from: u32) -> Zeroizing<Vec<u64>> {
     )
 }
 
-/// Writes the share of a level whose pieces have these inner products: its values, less the elements of draw 0.
+/// Writes the share of a level whose pieces have these inner products: its values, less the elements of call 0.
 pub(crate) fn put_share(
     memory: &mut impl Elements,
     to: Span,
@@ -64,7 +64,7 @@ pub(crate) fn put_share(
     memory.put(to, &shares);
 }
 
-/// Does a step, or says that its device has to: what a comparison found. `blocks` gives `count` blocks of draw `index`.
+/// Does a step, or says that its device has to: what a comparison found. `blocks` gives `count` blocks of call `index`.
 pub(crate) fn step<M: Elements>(
     proof: Proof,
     memory: &mut M,

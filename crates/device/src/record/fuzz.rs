@@ -14,7 +14,7 @@ const MOST_BYTES: u64 = 1 << 18;
 ///
 /// # Panics
 ///
-/// If the reference device plays the record to its end and the fastest one does not; it keeps no ledger of draws, and refuses less.
+/// If the reference device plays the record to its end and the fastest one does not; it keeps no ledger of calls, and refuses less.
 #[doc(hidden)]
 pub fn fuzz_record(bytes: &[u8]) -> bool {
     let record = sealed(bytes);

@@ -25,11 +25,11 @@ impl Reference {
     ) -> Result<(), Fault> {
         let ring = program.ring;
         let (rows, sums) = program.products();
-        // Per kind of product, the packed bytes of each draw.
+        // Per kind of product, the packed bytes of each call.
         let mut drawn: [Vec<Zeroizing<Vec<u8>>>; 2] = [Vec::new(), Vec::new()];
         if let Op::Product(form) = command.op {
             for (k, call) in command.calls.iter().enumerate() {
-                // There are draws for rows, and as many for sums; this was checked.
+                // There are calls for rows, and as many for sums; this was checked.
                 let kind = usize::from(k >= form.calls());
                 let (column, count) = [
                     (ColumnType::Rows(ring), rows),
@@ -72,7 +72,7 @@ impl Drop for Running<'_> {
 struct Product<'a> {
     form: &'static Form,
     pairs: &'a [(Src, Src)],
-    /// Place in the messages and the draws.
+    /// Place in the messages and the calls.
     index: u32,
     /// Component 0 of the result.
     out: Span,

@@ -95,7 +95,7 @@ pub enum NoShadow {
     Mixed,
     /// Values are computed in a larger ring, together with their MACs.
     #[error(
-        "integers have codes that are products with a key that no party knows: no clear value has them, and a shadow needs them; compare a semi-honest run"
+        "integers have MACs that are products with a key that no party knows: no clear value has them, and a shadow needs them; compare a semi-honest run"
     )]
     Authenticated,
     /// Values of a layer are others in every cycle.

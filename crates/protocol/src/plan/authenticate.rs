@@ -1,4 +1,4 @@
-//! Values with MACs, called MACs in names: for every value x that a product depends on, the parties also compute r x, for one shared key r
+//! Values with MACs: for every value x that a product depends on, the parties also compute r x, for one shared key r
 //! that no party knows.
 //!
 //! The MAC of an input, or of a value converted from bits, is a product with r; MACs of linear gates are linear gates; and the MAC of x y

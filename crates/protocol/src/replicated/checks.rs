@@ -103,7 +103,7 @@ impl Frame {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Authenticated {
     pub(crate) products: u32,
-    pub(crate) authenticated: u32,
+    pub(crate) macs: u32,
     pub(crate) sums: u32,
 }
 
@@ -113,19 +113,19 @@ impl Authenticated {
         let authenticated = layer.authenticated.iter();
         Authenticated {
             products: layer.products,
-            authenticated: authenticated.map(|(_, count)| count).sum(),
+            macs: authenticated.map(|(_, count)| count).sum(),
             sums: layer.sums,
         }
     }
 
     /// Messages with an element per row.
     pub(crate) const fn messages(self) -> u32 {
-        2 * self.products + self.authenticated
+        2 * self.products + self.macs
     }
 
     /// Pairs of a value and its MAC with an element per row.
     pub(crate) const fn pairs(self) -> u32 {
-        self.products + self.authenticated
+        self.products + self.macs
     }
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn look() {
 impl std::ops::AddAssign for Authenticated {
     fn add_assign(&mut self, other: Authenticated) {
         self.products += other.products;
-        self.authenticated += other.authenticated;
+        self.macs += other.macs;
         self.sums += other.sums;
     }
 }

@@ -3,7 +3,7 @@
 use veil_math::Ring;
 use veil_prss::DomainTag;
 
-use super::ahead::turns;
+use super::ahead::message_slots;
 use super::pack::Packed;
 use super::{Parties, Plan, Round, WORD};
 use crate::node::trio::{next, previous};
@@ -196,11 +196,11 @@ impl Plan {
     /// Both commands of some products of four parties. Each message, or code, has the place that the words of its products have in the wave.
     fn piece(&self, me: u8, round: &Round, k: usize, counters: PrfCounters, checks: bool) -> Piece {
         let of = &round.products[k];
-        let turn = round.depth % turns(checks);
+        let slot = round.depth % message_slots(checks);
         let sent = [0, 1, 2, 3].map(|from| {
             let most = u64::from(self.most);
             [0, 1].map(|place| {
-                let words = (2 * u64::from(turn) + place) * most + u64::from(of.first);
+                let words = (2 * u64::from(slot) + place) * most + u64::from(of.first);
                 self.inbox(from).address + WORD * words
             })
         });

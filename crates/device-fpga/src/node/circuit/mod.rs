@@ -11,11 +11,11 @@
 //! So y reads nothing any more of waves before its products of depth m-L, and of depth m what was there in depth m-L-1 may be written over.
 
 mod ahead;
+mod columns;
 mod commands;
 mod graph;
 mod layout;
 mod pack;
-mod places;
 mod run;
 mod waves;
 

@@ -30,7 +30,7 @@ use ring::{BitOps, Z64Ops, Z128Ops, element, fill, plus, set_element, times, tot
 pub(super) use terms::{Shape, shape_of};
 use xor::{xor, xor2, xor3};
 
-/// A draw with its key at hand.
+/// A call with its key at hand.
 #[derive(Clone, Copy)]
 pub(super) struct Mask<'a> {
     pub(super) key: &'a RoundKeys,
@@ -50,7 +50,7 @@ pub(super) struct Run<'a> {
     pub(super) shape: Shape,
     /// Components of a product that the form writes: bit c for component c.
     pub(super) writes: u8,
-    /// Draws of row products, of sums.
+    /// Calls of row products, of sums.
     pub(super) calls: [&'a [Mask<'a>]; 2],
     /// Offset of product 0 in the messages of row products, of sums.
     pub(super) messages: [Offsets; 2],
@@ -341,7 +341,7 @@ impl<V: Vector> Kernel for SumOfProducts<V> {
     }
 }
 
-/// The stream of one column of a draw: `out` is filled from block `ctr` on.
+/// The stream of one column of a call: `out` is filled from block `ctr` on.
 #[inline(always)]
 pub(super) unsafe fn random<V: Vector>(mask: Mask<'_>, ctr: u64, out: &mut [u8]) {
     let mut block = [0u8; VECTOR * GROUP];

@@ -11,7 +11,7 @@ use super::terms::{Shape, bilinear, fourfold, replicated};
 use super::{RowAddresses, Run, from};
 use crate::Form;
 
-/// Masks of a group of vectors of row products of three-party sharing, one for each value: the first draw minus the second.
+/// Masks of a group of vectors of row products of three-party sharing, one for each value: the first call minus the second.
 #[inline(always)]
 unsafe fn masks_of<V: Vector, R: RingOps<V>>(
     run: &Run<'_>,
@@ -344,7 +344,7 @@ unsafe fn any_products<V: Vector, R: RingOps<V>>(
     }
 }
 
-/// The draws of row products for a group of vectors, by value; draws that the form does not have are zero.
+/// The calls of row products for a group of vectors, by value; calls that the form does not have are zero.
 #[inline(always)]
 unsafe fn calls_of<V: Vector, R: RingOps<V>>(
     run: &Run<'_>,

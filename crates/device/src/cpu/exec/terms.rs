@@ -9,7 +9,7 @@ use crate::Form;
 pub(in crate::cpu) enum Shape {
     /// Three-party replicated sharing: one cross term, for which two products do instead of three.
     Replicated,
-    /// Four-party replicated sharing: three cross terms of two products each. If `swapped`, the last one goes to component 2 and its draw to
+    /// Four-party replicated sharing: three cross terms of two products each. If `swapped`, the last one goes to component 2 and its call to
     /// component 0, else the other way round.
     Fourfold {
         /// Whether they are.
