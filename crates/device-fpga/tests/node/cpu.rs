@@ -291,7 +291,7 @@ fn party(
         let Some(sent) = sent else { break };
         cpu.write(workspace, span(came, 0, place, 1), &sent[&k])
             .expect("a mapped region");
-        let part = (JOINT[usize::from(k)].outsider + 3 - me) % 4;
+        let component = (JOINT[usize::from(k)].outsider + 3 - me) % 4;
         batch.push(Command {
             program: Some(program),
             ..Command::new(
