@@ -8,7 +8,7 @@ for crate in math session sandbox circuit prss link share device job program pro
   libraries+=(--package "veil-$crate")
 done
 # Those that take seconds each are for `make test`.
-slow=(--skip conformance::tests::every_instruction_set --skip kept::tests::a_copy_of --skip planner::pool::)
+slow=(--skip conformance::tests::every_instruction_set --skip ot_cache::tests::a_copy_of --skip planner::pool::)
 run cargo test --profile demo --no-default-features --locked --lib "${libraries[@]}" -- "${slow[@]}"
 run cargo test --profile demo --no-default-features --locked --package veil-prss --package veil-session --package veil-share --test golden
 run cargo test --profile demo --no-default-features --locked --package veil-protocol --test tests -- golden

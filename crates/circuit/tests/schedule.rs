@@ -63,8 +63,8 @@ fn machines() -> impl Strategy<Value = Machine> {
     let latencies = (0..3_u32, 0..13_u32, 0..13_u32);
     let buffer = prop_oneof![1..6_u32, Just(1024)];
     (1..9_u32, latencies, buffer, 1..20_u32, 0..9_u32).prop_map(
-        |(rows, (xor, and, drain), lines, stages, least)| Machine {
-            rows,
+        |(engines, (xor, and, drain), lines, stages, least)| Machine {
+            engines,
             xor,
             and,
             lines,
@@ -87,18 +87,18 @@ fn holds(s: &Schedule, nodes: &[Node], machine: &Machine) -> bool {
     let named = (0..nodes.len()).all(|v| nodes[v].product || s.numbers[v] == NO_NUMBER)
         && products
             .iter()
-            .all(|&v| s.numbers[v] % machine.rows == s.rows[v])
+            .all(|&v| s.numbers[v] % machine.engines == s.engines[v])
         && numbers.iter().copied().eq(0..products.len() as u32);
     if !named {
         return false;
     }
-    let lines = (products.len() as u32).div_ceil(machine.rows).max(1);
+    let lines = (products.len() as u32).div_ceil(machine.engines).max(1);
     let cycles = span / s.interval + machine.lines.min(64) / lines + 8;
     let start = |v: usize, cycle: u32| cycle * s.interval + s.starts[v];
     let mut places = HashSet::new();
     for cycle in 0..cycles {
         for (v, node) in nodes.iter().enumerate() {
-            if s.rows[v] >= machine.rows || !places.insert((start(v, cycle), s.rows[v])) {
+            if s.engines[v] >= machine.engines || !places.insert((start(v, cycle), s.engines[v])) {
                 return false;
             }
             for read in node.reads.iter().flatten() {
@@ -113,8 +113,12 @@ fn holds(s: &Schedule, nodes: &[Node], machine: &Machine) -> bool {
             }
         }
     }
-    let table =
-        |v: usize, cycle: u32| (cycle * lines + s.numbers[v] / machine.rows, start(v, cycle));
+    let table = |v: usize, cycle: u32| {
+        (
+            cycle * lines + s.numbers[v] / machine.engines,
+            start(v, cycle),
+        )
+    };
     let mut tables: Vec<(u32, u32)> = (0..cycles)
         .flat_map(|cycle| products.iter().map(move |&v| table(v, cycle)))
         .collect();
@@ -144,7 +148,7 @@ proptest! {
     ) {
         // In the order of starts on another machine, which is one in which they can be computed.
         let numbers = schedule(&nodes, &other, cycles).unwrap().numbers;
-        let orderly = other.rows == machine.rows;
+        let orderly = other.engines == machine.engines;
         match schedule_numbered(&nodes, &machine, cycles, &numbers) {
             Ok(found) => {
                 prop_assert_eq!(&found.numbers, &numbers);
@@ -163,14 +167,14 @@ proptest! {
             let numbers: Vec<u32> = (0..products).collect();
             (Just(nodes), Just(numbers).prop_shuffle())
         }),
-        rows in 1..9_u32,
+        engines in 1..9_u32,
     ) {
         let mut next = numbers.iter();
         let numbers: Vec<u32> = nodes
             .iter()
             .map(|node| if node.product { *next.next().unwrap() } else { NO_NUMBER })
             .collect();
-        let machine = Machine::garbler(rows);
+        let machine = Machine::garbler(engines);
         let found = schedule_numbered(&nodes, &machine, 50, &numbers).unwrap();
         prop_assert!(holds(&found, &nodes, &machine));
     }
@@ -187,27 +191,27 @@ proptest! {
         match what {
             0 => changed.starts[v] = changed.starts[v].saturating_sub(by),
             1 => changed.starts[v] += by,
-            2 => changed.rows.swap(v, w),
+            2 => changed.engines.swap(v, w),
             3 => changed.numbers.swap(v, w),
             4 => changed.interval = changed.interval.saturating_sub(by).max(1),
             _ => {
                 changed.numbers.swap(v, w);
-                changed.rows.swap(v, w);
+                changed.engines.swap(v, w);
             }
         }
         let holds = holds(&changed, &nodes, &machine);
         prop_assert_eq!(changed.check(&nodes, &machine).is_ok(), holds);
     }
 
-    /// Without registers nothing keeps rows idle if there are many netlist cycles.
+    /// Without registers nothing keeps engines idle if there are many netlist cycles.
     #[test]
-    fn rows_are_never_idle(nodes in graphs(60, false), rows in 1..9_u32) {
-        let machine = Machine { stages: 1 << 20, lines: 1 << 20, ..Machine::garbler(rows) };
+    fn rows_are_never_idle(nodes in graphs(60, false), engines in 1..9_u32) {
+        let machine = Machine { stages: 1 << 20, lines: 1 << 20, ..Machine::garbler(engines) };
         let found = schedule(&nodes, &machine, 1 << 20).unwrap();
-        prop_assert_eq!(found.interval, (nodes.len() as u32).div_ceil(rows).max(1));
+        prop_assert_eq!(found.interval, (nodes.len() as u32).div_ceil(engines).max(1));
     }
 
-    /// One netlist cycle on as many rows as nodes takes the critical path.
+    /// One netlist cycle on as many engines as nodes takes the critical path.
     #[test]
     fn one_netlist_cycle_takes_the_critical_path(nodes in graphs(60, false)) {
         let machine = Machine::garbler(64);
@@ -242,7 +246,7 @@ fn a_chain() {
         node(false, read(1, 0), read(0, 0)),
         node(true, read(2, 0), read(2, 0)),
     ];
-    // 0, 1, 11, 12. Every 4 cycles in one row 12 is taken, modulo 4, and so is 13: the last starts at 14. Or every 2 in two rows.
+    // 0, 1, 11, 12. Every 4 cycles in one engine 12 is taken, modulo 4, and so is 13: the last starts at 14. Or every 2 in two engines.
     assert_eq!(of(&chain, &Machine::garbler(1), 1).0, 13);
     assert_eq!(of(&chain, &Machine::garbler(1), 100), (99 * 4 + 15, 4));
     assert_eq!(of(&chain, &Machine::garbler(2), 1).0, 13);
@@ -361,10 +365,19 @@ fn errors() {
             "{error:?}"
         );
     }
-    let idle = Machine { rows: 0, ..machine };
+    let idle = Machine {
+        engines: 0,
+        ..machine
+    };
     let error = schedule(&outside, &idle, 1).unwrap_err();
     assert!(
-        matches!(error, ScheduleError::Machine { what: "rows", .. }),
+        matches!(
+            error,
+            ScheduleError::Machine {
+                what: "engines",
+                ..
+            }
+        ),
         "{error}"
     );
 }
@@ -391,8 +404,8 @@ fn many_nodes() {
             }
         })
         .collect();
-    for rows in [2, 16] {
-        let machine = Machine::garbler(rows);
+    for engines in [2, 16] {
+        let machine = Machine::garbler(engines);
         let found = schedule(&nodes, &machine, 100).unwrap();
         assert_eq!(found.check(&nodes, &machine), Ok(()));
         let numbered = schedule_numbered(&nodes, &machine, 100, &found.numbers).unwrap();

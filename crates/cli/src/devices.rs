@@ -419,7 +419,10 @@ impl Devices {
             self.registry.suits(name, plan, &*protocol)?;
             device
         };
-        let programs = protocol.programs().iter().zip(plan.banks_of_programs());
+        let programs = protocol
+            .programs()
+            .iter()
+            .zip(plan.workspaces_of_programs());
         for (program, of) in programs {
             match device.load(program, protocol.layout(of)) {
                 Ok(_) => {}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use veil_device::Device;
 use veil_device_fpga::Fpga;
 use veil_device_fpga::board::{Board, Patience, socket_of};
-use veil_device_fpga::node::{CLOCK_MHZ, Carrier, PLACES};
+use veil_device_fpga::node::{CLOCK_MHZ, Carrier, SLOTS};
 use veil_engine::Settings;
 use veil_link::Link;
 use veil_session::{PartyId, Peer};
@@ -44,14 +44,14 @@ pub fn join(
     let lanes = u32::from(wanted.plan.lanes) * Settings::default().window as u32;
     let joins = !wanted.looks
         && wanted.plan.parties().len() > 2
-        && lanes <= PLACES
+        && lanes <= SLOTS
         && wanted
             .devices
             .iter()
             .all(|device| device.is_some_and(&theirs));
     if wanted.headless && !joins {
         let message = format!(
-            "--headless needs three parties or four that all compute on {device}, in 8 lanes at most, and whose messages nobody looks at"
+            "--headless needs three parties or four that all compute on {device}, in 8 lanes at most, and whose messages no host looks at"
         );
         let help = format!(
             "add --device {device}; leave out --record, --shadow, --watch and views of messages"

@@ -31,7 +31,7 @@ impl Ordered {
 
     /// That of a job as it is written; nothing if it does not garble.
     pub(crate) fn written(job: &Job, plan: &Plan) -> Option<Self> {
-        let garbles = job.lowered().security.protocol == ProtocolKind::Yao;
+        let garbles = job.spec().security.protocol == ProtocolKind::Yao;
         garbles.then(|| Ordered::new(plan, why(job)))
     }
 
@@ -41,7 +41,7 @@ impl Ordered {
         if !job.leaves_schedule() {
             return Some(written);
         }
-        let why = "the usual one, unless whoever garbles states another";
+        let why = "the usual one, unless the garbler states another";
         Some(Ordered::new(plan, why))
     }
 

@@ -154,7 +154,7 @@ pub(crate) fn plan(job: &Job, lanes: Option<u16>) -> Result<Arc<Plan>, Failure> 
 
 /// Plans a stage of a job, or all of it.
 pub(crate) fn plan_of(
-    lowered: impl Into<Arc<JobSpec>>,
+    spec: impl Into<Arc<JobSpec>>,
     lanes: Option<u16>,
 ) -> Result<Arc<Plan>, Failure> {
     let cores = || {
@@ -165,7 +165,7 @@ pub(crate) fn plan_of(
         lanes: lanes.unwrap_or_else(cores),
         chunk_rows: None,
     };
-    let plan = Plan::new(lowered.into(), options)?;
+    let plan = Plan::new(spec.into(), options)?;
     if lanes.is_some() {
         return Ok(Arc::new(plan));
     }

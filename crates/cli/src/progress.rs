@@ -307,7 +307,7 @@ fn describe(progress: &Snapshot, elapsed: Duration, names: &[([u8; 3], String)])
     if !progress.waits.is_empty() {
         let name = |peer: &[u8; 3]| {
             let known = names.iter().find(|(me, _)| me == peer);
-            known.map_or("somebody", |(_, name)| name.as_str())
+            known.map_or("a participant", |(_, name)| name.as_str())
         };
         let whom: Vec<&str> = progress.waits.iter().map(name).collect();
         let _ = write!(

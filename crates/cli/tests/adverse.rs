@@ -59,7 +59,7 @@ fn bytes_that_are_replayed_changed_or_lost_on_the_way_end_the_run_and_open_nothi
         let (code, said) = end(ann);
         assert!(matches!(code, Some(0 | 5)), "{fault:?}: {said}");
         assert!(relay.did(), "{fault:?}");
-        wait("everybody gives up", || {
+        wait("all participants give up", || {
             states(&folder, &plan) == ["failed"; 3]
         });
         assert!(!folder.at("out-job.toml/blocks").exists(), "{fault:?}");
@@ -88,7 +88,7 @@ fn bytes_that_are_replayed_changed_or_lost_on_the_way_end_the_run_and_open_nothi
 
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
-fn keys_that_were_exchanged_are_found_by_whoever_has_them_so() {
+fn keys_that_were_exchanged_are_found_by_their_participant() {
     let _turn = turn();
     let (folder, homes) = site();
     let exchange = |home: &str, [x, y]: [usize; 2]| {
@@ -287,7 +287,7 @@ fn shares_that_do_not_fit_on_the_disk_are_no_dataset() {
 }
 
 #[test]
-fn an_owner_whose_table_has_other_rows_than_declared_calls_nobody() {
+fn an_owner_whose_table_has_other_rows_than_declared_calls_no_party() {
     let folder = Folder::wages();
     homes(folder.path(), &["ann", "bob", "carol"]);
     for (table, part) in [
@@ -364,7 +364,7 @@ fn a_clock_that_is_off_by_a_day_is_named_and_stops_nothing() {
 }
 
 #[test]
-fn a_log_of_a_deployment_that_somebody_touched_is_named_by_its_line() {
+fn a_log_of_a_deployment_that_was_changed_is_named_by_its_line() {
     let _turn = turn();
     let (folder, _homes) = site();
     let services: Vec<Service> = NAMES[..3].iter().map(|name| serve(&folder, name)).collect();

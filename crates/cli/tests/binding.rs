@@ -143,7 +143,7 @@ fn a_member_does_not_choose_which_file_of_a_party_is_read() {
         &format!("approve {digits} --yes --home a"),
         3,
         &[
-            "the job asks for data of `a`, and nobody has said where they are",
+            "the job asks for data of `a`, and no `--data` says where they are",
             &format!("veil approve {digits} --data a:in0=FILE"),
         ],
     );

@@ -86,7 +86,7 @@ fn the_doctor_looks_at_this_machine() {
 
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
-fn the_doctor_names_the_port_of_a_home_that_somebody_else_holds() {
+fn the_doctor_names_the_port_of_a_home_that_another_process_holds() {
     let folder = Folder::new();
     let homes = common::homes::homes(folder.path(), &["a"]);
     let held = std::net::TcpListener::bind(homes[0].settings().listen.unwrap()).unwrap();

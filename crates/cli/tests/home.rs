@@ -201,7 +201,7 @@ fn a_job_is_approved_for_its_plan_after_it_was_shown() {
         &folder,
         "approve wages.toml --home a",
         2,
-        &["nobody is there to ask", "--yes"],
+        &["there is no operator to ask", "--yes"],
     );
     let check = |home: &str| folder.succeed(&format!("policy check wages.toml --home {home}"));
     assert!(check("a").contains("waits for approval: there is no policy"));

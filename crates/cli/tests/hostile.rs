@@ -518,7 +518,7 @@ fn drip(to: SocketAddr, at_once: usize) -> SocketAddr {
 /// S3: handshakes and requests of a byte a second hold up no other caller, and end.
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
-fn a_byte_a_second_holds_up_nobody() {
+fn a_byte_a_second_holds_up_no_participant() {
     let _turn = turn();
     let site = Site::new(&[]);
     let alone = site.greeting("ann", 100);

@@ -173,7 +173,7 @@ fn explain_names_every_opened_value_and_counts_every_byte() {
 }
 
 #[test]
-fn a_letter_is_encrypted_under_a_key_that_nobody_holds() {
+fn a_letter_is_encrypted_under_a_key_that_no_party_holds() {
     let folder = Folder::new();
     let job = concat!(
         env!("CARGO_MANIFEST_DIR"),

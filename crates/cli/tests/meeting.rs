@@ -190,7 +190,7 @@ fn parties_in_the_foreground_say_who_is_missing() {
 }
 
 #[test]
-fn whoever_is_killed_in_the_middle_of_a_run_is_named_by_everybody() {
+fn a_party_killed_in_the_middle_of_a_run_is_named_by_all_others() {
     let _turn = turn();
     // Rounds that take long enough to be killed in.
     let wan = ["--yes", "--timeout", "60", "--net", "wan"];
@@ -264,7 +264,7 @@ fn an_owner_whose_data_are_wrong_is_waited_for_by_name() {
 }
 
 #[test]
-fn a_job_with_somebody_who_was_revoked_is_refused() {
+fn a_job_with_a_revoked_member_is_refused() {
     let _turn = turn();
     let (folder, homes, _services) = deployment();
     homes[1].revoke("ann", "it left").unwrap();

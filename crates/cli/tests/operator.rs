@@ -195,7 +195,7 @@ fn a_run_that_was_killed_is_ended_in_the_log_and_called_interrupted() {
 /// A member that rotated its key while a party was away, and did not tell it.
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
-fn a_key_that_nobody_knows_is_called_that_by_both_sides() {
+fn a_key_that_no_member_has_is_called_that_by_both_sides() {
     let _turn = turn();
     let folder = Folder::new();
     let homes = homes(folder.path(), &["a", "ann"]);

@@ -130,7 +130,7 @@ fn wait_for_all(connected: &std::sync::mpsc::Receiver<()>, count: usize) {
     for _ in 0..count {
         connected
             .recv_timeout(Duration::from_secs(PATIENCE))
-            .expect("everybody connects");
+            .expect("all participants connect");
     }
 }
 
@@ -155,7 +155,7 @@ fn a_deployment_computes() {
 }
 
 /// All but `victim` must end by themselves with a clear error and without a result.
-fn fall(victim: &'static str, after: Duration, signal: Signal) {
+fn crash(victim: &'static str, after: Duration, signal: Signal) {
     let _turn = turn();
     let folder = deployment();
     // When the victim falls, rows are left to compute.
@@ -168,8 +168,8 @@ fn fall(victim: &'static str, after: Duration, signal: Signal) {
     let (players, connected) = start_all(&folder, &NAMES, How { timeout, ..HOW });
     wait_for_all(&connected, NAMES.len());
     thread::sleep(after);
-    let fallen = players.iter().find(|player| player.name == victim).unwrap();
-    kill_process(Pid::from_child(&fallen.process), signal).unwrap();
+    let crashed = players.iter().find(|player| player.name == victim).unwrap();
+    kill_process(Pid::from_child(&crashed.process), signal).unwrap();
     let ends = finish(players, Some(victim));
     for (name, code, said) in &ends {
         // An owner that has sent everything is done.
@@ -200,7 +200,7 @@ fn fall(victim: &'static str, after: Duration, signal: Signal) {
     };
     assert!(
         ends.iter().any(|(_, _, said)| said.contains(&numbered)),
-        "nobody names {victim}: {ends:?}"
+        "no participant names {victim}: {ends:?}"
     );
     if victim != "eve" {
         assert!(
@@ -213,33 +213,33 @@ fn fall(victim: &'static str, after: Duration, signal: Signal) {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_is_killed_at_the_start() {
-    fall("b", Duration::ZERO, Signal::KILL);
+    crash("b", Duration::ZERO, Signal::KILL);
 }
 
 #[test]
 fn a_party_is_killed_in_the_middle() {
-    fall("a", Duration::from_millis(700), Signal::KILL);
+    crash("a", Duration::from_millis(700), Signal::KILL);
 }
 
 #[test]
 fn a_party_is_killed_late() {
-    fall("c", Duration::from_millis(1600), Signal::KILL);
+    crash("c", Duration::from_millis(1600), Signal::KILL);
 }
 
 #[test]
 fn a_recipient_is_killed() {
-    fall("eve", Duration::from_millis(500), Signal::KILL);
+    crash("eve", Duration::from_millis(500), Signal::KILL);
 }
 
 #[test]
 fn an_owner_is_killed() {
-    fall("ann", Duration::from_millis(20), Signal::KILL);
+    crash("ann", Duration::from_millis(20), Signal::KILL);
 }
 
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_hangs() {
-    fall("b", Duration::from_millis(500), Signal::STOP);
+    crash("b", Duration::from_millis(500), Signal::STOP);
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn a_party_is_told_to_stop() {
 
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
-fn somebody_does_not_turn_up() {
+fn a_participant_does_not_come() {
     let folder = deployment();
     let how = How { wait: WAIT, ..HOW };
     let (players, _connected) = start_all(&folder, &["a", "b", "c", "eve"], how);
@@ -335,7 +335,7 @@ fn jobs_differ() {
 }
 
 #[test]
-fn what_keeps_a_participant_from_taking_part_is_said_before_anybody_is_called() {
+fn what_keeps_a_participant_from_taking_part_is_said_before_a_party_is_called() {
     let folder = deployment();
     let party = |home: &str, more: &str| format!("party job.toml --home {home} --out out {more}");
     folder.fail(

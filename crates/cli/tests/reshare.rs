@@ -296,7 +296,7 @@ fn explain_says_what_it_is() {
     for part in [
         "opened: 14 values, and nothing else",
         "opened: differences of the two copies of each old share of `pay` in every row: zeros, to: b, d, e",
-        "kept as shares at the parties, opened to nobody",
+        "kept as shares at the parties, opened to no recipient",
         "kept: `pay` of every row, as `given`",
         "14 values of share 0, copy 0, share 2, copy 1",
     ] {

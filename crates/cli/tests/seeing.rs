@@ -28,7 +28,7 @@ fn a_shadow_says_what_it_compared() {
 }
 
 #[test]
-fn everybody_can_be_watched() {
+fn every_participant_can_be_watched() {
     let folder = Folder::blocks();
     for how in ["", "--processes"] {
         let output = folder.veil(&format!("run job.toml --net lan --watch {how}"));

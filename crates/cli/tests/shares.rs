@@ -5,7 +5,7 @@ use crate::common::Folder;
 use veil_job::Slice;
 use veil_node::{Home, Role, Settings};
 use veil_session::{PartyId, PlanHash};
-use veil_store::{Description, Member, Port, Rows, StoreKey, Writer};
+use veil_store::{BlockRows, Description, Member, Port, StoreKey, Writer};
 
 /// A home with two datasets, one of which was never finished.
 fn home(folder: &Folder) -> std::path::PathBuf {
@@ -24,7 +24,7 @@ fn home(folder: &Folder) -> std::path::PathBuf {
                 width: 1,
                 once: false,
             }],
-            blocks: vec![Rows {
+            blocks: vec![BlockRows {
                 name: "all".into(),
                 rows: 3,
             }],

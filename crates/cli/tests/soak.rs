@@ -134,7 +134,7 @@ fn at(mut took: Vec<Duration>, percent: usize) -> Duration {
 
 #[test]
 #[ignore = "minutes: make test-soak"]
-fn hostile_members_hurt_nobody() {
+fn hostile_members_hurt_no_participant() {
     let _turn = turn();
     let seconds = std::env::var("VEIL_SOAK_SECONDS").ok();
     let seconds = seconds.map_or(SECONDS, |text| text.parse().unwrap());

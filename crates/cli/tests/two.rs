@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use crate::common::Folder;
 use crate::common::between::{JOB, NAMES, chain, rows, with_other};
+use crate::common::byzantine::{Round, Site};
 use crate::common::deployment::{
     At, Place, Service, at, end, expected, submit, succeed, take_part, take_part_at, turn, wait,
 };
-use crate::common::faithless::{Round, Site};
 use crate::common::homes::homes;
 use veil_link::tls::{Caller, Port, Reception};
 use veil_node::Home;
@@ -77,7 +77,7 @@ fn a_party_that_stands_still_at_any_round_is_named_in_time() {
 fn a_party_that_lies_at_any_round_that_is_checked_is_found_by_the_other() {
     let _turn = turn();
     let site = site();
-    for (round, liar) in [
+    for (round, byzantine) in [
         (Round::HANDSHAKE, GARBLER),
         (Round::HANDSHAKE, EVALUATOR),
         (POINTS, GARBLER),
@@ -88,8 +88,8 @@ fn a_party_that_lies_at_any_round_that_is_checked_is_found_by_the_other() {
         (JOB_CORRECTION, EVALUATOR),
         (CORRECTION, EVALUATOR),
     ] {
-        let other = GARBLER + EVALUATOR - liar;
-        site.lies(round, [liar, other], &[other]);
+        let other = GARBLER + EVALUATOR - byzantine;
+        site.lies(round, [byzantine, other], &[other]);
     }
 }
 
@@ -212,7 +212,7 @@ fn participants_with_other_circuits_say_so_at_both_ends() {
 
 /// Values that do not fit the ports end with their owner, and what two parties cannot do is said before any connect request.
 #[test]
-fn what_does_not_fit_is_said_before_anybody_is_called() {
+fn what_does_not_fit_is_said_before_a_party_is_called() {
     let folder = with_other(|_| ());
     homes(folder.path(), NAMES);
     folder.write("rows.hex", rows().replacen("03", "07", 1));

@@ -318,7 +318,7 @@ pub static PROBE_GROWING: Kernel = Kernel {
     parameters: &[],
 };
 
-/// Memory whose addresses are data that this crate made: of a bank, or of what a command says.
+/// Memory whose addresses are data that this crate made: of a workspace, or of what a command says.
 const TRUSTED: Parameter = Memory(|_| Some(0));
 /// The verdict of a batch.
 const VERDICT: Parameter = Memory(|_| Some(8));

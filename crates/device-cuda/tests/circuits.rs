@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use veil_device::{
-    Command, Cut, Device, Dst, Fault, Frame, Instr, Item, Layout, Op, Outcome, Place, Program,
-    Reference, Region, Span, Src, Tag,
+    ColumnType, Command, Cut, Device, Dst, Fault, Frame, Instr, Layout, Op, Outcome, Program,
+    Reference, Region, Residency, Span, Src, Tag,
 };
 use veil_device_cuda::Cuda;
 use veil_device_cuda::backend::{Emulator, Order};
@@ -14,7 +14,7 @@ use veil_session::SessionId;
 
 const SEEDS: u16 = 0;
 const SLOTS: u16 = 1;
-const UNIFORMS: u16 = 2;
+const JOB_WIDE: u16 = 2;
 const SUMS: u16 = 3;
 const TABLES: u16 = 4;
 const SEEN: u16 = 5;
@@ -53,7 +53,7 @@ fn program() -> Program {
     Program {
         ring: Ring::Bits,
         slots: SLOTS,
-        uniforms: UNIFORMS,
+        job_wide: JOB_WIDE,
         sums: SUMS,
         temps: 2 * ROUNDS,
         pairs,
@@ -70,7 +70,7 @@ fn clear(program: &Program, inputs: [bool; INPUTS as usize]) -> Vec<bool> {
         let get = |src: Src| match src {
             Src::Slot(slot) => slots[slot as usize],
             Src::Temp(temp) => temps[temp as usize],
-            Src::Uniform(_) => unreachable!("none is used"),
+            Src::JobWide(_) => unreachable!("none is used"),
         };
         let value = match *instr {
             Instr::Add(a, b, _) => get(a) ^ get(b),
@@ -92,23 +92,23 @@ fn clear(program: &Program, inputs: [bool; INPUTS as usize]) -> Vec<bool> {
 }
 
 fn layout(rows: u32) -> Layout {
-    let region = |place, item, count| Region {
-        place,
-        item,
-        parts: 1,
+    let region = |residency, column, count| Region {
+        residency,
+        column,
+        components: 1,
         count,
     };
-    let (mapped, resident) = (Place::Mapped, Place::Resident);
+    let (mapped, resident) = (Residency::Mapped, Residency::Resident);
     Layout {
         chunk_rows: rows,
         regions: vec![
-            region(mapped, Item::Labels, 1),
-            region(resident, Item::Labels, COUNT),
-            region(mapped, Item::Label, 1),
-            region(mapped, Item::Label, 1),
-            region(mapped, Item::Labels, 4 * ROUNDS),
-            region(mapped, Item::Labels, 2 + 2 * INPUTS + 2 * COUNT),
-            region(mapped, Item::One(Ring::Bits), INPUTS),
+            region(mapped, ColumnType::Labels, 1),
+            region(resident, ColumnType::Labels, COUNT),
+            region(mapped, ColumnType::Label, 1),
+            region(mapped, ColumnType::Label, 1),
+            region(mapped, ColumnType::Labels, 4 * ROUNDS),
+            region(mapped, ColumnType::Labels, 2 + 2 * INPUTS + 2 * COUNT),
+            region(mapped, ColumnType::One(Ring::Bits), INPUTS),
         ],
     }
 }
@@ -119,7 +119,7 @@ fn run(device: &mut dyn Device, rows: u32, inputs: u8) -> Result<[Vec<u8>; 2], F
     let all = |region| layout.all(region, 0);
     let span = |region, first, count| Span {
         region,
-        part: 0,
+        component: 0,
         first,
         count,
     };
@@ -131,11 +131,11 @@ fn run(device: &mut dyn Device, rows: u32, inputs: u8) -> Result<[Vec<u8>; 2], F
         chunk: 3,
         rows,
     };
-    let bank = device.open(&layout, frame)?;
+    let workspace = device.open(&layout, frame)?;
     let seeds: Vec<u8> = (0..16 * rows).map(|k| (k * k / 5 + k) as u8).collect();
-    device.write(bank, all(SEEDS), &seeds)?;
+    device.write(workspace, all(SEEDS), &seeds)?;
     let bits: Vec<u8> = (0..INPUTS).map(|k| inputs >> k & 1).collect();
-    device.write(bank, all(BITS), &bits)?;
+    device.write(workspace, all(BITS), &bits)?;
     let copy = |from, to| {
         let op = Op::Combine {
             ring: Ring::Bits,
@@ -165,9 +165,9 @@ fn run(device: &mut dyn Device, rows: u32, inputs: u8) -> Result<[Vec<u8>; 2], F
         evaluate,
         copy(all(SLOTS), evaluated),
     ];
-    device.submit(bank, &commands, Tag(1))?;
+    device.submit(workspace, &commands, Tag(1))?;
     assert_eq!(device.poll().map(|c| c.outcome), Some(Outcome::Done));
-    let seen = [TABLES, SEEN].map(|region| device.view(bank, all(region)).map(<[u8]>::to_vec));
+    let seen = [TABLES, SEEN].map(|region| device.view(workspace, all(region)).map(<[u8]>::to_vec));
     let [tables, labels] = seen;
     Ok([tables?, labels?])
 }

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use veil_device::{
-    Command, Device, Draw, Dst, Fault, Form, Frame, Instr, Item, KeyId, Layout, Op, Outcome, Place,
-    Program, Reference, Region, Span, Src, Tag,
+    ColumnType, Command, Device, Dst, Fault, Form, Frame, Instr, KeyId, Layout, Op, Outcome,
+    PrfCall, Program, Reference, Region, Residency, Span, Src, Tag,
 };
 use veil_device_cuda::Cuda;
 use veil_device_cuda::backend::{Emulator, Order};
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{Secret, SessionId};
 
 const IN: u16 = 0;
 const SLOTS: u16 = 1;
-const UNIFORMS: u16 = 2;
+const JOB_WIDE: u16 = 2;
 const SUMS: u16 = 3;
 const MESSAGE: u16 = 4;
 const OUT: u16 = 5;
@@ -22,22 +22,22 @@ const OUT: u16 = 5;
 const ROWS: u32 = 200;
 
 fn layout(count: u32) -> Layout {
-    let (rows, one) = (Item::Rows(Ring::Z64), Item::One(Ring::Z64));
-    let region = |place, item, parts, count| Region {
-        place,
-        item,
-        parts,
+    let (rows, one) = (ColumnType::Rows(Ring::Z64), ColumnType::One(Ring::Z64));
+    let region = |residency, column, components, count| Region {
+        residency,
+        column,
+        components,
         count,
     };
     Layout {
         chunk_rows: ROWS,
         regions: vec![
-            region(Place::Mapped, rows, 2, 2),
-            region(Place::Resident, rows, 2, 2 + count),
-            region(Place::Mapped, one, 2, 1),
-            region(Place::Mapped, one, 2, 1),
-            region(Place::Mapped, rows, 1, count),
-            region(Place::Public, rows, 1, 2),
+            region(Residency::Mapped, rows, 2, 2),
+            region(Residency::Resident, rows, 2, 2 + count),
+            region(Residency::Mapped, one, 2, 1),
+            region(Residency::Mapped, one, 2, 1),
+            region(Residency::Mapped, rows, 1, count),
+            region(Residency::Public, rows, 1, 2),
         ],
     }
 }
@@ -73,7 +73,7 @@ fn layer(count: u32) -> Arc<Program> {
     Arc::new(Program {
         ring: Ring::Z64,
         slots: SLOTS,
-        uniforms: UNIFORMS,
+        job_wide: JOB_WIDE,
         sums: SUMS,
         temps: 0,
         pairs: vec![(Src::Slot(0), Src::Slot(1))],
@@ -84,10 +84,10 @@ fn layer(count: u32) -> Arc<Program> {
 #[test]
 fn nothing_takes_effect_after_a_check_that_fails() -> Result<(), Fault> {
     let (mut device, layout) = (device(), layout(1));
-    let bank = device.open(&layout, frame(ROWS))?;
+    let workspace = device.open(&layout, frame(ROWS))?;
     let all = |region| layout.all(region, 0);
     let bytes: Vec<u8> = (0..2 * 8 * ROWS).map(|k| k as u8).collect();
-    device.write(bank, all(IN), &bytes)?;
+    device.write(workspace, all(IN), &bytes)?;
     let [x, y] = [0, 1].map(|first| Span {
         first,
         count: 1,
@@ -100,16 +100,16 @@ fn nothing_takes_effect_after_a_check_that_fails() -> Result<(), Fault> {
     let check = Command::new(Op::CheckEqual, vec![x, y], vec![]);
     let again = Command::new(Op::CheckEqual, vec![x, from], vec![]);
     let commands = [copy(from, x), again, check, copy(from, y)];
-    device.submit(bank, &commands, Tag(7))?;
+    device.submit(workspace, &commands, Tag(7))?;
     // The next batch is another one: it begins anew.
-    device.submit(bank, &commands[..2], Tag(8))?;
+    device.submit(workspace, &commands[..2], Tag(8))?;
     let ended = device.poll().map(|c| (c.tag, c.outcome));
     assert_eq!(ended, Some((Tag(7), Outcome::Mismatch { command: 2 })));
     let ended = device.poll().map(|c| (c.tag, c.outcome));
     assert_eq!(ended, Some((Tag(8), Outcome::Done)));
     assert_eq!(device.poll(), None);
-    assert_eq!(device.view(bank, x)?, &bytes[..1600]);
-    assert_eq!(device.view(bank, y)?, [0; 1600]);
+    assert_eq!(device.view(workspace, x)?, &bytes[..1600]);
+    assert_eq!(device.view(workspace, y)?, [0; 1600]);
     Ok(())
 }
 
@@ -121,7 +121,7 @@ fn a_layer_is_one_launch_however_wide() -> Result<(), Fault> {
             device.load_key(KeyId(key), &Secret::new([key as u8; 16]))?;
         }
         let program = device.load(&layer(count), &layout)?;
-        let bank = device.open(&layout, frame(3))?;
+        let workspace = device.open(&layout, frame(3))?;
         let all = layout.all(MESSAGE, 0);
         let mut run = Command::new(
             Op::Product(Form::replicated(Ring::Z64)),
@@ -129,14 +129,14 @@ fn a_layer_is_one_launch_however_wide() -> Result<(), Fault> {
             vec![all, all],
         );
         run.program = Some(program);
-        let draw = |key| Draw {
+        let call = |key| PrfCall {
             key: KeyId(key),
-            tag: Use::MUL3,
+            tag: DomainTag::MUL3,
             first: 0,
         };
-        run.draws = vec![draw(0), draw(1)];
+        run.calls = vec![call(0), call(1)];
         let before = device.launches();
-        device.submit(bank, &[run], Tag(1))?;
+        device.submit(workspace, &[run], Tag(1))?;
         assert_eq!(device.poll().map(|c| c.outcome), Some(Outcome::Done));
         assert_eq!(device.launches() - before, 1);
     }
@@ -157,39 +157,39 @@ fn what_is_refused_changes_nothing() -> Result<(), Fault> {
         index: 0,
     }];
     let id = device.load(&Arc::new(program), &layout)?;
-    let bank = device.open(&layout, frame(ROWS))?;
+    let workspace = device.open(&layout, frame(ROWS))?;
     let all = |region| layout.all(region, 0);
     let form = Form::replicated(Ring::Z64);
-    let messages = vec![all(MESSAGE), all(UNIFORMS)];
+    let messages = vec![all(MESSAGE), all(JOB_WIDE)];
     let mut sum = Command::new(Op::Product(form), vec![], messages);
     sum.program = Some(id);
-    let draw = |key, tag| Draw {
+    let call = |key, tag| PrfCall {
         key: KeyId(key),
         tag,
         first: 0,
     };
-    sum.draws = [Use::MUL3, Use::SUM3]
+    sum.calls = [DomainTag::MUL3, DomainTag::SUM3]
         .into_iter()
-        .flat_map(|tag| [draw(0, tag), draw(1, tag)])
+        .flat_map(|tag| [call(0, tag), call(1, tag)])
         .collect();
-    device.write(bank, all(IN), &[9; 3200])?;
-    let refused = device.submit(bank, &[copy(all(IN), all(OUT)), sum], Tag(1));
+    device.write(workspace, all(IN), &[9; 3200])?;
+    let refused = device.submit(workspace, &[copy(all(IN), all(OUT)), sum], Tag(1));
     assert!(
         matches!(refused, Err(Fault::Unsupported { .. })),
         "{refused:?}"
     );
     assert_eq!(device.poll(), None);
-    assert_eq!(device.view(bank, all(OUT))?, [0; 3200]);
-    // The bank is as it was.
-    device.submit(bank, &[copy(all(IN), all(OUT))], Tag(2))?;
+    assert_eq!(device.view(workspace, all(OUT))?, [0; 3200]);
+    // The workspace is as it was.
+    device.submit(workspace, &[copy(all(IN), all(OUT))], Tag(2))?;
     assert_eq!(device.poll().map(|c| c.outcome), Some(Outcome::Done));
-    assert_eq!(device.view(bank, all(OUT))?, [9; 3200]);
+    assert_eq!(device.view(workspace, all(OUT))?, [9; 3200]);
     Ok(())
 }
 
-/// Whatever a program leaves behind, the sums of the next one in its bank are right.
+/// Whatever a program leaves behind, the sums of the next one in its workspace are right.
 #[test]
-fn programs_share_a_bank() -> Result<(), Fault> {
+fn programs_share_a_workspace() -> Result<(), Fault> {
     let layout = layout(1);
     let all = |region, part| layout.all(region, part);
     let values = Span {
@@ -207,17 +207,17 @@ fn programs_share_a_bank() -> Result<(), Fault> {
     let run = |device: &mut dyn Device| -> Result<Vec<u8>, Fault> {
         let mut load = |program: &Program| device.load(&Arc::new(program.clone()), &layout);
         let (first, second) = (load(&first)?, load(&second)?);
-        let bank = device.open(&layout, frame(ROWS))?;
-        device.write(bank, all(IN, 0), &bytes)?;
+        let workspace = device.open(&layout, frame(ROWS))?;
+        device.write(workspace, all(IN, 0), &bytes)?;
         let mut commands = vec![copy(all(IN, 0), values)];
         for program in [second, first, second, second] {
             let mut linear = Command::new(Op::Linear, vec![], vec![]);
             linear.program = Some(program);
             commands.push(linear);
         }
-        device.submit(bank, &commands, Tag(1))?;
+        device.submit(workspace, &commands, Tag(1))?;
         assert_eq!(device.poll().map(|c| c.outcome), Some(Outcome::Done));
-        Ok(device.view(bank, all(SUMS, 0))?.to_vec())
+        Ok(device.view(workspace, all(SUMS, 0))?.to_vec())
     };
     let want = run(&mut Reference::default())?;
     assert_eq!(run(&mut device())?, want);
@@ -237,8 +237,8 @@ fn sums_that_are_written_twice_are_refused() {
         matches!(refused, Err(Fault::Unsupported { .. })),
         "{refused:?}"
     );
-    program.uniforms = SUMS;
-    let read = Instr::Copy(Src::Uniform(0), Dst::Slot(0));
+    program.job_wide = SUMS;
+    let read = Instr::Copy(Src::JobWide(0), Dst::Slot(0));
     program.code = vec![sum(0), read];
     let refused = device.load(&Arc::new(program), &layout);
     assert!(
@@ -250,29 +250,38 @@ fn sums_that_are_written_twice_are_refused() {
 #[test]
 fn the_host_reaches_what_it_may() -> Result<(), Fault> {
     let (mut device, layout) = (device(), layout(1));
-    let bank = device.open(&layout, frame(ROWS))?;
+    let workspace = device.open(&layout, frame(ROWS))?;
     let all = |region| layout.all(region, 0);
-    assert_eq!(device.view(bank, all(SLOTS)), Err(Fault::NotReachable));
+    assert_eq!(device.view(workspace, all(SLOTS)), Err(Fault::NotReachable));
     assert_eq!(
-        device.map(bank, all(SLOTS)).err(),
+        device.map(workspace, all(SLOTS)).err(),
         Some(Fault::NotReachable)
     );
-    assert_eq!(device.map(bank, all(OUT)).err(), Some(Fault::NotReachable));
-    assert!(device.view(bank, all(OUT)).is_ok());
+    assert_eq!(
+        device.map(workspace, all(OUT)).err(),
+        Some(Fault::NotReachable)
+    );
+    assert!(device.view(workspace, all(OUT)).is_ok());
     let beyond = Span {
         count: 3,
         ..all(OUT)
     };
-    assert_eq!(device.view(bank, beyond), Err(Fault::NotReachable));
-    device.close(bank);
-    assert_eq!(device.view(bank, all(OUT)), Err(Fault::Unknown("the bank")));
-    // Another bank in its place is all zero.
-    let bank = device.open(&layout, frame(ROWS))?;
-    device.submit(bank, &[copy(all(IN), all(OUT))], Tag(1))?;
-    assert_eq!(device.view(bank, all(OUT))?, [0; 3200]);
+    assert_eq!(device.view(workspace, beyond), Err(Fault::NotReachable));
+    device.close(workspace);
+    assert_eq!(
+        device.view(workspace, all(OUT)),
+        Err(Fault::Unknown("the workspace"))
+    );
+    // Another workspace in its place is all zero.
+    let workspace = device.open(&layout, frame(ROWS))?;
+    device.submit(workspace, &[copy(all(IN), all(OUT))], Tag(1))?;
+    assert_eq!(device.view(workspace, all(OUT))?, [0; 3200]);
     device.wipe();
     assert_eq!(device.poll(), None);
-    assert_eq!(device.view(bank, all(OUT)), Err(Fault::Unknown("the bank")));
+    assert_eq!(
+        device.view(workspace, all(OUT)),
+        Err(Fault::Unknown("the workspace"))
+    );
     Ok(())
 }
 
@@ -287,15 +296,15 @@ fn keys_are_kept_when_there_are_more() -> Result<(), Fault> {
         for key in 0..others {
             device.load_key(KeyId(key), &Secret::new([key as u8; 16]))?;
         }
-        let bank = device.open(&layout, frame(ROWS))?;
+        let workspace = device.open(&layout, frame(ROWS))?;
         let mut random = Command::new(Op::Random, vec![], vec![all(OUT)]);
-        random.draws = vec![Draw {
+        random.calls = vec![PrfCall {
             key: KeyId(1000),
-            tag: Use::RAND3,
+            tag: DomainTag::RAND3,
             first: 3,
         }];
-        device.submit(bank, &[random], Tag(1))?;
-        Ok(device.view(bank, all(OUT))?.to_vec())
+        device.submit(workspace, &[random], Tag(1))?;
+        Ok(device.view(workspace, all(OUT))?.to_vec())
     };
     assert_eq!(drawn(200)?, drawn(0)?);
     Ok(())
@@ -305,19 +314,22 @@ fn keys_are_kept_when_there_are_more() -> Result<(), Fault> {
 #[test]
 fn digests_are_those_of_the_reference_whatever_is_hashed() -> Result<(), Fault> {
     let mut layout = layout(1);
-    let mut bytes = |place, bytes, count| {
+    let mut bytes = |residency, bytes, count| {
         layout.add(Region {
-            place,
-            item: Item::Bytes(bytes),
-            parts: 1,
+            residency,
+            column: ColumnType::Bytes(bytes),
+            components: 1,
             count,
         })
     };
     let long = 33 * 1024 + 9;
-    let (from, to) = (bytes(Place::Mapped, 1, long), bytes(Place::Public, 32, 1));
+    let (from, to) = (
+        bytes(Residency::Mapped, 1, long),
+        bytes(Residency::Public, 32, 1),
+    );
     let cut = |first, count| Span {
         region: from,
-        part: 0,
+        component: 0,
         first,
         count,
     };
@@ -333,8 +345,8 @@ fn digests_are_those_of_the_reference_whatever_is_hashed() -> Result<(), Fault> 
     let text: Vec<u8> = (0..long).map(|k| (k * k / 7) as u8).collect();
     let run = |device: &mut dyn Device, src: &[Span], fails: bool| -> Result<Vec<u8>, Fault> {
         device.bind(SessionId([3; 32]));
-        let bank = device.open(&layout, frame(ROWS))?;
-        device.write(bank, layout.all(from, 0), &text)?;
+        let workspace = device.open(&layout, frame(ROWS))?;
+        device.write(workspace, layout.all(from, 0), &text)?;
         let mut commands = Vec::new();
         if fails {
             let differ = vec![cut(0, 5), cut(1, 5)];
@@ -342,10 +354,10 @@ fn digests_are_those_of_the_reference_whatever_is_hashed() -> Result<(), Fault> 
         }
         let hash = Op::Hash { label: 5 };
         commands.push(Command::new(hash, src.to_vec(), vec![layout.all(to, 0)]));
-        device.submit(bank, &commands, Tag(1))?;
+        device.submit(workspace, &commands, Tag(1))?;
         let done = device.poll().map(|c| c.outcome) == Some(Outcome::Done);
         assert_eq!(done, !fails);
-        Ok(device.view(bank, layout.all(to, 0))?.to_vec())
+        Ok(device.view(workspace, layout.all(to, 0))?.to_vec())
     };
     for src in &sources {
         let got = run(&mut device(), src, false)?;

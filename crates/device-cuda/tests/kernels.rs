@@ -8,7 +8,7 @@ use veil_device_cuda::backend::{Arg, Backend, Buffer, Emulator, Launch, Order};
 use veil_device_cuda::kernels::{
     Kernel, OT_APPLY, OT_CORRECT, OT_EXPAND, OT_FOLD, OT_KEYS, OT_LABELS,
 };
-use veil_prss::{Prf, Use};
+use veil_prss::{DomainTag, Prf};
 use veil_session::Secret;
 
 const ORDERS: [Order; 3] = [Order::Forward, Order::Reverse, Order::Random(5)];
@@ -43,7 +43,7 @@ fn xor(to: &mut [u8], other: &[u8]) {
 /// Both ends of a step of transfers, of `items` items in `rows` rows, from the leaves to the keys.
 fn transfers(order: Order, trees: Trees, items: u32, rows: u32) {
     let on = &mut Emulator::new(order);
-    let (tag, lane, first, chunk) = (Use::OT_LEAF, 3, 0xffff_fffe_u64, 9);
+    let (tag, lane, first, chunk) = (DomainTag::OT_LEAF, 3, 0xffff_fffe_u64, 9);
     let (bits, offset) = (trees.bits(), some(5) | 1);
     let size = column_bytes(items, rows) as usize;
     let blocks = (size / 16) as u32;

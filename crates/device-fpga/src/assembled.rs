@@ -32,7 +32,7 @@ struct Key {
     program: Arc<Program>,
     capacity: Capacity,
     slots: u32,
-    uniforms: u32,
+    job_wide: u32,
     repetitions: u32,
 }
 
@@ -50,7 +50,7 @@ impl Assembled {
         self.kept(|kept| kept.assembled)
     }
 
-    /// A program over labels that was checked, for banks of this layout.
+    /// A program over labels that was checked, for workspaces of this layout.
     pub(crate) fn program(
         &self,
         program: &Arc<Program>,
@@ -61,14 +61,14 @@ impl Assembled {
             program: Arc::clone(program),
             capacity: *capacity,
             slots: layout.regions[program.slots as usize].count,
-            uniforms: layout.regions[program.uniforms as usize].count,
+            job_wide: layout.regions[program.job_wide as usize].count,
             repetitions: layout.chunk_rows.min(ROWS),
         };
         if let Some(there) = self.kept(|kept| kept.programs.get(&key).cloned()) {
             return Ok(there);
         }
         // No caller waits for another here: two at once do it twice, and get the same.
-        let layer = Layer::of(program, key.slots, key.uniforms);
+        let layer = Layer::of(program, key.slots, key.job_wide);
         let image = Image::of(&layer.body, capacity, key.repetitions.into())?;
         let loaded = Arc::new(Loaded {
             program: Arc::clone(program),

@@ -39,8 +39,8 @@ pub(crate) struct Leaving {
 
 /// The same commands, wherever in a run of a circuit they are: the body but for what moves on.
 pub(crate) fn shape(repeat: &Repeat) -> Repeat {
-    let counter = repeat.body.iter().flat_map(|step| &step.command.draws);
-    let least = counter.map(|draw| draw.first).min().unwrap_or(0);
+    let counter = repeat.body.iter().flat_map(|step| &step.command.calls);
+    let least = counter.map(|call| call.first).min().unwrap_or(0);
     let mut shape = repeat.clone();
     shape.count = 1;
     for Step {
@@ -56,8 +56,8 @@ pub(crate) fn shape(repeat: &Repeat) -> Repeat {
         };
         moving(&mut command.src, src);
         moving(&mut command.dst, dst);
-        for draw in &mut command.draws {
-            draw.first -= least;
+        for call in &mut command.calls {
+            call.first -= least;
         }
     }
     shape
@@ -78,11 +78,11 @@ impl Loop {
         let goes_on = |step: &Step| match step.command.program {
             Some(_) => {
                 let tables = step.dst.first().is_none_or(|by| *by == 2 * products);
-                let draw = step
-                    .draws
+                let call = step
+                    .calls
                     .first()
                     .is_none_or(|by| *by == u64::from(products));
-                tables && draw
+                tables && call
             }
             None => true,
         };
@@ -204,10 +204,10 @@ struct Inputs<'a, 'b> {
 
 impl<'a, 'b> Inputs<'a, 'b> {
     fn new(of: &Loop, gates: &'a Gates<'b>, repeat: &'a Repeat, row: usize) -> Self {
-        let [slots, uniforms] = of.cycle.regions;
+        let [slots, job_wide] = of.cycle.regions;
         let run = of.cycle.run.iter().map(|source| match source {
             Source::Slot(slot) => gates.labels(slots, *slot)[row],
-            Source::Uniform(uniform) => gates.labels(uniforms, *uniform)[0],
+            Source::JobWide(job_value) => gates.labels(job_wide, *job_value)[0],
         });
         Inputs {
             offset: Zeroizing::new(gates.offset.to_le_bytes()),

@@ -1,12 +1,12 @@
-//! The device: banks of the host, and commands that cores do.
+//! The device: workspaces of the host, and commands that cores do.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use veil_device::{
-    Bank, Command, Completion, Cpu, Device, Fault, Garbling, Instr, KeyId, Layout, Op, Outcome,
-    Program, ProgramId, Repeat, Round, Tag,
+    Command, Completion, Cpu, Device, Fault, Garbling, Instr, KeyId, Layout, Op, Outcome, Program,
+    ProgramId, Repeat, Round, Tag, Workspace,
 };
 use veil_session::Secret;
 
@@ -17,7 +17,7 @@ use crate::cycles::{self, Loop};
 use crate::driver::{CardError, Garbler};
 use crate::garble::cycles::{Cycle, Programs};
 use crate::node::circuit::Plan;
-use crate::node::work::{Differs, Name, Parts};
+use crate::node::work::{Components, Differs, Name};
 use crate::node::{Task, User};
 use crate::share::circuit::Traced;
 use crate::share::rounds::Whole;
@@ -73,7 +73,7 @@ pub struct Fpga {
 /// What a node does without its host going through rounds.
 struct UnderWay {
     tag: Tag,
-    bank: Bank,
+    workspace: Workspace,
     work: Work,
 }
 
@@ -84,7 +84,7 @@ enum Work {
         whole: Whole,
         /// They, and what came of the first of them.
         names: Vec<Name>,
-        made: Vec<Parts>,
+        made: Vec<Components>,
     },
     /// Rounds that are a circuit.
     Circuit { traced: Box<Traced>, name: Name },
@@ -206,10 +206,15 @@ impl Fpga {
     }
 
     /// Does a garbling command on the core.
-    fn garble(&mut self, bank: Bank, index: usize, command: &Command) -> Result<(), Fault> {
+    fn garble(
+        &mut self,
+        workspace: Workspace,
+        index: usize,
+        command: &Command,
+    ) -> Result<(), Fault> {
         let garbler = self.garbler.as_mut();
         let garbler = garbler.ok_or(Fault::Unknown("the garbler of a command"))?;
-        let mut gates = self.host.gates_beside(bank, index, command)?;
+        let mut gates = self.host.offload_gates(workspace, index, command)?;
         let found = command
             .program
             .and_then(|id| Some((id, self.programs.get(&id)?)));
@@ -260,20 +265,20 @@ impl Fpga {
     /// Does commands that are repeated: as one run of the core, or one after the other.
     fn repeat(
         &mut self,
-        bank: Bank,
+        workspace: Workspace,
         (index, command): (usize, &Command),
         repeat: &Repeat,
         tag: Tag,
     ) -> Result<(), Fault> {
-        let rows = self.host.repeats_beside(bank, index, command)?;
+        let rows = self.host.offload_repeat(workspace, index, command)?;
         let found = self.looped(repeat, rows);
         let (Some(found), Some(garbler)) = (found, &mut self.garbler) else {
             for repetition in 0..repeat.count {
                 let commands = repeat.body.iter().map(|step| step.at(repetition));
                 let commands: Vec<Command> = commands.collect();
-                self.batch(bank, &commands, tag)?;
+                self.batch(workspace, &commands, tag)?;
             }
-            return self.host.clear_beside(bank, repeat);
+            return self.host.clear_offloaded(workspace, repeat);
         };
         if !matches!(&self.on_card, Some(OnCard::Loop(there)) if Arc::ptr_eq(there, &found)) {
             self.on_card = None;
@@ -282,46 +287,51 @@ impl Fpga {
             self.on_card = Some(OnCard::Loop(Arc::clone(&found)));
         }
         let garbles = &repeat.body[found.cycle.garbles].command;
-        let mut gates = self.host.gates_beside(bank, index, garbles)?;
+        let mut gates = self.host.offload_gates(workspace, index, garbles)?;
         let leaving = found.run(garbler, &mut gates, repeat);
         let leaving = leaving.map_err(|error| garbler.fault(&error))?;
         self.overlapped += u64::from(repeat.count);
         for repetition in leaving.repetitions() {
-            let mut gates = self.host.gates_beside(bank, index, garbles)?;
+            let mut gates = self.host.offload_gates(workspace, index, garbles)?;
             leaving.put(&found, &mut gates, repetition);
             let colours = found.cycle.colours.iter();
             let colours = colours.map(|step| repeat.body[*step].at(repetition));
             let colours: Vec<Command> = colours.collect();
-            self.batch(bank, &colours, tag)?;
+            self.batch(workspace, &colours, tag)?;
         }
-        self.host.clear_beside(bank, repeat)
+        self.host.clear_offloaded(workspace, repeat)
     }
 
     /// Does commands, those of the core and those of the host; says which comparison failed, if one did.
-    fn batch(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<Outcome, Fault> {
+    fn batch(
+        &mut self,
+        workspace: Workspace,
+        batch: &[Command],
+        tag: Tag,
+    ) -> Result<Outcome, Fault> {
         let mut at = 0;
         while at < batch.len() {
             if let Op::Repeat(repeat) = &batch[at].op {
-                self.repeat(bank, (at, &batch[at]), &Arc::clone(repeat), tag)?;
+                self.repeat(workspace, (at, &batch[at]), &Arc::clone(repeat), tag)?;
                 at += 1;
                 continue;
             }
             if self.takes(&batch[at]) {
-                self.garble(bank, at, &batch[at])?;
+                self.garble(workspace, at, &batch[at])?;
                 at += 1;
                 continue;
             }
             let rest = &batch[at..];
             let task = self.shares.as_ref().and_then(|cores| cores.task(rest));
             let ended = if let (Some(cores), Some(task)) = (&mut self.shares, task) {
-                cores.run(&mut self.host, bank, (at, rest), &task)?
+                cores.run(&mut self.host, workspace, (at, rest), &task)?
             } else {
                 let own = |from: &usize| self.owns(&rest[*from..]);
                 Ended::Host((1..rest.len()).find(own).unwrap_or(rest.len()))
             };
             let (Ended::Done(count) | Ended::Host(count) | Ended::Differs(count)) = ended;
             if !matches!(ended, Ended::Done(_)) {
-                self.host.submit(bank, &rest[..count], tag)?;
+                self.host.submit(workspace, &rest[..count], tag)?;
                 match self.host.poll().map(|ended| ended.outcome) {
                     Some(Outcome::Mismatch { command }) => {
                         return Ok(Outcome::Mismatch {
@@ -343,11 +353,16 @@ impl Fpga {
     }
 
     /// Begins rounds at the node, as many as it does without this host, if it does any.
-    fn begin(&mut self, bank: Bank, rounds: &[Arc<Round>], tag: Tag) -> Result<usize, Fault> {
+    fn begin(
+        &mut self,
+        workspace: Workspace,
+        rounds: &[Arc<Round>],
+        tag: Tag,
+    ) -> Result<usize, Fault> {
         let (Some(node), Some(cores)) = (&self.node, &self.shares) else {
             return Ok(0);
         };
-        let frame = self.host.shares_beside(bank, 0, &[])?.frame();
+        let frame = self.host.offload_shares(workspace, 0, &[])?.frame();
         if frame.rows == 0 {
             return Ok(0);
         }
@@ -356,7 +371,7 @@ impl Fpga {
             && let Some(traced) = cores.traced(party, rounds, frame.chunk)
             && let Some(plan) = node.plan(&traced.graph, frame.rows, traced.checks())
         {
-            return self.circuit(bank, rounds, (traced, plan), tag);
+            return self.circuit(workspace, rounds, (traced, plan), tag);
         }
         let Some(round) = rounds.first() else {
             return Ok(0);
@@ -364,26 +379,35 @@ impl Fpga {
         let Some(whole) = cores.whole(party, round, frame.chunk) else {
             return Ok(0);
         };
-        self.before(bank, &round.local[..whole.before], tag)?;
+        self.before(workspace, &round.local[..whole.before], tag)?;
         let (Some(node), Some(cores)) = (&self.node, &mut self.shares) else {
             return Ok(0);
         };
-        let (products, keys) = cores.gather(&mut self.host, bank, (round, &whole))?;
+        let (products, keys) = cores.gather(&mut self.host, workspace, (round, &whole))?;
         let work = Work::Products {
             round: Arc::clone(round),
             whole,
             names: products.iter().map(|product| product.name).collect(),
             made: Vec::new(),
         };
-        self.under_way.push(UnderWay { tag, bank, work });
+        self.under_way.push(UnderWay {
+            tag,
+            workspace,
+            work,
+        });
         node.multiply(products, &keys);
         self.count();
         Ok(1)
     }
 
     /// What a round does before programs.
-    fn before(&mut self, bank: Bank, commands: &[Command], tag: Tag) -> Result<(), Fault> {
-        if commands.is_empty() || self.batch(bank, commands, tag)? == Outcome::Done {
+    fn before(
+        &mut self,
+        workspace: Workspace,
+        commands: &[Command],
+        tag: Tag,
+    ) -> Result<(), Fault> {
+        if commands.is_empty() || self.batch(workspace, commands, tag)? == Outcome::Done {
             return Ok(());
         }
         Err(Fault::Unknown(
@@ -394,19 +418,19 @@ impl Fpga {
     /// Begins rounds that are a circuit.
     fn circuit(
         &mut self,
-        bank: Bank,
+        workspace: Workspace,
         rounds: &[Arc<Round>],
         (traced, plan): (Traced, Arc<Plan>),
         tag: Tag,
     ) -> Result<usize, Fault> {
         let rounds = &rounds[..traced.rounds];
         let first = &rounds[0];
-        self.before(bank, &first.local[..traced.whole.before], tag)?;
-        let frame = self.host.shares_beside(bank, 0, &[])?.frame();
+        self.before(workspace, &first.local[..traced.whole.before], tag)?;
+        let frame = self.host.offload_shares(workspace, 0, &[])?.frame();
         let (Some(node), Some(cores)) = (&self.node, &self.shares) else {
             return Ok(0);
         };
-        let (inputs, keys) = cores.inputs(&mut self.host, bank, &traced, rounds)?;
+        let (inputs, keys) = cores.inputs(&mut self.host, workspace, &traced, rounds)?;
         let at = (frame.lane, frame.chunk);
         let name = Name {
             at,
@@ -418,14 +442,18 @@ impl Fpga {
             plan,
             rounds: rounds.len() as u64,
             inputs,
-            draws: traced.draws(at, node.limits()),
+            counters: traced.counters(at, node.limits()),
             keys,
         });
         let work = Work::Circuit {
             traced: Box::new(traced),
             name,
         };
-        self.under_way.push(UnderWay { tag, bank, work });
+        self.under_way.push(UnderWay {
+            tag,
+            workspace,
+            work,
+        });
         self.count();
         Ok(rounds.len())
     }
@@ -435,7 +463,7 @@ impl Fpga {
         let (Some(node), Some(cores)) = (&self.node, &mut self.shares) else {
             return Ok(None);
         };
-        let (bank, tag) = (of.bank, of.tag);
+        let (workspace, tag) = (of.workspace, of.tag);
         match &mut of.work {
             Work::Circuit { traced, name } => {
                 let outputs = match node.outputs(name) {
@@ -446,7 +474,7 @@ impl Fpga {
                     }
                     None => return Ok(None),
                 };
-                traced.put(&mut self.host, bank, &outputs)?;
+                traced.put(&mut self.host, workspace, &outputs)?;
                 Ok(Some(Outcome::Done))
             }
             Work::Products {
@@ -465,12 +493,12 @@ impl Fpga {
                         None => return Ok(None),
                     }
                 }
-                cores.put(&mut self.host, bank, (round, whole), made)?;
+                cores.put(&mut self.host, workspace, (round, whole), made)?;
                 if whole.joins() {
                     return Ok(Some(Outcome::Done));
                 }
                 let round = Arc::clone(round);
-                self.batch(bank, &round.finish, tag).map(Some)
+                self.batch(workspace, &round.finish, tag).map(Some)
             }
         }
     }
@@ -506,7 +534,7 @@ impl Device for Fpga {
     }
 
     fn rows(&self) -> Option<u32> {
-        Some(self.garbler.as_ref()?.capacity().rows)
+        Some(self.garbler.as_ref()?.capacity().engines)
     }
 
     fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
@@ -516,7 +544,7 @@ impl Device for Fpga {
             .code
             .iter()
             .any(|instr| matches!(instr, Instr::Product { .. }));
-        let labels = slots.item == veil_device::Item::Labels;
+        let labels = slots.column == veil_device::ColumnType::Labels;
         if labels {
             self.labels.insert(id, Arc::clone(program));
         }
@@ -546,21 +574,26 @@ impl Device for Fpga {
         self.host.load_key(id, key)
     }
 
-    fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
-        let outcome = self.batch(bank, batch, tag)?;
+    fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault> {
+        let outcome = self.batch(workspace, batch, tag)?;
         self.count();
         self.done.push_back(Completion { tag, outcome });
         Ok(())
     }
 
     /// Rounds that are a circuit of bits, or else one that is nothing but products.
-    fn exchange(&mut self, bank: Bank, rounds: &[Arc<Round>], tag: Tag) -> Result<usize, Fault> {
-        self.begin(bank, rounds, tag)
+    fn exchange(
+        &mut self,
+        workspace: Workspace,
+        rounds: &[Arc<Round>],
+        tag: Tag,
+    ) -> Result<usize, Fault> {
+        self.begin(workspace, rounds, tag)
     }
 
     fn poll(&mut self) -> Option<Completion> {
         if let Some(node) = self.node.as_ref().filter(|_| !self.under_way.is_empty()) {
-            node.turn();
+            node.advance();
         }
         for mut of in std::mem::take(&mut self.under_way) {
             match self.end(&mut of) {

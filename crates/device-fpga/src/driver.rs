@@ -251,7 +251,7 @@ impl Garbler {
             return Err(CardError::Other { ident, version });
         }
         let capacity = Capacity {
-            rows: card.read(abi::ROWS)?,
+            engines: card.read(abi::ROWS)?,
             bundles: card.read(abi::BUNDLES)?,
             xor_slots: card.read(abi::XOR_LABELS)?,
             and_slots: card.read(abi::AND_LABELS)?,

@@ -1,9 +1,9 @@
 //! RTL cores as devices.
 //!
 //! A garbler of `rtl/garble` does the garbling commands of a party: its driver makes a program of a layer into bundles, and the core garbles one
-//! row of the bank after the other, or one cycle of a netlist, several gates in every cycle. Cores of `rtl/share` run the programs of parties that
-//! compute on replicated shares ([`share`]). All other commands, and the banks themselves, are the host's
-//! ([`veil_device::Cpu`]). With the feature `simulated`, where Verilator was there when this was built, the cores are simulated, cycle by cycle; a board would be one more
+//! row of the workspace after the other, or one cycle of a netlist, several gates in every cycle. Cores of `rtl/share` run the programs of parties
+//! that compute on replicated shares ([`share`]). All other commands, and the workspaces themselves, are the host's ([`veil_device::Cpu`]). With
+//! the feature `simulated`, where Verilator was there when this was built, the cores are simulated, cycle by cycle; a board would be one more
 //! transport below the same driver. The core of `rtl/ordered`, which is there for comparison, is simulated by [`ordered`].
 //!
 //! ```
@@ -56,11 +56,11 @@ pub enum Absent {
     /// No simulated cards were asked for.
     #[error("this was built without simulated cards, which are the feature `simulated`")]
     NotSimulated,
-    /// Not with so many rows.
-    #[error("no garbler of {rows} rows was built: build again with VEIL_RTL_ROWS={rows}")]
+    /// Not with so many garbling engines.
+    #[error("no garbler of {engines} engines was built: build again with VEIL_RTL_ROWS={engines}")]
     NotBuilt {
-        /// Rows.
-        rows: u32,
+        /// Garbling engines.
+        engines: u32,
     },
     /// It does not work.
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! Garbles the rows of a bank: labels that go to the core, tables and labels that come.
+//! Garbles the rows of a workspace: labels that go to the core, tables and labels that come.
 
 use veil_device::{Fault, Gates, Span};
 use zeroize::Zeroizing;
@@ -59,7 +59,7 @@ impl Loaded {
         let each = image.each_inputs.len();
         let mut labels = Zeroizing::new(vec![[0; 16]; shared + each * rows.len()]);
         for (to, input) in labels.iter_mut().zip(&image.run_inputs) {
-            *to = gates.labels(self.program.uniforms, layer.uniforms[*input as usize])[0];
+            *to = gates.labels(self.program.job_wide, layer.job_wide[*input as usize])[0];
         }
         for (k, input) in image.each_inputs.iter().enumerate() {
             let column = gates.labels(self.program.slots, layer.reads[*input as usize]);
@@ -97,7 +97,7 @@ impl Loaded {
                 }
                 Err(Of::Run(input)) => {
                     column.fill(
-                        gates.labels(self.program.uniforms, layer.uniforms[*input as usize])[0],
+                        gates.labels(self.program.job_wide, layer.job_wide[*input as usize])[0],
                     );
                 }
                 Err(Of::Each { input, .. }) => {

@@ -111,7 +111,7 @@ impl Simulated {
     /// What simulated cards of so many rows have room for, whether they are in this build or not.
     pub const fn capacity(rows: u32) -> Capacity {
         Capacity {
-            rows,
+            engines: rows,
             bundles: 1 << 14,
             xor_slots: 1 << 12,
             and_slots: 1 << 12,
@@ -132,7 +132,7 @@ impl Simulated {
             return Err(crate::NONE);
         }
         let model = MODELS.iter().find(|model| model.rows == rows);
-        let model = model.ok_or(Absent::NotBuilt { rows })?;
+        let model = model.ok_or(Absent::NotBuilt { engines: rows })?;
         // SAFETY: the function has these arguments, and makes a card, which is freed by no other.
         let card = unsafe {
             let card = (model.new)(stalls.seed, stalls.rate.into());

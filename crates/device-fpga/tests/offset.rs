@@ -12,13 +12,13 @@ use aes::Aes128;
 use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 use veil_circuit::{Limits, scd};
 use veil_device::{
-    Command, Cpu, Device, Draw, Frame, Garbling, Instr, Item, KeyId, Layout, Op, Place, Program,
-    Reference, Region, Span, Src, Tag,
+    ColumnType, Command, Cpu, Device, Frame, Garbling, Instr, KeyId, Layout, Op, PrfCall, Program,
+    Reference, Region, Residency, Span, Src, Tag,
 };
 use veil_device_fpga::ordered::{Entries, Job, Ordered};
 use veil_device_fpga::{Fpga, Garbler, Simulated, Stalls};
 use veil_math::Ring;
-use veil_prss::{Prf, Use};
+use veil_prss::{DomainTag, Prf};
 use veil_session::Secret;
 use veil_testkit::Seed;
 
@@ -140,18 +140,18 @@ const FRAME: Frame = Frame {
 
 /// Tables that a device makes of `GATES` gates with these zero-labels.
 fn garbled(device: &mut dyn Device, keys: [u128; 2], zero: &[u128]) -> Vec<u128> {
-    let region = |place, item, count| Region {
-        place,
-        item,
-        parts: 1,
+    let region = |residency, column, count| Region {
+        residency,
+        column,
+        components: 1,
         count,
     };
     let layout = Layout {
         chunk_rows: 1,
         regions: vec![
-            region(Place::Resident, Item::Labels, 3 * GATES),
-            region(Place::Mapped, Item::Label, 1),
-            region(Place::Mapped, Item::Labels, 2 * GATES),
+            region(Residency::Resident, ColumnType::Labels, 3 * GATES),
+            region(Residency::Mapped, ColumnType::Label, 1),
+            region(Residency::Mapped, ColumnType::Labels, 2 * GATES),
         ],
     };
     let product = |k| Instr::Product {
@@ -162,7 +162,7 @@ fn garbled(device: &mut dyn Device, keys: [u128; 2], zero: &[u128]) -> Vec<u128>
     let program = Program {
         ring: Ring::Bits,
         slots: 0,
-        uniforms: 1,
+        job_wide: 1,
         sums: 1,
         temps: 0,
         pairs: (0..GATES)
@@ -175,10 +175,10 @@ fn garbled(device: &mut dyn Device, keys: [u128; 2], zero: &[u128]) -> Vec<u128>
         device.load_key(id, &key).expect("a key");
     }
     let id = device.load(&Arc::new(program), &layout).expect("a program");
-    let bank = device.open(&layout, FRAME).expect("a bank");
+    let workspace = device.open(&layout, FRAME).expect("a workspace");
     let tables = layout.all(2, 0);
     let bytes: Vec<u8> = zero.iter().flat_map(|x| x.to_le_bytes()).collect();
-    device.write(bank, tables, &bytes).expect("labels");
+    device.write(workspace, tables, &bytes).expect("labels");
     let copy = Op::Combine {
         ring: Ring::Bits,
         minus: 0,
@@ -194,13 +194,15 @@ fn garbled(device: &mut dyn Device, keys: [u128; 2], zero: &[u128]) -> Vec<u128>
     };
     let mut garble = Command::new(op, vec![], vec![tables]);
     garble.program = Some(id);
-    garble.draws = vec![Draw {
+    garble.calls = vec![PrfCall {
         key: START,
-        tag: Use::GARBLE,
+        tag: DomainTag::GARBLE,
         first: FIRST,
     }];
-    device.submit(bank, &[copy, garble], Tag(1)).expect("gates");
-    let bytes = device.view(bank, tables).expect("it is mapped");
+    device
+        .submit(workspace, &[copy, garble], Tag(1))
+        .expect("gates");
+    let bytes = device.view(workspace, tables).expect("it is mapped");
     let labels = bytes.as_chunks().0.iter().copied();
     labels.map(u128::from_le_bytes).collect()
 }
@@ -226,7 +228,7 @@ fn our_tables_do_not_give_the_offset_away() {
     let keys = [numbers.next_u128() | 1, numbers.next_u128()];
     let (offset, prf) = (keys[0], Prf::new(&Secret::new(keys[1].to_le_bytes())));
     let zero: Vec<u128> = (0..2 * GATES).map(|_| numbers.next_u128()).collect();
-    let start = prf.block(Use::GARBLE, FRAME.lane, 0, FRAME.chunk);
+    let start = prf.block(DomainTag::GARBLE, FRAME.lane, 0, FRAME.chunk);
     let start = u128::from_le_bytes(start);
     let pairs = zero.as_chunks::<2>().0;
     let gates: Vec<_> = (FIRST..)

@@ -108,23 +108,23 @@ impl Subject {
         let distinct: BTreeSet<u128> = words(&garbled.labels).into_iter().collect();
         assert_eq!(distinct.len() * 16, garbled.labels.len(), "a label each");
         let mut tables = words(&garbled.tables).into_iter();
-        let mut draw = |bit: u128| labels.next().expect("a label each") ^ (bit * secrets.keys.0);
+        let mut call = |bit: u128| labels.next().expect("a label each") ^ (bit * secrets.keys.0);
         let [of_run, of_cycle, of_later] = self.entries.inputs();
         let base = self.netlist.inputs() as usize;
         let mut now = vec![0; base];
         for wire in of_run {
-            now[*wire as usize] = draw(steady[*wire as usize]);
+            now[*wire as usize] = call(steady[*wire as usize]);
         }
         let (mut before, mut gate): (Vec<u128>, u64) = (Vec::new(), secrets.first);
         for cycle in 0..self.cycles as usize {
             now.truncate(base);
             let value = |wire: &u32, cycle: usize| each[cycle][(wire - initial) as usize];
             for wire in of_cycle {
-                now[*wire as usize] = draw(value(wire, cycle));
+                now[*wire as usize] = call(value(wire, cycle));
             }
             if cycle > 0 {
                 for wire in of_later {
-                    before[*wire as usize] = draw(value(wire, cycle - 1));
+                    before[*wire as usize] = call(value(wire, cycle - 1));
                 }
             }
             let read = |labels: &[u128], operand: Operand| match operand {

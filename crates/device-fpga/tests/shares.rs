@@ -131,8 +131,8 @@ const LIES: [Lie; 9] = [
     (Kind::Product, 1, 2, 2),
     (Kind::Product, 1, 3, 1),
     (Kind::SumProduct, 2, 1, 2),
-    (Kind::Code, 2, 0, 2),
-    (Kind::JobCode, 3, 1, 0),
+    (Kind::Mac, 2, 0, 2),
+    (Kind::JobMac, 3, 1, 0),
 ];
 
 #[test]

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use veil_device::ot::{COLUMNS, column_bytes};
 use veil_device::{
-    Command, Cpu, Device, Draw, Dst, Form, Frame, Garbling, Instr, Isa, Item, KeyId, Layout, Op,
-    Ot, Outcome, Place, Program, Region, Span, Src, Tag, Trees,
+    ColumnType, Command, Cpu, Device, Dst, Form, Frame, Garbling, Instr, Isa, KeyId, Layout, Op,
+    Ot, Outcome, PrfCall, Program, Region, Residency, Span, Src, Tag, Trees,
 };
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::Secret;
 
 /// Instruction sets that callgrind can follow, as the file names them.
@@ -26,7 +26,7 @@ const WIRES: u32 = 64;
 struct HotLoop {
     name: &'static str,
     ring: Ring,
-    /// Rows of a chunk: the bank stays in the second cache level.
+    /// Rows of a chunk: the workspace stays in the second cache level.
     rows: u32,
     op: Op,
     code: Vec<Instr>,
@@ -133,7 +133,7 @@ fn hot_loops() -> Vec<HotLoop> {
         bits(
             "scatter",
             Op::Scatter {
-                part: 1,
+                component: 1,
                 add: false,
             },
             (0..WIRES).map(product).collect(),
@@ -192,10 +192,10 @@ impl HotLoop {
         if let Op::Ot(step) = self.op {
             return transfers(isa, self.rows, (step, times), seed);
         }
-        let region = |place, item, parts, count| Region {
-            place,
-            item,
-            parts,
+        let region = |residency, column, components, count| Region {
+            residency,
+            column,
+            components,
             count,
         };
         let mut layout = Layout {
@@ -203,24 +203,24 @@ impl HotLoop {
             regions: vec![],
         };
         let (rows, one, parts) = match self.scheme() {
-            Some(_) => (Item::Labels, Item::Label, 1),
-            None => (Item::Rows(self.ring), Item::One(self.ring), 2),
+            Some(_) => (ColumnType::Labels, ColumnType::Label, 1),
+            None => (ColumnType::Rows(self.ring), ColumnType::One(self.ring), 2),
         };
-        let slots = layout.add(region(Place::Resident, rows, parts, 3 * WIRES));
-        let uniforms = layout.add(region(Place::Mapped, one, parts, 1));
-        let sums = layout.add(region(Place::Mapped, one, parts, WIRES));
+        let slots = layout.add(region(Residency::Resident, rows, parts, 3 * WIRES));
+        let job_wide = layout.add(region(Residency::Mapped, one, parts, 1));
+        let sums = layout.add(region(Residency::Mapped, one, parts, WIRES));
         // The messages of products, and of sums; or tables of both kinds.
         let tables = self.scheme().map_or(&[][..], |scheme| scheme.tables());
-        let kind = |k: usize, other: Item| match tables.get(k) {
-            Some((item, count)) => region(Place::Mapped, *item, 1, count * WIRES),
-            None => region(Place::Mapped, other, 1, WIRES),
+        let kind = |k: usize, other: ColumnType| match tables.get(k) {
+            Some((item, count)) => region(Residency::Mapped, *item, 1, count * WIRES),
+            None => region(Residency::Mapped, other, 1, WIRES),
         };
         let message = layout.add(kind(0, rows));
         let sum_message = layout.add(kind(1, one));
         let program = Arc::new(Program {
             ring: self.ring,
             slots,
-            uniforms,
+            job_wide,
             sums,
             temps: self.temps,
             pairs: (0..WIRES)
@@ -244,17 +244,17 @@ impl HotLoop {
             chunk: 0,
             rows: self.rows,
         };
-        let bank = device.open(&layout, frame).expect("a small bank");
+        let workspace = device.open(&layout, frame).expect("a small workspace");
 
-        let draw = |key| Draw {
+        let call = |key| PrfCall {
             key: KeyId(key),
-            tag: Use(0x0100),
+            tag: DomainTag(0x0100),
             first: 0,
         };
         let messages = [message, sum_message].map(|r| layout.all(r, 0)).to_vec();
         let random = |to: Span| {
             let mut command = Command::new(Op::Random, vec![], vec![to]);
-            command.draws = vec![draw(0)];
+            command.calls = vec![call(0)];
             command
         };
         let mut fill: Vec<Command> = (0..parts)
@@ -271,15 +271,15 @@ impl HotLoop {
             _ => Command::new(self.op.clone(), vec![], messages),
         };
         if self.scheme().is_some() || matches!(self.op, Op::Product(_)) {
-            command.draws = [0, 1].repeat(2).into_iter().map(draw).collect();
+            command.calls = [0, 1].repeat(2).into_iter().map(call).collect();
         }
         command.program = Some(id);
         let commands = [command];
-        submit(&mut device, bank, &fill);
+        submit(&mut device, workspace, &fill);
         for _ in 0..times {
-            submit(&mut device, bank, &commands);
+            submit(&mut device, workspace, &commands);
         }
-        device.close(bank);
+        device.close(workspace);
     }
 }
 
@@ -305,42 +305,42 @@ fn transfers(isa: Isa, rows: u32, (step, times): (Ot, u64), seed: u8) {
         chunk_rows: rows,
         regions: vec![],
     };
-    let mut add = |place, item, count| {
+    let mut add = |residency, column, count| {
         let region = layout.add(Region {
-            place,
-            item,
-            parts: 1,
+            residency,
+            column,
+            components: 1,
             count,
         });
         layout.all(region, 0)
     };
-    let (bits, block) = (Item::Rows(Ring::Bits), Item::Bytes(16));
-    let column = Item::Bytes(column_bytes(CHOICES, rows) as u32);
-    let choices = add(Place::Resident, bits, CHOICES);
-    let corrections = add(Place::Mapped, bits, CHOICES * trees.count());
-    let last = add(Place::Mapped, block, trees.count() - 1);
-    let columns = add(Place::Resident, column, COLUMNS + 1);
-    let challenge = add(Place::Mapped, block, 1);
-    let folds = [COLUMNS, COLUMNS + 1].map(|count| add(Place::Mapped, block, count));
-    let labels = [(); 3].map(|()| add(Place::Resident, Item::Labels, CHOICES));
+    let (bits, block) = (ColumnType::Rows(Ring::Bits), ColumnType::Bytes(16));
+    let column = ColumnType::Bytes(column_bytes(CHOICES, rows) as u32);
+    let choices = add(Residency::Resident, bits, CHOICES);
+    let corrections = add(Residency::Mapped, bits, CHOICES * trees.count());
+    let last = add(Residency::Mapped, block, trees.count() - 1);
+    let columns = add(Residency::Resident, column, COLUMNS + 1);
+    let challenge = add(Residency::Mapped, block, 1);
+    let folds = [COLUMNS, COLUMNS + 1].map(|count| add(Residency::Mapped, block, count));
+    let labels = [(); 3].map(|()| add(Residency::Resident, ColumnType::Labels, CHOICES));
     let without_choices = Span {
         count: COLUMNS,
         ..columns
     };
     let command = |step, src: &[Span], dst: &[Span], key, tag: u16| {
         let mut command = Command::new(Op::Ot(step), src.to_vec(), dst.to_vec());
-        command.draws = vec![Draw {
+        command.calls = vec![PrfCall {
             key,
-            tag: Use(tag),
+            tag: DomainTag(tag),
             first: 0,
         }];
         command
     };
     let random = |to: Span, first| {
         let mut command = Command::new(Op::Random, vec![], vec![to]);
-        command.draws = vec![Draw {
+        command.calls = vec![PrfCall {
             key: KeyId(0),
-            tag: Use(0x0100),
+            tag: DomainTag(0x0100),
             first,
         }];
         command
@@ -348,12 +348,24 @@ fn transfers(isa: Isa, rows: u32, (step, times): (Ot, u64), seed: u8) {
     let from = [corrections, last];
     let made = [corrections, last, columns];
     let all = |step| match step {
-        Ot::Receive { .. } => command(step, &[choices], &made, LEAVES, Use::OT_LEAF.0),
-        Ot::Send { .. } => command(step, &from, &[without_choices], LEAVES, Use::OT_LEAF.0),
+        Ot::Receive { .. } => command(step, &[choices], &made, LEAVES, DomainTag::OT_LEAF.0),
+        Ot::Send { .. } => command(
+            step,
+            &from,
+            &[without_choices],
+            LEAVES,
+            DomainTag::OT_LEAF.0,
+        ),
         Ot::Fold { .. } => command(step, &[columns, challenge], &[folds[1]], LEAVES, 0),
         Ot::Compare { .. } => command(step, &folds, &[], LEAVES, 0),
         Ot::Labels => command(step, &[without_choices], &labels[..1], LEAVES, 0),
-        Ot::Keys { .. } => command(step, &labels[..1], &labels[1..], KeyId(0), Use::OT_KEYS.0),
+        Ot::Keys { .. } => command(
+            step,
+            &labels[..1],
+            &labels[1..],
+            KeyId(0),
+            DomainTag::OT_KEYS.0,
+        ),
         Ot::Choose => {
             let src = [labels[0], labels[1], choices];
             command(step, &src, &labels[2..], LEAVES, 0)
@@ -365,20 +377,20 @@ fn transfers(isa: Isa, rows: u32, (step, times): (Ot, u64), seed: u8) {
         chunk: 0,
         rows,
     };
-    let bank = device.open(&layout, frame).expect("a small bank");
+    let workspace = device.open(&layout, frame).expect("a small workspace");
     let mut fill: Vec<Command> = vec![random(choices, 0), random(labels[0], 1 << 32)];
     fill.push(random(labels[1], 1 << 33));
     fill.push(all(Ot::Receive { trees }));
-    submit(&mut device, bank, &fill);
+    submit(&mut device, workspace, &fill);
     for _ in 0..times {
-        submit(&mut device, bank, &[all(step)]);
+        submit(&mut device, workspace, &[all(step)]);
     }
-    device.close(bank);
+    device.close(workspace);
 }
 
-fn submit(device: &mut Cpu, bank: veil_device::Bank, batch: &[Command]) {
+fn submit(device: &mut Cpu, workspace: veil_device::Workspace, batch: &[Command]) {
     device
-        .submit(bank, batch, Tag(0))
+        .submit(workspace, batch, Tag(0))
         .expect("commands that fit the layout");
     let done = device.poll().expect("a completion per batch");
     assert_eq!(done.outcome, Outcome::Done);

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 
 use crate::cut::{self, Cut};
 use crate::garble::{self, Garbling};
-use crate::layout::{Item, Layout, Place, Span};
+use crate::layout::{ColumnType, Layout, Residency, Span};
 use crate::mac::BLOCK;
 use crate::ot::{self, Ot};
 use crate::program::Needs;
@@ -23,17 +23,17 @@ pub struct KeyId(pub u16);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ProgramId(pub u32);
 
-/// A draw of pseudorandom elements: which key, what for, from which counter.
+/// A call of the PRF for pseudorandom elements: under which key, what for, from which counter.
 ///
-/// Item `p` of a command starts at counter `first + p · stride`, where the stride is the number of AES blocks that a full
-/// chunk of one item takes (one block for a single element).
+/// Column `p` of a command starts at counter `first + p · stride`, where the stride is the number of AES blocks that a full
+/// chunk of one column takes (one block for a single element).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Draw {
+pub struct PrfCall {
     /// Key.
     pub key: KeyId,
-    /// Use, the first half of the PRF's input.
-    pub tag: Use,
-    /// Counter of item 0.
+    /// Domain tag, at the head of the PRF's input.
+    pub tag: DomainTag,
+    /// Counter of column 0.
     pub first: u64,
 }
 
@@ -44,19 +44,19 @@ pub enum Op {
     /// Runs the program; it has no products.
     Linear,
     /// Runs the program. dst: a message of row products for each cross term, then (if the program has any) a message of sums for each;
-    /// draws: of row products, then of sums.
+    /// calls: of row products, then of sums.
     ///
     /// One more dst is a trace, which the replicated product of bits can have where every product has one pair of operands: of each product
-    /// its operands' components (u, u'), (w, w') and its two masks, parts 0 to 5 of the trace's items in the order of the message.
+    /// its operands' components (u, u'), (w, w') and its two masks, parts 0 to 5 of the trace's columns in the order of the message.
     Product(&'static Form),
-    /// Puts received products of the program in their places, as component `part`. src 0: message of row products, src 1: of sums.
+    /// Puts received products of the program in their places, as component `component`. src 0: message of row products, src 1: of sums.
     Scatter {
         /// Component to fill.
-        part: u8,
+        component: u8,
         /// Added to the present values, instead of written over them.
         add: bool,
     },
-    /// dst 0 = pseudorandom elements of draw 0.
+    /// dst 0 = pseudorandom elements of call 0.
     Random,
     /// dst 0 = Σ ± src; bit k of `minus` set: source k is subtracted. No source: zero. The destination may be source 0 itself, if
     /// that is not subtracted; it overlaps no other.
@@ -69,36 +69,36 @@ pub enum Op {
         /// Signs.
         minus: u32,
     },
-    /// dst 0 (32 bytes) = SHA-256(session ‖ LE16 label ‖ LE16 epoch ‖ LE16 lane ‖ LE32 chunk ‖ LE32 rows ‖ draws ‖ sources). Of a draw, which says
+    /// dst 0 (32 bytes) = SHA-256(session ‖ LE16 label ‖ LE16 epoch ‖ LE16 lane ‖ LE32 chunk ‖ LE32 rows ‖ calls ‖ sources). Of a call, which says
     /// what the sources were drawn from, it hashes LE16 of the use and LE64 of the first counter, and draws nothing. Of a source, its bytes; if
     /// these are more than 1024, the digests of its pieces of so many bytes in their place, until they are not more ([`hash`](crate::hash)).
     Hash {
         /// The use of the digest; equal at both ends, different for each use.
         label: u16,
     },
-    /// dst 0 (16 bytes) = POLYVAL of the sources, which the host reaches, XOR draw 0: a MAC by which a holder of the draw's key knows that
-    /// another holder hashed the same bytes. The hash's key is block ([`Use::MAC_KEY`], 0, 0, 0) of the draw's key. Each source's bytes are
+    /// dst 0 (16 bytes) = POLYVAL of the sources, which the host reaches, XOR call 0: a MAC by which a holder of the call's key knows that
+    /// another holder hashed the same bytes. The hash's key is block ([`DomainTag::MAC_KEY`], 0, 0, 0) of the call's key. Each source's bytes are
     /// padded with zeros to whole blocks; then follows LE64 of their number, padded too.
     Mac,
-    /// Bits of an item of integers: item k of dst 0 is bit `first + k` of every row of src 0, which is one item of rows, or of a value that
+    /// Bits of a column of integers: column k of dst 0 is bit `first + k` of every row of src 0, which is one column of rows, or of a value that
     /// all rows share. Bits beyond the last row become zero.
     Split {
-        /// Bit that item 0 is.
+        /// Bit that column 0 is.
         first: u32,
     },
-    /// dst 0 = src 0, item by item: bits as the integers 0 and 1.
+    /// dst 0 = src 0, column by column: bits as the integers 0 and 1.
     Lift,
-    /// dst 0 = ⌊src 0 / 2^by⌋ of every row of one item of integers from 0 on; the source is of rows, or of what all rows share.
+    /// dst 0 = ⌊src 0 / 2^by⌋ of every row of one column of integers from 0 on; the source is of rows, or of what all rows share.
     Shift {
         /// Fewer than the ring has bits.
         by: u32,
     },
-    /// dst 0 = src 0 · src 1, item by item and row by row, of integers.
+    /// dst 0 = src 0 · src 1, column by column and row by row, of integers.
     Scale,
-    /// dst 0 = src 0, item by item: integers from 0 on as elements of the ring of the destination, of which the lowest bits are kept. The
+    /// dst 0 = src 0, column by column: integers from 0 on as elements of the ring of the destination, of which the lowest bits are kept. The
     /// source is of rows, or of what all rows share.
     Resize,
-    /// dst 0, one element, += Σ a (c + d) + b c over all items and rows of the sources a, b, c, d: what a party computes itself of the sum
+    /// dst 0, one element, += Σ a (c + d) + b c over all columns and rows of the sources a, b, c, d: what a party computes itself of the sum
     /// of products of two replicated values (a, b), (c, d). Elements of a and b are integers from 0 on in a ring that is not larger.
     Dot,
     /// Compares src 0 with src 1, in constant time; unequal ends the batch with [`Outcome::Mismatch`].
@@ -107,13 +107,13 @@ pub enum Op {
     Proof(Proof),
     /// A step of oblivious transfers between two parties.
     Ot(Ot),
-    /// A step of cut-and-choose between two parties, in a bank whose rows are circuits.
+    /// A step of cut-and-choose between two parties, in a workspace whose rows are circuits.
     Cut(Cut),
-    /// Runs the program, whose slots are [`Item::Labels`], as the garbler: every value is its zero-label. A sum is an XOR, a public 1 is
+    /// Runs the program, whose slots are [`ColumnType::Labels`], as the garbler: every value is its zero-label. A sum is an XOR, a public 1 is
     /// the offset Δ (so that x + 1 is x ⊕ Δ, and the constant c is c Δ), and each product is an AND, whose table goes into the messages
-    /// that are the dst: [`Garbling::tables`]. A program without products needs neither messages nor draws.
+    /// that are the dst: [`Garbling::tables`]. A program without products needs neither messages nor calls.
     ///
-    /// draws: the start point of the hash, whose `first` is the number of product 0 within the chunk ([`garble`]); then, if the scheme has
+    /// calls: the start point of the hash, whose `first` is the number of product 0 within the chunk ([`garble`]); then, if the scheme has
     /// dice, the dice of product 0. The program has single pairs as products.
     Garble {
         /// How tables are made.
@@ -122,25 +122,25 @@ pub enum Op {
         offset: KeyId,
     },
     /// The same as the evaluator: every value is its active label, a public 1 is nothing (the constant c has the label 0), and tables are
-    /// read from the messages that are the src. draws: the start point of the hash.
+    /// read from the messages that are the src. calls: the start point of the hash.
     Evaluate {
         /// How tables were made.
         scheme: Garbling,
     },
-    /// dst 0 = src 0 ⊕ (src 1) · Δ, item by item: labels, a bit for each, the active labels. [`Item::Labels`] and rows of bits, or
-    /// [`Item::Label`] and bits that all rows share. The destination may be source 0.
+    /// dst 0 = src 0 ⊕ (src 1) · Δ, column by column: labels, a bit for each, the active labels. [`ColumnType::Labels`] and rows of bits, or
+    /// [`ColumnType::Label`] and bits that all rows share. The destination may be source 0.
     Encode {
         /// The key that is Δ.
         offset: KeyId,
     },
-    /// dst 0 = the colour, bit 0, of each label of src 0: rows of bits of [`Item::Labels`], bits that all rows share of [`Item::Label`].
+    /// dst 0 = the colour, bit 0, of each label of src 0: rows of bits of [`ColumnType::Labels`], bits that all rows share of [`ColumnType::Label`].
     /// Bits beyond the last row become zero.
     Colour,
-    /// Does the commands of a body, written out as often as they are repeated. It has neither spans nor draws of its own.
+    /// Does the commands of a body, written out as often as they are repeated. It has neither spans nor calls of its own.
     Repeat(Arc<Repeat>),
 }
 
-/// A command over whole spans of a bank.
+/// A command over whole spans of a workspace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Command {
     /// Operation.
@@ -154,7 +154,7 @@ pub struct Command {
     /// Destinations.
     pub dst: Vec<Span>,
     /// Randomness.
-    pub draws: Vec<Draw>,
+    pub calls: Vec<PrfCall>,
 }
 
 impl Command {
@@ -166,7 +166,7 @@ impl Command {
             constants: 0,
             src,
             dst,
-            draws: Vec::new(),
+            calls: Vec::new(),
         }
     }
 
@@ -178,13 +178,13 @@ impl Command {
         }
     }
 
-    /// Refuses what cannot be done in a bank of `layout` with `rows` rows. `program` is what the command's program needs, if it has one: whatever a device
-    /// does after this stays within the regions that the command names.
+    /// Refuses what cannot be done in a workspace of `layout` with `rows` rows. `program` is what the command's program needs, if it has one:
+    /// whatever a device does after this stays within the regions that the command names.
     ///
     /// # Errors
-    /// [`Fault::Shape`] if a span is outside its region, or spans, draws or their number do not fit the operation;
+    /// [`Fault::Shape`] if a span is outside its region, or spans, calls or their number do not fit the operation;
     /// [`Fault::Unknown`] if the operation runs a program and `program` is none; [`Fault::Program`] if the program was loaded for
-    /// banks of another layout.
+    /// workspaces of another layout.
     pub fn check(
         &self,
         index: usize,
@@ -200,17 +200,17 @@ impl Command {
         if !(self.src.iter().chain(&self.dst)).all(|span| layout.contains(*span)) {
             return shape("a span outside its region");
         }
-        if self.draws.len() > MOST_DRAWS || self.draws.iter().any(|d| d.first > LAST_COUNTER) {
+        if self.calls.len() > MOST_PRF_CALLS || self.calls.iter().any(|d| d.first > LAST_COUNTER) {
             return shape("more draws than a product has, or a counter that no plan reaches");
         }
-        let item = |span: &Span| layout.regions[span.region as usize].item;
-        let bytes = |span: &Span| item(span).bytes(rows);
+        let column = |span: &Span| layout.regions[span.region as usize].column;
+        let bytes = |span: &Span| column(span).bytes(rows);
         match &self.op {
             Op::Linear | Op::Product(_) | Op::Scatter { .. } => {
                 let program = program.ok_or(NO_PROGRAM)?;
                 return self.check_with(index, layout, program);
             }
-            Op::Random if self.dst.is_empty() || self.draws.is_empty() => {
+            Op::Random if self.dst.is_empty() || self.calls.is_empty() => {
                 return shape("one destination and one draw are needed");
             }
             Op::Random => {}
@@ -219,13 +219,13 @@ impl Command {
                     return shape("one destination is needed");
                 };
                 // A chunk of one row may be combined with what all rows share.
-                let labels = [Item::Labels, Item::Label];
+                let labels = [ColumnType::Labels, ColumnType::Label];
                 let kinds = match ring {
-                    Ring::Bits if labels.contains(&item(to)) => labels,
-                    ring => [Item::Rows(*ring), Item::One(*ring)],
+                    Ring::Bits if labels.contains(&column(to)) => labels,
+                    ring => [ColumnType::Rows(*ring), ColumnType::One(*ring)],
                 };
                 let same = |s: &Span| {
-                    (s.count, bytes(s)) == (to.count, bytes(to)) && kinds.contains(&item(s))
+                    (s.count, bytes(s)) == (to.count, bytes(to)) && kinds.contains(&column(s))
                 };
                 if self.src.len() > 32 || !self.src.iter().chain([to]).all(same) {
                     return shape("sources and destination differ in length");
@@ -239,13 +239,15 @@ impl Command {
                 }
             }
             Op::Hash { .. } => match self.dst.first() {
-                Some(to) if item(to) == Item::Bytes(32) && to.count == 1 => {}
+                Some(to) if column(to) == ColumnType::Bytes(32) && to.count == 1 => {}
                 _ => return shape("a digest of 32 bytes is needed"),
             },
             Op::Mac => {
-                let reached = |s: &Span| layout.regions[s.region as usize].place != Place::Resident;
-                let whole = |to: &Span| item(to) == Item::Bytes(BLOCK as u32) && to.count == 1;
-                if self.draws.is_empty() || !self.dst.first().is_some_and(whole) {
+                let reached =
+                    |s: &Span| layout.regions[s.region as usize].residency != Residency::Resident;
+                let whole =
+                    |to: &Span| column(to) == ColumnType::Bytes(BLOCK as u32) && to.count == 1;
+                if self.calls.is_empty() || !self.dst.first().is_some_and(whole) {
                     return shape("a code of 16 bytes and a draw are needed");
                 }
                 if !self.src.iter().all(reached) {
@@ -256,11 +258,11 @@ impl Command {
                 let ([from], [to]) = (&self.src[..], &self.dst[..]) else {
                     return shape("one source and one destination are needed");
                 };
-                let (Item::Rows(ring) | Item::One(ring)) = item(from) else {
+                let (ColumnType::Rows(ring) | ColumnType::One(ring)) = column(from) else {
                     return shape("bits are of ring elements");
                 };
-                let bits = Item::Rows(Ring::Bits);
-                if from.count != 1 || ring == Ring::Bits || item(to) != bits {
+                let bits = ColumnType::Rows(Ring::Bits);
+                if from.count != 1 || ring == Ring::Bits || column(to) != bits {
                     return shape("bits of one item of integers are needed");
                 }
                 if first
@@ -274,9 +276,10 @@ impl Command {
                 let ([from], [to]) = (&self.src[..], &self.dst[..]) else {
                     return shape("one source and one destination are needed");
                 };
-                let fits = match item(to) {
-                    Item::Rows(ring) if ring != Ring::Bits => {
-                        let same = [Item::Rows(ring), Item::One(ring)].contains(&item(from));
+                let fits = match column(to) {
+                    ColumnType::Rows(ring) if ring != Ring::Bits => {
+                        let same =
+                            [ColumnType::Rows(ring), ColumnType::One(ring)].contains(&column(from));
                         same && *by < ring.bits()
                     }
                     _ => false,
@@ -292,8 +295,8 @@ impl Command {
                 let ([from], [to]) = (&self.src[..], &self.dst[..]) else {
                     return shape("one source and one destination are needed");
                 };
-                let ring = matches!(item(to), Item::Rows(Ring::Z64 | Ring::Z128));
-                if item(from) != Item::Rows(Ring::Bits) || !ring || from.count != to.count {
+                let ring = matches!(column(to), ColumnType::Rows(Ring::Z64 | Ring::Z128));
+                if column(from) != ColumnType::Rows(Ring::Bits) || !ring || from.count != to.count {
                     return shape("as many items of integers as of bits are needed");
                 }
             }
@@ -301,8 +304,8 @@ impl Command {
                 let ([a, b], [to]) = (&self.src[..], &self.dst[..]) else {
                     return shape("two sources and one destination are needed");
                 };
-                let integers = matches!(item(to), Item::Rows(Ring::Z64 | Ring::Z128));
-                let same = |s: &Span| item(s) == item(to) && s.count == to.count;
+                let integers = matches!(column(to), ColumnType::Rows(Ring::Z64 | Ring::Z128));
+                let same = |s: &Span| column(s) == column(to) && s.count == to.count;
                 if !integers || ![a, b].into_iter().all(same) {
                     return shape("as many items of one ring of integers are needed");
                 }
@@ -314,9 +317,9 @@ impl Command {
                 let ([from], [to]) = (&self.src[..], &self.dst[..]) else {
                     return shape("one source and one destination are needed");
                 };
-                let fits = match (item(from), item(to)) {
-                    (Item::Rows(a), Item::Rows(b))
-                    | (Item::One(a), Item::One(b) | Item::Rows(b)) => {
+                let fits = match (column(from), column(to)) {
+                    (ColumnType::Rows(a), ColumnType::Rows(b))
+                    | (ColumnType::One(a), ColumnType::One(b) | ColumnType::Rows(b)) => {
                         a != Ring::Bits && b != Ring::Bits
                     }
                     _ => false,
@@ -332,15 +335,19 @@ impl Command {
                 let ([a, b, c, d], [to]) = (&self.src[..], &self.dst[..]) else {
                     return shape("four sources and one destination are needed");
                 };
-                let rings = match (item(a), item(c)) {
-                    (Item::Rows(x), Item::Rows(y)) | (Item::One(x), Item::One(y)) => Some((x, y)),
+                let rings = match (column(a), column(c)) {
+                    (ColumnType::Rows(x), ColumnType::Rows(y))
+                    | (ColumnType::One(x), ColumnType::One(y)) => Some((x, y)),
                     _ => None,
                 };
                 let ring = match rings {
                     Some((x, y)) if x != Ring::Bits && x.bits() <= y.bits() => y,
                     _ => return shape("integers are needed, and factors of a ring no larger"),
                 };
-                if item(b) != item(a) || item(d) != item(c) || item(to) != Item::One(ring) {
+                if column(b) != column(a)
+                    || column(d) != column(c)
+                    || column(to) != ColumnType::One(ring)
+                {
                     return shape("components of two values, and one element, are needed");
                 }
                 if self.src.iter().any(|s| s.count != a.count) || to.count != 1 {
@@ -373,7 +380,7 @@ impl Command {
         Ok(())
     }
 
-    /// The same of a command with a program: its bank, its components, and its messages, which are long enough for all products.
+    /// The same of a command with a program: its workspace, its components, and its messages, which are long enough for all products.
     fn check_with(&self, index: usize, layout: &Layout, program: &Needs) -> Result<(), Fault> {
         let shape = |what| {
             Err(Fault::Shape {
@@ -387,15 +394,15 @@ impl Command {
         if program.labels {
             return shape("a program over labels, which is garbled or evaluated");
         }
-        let has = |part: u8| part < program.regions[0].parts;
+        let has = |component: u8| component < program.regions[0].components;
         let (messages, crosses) = match &self.op {
-            Op::Scatter { part, .. } if has(*part) => (&self.src, 1),
+            Op::Scatter { component, .. } if has(*component) => (&self.src, 1),
             Op::Product(form)
-                if form.ring == program.ring && form.fits(program.regions[0].parts) =>
+                if form.ring == program.ring && form.fits(program.regions[0].components) =>
             {
-                let each = form.draws();
+                let each = form.calls();
                 let kinds = 1 + usize::from(program.messages[1] > 0);
-                if self.draws.len() < each * kinds || self.draws.len() > each * 2 {
+                if self.calls.len() < each * kinds || self.calls.len() > each * 2 {
                     return shape("not the draws of the form");
                 }
                 if let Some(trace) = self.trace()
@@ -409,8 +416,11 @@ impl Command {
             Op::Linear => return shape("a linear command whose program has products"),
             _ => return shape("a component that the slots do not have"),
         };
-        let items = [Item::Rows(program.ring), Item::One(program.ring)];
-        for (m, (length, item)) in program.messages.into_iter().zip(items).enumerate() {
+        let columns = [
+            ColumnType::Rows(program.ring),
+            ColumnType::One(program.ring),
+        ];
+        for (m, (length, column)) in program.messages.into_iter().zip(columns).enumerate() {
             if length == 0 {
                 continue;
             }
@@ -419,7 +429,10 @@ impl Command {
                     return shape("a message is missing");
                 };
                 let region = &layout.regions[span.region as usize];
-                if region.item != item || region.place == Place::Resident || length > span.count {
+                if region.column != column
+                    || region.residency == Residency::Resident
+                    || length > span.count
+                {
                     return shape("a message is too short for its products");
                 }
             }
@@ -431,11 +444,11 @@ impl Command {
 /// A command without the program that it needs.
 pub(crate) const NO_PROGRAM: Fault = Fault::Unknown("the program of a command");
 
-/// A command in a bank that its program was not loaded for.
-const OTHER_LAYOUT: Fault = Fault::Program("it was loaded for banks of another layout");
+/// A command in a workspace that its program was not loaded for.
+const OTHER_LAYOUT: Fault = Fault::Program("it was loaded for workspaces of another layout");
 
-/// Draws of a product: for rows, and for sums.
-const MOST_DRAWS: usize = 2 * Form::MOST_DRAWS;
+/// Calls of a product: for rows, and for sums.
+const MOST_PRF_CALLS: usize = 2 * Form::MOST_PRF_CALLS;
 
 /// Counters beyond this would overflow within a command; no plan comes near.
 const LAST_COUNTER: u64 = u64::MAX >> 1;

@@ -14,7 +14,7 @@ mod rings;
 use veil_math::Ring;
 use veil_session::Frame;
 
-use crate::{Device, Fault, Item, Layout, Outcome, Place, Region};
+use crate::{ColumnType, Device, Fault, Layout, Outcome, Region, Residency};
 
 /// A device gave other bytes than the reference.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -56,7 +56,7 @@ const PROOFS: u32 = 4;
 
 /// The subject of cases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum Section {
     /// Programs over shares, and what surrounds them.
     Rings,
     /// Steps of proofs.
@@ -73,16 +73,16 @@ pub enum Part {
     Repeats,
 }
 
-impl Part {
+impl Section {
     /// All of them.
-    pub const ALL: [Part; 7] = [
-        Part::Rings,
-        Part::Proofs,
-        Part::Integers,
-        Part::Labels,
-        Part::Transfers,
-        Part::Cut,
-        Part::Repeats,
+    pub const ALL: [Section; 7] = [
+        Section::Rings,
+        Section::Proofs,
+        Section::Integers,
+        Section::Labels,
+        Section::Transfers,
+        Section::Cut,
+        Section::Repeats,
     ];
 }
 
@@ -91,21 +91,21 @@ impl Part {
 /// # Errors
 /// [`Difference`] for the first case whose bytes differ from the reference ([`Difference::Bytes`]) or in which the device refuses
 /// a command that the reference executes ([`Difference::Fault`]). The device is not wiped then.
-pub fn check_part(
+pub fn check_section(
     device: &mut dyn Device,
-    part: Part,
+    section: Section,
     seed: u64,
     cases: u32,
 ) -> Result<(), Difference> {
     let mut rng = SplitMix(seed);
-    let one = match part {
-        Part::Rings => rings::one,
-        Part::Proofs => proof::one,
-        Part::Integers => integers::one,
-        Part::Labels => labels::one,
-        Part::Transfers => ot::one,
-        Part::Cut => cut::one,
-        Part::Repeats => repeats::one,
+    let one = match section {
+        Section::Rings => rings::one,
+        Section::Proofs => proof::one,
+        Section::Integers => integers::one,
+        Section::Labels => labels::one,
+        Section::Transfers => ot::one,
+        Section::Cut => cut::one,
+        Section::Repeats => repeats::one,
     };
     for case in 0..cases {
         one(device, &mut rng, case)?;
@@ -117,7 +117,7 @@ pub fn check_part(
 /// Runs `cases` random cases from `seed`.
 ///
 /// # Errors
-/// [`Difference`] as of [`check_part`].
+/// [`Difference`] as of [`check_section`].
 pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Difference> {
     let mut rng = SplitMix(seed);
     for case in 0..cases {
@@ -158,12 +158,12 @@ impl SplitMix {
 /// What one device makes of a case, by what it is.
 type Seen = Vec<(&'static str, Vec<u8>)>;
 
-/// The layout of regions: place, item, parts and count of each.
-fn regions(chunk_rows: u32, regions: &[(Place, Item, u8, u32)]) -> Layout {
-    let region = |&(place, item, parts, count)| Region {
-        place,
-        item,
-        parts,
+/// The layout of regions: place, column, parts and count of each.
+fn regions(chunk_rows: u32, regions: &[(Residency, ColumnType, u8, u32)]) -> Layout {
+    let region = |&(residency, column, components, count)| Region {
+        residency,
+        column,
+        components,
         count,
     };
     Layout {
@@ -175,7 +175,7 @@ fn regions(chunk_rows: u32, regions: &[(Place, Item, u8, u32)]) -> Layout {
 /// Random bytes for everything that the host may write.
 fn written(rng: &mut SplitMix, layout: &Layout, rows: u32) -> Vec<(u16, Vec<u8>)> {
     let mapped = (0..).zip(&layout.regions);
-    let mapped = mapped.filter(|(_, region)| region.place == Place::Mapped);
+    let mapped = mapped.filter(|(_, region)| region.residency == Residency::Mapped);
     let bytes = mapped.map(|(index, _)| {
         let bytes = layout.bytes(layout.all(index, 0), rows) as usize;
         (index, rng.bytes(bytes))

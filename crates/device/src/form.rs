@@ -5,7 +5,7 @@ use veil_math::Ring;
 /// A bilinear form with masks: how a product of shares is made of products of components, as the protocol defines it.
 ///
 /// With operands a and b and drawn elements d_0, d_1, …, cross term k is m_k = Σ_(p, q) in terms a_p · b_q ± Σ d, and is message k of
-/// the product. A component of the result is the sum of the m_k that go to it and of the draws that it keeps; one that gets nothing
+/// the product. A component of the result is the sum of the m_k that go to it and of the calls that it keeps; one that gets nothing
 /// is left as it is. Devices specialise the forms they know and compute any other by the formula.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Form {
@@ -13,7 +13,7 @@ pub struct Form {
     pub ring: Ring,
     /// Its cross terms, in the order of their messages: one to [`Form::MOST_CROSSES`].
     pub crosses: &'static [Cross],
-    /// Draws that are added as they are: number of the draw, component.
+    /// Calls that are added as they are: number of the call, component.
     pub keeps: &'static [(u8, u8)],
 }
 
@@ -22,7 +22,7 @@ pub struct Form {
 pub struct Cross {
     /// Pairs of components that are multiplied.
     pub terms: &'static [(u8, u8)],
-    /// Draws that mask it: number of the draw, and whether it is subtracted.
+    /// Calls that mask it: number of the call, and whether it is subtracted.
     pub masks: &'static [(u8, bool)],
     /// Component that it is added to.
     pub to: u8,
@@ -31,16 +31,16 @@ pub struct Cross {
 impl Form {
     /// As many cross terms as a form may have.
     pub const MOST_CROSSES: usize = 3;
-    /// As many draws as a form may have.
-    pub const MOST_DRAWS: usize = 6;
+    /// As many calls as a form may have.
+    pub const MOST_PRF_CALLS: usize = 6;
     /// As many components as it may be about.
     pub const MOST_PARTS: usize = 3;
 
-    /// How many draws it takes for row products, and again for sums.
-    pub fn draws(&self) -> usize {
+    /// How many calls it takes for row products, and again for sums.
+    pub fn calls(&self) -> usize {
         let masks = self.crosses.iter().flat_map(|c| c.masks);
-        let masks = masks.map(|(draw, _)| *draw);
-        let keeps = self.keeps.iter().map(|(draw, _)| *draw);
+        let masks = masks.map(|(call, _)| *call);
+        let keeps = self.keeps.iter().map(|(call, _)| *call);
         masks.chain(keeps).max().map_or(0, |d| usize::from(d) + 1)
     }
 
@@ -48,7 +48,7 @@ impl Form {
     pub(crate) fn fits(&self, parts: u8) -> bool {
         let component = |c: u8| c < parts && usize::from(c) < Form::MOST_PARTS;
         (1..=Form::MOST_CROSSES).contains(&self.crosses.len())
-            && self.draws() <= Form::MOST_DRAWS
+            && self.calls() <= Form::MOST_PRF_CALLS
             && self.keeps.iter().all(|(_, to)| component(*to))
             && self.crosses.iter().all(|cross| {
                 component(cross.to)
@@ -81,7 +81,7 @@ const fn of_replicated(ring: Ring, terms: &'static [Cross]) -> Form {
     }
 }
 
-/// One cross term of components (u, u'), masked by the first draw minus the second: u (w + w') + u' w. Of bits it is
+/// One cross term of components (u, u'), masked by the first call minus the second: u (w + w') + u' w. Of bits it is
 /// u w' + u' (w + w'), which the messages of Wolfe et al. (2020) are.
 static REPLICATED: [Form; 3] = [
     of_replicated(
@@ -114,11 +114,11 @@ static KEEPS: [[(u8, u8); 5]; 2] = [
     [(0, 2), (1, 1), (2, 0), (3, 0), (4, 1)],
 ];
 
-const fn of_fourfold(ring: Ring, swapped: usize, draws: usize) -> Form {
+const fn of_fourfold(ring: Ring, swapped: usize, calls: usize) -> Form {
     Form {
         ring,
         crosses: &CROSSES[swapped],
-        keeps: KEEPS[swapped].split_at(draws).0,
+        keeps: KEEPS[swapped].split_at(calls).0,
     }
 }
 
@@ -152,7 +152,7 @@ impl Form {
     /// The product of three-of-four replicated shares, whose components 0, 1, 2 belong to the next three holders: cross terms with the next
     /// holder, the previous one, and the one opposite.
     ///
-    /// If `swapped`, the last goes to component 2 and its mask to component 0, else the other way round. With `five` draws instead of
+    /// If `swapped`, the last goes to component 2 and its mask to component 0, else the other way round. With `five` calls instead of
     /// four, the last is added to component 1.
     pub const fn fourfold(ring: Ring, swapped: bool, five: bool) -> &'static Form {
         &FOURFOLD[number(ring)][swapped as usize][five as usize]
@@ -168,13 +168,13 @@ mod tests {
         for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
             let form = Form::replicated(ring);
             assert!(form.fits(2) && !form.fits(1));
-            assert_eq!((form.draws(), form.writes()), (2, 0b01));
+            assert_eq!((form.calls(), form.writes()), (2, 0b01));
             for swapped in [false, true] {
                 for five in [false, true] {
                     let form = Form::fourfold(ring, swapped, five);
                     assert_eq!(form.ring, ring);
                     assert!(form.fits(3) && !form.fits(2));
-                    assert_eq!(form.draws(), 4 + usize::from(five));
+                    assert_eq!(form.calls(), 4 + usize::from(five));
                     assert_eq!(form.writes(), 0b111);
                 }
             }

@@ -4,7 +4,7 @@
 /// the calls by name, in any order. A crate that writes it depends on `veil-session`.
 ///
 /// ```
-/// use veil_device::{Bank, Command, Device, Fault, Tag};
+/// use veil_device::{Workspace, Command, Device, Fault, Tag};
 ///
 /// /// A device that counts its commands.
 /// struct Counted {
@@ -13,9 +13,9 @@
 /// }
 ///
 /// impl Device for Counted {
-///     fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
+///     fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault> {
 ///         self.commands += batch.len();
-///         self.inner.submit(bank, batch, tag)
+///         self.inner.submit(workspace, batch, tag)
 ///     }
 ///
 ///     veil_device::forward!(self, self.inner, name bind load_key load open close write map view poll wipe);
@@ -59,47 +59,47 @@ macro_rules! forward {
             &mut $self,
             layout: &$crate::Layout,
             frame: $crate::Frame,
-        ) -> Result<$crate::Bank, $crate::Fault> {
+        ) -> Result<$crate::Workspace, $crate::Fault> {
             $inner.open(layout, frame)
         }
     };
     (@close $self:ident, $inner:expr) => {
-        fn close(&mut $self, bank: $crate::Bank) {
-            $inner.close(bank);
+        fn close(&mut $self, workspace: $crate::Workspace) {
+            $inner.close(workspace);
         }
     };
     (@write $self:ident, $inner:expr) => {
         fn write(
             &mut $self,
-            bank: $crate::Bank,
+            workspace: $crate::Workspace,
             to: $crate::Span,
             bytes: &[u8],
         ) -> Result<(), $crate::Fault> {
-            $inner.write(bank, to, bytes)
+            $inner.write(workspace, to, bytes)
         }
     };
     (@map $self:ident, $inner:expr) => {
         fn map(
             &mut $self,
-            bank: $crate::Bank,
+            workspace: $crate::Workspace,
             to: $crate::Span,
         ) -> Result<&mut [u8], $crate::Fault> {
-            $inner.map(bank, to)
+            $inner.map(workspace, to)
         }
     };
     (@view $self:ident, $inner:expr) => {
-        fn view(&$self, bank: $crate::Bank, from: $crate::Span) -> Result<&[u8], $crate::Fault> {
-            $inner.view(bank, from)
+        fn view(&$self, workspace: $crate::Workspace, from: $crate::Span) -> Result<&[u8], $crate::Fault> {
+            $inner.view(workspace, from)
         }
     };
     (@submit $self:ident, $inner:expr) => {
         fn submit(
             &mut $self,
-            bank: $crate::Bank,
+            workspace: $crate::Workspace,
             batch: &[$crate::Command],
             tag: $crate::Tag,
         ) -> Result<(), $crate::Fault> {
-            $inner.submit(bank, batch, tag)
+            $inner.submit(workspace, batch, tag)
         }
     };
     (@poll $self:ident, $inner:expr) => {

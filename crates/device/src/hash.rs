@@ -5,19 +5,19 @@ use std::borrow::Cow;
 use sha2::{Digest, Sha256};
 use veil_session::{Frame, SessionId};
 
-use crate::Draw;
+use crate::PrfCall;
 
-/// The head of the hashed bytes for `label` in `frame` of `session`, about values drawn by `draws`; the sources' bytes follow.
-pub fn head(session: &SessionId, label: u16, frame: Frame, draws: &[Draw]) -> Vec<u8> {
+/// The head of the hashed bytes for `label` in `frame` of `session`, about values drawn by `calls`; the sources' bytes follow.
+pub fn head(session: &SessionId, label: u16, frame: Frame, calls: &[PrfCall]) -> Vec<u8> {
     let mut head = session.0.to_vec();
     head.extend(label.to_le_bytes());
     head.extend(frame.epoch.to_le_bytes());
     head.extend(frame.lane.to_le_bytes());
     head.extend(frame.chunk.to_le_bytes());
     head.extend(frame.rows.to_le_bytes());
-    for draw in draws {
-        head.extend(draw.tag.0.to_le_bytes());
-        head.extend(draw.first.to_le_bytes());
+    for call in calls {
+        head.extend(call.tag.0.to_le_bytes());
+        head.extend(call.first.to_le_bytes());
     }
     head
 }

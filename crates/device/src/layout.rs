@@ -1,10 +1,10 @@
-//! Where a bank keeps what: regions, their shapes, and spans of their items.
+//! Where a workspace keeps what: regions, their shapes, and spans of their columns.
 
 use veil_math::Ring;
 
-/// Who may reach a region.
+/// Where a region stays, and who may reach it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Place {
+pub enum Residency {
     /// Stays on the device.
     Resident,
     /// Source and target of transfers: the host moves its bytes, and looks at none of them.
@@ -13,9 +13,9 @@ pub enum Place {
     Public,
 }
 
-/// The type of an item of a region.
+/// The type of a column of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Item {
+pub enum ColumnType {
     /// A wire of the batch: one element per row.
     Rows(Ring),
     /// One element for the whole chunk: a sum over rows, or a value that all rows share.
@@ -24,57 +24,60 @@ pub enum Item {
     Bytes(u32),
     /// A wire of the batch as labels of a garbled circuit: 16 bytes per row, little-endian.
     Labels,
-    /// One label: of a value that all rows share, which is [`Item::Labels`] in the place of [`Item::One`].
+    /// One label: of a value that all rows share, which is [`ColumnType::Labels`] in the place of [`ColumnType::One`].
     Label,
     /// Half labels: 8 bytes per row, little-endian.
     Halves,
 }
 
-impl Item {
-    /// Bytes of one part of one item, packed, in a chunk of `rows` rows.
+impl ColumnType {
+    /// Bytes of one component of one column, packed, in a chunk of `rows` rows.
     pub const fn bytes(self, rows: u32) -> u64 {
         match self {
-            Item::Rows(ring) => ring.bytes(rows as u64),
-            Item::One(ring) => ring.bytes(1),
-            Item::Bytes(n) => n as u64,
-            Item::Labels => 16 * rows as u64,
-            Item::Label => 16,
-            Item::Halves => 8 * rows as u64,
+            ColumnType::Rows(ring) => ring.bytes(rows as u64),
+            ColumnType::One(ring) => ring.bytes(1),
+            ColumnType::Bytes(n) => n as u64,
+            ColumnType::Labels => 16 * rows as u64,
+            ColumnType::Label => 16,
+            ColumnType::Halves => 8 * rows as u64,
         }
     }
 
     /// Whether it holds something for each row.
     pub const fn of_rows(self) -> bool {
-        matches!(self, Item::Rows(_) | Item::Labels | Item::Halves)
+        matches!(
+            self,
+            ColumnType::Rows(_) | ColumnType::Labels | ColumnType::Halves
+        )
     }
 
     /// The bits of the last byte that hold rows, as a mask.
     pub const fn padding(self, rows: u32) -> u8 {
         match self {
-            Item::Rows(Ring::Bits) if !rows.is_multiple_of(8) => (1 << (rows % 8)) - 1,
-            Item::One(Ring::Bits) => 1,
+            ColumnType::Rows(Ring::Bits) if !rows.is_multiple_of(8) => (1 << (rows % 8)) - 1,
+            ColumnType::One(Ring::Bits) => 1,
             _ => 0xff,
         }
     }
 }
 
-/// A region: `count` items of `parts` components each.
+/// A region: `count` columns of `components` share components each.
 ///
-/// Seen through [`Device::view`](crate::Device::view) it is packed bytes `[part][item][row]`; inside, a device stores it as
+/// Seen through [`Device::view`](crate::Device::view) it is packed bytes `[component][column][row]`; inside, a device stores it as
 /// suits it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Region {
-    /// Who may reach it.
-    pub place: Place,
-    /// Shape of an item.
-    pub item: Item,
-    /// Components per item: 2 for a replicated share, 1 for a message.
-    pub parts: u8,
-    /// Number of items.
+    /// Where it stays, and who may reach it.
+    pub residency: Residency,
+    /// Type of a column.
+    pub column: ColumnType,
+    /// Components per column: 2 for a replicated share, 1 for a message.
+    pub components: u8,
+    /// Number of columns.
     pub count: u32,
 }
 
-/// All regions of a bank. Made once per plan: the same for every chunk, and another one for computation on one row.
+/// All regions of a workspace. Made once per plan: the same for every chunk, and another one for computation on one row.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Layout {
     /// Rows of a full chunk; the last chunk of a block may have fewer. Counters advance by this number of rows.
@@ -83,29 +86,29 @@ pub struct Layout {
     pub regions: Vec<Region>,
 }
 
-/// Consecutive items of one part of a region.
+/// Consecutive columns of one share component of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Span {
     /// Index in [`Layout::regions`].
     pub region: u16,
     /// Component.
-    pub part: u8,
-    /// First item.
+    pub component: u8,
+    /// First column.
     pub first: u32,
-    /// Number of items.
+    /// Number of columns.
     pub count: u32,
 }
 
 impl Span {
-    /// Whether two spans share an item.
+    /// Whether two spans share a column.
     pub fn overlaps(self, other: Span) -> bool {
-        (self.region, self.part) == (other.region, other.part)
+        (self.region, self.component) == (other.region, other.component)
             && self.first < other.first + other.count
             && other.first < self.first + self.count
     }
 
-    /// Item `k` alone.
-    pub(crate) fn item(self, k: u32) -> Span {
+    /// Column `k` alone.
+    pub(crate) fn column(self, k: u32) -> Span {
         Span {
             first: self.first + k,
             count: 1,
@@ -125,11 +128,11 @@ impl Layout {
         index
     }
 
-    /// All items of part `part` of region `region`.
-    pub fn all(&self, region: u16, part: u8) -> Span {
+    /// All columns of component `part` of region `region`.
+    pub fn all(&self, region: u16, component: u8) -> Span {
         Span {
             region,
-            part,
+            component,
             first: 0,
             count: self.regions[region as usize].count,
         }
@@ -137,13 +140,13 @@ impl Layout {
 
     /// Packed bytes of `span` in a chunk of `rows` rows.
     pub fn bytes(&self, span: Span, rows: u32) -> u64 {
-        self.regions[span.region as usize].item.bytes(rows) * u64::from(span.count)
+        self.regions[span.region as usize].column.bytes(rows) * u64::from(span.count)
     }
 
     /// Whether `span` lies within the layout.
     pub fn contains(&self, span: Span) -> bool {
         self.regions.get(span.region as usize).is_some_and(|r| {
-            span.part < r.parts
+            span.component < r.components
                 && span
                     .first
                     .checked_add(span.count)

@@ -1,28 +1,28 @@
 //! Devices: command queues that do a party's local work on whole layers of whole batches.
 //!
-//! A [`Device`] holds a party's shares or labels in banks and executes [`Command`]s on them: products, linear gates, masks, hashes, MACs,
+//! A [`Device`] holds a party's shares or labels in workspaces and executes [`Command`]s on them: products, linear gates, masks, hashes, MACs,
 //! garbling, OT extension, proofs. It knows rings, bilinear forms and bytes, and no protocol. The scalar [`Reference`] *defines* what each
-//! operation means, keeps the ledger of PRF draws, and is slow; [`Cpu`] gives the same bytes with SIMD.
+//! operation means, keeps the ledger of PRF calls, and is slow; [`Cpu`] gives the same bytes with SIMD.
 //!
 //! ```text
 //! host    load_key, load   open                      write, map   submit       poll          view
 //!               ▼            ▼                             ▼         ▼            ▲            ▲
-//! device  keys, programs   bank of a chunk: regions ── Mapped ── commands ── completion ── Mapped, Public
+//! device  keys, programs   workspace of a chunk: regions ── Mapped ── commands ── completion ── Mapped, Public
 //!                          that are Resident stay on the device     in order     one a batch
 //! ```
 //!
 //! # Getting started
 //!
 //! ```
-//! use veil_device::{Cpu, Device, Frame, Item, Layout, Place, Region};
+//! use veil_device::{Cpu, Device, Frame, ColumnType, Layout, Residency, Region};
 //! use veil_math::Ring;
 //! let mut layout = Layout { chunk_rows: 100, regions: vec![] };
-//! let r = layout.add(Region { place: Place::Mapped, item: Item::Rows(Ring::Bits), parts: 1, count: 3 });
+//! let r = layout.add(Region { residency: Residency::Mapped, column: ColumnType::Rows(Ring::Bits), components: 1, count: 3 });
 //! let mut device = Cpu::detect();
-//! let bank = device.open(&layout, Frame { epoch: 0, lane: 0, chunk: 0, rows: 10 }).unwrap();
-//! device.write(bank, layout.all(r, 0), &[1, 0, 2, 0, 3, 0]).unwrap(); // three wires of ten rows
-//! assert_eq!(device.view(bank, layout.all(r, 0)).unwrap(), [1, 0, 2, 0, 3, 0]);
-//! device.close(bank);
+//! let workspace = device.open(&layout, Frame { epoch: 0, lane: 0, chunk: 0, rows: 10 }).unwrap();
+//! device.write(workspace, layout.all(r, 0), &[1, 0, 2, 0, 3, 0]).unwrap(); // three wires of ten rows
+//! assert_eq!(device.view(workspace, layout.all(r, 0)).unwrap(), [1, 0, 2, 0, 3, 0]);
+//! device.close(workspace);
 //! ```
 //!
 //! [`conformance`] is the suite that every device must pass, and `veil device check` runs it. [`record`] records the calls of a device and
@@ -30,8 +30,8 @@
 //!
 //! # Promises
 //!
-//! - Commands of a bank take effect in order, and banks are independent.
-//! - A closed bank is scrubbed.
+//! - Commands of a workspace take effect in order, and workspaces are independent.
+//! - A closed workspace is scrubbed.
 //! - No branch and no memory index of the CPU device depends on a value.
 //!
 //! # Limits
@@ -56,12 +56,12 @@ mod reference;
 mod repeat;
 mod round;
 
-pub use command::{Command, Completion, Draw, KeyId, Op, Outcome, ProgramId, Tag};
+pub use command::{Command, Completion, KeyId, Op, Outcome, PrfCall, ProgramId, Tag};
 pub use cpu::{Cpu, Gates, HashRate, Isa, Shares};
 pub use cut::Cut;
 pub use form::{Cross, Form};
 pub use garble::Garbling;
-pub use layout::{Item, Layout, Place, Region, Span};
+pub use layout::{ColumnType, Layout, Region, Residency, Span};
 pub use ot::{Ot, Trees};
 pub use program::{Dst, Instr, Needs, Program, Src};
 pub use proof::{Proof, Side};
@@ -74,15 +74,15 @@ use std::sync::Arc;
 pub use veil_session::Frame;
 use veil_session::{Secret, SessionId};
 
-/// An open bank.
+/// An open workspace.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Bank(pub u32);
+pub struct Workspace(pub u32);
 
 /// A device could not do what it was told. Always a defect of a plan or a machine, never a peer's doing.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// No such bank, program or key.
+    /// No such workspace, program or key.
     #[error("{0} was not loaded into the device")]
     Unknown(&'static str),
     /// A span outside its region, or of the wrong shape for the operation.
@@ -99,8 +99,8 @@ pub enum Fault {
     /// A program that breaks a rule.
     #[error("malformed program: {0}")]
     Program(&'static str),
-    /// A bank larger than the device has room for.
-    #[error("a bank of {bytes} bytes does not fit the device")]
+    /// A workspace larger than the device has room for.
+    #[error("a workspace of {bytes} bytes does not fit the device")]
     TooLarge {
         /// Bytes asked for.
         bytes: u64,
@@ -142,7 +142,7 @@ pub enum Fault {
     Reuse(#[from] veil_prss::Reuse),
 }
 
-/// A command queue over banks.
+/// A command queue over workspaces.
 pub trait Device: Send {
     /// Name for reports, such as `cpu-avx512`.
     fn name(&self) -> &'static str;
@@ -161,28 +161,28 @@ pub trait Device: Send {
     /// [`Fault::Unknown`] if a card has no room for the key, [`Fault::Card`] if it fails. Devices of the host have no error.
     fn load_key(&mut self, id: KeyId, key: &Secret) -> Result<(), Fault>;
 
-    /// Loads a program that will run on banks of `layout` that are opened after this; may compile it.
+    /// Loads a program that will run on workspaces of `layout` that are opened after this; may compile it.
     ///
     /// # Errors
     /// [`Fault::Program`] if the program breaks a rule for this layout (see [`Needs::of`]), [`Fault::NoRoom`] if a card has no
     /// room for it, [`Fault::Card`] if it does not take it.
     fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault>;
 
-    /// Opens a bank for one chunk, all zero.
+    /// Opens a workspace for one chunk, all zero.
     ///
     /// # Errors
-    /// [`Fault::TooLarge`] if the device has no room for the bank, [`Fault::Card`] if a card fails.
-    fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Bank, Fault>;
+    /// [`Fault::TooLarge`] if the device has no room for the workspace, [`Fault::Card`] if a card fails.
+    fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Workspace, Fault>;
 
-    /// Scrubs and frees a bank.
-    fn close(&mut self, bank: Bank);
+    /// Scrubs and frees a workspace.
+    fn close(&mut self, workspace: Workspace);
 
     /// Writes packed bytes into a mapped span.
     ///
     /// # Errors
     /// [`Fault`] as of [`Device::map`]; [`Fault::Shape`] if `bytes` do not fill the span.
-    fn write(&mut self, bank: Bank, to: Span, bytes: &[u8]) -> Result<(), Fault> {
-        let into = self.map(bank, to)?;
+    fn write(&mut self, workspace: Workspace, to: Span, bytes: &[u8]) -> Result<(), Fault> {
+        let into = self.map(workspace, to)?;
         if into.len() != bytes.len() {
             return Err(Fault::Shape {
                 command: 0,
@@ -196,28 +196,28 @@ pub trait Device: Send {
     /// The packed bytes of a mapped span, to be filled by a transfer.
     ///
     /// # Errors
-    /// [`Fault::Unknown`] if the bank is not open, [`Fault::NotReachable`] if the span is outside its region or the region is not
+    /// [`Fault::Unknown`] if the workspace is not open, [`Fault::NotReachable`] if the span is outside its region or the region is not
     /// mapped.
-    fn map(&mut self, bank: Bank, to: Span) -> Result<&mut [u8], Fault>;
+    fn map(&mut self, workspace: Workspace, to: Span) -> Result<&mut [u8], Fault>;
 
     /// The packed bytes of a mapped or public span.
     ///
     /// # Errors
-    /// [`Fault::Unknown`] if the bank is not open, [`Fault::NotReachable`] if the span is outside its region or the region is
+    /// [`Fault::Unknown`] if the workspace is not open, [`Fault::NotReachable`] if the span is outside its region or the region is
     /// resident.
-    fn view(&self, bank: Bank, from: Span) -> Result<&[u8], Fault>;
+    fn view(&self, workspace: Workspace, from: Span) -> Result<&[u8], Fault>;
 
     /// Queues a batch. Returns at once; one completion per batch.
     ///
     /// # Errors
-    /// [`Fault::Unknown`] if bank, program or key are not there; [`Fault::Shape`] and [`Fault::Program`] with the first command
-    /// that does not fit the bank (see [`Command::check`]); [`Fault::Unsupported`] for one that the device has nothing for;
-    /// [`Fault::Reuse`] where a ledger knows a draw. Commands before it may have run. A check that fails is none of these, but
+    /// [`Fault::Unknown`] if workspace, program or key are not there; [`Fault::Shape`] and [`Fault::Program`] with the first command
+    /// that does not fit the workspace (see [`Command::check`]); [`Fault::Unsupported`] for one that the device has nothing for;
+    /// [`Fault::Reuse`] where a ledger knows a call. Commands before it may have run. A check that fails is none of these, but
     /// the [`Outcome`] of the completion.
-    fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault>;
+    fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault>;
 
     /// Does the first of these rounds as wholes, as many as it says: what they compute, their messages to the devices of the peers and from
-    /// them, and what is computed then. They are the next ones of a bank, all of one task. One completion for all of them; a check that fails
+    /// them, and what is computed then. They are the next ones of a workspace, all of one task. One completion for all of them; a check that fails
     /// has the number of its command among all that finish them. A device that says 0, as most do, has done nothing: the host goes through
     /// the round then, and moves its messages.
     ///
@@ -225,14 +225,19 @@ pub trait Device: Send {
     ///
     /// # Errors
     /// [`Fault`] as of [`Device::submit`]; [`Fault::Card`] if a card that moves the messages fails.
-    fn exchange(&mut self, bank: Bank, rounds: &[Arc<Round>], tag: Tag) -> Result<usize, Fault> {
-        let _ = (bank, rounds, tag);
+    fn exchange(
+        &mut self,
+        workspace: Workspace,
+        rounds: &[Arc<Round>],
+        tag: Tag,
+    ) -> Result<usize, Fault> {
+        let _ = (workspace, rounds, tag);
         Ok(0)
     }
 
     /// The next completion, if a batch ended.
     fn poll(&mut self) -> Option<Completion>;
 
-    /// Scrubs all banks and keys: after a failed check, a time-out, or the end.
+    /// Scrubs all workspaces and keys: after a failed check, a time-out, or the end.
     fn wipe(&mut self);
 }

@@ -1,10 +1,10 @@
-//! The authentication code of `Op::Mac`: POLYVAL (RFC 8452, section 3), masked by a draw that is made once (Carter, Wegman 1981).
+//! The authentication code of `Op::Mac`: POLYVAL (RFC 8452, section 3), masked by a call that is made once (Carter, Wegman 1981).
 //!
 //! A party without the key gives a wrong message the right tag with probability at most (blocks + 1) / 2^128.
 
 use polyval::Polyval;
 use polyval::universal_hash::UniversalHash;
-use veil_prss::{Prf, Use};
+use veil_prss::{DomainTag, Prf};
 use zeroize::Zeroizing;
 
 /// Bytes of a block, of a hash key, and of a code.
@@ -12,7 +12,7 @@ pub const BLOCK: usize = 16;
 
 /// The key of the hash under a key of the device.
 pub fn hash_key(prf: &Prf) -> Zeroizing<[u8; BLOCK]> {
-    Zeroizing::new(prf.block(Use::MAC_KEY, 0, 0, 0))
+    Zeroizing::new(prf.block(DomainTag::MAC_KEY, 0, 0, 0))
 }
 
 /// The last block: how many bytes were hashed.

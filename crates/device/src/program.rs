@@ -5,24 +5,24 @@ use std::ops::Range;
 use veil_math::Ring;
 
 use crate::Fault;
-use crate::layout::{Item, Layout, Place, Region, Span};
+use crate::layout::{ColumnType, Layout, Region, Residency, Span};
 use crate::proof::TRACE_PARTS;
 
 /// Where an operand comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Src {
-    /// A slot of the bank: survives from layer to layer.
+    /// A slot of the workspace: survives from layer to layer.
     Slot(u32),
     /// A value of this program, written before by an instruction of it and forgotten after it. Written once.
     Temp(u32),
     /// A value that all rows of the job share.
-    Uniform(u32),
+    JobWide(u32),
 }
 
 /// Where a result goes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Dst {
-    /// A slot of the bank.
+    /// A slot of the workspace.
     Slot(u32),
     /// A value of this program; each is written once.
     Temp(u32),
@@ -49,16 +49,16 @@ pub enum Instr {
         pairs: Range<u32>,
         /// Slot that gets the own component now and the received one by `Scatter`.
         out: u32,
-        /// Place in the message, and in the draws.
+        /// Place in the message, and in the calls.
         index: u32,
     },
     /// sums\[out\] = Σ_rows Σ a · b over `pairs`, one element in all, as element `index` of the message of sums.
     ProductSum {
         /// Range of [`Program::pairs`]; not empty.
         pairs: Range<u32>,
-        /// Item of the sums region.
+        /// Column of the sums region.
         out: u32,
-        /// Place in the message of sums, and in the draws.
+        /// Place in the message of sums, and in the calls.
         index: u32,
     },
     /// sums\[out\] = Σ_rows a.
@@ -81,7 +81,7 @@ impl Instr {
     }
 }
 
-/// A program over the slots of a bank.
+/// A program over the slots of a workspace.
 ///
 /// The result of a product of shares is complete only after `Scatter`: no later instruction of the same program touches its slot. The
 /// result of a product of labels is complete at once, and later instructions read it and reuse its slot like any other.
@@ -89,11 +89,11 @@ impl Instr {
 pub struct Program {
     /// The ring of all its values.
     pub ring: Ring,
-    /// Region of slots: resident, `Item::Rows(ring)`; or `Item::Labels`, for a program of bits that is garbled or evaluated.
+    /// Region of slots: resident, `ColumnType::Rows(ring)`; or `ColumnType::Labels`, for a program of bits that is garbled or evaluated.
     pub slots: u16,
-    /// Region of values that all rows share: `Item::One(ring)`, or `Item::Label`; read only.
-    pub uniforms: u16,
-    /// Region of sums: `Item::One(ring)`, or `Item::Label`.
+    /// Region of values that all rows share: `ColumnType::One(ring)`, or `ColumnType::Label`; read only.
+    pub job_wide: u16,
+    /// Region of sums: `ColumnType::One(ring)`, or `ColumnType::Label`.
     pub sums: u16,
     /// Number of temps.
     pub temps: u32,
@@ -114,14 +114,14 @@ impl Program {
     }
 
     /// The first rule that the program breaks, if any: operands exist, temps are written once and before they are read, and unless values
-    /// are `labels` no result of a product is touched by a later instruction. `slots`, `uniforms` and `sums` are the sizes of the regions.
+    /// are `labels` no result of a product is touched by a later instruction. `slots`, `job_wide` and `sums` are the sizes of the regions.
     ///
     /// # Errors
     /// The rule that is broken, in words.
     pub fn check(
         &self,
         slots: u32,
-        uniforms: u32,
+        job_wide: u32,
         sums: u32,
         labels: bool,
     ) -> Result<(), &'static str> {
@@ -129,7 +129,7 @@ impl Program {
         let mut pending = vec![false; slots as usize];
         let readable = |src: Src, written: &[bool], pending: &[bool]| match src {
             Src::Slot(s) => pending.get(s as usize).is_some_and(|p| !p),
-            Src::Uniform(u) => u < uniforms,
+            Src::JobWide(u) => u < job_wide,
             Src::Temp(t) => written.get(t as usize).copied().unwrap_or(false),
         };
         for instr in &self.code {
@@ -216,11 +216,11 @@ fn writes(program: &Program) -> Vec<u32> {
     slots
 }
 
-/// Requirements of a checked program on a bank.
+/// Requirements of a checked program on a workspace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Needs {
     pub(crate) ring: Ring,
-    /// Indices of the regions of slots, uniforms and sums.
+    /// Indices of the regions of slots, job-wide values and sums.
     at: [u16; 3],
     /// These regions.
     pub(crate) regions: [Region; 3],
@@ -242,32 +242,36 @@ impl Needs {
     /// components, or an instruction breaks a rule of [`Program::check`]; for labels also if a product has several pairs or two
     /// products have one number.
     pub fn of(program: &Program, layout: &Layout) -> Result<Self, Fault> {
-        let region = |index: u16, item: Item| {
+        let region = |index: u16, column: ColumnType| {
             let region = layout.regions.get(index as usize);
-            let region = region.filter(|r| r.item == item).cloned();
+            let region = region.filter(|r| r.column == column).cloned();
             region.ok_or(Fault::Program("a region of the wrong shape"))
         };
-        let labels = program.ring == Ring::Bits && region(program.slots, Item::Labels).is_ok();
+        let labels =
+            program.ring == Ring::Bits && region(program.slots, ColumnType::Labels).is_ok();
         let (rows, one) = if labels {
-            (Item::Labels, Item::Label)
+            (ColumnType::Labels, ColumnType::Label)
         } else {
-            (Item::Rows(program.ring), Item::One(program.ring))
+            (
+                ColumnType::Rows(program.ring),
+                ColumnType::One(program.ring),
+            )
         };
         let slots = region(program.slots, rows)?;
-        let uniforms = region(program.uniforms, one)?;
+        let job_wide = region(program.job_wide, one)?;
         let sums = region(program.sums, one)?;
         // Which components constants act on is said in 8 bits.
-        let same = slots.parts == uniforms.parts && slots.parts == sums.parts;
-        if slots.place != Place::Resident || !same || slots.parts > 8 {
+        let same = slots.components == job_wide.components && slots.components == sums.components;
+        if slots.residency != Residency::Resident || !same || slots.components > 8 {
             return Err(Fault::Program("regions of different components"));
         }
         program
-            .check(slots.count, uniforms.count, sums.count, labels)
+            .check(slots.count, job_wide.count, sums.count, labels)
             .map_err(Fault::Program)?;
         let needs = Needs {
             ring: program.ring,
-            at: [program.slots, program.uniforms, program.sums],
-            regions: [slots, uniforms, sums],
+            at: [program.slots, program.job_wide, program.sums],
+            regions: [slots, job_wide, sums],
             messages: program.products().into(),
             single: program.code.iter().all(|instr| match instr {
                 Instr::Product { pairs, .. } | Instr::ProductSum { pairs, .. } => pairs.len() == 1,
@@ -276,7 +280,7 @@ impl Needs {
             labels,
             writes: if labels { writes(program) } else { Vec::new() },
         };
-        if labels && (needs.regions[0].parts, needs.single) != (1, true) {
+        if labels && (needs.regions[0].components, needs.single) != (1, true) {
             return Err(Fault::Program(
                 "labels of several components, or a product of several pairs",
             ));
@@ -301,14 +305,25 @@ impl Needs {
     /// Whether the row products can be traced into `span`.
     pub(crate) fn traces(&self, layout: &Layout, span: Span) -> bool {
         let region = &layout.regions[span.region as usize];
-        let shape = (region.place, region.item, region.parts, span.part);
+        let shape = (
+            region.residency,
+            region.column,
+            region.components,
+            span.component,
+        );
         self.single
             && self.messages[1] == 0
-            && shape == (Place::Resident, Item::Rows(Ring::Bits), TRACE_PARTS, 0)
+            && shape
+                == (
+                    Residency::Resident,
+                    ColumnType::Rows(Ring::Bits),
+                    TRACE_PARTS,
+                    0,
+                )
             && span.count >= self.messages[0]
     }
 
-    /// Whether a bank has these regions.
+    /// Whether a workspace has these regions.
     pub(crate) fn met_by(&self, layout: &Layout) -> bool {
         let regions = self.at.map(|at| layout.regions.get(at as usize));
         regions

@@ -1,4 +1,4 @@
-//! The scalar device: every operation element by element, as it is defined, with the ledger of draws always on.
+//! The scalar device: every operation element by element, as it is defined, with the ledger of calls always on.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -17,10 +17,10 @@ mod proof;
 
 use memory::Memory;
 
-use crate::command::{Command, Completion, Draw, KeyId, Outcome, ProgramId, Tag};
-use crate::layout::{Item, Layout, Place, Span};
+use crate::command::{Command, Completion, KeyId, Outcome, PrfCall, ProgramId, Tag};
+use crate::layout::{ColumnType, Layout, Residency, Span};
 use crate::program::{Needs, Program};
-use crate::{Bank, Device, Fault};
+use crate::{Device, Fault, Workspace};
 
 /// The reference device.
 pub struct Reference {
@@ -29,7 +29,7 @@ pub struct Reference {
     /// The same keys, where a key is a label.
     secrets: BTreeMap<KeyId, Secret>,
     programs: Vec<(Arc<Program>, Needs)>,
-    banks: BTreeMap<u32, Memory>,
+    workspaces: BTreeMap<u32, Memory>,
     opened: u32,
     done: VecDeque<Completion>,
     ledger: Ledger,
@@ -42,7 +42,7 @@ impl Default for Reference {
             keys: BTreeMap::new(),
             secrets: BTreeMap::new(),
             programs: Vec::new(),
-            banks: BTreeMap::new(),
+            workspaces: BTreeMap::new(),
             opened: 0,
             done: VecDeque::new(),
             ledger: Ledger::default(),
@@ -51,30 +51,30 @@ impl Default for Reference {
 }
 
 impl Reference {
-    /// Packed bytes of items `0..count` of a draw.
-    fn draw(
+    /// Packed bytes of columns `0..count` of a call.
+    fn pseudorandom(
         &mut self,
         memory: &Memory,
-        draw: Draw,
-        item: Item,
+        call: PrfCall,
+        column: ColumnType,
         count: u32,
     ) -> Result<Vec<u8>, Fault> {
         let Frame {
             lane, chunk, rows, ..
         } = memory.frame;
-        let bytes = item.bytes(rows) as usize;
-        let stride = item.bytes(memory.layout.chunk_rows).div_ceil(16);
+        let bytes = column.bytes(rows) as usize;
+        let stride = column.bytes(memory.layout.chunk_rows).div_ceil(16);
         let prf = self
             .keys
-            .get(&draw.key)
+            .get(&call.key)
             .ok_or(Fault::Unknown("the key of a draw"))?;
         let mut out = vec![0; bytes * count as usize];
         if bytes > 0 {
             for (p, piece) in out.chunks_mut(bytes).enumerate() {
-                let ctr = draw.first + p as u64 * stride;
+                let ctr = call.first + p as u64 * stride;
                 self.ledger
-                    .draw(draw.key.0, draw.tag, lane, chunk, ctr, stride)?;
-                prf.stream(draw.tag, lane, ctr, chunk, piece);
+                    .record_call(call.key.0, call.tag, lane, chunk, ctr, stride)?;
+                prf.stream(call.tag, lane, ctr, chunk, piece);
             }
         }
         Ok(out)
@@ -103,58 +103,61 @@ impl Device for Reference {
         Ok(ProgramId(self.programs.len() as u32 - 1))
     }
 
-    fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Bank, Fault> {
+    fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Workspace, Fault> {
         let size = |r: &crate::Region| {
-            r.item.bytes(frame.rows) as usize * r.parts as usize * r.count as usize
+            r.column.bytes(frame.rows) as usize * r.components as usize * r.count as usize
         };
         let regions = layout.regions.iter().map(|r| vec![0; size(r)]).collect();
-        let bank = self.opened;
+        let workspace = self.opened;
         self.opened += 1;
-        self.banks.insert(
-            bank,
+        self.workspaces.insert(
+            workspace,
             Memory {
                 layout: layout.clone(),
                 frame,
                 regions,
             },
         );
-        Ok(Bank(bank))
+        Ok(Workspace(workspace))
     }
 
-    fn close(&mut self, bank: Bank) {
-        if let Some(mut memory) = self.banks.remove(&bank.0) {
+    fn close(&mut self, workspace: Workspace) {
+        if let Some(mut memory) = self.workspaces.remove(&workspace.0) {
             memory.regions.zeroize();
         }
     }
 
-    fn map(&mut self, bank: Bank, to: Span) -> Result<&mut [u8], Fault> {
+    fn map(&mut self, workspace: Workspace, to: Span) -> Result<&mut [u8], Fault> {
         let memory = self
-            .banks
-            .get_mut(&bank.0)
-            .ok_or(Fault::Unknown("the bank"))?;
+            .workspaces
+            .get_mut(&workspace.0)
+            .ok_or(Fault::Unknown("the workspace"))?;
         if !memory.layout.contains(to)
-            || memory.layout.regions[to.region as usize].place != Place::Mapped
+            || memory.layout.regions[to.region as usize].residency != Residency::Mapped
         {
             return Err(Fault::NotReachable);
         }
         Ok(memory.bytes_mut(to))
     }
 
-    fn view(&self, bank: Bank, from: Span) -> Result<&[u8], Fault> {
-        let memory = self.banks.get(&bank.0).ok_or(Fault::Unknown("the bank"))?;
+    fn view(&self, workspace: Workspace, from: Span) -> Result<&[u8], Fault> {
+        let memory = self
+            .workspaces
+            .get(&workspace.0)
+            .ok_or(Fault::Unknown("the workspace"))?;
         if !memory.layout.contains(from)
-            || memory.layout.regions[from.region as usize].place == Place::Resident
+            || memory.layout.regions[from.region as usize].residency == Residency::Resident
         {
             return Err(Fault::NotReachable);
         }
         Ok(memory.bytes(from))
     }
 
-    fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
+    fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault> {
         let mut memory = self
-            .banks
-            .remove(&bank.0)
-            .ok_or(Fault::Unknown("the bank"))?;
+            .workspaces
+            .remove(&workspace.0)
+            .ok_or(Fault::Unknown("the workspace"))?;
         let mut outcome = Ok(Outcome::Done);
         for (index, command) in batch.iter().enumerate() {
             match self.run(&mut memory, index, command) {
@@ -166,7 +169,7 @@ impl Device for Reference {
                 break;
             }
         }
-        self.banks.insert(bank.0, memory);
+        self.workspaces.insert(workspace.0, memory);
         self.done.push_back(Completion {
             tag,
             outcome: outcome?,
@@ -179,8 +182,10 @@ impl Device for Reference {
     }
 
     fn wipe(&mut self) {
-        self.banks.values_mut().for_each(|m| m.regions.zeroize());
-        self.banks.clear();
+        self.workspaces
+            .values_mut()
+            .for_each(|m| m.regions.zeroize());
+        self.workspaces.clear();
         self.keys.clear();
         self.secrets.clear();
     }

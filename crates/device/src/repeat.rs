@@ -1,6 +1,6 @@
 //! Commands that are done several times: the cycles of a loop.
 //!
-//! A repetition is the commands of the body, one after the other, on spans and with draws that move on from each repetition to the next. A
+//! A repetition is the commands of the body, one after the other, on spans and with calls that move on from each repetition to the next. A
 //! device may do it as it is written out; hardware that works on a loop as one overlaps repetitions, as long as all bytes equal those of
 //! the commands written out.
 
@@ -23,8 +23,8 @@ pub struct Step {
     pub src: Vec<u32>,
     /// Items by which each destination moves on.
     pub dst: Vec<u32>,
-    /// Counters by which each draw moves on.
-    pub draws: Vec<u64>,
+    /// Counters by which each call moves on.
+    pub calls: Vec<u64>,
 }
 
 /// A body, and how often it is done.
@@ -47,7 +47,7 @@ impl Step {
         Step {
             src: vec![0; command.src.len()],
             dst: vec![0; command.dst.len()],
-            draws: vec![0; command.draws.len()],
+            calls: vec![0; command.calls.len()],
             command,
         }
     }
@@ -63,9 +63,9 @@ impl Step {
         };
         moved(&mut command.src, &self.src);
         moved(&mut command.dst, &self.dst);
-        for (draw, step) in command.draws.iter_mut().zip(&self.draws) {
+        for (call, step) in command.calls.iter_mut().zip(&self.calls) {
             let by = step.saturating_mul(u64::from(repetition));
-            draw.first = draw.first.saturating_add(by);
+            call.first = call.first.saturating_add(by);
         }
         command
     }
@@ -92,7 +92,7 @@ impl Repeat {
             if matches!(command.op, Op::Combine { .. }) {
                 for to in &command.dst {
                     let all = to.first..to.first + to.count;
-                    items.extend(all.map(|item| (to.region, to.part, item)));
+                    items.extend(all.map(|item| (to.region, to.component, item)));
                 }
             }
         }
@@ -100,7 +100,7 @@ impl Repeat {
         items.dedup();
         let spans = items.into_iter().map(|(region, part, first)| Span {
             region,
-            part,
+            component: part,
             first,
             count: 1,
         });
@@ -114,7 +114,7 @@ impl Repeat {
                 command,
                 src,
                 dst,
-                draws,
+                calls,
             } = step;
             let labels = match command.op {
                 // No device has to remember all the places that it was at.
@@ -122,8 +122,8 @@ impl Repeat {
                 Op::Garble { .. } | Op::Evaluate { .. } | Op::Colour => true,
                 _ => false,
             };
-            let steps = (src.len(), dst.len(), draws.len());
-            labels && steps == (command.src.len(), command.dst.len(), command.draws.len())
+            let steps = (src.len(), dst.len(), calls.len());
+            labels && steps == (command.src.len(), command.dst.len(), command.calls.len())
         };
         let lives = self.live.iter().all(|span| layout.contains(*span));
         let some = (1..=MOST).contains(&self.count);

@@ -37,7 +37,7 @@ pub struct Round {
     pub place: u32,
     /// Netlist cycle of a sequential circuit, 0 if there is none.
     pub cycle: u64,
-    /// Whether the host puts the inputs of this cycle and of later cycles that are shared with them into the bank before anything else.
+    /// Whether the host puts the inputs of this cycle and of later cycles that are shared with them into the workspace before anything else.
     pub feeds: bool,
     /// Commands before the transfers.
     pub local: Vec<Command>,

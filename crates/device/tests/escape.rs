@@ -2,9 +2,10 @@
 //! GF(2^128), and measured in GF(2^8), where wrong messages do escape.
 
 use veil_device::{
-    Command, Device, Draw, Frame, Item, KeyId, Layout, Op, Place, Reference, Region, Tag,
+    ColumnType, Command, Device, Frame, KeyId, Layout, Op, PrfCall, Reference, Region, Residency,
+    Tag,
 };
-use veil_prss::{Prf, Use};
+use veil_prss::{DomainTag, Prf};
 use veil_session::Secret;
 
 /// GF(2^bits): polynomials modulo x^bits + `rest`.
@@ -66,7 +67,7 @@ struct Numbers(Prf, u64);
 impl Numbers {
     fn next(&mut self) -> u128 {
         self.1 += 1;
-        u128::from_le_bytes(self.0.block(Use(0), 0, self.1, 0))
+        u128::from_le_bytes(self.0.block(DomainTag(0), 0, self.1, 0))
     }
 }
 
@@ -84,9 +85,9 @@ fn the_formula_is_the_code_of_the_device() {
         };
         let mut region = |bytes| {
             layout.add(Region {
-                place: Place::Mapped,
-                item: Item::Bytes(bytes),
-                parts: 1,
+                residency: Residency::Mapped,
+                column: ColumnType::Bytes(bytes),
+                components: 1,
                 count: 1,
             })
         };
@@ -97,26 +98,32 @@ fn the_formula_is_the_code_of_the_device() {
             chunk: 7,
             rows: 1,
         };
-        let (key, tag, first) = (Secret::new(numbers.next().to_le_bytes()), Use::code4(2), 5);
+        let (key, tag, first) = (
+            Secret::new(numbers.next().to_le_bytes()),
+            DomainTag::mac4(2),
+            5,
+        );
         let mut device = Reference::default();
         device.load_key(KeyId(0), &key).expect("room for a key");
-        let bank = device.open(&layout, frame).expect("room for a bank");
+        let workspace = device.open(&layout, frame).expect("room for a workspace");
         let text: Vec<u8> = (0..bytes).map(|_| numbers.next() as u8).collect();
         device
-            .write(bank, layout.all(message, 0), &text)
+            .write(workspace, layout.all(message, 0), &text)
             .expect("as long as the region");
         let (from, to) = (layout.all(message, 0), layout.all(code, 0));
         let mut command = Command::new(Op::Mac, vec![from], vec![to]);
-        command.draws = vec![Draw {
+        command.calls = vec![PrfCall {
             key: KeyId(0),
             tag,
             first,
         }];
-        device.submit(bank, &[command], Tag(0)).expect("a command");
+        device
+            .submit(workspace, &[command], Tag(0))
+            .expect("a command");
 
         let prf = Prf::new(&key);
         let number = |block: [u8; 16]| u128::from_le_bytes(block);
-        let hash_key = number(prf.block(Use::MAC_KEY, 0, 0, 0));
+        let hash_key = number(prf.block(DomainTag::MAC_KEY, 0, 0, 0));
         let mask = number(prf.block(tag, frame.lane, first, frame.chunk));
         let padded = text.chunks(16).map(|block| {
             let mut whole = [0; 16];
@@ -125,7 +132,7 @@ fn the_formula_is_the_code_of_the_device() {
         });
         let blocks: Vec<u128> = padded.chain([u128::from(bytes)]).collect();
         let want = LARGE.code(hash_key, mask, &blocks).to_le_bytes();
-        assert_eq!(device.view(bank, to).expect("mapped"), want, "{bytes}");
+        assert_eq!(device.view(workspace, to).expect("mapped"), want, "{bytes}");
     }
 }
 

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use veil_device::{
-    Command, Cpu, Device, Draw, Dst, Frame, Garbling, Instr, Isa, Item, KeyId, Layout, Op, Outcome,
-    Place, Program, ProgramId, Reference, Region, Span, Src, Tag,
+    ColumnType, Command, Cpu, Device, Dst, Frame, Garbling, Instr, Isa, KeyId, Layout, Op, Outcome,
+    PrfCall, Program, ProgramId, Reference, Region, Residency, Span, Src, Tag,
 };
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::Secret;
 
 const SLOTS: u16 = 0;
@@ -49,7 +49,7 @@ fn program(products: u32, kind: Kind) -> Program {
     Program {
         ring: Ring::Bits,
         slots: SLOTS,
-        uniforms: 1,
+        job_wide: 1,
         sums: 2,
         temps: 2 * products,
         pairs: (0..products)
@@ -64,21 +64,21 @@ fn run(
     device: &mut dyn Device,
     (scheme, products, kind): (Garbling, u32, Kind),
 ) -> Result<Vec<Vec<u8>>, veil_device::Fault> {
-    let region = |place, item, count| Region {
-        place,
-        item,
-        parts: 1,
+    let region = |residency, column, count| Region {
+        residency,
+        column,
+        components: 1,
         count,
     };
     let mut regions = vec![
-        region(Place::Resident, Item::Labels, 2 * products),
-        region(Place::Mapped, Item::Label, 1),
-        region(Place::Mapped, Item::Label, 1),
-        region(Place::Mapped, Item::Labels, 2 * products),
-        region(Place::Public, Item::Labels, 2 * products),
+        region(Residency::Resident, ColumnType::Labels, 2 * products),
+        region(Residency::Mapped, ColumnType::Label, 1),
+        region(Residency::Mapped, ColumnType::Label, 1),
+        region(Residency::Mapped, ColumnType::Labels, 2 * products),
+        region(Residency::Public, ColumnType::Labels, 2 * products),
     ];
     let kinds = scheme.tables().iter();
-    regions.extend(kinds.map(|(item, count)| region(Place::Mapped, *item, count * products)));
+    regions.extend(kinds.map(|(item, count)| region(Residency::Mapped, *item, count * products)));
     let layout = Layout {
         chunk_rows: 8,
         regions,
@@ -110,24 +110,28 @@ fn run(
             chunk,
             rows: 1,
         };
-        let bank = device.open(&layout, frame)?;
+        let workspace = device.open(&layout, frame)?;
         for span in tables.iter().copied().chain([all(IN)]) {
             let bytes = layout.bytes(span, 1) as u32;
             let some = (0..bytes).map(|k| (k * k / 7 + k * chunk + 3) as u8);
-            device.write(bank, span, &some.collect::<Vec<u8>>())?;
+            device.write(workspace, span, &some.collect::<Vec<u8>>())?;
         }
-        let draw = |key, tag| Draw {
+        let call = |key, tag| PrfCall {
             key: KeyId(key),
             tag,
             first: 1000,
         };
         command.program = Some(id);
-        command.draws = vec![draw(1, Use::GARBLE), draw(2, Use::DICE)];
-        device.submit(bank, &[copy(IN, SLOTS), command, copy(SLOTS, OUT)], Tag(0))?;
+        command.calls = vec![call(1, DomainTag::GARBLE), call(2, DomainTag::DICE)];
+        device.submit(
+            workspace,
+            &[copy(IN, SLOTS), command, copy(SLOTS, OUT)],
+            Tag(0),
+        )?;
         let ended = device.poll().map(|completion| completion.outcome);
         assert_eq!(ended, Some(Outcome::Done));
         for span in tables.iter().copied().chain([all(OUT)]) {
-            seen.push(device.view(bank, span)?.to_vec());
+            seen.push(device.view(workspace, span)?.to_vec());
         }
     }
     Ok(seen)

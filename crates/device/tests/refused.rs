@@ -1,31 +1,31 @@
-//! What fits no bank is refused by every device before it touches the bank's memory.
+//! What fits no workspace is refused by every device before it touches the workspace's memory.
 
 use std::sync::Arc;
 
 use veil_device::proof::TRACE_PARTS;
 use veil_device::{
-    Bank, Command, Cpu, Device, Draw, Dst, Fault, Form, Frame, Instr, Item, KeyId, Layout, Op,
-    Place, Program, Proof, Reference, Region, Side, Span, Src, Tag,
+    ColumnType, Command, Cpu, Device, Dst, Fault, Form, Frame, Instr, KeyId, Layout, Op, PrfCall,
+    Program, Proof, Reference, Region, Residency, Side, Span, Src, Tag, Workspace,
 };
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 
 const RING: Ring = Ring::Z64;
 
 fn layout(slots: u32) -> Layout {
-    let region = |place, item, parts, count| Region {
-        place,
-        item,
-        parts,
+    let region = |residency, column, components, count| Region {
+        residency,
+        column,
+        components,
         count,
     };
     Layout {
         chunk_rows: 8,
         regions: vec![
-            region(Place::Resident, Item::Rows(RING), 2, slots),
-            region(Place::Mapped, Item::One(RING), 2, 1),
-            region(Place::Mapped, Item::One(RING), 2, 1),
-            region(Place::Mapped, Item::Rows(RING), 1, 2),
+            region(Residency::Resident, ColumnType::Rows(RING), 2, slots),
+            region(Residency::Mapped, ColumnType::One(RING), 2, 1),
+            region(Residency::Mapped, ColumnType::One(RING), 2, 1),
+            region(Residency::Mapped, ColumnType::Rows(RING), 1, 2),
         ],
     }
 }
@@ -34,7 +34,7 @@ fn program(temps: u32, code: Vec<Instr>) -> Arc<Program> {
     Arc::new(Program {
         ring: RING,
         slots: 0,
-        uniforms: 1,
+        job_wide: 1,
         sums: 2,
         temps,
         pairs: vec![(Src::Slot(0), Src::Slot(1))],
@@ -64,7 +64,7 @@ fn product(index: u32) -> Arc<Program> {
     )
 }
 
-fn open(device: &mut dyn Device, slots: u32) -> Bank {
+fn open(device: &mut dyn Device, slots: u32) -> Workspace {
     let frame = Frame {
         epoch: 0,
         lane: 0,
@@ -82,7 +82,7 @@ fn each(test: impl Fn(&mut dyn Device)) {
 }
 
 #[test]
-fn a_program_runs_on_banks_of_its_layout_only() {
+fn a_program_runs_on_workspaces_of_its_layout_only() {
     each(|device| {
         let id = device.load(&sum(), &layout(3)).unwrap();
         let mut command = Command::new(Op::Linear, vec![], vec![]);
@@ -90,30 +90,30 @@ fn a_program_runs_on_banks_of_its_layout_only() {
         let (good, small) = (open(device, 3), open(device, 1));
         assert_eq!(device.submit(good, &[command.clone()], Tag(1)), Ok(()));
         let refused = device.submit(small, &[command.clone()], Tag(2));
-        let other = Fault::Program("it was loaded for banks of another layout");
+        let other = Fault::Program("it was loaded for workspaces of another layout");
         assert_eq!(refused, Err(other), "{}", device.name());
         // A command that needs no program does not mind one that does not fit.
         let mut random = Command::new(Op::Random, vec![], vec![layout(1).all(3, 0)]);
         random.program = Some(id);
         let refused = device.submit(small, &[random], Tag(3)).unwrap_err();
-        let draw = "one destination and one draw are needed";
-        assert!(refused.to_string().contains(draw), "{refused}");
+        let call = "one destination and one draw are needed";
+        assert!(refused.to_string().contains(call), "{refused}");
     });
 }
 
-/// Temps lie behind the slots: a bank that was opened before has no room for them.
+/// Temps lie behind the slots: a workspace that was opened before has no room for them.
 #[test]
-fn a_bank_has_no_room_for_what_is_loaded_later() {
+fn a_workspace_has_no_room_for_what_is_loaded_later() {
     for isa in veil_device::Isa::available() {
         let mut device = Cpu::with(isa);
-        let bank = open(&mut device, 3);
+        let workspace = open(&mut device, 3);
         let mut command = Command::new(Op::Linear, vec![], vec![]);
         command.program = Some(device.load(&sum(), &layout(3)).unwrap());
-        let refused = device.submit(bank, &[command.clone()], Tag(1));
-        let late = Fault::Program("it was loaded after the bank was opened");
+        let refused = device.submit(workspace, &[command.clone()], Tag(1));
+        let late = Fault::Program("it was loaded after the workspace was opened");
         assert_eq!(refused, Err(late));
-        let bank = open(&mut device, 3);
-        assert_eq!(device.submit(bank, &[command], Tag(2)), Ok(()));
+        let workspace = open(&mut device, 3);
+        assert_eq!(device.submit(workspace, &[command], Tag(2)), Ok(()));
     }
 }
 
@@ -123,11 +123,11 @@ fn products_have_room_for_their_messages_and_counters_an_end() {
         let beyond = device.load(&product(u32::MAX), &layout(3));
         assert_eq!(beyond, Err(Fault::Program("a product beyond any message")));
         let id = device.load(&product(1), &layout(3)).unwrap();
-        let bank = open(device, 3);
+        let workspace = open(device, 3);
         device
             .load_key(KeyId(0), &veil_session::Secret::new([7; 16]))
             .unwrap();
-        let mut run = |first, draws, count| {
+        let mut run = |first, calls, count| {
             let message = veil_device::Span {
                 count,
                 ..layout(3).all(3, 0)
@@ -135,19 +135,19 @@ fn products_have_room_for_their_messages_and_counters_an_end() {
             let mut command =
                 Command::new(Op::Product(Form::replicated(RING)), vec![], vec![message]);
             command.program = Some(id);
-            let draw = |k| Draw {
+            let call = |k| PrfCall {
                 key: KeyId(0),
-                tag: Use(Use::MUL3.0 + k),
+                tag: DomainTag(DomainTag::MUL3.0 + k),
                 first,
             };
-            command.draws = (0..draws).map(draw).collect();
-            device.submit(bank, &[command], Tag(1))
+            command.calls = (0..calls).map(call).collect();
+            device.submit(workspace, &[command], Tag(1))
         };
         assert_eq!(run(0, 2, 2), Ok(()));
         let short = run(100, 2, 1).unwrap_err().to_string();
         assert!(short.contains("too short for its products"), "{short}");
-        for (first, draws) in [(u64::MAX - 3, 2), (100, 13)] {
-            let refused = run(first, draws, 2).unwrap_err().to_string();
+        for (first, calls) in [(u64::MAX - 3, 2), (100, 13)] {
+            let refused = run(first, calls, 2).unwrap_err().to_string();
             assert!(
                 refused.contains("more draws than a product has"),
                 "{refused}"
@@ -160,16 +160,16 @@ fn products_have_room_for_their_messages_and_counters_an_end() {
 #[test]
 fn items_are_multiplied_by_others_of_their_ring() {
     each(|device| {
-        let bank = open(device, 3);
+        let workspace = open(device, 3);
         let slots = |part, first, count| Span {
             region: 0,
-            part,
+            component: part,
             first,
             count,
         };
         let mut run = |src: Vec<Span>, to| {
             let command = Command::new(Op::Scale, src, vec![to]);
-            device.submit(bank, &[command], Tag(1))
+            device.submit(workspace, &[command], Tag(1))
         };
         let message = layout(3).all(3, 0);
         let twice = vec![slots(0, 0, 2), slots(1, 1, 2)];
@@ -194,20 +194,20 @@ fn items_are_multiplied_by_others_of_their_ring() {
 /// A step of a proof reads and writes what it is told to: spans of another shape, or shorter than the batch needs, are refused.
 #[test]
 fn steps_of_a_proof_stay_within_their_spans() {
-    let region = |place, item, parts, count| Region {
-        place,
-        item,
-        parts,
+    let region = |residency, column, components, count| Region {
+        residency,
+        column,
+        components,
         count,
     };
-    let (bits, element) = (Item::Rows(Ring::Bits), Item::One(Ring::Z64));
+    let (bits, element) = (ColumnType::Rows(Ring::Bits), ColumnType::One(Ring::Z64));
     let layout = Layout {
         chunk_rows: 8,
         regions: vec![
-            region(Place::Resident, bits, TRACE_PARTS, 5),
-            region(Place::Mapped, bits, 1, 5),
-            region(Place::Resident, element, 4, 16),
-            region(Place::Mapped, element, 1, 300),
+            region(Residency::Resident, bits, TRACE_PARTS, 5),
+            region(Residency::Mapped, bits, 1, 5),
+            region(Residency::Resident, element, 4, 16),
+            region(Residency::Mapped, element, 1, 300),
         ],
     };
     let all = |region, part| layout.all(region, part);
@@ -298,19 +298,19 @@ fn steps_of_a_proof_stay_within_their_spans() {
             chunk: 1,
             rows: 8,
         };
-        let bank = device.open(&layout, frame).unwrap();
+        let workspace = device.open(&layout, frame).unwrap();
         device
             .load_key(KeyId(0), &veil_session::Secret::new([7; 16]))
             .unwrap();
         for (k, (proof, src, dst, fits)) in cases.iter().enumerate() {
             let mut command = Command::new(Op::Proof(*proof), src.clone(), dst.clone());
-            let draw = Draw {
+            let call = PrfCall {
                 key: KeyId(0),
-                tag: Use::AND3,
+                tag: DomainTag::AND3,
                 first: 0,
             };
-            command.draws = vec![draw; usize::from(matches!(proof, Proof::Share { .. }))];
-            let done = device.submit(bank, &[command], Tag(k as u64));
+            command.calls = vec![call; usize::from(matches!(proof, Proof::Share { .. }))];
+            let done = device.submit(workspace, &[command], Tag(k as u64));
             assert_eq!(done.is_ok(), *fits, "{} case {k}: {done:?}", device.name());
             if let Err(fault) = done {
                 assert!(fault.to_string().contains("step of a proof"), "{fault}");

@@ -1,13 +1,13 @@
-//! Commands about labels that fit no bank, repeat a tweak or lack a key are refused by every device, with what is wrong.
+//! Commands about labels that fit no workspace, repeat a tweak or lack a key are refused by every device, with what is wrong.
 
 use std::sync::Arc;
 
 use veil_device::{
-    Command, Cpu, Device, Draw, Fault, Form, Frame, Garbling, Instr, Item, KeyId, Layout, Op,
-    Outcome, Place, Program, ProgramId, Reference, Region, Span, Src, Tag,
+    ColumnType, Command, Cpu, Device, Fault, Form, Frame, Garbling, Instr, KeyId, Layout, Op,
+    Outcome, PrfCall, Program, ProgramId, Reference, Region, Residency, Span, Src, Tag,
 };
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::Secret;
 
 const OFFSET: KeyId = KeyId(0);
@@ -18,7 +18,7 @@ const ROWS: u32 = 11;
 const PRODUCTS: u32 = 3;
 
 const SLOTS: u16 = 0;
-const UNIFORMS: u16 = 1;
+const JOB_WIDE: u16 = 1;
 const SUMS: u16 = 2;
 /// Tables of either scheme.
 const LABELS: u16 = 3;
@@ -32,26 +32,26 @@ const SHARES: u16 = 8;
 const SHARE: u16 = 9;
 
 fn layout(chunk_rows: u32) -> Layout {
-    let bits = Item::Rows(Ring::Bits);
-    let region = |place, item, count| Region {
-        place,
-        item,
-        parts: 1,
+    let bits = ColumnType::Rows(Ring::Bits);
+    let region = |residency, column, count| Region {
+        residency,
+        column,
+        components: 1,
         count,
     };
     Layout {
         chunk_rows,
         regions: vec![
-            region(Place::Resident, Item::Labels, 3 * PRODUCTS),
-            region(Place::Mapped, Item::Label, 2),
-            region(Place::Mapped, Item::Label, 1),
-            region(Place::Mapped, Item::Labels, 2 * PRODUCTS),
-            region(Place::Mapped, Item::Halves, 3 * PRODUCTS),
-            region(Place::Mapped, bits, 5 * PRODUCTS),
-            region(Place::Resident, Item::Labels, 2 * PRODUCTS),
-            region(Place::Mapped, Item::One(Ring::Bits), 2),
-            region(Place::Resident, bits, 3 * PRODUCTS),
-            region(Place::Mapped, Item::One(Ring::Bits), 2),
+            region(Residency::Resident, ColumnType::Labels, 3 * PRODUCTS),
+            region(Residency::Mapped, ColumnType::Label, 2),
+            region(Residency::Mapped, ColumnType::Label, 1),
+            region(Residency::Mapped, ColumnType::Labels, 2 * PRODUCTS),
+            region(Residency::Mapped, ColumnType::Halves, 3 * PRODUCTS),
+            region(Residency::Mapped, bits, 5 * PRODUCTS),
+            region(Residency::Resident, ColumnType::Labels, 2 * PRODUCTS),
+            region(Residency::Mapped, ColumnType::One(Ring::Bits), 2),
+            region(Residency::Resident, bits, 3 * PRODUCTS),
+            region(Residency::Mapped, ColumnType::One(Ring::Bits), 2),
         ],
     }
 }
@@ -59,17 +59,17 @@ fn layout(chunk_rows: u32) -> Layout {
 fn span(region: u16, first: u32, count: u32) -> Span {
     Span {
         region,
-        part: 0,
+        component: 0,
         first,
         count,
     }
 }
 
-fn program(slots: u16, uniforms: u16, sums: u16, code: Vec<Instr>) -> Arc<Program> {
+fn program(slots: u16, job_wide: u16, sums: u16, code: Vec<Instr>) -> Arc<Program> {
     Arc::new(Program {
         ring: Ring::Bits,
         slots,
-        uniforms,
+        job_wide,
         sums,
         temps: 0,
         pairs: (0..PRODUCTS)
@@ -103,7 +103,7 @@ fn devices() -> Vec<Box<dyn Device>> {
     devices
 }
 
-/// What a device with these keys makes of a command in a bank of so many rows.
+/// What a device with these keys makes of a command in a workspace of so many rows.
 fn told(
     device: &mut dyn Device,
     (rows, keys): (u32, &[(KeyId, u8)]),
@@ -115,9 +115,9 @@ fn told(
         device.load_key(*id, &Secret::new([*byte; 16])).unwrap();
     }
     let layout = layout(rows);
-    let over = [(SLOTS, UNIFORMS, SUMS), (SHARES, SHARE, SHARE)];
-    let loaded = over.map(|(slots, uniforms, sums)| {
-        let program = program(slots, uniforms, sums, products());
+    let over = [(SLOTS, JOB_WIDE, SUMS), (SHARES, SHARE, SHARE)];
+    let loaded = over.map(|(slots, job_wide, sums)| {
+        let program = program(slots, job_wide, sums, products());
         device.load(&program, &layout).unwrap()
     });
     let mut command = command.clone();
@@ -128,10 +128,10 @@ fn told(
         chunk: 0,
         rows,
     };
-    let bank = device.open(&layout, frame).unwrap();
-    let submitted = device.submit(bank, &[command], Tag(0));
+    let workspace = device.open(&layout, frame).unwrap();
+    let submitted = device.submit(workspace, &[command], Tag(0));
     let told = submitted.map(|()| device.poll().unwrap().outcome);
-    device.close(bank);
+    device.close(workspace);
     told
 }
 
@@ -140,8 +140,8 @@ const NO_PROGRAM: Fault = Fault::Unknown("the program of a command");
 /// Keys that no command lacks. An offset has bit 0.
 const KEYS: &[(KeyId, u8)] = &[(OFFSET, 0x5b), (START, 0x22), (DICE, 0x33)];
 
-fn draw(key: KeyId, tag: Use) -> Draw {
-    Draw { key, tag, first: 7 }
+fn call(key: KeyId, tag: DomainTag) -> PrfCall {
+    PrfCall { key, tag, first: 7 }
 }
 
 /// The tables of all products.
@@ -156,14 +156,14 @@ fn garble(scheme: Garbling) -> Command {
     let offset = OFFSET;
     let mut command = Command::new(Op::Garble { scheme, offset }, vec![], tables(scheme));
     command.program = Some(OVER_LABELS);
-    command.draws = vec![draw(START, Use::GARBLE), draw(DICE, Use::DICE)];
+    command.calls = vec![call(START, DomainTag::GARBLE), call(DICE, DomainTag::DICE)];
     command
 }
 
 fn evaluate(scheme: Garbling) -> Command {
     let mut command = Command::new(Op::Evaluate { scheme }, tables(scheme), vec![]);
     command.program = Some(OVER_LABELS);
-    command.draws = vec![draw(START, Use::GARBLE)];
+    command.calls = vec![call(START, DomainTag::GARBLE)];
     command
 }
 
@@ -180,7 +180,7 @@ fn shape(what: &'static str) -> Result<Outcome, Fault> {
 }
 
 /// Every device says the same.
-fn everybody_says(rows: u32, cases: &[(Command, &'static str)]) {
+fn every_device_says(rows: u32, cases: &[(Command, &'static str)]) {
     for mut device in devices() {
         for (command, what) in cases {
             let told = told(&mut *device, (rows, KEYS), command);
@@ -194,11 +194,11 @@ fn commands_that_fit_are_done() {
     let mut good = vec![
         encode(vec![span(SLOTS, 0, 3), span(BITS, 2, 3)], span(SLOTS, 0, 3)),
         encode(
-            vec![span(UNIFORMS, 0, 1), span(BIT, 1, 1)],
+            vec![span(JOB_WIDE, 0, 1), span(BIT, 1, 1)],
             span(SUMS, 0, 1),
         ),
         colour(span(SLOTS, 4, 2), span(BITS, 0, 2)),
-        colour(span(UNIFORMS, 0, 2), span(BIT, 0, 2)),
+        colour(span(JOB_WIDE, 0, 2), span(BIT, 0, 2)),
     ];
     good.extend(Garbling::ALL.map(garble));
     good.extend(Garbling::ALL.map(evaluate));
@@ -233,7 +233,7 @@ fn tables_that_do_not_fit_are_refused() {
                 let hidden = messages(&|spans| spans[k] = span(RESIDENT, 0, 2 * PRODUCTS));
                 let beyond = messages(&|spans| spans[k].first += 1);
                 let nowhere = messages(&|spans| spans[k].region = 99);
-                let part = messages(&|spans| spans[k].part = 1);
+                let part = messages(&|spans| spans[k].component = 1);
                 cases.extend([
                     (less, "a message of tables is missing"),
                     (short, "a message is too short for its tables"),
@@ -246,15 +246,15 @@ fn tables_that_do_not_fit_are_refused() {
             }
             let needed = usize::from(garbles && scheme == Garbling::ThreeHalves);
             let mut dry = good.clone();
-            dry.draws.truncate(needed);
+            dry.calls.truncate(needed);
             let what = "a start point, and dice where the scheme has some, are needed";
             cases.push((dry, what));
             let mut late = good.clone();
             // The last gate that has a tweak of its own is number 2^46 − 1.
-            late.draws[0].first = (1 << 46) - u64::from(PRODUCTS) + 1;
+            late.calls[0].first = (1 << 46) - u64::from(PRODUCTS) + 1;
             cases.push((late, "gates beyond the last number"));
             let mut lost = good.clone();
-            lost.draws[0].first = u64::MAX;
+            lost.calls[0].first = u64::MAX;
             let what = "more draws than a product has, or a counter that no plan reaches";
             cases.push((lost, what));
             let mut other = good.clone();
@@ -269,12 +269,12 @@ fn tables_that_do_not_fit_are_refused() {
         vec![span(BITS, 0, PRODUCTS)],
     );
     product.program = Some(OVER_LABELS);
-    product.draws = vec![draw(START, Use::AND3), draw(DICE, Use::AND3)];
+    product.calls = vec![call(START, DomainTag::AND3), call(DICE, DomainTag::AND3)];
     cases.push((
         product,
         "a program over labels, which is garbled or evaluated",
     ));
-    everybody_says(ROWS, &cases);
+    every_device_says(ROWS, &cases);
 }
 
 /// A row has a number of 16 bits among those of a gate.
@@ -285,7 +285,7 @@ fn rows_without_a_number_are_refused() {
         .flat_map(|scheme| [garble(scheme), evaluate(scheme)])
         .map(|command| (command, "gates beyond the last number"))
         .collect();
-    everybody_says((1 << 16) + 1, &cases);
+    every_device_says((1 << 16) + 1, &cases);
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn labels_and_bits_that_do_not_fit_are_refused() {
         ),
         (with(&[bits, labels], &[to]), pairs),
         (with(&[labels, labels], &[to]), pairs),
-        (with(&[span(UNIFORMS, 0, 2), bits], &[to]), pairs),
+        (with(&[span(JOB_WIDE, 0, 2), bits], &[to]), pairs),
         (with(&[labels, span(BIT, 0, 2)], &[to]), pairs),
         (with(&[labels, bits], &[span(SUMS, 0, 1)]), pairs),
         (
@@ -344,7 +344,7 @@ fn labels_and_bits_that_do_not_fit_are_refused() {
         (coloured(&[labels], &[to]), many),
         (coloured(&[labels], &[span(BITS, 0, 2)]), many),
         (coloured(&[labels], &[span(BIT, 0, 2)]), many),
-        (coloured(&[span(UNIFORMS, 0, 2)], &[span(BITS, 0, 2)]), many),
+        (coloured(&[span(JOB_WIDE, 0, 2)], &[span(BITS, 0, 2)]), many),
     ]);
     // Sums of labels, as of anything: a command that reads what it has written adds something else.
     let sum = |src: &[Span], to: Span| {
@@ -364,7 +364,7 @@ fn labels_and_bits_that_do_not_fit_are_refused() {
         (sum(&[labels, bits], to), length),
         (sum(&[labels, span(HALVES, 0, 3)], to), length),
     ]);
-    everybody_says(ROWS, &cases);
+    every_device_says(ROWS, &cases);
 }
 
 /// Programs over labels have one component, products of one pair, no sums, and numbers that differ.
@@ -396,7 +396,7 @@ fn programs_that_would_repeat_a_tweak_are_refused() {
             ),
             (vec![product(0, u32::MAX)], "a product beyond any message"),
         ] {
-            let program = program(SLOTS, UNIFORMS, SUMS, code);
+            let program = program(SLOTS, JOB_WIDE, SUMS, code);
             let loaded = device.load(&program, &layout(ROWS));
             assert_eq!(loaded, Err(Fault::Program(what)), "{}", device.name());
         }
@@ -408,9 +408,9 @@ fn programs_that_would_repeat_a_tweak_are_refused() {
     }
 }
 
-/// A program runs in banks of the layout for which it was loaded.
+/// A program runs in workspaces of the layout for which it was loaded.
 #[test]
-fn a_bank_of_another_layout_is_refused() {
+fn a_workspace_of_another_layout_is_refused() {
     for mut device in devices() {
         let keys = KEYS
             .iter()
@@ -418,7 +418,7 @@ fn a_bank_of_another_layout_is_refused() {
         for (id, key) in keys {
             device.load_key(id, &key).unwrap();
         }
-        let program = program(SLOTS, UNIFORMS, SUMS, products());
+        let program = program(SLOTS, JOB_WIDE, SUMS, products());
         let id = device.load(&program, &layout(ROWS)).unwrap();
         let mut small = layout(ROWS);
         small.regions[usize::from(SLOTS)].count = 2 * PRODUCTS;
@@ -428,18 +428,18 @@ fn a_bank_of_another_layout_is_refused() {
             chunk: 0,
             rows: ROWS,
         };
-        let bank = device.open(&small, frame).unwrap();
+        let workspace = device.open(&small, frame).unwrap();
         for scheme in Garbling::ALL {
             for mut command in [garble(scheme), evaluate(scheme)] {
                 command.program = Some(id);
-                let refused = device.submit(bank, &[command.clone()], Tag(0));
-                let other = Fault::Program("it was loaded for banks of another layout");
+                let refused = device.submit(workspace, &[command.clone()], Tag(0));
+                let other = Fault::Program("it was loaded for workspaces of another layout");
                 assert_eq!(refused, Err(other), "{}", device.name());
                 command.program = None;
-                let refused = device.submit(bank, &[command.clone()], Tag(0));
+                let refused = device.submit(workspace, &[command.clone()], Tag(0));
                 assert_eq!(refused, Err(NO_PROGRAM), "{}", device.name());
                 command.program = Some(ProgramId(77));
-                let refused = device.submit(bank, &[command], Tag(0));
+                let refused = device.submit(workspace, &[command], Tag(0));
                 assert_eq!(refused, Err(NO_PROGRAM), "{}", device.name());
             }
         }

@@ -1,12 +1,12 @@
-//! Steps of transfers that fit no bank, or lack a key, are refused by every device.
+//! Steps of transfers that fit no workspace, or lack a key, are refused by every device.
 
 use veil_device::ot::{COLUMNS, blocks, column_bytes};
 use veil_device::{
-    Command, Cpu, Device, Draw, Fault, Frame, Item, KeyId, Layout, Op, Ot, Outcome, Place,
-    Reference, Region, Span, Tag, Trees,
+    ColumnType, Command, Cpu, Device, Fault, Frame, KeyId, Layout, Op, Ot, Outcome, PrfCall,
+    Reference, Region, Residency, Span, Tag, Trees,
 };
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::Secret;
 
 const ROWS: u32 = 21;
@@ -18,24 +18,24 @@ const START: KeyId = KeyId(1);
 
 /// Regions of every step, each with a part and an item more than are needed.
 fn layout() -> Layout {
-    let bits = Item::Rows(Ring::Bits);
-    let column = Item::Bytes(column_bytes(ITEMS, ROWS) as u32);
-    let region = |place, item, count| Region {
-        place,
-        item,
-        parts: 2,
+    let bits = ColumnType::Rows(Ring::Bits);
+    let column = ColumnType::Bytes(column_bytes(ITEMS, ROWS) as u32);
+    let region = |residency, column, count| Region {
+        residency,
+        column,
+        components: 2,
         count: count + 1,
     };
     Layout {
         chunk_rows: ROWS,
         regions: vec![
-            region(Place::Resident, bits, ITEMS),
-            region(Place::Mapped, bits, ITEMS * TREES.count()),
-            region(Place::Mapped, Item::Bytes(16), TREES.count() - 1),
-            region(Place::Resident, column, COLUMNS + 1),
-            region(Place::Mapped, Item::Bytes(16), COLUMNS),
-            region(Place::Mapped, Item::Bytes(16), COLUMNS + 1),
-            region(Place::Resident, Item::Labels, 4 * ITEMS),
+            region(Residency::Resident, bits, ITEMS),
+            region(Residency::Mapped, bits, ITEMS * TREES.count()),
+            region(Residency::Mapped, ColumnType::Bytes(16), TREES.count() - 1),
+            region(Residency::Resident, column, COLUMNS + 1),
+            region(Residency::Mapped, ColumnType::Bytes(16), COLUMNS),
+            region(Residency::Mapped, ColumnType::Bytes(16), COLUMNS + 1),
+            region(Residency::Resident, ColumnType::Labels, 4 * ITEMS),
         ],
     }
 }
@@ -43,22 +43,22 @@ fn layout() -> Layout {
 fn span(region: u16, first: u32, count: u32) -> Span {
     Span {
         region,
-        part: 0,
+        component: 0,
         first,
         count,
     }
 }
 
-fn draw(key: KeyId, tag: Use) -> Vec<Draw> {
-    vec![Draw { key, tag, first: 5 }]
+fn call(key: KeyId, tag: DomainTag) -> Vec<PrfCall> {
+    vec![PrfCall { key, tag, first: 5 }]
 }
 
 /// Every step, in shapes that fit.
 fn steps() -> Vec<Command> {
     let (offset, items, trees) = (OFFSET, ITEMS, TREES);
-    let step = |step, src: Vec<Span>, dst: Vec<Span>, draws| {
+    let step = |step, src: Vec<Span>, dst: Vec<Span>, calls| {
         let mut command = Command::new(Op::Ot(step), src, dst);
-        command.draws = draws;
+        command.calls = calls;
         command
     };
     let message = vec![
@@ -67,8 +67,8 @@ fn steps() -> Vec<Command> {
     ];
     let (all, some) = (span(3, 0, COLUMNS + 1), span(3, 1, COLUMNS));
     let labels = |kind: u32| span(6, kind * ITEMS, ITEMS);
-    let leaves = draw(LEAVES, Use::OT_LEAF);
-    let start = draw(START, Use::OT_KEYS);
+    let leaves = call(LEAVES, DomainTag::OT_LEAF);
+    let start = call(START, DomainTag::OT_KEYS);
     vec![
         step(
             Ot::Receive { trees },
@@ -147,10 +147,10 @@ fn told(
         chunk: 0,
         rows: ROWS,
     };
-    let bank = device.open(&layout(), frame).unwrap();
-    let submitted = device.submit(bank, std::slice::from_ref(command), Tag(0));
+    let workspace = device.open(&layout(), frame).unwrap();
+    let submitted = device.submit(workspace, std::slice::from_ref(command), Tag(0));
     let told = submitted.map(|()| device.poll().unwrap().outcome);
-    device.close(bank);
+    device.close(workspace);
     told
 }
 
@@ -189,11 +189,11 @@ fn steps_that_do_not_fit_are_refused() {
                 bad.push(change(&|s| s.count -= 1));
             }
             bad.push(change(&|s| s.first = u32::MAX));
-            bad.push(change(&|s| s.part = 2));
+            bad.push(change(&|s| s.component = 2));
             let other = change(&|s| s.region = (s.region + 1) % 7);
             let items = |command: &Command| {
                 let spans = command.src.iter().chain(&command.dst);
-                let items = spans.map(|s| layout().regions[usize::from(s.region)].item);
+                let items = spans.map(|s| layout().regions[usize::from(s.region)].column);
                 items.collect::<Vec<_>>()
             };
             if items(&other) != items(&good) {
@@ -209,17 +209,17 @@ fn steps_that_do_not_fit_are_refused() {
             less.dst.pop();
             bad.push(less);
         }
-        if !good.draws.is_empty() {
+        if !good.calls.is_empty() {
             let mut less = good.clone();
-            less.draws.clear();
+            less.calls.clear();
             bad.push(less);
             let mut late = good.clone();
-            late.draws[0].first = u64::MAX;
+            late.calls[0].first = u64::MAX;
             bad.push(late);
         }
         if let Op::Ot(Ot::Receive { .. } | Ot::Send { .. }) = good.op {
             let mut beyond = good.clone();
-            beyond.draws[0].key = KeyId(u16::MAX);
+            beyond.calls[0].key = KeyId(u16::MAX);
             bad.push(beyond);
         }
         if let Op::Ot(Ot::Receive { .. }) = good.op {

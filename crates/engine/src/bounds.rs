@@ -1,7 +1,7 @@
 //! Bounds on the links of a plan, from the messages of its rounds.
 
 use veil_link::Bounds;
-use veil_protocol::{BankOf, Plan, Protocol, Task};
+use veil_protocol::{Plan, Protocol, Task, WorkspaceOf};
 use veil_session::Frame;
 
 use crate::{LARGEST_WINDOW, setup};
@@ -50,12 +50,12 @@ fn longest(plan: &Plan, protocol: &dyn Protocol) -> u64 {
                 rows: plan.longest_chunk(),
                 ..set_up
             };
-            (BankOf::Rows, task, frame)
+            (WorkspaceOf::Rows, task, frame)
         })
     });
     let totals = [Task::Totals, Task::Agree, Task::OpenTotals(cleared)];
-    let totals = totals.map(|task| (BankOf::Job, task, plan.totals_frame()));
-    let tasks = [(BankOf::Job, Task::SetUp, set_up)]
+    let totals = totals.map(|task| (WorkspaceOf::Job, task, plan.totals_frame()));
+    let tasks = [(WorkspaceOf::Job, Task::SetUp, set_up)]
         .into_iter()
         .chain(of_chunks)
         .chain(totals);

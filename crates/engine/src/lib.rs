@@ -70,10 +70,10 @@
 
 mod abort;
 mod bounds;
-mod kept;
 pub mod local;
 mod memory;
 mod order;
+mod ot_cache;
 pub mod party;
 mod run;
 mod setup;
@@ -87,8 +87,8 @@ mod worker;
 
 pub use abort::{Abort, Wait};
 pub use bounds::bounds;
-pub use kept::{Kept, Limits, Marks};
 pub use memory::Memory;
+pub use ot_cache::{Limits, Marks, OtCache};
 pub use setup::{Binding, handshake_cost};
 pub use status::{Phase, Progress, Report, TraceId, TransfersFrom};
 pub use trace::{Recorder, RoundEvent};
@@ -134,7 +134,7 @@ pub struct Settings {
     /// Writes down every round, if there is one.
     pub trace: Option<Arc<dyn Recorder>>,
     /// Where oblivious transfers are kept for the next run with the same party; nothing to have them anew in every run.
-    pub kept: Option<Arc<Kept>>,
+    pub ot_cache: Option<Arc<OtCache>>,
 }
 
 impl Default for Settings {
@@ -145,7 +145,7 @@ impl Default for Settings {
             window: 2,
             device: Arc::new(|| Ok(Box::new(Cpu::detect()))),
             trace: None,
-            kept: None,
+            ot_cache: None,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! All participants of a job in this process, over links in memory.
 //!
 //! A lane is one thread that steps every participant in turn: no participant ever blocks, so nothing is lost to waking threads, and a core's
-//! cache holds the three parties' banks of the same chunk.
+//! cache holds the three parties' workspaces of the same chunk.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

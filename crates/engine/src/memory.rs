@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use veil_device::{Cpu, Instr, Item, Src};
+use veil_device::{ColumnType, Cpu, Instr, Src};
 use veil_link::LinkKind;
-use veil_protocol::{BankOf, Plan, Protocol};
+use veil_protocol::{Plan, Protocol, WorkspaceOf};
 
 use crate::{LARGEST_WINDOW, bounds};
 
@@ -26,7 +26,7 @@ const VECTOR: u64 = 64;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Memory {
     /// Banks of the chunks in flight, over all lanes.
-    pub banks: u64,
+    pub workspaces: u64,
     /// Messages that may wait in connections, over all lanes: messages that peers send ahead, and messages that they do not take.
     pub frames: u64,
     /// The circuit, the plan and its rounds, and what any run takes.
@@ -39,9 +39,12 @@ impl Memory {
         let lanes = u64::from(plan.lanes);
         let chunks = window.clamp(1, LARGEST_WINDOW) as u64 * lanes;
         let chunks = chunks.min(u64::from(plan.chunks()));
-        // The set-up is over before there are chunks, and the totals come after them: at most one bank of these is beside theirs.
-        let [chunk, job] = [(BankOf::Rows, plan.longest_chunk()), (BankOf::Job, 1)]
-            .map(|(of, rows)| bank(plan, protocol, of, protocol.rows(of, rows)));
+        // The set-up is over before there are chunks, and the totals come after them: at most one workspace of these is beside theirs.
+        let [chunk, job] = [
+            (WorkspaceOf::Rows, plan.longest_chunk()),
+            (WorkspaceOf::Job, 1),
+        ]
+        .map(|(of, rows)| workspace(plan, protocol, of, protocol.rows(of, rows)));
         let bounds = bounds(plan, protocol);
         let peers = protocol.peers().len() as u64;
         let totals = plan.job.totals.as_ref();
@@ -52,7 +55,7 @@ impl Memory {
         });
         let code = code.sum::<usize>() as u64;
         Memory {
-            banks: chunk * chunks + job,
+            workspaces: chunk * chunks + job,
             frames: peers * lanes * bounds.held(link),
             plan: RUN
                 + GATE * gates as u64
@@ -63,29 +66,32 @@ impl Memory {
 
     /// All of it.
     pub const fn total(&self) -> u64 {
-        self.banks
+        self.workspaces
             .saturating_add(self.frames)
             .saturating_add(self.plan)
     }
 }
 
-/// Bytes of a bank of `rows` rows, with what programs keep behind their slots.
-fn bank(plan: &Plan, protocol: &dyn Protocol, holds: BankOf, rows: u32) -> u64 {
+/// Bytes of a workspace of `rows` rows, with what programs keep behind their slots.
+fn workspace(plan: &Plan, protocol: &dyn Protocol, holds: WorkspaceOf, rows: u32) -> u64 {
     let layout = protocol.layout(holds);
-    let item = |item: Item| match item {
+    let item = |item: ColumnType| match item {
         item if item.of_rows() => item.bytes(rows).next_multiple_of(VECTOR),
         item => item.bytes(rows),
     };
     // Behind the slots of each ring as many as its longest program needs.
     let mut scratch = BTreeMap::new();
-    let programs = protocol.programs().iter().zip(plan.banks_of_programs());
+    let programs = protocol
+        .programs()
+        .iter()
+        .zip(plan.workspaces_of_programs());
     for (program, _) in programs.filter(|(_, of)| *of == holds) {
         let slots = &layout.regions[program.slots as usize];
         let temps = u64::from(Cpu::scratch(program, slots));
         let of = scratch.entry(program.slots).or_insert(0);
-        *of = (u64::from(slots.parts) * temps * item(slots.item)).max(*of);
+        *of = (u64::from(slots.components) * temps * item(slots.column)).max(*of);
     }
     let regions = layout.regions.iter();
-    let regions = regions.map(|r| item(r.item) * u64::from(r.parts) * u64::from(r.count));
+    let regions = regions.map(|r| item(r.column) * u64::from(r.components) * u64::from(r.count));
     regions.chain(scratch.into_values()).sum()
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use veil_device::{Bank, Device, Outcome, Tag};
+use veil_device::{Device, Outcome, Tag, Workspace};
 use veil_job::Slice;
 use veil_link::{Link, Meters};
-use veil_protocol::{BankOf, Chunk, Cleared, Flow, Protocol, Round, Task, Transfer};
+use veil_protocol::{Chunk, Cleared, Flow, Protocol, Round, Task, Transfer, WorkspaceOf};
 use veil_session::{Channel, Frame, StepId};
 
 use crate::abort::{Abort, Wait};
@@ -43,11 +43,11 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    /// What the bank holds.
-    pub(crate) const fn bank(self) -> BankOf {
+    /// What the workspace holds.
+    pub(crate) const fn workspace(self) -> WorkspaceOf {
         match self {
-            Work::Chunk { .. } => BankOf::Rows,
-            Work::SetUp | Work::Totals => BankOf::Job,
+            Work::Chunk { .. } => WorkspaceOf::Rows,
+            Work::SetUp | Work::Totals => WorkspaceOf::Job,
         }
     }
 }
@@ -84,9 +84,9 @@ pub(crate) enum Advance {
     Moved,
     /// Everything waits for a peer or the device.
     Waiting,
-    /// The round that comes needs inputs of this cycle and of later cycles that are shared with them: the lane puts them into the bank.
+    /// The round that comes needs inputs of this cycle and of later cycles that are shared with them: the lane puts them into the workspace.
     Feeds(u64),
-    /// A task is over: the lane may reach into the bank before the next one.
+    /// A task is over: the lane may reach into the workspace before the next one.
     TaskDone(Task),
     /// All tasks are over.
     Done,
@@ -94,8 +94,8 @@ pub(crate) enum Advance {
 
 pub(crate) struct Run {
     pub(crate) chunk: Chunk,
-    pub(crate) bank: Bank,
-    /// Rows of the bank.
+    pub(crate) workspace: Workspace,
+    /// Rows of the workspace.
     rows: u32,
     work: Work,
     task: usize,
@@ -115,10 +115,10 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    pub(crate) fn new(chunk: Chunk, (bank, rows): (Bank, u32), work: Work) -> Self {
+    pub(crate) fn new(chunk: Chunk, (workspace, rows): (Workspace, u32), work: Work) -> Self {
         Run {
             chunk,
-            bank,
+            workspace,
             rows,
             work,
             task: 0,
@@ -191,7 +191,7 @@ impl Run {
                     let rounds = &rounds[..feeds.unwrap_or(rounds.len())];
                     if !rounds.is_empty() {
                         let tag = Tag(*means.tags + 1);
-                        let taken = means.device.exchange(self.bank, rounds, tag)?;
+                        let taken = means.device.exchange(self.workspace, rounds, tag)?;
                         if taken > 0 {
                             *means.tags = tag.0;
                             self.tag = tag;
@@ -227,7 +227,7 @@ impl Run {
                     let round = Arc::clone(self.round.as_ref().expect("a round is begun"));
                     self.landed.clear();
                     for recv in &round.recvs {
-                        let layout = means.protocol.layout(self.work.bank());
+                        let layout = means.protocol.layout(self.work.workspace());
                         let bytes = layout.bytes(recv.span, self.rows);
                         // Nothing is sent where nothing is to be said: a port without wires.
                         self.landed.push(bytes == 0);
@@ -240,7 +240,7 @@ impl Run {
                     if means.recorder.is_some() {
                         self.stamps = Some(Box::new(self.stamps(means, &round)));
                     }
-                    self.tag = submit(means, self.bank, &round.local)?;
+                    self.tag = submit(means, self.workspace, &round.local)?;
                     self.phase = Phase::Local;
                 }
                 Phase::Local => match ended(means, self.tag) {
@@ -255,7 +255,7 @@ impl Run {
                     let round = self.round.as_ref().expect("a round is sent");
                     let mut sent = from;
                     for send in &round.sends[from..] {
-                        let bytes = means.device.view(self.bank, send.span)?;
+                        let bytes = means.device.view(self.workspace, send.span)?;
                         if !bytes.is_empty()
                             && !means
                                 .link
@@ -278,7 +278,7 @@ impl Run {
                     for (k, recv) in round.recvs.iter().enumerate() {
                         if !self.landed[k] {
                             let at = self.channel(&round, recv.part);
-                            let into = means.device.map(self.bank, recv.span)?;
+                            let into = means.device.map(self.workspace, recv.span)?;
                             self.landed[k] = means.link.land(recv.peer, at, into)?;
                             moved |= self.landed[k];
                             if self.landed[k] {
@@ -290,7 +290,7 @@ impl Run {
                         break;
                     }
                     self.stamp(|stamps, now| stamps.landed = now);
-                    self.tag = submit(means, self.bank, &round.finish)?;
+                    self.tag = submit(means, self.workspace, &round.finish)?;
                     self.phase = Phase::Finish;
                 }
                 Phase::Finish => match ended(means, self.tag) {
@@ -345,7 +345,7 @@ impl Run {
                 flow.next();
             }
             self.cycles = self.cycles.max(round.cycle);
-            let layout = means.protocol.layout(self.work.bank());
+            let layout = means.protocol.layout(self.work.workspace());
             let bytes = |of: &Transfer| layout.bytes(of.span, self.rows);
             for sent in round.sends.iter().map(bytes).filter(|bytes| *bytes > 0) {
                 means.exchanged.sent(sent as usize);
@@ -372,7 +372,7 @@ impl Run {
 
     /// Times of a round that begins now.
     fn stamps(&self, means: &Means<'_>, round: &Round) -> Stamps {
-        let layout = means.protocol.layout(self.work.bank());
+        let layout = means.protocol.layout(self.work.workspace());
         let bytes = |t: &Transfer| layout.bytes(t.span, self.rows);
         let sent = round.sends.iter().map(bytes).collect();
         Stamps::new(sent, round.recvs.iter().map(bytes))
@@ -460,7 +460,11 @@ impl Run {
     }
 }
 
-fn submit(means: &mut Means<'_>, bank: Bank, batch: &[veil_device::Command]) -> Result<Tag, Abort> {
+fn submit(
+    means: &mut Means<'_>,
+    workspace: Workspace,
+    batch: &[veil_device::Command],
+) -> Result<Tag, Abort> {
     *means.tags += 1;
     let tag = Tag(*means.tags);
     if batch.is_empty() {
@@ -469,7 +473,7 @@ fn submit(means: &mut Means<'_>, bank: Bank, batch: &[veil_device::Command]) -> 
     }
     let weight = weight(tag);
     let began = (weight > 0).then(Instant::now);
-    means.device.submit(bank, batch, tag)?;
+    means.device.submit(workspace, batch, tag)?;
     if let Some(began) = began {
         *means.busy += began.elapsed() * weight;
     }

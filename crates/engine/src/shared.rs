@@ -12,7 +12,7 @@ use zeroize::Zeroize;
 
 use crate::Data;
 use crate::abort::Abort;
-use crate::kept::Left;
+use crate::ot_cache::PendingEntry;
 use crate::setup::Keys;
 use crate::setup::transfers::Made;
 use crate::status::{Progress, Report, Status, TransfersFrom};
@@ -21,12 +21,12 @@ use crate::status::{Progress, Report, Status, TransfersFrom};
 pub(crate) struct Ready {
     pub(crate) keys: Keys,
     /// Shares of the values that all rows use, per component.
-    pub(crate) uniforms: Vec<Vec<u8>>,
+    pub(crate) job_wide: Vec<Vec<u8>>,
 }
 
 impl Drop for Ready {
     fn drop(&mut self) {
-        self.uniforms.iter_mut().for_each(Zeroize::zeroize);
+        self.job_wide.iter_mut().for_each(Zeroize::zeroize);
     }
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Shared {
     /// Where transfers came from, if there are any.
     transfers: OnceLock<TransfersFrom>,
     /// The transfers to keep if the run ends well.
-    left: Mutex<Option<Left>>,
+    pending: Mutex<Option<PendingEntry>>,
 }
 
 impl Shared {
@@ -67,7 +67,7 @@ impl Shared {
             meters: Mutex::new(Meters::default()),
             finished: AtomicBool::new(false),
             transfers: OnceLock::new(),
-            left: Mutex::default(),
+            pending: Mutex::default(),
         }
     }
 
@@ -122,17 +122,17 @@ impl Shared {
     /// Transfers are set up.
     pub(crate) fn hold(&self, made: Made) {
         let _ = self.transfers.set(made.from);
-        *self.left() = made.left;
+        *self.pending() = made.pending;
     }
 
     /// The run has ended well: what it leaves is kept.
     pub(crate) fn keep(&self) {
-        let left = self.left().take();
-        left.into_iter().for_each(Left::keep);
+        let pending = self.pending().take();
+        pending.into_iter().for_each(PendingEntry::keep);
     }
 
-    fn left(&self) -> MutexGuard<'_, Option<Left>> {
-        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, Option<PendingEntry>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keys are there: the set-up is over.
@@ -172,7 +172,7 @@ impl Shared {
 
     /// Wipes what is left of shares, and what would be kept of transfers.
     pub(crate) fn wipe(&self) {
-        drop(self.left().take());
+        drop(self.pending().take());
         self.take_sums().iter_mut().for_each(Zeroize::zeroize);
     }
 }

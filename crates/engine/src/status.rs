@@ -172,7 +172,7 @@ pub enum TransfersFrom {
     /// Points of a curve, in this session.
     Curves,
     /// The session before, between the same two parties.
-    Kept,
+    Cache,
 }
 
 /// A lane that has waited for less is not worth a word.

@@ -165,7 +165,7 @@ fn a_recipient_of_sums_hears_nothing_for_longer_than_a_run_may_stall() {
 }
 
 #[test]
-fn whoever_meets_has_the_time_of_the_meeting() {
+fn a_participant_that_meets_has_the_time_of_the_meeting() {
     let fast: Arc<dyn Source> = Arc::new(Slow(Duration::ZERO));
     let settings = Settings {
         timeout: Duration::from_secs(2),
@@ -183,7 +183,7 @@ fn whoever_meets_has_the_time_of_the_meeting() {
 }
 
 #[test]
-fn whoever_does_not_come_in_time_is_named_and_nobody_who_waits_for_it() {
+fn a_participant_late_is_named_and_none_that_waits_for_it() {
     let fast: Arc<dyn Source> = Arc::new(Slow(Duration::ZERO));
     let settings = Settings {
         meeting: Some(Instant::now() + Duration::from_secs(1)),

@@ -248,7 +248,7 @@ impl JobSpec {
                 port,
                 name: output.name.clone(),
                 width: output.wires.len() as u32,
-                per: self.kept_per(port),
+                per: self.persisted_per(port),
             })
             .collect()
     }
@@ -258,7 +258,7 @@ impl JobSpec {
     ///
     /// # Panics
     /// If there is no such port.
-    pub fn kept_per(&self, port: usize) -> Per {
+    pub fn persisted_per(&self, port: usize) -> Per {
         match self.circuit.outputs[port].reduce {
             Reduce::Sum => Per::Job,
             Reduce::None if self.passes_through(port).is_some() => Per::Job,

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_compute_stage_loads_what_was_kept_and_asks_nobody() {
+    fn the_compute_stage_loads_what_was_kept_and_asks_no_owner() {
         let (input, compute) = job().stages();
         assert!(compute.owners.is_empty());
         assert_eq!(compute.loads(), input.keeps());

@@ -222,7 +222,7 @@ fn ordered(folder: &Folder, command: &str) -> [String; 3] {
 
 #[test]
 #[ignore = "tier cores: simulated, or minutes"]
-fn a_garbler_on_a_core_chooses_the_order_where_nobody_names_one() {
+fn a_garbler_on_a_core_chooses_the_order_where_no_job_names_one() {
     let folder = folder();
     let usual = ordered(&folder, "run job.toml --device bob=reference");
     assert_eq!(usual[1..], ["layers", "the usual one"]);

@@ -11,7 +11,7 @@ use crate::common::homes::homes;
 /// A garbler on a core states its order to all other participants; approvals are of the job, in whichever order.
 #[test]
 #[ignore = "tier cores: simulated, or minutes"]
-fn everybody_garbles_in_the_order_that_the_garbler_states() {
+fn both_parties_take_the_order_that_the_garbler_states() {
     let _turn = turn();
     let folder = with_other(|_| ());
     homes(folder.path(), NAMES);

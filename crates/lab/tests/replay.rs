@@ -24,7 +24,7 @@ fn a_recorded_party_replays_alone() {
     folder.fail(
         "run wages.toml --record rec --data-are-mine --party dora",
         2,
-        &["nobody is called `dora`", "ann, bob, carol"],
+        &["no participant is called `dora`", "ann, bob, carol"],
     );
     let output = folder.veil("run wages.toml --lanes 2 --record rec --party carol --data-are-mine");
     let said = text(&output.stderr);

@@ -197,7 +197,7 @@ fn peers_start_at_different_times() {
 }
 
 #[test]
-fn whoever_is_missing_is_named() {
+fn a_missing_participant_is_named() {
     let world = World::new(&[party(1)]);
     let member = &world.members[&party(1)];
     let mut terms = member.terms.clone();

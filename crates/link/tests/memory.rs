@@ -228,7 +228,7 @@ fn faults_name_peer_and_message() {
     assert_eq!(
         b.close(soon()).unwrap_err().fault,
         LinkFault::Unexpected,
-        "nobody asked for it"
+        "no participant asked for it"
     );
 }
 

@@ -21,7 +21,7 @@ const SECOND: PlanHash = PlanHash([2; 32]);
 struct Service {
     ids: BTreeMap<Peer, Identity>,
     known: Arc<Mutex<BTreeSet<Fingerprint>>>,
-    knocks: Arc<Mutex<Vec<(Fingerprint, PlanHash)>>>,
+    requests: Arc<Mutex<Vec<(Fingerprint, PlanHash)>>>,
     port: Port,
 }
 
@@ -45,15 +45,15 @@ fn service() -> Service {
     };
     let reception = Reception::new(Arc::new(admit));
     let reception = reception.with_handler(Arc::new(|caller, _| caller.key.to_string().into()));
-    let knocks: Arc<Mutex<Vec<_>>> = Arc::default();
-    let heard = Arc::clone(&knocks);
-    let knock = move |key, plan| heard.lock().unwrap().push((key, plan));
-    let reception = reception.with_knock(Arc::new(knock));
+    let requests: Arc<Mutex<Vec<_>>> = Arc::default();
+    let heard = Arc::clone(&requests);
+    let on_request = move |key, plan| heard.lock().unwrap().push((key, plan));
+    let reception = reception.on_connect_request(Arc::new(on_request));
     let port = Port::bind(&ids[&party(0)], "127.0.0.1:0", reception).unwrap();
     Service {
         ids,
         known,
-        knocks,
+        requests,
         port,
     }
 }
@@ -161,13 +161,16 @@ fn a_caller_before_the_job_is_known_is_met_when_it_is() {
         assert_eq!(service.await_all(FIRST, 1, soon()).unwrap().len(), 2);
         let _connected = early.map(|thread| thread.join().unwrap());
     });
-    let knocks = service.knocks.lock().unwrap();
+    let requests = service.requests.lock().unwrap();
     let owner = service.ids[&Peer::Owner(0)].fingerprint();
-    assert!(knocks.contains(&(owner, FIRST)) && knocks.iter().all(|knock| knock.1 == FIRST));
+    assert!(
+        requests.contains(&(owner, FIRST))
+            && requests.iter().all(|on_request| on_request.1 == FIRST)
+    );
 }
 
 #[test]
-fn a_job_that_nobody_here_knows_says_so_when_the_time_is_over() {
+fn a_job_that_is_not_known_here_says_so_when_the_time_is_over() {
     let service = service();
     let told = error(service.call(party(1), FIRST, 0, shortly()));
     let SetupError::TimedOut { peers, hint } = told else {
@@ -181,7 +184,7 @@ fn a_job_that_nobody_here_knows_says_so_when_the_time_is_over() {
 }
 
 #[test]
-fn whoever_has_no_part_in_a_job_cannot_tell_whether_it_exists() {
+fn a_member_without_a_part_in_a_job_cannot_tell_whether_it_exists() {
     let service = service();
     let (waiting, hint) = thread::scope(|scope| {
         let waiting = scope.spawn(|| error(service.await_all(FIRST, 1, shortly())));
@@ -359,7 +362,7 @@ fn questions_are_answered_while_jobs_meet_and_name_who_asks() {
 }
 
 #[test]
-fn a_question_to_the_wrong_key_or_to_nobody_says_where_and_what_to_do() {
+fn a_question_to_the_wrong_key_or_to_no_port_says_where_and_what_to_do() {
     let service = service();
     let (me, stranger) = (&service.ids[&OTHER], Identity::generate().unwrap());
     let pinned = stranger.fingerprint();

@@ -11,12 +11,12 @@ pub use proposal::{Proposal, ProposalError};
 use serde::{Deserialize, Serialize};
 use veil_link::tls::{self, ControlError, Identity};
 
+use crate::attendance::Missing;
 use crate::invitation::Join;
 use crate::jobs::Status;
 use crate::meeting::HeldFor;
 use crate::members::Member;
 use crate::names::Role;
-use crate::roll::Missing;
 use crate::rotation::Statement;
 use crate::stages::At;
 use crate::time::Time;
@@ -42,7 +42,8 @@ pub enum Request {
     /// How are the jobs in which I have a part?
     Jobs {},
     /// Who of the parties of this job is missing?
-    Roll {
+    #[serde(rename = "roll")]
+    Attendance {
         /// All digits of its plan hash.
         plan: String,
         /// The statements that the caller knows.
@@ -96,7 +97,8 @@ pub enum Reply {
     /// The key that asks is no member's here.
     Stranger {},
     /// Who is missing.
-    Roll {
+    #[serde(rename = "roll")]
+    Attendance {
         /// The statements that the answering party knows.
         said: Vec<Missing>,
         /// The stage of the answering party.
@@ -378,7 +380,7 @@ mod tests {
                 plan: "0".repeat(64),
                 why: HeldFor::Data,
             },
-            Request::Roll {
+            Request::Attendance {
                 plan: "0".repeat(64),
                 said: Vec::new(),
             },
@@ -396,12 +398,12 @@ mod tests {
 
     #[test]
     fn what_takes_no_planning_is_known_by_its_first_word() {
-        let roll = |said| Request::Roll {
+        let attendance = |said| Request::Attendance {
             plan: "0".repeat(64),
             said,
         };
         assert_eq!(kind(&encode(&Request::Hello {})), Kind::Quick);
-        assert_eq!(kind(&encode(&roll(Vec::new()))), Kind::Quick);
+        assert_eq!(kind(&encode(&attendance(Vec::new()))), Kind::Quick);
         assert_eq!(kind(&encode(&Request::Propose(proposal()))), Kind::Proposal);
         assert_eq!(kind(&encode(&Request::Jobs {})), Kind::Other);
         assert_eq!(kind(b"{\"ask\":\"roll\""), Kind::Other);
@@ -433,11 +435,11 @@ mod tests {
             Reply::Schedule {
                 schedule: Some("list(2)".into()),
             },
-            Reply::Roll {
+            Reply::Attendance {
                 said: Vec::new(),
                 at: At::Kept {
                     run: digits(),
-                    turn: 2,
+                    view: 2,
                 },
             },
         ] {

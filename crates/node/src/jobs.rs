@@ -589,7 +589,7 @@ analysis = [{ name = "wages", kind = "sum", of = "wage", to = "eve" }]
 
     /// Parties that have tried often enough do not wake each other for ever.
     #[test]
-    fn whoever_has_had_enough_is_woken_by_no_party() {
+    fn a_participant_that_has_had_enough_is_woken_by_no_party() {
         let job = Job::kept(SUM, &Sent::new(), Files::new()).unwrap();
         let terms = Terms {
             name: "a".into(),

@@ -46,6 +46,7 @@
 
 mod admin;
 mod approvals;
+mod attendance;
 pub mod control;
 mod file;
 mod home;
@@ -65,7 +66,6 @@ pub mod planner;
 pub mod policy;
 pub mod receipt;
 mod renewal;
-mod roll;
 mod rotation;
 pub mod service;
 mod settings;
@@ -79,6 +79,7 @@ pub use approvals::{
     Approval, Begins, Binding, Decision, Filed, FiledError, Filing, How, Request, Term, filed_as,
     plan_of, roles_of,
 };
+pub use attendance::{Attendance, Checkpoint, Missing, TOGETHER};
 pub use file::FileError;
 pub use home::{Changed, Home, HomeError, Lock};
 pub use invitation::{Answer, Introduction, Invitation, Join, Token};
@@ -90,7 +91,6 @@ pub use pairing::{JoinError, Joined};
 pub use policy::Policy;
 pub use receipt::Receipt;
 pub use renewal::RotationError;
-pub use roll::{Checkpoint, Missing, Roll, TOGETHER};
 pub use rotation::{Statement, StatementError};
 pub use settings::{
     Admission, Limits, LogFormat, LogSettings, OwnData, Quota, Quotas, Settings, SettingsError,

@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_holds_somebody_up_is_a_word_and_a_later_one_is_read_as_something() {
+    fn what_holds_a_party_up_is_a_word_and_a_later_one_is_read_as_something() {
         for (word, held) in [
             ("data", HeldFor::Data),
             ("disk", HeldFor::Disk),

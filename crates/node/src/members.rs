@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_a_members_a_former_one_a_revoked_one_or_nobodys() {
+    fn a_key_is_a_members_a_former_one_a_revoked_one_or_unknown() {
         let mut union = member("union", 1);
         union.former.push(Former {
             fingerprint: key(9),

@@ -236,7 +236,7 @@ impl Metrics {
         if let Some(from) = report.transfers {
             let from = match from {
                 TransfersFrom::Curves => "curves",
-                TransfersFrom::Kept => "kept",
+                TransfersFrom::Cache => "kept",
             };
             self.transfers.get_or_create(&FromLabel { from }).inc();
         }

@@ -72,7 +72,7 @@ pub(crate) fn check(name: &str) -> Result<(), NameError> {
     } else if name == "parties" {
         "means all computing parties in jobs; choose another"
     } else if name == crate::policy::ME {
-        "means whoever wrote a policy in its rules; choose another"
+        "means the author of a policy in its rules; choose another"
     } else {
         return Ok(());
     };

@@ -93,7 +93,7 @@ pub enum JoinError {
         said: Fingerprint,
     },
     /// Our own name or key.
-    #[error("`{0}` is this home itself: an invitation is for somebody else")]
+    #[error("`{0}` is this home itself: an invitation is for another participant")]
     Ourselves(String),
     /// The name has another key here.
     #[error(

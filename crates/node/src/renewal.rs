@@ -37,7 +37,7 @@ pub enum RotationError {
         old: Fingerprint,
     },
     /// About a key that was replaced or revoked.
-    #[error("the statement replaces a key of `{name}` that was {} here: it is not followed{}", if *revoked { "revoked" } else { "replaced by another one" }, if *revoked { "; `veil members readmit` lets it in again with its new key, if somebody decides so" } else { "" })]
+    #[error("the statement replaces a key of `{name}` that was {} here: it is not followed{}", if *revoked { "revoked" } else { "replaced by another one" }, if *revoked { "; `veil members readmit` lets it in again with its new key, if an operator decides so" } else { "" })]
     Dead {
         /// Whose key.
         name: String,

@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_checksum_is_the_one_of_everybody() {
+    fn the_checksum_is_the_standard_one() {
         // The check value of CRC-32/ISO-HDLC.
         assert_eq!(crc32(&[b"1234", b"56789"]), 0xcbf4_3926);
     }

@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_written_as_everybody_writes_them() {
+    fn moments_are_written_in_the_standard_form() {
         // `date -u -d @1795213800 +%FT%TZ`
         let time = Time::from_seconds(1_795_213_800).unwrap();
         assert_eq!(time.to_string(), "2026-11-20T22:30:00Z");

@@ -41,8 +41,8 @@ struct World {
 
 fn planned(text: &str) -> (Job, Arc<Plan>) {
     let job = Job::parse(text, Path::new("job.toml"), Files::new()).unwrap();
-    let lowered = Arc::new(job.lowered().clone());
-    let plan = Arc::new(Plan::new(lowered, Options::default()).unwrap());
+    let spec = Arc::new(job.spec().clone());
+    let plan = Arc::new(Plan::new(spec, Options::default()).unwrap());
     (job, plan)
 }
 
@@ -131,7 +131,7 @@ fn the_facts_of_a_job_are_what_the_job_says() {
     assert!(!facts.keeps && facts.datasets.is_empty() && facts.circuits.is_empty());
     let roles = roles_of(&plan, "mill");
     assert_eq!(names(&roles), ["owner", "recipient"]);
-    assert!(roles_of(&plan, "nobody").is_empty());
+    assert!(roles_of(&plan, "stranger").is_empty());
 
     let circuit = r#"
 version = 1
@@ -146,8 +146,8 @@ output = [{ port = "block", to = "a", format = "hex", file = "o" }]
 "#;
     // The names of the ports are those of the catalogue; what counts here is the circuit's own name.
     if let Ok(job) = Job::parse(circuit, Path::new("job.toml"), Files::new()) {
-        let lowered = Arc::new(job.lowered().clone());
-        let plan = Arc::new(Plan::new(lowered, Options::default()).unwrap());
+        let spec = Arc::new(job.spec().clone());
+        let plan = Arc::new(Plan::new(spec, Options::default()).unwrap());
         let protocol = Replicated::new(Arc::clone(&plan), Peer::Party(PartyId::THREE[0]));
         let facts = Facts::of(&job, &plan, &protocol);
         assert!(facts.circuits.contains("aes128") && facts.circuits.len() == 2);
@@ -155,7 +155,7 @@ output = [{ port = "block", to = "a", format = "hex", file = "o" }]
 }
 
 #[test]
-fn what_nobody_approved_waits() {
+fn what_is_not_approved_waits() {
     let world = World::new();
     let decision = world.decide();
     assert_eq!(

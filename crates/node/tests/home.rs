@@ -148,7 +148,7 @@ fn one_writes_at_a_time() {
 }
 
 #[test]
-fn a_revoked_member_is_nobody_until_it_comes_with_another_key() {
+fn a_revoked_member_is_unknown_until_it_comes_with_another_key() {
     let (_folder, path, home) = made();
     let key = veil_link::tls::Fingerprint::from_bytes([1; 32]);
     home.pin("bob", Role::Owner, key, None).unwrap();

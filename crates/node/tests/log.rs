@@ -233,7 +233,7 @@ fn half_an_entry_of_a_machine_that_stopped_is_written_over() {
 }
 
 #[test]
-fn nobody_loses_an_entry_when_many_write() {
+fn no_entry_is_lost_when_many_write() {
     let (_folder, home) = made();
     std::thread::scope(|scope| {
         for writer in 0..4 {

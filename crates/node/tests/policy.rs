@@ -306,8 +306,8 @@ proptest! {
 
 /// A rule that allows what this participant asks for itself allows no member that took that name.
 #[test]
-fn nobody_can_be_called_me() {
-    let wrong = "means whoever wrote a policy in its rules; choose another";
+fn no_participant_can_be_called_me() {
+    let wrong = "means the author of a policy in its rules; choose another";
     let error = Settings::new("me", Role::Owner).unwrap_err().to_string();
     assert!(error.ends_with(wrong), "{error}");
     let folder = tempfile::tempdir().unwrap();

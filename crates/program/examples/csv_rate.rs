@@ -142,8 +142,8 @@ fn measure(rows: u64, folder: &std::path::Path) -> Result<(), Box<dyn Error>> {
         let job = Job::parse(&job, &folder.join("job.toml"), Files::new())?;
         let (check, source) = best(|| job.source(Holder::Owner(0)));
         let source = source?;
-        let ports = &job.lowered().circuit.inputs;
-        let element = job.lowered().circuit.ring.bytes(1);
+        let ports = &job.spec().circuit.inputs;
+        let element = job.spec().circuit.ring.bytes(1);
         let (fill, filled) = best(|| {
             let mut into = Vec::new();
             for first in (0..rows).step_by(CHUNK as usize) {

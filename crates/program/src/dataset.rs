@@ -16,7 +16,7 @@ impl Job {
 
     /// Whether its parties need a place for shares.
     pub fn needs_stores(&self) -> bool {
-        let spec = self.lowered();
+        let spec = self.spec();
         self.is_durable() || spec.keep.is_some() || !spec.datasets.is_empty()
     }
 }

@@ -408,12 +408,12 @@ pub enum JobProblem {
     RowsUnknown,
     /// The number of rows is nowhere in a job whose data are not looked into.
     #[error(
-        "a proposed job declares `rows = …` under [circuit]: nobody who plans it counts the rows of data files"
+        "a proposed job declares `rows = …` under [circuit]: no participant that plans it counts the rows of data files"
     )]
     RowsUndeclared,
     /// A path in a foreign job.
     #[error(
-        "`{field}` leads out of the folder of the job: whoever reads a data file says itself where it is, with `--data`; write a plain \
+        "`{field}` leads out of the folder of the job: the owner that reads a data file says itself where it is, with `--data`; write a plain \
          name, or leave it out"
     )]
     LeadsOut {
@@ -460,7 +460,7 @@ fn list(known: &[String]) -> String {
 
 fn times(found: usize) -> String {
     match found {
-        0 => "by nobody".into(),
+        0 => "by no participant".into(),
         1 => "once".into(),
         more => format!("{more} times"),
     }

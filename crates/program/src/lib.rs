@@ -30,8 +30,8 @@
 //!     analysis = [{ name = "mean pay", kind = "mean", of = "pay", to = "press" }]
 //! "#;
 //! let job = Job::parse(job, "job.toml".as_ref(), Files::new())?;
-//! assert_eq!(job.lowered().opened, ["sum of pay over all rows"]);
-//! assert_eq!(job.lowered().rows(), 100);
+//! assert_eq!(job.spec().opened, ["sum of pay over all rows"]);
+//! assert_eq!(job.spec().rows(), 100);
 //! # Ok::<(), veil_program::JobError>(())
 //! ```
 //!

@@ -43,9 +43,9 @@ fn the_pay_gap_study_finds_what_is_in_the_data() {
     pay_gap::generate(case.folder.path(), 1).unwrap();
     let job = case.load().unwrap();
     // 5000 squares of up to 5 * 10^7 cents are more than 2^63.
-    assert_eq!(job.lowered().circuit.ring, Ring::Z128);
-    assert_eq!(job.lowered().rows(), 5000);
-    assert_eq!(job.lowered().owners.len(), 4);
+    assert_eq!(job.spec().circuit.ring, Ring::Z128);
+    assert_eq!(job.spec().rows(), 5000);
+    assert_eq!(job.spec().owners.len(), 4);
 
     let result = case.statistics();
     let (women, error) = estimate(&result, "pay by gender", &["women"], "mean");
@@ -99,8 +99,8 @@ fn the_encrypted_file_is_plain_aes_in_counter_mode() {
     ]);
     case.write("letter.txt", &letter);
     let job = case.load().unwrap();
-    assert_eq!(job.lowered().rows(), 4376);
-    let stats = job.lowered().circuit.stats();
+    assert_eq!(job.spec().rows(), 4376);
+    let stats = job.spec().circuit.stats();
     assert!(
         stats.muls <= 6400 && stats.job_muls >= 1280,
         "the key schedule runs once for the job: {stats:?}"

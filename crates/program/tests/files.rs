@@ -55,10 +55,10 @@ fn integers_are_added() {
         ("b.hex", "0100\n0500\nFF0f\n"),
     ]);
     let job = case.load().unwrap();
-    assert_eq!(job.lowered().rows(), 3);
-    assert_eq!(job.lowered().owners, ["a", "b"]);
+    assert_eq!(job.spec().rows(), 3);
+    assert_eq!(job.spec().owners, ["a", "b"]);
     let names: Vec<&str> = job
-        .lowered()
+        .spec()
         .circuit
         .outputs
         .iter()
@@ -330,7 +330,7 @@ fn binary_files_are_checked_and_read_where_they_are_needed() {
         .1
         .as_ref();
     let port = job
-        .lowered()
+        .spec()
         .circuit
         .inputs
         .iter()

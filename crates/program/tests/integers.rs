@@ -101,9 +101,9 @@ fn a_circuit_of_integers_is_read_and_computed() {
     let bytes: Vec<u8> = y.iter().flat_map(|y| y.to_le_bytes()).collect();
     case.write("b.bin", &bytes);
     let job = case.load().unwrap();
-    assert_eq!(job.lowered().rows(), 3);
+    assert_eq!(job.spec().rows(), 3);
     assert_eq!(
-        job.lowered().opened[0],
+        job.spec().opened[0],
         "`out0` of every row: an integer of 64 bits of each of 3 rows"
     );
     case.evaluate(&job, Peer::Recipient(0)).unwrap();

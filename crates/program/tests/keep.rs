@@ -37,47 +37,43 @@ fn loading(block: &str) -> Result<Job, String> {
 #[test]
 fn a_job_that_keeps_has_an_output_for_every_column() {
     let job = keeping("as = \"pay 2025\"", MEAN).expect("a job");
-    let lowered = job.lowered();
-    lowered.circuit.validate().expect("a valid circuit");
+    let spec = job.spec();
+    spec.circuit.validate().expect("a valid circuit");
     // Sum and count of pay, and the columns, although the analysis does not use two of them.
     let stored = [Audience::Stored; 3];
-    assert_eq!(lowered.audiences[2..], stored);
+    assert_eq!(spec.audiences[2..], stored);
     assert_eq!(
-        lowered.opened[2..],
+        spec.opened[2..],
         ["region", "pay", "age"].map(|name| format!("`{name}` of every row, as `pay 2025`"))
     );
-    let widths: Vec<u32> = lowered.keeps().iter().map(|port| port.width).collect();
+    let widths: Vec<u32> = spec.keeps().iter().map(|port| port.width).collect();
     assert_eq!(widths, [2, 2, 2]);
-    let names: Vec<String> = (lowered.keeps().into_iter())
-        .map(|port| port.name)
-        .collect();
+    let names: Vec<String> = (spec.keeps().into_iter()).map(|port| port.name).collect();
     assert_eq!(names, ["region", "pay", "age"]);
-    let ports: Vec<usize> = (lowered.keeps().into_iter())
-        .map(|port| port.port)
-        .collect();
+    let ports: Vec<usize> = (spec.keeps().into_iter()).map(|port| port.port).collect();
     assert_eq!(ports, [2, 3, 4]);
-    assert_eq!(lowered.keep.as_ref().expect("it keeps").name, "pay 2025");
-    assert!(lowered.datasets.is_empty());
-    assert_eq!(lowered.circuit.ring, Ring::Z64);
+    assert_eq!(spec.keep.as_ref().expect("it keeps").name, "pay 2025");
+    assert!(spec.datasets.is_empty());
+    assert_eq!(spec.circuit.ring, Ring::Z64);
 }
 
 #[test]
 fn a_job_may_only_keep() {
     let job = keeping("as = \"pay 2025\"\nring = 128", "").expect("a job");
-    assert_eq!(job.lowered().audiences, [Audience::Stored; 3]);
-    assert_eq!(job.lowered().circuit.ring, Ring::Z128);
+    assert_eq!(job.spec().audiences, [Audience::Stored; 3]);
+    assert_eq!(job.spec().circuit.ring, Ring::Z128);
 }
 
 #[test]
 fn what_is_kept_can_be_loaded_by_a_job_with_the_same_columns() {
     let kept = keeping("as = \"pay 2025\"", MEAN).expect("a job");
     let job = loading(r#"{ name = "2025", rows = 100, stored = "pay 2025" }"#).expect("a job");
-    let datasets = &job.lowered().datasets;
+    let datasets = &job.spec().datasets;
     assert_eq!(datasets.len(), 1);
     let dataset = &datasets[0];
     assert_eq!(
         dataset.schema,
-        kept.lowered().keep.as_ref().expect("it keeps").schema
+        kept.spec().keep.as_ref().expect("it keeps").schema
     );
     assert_eq!(
         (dataset.name.as_str(), dataset.block, dataset.rows),
@@ -85,10 +81,10 @@ fn what_is_kept_can_be_loaded_by_a_job_with_the_same_columns() {
     );
     // Only pay is used: port 0 of the job is column 1 of the dataset.
     assert_eq!(dataset.ports, [(0, 1)]);
-    assert_eq!(job.lowered().blocks[0].holders, [Holder::Stored]);
-    assert_eq!(job.lowered().blocks[0].stored.as_deref(), Some("pay 2025"));
+    assert_eq!(job.spec().blocks[0].holders, [Holder::Stored]);
+    assert_eq!(job.spec().blocks[0].stored.as_deref(), Some("pay 2025"));
     assert!(job.data().is_empty() && job.holders().is_empty());
-    assert!(job.lowered().keep.is_none());
+    assert!(job.spec().keep.is_none());
 }
 
 #[test]
@@ -114,7 +110,7 @@ fn broken_jobs_say_what_to_do() {
     );
     says(
         loading(r#"{ name = "2025", rows = 1 }"#),
-        "is held by nobody",
+        "is held by no owner",
     );
     says(keeping("", MEAN), "as");
     says(keeping("as = \"\"", MEAN), "dataset");

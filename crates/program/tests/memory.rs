@@ -38,7 +38,7 @@ fn a_long_table_takes_no_more_memory_than_a_short_one() {
     let mut table = BufWriter::new(File::create(case.path("a.csv")).unwrap());
     writeln!(table, "note,x,y").unwrap();
     for row in 0..ROWS {
-        writeln!(table, "a remark that nobody needs,{row},{}", row % 10).unwrap();
+        writeln!(table, "a remark that no reader needs,{row},{}", row % 10).unwrap();
     }
     drop(table);
     let bytes = fs::metadata(case.path("a.csv")).unwrap().len();

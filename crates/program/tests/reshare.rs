@@ -19,10 +19,10 @@ fn resharing() -> Resharing {
 fn old_parties_supply_shares_and_new_ones_keep_them() {
     let job = job(RESHARE);
     assert!(matches!(job.kind(), Kind::Reshare(_)));
-    let lowered = job.lowered();
-    lowered.circuit.validate().unwrap();
+    let spec = job.spec();
+    spec.circuit.validate().unwrap();
     assert_eq!(
-        (lowered.owners.as_slice(), lowered.parties.as_slice()),
+        (spec.owners.as_slice(), spec.parties.as_slice()),
         (
             ["a", "c"].map(String::from).as_slice(),
             ["b", "d", "e"].map(String::from).as_slice()
@@ -31,25 +31,25 @@ fn old_parties_supply_shares_and_new_ones_keep_them() {
     // Share 0 is with a and b, share 1 with b and c, share 2 with c and a; b computes, the others are owners 0 and 1.
     let b = Holder::Party(PartyId::THREE[0]);
     let [a, c] = [Holder::Owner(0), Holder::Owner(1)];
-    for block in &lowered.blocks {
+    for block in &spec.blocks {
         assert_eq!(block.holders, [a, b, b, c, c, a]);
     }
-    assert_eq!(lowered.rows(), 100);
-    let kept: Vec<_> = (lowered.keeps().into_iter())
+    assert_eq!(spec.rows(), 100);
+    let kept: Vec<_> = (spec.keeps().into_iter())
         .map(|kept| (kept.name, kept.width, kept.per))
         .collect();
     assert_eq!(
         kept,
         [("region".into(), 2, Per::Row), ("pay".into(), 2, Per::Row)]
     );
-    let keep = job.lowered().keep.as_ref().unwrap();
+    let keep = job.spec().keep.as_ref().unwrap();
     assert_eq!(keep.name, "pay of 2025");
     assert_eq!(keep.schema, resharing().schema);
     assert!(job.needs_stores());
-    assert_eq!(lowered.circuit.ring, Ring::Z128);
+    assert_eq!(spec.circuit.ring, Ring::Z128);
     // No owner brings files, and no recipient sees anything.
-    assert!(job.data().is_empty() && job.holders().is_empty() && job.lowered().datasets.is_empty());
-    assert_eq!(lowered.audiences[2..], [Audience::Parties; 2]);
+    assert!(job.data().is_empty() && job.holders().is_empty() && job.spec().datasets.is_empty());
+    assert_eq!(spec.audiences[2..], [Audience::Parties; 2]);
     let error = job.source(c).err().unwrap().to_string();
     assert_eq!(
         error,
@@ -59,7 +59,7 @@ fn old_parties_supply_shares_and_new_ones_keep_them() {
 
 #[test]
 fn whatever_is_about_the_dataset_is_public_and_agreed_on() {
-    let schema = |text: &str| job(text).lowered().schema.clone();
+    let schema = |text: &str| job(text).spec().schema.clone();
     let before = schema(RESHARE);
     for (from, to) in [
         ("dataset = \"pay 2025\"", "dataset = \"pay 2024\""),
@@ -76,7 +76,7 @@ fn what_is_written_is_read_back() {
     let mut of = resharing();
     let read = |of: &Resharing| job(&of.to_job("again", &["b", "d", "e"].map(String::from)));
     assert_eq!(*read(&of).resharing().unwrap(), of);
-    assert_eq!(read(&of).lowered().name, "again");
+    assert_eq!(read(&of).spec().name, "again");
     of.dataset = "\"quoted\" \\ ü".into();
     of.ports[0].0 = "a ''' b".into();
     of.schema = "\"so\\\"uth\": '''x''' integer".into();

@@ -36,7 +36,7 @@ fn refused(text: &str, files: &Sent) -> String {
 fn a_job_with_its_circuit_is_read_from_what_was_sent() {
     let named = text("file = \"xor.txt\", rows = 2", ", file = \"a/in1.hex\"");
     let job = Job::sent(&named, &sent("xor.txt")).unwrap();
-    assert_eq!(job.lowered().rows(), 2);
+    assert_eq!(job.spec().rows(), 2);
     // What the job says of data is not where they are.
     assert!(job.data().iter().all(|data| data.path.is_none()));
     let holder = job.holders()[0];
@@ -82,7 +82,7 @@ fn no_file_of_this_machine_is_opened_for_it_or_quoted() {
         if path == "./key" {
             continue;
         }
-        let why = "leads out of the folder of the job: whoever reads a data file says itself where it is, with `--data`; write a plain \
+        let why = "leads out of the folder of the job: the owner that reads a data file says itself where it is, with `--data`; write a plain \
                    name, or leave it out";
         let input = text(
             "make = \"adder:1\", rows = 2",
@@ -106,7 +106,7 @@ fn no_file_of_this_machine_is_opened_for_it_or_quoted() {
         let said = refused(&rows, &sent("xor.txt"));
         assert_eq!(
             said,
-            "the job file:7:11: a proposed job declares `rows = …` under [circuit]: nobody who plans it counts the rows of data files"
+            "the job file:7:11: a proposed job declares `rows = …` under [circuit]: no participant that plans it counts the rows of data files"
         );
     }
 }

@@ -64,7 +64,7 @@ fn case(job: &str) -> Case {
 fn a_value_of_all_cycles_is_one_number() {
     let case = case(JOB);
     let job = case.load().unwrap();
-    let circuit = &job.lowered().circuit;
+    let circuit = &job.spec().circuit;
     assert_eq!(
         (circuit.clock.cycles, circuit.inputs[1].per),
         (12, Per::Cycle)
@@ -83,7 +83,7 @@ fn a_port_may_have_one_value_for_all_cycles() {
     let case = case(&one);
     case.write("b.bin", &[1]);
     let job = case.load().unwrap();
-    assert_eq!(job.lowered().circuit.inputs[1].per, Per::Job);
+    assert_eq!(job.spec().circuit.inputs[1].per, Per::Job);
     case.evaluate(&job, Peer::Recipient(0)).unwrap();
     // All ones are added, which is one taken away.
     let text = fs::read_to_string(case.path("out/sum.csv")).unwrap();

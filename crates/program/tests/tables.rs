@@ -29,7 +29,7 @@ fn read(table: &[u8]) -> Result<Vec<Vec<u8>>, String> {
     let job = case.load().unwrap();
     let sources = case.sources(&job)?;
     let source: &dyn Source = sources[0].1.as_ref();
-    let ports = job.lowered().circuit.inputs.iter().enumerate();
+    let ports = job.spec().circuit.inputs.iter().enumerate();
     let values = ports.map(|(port, input)| {
         let mut into = vec![0; input.width as usize * 16];
         source

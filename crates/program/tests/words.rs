@@ -20,13 +20,13 @@ fn a_job_with_words_beside_it_is_written_with_them() {
         ..Words::default()
     };
     job.choose(words).unwrap();
-    assert_eq!(job.lowered().security.delivery, Delivery::Guaranteed);
+    assert_eq!(job.spec().security.delivery, Delivery::Guaranteed);
     let written = job.written(text);
     assert_eq!(
         written,
         format!("protocol = \"rep4\"\ndelivery = \"guaranteed\"\n{text}")
     );
-    assert_eq!(read(&written).lowered(), job.lowered());
+    assert_eq!(read(&written).spec(), job.spec());
     let semi_honest = Words {
         adversary: Some(Adversary::SemiHonest),
         ..Words::default()

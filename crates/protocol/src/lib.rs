@@ -71,9 +71,9 @@ pub mod yao;
 
 pub use choose::protocol;
 pub use plan::{
-    BankOf, BitsPlan, Chunk, CodedPlan, CodedUniforms, Conversion, ConversionPlan, CyclesPlan,
-    Gives, JobPlan, LayerPlan, OpenedPlan, Options, OrderPlan, OutputPlan, Plan, PlanError,
-    PortPlan, TotalsPlan,
+    BitsPlan, Chunk, Conversion, ConversionPlan, CyclesPlan, Gives, JobPlan, LayerPlan, MacPlan,
+    MacsOfJobWide, OpenedPlan, Options, OrderPlan, OutputPlan, Plan, PlanError, PortPlan,
+    TotalsPlan, WorkspaceOf,
 };
 pub use replicated::{Replicated, is_masked};
 pub use round::{

@@ -7,7 +7,7 @@ pub use veil_device::{Check, Round, Transfer};
 use veil_device::{Layout, Program, Span, Trees};
 use veil_session::{Frame, Peer, Secret};
 
-use crate::plan::BankOf;
+use crate::plan::WorkspaceOf;
 
 /// A task that the engine asks of a protocol, in the order in which the security argument needs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -190,12 +190,12 @@ pub trait Protocol: Send + Sync {
     /// The participant.
     fn me(&self) -> Peer;
 
-    /// Regions of the bank of a chunk, or of that of the set-up and of the totals, which have one row. Both have the same regions, and
+    /// Regions of the workspace of a chunk, or of that of the set-up and of the totals, which have one row. Both have the same regions, and
     /// what the host reaches between tasks is in the same places of both.
-    fn layout(&self, of: BankOf) -> &Layout;
+    fn layout(&self, of: WorkspaceOf) -> &Layout;
 
-    /// Rows of the bank of a frame that has so many: a bank may have rows for something else than those of the job.
-    fn rows(&self, of: BankOf, frame: u32) -> u32 {
+    /// Rows of the workspace of a frame that has so many: a workspace may have rows for something else than those of the job.
+    fn rows(&self, of: WorkspaceOf, frame: u32) -> u32 {
         let _ = of;
         frame
     }
@@ -291,11 +291,11 @@ pub struct Spans {
     pub keeps: Vec<Stored>,
     /// Output ports with a value that all rows share that are kept: where the host finds them after the set-up.
     pub job_keeps: Vec<Stored>,
-    /// Summed output ports that are kept: where the host finds them in the bank of totals.
+    /// Summed output ports that are kept: where the host finds them in the workspace of totals.
     pub keeps_sums: Vec<Stored>,
-    /// Shared values that all rows use: out of the set-up bank, into every other.
-    pub uniforms: Vec<Span>,
-    /// Shared sums: out of every chunk, added up, into the bank of totals.
+    /// Shared values that all rows use: out of the set-up workspace, into every other.
+    pub job_wide: Vec<Span>,
+    /// Shared sums: out of every chunk, added up, into the workspace of totals.
     pub sums: Vec<Span>,
     /// Digest of the list of accepted inputs, at parties.
     pub list: Option<Span>,

@@ -112,7 +112,7 @@ fn every_checked_message_is_checked() {
         }
         for byte in [0, message.bytes.len() - 1] {
             let (_, found) = flipped(index, byte);
-            let found = found.unwrap_or_else(|| panic!("nobody noticed a change of {message:?}"));
+            let found = found.unwrap_or_else(|| panic!("no party noticed a change of {message:?}"));
             assert!(
                 found.suspects.contains(&message.from),
                 "{message:?} was changed, and {found:?}"

@@ -2,7 +2,7 @@
 //! the planner's own rounds on every device of this machine.
 
 use crate::common::vectors::{
-    PARTY_0, bytes, circuit, deal, draw, elements, frame, joined, json, keys, list, moved, number,
+    PARTY_0, bytes, call, circuit, deal, elements, frame, joined, json, keys, list, moved, number,
     open, opened, plan, results,
 };
 use crate::common::{Kind, Message, Net};
@@ -191,7 +191,7 @@ fn zero_sharings_are_those_of_the_model() {
                     node.window(slots).0
                 };
                 let [rho, before] = [KEY_OWN, KEY_PREVIOUS].map(|key| {
-                    assert_eq!(node.submit(&[draw(to, key, tag, first)]), None);
+                    assert_eq!(node.submit(&[call(to, key, tag, first)]), None);
                     elements(ring, &node.view(to))
                 });
                 let alpha: Vec<u128> = rho

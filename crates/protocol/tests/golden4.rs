@@ -1,4 +1,4 @@
-//! The golden vectors of four-party products, their codes and openings: `vectors/rep4_*.json`, written by the Python model, reproduced by
+//! The golden vectors of four-party products, their MACs and openings: `vectors/rep4_*.json`, written by the Python model, reproduced by
 //! every device.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use veil_device::{Command, Op};
 use veil_job::{Adversary, Holder, Security};
 use veil_math::Ring;
 use veil_protocol::{Plan, Task};
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 use veil_share::rep4::component;
 
@@ -72,11 +72,11 @@ fn of(plan: Plan, vectors: &Value, kind: Kind) -> Net {
     )
 }
 
-/// Moves masks to where the vectors stand, and codes to the layer of the case.
+/// Moves masks to where the vectors stand, and MACs to the layer of the case.
 fn at_case(case: &Value) -> impl Fn(&mut Command) {
     let (first, layer): (u64, u64) = (number(&case["first"]), number(&case["layer"]));
     move |command| match command.op {
-        Op::Mac => command.draws[0].first = layer,
+        Op::Mac => command.calls[0].first = layer,
         _ => moved(first)(command),
     }
 }
@@ -127,7 +127,7 @@ fn products_and_codes_are_those_of_the_model() {
                 }
                 if adversary == Adversary::SemiHonest {
                     let code = net.log.iter().find(|message| message.part % 3 == 2);
-                    assert!(code.is_none(), "{what}: nobody vouches");
+                    assert!(code.is_none(), "{what}: no party vouches");
                 }
                 let items = list(&case["items"]);
                 for i in 0..4 {
@@ -214,7 +214,7 @@ fn input(ring: Ring, vectors: &Value, case: &Value, holder: Holder, kind: Kind) 
     let plan = plan(circuit, Security::among(4), holder, chunk_rows);
     let mut net = of(plan, vectors, kind);
     net.open(frame(case));
-    let me = holder.peer().expect("somebody supplies it");
+    let me = holder.peer().expect("a participant supplies it");
     let values: Vec<u8> = columns.iter().flat_map(|c| bytes(&c["value"])).collect();
     let node = net.nodes.iter_mut().find(|n| n.me == me);
     let node = node.expect("the holder takes part");
@@ -254,11 +254,14 @@ fn inputs_are_those_of_the_model() {
         for kind in Kind::all() {
             for case in list(&vectors["party_input"]) {
                 let party = PartyId::FOUR[number::<usize>(&case["party"])];
-                assert_eq!(Use::input4(party.index() as u8), Use(number(&case["tag"])));
+                assert_eq!(
+                    DomainTag::input4(party.index() as u8),
+                    DomainTag(number(&case["tag"]))
+                );
                 input(ring, &vectors, case, Holder::Party(party), kind);
             }
             for case in list(&vectors["owner_input"]) {
-                assert_eq!(Use::SHARE4, Use(number(&case["tag"])));
+                assert_eq!(DomainTag::SHARE4, DomainTag(number(&case["tag"])));
                 input(ring, &vectors, case, Holder::Owner(0), kind);
             }
         }
@@ -274,7 +277,7 @@ fn inconsistent_inputs_are_found() {
             .into_iter()
             .chain(PartyId::FOUR.map(Holder::Party));
         for holder in holders {
-            let me = holder.peer().expect("somebody supplies it");
+            let me = holder.peer().expect("a participant supplies it");
             let circuit = circuit(ring, 1, vec![], vec![Wire(0)], Reduce::None);
             let plan = plan(circuit, Security::among(4), holder, 100);
             let mut net = of(plan, &vectors, Kind::all()[1]);

@@ -7,13 +7,14 @@ use crate::common::{Kind, SESSION};
 use serde_json::Value;
 use veil_device::cut::{By, Cut, DIGEST, MARKS};
 use veil_device::{
-    Command, Dst, Frame, Instr, Item, Layout, Op, Outcome, Place, Program, Region, Span, Src, Tag,
+    ColumnType, Command, Dst, Frame, Instr, Layout, Op, Outcome, Program, Region, Residency, Span,
+    Src, Tag,
 };
 use veil_math::Ring;
 
 const VECTORS: &str = include_str!("../../../vectors/cut.json");
 
-/// A bank that has what a case has, and what steps make of it.
+/// A workspace that has what a case has, and what steps make of it.
 struct Bench<'a> {
     all: &'a Value,
     case: &'a Value,
@@ -39,38 +40,38 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn region(&mut self, place: Place, item: Item, count: u32) -> Span {
+    fn region(&mut self, residency: Residency, column: ColumnType, count: u32) -> Span {
         let region = self.layout.add(Region {
-            place,
-            item,
-            parts: 1,
+            residency,
+            column,
+            components: 1,
             count,
         });
         self.layout.all(region, 0)
     }
 
     /// Items that hold these bytes.
-    fn given(&mut self, item: Item, bytes: Vec<u8>) -> Span {
+    fn given(&mut self, item: ColumnType, bytes: Vec<u8>) -> Span {
         let one = item.bytes(self.layout.chunk_rows) as usize;
-        let span = self.region(Place::Mapped, item, (bytes.len() / one) as u32);
+        let span = self.region(Residency::Mapped, item, (bytes.len() / one) as u32);
         self.given.push((span, bytes));
         span
     }
 
     fn labels(&mut self, field: &str) -> Span {
-        self.given(Item::Labels, bytes(&self.case[field]))
+        self.given(ColumnType::Labels, bytes(&self.case[field]))
     }
 
     /// Keys, one after the other in rows.
     fn in_rows(&mut self, mut keys: Vec<u8>) -> Span {
         let row = 16 * self.layout.chunk_rows as usize;
         keys.resize(keys.len().next_multiple_of(row), 0);
-        self.given(Item::Labels, keys)
+        self.given(ColumnType::Labels, keys)
     }
 
     /// What a step makes: so many items, which are those of a field.
-    fn made(&mut self, item: Item, count: u32, field: &'static str) -> Span {
-        let to = self.region(Place::Public, item, count);
+    fn made(&mut self, item: ColumnType, count: u32, field: &'static str) -> Span {
+        let to = self.region(Residency::Public, item, count);
         self.expected.push((field, to, bytes(&self.case[field])));
         to
     }
@@ -86,12 +87,12 @@ impl<'a> Bench<'a> {
 }
 
 /// A program in which every wire is a slot.
-fn program(gates: &Value, slots: u16, uniforms: u16) -> Program {
+fn program(gates: &Value, slots: u16, job_wide: u16) -> Program {
     let mut program = Program {
         ring: Ring::Bits,
         slots,
-        uniforms,
-        sums: uniforms,
+        job_wide,
+        sums: job_wide,
         temps: 0,
         pairs: vec![],
         code: vec![],
@@ -126,7 +127,7 @@ fn combine(from: Span, to: Span) -> Command {
 fn run(kind: Kind, all: &Value, case: &Value) {
     let of = &mut Bench::new(all, case);
     let rows: u32 = number(&case["rows"]);
-    let (labels, bit) = (Item::Labels, Item::One(Ring::Bits));
+    let (labels, bit) = (ColumnType::Labels, ColumnType::One(Ring::Bits));
     let wires = list(&case["bits"]).len() as u32;
     let gates = list(&all["gates"]).len() as u32;
     let bits: Vec<u8> = list(&case["bits"]).iter().map(number).collect();
@@ -137,7 +138,7 @@ fn run(kind: Kind, all: &Value, case: &Value) {
     let starts = of.made(labels, 1, "starts");
     let zero = of.made(labels, wires, "zero");
     of.step(Cut::Stretch, &[seeds], &[offsets, starts, zero]);
-    let numbers = of.region(Place::Resident, labels, 1);
+    let numbers = of.region(Residency::Resident, labels, 1);
     let first = number(&all["first_circuit"]);
     of.step(Cut::Number { first }, &[], &[numbers]);
 
@@ -154,7 +155,7 @@ fn run(kind: Kind, all: &Value, case: &Value) {
         &[marks],
     );
     of.step(Cut::Member { label }, &[active, marks, numbers], &[]);
-    let colours = of.region(Place::Resident, Item::Rows(Ring::Bits), wires);
+    let colours = of.region(Residency::Resident, ColumnType::Rows(Ring::Bits), wires);
     of.commands
         .push(Command::new(Op::Colour, vec![zero], vec![colours]));
     let digests = of.made(labels, DIGEST, "digests");
@@ -179,16 +180,16 @@ fn run(kind: Kind, all: &Value, case: &Value) {
     of.step(Cut::Unmask, &[masked, chosen, bits, numbers], &[unmasked]);
 
     // The order.
-    let seed = of.given(Item::Bytes(32), bytes(&case["order_seed"]));
-    let order = of.region(Place::Public, Item::Bytes(8 * rows), 1);
+    let seed = of.given(ColumnType::Bytes(32), bytes(&case["order_seed"]));
+    let order = of.region(Residency::Public, ColumnType::Bytes(8 * rows), 1);
     let circuits = list(&case["order"]).iter().map(number::<u32>);
     let expected = circuits.flat_map(u32::to_le_bytes).collect();
     of.expected.push(("order", order, expected));
     of.step(Cut::Shuffle, &[seed], &[order]);
 
     // Circuits: of both parties, one after the other in the same slots.
-    let slots = of.region(Place::Resident, labels, wires + gates);
-    let uniforms = of.region(Place::Mapped, Item::Label, 1);
+    let slots = of.region(Residency::Resident, labels, wires + gates);
+    let job_wide = of.region(Residency::Mapped, ColumnType::Label, 1);
     let products = bytes(&case["tables"]).len() as u32 / (16 * rows);
     let tables = of.made(labels, products, "tables");
     let inputs = Span {
@@ -209,7 +210,7 @@ fn run(kind: Kind, all: &Value, case: &Value) {
         .as_str()
         .and_then(|n| n.parse().ok())
         .expect("a number");
-    let gates = program(&all["gates"], slots.region, uniforms.region);
+    let gates = program(&all["gates"], slots.region, job_wide.region);
     let mut device = kind.device();
     device.bind(SESSION);
     let id = device
@@ -251,7 +252,7 @@ fn run(kind: Kind, all: &Value, case: &Value) {
 
     // What most say.
     let votes = of.labels("votes");
-    let result = of.region(Place::Public, bit, 1);
+    let result = of.region(Residency::Public, bit, 1);
     of.expected
         .push(("result", result, vec![number(&case["result"])]));
     of.step(Cut::Majority { label }, &[votes, marks, numbers], &[result]);
@@ -262,17 +263,19 @@ fn run(kind: Kind, all: &Value, case: &Value) {
         chunk: number(&all["frame"]["chunk"]),
         rows,
     };
-    let bank = device.open(&of.layout, frame).expect("it fits");
+    let workspace = device.open(&of.layout, frame).expect("it fits");
     for (span, bytes) in &of.given {
-        device.write(bank, *span, bytes).expect("it may be written");
+        device
+            .write(workspace, *span, bytes)
+            .expect("it may be written");
     }
     device
-        .submit(bank, &of.commands, Tag(0))
+        .submit(workspace, &of.commands, Tag(0))
         .expect("it is right");
     let outcome = device.poll().map(|done| done.outcome);
     assert_eq!(outcome, Some(Outcome::Done), "{kind:?}: {rows} rows");
     for (field, span, expected) in &of.expected {
-        let got = device.view(bank, *span).expect("it may be seen");
+        let got = device.view(workspace, *span).expect("it may be seen");
         assert!(got == expected, "{kind:?}: {field} of {rows} rows");
     }
 }

@@ -8,11 +8,11 @@ use crate::common::{Kind, SESSION};
 use serde_json::Value;
 use veil_device::garble::hash;
 use veil_device::{
-    Bank, Command, Device, Draw, Dst, Frame, Garbling, Instr, Item, KeyId, Layout, Op, Outcome,
-    Place, Program, ProgramId, Region, Span, Src, Tag,
+    ColumnType, Command, Device, Dst, Frame, Garbling, Instr, KeyId, Layout, Op, Outcome, PrfCall,
+    Program, ProgramId, Region, Residency, Span, Src, Tag, Workspace,
 };
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::Secret;
 
 const VECTORS: &str = include_str!("../../../vectors/garbling.json");
@@ -22,7 +22,7 @@ const START: KeyId = KeyId(8);
 const DICE: KeyId = KeyId(9);
 
 const SLOTS: u16 = 0;
-const UNIFORMS: u16 = 1;
+const JOB_WIDE: u16 = 1;
 /// Where the host puts labels, and where it sees them.
 const IN: u16 = 2;
 const OUT: u16 = 3;
@@ -68,21 +68,21 @@ impl<'a> Case<'a> {
             _ => Garbling::ThreeHalves,
         };
         let wires = list(&value["zero"]).len() as u32;
-        let region = |place, item, count| Region {
-            place,
-            item,
-            parts: 1,
+        let region = |residency, column, count| Region {
+            residency,
+            column,
+            components: 1,
             count,
         };
         let mut regions = vec![
-            region(Place::Resident, Item::Labels, wires),
-            region(Place::Mapped, Item::Label, 1),
-            region(Place::Mapped, Item::Labels, wires),
-            region(Place::Public, Item::Labels, wires),
-            region(Place::Mapped, Item::Rows(Ring::Bits), wires),
+            region(Residency::Resident, ColumnType::Labels, wires),
+            region(Residency::Mapped, ColumnType::Label, 1),
+            region(Residency::Mapped, ColumnType::Labels, wires),
+            region(Residency::Public, ColumnType::Labels, wires),
+            region(Residency::Mapped, ColumnType::Rows(Ring::Bits), wires),
         ];
         for (item, count) in scheme.tables() {
-            regions.push(region(Place::Mapped, *item, count * PRODUCTS));
+            regions.push(region(Residency::Mapped, *item, count * PRODUCTS));
         }
         Case {
             value,
@@ -107,8 +107,8 @@ impl<'a> Case<'a> {
             let mut program = Program {
                 ring: Ring::Bits,
                 slots: SLOTS,
-                uniforms: UNIFORMS,
-                sums: UNIFORMS,
+                job_wide: JOB_WIDE,
+                sums: JOB_WIDE,
                 temps: 0,
                 pairs: vec![],
                 code: vec![],
@@ -138,8 +138,8 @@ impl<'a> Case<'a> {
         program.collect()
     }
 
-    /// A device with the keys of a side, a bank with that side's labels of the inputs, and the programs.
-    fn open(&self, kind: Kind, labels: &str) -> (Box<dyn Device>, Bank, Vec<ProgramId>) {
+    /// A device with the keys of a side, a workspace with that side's labels of the inputs, and the programs.
+    fn open(&self, kind: Kind, labels: &str) -> (Box<dyn Device>, Workspace, Vec<ProgramId>) {
         let mut device = kind.device();
         device.bind(SESSION);
         for (id, name) in [(OFFSET, "offset"), (START, "start"), (DICE, "dice")] {
@@ -157,14 +157,14 @@ impl<'a> Case<'a> {
             chunk: number(&self.value["chunk"]),
             rows: number(&self.value["rows"]),
         };
-        let bank = device.open(&self.layout, frame).expect("a bank");
+        let workspace = device.open(&self.layout, frame).expect("a workspace");
         let inputs = Span {
             count: number(&self.value["inputs"]),
             ..self.all(IN)
         };
         let all = list(&self.value[labels]).iter();
         let of_inputs: Vec<u8> = all.take(inputs.count as usize).flat_map(bytes).collect();
-        device.write(bank, inputs, &of_inputs).expect("labels");
+        device.write(workspace, inputs, &of_inputs).expect("labels");
         let to = Span {
             region: SLOTS,
             ..inputs
@@ -175,35 +175,35 @@ impl<'a> Case<'a> {
         };
         submit(
             &mut *device,
-            bank,
+            workspace,
             Command::new(copy, vec![inputs], vec![to]),
         );
-        (device, bank, ids)
+        (device, workspace, ids)
     }
 
     /// The tables of `products` products.
     fn tables(&self, products: usize) -> Vec<Span> {
         let kinds = (TABLES..).zip(self.scheme.tables());
-        let span = |(region, (_, count)): (u16, &(Item, u32))| Span {
+        let span = |(region, (_, count)): (u16, &(ColumnType, u32))| Span {
             count: count * products as u32,
             ..self.all(region)
         };
         kinds.map(span).collect()
     }
 
-    fn draws(&self, first: u64) -> Vec<Draw> {
+    fn calls(&self, first: u64) -> Vec<PrfCall> {
         let first = decimal(&self.value["first"]) + first;
         let dice = self.scheme.dice(self.layout.chunk_rows);
         let start = decimal(&self.value["first"]);
-        let draw = |key, tag, first| Draw { key, tag, first };
+        let call = |key, tag, first| PrfCall { key, tag, first };
         vec![
-            draw(START, Use::GARBLE, first),
-            draw(DICE, Use::DICE, start + (first - start) * dice),
+            call(START, DomainTag::GARBLE, first),
+            call(DICE, DomainTag::DICE, start + (first - start) * dice),
         ]
     }
 
     /// The labels of all wires, and their colours.
-    fn labels(&self, device: &mut dyn Device, bank: Bank) -> (Vec<Vec<u8>>, Vec<u8>) {
+    fn labels(&self, device: &mut dyn Device, workspace: Workspace) -> (Vec<Vec<u8>>, Vec<u8>) {
         let copy = Op::Combine {
             ring: Ring::Bits,
             minus: 0,
@@ -211,24 +211,28 @@ impl<'a> Case<'a> {
         let slots = self.all(SLOTS);
         submit(
             device,
-            bank,
+            workspace,
             Command::new(copy, vec![slots], vec![self.all(OUT)]),
         );
         submit(
             device,
-            bank,
+            workspace,
             Command::new(Op::Colour, vec![slots], vec![self.all(BITS)]),
         );
-        let all = device.view(bank, self.all(OUT)).expect("it is public");
+        let all = device.view(workspace, self.all(OUT)).expect("it is public");
         let each = all.len() / self.wires as usize;
         let labels = all.chunks(each).map(<[u8]>::to_vec).collect();
-        let colours = device.view(bank, self.all(BITS)).expect("it is mapped");
+        let colours = device
+            .view(workspace, self.all(BITS))
+            .expect("it is mapped");
         (labels, colours.to_vec())
     }
 }
 
-fn submit(device: &mut dyn Device, bank: Bank, command: Command) {
-    device.submit(bank, &[command], Tag(1)).expect("a command");
+fn submit(device: &mut dyn Device, workspace: Workspace, command: Command) {
+    device
+        .submit(workspace, &[command], Tag(1))
+        .expect("a command");
     assert_eq!(device.poll().map(|c| c.outcome), Some(Outcome::Done));
 }
 
@@ -251,9 +255,9 @@ fn tables_and_labels_are_those_of_the_model() {
             let mut evaluate = Command::new(Op::Evaluate { scheme }, tables.clone(), vec![]);
             for command in [&mut garble, &mut evaluate] {
                 command.program = Some(id);
-                command.draws = case.draws(first);
+                command.calls = case.calls(first);
             }
-            evaluate.draws.truncate(1);
+            evaluate.calls.truncate(1);
             submit(&mut *garbler, there, garble);
             for (span, want) in tables.iter().zip(list(&value["messages"][layer])) {
                 let got = garbler.view(there, *span).expect("it is mapped").to_vec();

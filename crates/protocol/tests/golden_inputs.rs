@@ -11,7 +11,7 @@ use veil_circuit::{Reduce, Wire};
 use veil_job::{Holder, Security};
 use veil_protocol::Task;
 use veil_protocol::rep3::{OWN, PREVIOUS};
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
 /// The file.
@@ -69,7 +69,10 @@ fn inputs_by_parties_are_those_of_the_model() {
         .flat_map(|c| Kind::all().into_iter().map(move |k| (c, k)))
     {
         let party = PartyId::THREE[number::<usize>(&case["party"])];
-        assert_eq!(Use::input3(party.index() as u8), Use(number(&case["tag"])));
+        assert_eq!(
+            DomainTag::input3(party.index() as u8),
+            DomainTag(number(&case["tag"]))
+        );
         let net = input(&vectors, case, Holder::Party(party), kind);
         let [message] = &net.log[..] else {
             panic!("one message, of the party to the one before it")

@@ -4,7 +4,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use veil_device::Trees;
 use veil_protocol::ot::base::BaseSender;
-use veil_protocol::ot::kept::claim;
+use veil_protocol::ot::cache::claim;
 use veil_protocol::ot::trees::grow;
 use veil_protocol::ot::{Ends, Leaf, ReceiverSetUp, SenderSetUp};
 use veil_session::{Peer, Secret, SessionId};

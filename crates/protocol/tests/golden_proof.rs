@@ -86,17 +86,17 @@ fn proofs_are_those_of_the_model() {
         deal(&mut net, list(&case["operands"]));
         flip_wrong(&mut net, case);
         let found = net.run(|_| Task::Layers);
-        let cheater = list(&case["proofs"])
+        let corrupt = list(&case["proofs"])
             .iter()
             .position(|proof| proof["accepted"] == false);
-        match (cheater, found) {
+        match (corrupt, found) {
             (None, found) => found.expect("an honest proof is accepted"),
-            (Some(cheater), found) => {
+            (Some(corrupt), found) => {
                 let Mismatch { at, suspects, what } = found.expect_err("a wrong bit is found");
                 assert_eq!(what, "the proof of a party's products");
                 // Both verifiers find it, and cannot know whether the other one lies.
-                assert!([1, 2].map(|by| party_at(cheater + by)).contains(&at));
-                assert_eq!(suspects[0], party_at(cheater));
+                assert!([1, 2].map(|by| party_at(corrupt + by)).contains(&at));
+                assert_eq!(suspects[0], party_at(corrupt));
             }
         }
         let proof = net.nodes[0].protocol.places() as usize - proof_rounds(case);
@@ -143,7 +143,7 @@ fn proofs_are_those_of_the_model() {
                 "{what}: previous"
             );
         }
-        if cheater.is_none() {
+        if corrupt.is_none() {
             let metered = net.meters.iter().filter(|m| m.task == Task::Layers);
             for m in metered {
                 assert_eq!(m.found, m.declared, "{what}: cost of {}", m.peer);

@@ -204,9 +204,9 @@ fn draws_of_layers_lie_side_by_side() {
         .collect();
     for (ring, stride) in [(Ring::Bits, 8), (Ring::Z64, 500), (Ring::Z128, 1000)] {
         let plan = plan(job(ring, 64, gates.clone(), vec![Wire(126)], Reduce::None));
-        let draws: Vec<u64> = plan.layers.iter().map(|l| l.first_draw).collect();
+        let calls: Vec<u64> = plan.layers.iter().map(|l| l.first_call).collect();
         assert_eq!(
-            draws,
+            calls,
             [0, 32, 48, 56, 60, 62, 63].map(|products| products * stride),
             "{ring:?}"
         );
@@ -483,5 +483,5 @@ fn jobs_that_cannot_be_planned_are_refused() {
         .map(|p| p.chunks())
     };
     assert_eq!(rows(100 << 32), Ok(100 << 12));
-    assert_eq!(rows(1000 << 32), Err(PlanError::TooManyDraws));
+    assert_eq!(rows(1000 << 32), Err(PlanError::TooManyPrfCalls));
 }

@@ -1,21 +1,21 @@
-//! The alarm against drawing a tuple twice (attack case A8).
+//! The alarm against calling the PRF twice on one tuple (attack case A8).
 
 use std::collections::BTreeMap;
 
-use crate::Use;
+use crate::DomainTag;
 
-/// A tuple was drawn before.
+/// The PRF was called on a tuple before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reuse {
     /// Number of the key at this party.
     pub key: u16,
-    /// The use of the draw.
-    pub tag: Use,
-    /// Lane of the draw.
+    /// Domain tag of the call.
+    pub tag: DomainTag,
+    /// Lane of the call.
     pub lane: u16,
-    /// Chunk of the draw.
+    /// Chunk of the call.
     pub j: u32,
-    /// First counter drawn again.
+    /// First counter that is repeated.
     pub ctr: u64,
 }
 
@@ -33,20 +33,20 @@ impl std::error::Error for Reuse {}
 
 type Domain = (u16, u16, u16, u32);
 
-/// Remembers every draw of a run, as disjoint ranges of counters.
+/// Remembers every PRF call of a run, as disjoint ranges of counters.
 #[derive(Default, Debug)]
 pub struct Ledger(BTreeMap<Domain, BTreeMap<u64, u64>>);
 
 impl Ledger {
-    /// Records the draw of `count` counters from `first`, unless one of them was drawn before.
+    /// Records the call on `count` counters from `first`, unless one of them was called before.
     ///
     /// # Errors
-    /// [`Reuse`] with the first counter that was drawn before, or with `u64::MAX` if `first + count` exceeds it. Nothing is
+    /// [`Reuse`] with the first counter that was called before, or with `u64::MAX` if `first + count` exceeds it. Nothing is
     /// recorded then.
-    pub fn draw(
+    pub fn record_call(
         &mut self,
         key: u16,
-        tag: Use,
+        tag: DomainTag,
         lane: u16,
         j: u32,
         first: u64,
@@ -94,19 +94,19 @@ mod tests {
     #[test]
     fn rings_on_overlap_only() {
         let mut ledger = Ledger::default();
-        let mut draw = |tag, j, first, count| {
+        let mut call = |tag, j, first, count| {
             ledger
-                .draw(0, Use(tag), 0, j, first, count)
+                .record_call(0, DomainTag(tag), 0, j, first, count)
                 .map_err(|r| r.ctr)
         };
-        assert_eq!(draw(1, 0, 10, 5), Ok(()));
-        assert_eq!(draw(1, 0, 15, 5), Ok(()));
-        assert_eq!(draw(1, 0, 5, 5), Ok(()));
-        assert_eq!(draw(1, 0, 19, 1), Err(19));
-        assert_eq!(draw(1, 0, 0, 6), Err(5));
-        assert_eq!(draw(1, 0, 12, 1), Err(12));
-        assert_eq!(draw(1, 1, 12, 1), Ok(()));
-        assert_eq!(draw(2, 0, 12, 1), Ok(()));
-        assert_eq!(draw(1, 0, u64::MAX, 2), Err(u64::MAX));
+        assert_eq!(call(1, 0, 10, 5), Ok(()));
+        assert_eq!(call(1, 0, 15, 5), Ok(()));
+        assert_eq!(call(1, 0, 5, 5), Ok(()));
+        assert_eq!(call(1, 0, 19, 1), Err(19));
+        assert_eq!(call(1, 0, 0, 6), Err(5));
+        assert_eq!(call(1, 0, 12, 1), Err(12));
+        assert_eq!(call(1, 1, 12, 1), Ok(()));
+        assert_eq!(call(2, 0, 12, 1), Ok(()));
+        assert_eq!(call(1, 0, u64::MAX, 2), Err(u64::MAX));
     }
 }

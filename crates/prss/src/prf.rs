@@ -1,124 +1,124 @@
 //! block = AES-128_K( BE16(tag) ‖ BE16(lane) ‖ BE64(ctr) ‖ BE32(j) ).
 //!
 //! A block cipher under one key is a good PRF up to 2^40 blocks here (PRP/PRF switching: 2^80 / 2^129 = 2^-49); keys change
-//! with every run and epoch, and a plan that would draw more is refused.
+//! with every run and epoch, and a plan that would need more is refused.
 
 use aes::Aes128;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use veil_session::Secret;
 
-/// The use of a draw, its domain tag: family in the high byte, sub-use in the low one. Two uses never share a tag.
+/// The domain tag of a PRF call, which says its purpose: family in the high byte, sub-use in the low one. Two purposes never share a tag.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Use(pub u16);
+pub struct DomainTag(pub u16);
 
-impl Use {
+impl DomainTag {
     /// Masks of bit products in three-party replicated sharing.
-    pub const AND3: Use = Use(0x0100);
+    pub const AND3: DomainTag = DomainTag(0x0100);
     /// Masks of ring products in three-party replicated sharing.
-    pub const MUL3: Use = Use(0x0200);
+    pub const MUL3: DomainTag = DomainTag(0x0200);
     /// An outside owner's shares, drawn from the seeds it chose.
-    pub const SHARE3: Use = Use(0x0400);
+    pub const SHARE3: DomainTag = DomainTag(0x0400);
     /// Random shared values.
-    pub const RAND3: Use = Use(0x0500);
+    pub const RAND3: DomainTag = DomainTag(0x0500);
     /// Masks of sums of ring products over rows.
-    pub const SUM3: Use = Use(0x0600);
+    pub const SUM3: DomainTag = DomainTag(0x0600);
 
     /// An outside owner's shares for four parties, drawn from the seeds it chose.
-    pub const SHARE4: Use = Use(0x0c00);
+    pub const SHARE4: DomainTag = DomainTag(0x0c00);
     /// Random values shared by four parties.
-    pub const RAND4: Use = Use(0x0d00);
+    pub const RAND4: DomainTag = DomainTag(0x0d00);
     /// The key of a universal hash: one block for each key of two participants that compare what they have.
-    pub const MAC_KEY: Use = Use(0x0700);
+    pub const MAC_KEY: DomainTag = DomainTag(0x0700);
 
     /// The mask of an input by computing party `party` of three.
-    pub const fn input3(party: u8) -> Use {
-        Use(0x0300 | party as u16)
+    pub const fn input3(party: u8) -> DomainTag {
+        DomainTag(0x0300 | party as u16)
     }
 
     /// The mask of an input by computing party `party` of four.
-    pub const fn input4(party: u8) -> Use {
-        Use(0x0b00 | party as u16)
+    pub const fn input4(party: u8) -> DomainTag {
+        DomainTag(0x0b00 | party as u16)
     }
 
     /// Masks of joint message `joint` of products in four-party replicated sharing.
-    pub const fn joint4(joint: u8) -> Use {
-        Use(0x0800 | joint as u16)
+    pub const fn joint4(joint: u8) -> DomainTag {
+        DomainTag(0x0800 | joint as u16)
     }
 
     /// Masks of joint message `joint` of sums of products over rows.
-    pub const fn sum4(joint: u8) -> Use {
-        Use(0x0900 | joint as u16)
+    pub const fn sum4(joint: u8) -> DomainTag {
+        DomainTag(0x0900 | joint as u16)
     }
 
     /// The share that one verifier has, by a common key, of the proof of party `prover` of three that its products of bits are right.
-    pub const fn dzkp_share(prover: u8) -> Use {
-        Use(0x1000 | prover as u16)
+    pub const fn dzkp_share(prover: u8) -> DomainTag {
+        DomainTag(0x1000 | prover as u16)
     }
 
     /// The mask of that half of the proof's vectors which the verifier after the prover has.
-    pub const fn dzkp_p_mask(prover: u8) -> Use {
-        Use(0x1100 | prover as u16)
+    pub const fn dzkp_p_mask(prover: u8) -> DomainTag {
+        DomainTag(0x1100 | prover as u16)
     }
 
     /// The mask of the other half.
-    pub const fn dzkp_q_mask(prover: u8) -> Use {
-        Use(0x1200 | prover as u16)
+    pub const fn dzkp_q_mask(prover: u8) -> DomainTag {
+        DomainTag(0x1200 | prover as u16)
     }
 
     /// Challenges of both verifiers to the prover.
-    pub const fn dzkp_challenge(prover: u8) -> Use {
-        Use(0x1300 | prover as u16)
+    pub const fn dzkp_challenge(prover: u8) -> DomainTag {
+        DomainTag(0x1300 | prover as u16)
     }
 
-    /// The key that the codes of values are products with, once in a chunk.
-    pub const CODE_KEY3: Use = Use(0x1400);
-    /// Weights of pairs of values and codes in a check: of rows, and of sums.
-    pub const WEIGHT3: Use = Use(0x1401);
-    /// See [`Use::WEIGHT3`].
-    pub const SUM_WEIGHT3: Use = Use(0x1402);
+    /// The key that the MACs of integers are products with, once in a chunk.
+    pub const MAC_KEY3: DomainTag = DomainTag(0x1400);
+    /// Weights of pairs of values and MACs in a check: of rows, and of sums.
+    pub const WEIGHT3: DomainTag = DomainTag(0x1401);
+    /// See [`DomainTag::WEIGHT3`].
+    pub const SUM_WEIGHT3: DomainTag = DomainTag(0x1402);
     /// Masks of the products of a check.
-    pub const CHECK3: Use = Use(0x1403);
-    /// Masks of the codes of values that all rows share.
-    pub const CODE3: Use = Use(0x1404);
+    pub const CHECK3: DomainTag = DomainTag(0x1403);
+    /// Masks of the MACs of job-wide values.
+    pub const MAC3: DomainTag = DomainTag(0x1404);
 
     /// The start point of the hash of a garbled circuit, one for each chunk.
-    pub const GARBLE: Use = Use(0x1500);
+    pub const GARBLE: DomainTag = DomainTag(0x1500);
     /// Dice of a garbled circuit, by the garbler alone.
-    pub const DICE: Use = Use(0x1501);
+    pub const DICE: DomainTag = DomainTag(0x1501);
 
     /// Nodes of a tree of keys for oblivious transfer, below the node that is the key: counter is the side, lane the tree, j the level.
-    pub const OT_NODE: Use = Use(0x2000);
+    pub const OT_NODE: DomainTag = DomainTag(0x2000);
     /// The check values that all but one leaf of a tree are right; the leaf is the key.
-    pub const OT_PUNCTURE: Use = Use(0x2001);
+    pub const OT_PUNCTURE: DomainTag = DomainTag(0x2001);
     /// The strings that transfers stretch the leaves of trees to.
-    pub const OT_LEAF: Use = Use(0x2002);
+    pub const OT_LEAF: DomainTag = DomainTag(0x2002);
     /// The start point of the hash that makes keys of labels.
-    pub const OT_KEYS: Use = Use(0x2003);
+    pub const OT_KEYS: DomainTag = DomainTag(0x2003);
     /// The challenge of a check, by the sender alone.
-    pub const OT_COIN: Use = Use(0x2004);
+    pub const OT_COIN: DomainTag = DomainTag(0x2004);
     /// The evaluator's share of what an outside owner supplies to a garbled circuit.
-    pub const SHARE2: Use = Use(0x1510);
+    pub const SHARE2: DomainTag = DomainTag(0x1510);
     /// Active labels of what the garbler supplies, by both.
-    pub const ACTIVE: Use = Use(0x1511);
+    pub const ACTIVE: DomainTag = DomainTag(0x1511);
 
     /// Cut-and-choose, by each party alone: seeds of circuits;
-    pub const CUT_SEED: Use = Use(0x1600);
+    pub const CUT_SEED: DomainTag = DomainTag(0x1600);
     /// what hides commitments to seeds and to coins;
-    pub const CUT_NONCE: Use = Use(0x1601);
+    pub const CUT_NONCE: DomainTag = DomainTag(0x1601);
     /// what hides commitments to active labels;
-    pub const CUT_ACTIVE: Use = Use(0x1602);
+    pub const CUT_ACTIVE: DomainTag = DomainTag(0x1602);
     /// what hides the sum over the garbler's inputs;
-    pub const CUT_HIDING: Use = Use(0x1603);
+    pub const CUT_HIDING: DomainTag = DomainTag(0x1603);
     /// a coin;
-    pub const CUT_COIN: Use = Use(0x1604);
+    pub const CUT_COIN: DomainTag = DomainTag(0x1604);
     /// the key of the sum over the garbler's inputs;
-    pub const CUT_MATRIX: Use = Use(0x1605);
+    pub const CUT_MATRIX: DomainTag = DomainTag(0x1605);
     /// the free bits of the encoding of the evaluator's inputs.
-    pub const CUT_ENCODING: Use = Use(0x1606);
+    pub const CUT_ENCODING: DomainTag = DomainTag(0x1606);
 
-    /// The mask of the code by which a third party vouches for joint message `joint` of a layer.
-    pub const fn code4(joint: u8) -> Use {
-        Use(0x0a00 | joint as u16)
+    /// The mask of the MAC by which a third party vouches for joint message `joint` of a layer.
+    pub const fn mac4(joint: u8) -> DomainTag {
+        DomainTag(0x0a00 | joint as u16)
     }
 }
 
@@ -132,21 +132,21 @@ impl Prf {
     }
 
     /// The block of one tuple.
-    pub fn block(&self, tag: Use, lane: u16, ctr: u64, j: u32) -> [u8; 16] {
+    pub fn block(&self, tag: DomainTag, lane: u16, ctr: u64, j: u32) -> [u8; 16] {
         let mut block = Self::input(tag, lane, ctr, j).into();
         self.0.encrypt_block(&mut block);
         block.into()
     }
 
     /// The concatenated blocks of `ctr`, `ctr + 1`, …, cut to the length of `out`.
-    pub fn stream(&self, tag: Use, lane: u16, ctr: u64, j: u32, out: &mut [u8]) {
+    pub fn stream(&self, tag: DomainTag, lane: u16, ctr: u64, j: u32, out: &mut [u8]) {
         for (k, piece) in out.chunks_mut(16).enumerate() {
             piece.copy_from_slice(&self.block(tag, lane, ctr + k as u64, j)[..piece.len()]);
         }
     }
 
     /// The cipher's input for a tuple.
-    pub const fn input(tag: Use, lane: u16, ctr: u64, j: u32) -> [u8; 16] {
+    pub const fn input(tag: DomainTag, lane: u16, ctr: u64, j: u32) -> [u8; 16] {
         let t = tag.0.to_be_bytes();
         let l = lane.to_be_bytes();
         let c = ctr.to_be_bytes();
@@ -173,7 +173,12 @@ mod tests {
     fn standard_vector() {
         let key: [u8; 16] = std::array::from_fn(|i| i as u8);
         let prf = Prf::new(&Secret::new(key));
-        let block = prf.block(Use(0x0011), 0x2233, 0x4455_6677_8899_aabb, 0xccdd_eeff);
+        let block = prf.block(
+            DomainTag(0x0011),
+            0x2233,
+            0x4455_6677_8899_aabb,
+            0xccdd_eeff,
+        );
         let want = 0x69c4_e0d8_6a7b_0430_d8cd_b780_70b4_c55a_u128.to_be_bytes();
         assert_eq!(block, want);
     }

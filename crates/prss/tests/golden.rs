@@ -1,7 +1,7 @@
 //! The golden vectors of the PRF: `vectors/prf.json`, written by the Python model.
 
 use serde_json::Value;
-use veil_prss::{Prf, Use};
+use veil_prss::{DomainTag, Prf};
 use veil_session::Secret;
 
 fn vectors() -> Value {
@@ -41,7 +41,7 @@ fn blocks_are_those_of_the_model() {
     for case in list(&vectors["blocks"]) {
         let counter = case["counter"].as_str().expect("a decimal string");
         let counter = counter.parse().expect("64 bits");
-        let tag = Use(number(&case["tag"]));
+        let tag = DomainTag(number(&case["tag"]));
         let block = prf.block(tag, number(&case["lane"]), counter, number(&case["chunk"]));
         assert_eq!(block[..], bytes(&case["block"]), "{case}");
     }
@@ -57,7 +57,7 @@ fn streams_of_items_are_those_of_the_model() {
         let counter = number::<u64>(&case["first"]) + item * number::<u64>(&case["stride"]);
         let mut stream = vec![0; want.len()];
         let (tag, lane, chunk) = (
-            Use(number(&case["tag"])),
+            DomainTag(number(&case["tag"])),
             number(&case["lane"]),
             number(&case["chunk"]),
         );
@@ -67,44 +67,44 @@ fn streams_of_items_are_those_of_the_model() {
 }
 
 /// A use of which there are several.
-type Numbered = fn(u8) -> Use;
+type Numbered = fn(u8) -> DomainTag;
 
 #[test]
 fn families_have_the_numbers_of_the_model() {
     let vectors = vectors();
     let families = vectors["families"].as_object().expect("an object");
     let ours = [
-        ("AND3", Use::AND3),
-        ("MUL3", Use::MUL3),
-        ("INPUT3", Use::input3(0)),
-        ("SHARE3", Use::SHARE3),
-        ("RAND3", Use::RAND3),
-        ("SUM3", Use::SUM3),
-        ("MAC_KEY", Use::MAC_KEY),
-        ("JOINT4", Use::joint4(0)),
-        ("SUM4", Use::sum4(0)),
-        ("CODE4", Use::code4(0)),
-        ("INPUT4", Use::input4(0)),
-        ("SHARE4", Use::SHARE4),
-        ("RAND4", Use::RAND4),
-        ("DZKP_SHARE", Use::dzkp_share(0)),
-        ("DZKP_PMASK", Use::dzkp_p_mask(0)),
-        ("DZKP_QMASK", Use::dzkp_q_mask(0)),
-        ("DZKP_CHAL", Use::dzkp_challenge(0)),
+        ("AND3", DomainTag::AND3),
+        ("MUL3", DomainTag::MUL3),
+        ("INPUT3", DomainTag::input3(0)),
+        ("SHARE3", DomainTag::SHARE3),
+        ("RAND3", DomainTag::RAND3),
+        ("SUM3", DomainTag::SUM3),
+        ("MAC_KEY", DomainTag::MAC_KEY),
+        ("JOINT4", DomainTag::joint4(0)),
+        ("SUM4", DomainTag::sum4(0)),
+        ("CODE4", DomainTag::mac4(0)),
+        ("INPUT4", DomainTag::input4(0)),
+        ("SHARE4", DomainTag::SHARE4),
+        ("RAND4", DomainTag::RAND4),
+        ("DZKP_SHARE", DomainTag::dzkp_share(0)),
+        ("DZKP_PMASK", DomainTag::dzkp_p_mask(0)),
+        ("DZKP_QMASK", DomainTag::dzkp_q_mask(0)),
+        ("DZKP_CHAL", DomainTag::dzkp_challenge(0)),
     ];
     for (name, tag) in ours {
         assert_eq!(tag.0, number::<u16>(&families[name]) << 8, "{name}");
     }
     let numbered: [(&str, Numbered); 9] = [
-        ("INPUT3", Use::input3),
-        ("INPUT4", Use::input4),
-        ("JOINT4", Use::joint4),
-        ("SUM4", Use::sum4),
-        ("CODE4", Use::code4),
-        ("DZKP_SHARE", Use::dzkp_share),
-        ("DZKP_PMASK", Use::dzkp_p_mask),
-        ("DZKP_QMASK", Use::dzkp_q_mask),
-        ("DZKP_CHAL", Use::dzkp_challenge),
+        ("INPUT3", DomainTag::input3),
+        ("INPUT4", DomainTag::input4),
+        ("JOINT4", DomainTag::joint4),
+        ("SUM4", DomainTag::sum4),
+        ("CODE4", DomainTag::mac4),
+        ("DZKP_SHARE", DomainTag::dzkp_share),
+        ("DZKP_PMASK", DomainTag::dzkp_p_mask),
+        ("DZKP_QMASK", DomainTag::dzkp_q_mask),
+        ("DZKP_CHAL", DomainTag::dzkp_challenge),
     ];
     for (name, tag) in numbered {
         for sub in 0..6 {

@@ -31,7 +31,7 @@ mod stages;
 
 pub use part::{Connections, Neighbours, Part, PartError, Roster, RunError, roles, who_is_who};
 pub use participant::{
-    AGAIN, Again, As, Because, Course, Ended, GivenUp, Heard, Participant, Stage, Step, TURNS,
+    AGAIN, Again, As, Because, Course, Ended, GivenUp, Heard, Participant, Stage, Step, VIEWS,
     pause,
 };
 pub use stages::{Disagreement, Stages, interrupted};

@@ -14,7 +14,7 @@ const OF_ALL: u32 = 2;
 const OF_EACH: u32 = 2;
 
 /// Turns of a job whose output is guaranteed; a participant that has seen so many fail gives it up.
-pub const TURNS: u32 = OF_ALL + OF_EACH * PartyId::FOUR.len() as u32;
+pub const VIEWS: u32 = OF_ALL + OF_EACH * PartyId::FOUR.len() as u32;
 
 /// The pause before the second attempt; each next one is twice as long.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -62,11 +62,11 @@ impl Stage {
         }
     }
 
-    /// The stage that runs at a turn of a job whose output is guaranteed, if `out` is out: first all four parties, then the four plans without
-    /// one of them; a party that is out is left out at once, and in every other turn.
-    pub fn at_turn(turn: u32, out: Option<PartyId>) -> Stage {
+    /// The stage that runs at a view of a job whose output is guaranteed, if `out` is out: first all four parties, then the four plans without
+    /// one of them; a party that is out is left out at once, and in every other view.
+    pub fn at_view(view: u32, out: Option<PartyId>) -> Stage {
         let one_of = |k: u32| Stage::Finish(PartyId::FOUR[k as usize % PartyId::FOUR.len()]);
-        match (out, turn.checked_sub(OF_ALL)) {
+        match (out, view.checked_sub(OF_ALL)) {
             (Some(_), Some(after)) if after % 2 == 1 => one_of(after / 2),
             (Some(out), _) => Stage::Finish(out),
             (None, Some(after)) => one_of(after),
@@ -114,9 +114,9 @@ pub enum Again {
     Disagreed,
     /// Not all were met, and the parties may be at another stage.
     Unmet,
-    /// A run has failed, and the parties go on at this turn.
-    Turn(u32),
-    /// The others are at this turn.
+    /// A run has failed, and the parties go on at this view.
+    View(u32),
+    /// The others are at this view.
     Follow(u32),
     /// The parties are elsewhere than this one thought.
     Seen,
@@ -324,8 +324,8 @@ impl Failures {
                 let before = self.interrupted;
                 self.interrupted += 1;
                 if course.follows() {
-                    // The parties come to the next turn at once.
-                    return pause(0).filter(|_| before < TURNS);
+                    // The parties come to the next view at once.
+                    return pause(0).filter(|_| before < VIEWS);
                 }
                 pause(before)
             }
@@ -334,8 +334,8 @@ impl Failures {
                 pause(self.disagreed - 1).and(pause(0))
             }
             Again::Unmet => None,
-            Again::Turn(turn) => pause(0).filter(|_| turn < TURNS),
-            Again::Follow(turn) => Some(AT_ONCE).filter(|_| turn < TURNS),
+            Again::View(view) => pause(0).filter(|_| view < VIEWS),
+            Again::Follow(view) => Some(AT_ONCE).filter(|_| view < VIEWS),
             Again::Seen => Some(AT_ONCE),
             Again::Recipients => {
                 let since = *self.waits.get_or_insert(now);
@@ -597,7 +597,7 @@ impl<F> Participant<F> {
             }
             As::Guest { .. } => Then::Prepare,
         };
-        let of = if self.course.follows() { TURNS } else { AGAIN };
+        let of = if self.course.follows() { VIEWS } else { AGAIN };
         let attempt = Some((self.failures.interrupted + self.failures.disagreed, of));
         let why = self.held.take().map(|(_, failure)| failure);
         self.awaits(

@@ -11,7 +11,7 @@ use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use veil_job::Slice;
 use veil_math::Ring;
 use veil_session::{PartyId, PlanHash};
-use veil_store::{Description, Expected, Member, Port, Reader, Rows, StoreKey, Writer};
+use veil_store::{BlockRows, Description, Expected, Member, Port, Reader, StoreKey, Writer};
 
 /// Columns of the usual table.
 const COLUMNS: usize = 6;
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             party: PartyId::THREE[0],
             parties: parties.clone(),
             ports: (0..COLUMNS).map(port).collect(),
-            blocks: vec![Rows {
+            blocks: vec![BlockRows {
                 name: "all".into(),
                 rows,
             }],

@@ -38,7 +38,7 @@ pub struct Description {
     /// The ports that each row, or the dataset, has values of.
     pub ports: Vec<Port>,
     /// The rows: at least one block.
-    pub blocks: Vec<Rows>,
+    pub blocks: Vec<BlockRows>,
     /// The meaning of the columns, in the words of the job that keeps them. Compared when a job loads them.
     pub schema: String,
     /// Rows of a slice in which the shares come: the plan's chunk.
@@ -114,7 +114,7 @@ pub struct Port {
 
 /// The rows of one block.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Rows {
+pub struct BlockRows {
     /// Name of the block in the job.
     pub name: String,
     /// How many, at least 1.

@@ -201,9 +201,9 @@ pub enum Damage {
     /// The manifest.
     #[error("the manifest cannot be read: {0}")]
     Manifest(&'static str),
-    /// The manifest's code does not match.
+    /// The manifest's MAC does not match.
     #[error("the manifest does not carry the authentication code of this party's key")]
-    Code,
+    Mac,
     /// Another length.
     #[error("it has {found} bytes where the manifest says {expected}")]
     Length {

@@ -94,7 +94,7 @@ pub(crate) struct DatasetKeys {
 
 /// Where an encrypted column is: no two of a dataset are the same, and no place is written twice.
 #[derive(Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct CellIndex {
     /// Chunk, counted over the dataset.
     pub(crate) chunk: u64,
     /// Port and component: `components · port + component`.
@@ -105,7 +105,7 @@ pub(crate) struct Place {
     pub(crate) rows: u32,
 }
 
-impl Place {
+impl CellIndex {
     /// The place itself is the nonce: 96 bits, unique under the dataset's key.
     fn nonce(self) -> Nonce {
         let mut nonce = [0; 12];
@@ -128,11 +128,11 @@ impl Place {
 
 impl DatasetKeys {
     /// Encrypts a column in place; the last [`TAG`] bytes of `buffer` become its tag. `header` is the digest of the file's header.
-    pub(crate) fn seal(&self, header: &[u8; 32], place: Place, buffer: &mut [u8]) {
+    pub(crate) fn seal(&self, header: &[u8; 32], cell: CellIndex, buffer: &mut [u8]) {
         let (text, tag) = buffer.split_at_mut(buffer.len() - TAG);
         let made = self
             .chunks
-            .seal_in_place_separate_tag(place.nonce(), place.data(header), text)
+            .seal_in_place_separate_tag(cell.nonce(), cell.data(header), text)
             .expect("a column is far shorter than 64 GB");
         tag.copy_from_slice(made.as_ref());
     }
@@ -141,7 +141,7 @@ impl DatasetKeys {
     pub(crate) fn open(
         &self,
         header: &[u8; 32],
-        place: Place,
+        cell: CellIndex,
         sealed: &[u8],
         out: &mut [u8],
     ) -> bool {
@@ -150,23 +150,23 @@ impl DatasetKeys {
         };
         let opened =
             self.chunks
-                .open_separate_gather(place.nonce(), place.data(header), text, tag, out);
+                .open_separate_gather(cell.nonce(), cell.data(header), text, tag, out);
         if opened.is_err() {
             out.zeroize();
         }
         opened.is_ok()
     }
 
-    /// The code that ends a manifest.
+    /// The MAC that ends a manifest.
     pub(crate) fn authenticate(&self, manifest: &[u8]) -> [u8; 32] {
-        let mut code = [0; 32];
-        code.copy_from_slice(hmac::sign(&self.manifest, manifest).as_ref());
-        code
+        let mut mac = [0; 32];
+        mac.copy_from_slice(hmac::sign(&self.manifest, manifest).as_ref());
+        mac
     }
 
-    /// Whether `code` is that of `manifest`; in constant time.
-    pub(crate) fn is_authentic(&self, manifest: &[u8], code: &[u8]) -> bool {
-        hmac::verify(&self.manifest, manifest, code).is_ok()
+    /// Whether `mac` is that of `manifest`; in constant time.
+    pub(crate) fn is_authentic(&self, manifest: &[u8], mac: &[u8]) -> bool {
+        hmac::verify(&self.manifest, manifest, mac).is_ok()
     }
 }
 
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     const HEADER: [u8; 32] = [7; 32];
-    const PLACE: Place = Place {
+    const CELL: CellIndex = CellIndex {
         chunk: 3,
         column: 2,
         block: 1,
@@ -223,32 +223,32 @@ mod tests {
         let keys = store.dataset(&[1; 32]);
         let mut sealed = [0; 40 + TAG];
         sealed[..40].copy_from_slice(&[9; 40]);
-        keys.seal(&HEADER, PLACE, &mut sealed);
-        let open = |keys: &DatasetKeys, header, place, sealed: &[u8]| {
+        keys.seal(&HEADER, CELL, &mut sealed);
+        let open = |keys: &DatasetKeys, header, cell, sealed: &[u8]| {
             let mut out = [1; 40];
-            let opened = keys.open(header, place, sealed, &mut out);
+            let opened = keys.open(header, cell, sealed, &mut out);
             assert_eq!(out, [if opened { 9 } else { 0 }; 40]);
             opened
         };
-        assert!(open(&keys, &HEADER, PLACE, &sealed));
+        assert!(open(&keys, &HEADER, CELL, &sealed));
         let elsewhere = [
-            Place { chunk: 4, ..PLACE },
-            Place { column: 3, ..PLACE },
-            Place { block: 0, ..PLACE },
-            Place { first: 0, ..PLACE },
-            Place { rows: 9, ..PLACE },
+            CellIndex { chunk: 4, ..CELL },
+            CellIndex { column: 3, ..CELL },
+            CellIndex { block: 0, ..CELL },
+            CellIndex { first: 0, ..CELL },
+            CellIndex { rows: 9, ..CELL },
         ];
-        for place in elsewhere {
-            assert!(!open(&keys, &HEADER, place, &sealed));
+        for cell in elsewhere {
+            assert!(!open(&keys, &HEADER, cell, &sealed));
         }
-        assert!(!open(&keys, &[8; 32], PLACE, &sealed));
-        assert!(!open(&store.dataset(&[2; 32]), &HEADER, PLACE, &sealed));
+        assert!(!open(&keys, &[8; 32], CELL, &sealed));
+        assert!(!open(&store.dataset(&[2; 32]), &HEADER, CELL, &sealed));
         let other = StoreKey::derive(b"other");
-        assert!(!open(&other.dataset(&[1; 32]), &HEADER, PLACE, &sealed));
+        assert!(!open(&other.dataset(&[1; 32]), &HEADER, CELL, &sealed));
         for bit in 0..sealed.len() * 8 {
             let mut changed = sealed;
             changed[bit / 8] ^= 1 << (bit % 8);
-            assert!(!open(&keys, &HEADER, PLACE, &changed), "bit {bit}");
+            assert!(!open(&keys, &HEADER, CELL, &changed), "bit {bit}");
         }
     }
 

@@ -3,7 +3,7 @@
 use veil_math::Ring;
 
 use crate::describe::{Description, Port};
-use crate::key::{Place, TAG};
+use crate::key::{CellIndex, TAG};
 
 /// Bytes of all columns of a chunk below which chunks are not made shorter: a chunk's framing is about a kilobyte.
 const SHORT_CHUNK: u64 = 1 << 16;
@@ -228,8 +228,8 @@ impl Layout {
     }
 
     /// Where a column's encryption takes place.
-    pub(crate) fn place(&self, column: Column, chunk: Chunk) -> Place {
-        Place {
+    pub(crate) fn cell(&self, column: Column, chunk: Chunk) -> CellIndex {
+        CellIndex {
             chunk: chunk.index,
             column: self.index(column) as u32,
             block: chunk.block,
@@ -244,7 +244,7 @@ mod tests {
     use veil_session::{PartyId, PlanHash};
 
     use super::*;
-    use crate::{Member, Rows};
+    use crate::{BlockRows, Member};
 
     fn description(ring: Ring, widths: &[u32], rows: &[u64], chunk_rows: u32) -> Description {
         Description {
@@ -263,7 +263,7 @@ mod tests {
                 .collect(),
             blocks: rows
                 .iter()
-                .map(|rows| Rows {
+                .map(|rows| BlockRows {
                     name: "all".into(),
                     rows: *rows,
                 })

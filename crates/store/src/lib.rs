@@ -16,7 +16,7 @@
 //! ```
 //! use veil_job::Slice;
 //! use veil_session::{PartyId, PlanHash};
-//! use veil_store::{Description, Expected, Member, Port, Reader, Rows, StoreKey, Writer};
+//! use veil_store::{Description, Expected, Member, Port, Reader, BlockRows, StoreKey, Writer};
 //!
 //! let (folder, key) = (tempfile::tempdir()?, StoreKey::derive(&[7; 32]));
 //! let parties = ["north", "south", "west"].map(Member::local);
@@ -24,7 +24,7 @@
 //!     name: "pay 2025".into(), plan: PlanHash([1; 32]), ring: veil_math::Ring::Z64,
 //!     party: PartyId::THREE[0], parties: parties.clone().into(),
 //!     ports: vec![Port { name: "pay".into(), width: 1, once: false }],
-//!     blocks: vec![Rows { name: "all".into(), rows: 3 }], schema: "pay: integer".into(), chunk_rows: 1024,
+//!     blocks: vec![BlockRows { name: "all".into(), rows: 3 }], schema: "pay: integer".into(), chunk_rows: 1024,
 //! };
 //! let writer = Writer::create(folder.path(), &key, &description)?;
 //! let slice = Slice { block: 0, first: 0, rows: 3 };
@@ -94,11 +94,11 @@ mod rows;
 mod store;
 mod writer;
 
-pub use describe::{Description, Head, Member, Port, Rows};
+pub use describe::{BlockRows, Description, Head, Member, Port};
 pub use error::{Damage, StoreError, Unfit};
 pub use fuzz::fuzz_dataset;
 pub use key::{KeyId, StoreKey};
 pub use list::{Dataset, State, dataset, datasets, remove, sweep, verify};
 pub use reader::{Expected, Reader};
-pub use store::{Keeps, Loads, Part, Store, Whole};
+pub use store::{BlockSource, Keeps, Loads, Store, Whole};
 pub use writer::Writer;

@@ -12,8 +12,8 @@ use crate::key::{DatasetKeys, hex, unhex, unhex_all};
 /// No manifest is longer: it has the framing of two batches.
 pub(crate) const LONGEST: u64 = 1 << 27;
 
-/// What stands before the code.
-const CODE: &str = "hmac-sha256 ";
+/// What stands before the MAC.
+const MAC_NAME: &str = "hmac-sha256 ";
 
 /// What a manifest says.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -68,23 +68,23 @@ impl Manifest {
             footer_sha256: hex(&self.footer_digest),
         };
         let line = serde_json::to_string(&text).expect("strings, numbers and lists are JSON");
-        let code = hex(&keys.authenticate(line.as_bytes()));
-        format!("{line}\n{CODE}{code}\n").into_bytes()
+        let mac = hex(&keys.authenticate(line.as_bytes()));
+        format!("{line}\n{MAC_NAME}{mac}\n").into_bytes()
     }
 
-    /// The inverse of [`Manifest::to_bytes`]; nothing is read of a line whose code is wrong.
+    /// The inverse of [`Manifest::to_bytes`]; nothing is read of a line whose MAC is wrong.
     pub(crate) fn from_bytes(bytes: &[u8], keys: &DatasetKeys) -> Result<Self, Damage> {
         let text = str::from_utf8(bytes).map_err(|_| Damage::Manifest("it is not text"))?;
         let lines = text
             .strip_suffix('\n')
             .and_then(|text| text.split_once('\n'));
-        let (line, code) = lines.ok_or(Damage::Manifest("it is cut off"))?;
-        let code: [u8; 32] = code
-            .strip_prefix(CODE)
+        let (line, mac) = lines.ok_or(Damage::Manifest("it is cut off"))?;
+        let mac: [u8; 32] = mac
+            .strip_prefix(MAC_NAME)
             .and_then(unhex)
             .ok_or(Damage::Manifest("it has no code"))?;
-        if !keys.is_authentic(line.as_bytes(), &code) {
-            return Err(Damage::Code);
+        if !keys.is_authentic(line.as_bytes(), &mac) {
+            return Err(Damage::Mac);
         }
         let parse = || {
             let text: Text = serde_json::from_str(line).ok()?;

@@ -361,7 +361,7 @@ impl Reader {
             .map_err(StoreError::io("read", &self.path))?;
         let clear = sealed[..lead] == text[..] && sealed[lead + length..] == *tail;
         let column_bytes = &sealed[lead..lead + length];
-        let place = self.layout.place(column, chunk);
+        let place = self.layout.cell(column, chunk);
         let opened = if exactly {
             clear && self.keys.open(&self.header, place, column_bytes, into)
         } else {

@@ -10,7 +10,7 @@ use veil_session::{PartyId, PlanHash};
 
 use crate::error::Unfit;
 use crate::fewer::Fewer;
-use crate::{Description, Expected, Member, Port, Reader, Rows, StoreError, StoreKey, Writer};
+use crate::{BlockRows, Description, Expected, Member, Port, Reader, StoreError, StoreKey, Writer};
 
 /// The datasets of one party that are shared among one set of parties.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`] if the store has no dataset of a name, if it cannot be read, or if it is not the one that the job declares.
     pub fn loads(&self, job: &JobSpec) -> Result<Option<Loads>, StoreError> {
-        let mut blocks: Vec<Option<Part>> = job.blocks.iter().map(|_| None).collect();
+        let mut blocks: Vec<Option<BlockSource>> = job.blocks.iter().map(|_| None).collect();
         for wanted in &job.datasets {
             let (schema, rows) = (Some(&wanted.schema[..]), Some(wanted.rows));
             let reader = self.open(job.circuit.ring, &wanted.name, None, schema, rows)?;
@@ -56,7 +56,7 @@ impl Store {
             for (input, kept) in &wanted.ports {
                 ports[*input] = Some(*kept);
             }
-            blocks[wanted.block as usize] = Some(Part {
+            blocks[wanted.block as usize] = Some(BlockSource {
                 reader,
                 first: 0,
                 ports,
@@ -210,8 +210,8 @@ fn port(port: &StoredPort) -> Port {
     }
 }
 
-fn blocks(job: &JobSpec) -> Vec<Rows> {
-    let block = |block: &veil_job::Block| Rows {
+fn blocks(job: &JobSpec) -> Vec<BlockRows> {
+    let block = |block: &veil_job::Block| BlockRows {
         name: block.name.clone(),
         rows: block.rows,
     };
@@ -244,7 +244,7 @@ impl ShareSink for Keeps {
 }
 
 /// The source of one block's shares.
-pub struct Part {
+pub struct BlockSource {
     /// The dataset.
     pub reader: Arc<Reader>,
     /// The row of the dataset, counted over its blocks, that is the first of the job's block.
@@ -255,12 +255,12 @@ pub struct Part {
 
 /// Loads what a run asks for, block by block, under the numbers of its input ports.
 pub struct Loads {
-    blocks: Vec<Option<Part>>,
+    blocks: Vec<Option<BlockSource>>,
 }
 
 impl Loads {
-    /// From a part for each block of the job that loads something.
-    pub fn new(blocks: Vec<Option<Part>>) -> Self {
+    /// From a source for each block of the job that loads something.
+    pub fn new(blocks: Vec<Option<BlockSource>>) -> Self {
         Loads { blocks }
     }
 
@@ -269,13 +269,13 @@ impl Loads {
         let ports: Vec<Option<usize>> = (0..ports).map(Some).collect();
         let mut first = 0;
         let blocks = blocks.map(|rows| {
-            let part = Part {
+            let source = BlockSource {
                 reader: Arc::clone(reader),
                 first,
                 ports: ports.clone(),
             };
             first += rows;
-            Some(part)
+            Some(source)
         });
         Loads::new(blocks.collect())
     }
@@ -290,13 +290,13 @@ impl ShareSource for Loads {
         into: &mut [u8],
     ) -> Result<(), DataError> {
         let Slice { block, first, rows } = slice;
-        let part = self.blocks.get(block as usize).and_then(Option::as_ref);
-        let found = part.and_then(|part| Some((part, (*part.ports.get(port)?)?)));
-        let (part, own) = found.ok_or_else(|| DataError::out_of_reach(port, slice))?;
-        if part.reader.has_once(own) {
-            return Ok(part.reader.load(own, component, slice, into)?);
+        let source = self.blocks.get(block as usize).and_then(Option::as_ref);
+        let found = source.and_then(|source| Some((source, (*source.ports.get(port)?)?)));
+        let (source, own) = found.ok_or_else(|| DataError::out_of_reach(port, slice))?;
+        if source.reader.has_once(own) {
+            return Ok(source.reader.load(own, component, slice, into)?);
         }
-        let first = part.first.saturating_add(first);
-        Ok(part.reader.load_rows(own, component, first, rows, into)?)
+        let first = source.first.saturating_add(first);
+        Ok(source.reader.load_rows(own, component, first, rows, into)?)
     }
 }

@@ -257,7 +257,7 @@ impl Writer {
         let text = sealed.len() - TAG;
         fill(&mut sealed[..text]);
         self.keys
-            .seal(&self.header, self.layout.place(column, chunk), sealed);
+            .seal(&self.header, self.layout.cell(column, chunk), sealed);
         if place + 1 == frame.columns.len() {
             buffer.extend_from_slice(&frame.around[place + 1]);
         }

@@ -156,7 +156,7 @@ fn chunks_cannot_be_swapped_nor_taken_from_another_dataset() {
         matches!(
             error,
             StoreError::Damaged {
-                what: Damage::Code,
+                what: Damage::Mac,
                 ..
             }
         ),

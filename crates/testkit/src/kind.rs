@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use veil_device::Item;
+use veil_device::ColumnType;
 use veil_engine::participants;
 use veil_job::Adversary;
 use veil_protocol::cut::{CutMessage, cut_message};
 use veil_protocol::rep3::{self, CheckMessage, ProofMessage};
 use veil_protocol::yao;
-use veil_protocol::{BankOf, Cleared, Plan, Protocol, Round, Task, Transfer, is_masked};
+use veil_protocol::{Cleared, Plan, Protocol, Round, Task, Transfer, WorkspaceOf, is_masked};
 use veil_session::{Channel, Frame, Peer};
 
 /// The kinds, and the list of all of them, from one text: no new kind is missing in the list.
@@ -91,8 +91,8 @@ kinds! {
     LoadedJobDigest,
     /// A party's part of products of values per job.
     JobProduct,
-    /// The code of a message of products of values per job, by who vouches for it.
-    JobCode,
+    /// The MAC of a message of products of values per job, by who vouches for it.
+    JobMac,
     /// A level's share of the proof that products of values per job are right.
     JobProofShare,
     /// The challenge to a level of it.
@@ -101,9 +101,9 @@ kinds! {
     JobEcho,
     /// A verifier's findings about it.
     JobFindings,
-    /// A party's part of the weighted sums of values per job and their codes.
+    /// A party's part of the weighted sums of values per job and their MACs.
     JobCheckSums,
-    /// A party's part of the key of the codes times one of them.
+    /// A party's part of the key of the MACs times one of them.
     JobCheckProduct,
     /// A component of their difference.
     JobDifference,
@@ -123,8 +123,8 @@ kinds! {
     Product,
     /// A party's part of sums of products over the rows.
     SumProduct,
-    /// The code of a message of products, by who vouches for it.
-    Code,
+    /// The MAC of a message of products, by who vouches for it.
+    Mac,
     /// A level's share of the proof that products are right.
     ProofShare,
     /// The challenge to a level of a proof.
@@ -137,14 +137,14 @@ kinds! {
     Masked,
     /// The digest of it that its other holder sends.
     MaskedDigest,
-    /// A party's part of the weighted sums of values and their codes.
+    /// A party's part of the weighted sums of values and their MACs.
     CheckSums,
-    /// A party's part of the key of the codes times one of them.
+    /// A party's part of the key of the MACs times one of them.
     CheckProduct,
     /// A component of their difference.
     Difference,
-    /// A party's part of codes of values that all rows share.
-    UniformCode,
+    /// A party's part of MACs of values that all rows share.
+    JobWideMac,
     /// A party says that all its checks have passed.
     Agreement,
     /// A component of opened rows.
@@ -250,8 +250,8 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
     {
         return kind;
     }
-    let item = protocol.layout(BankOf::Rows).regions[send.span.region as usize].item;
-    let digest = matches!(item, Item::Bytes(_));
+    let item = protocol.layout(WorkspaceOf::Rows).regions[send.span.region as usize].column;
+    let digest = matches!(item, ColumnType::Bytes(_));
     let party = protocol.me().party().is_some();
     if let Some(message) = rep3::proof_message(send) {
         let set_up = task == Task::SetUp;
@@ -276,19 +276,19 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
             (CheckMessage::Difference, false) => Kind::Difference,
             (CheckMessage::Difference, true) => Kind::JobDifference,
             // The values of the set-up are its rows.
-            (CheckMessage::Codes, _) => Kind::UniformCode,
+            (CheckMessage::Macs, _) => Kind::JobWideMac,
         };
     }
     match task {
         Task::SetUp if protocol.spans().list == Some(send.span) => Kind::List,
         Task::SetUp => match (digest, party) {
-            (true, _) if item == CODE => Kind::JobCode,
+            (true, _) if item == CODE => Kind::JobMac,
             (true, _) if is_seed(protocol, send) => Kind::SeedDigest,
             (true, _) if send.part >= PARTY => Kind::PartyJobDigest,
             (true, _) if send.part >= LOADED => Kind::LoadedJobDigest,
             (true, _) => Kind::OwnerJobDigest,
             // Values per job are one element each; products are computed in the place of rows.
-            (false, true) if matches!(item, Item::Rows(_)) => Kind::JobProduct,
+            (false, true) if matches!(item, ColumnType::Rows(_)) => Kind::JobProduct,
             (false, true) => Kind::PartyJobInput,
             (false, false) => Kind::OwnerJobInput,
         },
@@ -306,8 +306,8 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
                 Kind::Masked
             }
         }
-        Task::Layers | Task::Totals if digest => Kind::Code,
-        Task::Layers | Task::Totals if matches!(item, Item::One(_)) => Kind::SumProduct,
+        Task::Layers | Task::Totals if digest => Kind::Mac,
+        Task::Layers | Task::Totals if matches!(item, ColumnType::One(_)) => Kind::SumProduct,
         Task::Layers | Task::Totals => Kind::Product,
         Task::Agree => Kind::Agreement,
         Task::Open(_) if digest => Kind::OpenedDigest,
@@ -356,7 +356,7 @@ const LOADED: u16 = 1024;
 const PARTY: u16 = LOADED + 16;
 
 /// An authentication code.
-const CODE: Item = Item::Bytes(16);
+const CODE: ColumnType = ColumnType::Bytes(16);
 
 fn is_seed(protocol: &dyn Protocol, send: &Transfer) -> bool {
     let others = protocol.peers().into_iter();

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use veil_device::{Command, KeyId, Layout, Place, Program, Region, Span};
-use veil_protocol::{BankOf, Cost, Flow, Protocol, Replicated, Round, Seed, Spans, Task};
+use veil_device::{Command, KeyId, Layout, Program, Region, Residency, Span};
+use veil_protocol::{Cost, Flow, Protocol, Replicated, Round, Seed, Spans, Task, WorkspaceOf};
 use veil_session::{Frame, Peer};
 
 /// A protocol that checks what its layers receive after the last of them: what peers of ours call deferred verification, and what rule R1
@@ -21,7 +21,7 @@ pub struct Late {
 impl Late {
     /// The same protocol, with late checks.
     pub fn new(inner: Replicated) -> Self {
-        let mut layout = inner.layout(BankOf::Rows).clone();
+        let mut layout = inner.layout(WorkspaceOf::Rows).clone();
         let mut checks = 0;
         let mut item = None;
         for chunk in 0..2 {
@@ -31,15 +31,15 @@ impl Late {
                 .flat_map(|r| r.checks.iter().map(|c| &r.finish[c.command]));
             item = item.or_else(|| {
                 let span = all.clone().next()?.src[0];
-                Some(layout.regions[span.region as usize].item)
+                Some(layout.regions[span.region as usize].column)
             });
             checks = checks.max(all.count() as u32);
         }
-        let kept = item.map_or(0, |item| {
+        let kept = item.map_or(0, |column| {
             layout.add(Region {
-                place: Place::Mapped,
-                item,
-                parts: 1,
+                residency: Residency::Mapped,
+                column,
+                components: 1,
                 count: 2 * checks,
             })
         });
@@ -60,7 +60,7 @@ impl Late {
                 for (which, side) in command.src.iter_mut().enumerate() {
                     let to = Span {
                         region: self.kept,
-                        part: 0,
+                        component: 0,
                         first: (2 * late.len() + which) as u32,
                         count: 1,
                     };
@@ -117,10 +117,10 @@ impl Protocol for Late {
         self.inner.me()
     }
 
-    fn layout(&self, of: BankOf) -> &Layout {
+    fn layout(&self, of: WorkspaceOf) -> &Layout {
         match of {
-            BankOf::Rows => &self.layout,
-            BankOf::Job => self.inner.layout(of),
+            WorkspaceOf::Rows => &self.layout,
+            WorkspaceOf::Job => self.inner.layout(of),
         }
     }
 

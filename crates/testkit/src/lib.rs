@@ -7,7 +7,7 @@
 //! ```text
 //! job, Seed ─► World ─┬─ values, devices, window, timeout      honest participants
 //!                     ├─ cheat(message → Fate)                 a Byzantine one: a tap on its links
-//!                     ├─ fall(peer, Fall, after)               a crash fault
+//!                     ├─ crash(peer, Crash, after)               a crash fault
 //!                     └─ net(Profile)                          another network
 //!                          │ run
 //!                          ▼
@@ -41,8 +41,8 @@
 //! - Nothing is said about time: a [`World`] runs all participants on the cores of one machine.
 
 mod clocked;
+mod crash;
 mod damage;
-mod fall;
 mod kind;
 mod late;
 mod outcome;
@@ -54,8 +54,8 @@ mod world;
 mod wrong;
 
 pub use clocked::clocked;
+pub use crash::Crash;
 pub use damage::damaged;
-pub use fall::Fall;
 pub use kind::{Kind, Kinds, tasks};
 pub use late::Late;
 pub use outcome::{Message, Outcome};

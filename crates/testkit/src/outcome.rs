@@ -125,14 +125,14 @@ impl Outcome {
         Shares::join(&self.kept, port)
     }
 
-    /// Whatever happened, no participant but perhaps `fallen` was given a wrong value, and none finished without all of its values.
+    /// Whatever happened, no participant but perhaps `crashed` was given a wrong value, and none finished without all of its values.
     ///
     /// # Panics
     /// If not.
     #[track_caller]
-    pub fn assert_sound(&self, fallen: Option<Peer>) -> &Self {
+    pub fn assert_sound(&self, crashed: Option<Peer>) -> &Self {
         let expected = self.values.expected(&self.plan.job);
-        for (&peer, seen) in self.seen.iter().filter(|(peer, _)| Some(**peer) != fallen) {
+        for (&peer, seen) in self.seen.iter().filter(|(peer, _)| Some(**peer) != crashed) {
             let done = seen.finished() || !self.aborts.contains_key(&peer);
             for port in self.ports_of(peer) {
                 let rows = self.rows(peer, port);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use veil_device::{Device, Fault, Reference};
 use veil_engine::local::{Conditions, rehearse};
-use veil_engine::{Abort, Binding, Data, Kept, Report, Settings, bounds, participants, party};
+use veil_engine::{Abort, Binding, Data, OtCache, Report, Settings, bounds, participants, party};
 use veil_job::{DataError, JobSpec, Slice, Source};
 use veil_link::memory::{self, MemoryLink};
 use veil_link::shape::{Profile, Shaped};
@@ -17,7 +17,7 @@ use veil_protocol::Replicated;
 use veil_protocol::{Options, Plan, Protocol};
 use veil_session::Peer;
 
-use crate::fall::{Edge, Fall, Falling};
+use crate::crash::{Crash, CrashingLink, Edge};
 use crate::outcome::{Message, Outcome};
 use crate::{Kinds, Seed, Seen, Shares, Values};
 
@@ -38,11 +38,11 @@ pub struct World {
     window: usize,
     devices: Arc<Devices>,
     cheat: Option<Cheat>,
-    fall: Option<(Peer, Fall, u64)>,
+    crash: Option<(Peer, Crash, u64)>,
     profile: Option<Profile>,
     stored: Vec<Option<Arc<Shares>>>,
     orders: BTreeMap<Peer, Vec<Vec<[u8; 32]>>>,
-    kept: BTreeMap<Peer, Arc<Kept>>,
+    ot_caches: BTreeMap<Peer, Arc<OtCache>>,
 }
 
 impl World {
@@ -77,11 +77,11 @@ impl World {
             window: 2,
             devices: Arc::new(|_| Ok(Box::new(Reference::default()))),
             cheat: None,
-            fall: None,
+            crash: None,
             profile: None,
             stored: Vec::new(),
             orders: BTreeMap::new(),
-            kept: BTreeMap::new(),
+            ot_caches: BTreeMap::new(),
         }
     }
 
@@ -125,8 +125,8 @@ impl World {
 
     /// Where `who` keeps oblivious transfers between runs.
     #[must_use]
-    pub fn kept(mut self, who: Peer, kept: &Arc<Kept>) -> Self {
-        self.kept.insert(who, Arc::clone(kept));
+    pub fn with_ot_cache(mut self, who: Peer, cache: &Arc<OtCache>) -> Self {
+        self.ot_caches.insert(who, Arc::clone(cache));
         self
     }
 
@@ -172,11 +172,11 @@ impl World {
         }
     }
 
-    /// `who` leaves the run in the manner of `fall` when it posts more than `after` messages.
+    /// `who` leaves the run in the manner of `crash` when it posts more than `after` messages.
     #[must_use]
-    pub fn fall(self, who: Peer, fall: Fall, after: u64) -> Self {
+    pub fn crash(self, who: Peer, crash: Crash, after: u64) -> Self {
         World {
-            fall: Some((who, fall, after)),
+            crash: Some((who, crash, after)),
             ..self
         }
     }
@@ -306,7 +306,7 @@ impl World {
             timeout: self.timeout,
             window: self.window,
             device: Arc::new(move || devices(peer)),
-            kept: self.kept.get(&peer).cloned(),
+            ot_cache: self.ot_caches.get(&peer).cloned(),
             ..Settings::default()
         }
     }
@@ -342,8 +342,8 @@ impl<'a> Stage<'a> {
             kinds: Arc::new(Kinds::of(&world.plan)),
             transcript: Arc::default(),
             edge: world
-                .fall
-                .map(|(_, fall, after)| Arc::new(Edge::new(fall, after))),
+                .crash
+                .map(|(_, crash, after)| Arc::new(Edge::new(crash, after))),
         }
     }
 
@@ -369,10 +369,10 @@ impl<'a> Stage<'a> {
             None => Box::new(link),
             Some(profile) => Box::new(Shaped::new(link, profile)),
         };
-        if let (Some((who, ..)), Some(edge)) = (self.world.fall, &self.edge)
+        if let (Some((who, ..)), Some(edge)) = (self.world.crash, &self.edge)
             && who == from
         {
-            link = Box::new(Falling::new(link, Arc::clone(edge)));
+            link = Box::new(CrashingLink::new(link, Arc::clone(edge)));
         }
         let (kinds, cheat, transcript) = (
             Arc::clone(&self.kinds),

@@ -1,6 +1,6 @@
 //! Devices that compute a bit wrong.
 
-use veil_device::{Bank, Command, Device, Fault, Op, ProgramId, Tag};
+use veil_device::{Command, Device, Fault, Op, ProgramId, Tag, Workspace};
 
 /// Another device, but for the first bit of the message of one layer.
 pub struct OneBitWrong {
@@ -24,14 +24,14 @@ impl Device for OneBitWrong {
         "wrong"
     }
 
-    fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
-        self.inner.submit(bank, batch, tag)?;
+    fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault> {
+        self.inner.submit(workspace, batch, tag)?;
         let wrong = batch
             .iter()
             .find(|c| matches!(c.op, Op::Product(_)) && c.program == Some(self.program));
         let message = wrong.and_then(|c| c.dst.iter().find(|span| span.count > 0));
         if let Some(message) = message {
-            self.inner.map(bank, *message)?[0] ^= 1;
+            self.inner.map(workspace, *message)?[0] ^= 1;
         }
         Ok(())
     }
@@ -58,11 +58,11 @@ impl Device for Lying {
         "lying"
     }
 
-    fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
-        self.inner.submit(bank, batch, tag)?;
+    fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault> {
+        self.inner.submit(workspace, batch, tag)?;
         for command in batch.iter().filter(|command| (self.lies)(&command.op)) {
             if let Some(made) = command.dst.iter().find(|span| span.count > 0) {
-                self.inner.map(bank, *made)?[0] ^= 1;
+                self.inner.map(workspace, *made)?[0] ^= 1;
             }
         }
         Ok(())
@@ -109,14 +109,14 @@ impl Device for Adding {
         "adding"
     }
 
-    fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
-        self.inner.submit(bank, batch, tag)?;
+    fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault> {
+        self.inner.submit(workspace, batch, tag)?;
         let of_layer = batch
             .iter()
             .find(|c| matches!(c.op, Op::Product(_)) && c.program == Some(self.program));
         let message = of_layer.and_then(|c| c.dst.get(usize::from(self.sums)));
         if let Some(message) = message.filter(|span| span.count > 0) {
-            let bytes = self.inner.map(bank, *message)?;
+            let bytes = self.inner.map(workspace, *message)?;
             if let Some(element) = bytes.as_chunks_mut::<16>().0.get_mut(self.element) {
                 let sum = u128::from_le_bytes(*element).wrapping_add(self.error);
                 *element = sum.to_le_bytes();

@@ -122,7 +122,7 @@ fn any_fate(m: &Message, seed: Seed, peers: &[Peer], unchecked: &[Kind]) -> Fate
 }
 
 /// Every participant deviates in its turn, under so many seeds; nothing that is `unchecked` is changed.
-fn everybody_cheats(job: JobSpec, seeds: u64, unchecked: &[Kind]) {
+fn each_participant_cheats(job: JobSpec, seeds: u64, unchecked: &[Kind]) {
     let seed = Seed::any();
     let world = World::in_chunks(job, 8, 2).timeout(Duration::from_secs(1));
     let peers = participants(world.plan());
@@ -134,17 +134,17 @@ fn everybody_cheats(job: JobSpec, seeds: u64, unchecked: &[Kind]) {
         })
         .collect();
     let (right, given_up) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    side_by_side(&cases, |&(seed, cheater)| {
+    side_by_side(&cases, |&(seed, corrupt)| {
         let linked: Vec<Peer> = peers
             .iter()
             .copied()
             .filter(|peer| {
-                *peer != cheater && (peer.party().is_some() || cheater.party().is_some())
+                *peer != corrupt && (peer.party().is_some() || corrupt.party().is_some())
             })
             .collect();
         let unchecked = unchecked.to_vec();
         let cheat = move |m: &Message| {
-            if m.from == cheater {
+            if m.from == corrupt {
                 any_fate(m, seed, &linked, &unchecked)
             } else {
                 Fate::Pass
@@ -152,7 +152,7 @@ fn everybody_cheats(job: JobSpec, seeds: u64, unchecked: &[Kind]) {
         };
         let world = world.clone().seed(seed).cheat(cheat);
         for outcome in [world.run(), world.run_apart()] {
-            outcome.assert_sound(Some(cheater));
+            outcome.assert_sound(Some(corrupt));
             let count = if outcome.aborts.is_empty() {
                 &right
             } else {
@@ -161,7 +161,7 @@ fn everybody_cheats(job: JobSpec, seeds: u64, unchecked: &[Kind]) {
             count.fetch_add(1, Ordering::Relaxed);
             assert!(
                 outcome.elapsed < Duration::from_secs(60),
-                "{}: {cheater}: {:?}",
+                "{}: {corrupt}: {:?}",
                 outcome.seed,
                 outcome.elapsed
             );
@@ -177,18 +177,18 @@ fn everybody_cheats(job: JobSpec, seeds: u64, unchecked: &[Kind]) {
 #[test]
 #[ignore = "tier long: seconds of one processor"]
 fn whatever_one_participant_sends_the_others_end_and_get_nothing_wrong() {
-    everybody_cheats(everything(Ring::Z64, &[13, 9]), 100, &UNCHECKED);
+    each_participant_cheats(everything(Ring::Z64, &[13, 9]), 100, &UNCHECKED);
 }
 
 #[test]
 #[ignore = "tier long: seconds of one processor"]
 fn whatever_one_of_four_parties_changes_the_others_get_nothing_wrong() {
-    everybody_cheats(among_four(everything(Ring::Z64, &[13, 9])), 50, &[]);
+    each_participant_cheats(among_four(everything(Ring::Z64, &[13, 9])), 50, &[]);
 }
 
 #[test]
 #[ignore = "tier long: seconds of one processor"]
 fn whatever_one_of_two_parties_changes_of_what_is_checked_the_others_get_nothing_wrong() {
     let job = between_two(everything(Ring::Bits, &[13, 9]));
-    everybody_cheats(job, 100, &UNCHECKED_BETWEEN_TWO);
+    each_participant_cheats(job, 100, &UNCHECKED_BETWEEN_TWO);
 }

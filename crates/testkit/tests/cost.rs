@@ -44,7 +44,7 @@ fn schedule(plan: &Plan, protocol: &dyn Protocol) -> Vec<(Task, Frame)> {
 
 /// What a task's rounds send.
 fn of_rounds(plan: &Plan, protocol: &dyn Protocol, task: Task, frame: Frame) -> Cost {
-    let layout = protocol.layout(plan.bank_of(frame));
+    let layout = protocol.layout(plan.workspace_of(frame));
     let flow = protocol.flow(task, frame);
     flow.rounds().iter().fold(Cost::default(), |cost, round| {
         let bytes = round
@@ -256,8 +256,8 @@ fn comparing_the_order_of_rows_costs_what_is_declared() {
 #[test]
 fn shares_at_rest_cost_what_is_declared() {
     let jobs = [Ring::Bits, Ring::Z64, Ring::Z128].map(|ring| everything(ring, &[23, 9]));
-    let coded = against_malicious(jobs[1].clone());
-    for job in jobs.into_iter().chain([coded]) {
+    let authenticated = against_malicious(jobs[1].clone());
+    for job in jobs.into_iter().chain([authenticated]) {
         let (input, compute) = job.stages();
         let values = Values::random(&job, Seed(9));
         let kept = measure(&World::in_chunks(input, 8, 2).values(values.clone()));
@@ -395,7 +395,7 @@ fn a_matrix_product_costs_one_element_for_each_of_its_own() {
         let job = made(name, rows);
         check(job.clone(), 16, 2);
         let four = veil_testkit::sample::among_four(job.clone());
-        for (job, messages, codes) in [(job, 3, 0), (four, 6, 6 * 16)] {
+        for (job, messages, macs) in [(job, 3, 0), (four, 6, 6 * 16)] {
             let world = World::in_chunks(job, rows as u32, 1);
             world.run().assert_right();
             let plan = world.plan();
@@ -409,7 +409,7 @@ fn a_matrix_product_costs_one_element_for_each_of_its_own() {
                 assert_eq!(cost.rounds, 1);
                 all + cost
             });
-            assert_eq!(all.bytes, messages * 6 * bytes * rows + codes, "{name}");
+            assert_eq!(all.bytes, messages * 6 * bytes * rows + macs, "{name}");
         }
     }
 }

@@ -32,7 +32,7 @@ fn world(job: JobSpec) -> World {
 }
 
 #[test]
-fn whoever_supplies_results_are_those_of_the_clear_evaluation() {
+fn results_are_those_of_the_clear_evaluation_whichever_participant_supplies() {
     for x in [GARBLER, EVALUATOR] {
         for y in [GARBLER, EVALUATOR] {
             world(cut(adder(3, [x, y]), "9")).run().assert_right();

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use veil_device::cut::By;
 use veil_device::{
-    Bank, Command, Cpu, Cut, Device, Fault, Frame, Item, Layout, Op, Ot, Place, Program, ProgramId,
-    Region, Span, Tag,
+    ColumnType, Command, Cpu, Cut, Device, Fault, Frame, Layout, Op, Ot, Program, ProgramId,
+    Region, Residency, Span, Tag, Workspace,
 };
 use veil_engine::Abort;
 use veil_job::{Statistical, Word};
@@ -30,9 +30,9 @@ enum Lie {
 struct Liar {
     inner: Cpu,
     lie: Lie,
-    /// The region with the masks, of a bank: circuits of both halves that are lied about, nothing, all circuits.
+    /// The region with the masks, of a workspace: circuits of both halves that are lied about, nothing, all circuits.
     masks: BTreeMap<u32, u16>,
-    /// How often circuits were garbled in a bank.
+    /// How often circuits were garbled in a workspace.
     passes: BTreeMap<u32, u32>,
 }
 
@@ -44,9 +44,9 @@ fn half() -> u32 {
 fn with_masks(layout: &Layout) -> Layout {
     let mut layout = layout.clone();
     layout.add(Region {
-        place: Place::Mapped,
-        item: Item::Rows(Ring::Bits),
-        parts: 1,
+        residency: Residency::Mapped,
+        column: ColumnType::Rows(Ring::Bits),
+        components: 1,
         count: 4,
     });
     layout
@@ -63,11 +63,11 @@ impl Liar {
     }
 
     /// to ⊕= mask · by.
-    fn add(&self, bank: Bank, [to, by]: [Span; 2], mask: u32) -> Command {
+    fn add(&self, workspace: Workspace, [to, by]: [Span; 2], mask: u32) -> Command {
         let [first, by] = [to, by].map(|span| Span { count: 1, ..span });
         let mask = Span {
-            region: self.masks[&bank.0],
-            part: 0,
+            region: self.masks[&workspace.0],
+            component: 0,
             first: mask,
             count: 1,
         };
@@ -76,23 +76,23 @@ impl Liar {
     }
 
     /// The commands that it does in the place of one.
-    fn instead(&mut self, bank: Bank, command: &Command) -> Vec<Command> {
-        let pass = self.passes.entry(bank.0).or_default();
+    fn instead(&mut self, workspace: Workspace, command: &Command) -> Vec<Command> {
+        let pass = self.passes.entry(workspace.0).or_default();
         let half = *pass % 2;
         match (self.lie, &command.op) {
             (Lie::Circuits(_), Op::Cut(Cut::Marks { by: By::Value, .. })) => {
                 *pass += 1;
-                let lie = self.add(bank, [command.src[0], command.src[1]], half);
+                let lie = self.add(workspace, [command.src[0], command.src[1]], half);
                 vec![lie, command.clone()]
             }
             (Lie::Branch, Op::Cut(Cut::Mask)) => {
                 // Its number added to a label makes it none of the wire's.
-                let lie = self.add(bank, [command.dst[0], command.src[3]], 3);
+                let lie = self.add(workspace, [command.dst[0], command.src[3]], 3);
                 vec![command.clone(), lie]
             }
             (Lie::Input(_), Op::Cut(Cut::Active)) => {
                 *pass += 1;
-                let lie = self.add(bank, [command.dst[0], command.src[1]], half);
+                let lie = self.add(workspace, [command.dst[0], command.src[1]], half);
                 vec![command.clone(), lie]
             }
             _ => vec![command.clone()],
@@ -110,11 +110,11 @@ impl Device for Liar {
         self.inner.load(program, &layout)
     }
 
-    fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Bank, Fault> {
+    fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Workspace, Fault> {
         let layout = with_masks(layout);
         let region = layout.regions.len() as u16 - 1;
-        let bank = self.inner.open(&layout, frame)?;
-        self.masks.insert(bank.0, region);
+        let workspace = self.inner.open(&layout, frame)?;
+        self.masks.insert(workspace.0, region);
         let lied = match self.lie {
             Lie::Circuits(n) | Lie::Input(n) => n,
             Lie::Branch => 0,
@@ -126,16 +126,16 @@ impl Device for Liar {
             masks[half as usize * bytes + row as usize / 8] |= 1 << (row % 8);
         }
         masks[3 * bytes..].fill(0xff);
-        self.inner.write(bank, layout.all(region, 0), &masks)?;
-        self.passes.insert(bank.0, 0);
-        Ok(bank)
+        self.inner.write(workspace, layout.all(region, 0), &masks)?;
+        self.passes.insert(workspace.0, 0);
+        Ok(workspace)
     }
 
-    fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
+    fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault> {
         let told: Vec<Command> = (batch.iter())
-            .flat_map(|command| self.instead(bank, command))
+            .flat_map(|command| self.instead(workspace, command))
             .collect();
-        self.inner.submit(bank, &told, tag)
+        self.inner.submit(workspace, &told, tag)
     }
 
     veil_device::forward!(self, self.inner, bind load_key close write map view poll wipe);

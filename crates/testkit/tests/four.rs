@@ -5,7 +5,7 @@ use std::sync::Arc;
 use veil_engine::participants;
 use veil_job::{Adversary, Audience};
 use veil_math::Ring;
-use veil_protocol::{BankOf, Protocol, Replicated, Task};
+use veil_protocol::{Protocol, Replicated, Task, WorkspaceOf};
 use veil_testkit::World;
 use veil_testkit::sample::{against, among_four, dot, everything, peer, product};
 
@@ -31,7 +31,7 @@ fn participants_on_their_own_compute_the_same() {
     World::in_chunks(job, 8, 2).run_apart().assert_right();
 }
 
-/// Six elements per product, whatever the rows; against a malicious party a code of 16 bytes for each in every round; a dot product costs
+/// Six elements per product, whatever the rows; against a malicious party a MAC of 16 bytes for each in every round; a dot product costs
 /// as much as a product.
 #[test]
 fn a_product_costs_six_elements_and_six_codes() {
@@ -94,7 +94,7 @@ fn sends_what_it_declares(world: &World) {
             for frame in [plan.set_up_frame(), plan.chunk(0).expect("a chunk").frame] {
                 let rounds = protocol.flow(task, frame);
                 let sends = rounds.rounds().iter().flat_map(|round| &round.sends);
-                let bytes = |span| protocol.layout(BankOf::Rows).bytes(span, frame.rows);
+                let bytes = |span| protocol.layout(WorkspaceOf::Rows).bytes(span, frame.rows);
                 let (count, sum) =
                     sends.fold((0, 0), |(n, sum), send| (n + 1, sum + bytes(send.span)));
                 let declared = protocol.cost(task, frame);

@@ -11,15 +11,15 @@ use std::sync::{Arc, Mutex};
 
 use veil_circuit::{Builder, Per};
 use veil_device::{
-    Bank, Command, Completion, Cpu, Device, Fault, Item, Layout, Op, Outcome, Place, Program,
-    ProgramId, Region, Span, Tag,
+    ColumnType, Command, Completion, Cpu, Device, Fault, Layout, Op, Outcome, Program, ProgramId,
+    Region, Residency, Span, Tag, Workspace,
 };
 use veil_engine::Abort;
 use veil_job::{Audience, Holder, JobSpec};
 use veil_link::tap::Fate;
 use veil_math::Ring;
 use veil_protocol::{Protocol, Replicated, Task};
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::Peer;
 use veil_testkit::sample::{among_four, job, peer};
 use veil_testkit::{Kind, Late, Message, Seed, World, flipped};
@@ -125,8 +125,8 @@ struct Spy {
     /// Its components of w.
     w: [Span; 3],
     chunk: u32,
-    /// Open banks: of which chunk, and the region through which it looks.
-    banks: HashMap<Bank, (u32, u16)>,
+    /// Open workspaces: of which chunk, and the region through which it looks.
+    workspaces: HashMap<Workspace, (u32, u16)>,
     ended: VecDeque<Completion>,
     found: Arc<Mutex<Found>>,
 }
@@ -136,18 +136,18 @@ impl Spy {
     fn wider(&self, layout: &Layout) -> (Layout, u16) {
         let mut layout = layout.clone();
         let window = layout.add(Region {
-            place: Place::Mapped,
-            item: Item::Rows(self.ring),
-            parts: 1,
+            residency: Residency::Mapped,
+            column: ColumnType::Rows(self.ring),
+            components: 1,
             count: 1,
         });
         (layout, window)
     }
 
     /// Runs commands of its own; whether no comparison failed.
-    fn all_equal(&mut self, bank: Bank, batch: &[Command]) -> Result<bool, Fault> {
+    fn all_equal(&mut self, workspace: Workspace, batch: &[Command]) -> Result<bool, Fault> {
         const MINE: Tag = Tag(u64::MAX);
-        self.inner.submit(bank, batch, MINE)?;
+        self.inner.submit(workspace, batch, MINE)?;
         loop {
             match self.inner.poll().expect("a batch that was submitted ends") {
                 Completion { tag: MINE, outcome } => return Ok(outcome == Outcome::Done),
@@ -156,10 +156,10 @@ impl Spy {
         }
     }
 
-    fn look(&mut self, bank: Bank, region: u16) -> Result<(), Fault> {
+    fn look(&mut self, workspace: Workspace, region: u16) -> Result<(), Fault> {
         let window = Span {
             region,
-            part: 0,
+            component: 0,
             first: 0,
             ..self.w[0]
         };
@@ -169,21 +169,21 @@ impl Spy {
                 ring: self.ring,
                 minus: 0,
             };
-            self.all_equal(bank, &[Command::new(op, vec![of], vec![window])])?;
-            *to = self.inner.view(bank, window)?[0] & 1;
+            self.all_equal(workspace, &[Command::new(op, vec![of], vec![window])])?;
+            *to = self.inner.view(workspace, window)?[0] & 1;
         }
         self.found.lock().unwrap().components = Some(components);
         Ok(())
     }
 
-    /// Which of both candidates the code fits: the message as it came, or 2^(k-1) more.
-    fn test(&mut self, bank: Bank) -> Result<(), Fault> {
+    /// Which of both candidates the MAC fits: the message as it came, or 2^(k-1) more.
+    fn test(&mut self, workspace: Workspace) -> Result<(), Fault> {
         let both = [self.code.clone(), self.compare.clone()];
         let message = self.code.src[0];
         let mut fits = [false; 2];
         for fit in &mut fits {
-            *fit = self.all_equal(bank, &both)?;
-            shift(self.ring, self.inner.map(bank, message)?);
+            *fit = self.all_equal(workspace, &both)?;
+            shift(self.ring, self.inner.map(workspace, message)?);
         }
         self.found.lock().unwrap().error = match fits {
             [true, false] => Some(0),
@@ -200,39 +200,39 @@ impl Device for Spy {
         self.inner.load(program, &layout)
     }
 
-    fn open(&mut self, layout: &Layout, frame: veil_session::Frame) -> Result<Bank, Fault> {
+    fn open(&mut self, layout: &Layout, frame: veil_session::Frame) -> Result<Workspace, Fault> {
         let (layout, window) = self.wider(layout);
-        let bank = self.inner.open(&layout, frame)?;
-        self.banks.insert(bank, (frame.chunk, window));
-        Ok(bank)
+        let workspace = self.inner.open(&layout, frame)?;
+        self.workspaces.insert(workspace, (frame.chunk, window));
+        Ok(workspace)
     }
 
-    fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
-        if let Some((chunk, window)) = self.banks.get(&bank).copied()
+    fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault> {
+        if let Some((chunk, window)) = self.workspaces.get(&workspace).copied()
             && chunk == self.chunk
         {
             let layer = |layer: u64| {
                 let of = |c: &Command| {
-                    let draw = self.code.draws[0];
+                    let call = self.code.calls[0];
                     c.op == Op::Mac
-                        && c.draws[0]
-                            == veil_device::Draw {
+                        && c.calls[0]
+                            == veil_device::PrfCall {
                                 first: layer,
-                                ..draw
+                                ..call
                             }
                 };
                 batch.iter().any(of)
             };
             let [first, second] = [0, 1].map(layer);
             if first {
-                self.look(bank, window)?;
+                self.look(workspace, window)?;
             }
             if second {
-                self.test(bank)?;
+                self.test(workspace)?;
                 return Err(Fault::Unknown("anything else that it wants to know"));
             }
         }
-        self.inner.submit(bank, batch, tag)
+        self.inner.submit(workspace, batch, tag)
     }
 
     fn poll(&mut self) -> Option<Completion> {
@@ -259,16 +259,17 @@ fn attack(
     let protocol = build(Replicated::new(Arc::clone(&plan), me));
     let flow = protocol.flow(Task::Layers, chunk.frame);
     let finish: Vec<&Command> = flow.rounds().iter().flat_map(|r| &r.finish).collect();
-    let is_code = |c: &&&Command| {
-        let draw = c.draws.first();
-        c.op == Op::Mac && draw.is_some_and(|d| (d.tag, d.first) == (Use::code4(attack.next), 1))
+    let is_mac = |c: &&&Command| {
+        let call = c.calls.first();
+        c.op == Op::Mac
+            && call.is_some_and(|d| (d.tag, d.first) == (DomainTag::mac4(attack.next), 1))
     };
-    let code = (*finish.iter().find(is_code).expect("it checks a code")).clone();
+    let code = (*finish.iter().find(is_mac).expect("it checks a code")).clone();
     let compares = |c: &&&Command| c.op == Op::CheckEqual && c.src[0] == code.dst[0];
     let compare = (*finish.iter().find(compares).expect("it compares it")).clone();
     let w = [0, 1, 2].map(|part| Span {
         region: plan.programs[0].slots,
-        part,
+        component: part,
         first: plan.inputs[2].first,
         count: 1,
     });
@@ -285,7 +286,7 @@ fn attack(
             compare: compare.clone(),
             w,
             chunk: in_chunk,
-            banks: HashMap::new(),
+            workspaces: HashMap::new(),
             ended: VecDeque::new(),
             found: Arc::clone(&kept),
         })
@@ -352,7 +353,7 @@ fn where_checks_come_in_time_it_learns_nothing() {
             }
             // Nothing that depends on the wrong component has left.
             let products = || {
-                let kinds = [Some(Kind::Product), Some(Kind::Code)];
+                let kinds = [Some(Kind::Product), Some(Kind::Mac)];
                 let chunk = way.chunk;
                 let of_chunk =
                     move |m: &&Message| kinds.contains(&m.kind) && m.at.frame.chunk == chunk;

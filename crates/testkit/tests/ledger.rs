@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use veil_circuit::{Builder, Initial, Per, generate};
-use veil_device::{Bank, Command, Device, Fault, Layout, Op, Ot, Reference, Tag};
+use veil_device::{Command, Device, Fault, Layout, Op, Ot, Reference, Tag, Workspace};
 use veil_engine::Abort;
 use veil_job::{Audience, Holder, JobSpec, Tables};
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::Frame;
 use veil_testkit::World;
 use veil_testkit::sample::{
@@ -23,8 +23,8 @@ enum Defect {
     Chunk,
     /// All draws of a command are under the tag of its first, those of sums and of other messages too.
     Tag,
-    /// The codes of all layers have one mask.
-    Code,
+    /// The MACs of all layers have one mask.
+    Mac,
     /// Every random value is the first.
     Random,
     /// All layers begin with the first gate.
@@ -44,45 +44,45 @@ impl Device for Defective {
         "defective"
     }
 
-    fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Bank, Fault> {
+    fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Workspace, Fault> {
         match self.defect {
             Defect::Chunk => self.inner.open(layout, Frame { chunk: 1, ..frame }),
             _ => self.inner.open(layout, frame),
         }
     }
 
-    fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
+    fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault> {
         let mut batch = batch.to_vec();
-        for Command { op, draws, .. } in &mut batch {
+        for Command { op, calls, .. } in &mut batch {
             if let (Defect::Gate, Op::Repeat(repeat)) = (self.defect, &mut *op) {
                 for step in &mut Arc::make_mut(repeat).body {
-                    step.draws.fill(0);
+                    step.calls.fill(0);
                     step.command
-                        .draws
+                        .calls
                         .iter_mut()
-                        .for_each(|draw| draw.first = 0);
+                        .for_each(|call| call.first = 0);
                 }
             }
-            let Some(first) = draws.first().copied() else {
+            let Some(first) = calls.first().copied() else {
                 continue;
             };
-            for draw in draws {
+            for call in calls {
                 match (self.defect, &op) {
                     (Defect::Counter, Op::Product(_))
-                    | (Defect::Code, Op::Mac)
+                    | (Defect::Mac, Op::Mac)
                     | (Defect::Random, Op::Random)
                     | (Defect::Gate, Op::Garble { .. } | Op::Evaluate { .. })
                     | (Defect::Leaf, Op::Ot(Ot::Receive { .. } | Ot::Send { .. })) => {
-                        draw.first = 0;
+                        call.first = 0;
                     }
                     (Defect::Tag, Op::Product(_)) => {
-                        (draw.tag, draw.first) = (first.tag, first.first);
+                        (call.tag, call.first) = (first.tag, first.first);
                     }
                     _ => {}
                 }
             }
         }
-        self.inner.submit(bank, &batch, tag)
+        self.inner.submit(workspace, &batch, tag)
     }
 
     veil_device::forward!(self, self.inner, bind load_key load close write map view poll wipe);
@@ -122,14 +122,14 @@ fn three(job: JobSpec) -> JobSpec {
 #[test]
 fn what_four_parties_draw_twice_rings() {
     // Of which joint message is the device's choice.
-    let family = |tag: Use| tag.0 >> 8;
+    let family = |tag: DomainTag| tag.0 >> 8;
     for (defect, tag, chunk) in [
         // The second layer begins where the first did.
-        (Defect::Counter, Use::joint4(0), 1),
+        (Defect::Counter, DomainTag::joint4(0), 1),
         // Two joint messages have masks under one key: those of a pair's term, and of an opposite pair's to the same receiver. The set-up
         // has a product.
-        (Defect::Tag, Use::joint4(0), 0),
-        (Defect::Code, Use::code4(0), 1),
+        (Defect::Tag, DomainTag::joint4(0), 0),
+        (Defect::Mac, DomainTag::mac4(0), 1),
     ] {
         let reuse = rings(defect, among_four);
         let found = (family(reuse.tag), reuse.j, reuse.ctr);
@@ -152,7 +152,7 @@ fn random_values_that_share_counters_ring() {
     let holders = [Holder::Party(party(1))];
     let job = job(circuit, &[(20, &holders)], &[Audience::Recipient(0)]);
     let four = among_four(job.clone());
-    for (job, tag) in [(job, Use::RAND3), (four, Use::RAND4)] {
+    for (job, tag) in [(job, DomainTag::RAND3), (four, DomainTag::RAND4)] {
         let reuse = rings_in(job.clone(), Defect::Random);
         assert_eq!((reuse.tag, reuse.ctr), (tag, 0));
         let honest = World::in_chunks(job, 8, 2).run();
@@ -172,7 +172,7 @@ fn gates_that_share_a_number_ring() {
             let mut job = between_two(job);
             job.security.tables = tables;
             let reuse = rings_in(job.clone(), Defect::Gate);
-            assert_eq!((reuse.tag, reuse.ctr), (Use::GARBLE, 0));
+            assert_eq!((reuse.tag, reuse.ctr), (DomainTag::GARBLE, 0));
             World::in_chunks(job, 8, 2).run().assert_right();
         }
     }
@@ -183,9 +183,9 @@ fn gates_that_share_a_number_ring() {
 fn inputs_of_two_parties_that_share_counters_ring() {
     let [garbler, evaluator] = [0, 1].map(|p| Holder::Party(party(p)));
     for (holder, defect, tag) in [
-        (garbler, Defect::Random, Use::ACTIVE),
-        (Holder::Owner(0), Defect::Random, Use::SHARE2),
-        (evaluator, Defect::Leaf, Use::OT_LEAF),
+        (garbler, Defect::Random, DomainTag::ACTIVE),
+        (Holder::Owner(0), Defect::Random, DomainTag::SHARE2),
+        (evaluator, Defect::Leaf, DomainTag::OT_LEAF),
     ] {
         let job = between_two(clocked([holder; 2]));
         let reuse = rings_in(job.clone(), defect);
@@ -213,7 +213,7 @@ fn layers_that_share_counters_ring() {
     let reuse = rings(Defect::Counter, three);
     assert_eq!(
         (reuse.tag, reuse.lane, reuse.j, reuse.ctr),
-        (Use::MUL3, 0, 1, 0)
+        (DomainTag::MUL3, 0, 1, 0)
     );
 }
 
@@ -226,7 +226,7 @@ fn chunks_that_share_a_number_ring() {
 #[test]
 fn sums_that_share_a_tag_with_products_ring() {
     let reuse = rings(Defect::Tag, three);
-    assert_eq!((reuse.tag, reuse.j), (Use::MUL3, 1));
+    assert_eq!((reuse.tag, reuse.j), (DomainTag::MUL3, 1));
 }
 
 #[test]

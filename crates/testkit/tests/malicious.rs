@@ -61,7 +61,7 @@ fn long_circuits_are_proved_in_several_batches() {
         let outcome = honest.clone().cheat(cheat).run();
         assert!(
             outcome.reports.is_empty(),
-            "{}: somebody finished",
+            "{}: a party finished",
             outcome.seed
         );
         outcome.assert_sound(Some(message.from));
@@ -206,7 +206,7 @@ fn what_was_said_of_an_earlier_chunk_does_not_count_again() {
 /// A verifier that tells the prover another challenge would learn from the other verifier's findings by how much the prover's
 /// polynomial differs at both, which depends on secrets: so that one says nothing of it, whatever the level of the lie.
 #[test]
-fn a_wrong_challenge_is_found_before_anybody_says_what_follows_from_it() {
+fn a_wrong_challenge_is_found_before_a_party_says_what_follows_from_it() {
     let honest = world(&[24], 8, 1).window(1);
     let outcome = honest.run();
     outcome.assert_right();

@@ -81,7 +81,7 @@ fn messages(outcome: &Outcome, kinds: &[Kind]) -> Vec<Message> {
     outcome.transcript.iter().filter(of_kind).cloned().collect()
 }
 
-/// Every message of products, of codes, of sums and of the check itself, of every party and layer, one bit wrong or all.
+/// Every message of products, of MACs, of sums and of the check itself, of every party and layer, one bit wrong or all.
 #[test]
 fn a_wrong_message_is_found_before_anything_is_opened() {
     let honest = world(&[13, 9], 8, 1).window(1);
@@ -90,7 +90,7 @@ fn a_wrong_message_is_found_before_anything_is_opened() {
     let of_rows = [
         Kind::Product,
         Kind::SumProduct,
-        Kind::UniformCode,
+        Kind::JobWideMac,
         Kind::CheckSums,
         Kind::CheckProduct,
     ];
@@ -155,20 +155,20 @@ fn a_wrong_component_of_the_difference_is_found() {
 #[test]
 fn honest_parties_do_not_agree_to_open_what_is_wrong() {
     let honest = world(&[13, 9], 8, 1).window(1);
-    for cheater in 0..3 {
-        let outcome = adding(&honest, cheater, 0, 0, 1).run();
+    for corrupt in 0..3 {
+        let outcome = adding(&honest, corrupt, 0, 0, 1).run();
         for kind in [Kind::Agreement, Kind::Opened, Kind::Total] {
-            let sent = outcome.of(kind).filter(|m| m.from != peer(cheater));
+            let sent = outcome.of(kind).filter(|m| m.from != peer(corrupt));
             assert_eq!(sent.count(), 0, "{kind:?}");
         }
     }
 }
 
-/// Party `cheater` adds `error` to an element of the message of program `program`, and goes on as if that was right.
-fn adding(honest: &World, cheater: u8, program: u32, element: usize, error: u128) -> World {
+/// Party `corrupt` adds `error` to an element of the message of program `program`, and goes on as if that was right.
+fn adding(honest: &World, corrupt: u8, program: u32, element: usize, error: u128) -> World {
     honest.clone().devices(move |who| {
         let device = Box::new(Cpu::detect());
-        if who == peer(cheater) {
+        if who == peer(corrupt) {
             Box::new(Adding::new(device, program, element, error))
         } else {
             device
@@ -176,7 +176,7 @@ fn adding(honest: &World, cheater: u8, program: u32, element: usize, error: u128
     })
 }
 
-/// Whatever a party adds to a product, to a code, or to the code of an input, in the rows and in the set-up, and however it goes on: what
+/// Whatever a party adds to a product, to a MAC, or to the MAC of an input, in the rows and in the set-up, and however it goes on: what
 /// could change a result is found, and what could not has no effect that a participant sees.
 #[test]
 fn whatever_is_added_to_a_message_is_found() {
@@ -191,8 +191,12 @@ fn whatever_is_added_to_a_message_is_found() {
             (1, 0, Kind::JobDifference)
         };
         let messages = layer.products as usize;
-        // Of the first product, of its code, of the last value that is authenticated.
-        let mut items = vec![0, layer.coded.products as usize, messages.saturating_sub(1)];
+        // Of the first product, of its MAC, of the last value that is authenticated.
+        let mut items = vec![
+            0,
+            layer.authenticated.products as usize,
+            messages.saturating_sub(1),
+        ];
         items.retain(|item| *item < messages);
         items.dedup();
         for (k, item) in items.into_iter().enumerate() {
@@ -200,23 +204,23 @@ fn whatever_is_added_to_a_message_is_found() {
                 .into_iter()
                 .enumerate()
             {
-                let cheater = ((index + k + j) % 3) as u8;
+                let corrupt = ((index + k + j) % 3) as u8;
                 let element = item * rows + (j * 5) % rows;
                 let program = layer.program as u32;
-                let outcome = adding(&honest, cheater, program, element, error).run();
+                let outcome = adding(&honest, corrupt, program, element, error).run();
                 let found = found_by_codes(round, &[NOT_ZERO]);
-                assert_found(&outcome, chunk, &found, peer(cheater));
+                assert_found(&outcome, chunk, &found, peer(corrupt));
             }
             // Of these the results are the same: whether they are found, now or when it goes on with what others do not have, depends on what
             // no party knows.
             for (j, error) in [1 << 64, 3 << 100, 1 << 127].into_iter().enumerate() {
-                let cheater = ((index + j) % 3) as u8;
-                let outcome = adding(&honest, cheater, layer.program as u32, item * rows, error);
+                let corrupt = ((index + j) % 3) as u8;
+                let outcome = adding(&honest, corrupt, layer.program as u32, item * rows, error);
                 let outcome = outcome.run();
                 if outcome.aborts.is_empty() {
                     outcome.assert_right();
                 } else {
-                    outcome.assert_sound(Some(peer(cheater)));
+                    outcome.assert_sound(Some(peer(corrupt)));
                 }
             }
         }
@@ -279,7 +283,7 @@ fn a_wrong_total_is_found() {
 fn what_was_sent_in_an_earlier_chunk_does_not_count_again() {
     for kind in [
         Kind::Product,
-        Kind::UniformCode,
+        Kind::JobWideMac,
         Kind::CheckSums,
         Kind::CheckProduct,
     ] {
@@ -331,7 +335,7 @@ fn random_circuit(seed: u64) -> Circuit {
     b.finish().expect("a valid circuit")
 }
 
-/// Whatever a circuit fuses, shares and sums: the plan has a code for every product, and honest parties find that all codes fit.
+/// Whatever a circuit fuses, shares and sums: the plan has a MAC for every product, and honest parties find that all MACs fit.
 #[test]
 fn codes_of_random_circuits_fit() {
     for seed in 0..150 {
@@ -346,7 +350,7 @@ fn codes_of_random_circuits_fit() {
     }
 }
 
-/// A left factor that is a sum of inputs, or of inputs and products: its code is a sum of codes, and each of these is checked.
+/// A left factor that is a sum of inputs, or of inputs and products: its MAC is a sum of MACs, and each of these is checked.
 #[test]
 fn codes_of_sums_are_checked_one_by_one() {
     let mut b = Builder::new(Ring::Z64);
@@ -370,7 +374,7 @@ fn codes_of_sums_are_checked_one_by_one() {
     }
 }
 
-/// An error of 2^127 in the code of x changes nothing, and makes that of x y depend on y: whether it is found does not.
+/// An error of 2^127 in the MAC of x changes nothing, and makes that of x y depend on y: whether it is found does not.
 #[test]
 fn whether_an_error_is_found_tells_nothing_about_values() {
     let mut b = Builder::new(Ring::Z64);
@@ -396,7 +400,7 @@ fn whether_an_error_is_found_tells_nothing_about_values() {
     }
 }
 
-/// Sums of products: what is added to a sum, or to its code.
+/// Sums of products: what is added to a sum, or to its MAC.
 #[test]
 fn whatever_is_added_to_a_sum_is_found() {
     let honest = World::in_chunks(
@@ -447,7 +451,7 @@ fn a_wrong_chunk_among_others_in_flight_is_found() {
     }
 }
 
-/// Random values, words of bits and truncation are made without opening anything; a random factor has a code as any other.
+/// Random values, words of bits and truncation are made without opening anything; a random factor has a MAC as any other.
 #[test]
 fn nothing_is_opened_before_codes_are_checked() {
     let mut b = Builder::new(Ring::Z64);

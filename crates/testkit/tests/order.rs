@@ -77,7 +77,7 @@ fn tables_in_the_same_order_are_computed_on() {
 }
 
 #[test]
-fn every_holder_learns_which_rows_differ_and_nobody_shares_any() {
+fn every_holder_learns_which_rows_differ_and_none_shares_any() {
     for (holders, judges) in casts() {
         for odd in 0..holders.len() {
             for (from, first, rows) in [(0, 0, 4), (1, 4, 3)] {

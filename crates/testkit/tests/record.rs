@@ -63,7 +63,10 @@ fn every_role_replays_on_the_other_device() {
                 for record in records {
                     let replayed = replay(&record[..], &mut *other()).unwrap();
                     assert_eq!(replayed.recorded_on, make().name());
-                    assert!(replayed.banks > 2 && replayed.bytes > 0, "{replayed:?}");
+                    assert!(
+                        replayed.workspaces > 2 && replayed.bytes > 0,
+                        "{replayed:?}"
+                    );
                 }
             }
         }
@@ -77,7 +80,10 @@ fn cycles_replay_on_the_other_device() {
         for (make, other) in [(cpu as Make, reference as Make), (reference, cpu)] {
             let record = recorded(World::new(between_two(cycles())), who, make).remove(0);
             let replayed = replay(&record[..], &mut *other()).unwrap();
-            assert!(replayed.banks > 1 && replayed.bytes > 0, "{replayed:?}");
+            assert!(
+                replayed.workspaces > 1 && replayed.bytes > 0,
+                "{replayed:?}"
+            );
         }
     }
 }

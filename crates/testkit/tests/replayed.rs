@@ -80,7 +80,7 @@ fn a_message_of_an_earlier_session_is_refused() {
         for outcome in replay(from, move |m| m.kind == Some(kind)) {
             println!("{kind:?} of {from}: {:?}", outcome.aborts);
             assert_found(&outcome, chunk, std::slice::from_ref(&found), from);
-            nobody_was_given_anything(&outcome);
+            no_recipient_was_given_anything(&outcome);
         }
     }
 }
@@ -105,12 +105,12 @@ fn a_whole_session_cannot_be_said_again() {
             assert_found(&outcome, 0, &found, from);
             let sent = |kind: Kind| outcome.of(kind).count();
             assert_eq!(sent(Kind::Table) + sent(Kind::JobTable), 0, "a table left");
-            nobody_was_given_anything(&outcome);
+            no_recipient_was_given_anything(&outcome);
         }
     }
 }
 
-fn nobody_was_given_anything(outcome: &Outcome) {
+fn no_recipient_was_given_anything(outcome: &Outcome) {
     let given = outcome.seen.values().any(|seen| !seen.slices().is_empty());
-    assert!(!given, "{}: somebody was given a value", outcome.seed);
+    assert!(!given, "{}: a recipient was given a value", outcome.seed);
 }

@@ -47,13 +47,13 @@ fn resharing(ring: Ring, parties: usize) -> Resharing {
     }
 }
 
-fn lowered(of: &Resharing, new: &[&str]) -> JobSpec {
+fn spec(of: &Resharing, new: &[&str]) -> JobSpec {
     let roles = Roles {
         owners: of.old.clone(),
         parties: new.iter().map(|name| String::from(*name)).collect(),
         recipients: Vec::new(),
     };
-    of.lowered("share again", &roles)
+    of.spec("share again", &roles)
 }
 
 type Ended = Result<BTreeMap<Peer, Report>, Failure>;
@@ -64,7 +64,7 @@ fn run(of: &Resharing, new: &[&str], old: &[Arc<Shares>]) -> (Ended, Vec<Arc<Sha
         lanes: 2,
         chunk_rows: Some(10),
     };
-    let plan = Arc::new(Plan::new(Arc::new(lowered(of, new)), options).unwrap());
+    let plan = Arc::new(Plan::new(Arc::new(spec(of, new)), options).unwrap());
     let kept = new.iter().map(|_| Arc::new(Shares::new(of.ring)));
     let kept: Vec<_> = kept.collect();
     let data = |peer: Peer| {
@@ -133,7 +133,7 @@ fn the_new_parties_have_the_same_values_in_fresh_shares() {
 #[test]
 fn nothing_but_zeros_is_opened() {
     for (parties, outside) in [(3, &["c"][..]), (4, &["c", "z"])] {
-        let job = lowered(&resharing(Ring::Z64, parties), SETS[1]);
+        let job = spec(&resharing(Ring::Z64, parties), SETS[1]);
         job.circuit.validate().unwrap();
         assert_eq!(job.owners, outside);
         let opened = job.audiences.iter().zip(&job.opened);

@@ -66,8 +66,8 @@ fn a_schedule_orders_gates_and_changes_nothing_else() {
             assert_eq!(listed.products(), usual.products(), "{}", schedule.word());
             assert_eq!(listed.depth, usual.depth);
             assert_eq!(
-                (&listed.inputs, listed.uniforms),
-                (&usual.inputs, usual.uniforms)
+                (&listed.inputs, listed.job_wide),
+                (&usual.inputs, usual.job_wide)
             );
             let mut numbers = numbers(&listed);
             numbers.sort_unstable();
@@ -88,7 +88,7 @@ fn nodes(program: &Program) -> (Vec<Node>, Vec<u32>) {
             let node = match *src {
                 Src::Slot(slot) => at.get(&(true, slot)),
                 Src::Temp(temp) => at.get(&(false, temp)),
-                Src::Uniform(_) => None,
+                Src::JobWide(_) => None,
             };
             node.copied().flatten()
         };

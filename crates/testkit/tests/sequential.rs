@@ -8,7 +8,7 @@ use veil_circuit::{Builder, Circuit, Initial, Limits, Per, Reduce, scd};
 use veil_engine::{Data, Settings, local, participants};
 use veil_job::{Adversary, Audience, Holder, JobSpec, Rows, Schedule, Tables};
 use veil_math::Ring;
-use veil_protocol::{BankOf, Options, Plan, PlanError, Task, protocol};
+use veil_protocol::{Options, Plan, PlanError, Task, WorkspaceOf, protocol};
 use veil_session::{Frame, Peer};
 use veil_testkit::sample::{against, against_malicious, among_four, between_two, job, party, peer};
 use veil_testkit::{Seed, Seen, Values, World, clocked};
@@ -185,7 +185,7 @@ fn blocks_differ_in_who_supplies_inputs_of_cycles() {
 }
 
 #[test]
-fn neither_plan_nor_bank_depends_on_the_number_of_cycles() {
+fn neither_plan_nor_workspace_depends_on_the_number_of_cycles() {
     for (name, of) in PROTOCOLS {
         for per in [Per::Row, Per::Cycle] {
             let made = |cycles| {
@@ -203,8 +203,8 @@ fn neither_plan_nor_bank_depends_on_the_number_of_cycles() {
             assert_ne!(few.hash, many.hash, "{name}");
             let [few, many] = [few, many].map(|plan| protocol(plan, peer(0)));
             assert_eq!(
-                few.layout(BankOf::Rows),
-                many.layout(BankOf::Rows),
+                few.layout(WorkspaceOf::Rows),
+                many.layout(WorkspaceOf::Rows),
                 "{name}"
             );
             assert_eq!(few.places(), many.places(), "{name}");
@@ -259,7 +259,7 @@ fn what_a_cycle_costs_is_declared() {
             };
             for me in [0, 1, 2].map(peer) {
                 let protocol = protocol(Arc::clone(&plan), me);
-                let layout = protocol.layout(BankOf::Rows);
+                let layout = protocol.layout(WorkspaceOf::Rows);
                 let mut measured = veil_protocol::Cost::default();
                 let mut flow = protocol.flow(Task::Layers, frame);
                 while let Some(round) = flow.next() {

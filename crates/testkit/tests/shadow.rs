@@ -32,7 +32,7 @@ fn shadowed(job: JobSpec, wrong: Option<(Peer, u32)>) -> (Result<Compared, Diver
         .map(|peer| (peer, Arc::clone(&values) as Arc<dyn Source>))
         .collect();
     let protocol = Arc::new(Replicated::new(Arc::clone(&plan), peer(0)));
-    let shadow = Shadow::new(&plan, protocol, sources).expect("everybody has values");
+    let shadow = Shadow::new(&plan, protocol, sources).expect("all owners have values");
     let settings = |peer: Peer| Settings {
         timeout: Duration::from_secs(5),
         device: Arc::new(move || {

@@ -72,14 +72,14 @@ fn same_in_stages(job: &JobSpec, seed: Seed, chunks: [(u32, u16); 2]) {
 
 /// No owner takes part in the compute stage, and only the parties are given anything in the input stage.
 #[test]
-fn the_input_stage_opens_nothing_and_the_compute_stage_asks_nobody() {
+fn the_input_stage_opens_nothing_and_the_compute_stage_asks_no_owner() {
     let job = everything(Ring::Z64, &[13, 9]);
     for job in [among_four(job.clone()), job] {
-        opens_nothing_and_asks_nobody(&job);
+        opens_nothing_and_asks_no_owner(&job);
     }
 }
 
-fn opens_nothing_and_asks_nobody(job: &JobSpec) {
+fn opens_nothing_and_asks_no_owner(job: &JobSpec) {
     let values = Values::random(job, Seed(1));
     let (input, compute) = in_stages(job, &values, Seed(1), [(8, 1), (8, 1)]);
     assert!(input.seen.values().all(|seen| seen.slices().is_empty()));

@@ -7,7 +7,7 @@ use veil_math::Ring;
 use veil_testkit::sample::{against_malicious, everything, guarded};
 use veil_testkit::{Kind, Seed, World};
 
-/// What has a proof, and what has codes.
+/// What has a proof, and what has MACs.
 const RINGS: [Ring; 2] = [Ring::Bits, Ring::Z64];
 
 fn world(ring: Ring, blocks: &[u64], chunk_rows: u32, lanes: u16) -> World {
@@ -85,7 +85,7 @@ fn conversions_are_right() {
 fn matrix_products_are_right() {
     let outcome = World::in_chunks(made("matmul64:3x5x2", 30), 8, 1).run();
     outcome.assert_right();
-    // An element each of a product and of its code, per element of the result, and one per element of a factor.
+    // An element each of a product and of its MAC, per element of the result, and one per element of a factor.
     assert_eq!(outcome.plan.products(), 6 + 6 + 10);
 }
 

@@ -8,7 +8,7 @@ use veil_engine::{Abort, bounds, participants};
 use veil_job::{Adversary, Audience, JobSpec};
 use veil_link::tap::Fate;
 use veil_math::Ring;
-use veil_protocol::{BankOf, Options, Plan, PlanError, Protocol, Replicated, Task};
+use veil_protocol::{Options, Plan, PlanError, Protocol, Replicated, Task, WorkspaceOf};
 use veil_session::Peer;
 use veil_testkit::sample::{
     against, against_malicious, among_four, dot, everything, guarded, peer,
@@ -128,7 +128,7 @@ fn what_totals_cost_is_declared_and_sent() {
         for me in participants(&plan) {
             let protocol = Replicated::new(Arc::clone(&plan), me);
             let cost = protocol.cost(Task::Totals, frame);
-            let kinds = [Some(Kind::Product), Some(Kind::Code)];
+            let kinds = [Some(Kind::Product), Some(Kind::Mac)];
             let sent = outcome.transcript.iter().filter(|m| {
                 m.from == me && m.at.frame.chunk == frame.chunk && kinds.contains(&m.kind)
             });
@@ -139,7 +139,7 @@ fn what_totals_cost_is_declared_and_sent() {
     }
 }
 
-/// Totals have one row, and a bank of their own: those of chunks are as if there were none, and so is the longest message that a link takes.
+/// Totals have one row, and a workspace of their own: those of chunks are as if there were none, and so is the longest message that a link takes.
 #[test]
 fn chunks_and_links_have_nothing_of_totals() {
     let everything = everything(Ring::Z64, &[130, 70]);
@@ -155,13 +155,13 @@ fn chunks_and_links_have_nothing_of_totals() {
             let [without, protocol] =
                 [&plain.0, &with.0].map(|plan| Replicated::new(Arc::clone(plan), me));
             assert_eq!(
-                without.layout(BankOf::Rows),
-                protocol.layout(BankOf::Rows),
+                without.layout(WorkspaceOf::Rows),
+                protocol.layout(WorkspaceOf::Rows),
                 "{me}"
             );
             let slots = |of| protocol.layout(of).regions[0].count;
             assert_eq!(
-                slots(BankOf::Job) > slots(BankOf::Rows),
+                slots(WorkspaceOf::Job) > slots(WorkspaceOf::Rows),
                 me.party().is_some()
             );
             let longest = bounds(&with.0, &protocol).longest;
@@ -179,11 +179,11 @@ fn chunks_and_links_have_nothing_of_totals() {
 
 /// A party that changes a product of the totals among four parties is found before anything is opened.
 #[test]
-fn whoever_changes_what_is_made_of_sums_is_found() {
+fn a_change_of_what_is_made_of_sums_is_found() {
     let job = guarded(everything(Ring::Z64, &[13, 9]), 1 << 63);
     let world = World::in_chunks(among_four(job), 8, 1).window(1);
     let chunk = world.plan().totals_frame().chunk;
-    for kind in [Kind::Product, Kind::Code] {
+    for kind in [Kind::Product, Kind::Mac] {
         let cheat = move |m: &Message| {
             if (m.kind, m.from, m.at.frame.chunk) == (Some(kind), peer(2), chunk) {
                 Fate::Replace(flipped(&m.bytes))

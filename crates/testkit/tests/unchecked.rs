@@ -68,7 +68,7 @@ fn a_changed_product_changes_the_result_unnoticed() {
 /// follow the protocol none vouches, and it is found when the product is opened, after all that depends on it was sent, between two
 /// honest parties.
 #[test]
-fn nobody_vouches_for_a_product_among_four_who_follow_the_protocol() {
+fn no_party_vouches_for_a_product_among_four_that_follow_the_protocol() {
     let [p0, p2, p3] = [0, 2, 3].map(peer);
     let cheat = move |m: &Message| {
         if m.from == p0 && m.at.frame.chunk == 1 && m.kind == Some(Kind::Product) {
@@ -82,7 +82,7 @@ fn nobody_vouches_for_a_product_among_four_who_follow_the_protocol() {
         (
             Adversary::Malicious,
             p2,
-            Kind::Code,
+            Kind::Mac,
             vec![p0, p3],
             "a joint message of a product",
         ),

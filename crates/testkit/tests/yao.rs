@@ -44,7 +44,7 @@ fn right(job: &JobSpec, chunk_rows: u32, lanes: u16) {
 }
 
 #[test]
-fn everybody_may_supply_and_receive() {
+fn every_participant_may_supply_and_receive() {
     let [garbler, evaluator] = [0, 1].map(|p| Holder::Party(party(p)));
     let holders = [garbler, evaluator, Holder::Owner(0)];
     let audiences = [
@@ -289,7 +289,7 @@ fn costs(world: &World, outcome: &Outcome) {
         let protocol = protocol(Arc::clone(plan), peer);
         let of_task = |task, frame| {
             let declared = protocol.cost(task, frame);
-            let layout = protocol.layout(plan.bank_of(frame));
+            let layout = protocol.layout(plan.workspace_of(frame));
             let flow = protocol.flow(task, frame);
             let sends = flow.rounds().iter().flat_map(|round| &round.sends);
             let bytes = sends

@@ -195,7 +195,7 @@ fn a_run_tells_how_far_it_is_and_is_a_future_of_its_outcome() {
 }
 
 #[test]
-fn whoever_awaits_a_run_is_woken_at_its_end() {
+fn a_caller_that_awaits_a_run_is_woken_at_its_end() {
     let slow = Arc::new(Slow(Duration::from_millis(50)));
     let run = Local::of(&both(Ring::Z64, 3, 4))
         .source("ann", slow.clone())

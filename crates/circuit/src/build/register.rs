@@ -110,7 +110,7 @@ mod tests {
     use veil_math::Ring;
 
     #[test]
-    fn a_chain_moves_at_once_and_what_nobody_needs_goes() {
+    fn a_chain_moves_at_once_and_what_no_gate_needs_goes() {
         let mut b = Builder::new(Ring::Bits);
         b.cycles(5);
         let first = b.register(Initial::Constant(true));

@@ -35,15 +35,17 @@ pub enum Violation {
         /// How many netlist cycles ago.
         distance: u32,
     },
-    /// Two nodes of a row start in one cycle, or there is no such row.
-    #[error("row {row} starts node {node} when it starts another, or there is no such row")]
-    Row {
-        /// The row.
-        row: u32,
+    /// Two nodes of an engine start in one cycle, or there is no such engine.
+    #[error(
+        "engine {engine} starts node {node} when it starts another, or there is no such engine"
+    )]
+    Engine {
+        /// The engine.
+        engine: u32,
         /// The second of the two.
         node: u32,
     },
-    /// The numbers do not number the products, each once and in its row.
+    /// The numbers do not number the products, each once and in its engine.
     #[error("node {node} has the number {number}")]
     Number {
         /// The node.
@@ -60,16 +62,16 @@ pub enum Violation {
 }
 
 impl Schedule {
-    /// Whether this is a schedule of `nodes` on `machine`: whatever netlist cycles there are, each value is there when it is read, a row
+    /// Whether this is a schedule of `nodes` on `machine`: whatever netlist cycles there are, each value is there when it is read, an engine
     /// starts one node at a time, and no table waits for one that leaves after it.
     ///
     /// # Errors
     /// [`Violation`] for the first of these rules that the schedule breaks, in the order of the variants [`Violation::Length`],
-    /// [`Violation::Interval`], [`Violation::Early`], [`Violation::Row`], [`Violation::Number`], [`Violation::Lines`].
+    /// [`Violation::Interval`], [`Violation::Early`], [`Violation::Engine`], [`Violation::Number`], [`Violation::Lines`].
     pub fn check(&self, nodes: &[Node], machine: &Machine) -> Result<(), Violation> {
         let lists = [
             ("starts", &self.starts),
-            ("rows", &self.rows),
+            ("engines", &self.engines),
             ("numbers", &self.numbers),
         ];
         for (what, list) in lists {
@@ -117,7 +119,7 @@ impl Schedule {
         let mut places: Vec<(u32, u32, u32)> = (0..self.starts.len())
             .map(|node| {
                 let cycle = self.starts[node] % self.interval;
-                (cycle, self.rows[node], node as u32)
+                (cycle, self.engines[node], node as u32)
             })
             .collect();
         places.sort_unstable();
@@ -125,9 +127,9 @@ impl Schedule {
             let [a, b] = [two[0], two[1]];
             (a.0, a.1) == (b.0, b.1)
         });
-        let outside = places.iter().find(|place| place.1 >= machine.rows);
+        let outside = places.iter().find(|place| place.1 >= machine.engines);
         match twice.map(|two| &two[1]).or(outside) {
-            Some(&(_, row, node)) => Err(Violation::Row { row, node }),
+            Some(&(_, engine, node)) => Err(Violation::Engine { engine, node }),
             None => Ok(()),
         }
     }
@@ -140,7 +142,7 @@ impl Schedule {
             let right = if own.product {
                 let seen = seen.get_mut(number as usize);
                 seen.is_some_and(|seen| !std::mem::replace(seen, true))
-                    && number % machine.rows == self.rows[node]
+                    && number % machine.engines == self.engines[node]
             } else {
                 number == NO_NUMBER
             };

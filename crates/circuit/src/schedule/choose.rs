@@ -10,7 +10,7 @@ use super::{Machine, NO_NUMBER, Node, Schedule, ScheduleError, total};
 const TRIES: u32 = 24;
 const TRIED: u32 = 1 << 17;
 
-/// Times, rows and numbers of `nodes`, so that `cycles` netlist cycles are done as early as was found.
+/// Times, engines and numbers of `nodes`, so that `cycles` netlist cycles are done as early as was found.
 ///
 /// # Errors
 /// [`ScheduleError::Machine`] if a figure of `machine` is out of range, [`ScheduleError::TooLarge`] if there are too many nodes,
@@ -28,7 +28,7 @@ pub fn schedule(nodes: &[Node], machine: &Machine, cycles: u64) -> Result<Schedu
     schedule_numbered(nodes, machine, cycles, &numbers)
 }
 
-/// The same where products have their `numbers`, by node: the row of a product is then its number modulo the rows. Numbers of other
+/// The same where products have their `numbers`, by node: the engine of a product is then its number modulo the engines. Numbers of other
 /// nodes do not matter.
 ///
 /// # Errors
@@ -103,18 +103,18 @@ impl<'a> Search<'a> {
         numbers: Option<&'a [u32]>,
     ) -> Result<Self, ScheduleError> {
         let graph = Graph::new(nodes, machine)?;
-        let share = (nodes.len() as u32).div_ceil(machine.rows);
+        let share = (nodes.len() as u32).div_ceil(machine.engines);
         let (least, heights) = graph.recurrence(share.max(machine.least).max(1));
         let alone = graph.heights_alone();
         let path = alone.iter().max().map_or(0, |&height| height as u32 + 1);
         let shortest = share.max(path);
-        let row = |&number: &u32| (number != NO_NUMBER).then_some(number % machine.rows);
+        let engine = |&number: &u32| (number != NO_NUMBER).then_some(number % machine.engines);
         Ok(Search {
             graph,
             machine,
             cycles,
             numbers,
-            fixed: numbers.map(|numbers| numbers.iter().map(row).collect()),
+            fixed: numbers.map(|numbers| numbers.iter().map(engine).collect()),
             least: least.max(shortest.div_ceil(machine.stages)),
             heights,
             alone,
@@ -198,7 +198,7 @@ impl<'a> Search<'a> {
             return None;
         }
         let fixed = self.fixed.as_deref();
-        let starts = modulo(&self.graph, &heights, interval, self.machine.rows, fixed)?;
+        let starts = modulo(&self.graph, &heights, interval, self.machine.engines, fixed)?;
         self.finished(starts, interval)
     }
 

@@ -11,17 +11,17 @@ use super::{Machine, NO_NUMBER, ScheduleError};
 pub(super) enum Products {
     /// By the critical path, as others.
     Free,
-    /// By number in each row, and only when their lines find room.
+    /// By number in each engine, and only when their lines find room.
     InOrder,
 }
 
 /// Number, height, node.
 type Numbered = (Reverse<u32>, i64, Reverse<u32>);
 
-/// What can start, the best last. Products with numbers wait for their own row, all others for any.
+/// What can start, the best last. Products with numbers wait for their own engine, all others for any.
 struct Ready {
     any: BinaryHeap<(i64, Reverse<u32>)>,
-    rows: Vec<BinaryHeap<Numbered>>,
+    engines: Vec<BinaryHeap<Numbered>>,
 }
 
 /// Lines of tables of one netlist cycle.
@@ -33,9 +33,9 @@ struct Lines {
 }
 
 impl Lines {
-    fn new(products: u32, rows: u32) -> Lines {
-        let lines = products.div_ceil(rows);
-        let left = (0..lines).map(|line| rows.min(products - line * rows));
+    fn new(products: u32, engines: u32) -> Lines {
+        let lines = products.div_ceil(engines);
+        let left = (0..lines).map(|line| engines.min(products - line * engines));
         Lines {
             left: left.collect(),
             done: Vec::new(),
@@ -62,22 +62,22 @@ impl Lines {
     }
 }
 
-/// When the nodes of a netlist cycle start, as if it were the only one. With `numbers` rows of products are fixed.
+/// When the nodes of a netlist cycle start, as if it were the only one. With `numbers` engines of products are fixed.
 pub(super) fn list(
     graph: &Graph<'_>,
     heights: &[i64],
     machine: &Machine,
     numbers: Option<(&[u32], Products)>,
 ) -> Result<Vec<u32>, ScheduleError> {
-    let rows = machine.rows as usize;
+    let engines = machine.engines as usize;
     let mut starts = vec![0_u32; graph.nodes.len()];
     let mut awaited = graph.awaited();
     let mut ready = Ready {
         any: BinaryHeap::new(),
-        rows: vec![BinaryHeap::new(); if numbers.is_some() { rows } else { 0 }],
+        engines: vec![BinaryHeap::new(); if numbers.is_some() { engines } else { 0 }],
     };
     let products = graph.nodes.iter().filter(|node| node.product).count() as u32;
-    let mut lines = Lines::new(products, machine.rows);
+    let mut lines = Lines::new(products, machine.engines);
     let number = |node: u32| match numbers {
         Some((numbers, _)) => numbers[node as usize],
         None => NO_NUMBER,
@@ -89,7 +89,7 @@ pub(super) fn list(
             NO_NUMBER => ready.any.push((height, Reverse(node))),
             number => {
                 let first = if in_order { number } else { 0 };
-                let own = &mut ready.rows[number as usize % rows];
+                let own = &mut ready.engines[number as usize % engines];
                 own.push((Reverse(first), height, Reverse(node)));
             }
         }
@@ -108,17 +108,25 @@ pub(super) fn list(
             later.pop();
             add(&mut ready, node);
         }
-        let mut free = vec![true; ready.rows.len()];
+        let mut free = vec![true; ready.engines.len()];
         let mut next = later.peek().map(|&Reverse((at, _))| at);
         let mut started = 0;
-        while started < rows {
-            let mut best = ready.any.peek().map(|&(height, node)| (height, node, rows));
-            for (row, own) in ready.rows.iter().enumerate().filter(|&(row, _)| free[row]) {
+        while started < engines {
+            let mut best = ready
+                .any
+                .peek()
+                .map(|&(height, node)| (height, node, engines));
+            for (engine, own) in ready
+                .engines
+                .iter()
+                .enumerate()
+                .filter(|&(engine, _)| free[engine])
+            {
                 let Some(&(_, height, node)) = own.peek() else {
                     continue;
                 };
                 if in_order {
-                    match lines.room(number(node.0) / machine.rows, machine) {
+                    match lines.room(number(node.0) / machine.engines, machine) {
                         Some(at) if at <= time => {}
                         Some(at) => {
                             next = Some(next.map_or(at, |next| next.min(at)));
@@ -128,18 +136,18 @@ pub(super) fn list(
                     }
                 }
                 if best.is_none_or(|(height_, node_, _)| (height, node) > (height_, node_)) {
-                    best = Some((height, node, row));
+                    best = Some((height, node, engine));
                 }
             }
-            let Some((_, Reverse(node), row)) = best else {
+            let Some((_, Reverse(node), engine)) = best else {
                 break;
             };
-            if row == rows {
+            if engine == engines {
                 ready.any.pop();
             } else {
-                ready.rows[row].pop();
-                free[row] = false;
-                lines.start(number(node) / machine.rows, time);
+                ready.engines[engine].pop();
+                free[engine] = false;
+                lines.start(number(node) / machine.engines, time);
             }
             starts[node as usize] = time;
             started += 1;
@@ -166,7 +174,7 @@ pub(super) fn list(
 
 /// Nothing can ever start: the product of the smallest number that waits for room.
 fn stuck(ready: &Ready, machine: &Machine, number: impl Fn(u32) -> u32) -> ScheduleError {
-    let waiting = ready.rows.iter().filter_map(BinaryHeap::peek);
+    let waiting = ready.engines.iter().filter_map(BinaryHeap::peek);
     ScheduleError::Order {
         number: waiting
             .map(|&(_, _, Reverse(node))| number(node))

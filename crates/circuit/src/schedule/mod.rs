@@ -5,13 +5,13 @@
 //! (software pipelining). [`schedule`](schedule()) looks for the times at which all netlist cycles together are done first:
 //!
 //! * *iterative modulo scheduling* (B. R. Rau 1994, "Iterative Modulo Scheduling: An Algorithm For Software Pipelining Loops"): the next
-//!   gate is the one with the longest path behind it; it starts as early as what it reads lets it and a row is free, and drives out
+//!   gate is the one with the longest path behind it; it starts as early as what it reads lets it and an engine is free, and drives out
 //!   others where none is;
 //! * list scheduling of one netlist cycle after the other by the critical path, which is better for few of them.
 //!
-//! No interval is smaller than gates per row, nor than latency over distance on any ring of gates and registers.
+//! No interval is smaller than gates per engine, nor than latency over distance on any ring of gates and registers.
 //!
-//! Tables of products leave the machine in the order of their *numbers*, a *line* of one table per row at a time; rows take the numbers in
+//! Tables of products leave the machine in the order of their *numbers*, a *line* of one table per engine at a time; engines take the numbers in
 //! turn. A line waits for the last of its products, in a buffer of [`Machine::lines`].
 //!
 //! ```
@@ -41,8 +41,8 @@ pub use choose::{schedule, schedule_numbered};
 /// The number of a node that is no product.
 pub const NO_NUMBER: u32 = u32::MAX;
 
-/// The most rows of a machine.
-const MOST_ROWS: u32 = 1 << 8;
+/// The most engines of a machine.
+const MOST_ENGINES: u32 = 1 << 8;
 /// The longest latency of a gate, in cycles.
 const LONGEST: u32 = 1 << 10;
 /// The most nodes: one after the other they then take at most 2^30 cycles.
@@ -57,7 +57,7 @@ pub struct Read {
     pub distance: u32,
 }
 
-/// A gate that takes a row for a cycle.
+/// A gate that takes an engine for a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Node {
     /// Whether it has a table and a number.
@@ -70,7 +70,7 @@ pub struct Node {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Machine {
     /// Gates that start in one cycle, of either kind.
-    pub rows: u32,
+    pub engines: u32,
     /// From the start of a node that is no product to the start of one that reads it.
     pub xor: u32,
     /// The same of a product.
@@ -86,10 +86,10 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The garbling core of `rtl/garble` with its usual parameters and `rows` rows.
-    pub fn garbler(rows: u32) -> Machine {
+    /// The garbling core of `rtl/garble` with its usual parameters and `engines` engines.
+    pub fn garbler(engines: u32) -> Machine {
         Machine {
-            rows,
+            engines,
             xor: 1,
             and: 10,
             lines: 1 << 10,
@@ -106,7 +106,7 @@ impl Machine {
 
     fn valid(&self) -> Result<(), ScheduleError> {
         let ranges = [
-            ("rows", self.rows, 1, MOST_ROWS),
+            ("engines", self.engines, 1, MOST_ENGINES),
             ("xor", self.xor, 0, LONGEST),
             ("and", self.and, 0, LONGEST),
             ("lines", self.lines, 1, 1 << 30),
@@ -135,8 +135,8 @@ pub struct Schedule {
     pub interval: u32,
     /// When a node starts, in cycles from the first start of its netlist cycle.
     pub starts: Vec<u32>,
-    /// The row that it starts in.
-    pub rows: Vec<u32>,
+    /// The engine that it starts in.
+    pub engines: Vec<u32>,
     /// Number of a product in its netlist cycle: its table leaves after the tables of smaller numbers. [`NO_NUMBER`] if it is none.
     pub numbers: Vec<u32>,
 }

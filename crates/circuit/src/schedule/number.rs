@@ -4,9 +4,9 @@ use super::{Machine, NO_NUMBER, Node, Schedule};
 
 const FREE: u32 = u32::MAX;
 
-/// Gives rows, and numbers in the order of starts: products that start one after the other are a line.
+/// Gives engines, and numbers in the order of starts: products that start one after the other are a line.
 ///
-/// Products of one cycle, modulo the interval, need different rows, and so do those of one line. That is a colouring of the edges of a
+/// Products of one cycle, modulo the interval, need different engines, and so do those of one line. That is a colouring of the edges of a
 /// graph with cycles on one side and lines on the other, with as many colours as the most edges at a node, which there always is (D. König
 /// 1916, "Über Graphen und ihre Anwendung auf Determinantentheorie und Mengenlehre").
 pub(super) fn number(
@@ -15,7 +15,7 @@ pub(super) fn number(
     interval: u32,
     machine: &Machine,
 ) -> Schedule {
-    let rows = machine.rows as usize;
+    let engines = machine.engines as usize;
     let mut order: Vec<u32> = (0..nodes.len() as u32)
         .filter(|&node| nodes[node as usize].product)
         .collect();
@@ -28,14 +28,14 @@ pub(super) fn number(
         .zip(&order)
         .map(|(k, node)| {
             let cycle = cycles.partition_point(|&other| other < cycle(node));
-            [cycle as u32, k / machine.rows]
+            [cycle as u32, k / machine.engines]
         })
         .collect();
-    let mut colours = colour(&edges, cycles.len(), rows);
-    // The last line has numbers of the first rows only.
-    let mut renamed = vec![FREE; rows];
-    let last = order.len() - order.len() % rows;
-    let ends = colours[last..].iter().copied().chain(0..rows as u32);
+    let mut colours = colour(&edges, cycles.len(), engines);
+    // The last line has numbers of the first engines only.
+    let mut renamed = vec![FREE; engines];
+    let last = order.len() - order.len() % engines;
+    let ends = colours[last..].iter().copied().chain(0..engines as u32);
     let mut next = 0;
     for colour in ends {
         if renamed[colour as usize] == FREE {
@@ -47,13 +47,13 @@ pub(super) fn number(
         *colour = renamed[*colour as usize];
     }
     let mut numbers = vec![NO_NUMBER; nodes.len()];
-    for ((k, &node), &row) in order.iter().enumerate().zip(&colours) {
-        numbers[node as usize] = (k - k % rows) as u32 + row;
+    for ((k, &node), &engine) in order.iter().enumerate().zip(&colours) {
+        numbers[node as usize] = (k - k % engines) as u32 + engine;
     }
     place(nodes, starts, numbers, interval, machine)
 }
 
-/// Gives rows where products have numbers: others take what rows are left in their cycles.
+/// Gives engines where products have numbers: others take what engines are left in their cycles.
 pub(super) fn place(
     nodes: &[Node],
     starts: Vec<u32>,
@@ -64,24 +64,24 @@ pub(super) fn place(
     let cycle = |node: u32| starts[node as usize] % interval;
     let mut order: Vec<u32> = (0..nodes.len() as u32).collect();
     order.sort_by_key(|&node| (cycle(node), !nodes[node as usize].product));
-    let mut rows = vec![0; nodes.len()];
+    let mut engines = vec![0; nodes.len()];
     for own in order.chunk_by(|&a, &b| cycle(a) == cycle(b)) {
-        let mut left = vec![true; machine.rows as usize];
+        let mut left = vec![true; machine.engines as usize];
         for &node in own {
-            let row = if nodes[node as usize].product {
-                numbers[node as usize] % machine.rows
+            let engine = if nodes[node as usize].product {
+                numbers[node as usize] % machine.engines
             } else {
                 let first = left.iter().position(|&left| left);
-                first.expect("at most as many nodes as rows start in a cycle") as u32
+                first.expect("at most as many nodes as engines start in a cycle") as u32
             };
-            left[row as usize] = false;
-            rows[node as usize] = row;
+            left[engine as usize] = false;
+            engines[node as usize] = engine;
         }
     }
     Schedule {
         interval,
         starts,
-        rows,
+        engines,
         numbers,
     }
 }
@@ -133,11 +133,11 @@ fn colour(edges: &[[u32; 2]], cycles: usize, colours: usize) -> Vec<u32> {
 }
 
 /// When the last product of a line, or of one before it, starts. `numbers` are those of products, each once.
-pub(super) fn reached(nodes: &[Node], starts: &[u32], numbers: &[u32], rows: u32) -> Vec<u32> {
+pub(super) fn reached(nodes: &[Node], starts: &[u32], numbers: &[u32], engines: u32) -> Vec<u32> {
     let products = nodes.iter().filter(|node| node.product).count() as u32;
-    let mut last = vec![0; products.div_ceil(rows) as usize];
+    let mut last = vec![0; products.div_ceil(engines) as usize];
     for (node, _) in nodes.iter().enumerate().filter(|(_, node)| node.product) {
-        let line = &mut last[(numbers[node] / rows) as usize];
+        let line = &mut last[(numbers[node] / engines) as usize];
         *line = starts[node].max(*line);
     }
     for line in 1..last.len() {
@@ -163,12 +163,12 @@ pub(super) fn blocked(
     interval: u32,
     machine: &Machine,
 ) -> Option<Blocked> {
-    let reached = reached(nodes, starts, numbers, machine.rows);
+    let reached = reached(nodes, starts, numbers, machine.engines);
     let (lines, depth) = (reached.len() as u64, u64::from(machine.lines));
     let mut worst = None;
     let mut most = interval;
     for (node, _) in nodes.iter().enumerate().filter(|(_, node)| node.product) {
-        let line = u64::from(numbers[node] / machine.rows);
+        let line = u64::from(numbers[node] / machine.engines);
         let free = |line: u64| u64::from(reached[line as usize] + machine.drain);
         let start = u64::from(starts[node]);
         if line >= depth && free(line - depth) > start {

@@ -31,7 +31,7 @@ fn syntax_and_top() {
 }
 
 #[test]
-fn values_that_nobody_knows() {
+fn values_that_no_party_knows() {
     if !can_run() {
         return;
     }

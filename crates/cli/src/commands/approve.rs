@@ -161,7 +161,7 @@ fn bindings(
     if let (Some(options), Some(filed)) = (home.unbound(&job), filed) {
         let digits = &veil_node::log::Event::plan(filed.plan)[..16];
         let message = format!(
-            "the job asks for data of `{}`, and nobody has said where they are",
+            "the job asks for data of `{}`, and no `--data` says where they are",
             home.settings().name
         );
         return Err(Failure::new(Code::Input, message).help(format!(
@@ -231,7 +231,7 @@ fn load(home: &Home, args: &JobArgs) -> Result<(Job, Planned, Option<Filed>), Fa
         .choose(args.security.words())
         .err()
         .map(|problem| problem.to_string());
-    let (filed_as, asked) = (job.lowered().security, said.lowered().security);
+    let (filed_as, asked) = (job.spec().security, said.spec().security);
     if problem.is_some() || filed_as != asked {
         let message =
             format!("the filed job runs by {filed_as}, and the command line asks for {asked}");
@@ -260,7 +260,7 @@ fn ask(home: &Home) -> Result<How, Failure> {
     let input = std::io::stdin();
     if !input.is_terminal() {
         let message =
-            "nobody is there to ask: standard input is no terminal, and nothing was approved";
+            "there is no operator to ask: standard input is no terminal, and nothing was approved";
         return Err(Failure::new(Code::Usage, message)
             .help("`--yes` approves without being asked; a rule in policy.toml does so for every job like this"));
     }

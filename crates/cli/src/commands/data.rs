@@ -149,7 +149,8 @@ fn holder(job: &Job, name: &str) -> Result<Holder, Failure> {
     let found = holders.iter().find(|holder| name_of(holder) == name);
     found.copied().ok_or_else(|| {
         if holders.is_empty() {
-            let message = "nobody brings files to this job: its values are in the parties' stores";
+            let message =
+                "no owner brings files to this job: its values are in the parties' stores";
             return Failure::new(Code::Input, message)
                 .help("`veil shares list` shows what is kept");
         }

@@ -270,7 +270,7 @@ impl Finished {
                 }
             }
         }
-        if let Some(keep) = &self.job.lowered().keep {
+        if let Some(keep) = &self.job.spec().keep {
             let parties = self.plan.job.parties.join(", ");
             let _ = writeln!(text, "kept as `{}` by {parties}", keep.name);
         }

@@ -18,7 +18,7 @@ use crate::views::Views;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "Examples:
   veil stats job.toml                   tables, and every number that was opened
-  veil stats job.toml --check           compare with the clear computation over everybody's data
+  veil stats job.toml --check           compare with the clear computation over the data of all owners
   veil stats job.toml --show-views      show what each participant saw
   veil stats job.toml --out results     result.txt, .csv, .json and .svg for each recipient")]
 pub struct StatsArgs {
@@ -52,7 +52,7 @@ pub fn run(args: &StatsArgs, verbose: bool, registry: &Arc<dyn Registry>) -> Res
         finished.print()?;
         if checked == Some(true) {
             output::print(
-                "checked: the clear computation over everybody's data gives the same numbers\n",
+                "checked: the clear computation over the data of all owners gives the same numbers\n",
             )?;
             for paired in finished.job.paired() {
                 output::print(&checked_order(&paired))?;
@@ -63,7 +63,8 @@ pub fn run(args: &StatsArgs, verbose: bool, registry: &Arc<dyn Registry>) -> Res
         }
     }
     if checked == Some(false) {
-        let message = "the result is not what the clear computation over everybody's data gives";
+        let message =
+            "the result is not what the clear computation over the data of all owners gives";
         return Err(Failure::new(Code::Check, message)
             .help("please report this as a bug, with the job and `veil doctor`"));
     }
@@ -117,7 +118,7 @@ fn check(finished: &Finished) -> Result<bool, Failure> {
 
 /// What the owners hold, and what every other participant received of it.
 fn show(finished: &Finished, views: &Views) -> String {
-    let mut text = String::from("\nwhat the owners hold, and show nobody\n");
+    let mut text = String::from("\nwhat the owners hold, and show to no participant\n");
     let mut rows = Vec::new();
     for data in finished.job.data() {
         let lines = data.path.as_deref().map(first_lines).unwrap_or_default();

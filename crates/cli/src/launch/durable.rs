@@ -52,7 +52,7 @@ pub(crate) fn run(
         };
         return threads::run(job, plan, site, &shares);
     }
-    let (input, compute) = job.lowered().stages();
+    let (input, compute) = job.spec().stages();
     let input = prepare::plan_of(input, lanes)?;
     let compute = prepare::plan_of(compute, lanes)?;
     // All parties are here, and are at the same stage.

@@ -181,7 +181,7 @@ fn whose(plan: &Plan, name: Option<&str>) -> Result<Peer, Failure> {
             names.dedup();
             Failure::new(
                 Code::Usage,
-                format!("nobody is called `{name}` in this job"),
+                format!("no participant is called `{name}` in this job"),
             )
             .help(format!("--party takes one of: {}", names.join(", ")))
         })

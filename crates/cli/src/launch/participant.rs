@@ -15,7 +15,7 @@ use veil_link::tls::{Identity, Port};
 use veil_node::Time;
 use veil_node::log::Event;
 use veil_node::meeting::HeldFor;
-use veil_node::stages::{self, Shelf};
+use veil_node::stages::{self, StageStore};
 use veil_protocol::Plan;
 use veil_runtime::{Again, As, Because, Course, Ended, Heard, Participant, Stage, Stages, Step};
 
@@ -57,7 +57,7 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
         return Err(Failure::new(Code::Input, message)
             .help("run `veil serve` at every party, or write `delivery = \"abort\"`"));
     }
-    let shelf = engagement.shelf(&stages)?;
+    let stage_store = engagement.stage_store(&stages)?;
     let consents = engagement.consent(&stages, None);
     consents.inspect_err(|_| engagement.held(HeldFor::Approval))?;
     let takes_part = |stage| {
@@ -107,7 +107,7 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
     loop {
         let heard = match step {
             Step::Locate => {
-                let (stage, unusable) = shelf.stage()?;
+                let (stage, unusable) = stage_store.stage()?;
                 if let Some(error) = unusable {
                     say(&format!("the inputs that are kept cannot be used: {error}"));
                 }
@@ -124,7 +124,7 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
                     port: None,
                     identity: &identity,
                 };
-                attendance = Some(Attendance::new(engagement, at, &shelf, &reach)?);
+                attendance = Some(Attendance::new(engagement, at, &stage_store, &reach)?);
                 Heard::Ready
             }
             Step::Run(_) => match &mut attendance {
@@ -134,7 +134,7 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
             Step::AskKept => Heard::Yes(asked(attendance.as_ref(), Owner::is_over)),
             Step::AskWanted => {
                 let first = attendance.as_ref().and_then(|here| here.ready.first());
-                let over = |owner: &Owner<'_>| owner.is_wanted_by_nobody(first);
+                let over = |owner: &Owner<'_>| owner.is_wanted_by_no_party(first);
                 Heard::Yes(asked(attendance.as_ref(), over))
             }
             Step::AskStage => Heard::Parties(stages::now(home, &stages)),
@@ -153,7 +153,7 @@ pub(crate) fn run(engagement: &Engagement<'_>) -> Result<Outcome, Failure> {
                 Heard::Ready
             }
             Step::Forget => {
-                shelf.forget()?;
+                stage_store.forget()?;
                 Heard::Ready
             }
             Step::Finished => {
@@ -233,7 +233,7 @@ impl<'a> Attendance<'a> {
     fn new(
         engagement: &'a Engagement<'a>,
         mut at: At<'a>,
-        shelf: &Shelf<'_>,
+        stage_store: &StageStore<'_>,
         reach: &Reach<'a>,
     ) -> Result<Self, Failure> {
         let Engagement { home, job, out, .. } = *engagement;
@@ -249,7 +249,7 @@ impl<'a> Attendance<'a> {
                 let (brings, of) = brings.inspect_err(|_| engagement.held(HeldFor::Data))?;
                 (source, read) = (Some(Arc::from(brings)), of);
             }
-            let shares = shelf.ends(at.stage)?;
+            let shares = stage_store.ends(at.stage)?;
             let mut sink = None;
             if prepare::receives(at.plan, me) {
                 let made = folders.make(out).and_then(|()| {

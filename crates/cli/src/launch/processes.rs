@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use veil_job::Delivery;
-use veil_node::stages::Shelf;
+use veil_node::stages::StageStore;
 use veil_node::{Home, Role, Settings};
 use veil_program::Job;
 use veil_protocol::Plan;
@@ -83,8 +83,8 @@ pub(crate) fn run(
     stores: &Path,
     verbose: bool,
 ) -> Result<Outcome, Failure> {
-    if job.lowered().security.delivery == Delivery::Guaranteed {
-        let message = "the processes of one command answer nobody but each other, and end together: output is guaranteed by parties that serve";
+    if job.spec().security.delivery == Delivery::Guaranteed {
+        let message = "the processes of one command answer only each other, and end together: output is guaranteed by parties that serve";
         return Err(Failure::new(Code::Usage, message).help(
             "`veil serve` runs a party; leave out --processes, or write `--delivery abort`, to try the job here",
         ));
@@ -177,11 +177,11 @@ fn prepare_stores(job: &Job, plan: &Arc<Plan>, root: &Path) -> Result<Option<boo
     let stages = veil_node::stages::of(job, plan)?;
     let mut kept = true;
     for party in plan.parties().iter().copied() {
-        let name = &job.lowered().parties[party.index()];
-        let shelf = Shelf::new(job, &stages, name, |parties, party| {
+        let name = &job.spec().parties[party.index()];
+        let stage_store = StageStore::new(job, &stages, name, |parties, party| {
             stores::open(root, parties, party)
         })?;
-        let (stage, _) = shelf.stage()?;
+        let (stage, _) = stage_store.stage()?;
         kept &= stage == Stage::Compute;
     }
     Ok(Some(kept))

@@ -89,7 +89,7 @@ pub(crate) struct Stores(Vec<Store>);
 impl Stores {
     /// Opens the stores in the folder `root`; makes those that are not there.
     pub(crate) fn open(root: &Path, job: &Job) -> Result<Self, Failure> {
-        let parties = &job.lowered().parties;
+        let parties = &job.spec().parties;
         let stores = each(parties).map(|(party, _)| open(root, parties, party));
         stores.collect::<Result<_, _>>().map(Stores)
     }
@@ -97,7 +97,7 @@ impl Stores {
     /// What the job loads from datasets of earlier jobs.
     pub(crate) fn loads(&self, job: &Job) -> Result<Loaded, Failure> {
         self.each(|store| {
-            let loads = store.loads(job.lowered())?;
+            let loads = store.loads(job.spec())?;
             Ok(loads.map(|loads| Arc::new(loads) as Arc<dyn ShareSource>))
         })
     }
@@ -105,7 +105,7 @@ impl Stores {
     /// Where what the job keeps goes, in a run of `plan`.
     pub(crate) fn keeps(&self, job: &Job, plan: &Plan) -> Result<Kept, Failure> {
         self.each(|store| {
-            let keeps = store.kept(job.lowered(), plan.hash, plan.chunk_rows)?;
+            let keeps = store.kept(job.spec(), plan.hash, plan.chunk_rows)?;
             Ok(keeps.map(|keeps| Arc::new(keeps) as Arc<dyn ShareSink>))
         })
     }

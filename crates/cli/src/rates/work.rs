@@ -3,10 +3,10 @@
 use std::ops::{Add, AddAssign, Mul};
 
 use veil_circuit::Per;
-use veil_device::{Command, Garbling, Instr, Item, Layout, Op, Program, ProgramId, Span};
+use veil_device::{ColumnType, Command, Garbling, Instr, Layout, Op, Program, ProgramId, Span};
 use veil_link::HEADER_BYTES;
 use veil_math::Ring;
-use veil_protocol::{BankOf, Cost, Plan, Protocol, Round, Task};
+use veil_protocol::{Cost, Plan, Protocol, Round, Task, WorkspaceOf};
 use veil_session::Frame;
 
 use super::{KINDS, Kind, Rates};
@@ -149,15 +149,17 @@ impl Workspace<'_> {
             .sum()
     }
 
-    fn item(&self, span: Span) -> Item {
-        self.layout.regions[span.region as usize].item
+    fn item(&self, span: Span) -> ColumnType {
+        self.layout.regions[span.region as usize].column
     }
 
     fn size(&self) -> u64 {
         let regions = self.layout.regions.iter();
-        let bytes = |item: Item| item.bytes(self.rows);
+        let bytes = |item: ColumnType| item.bytes(self.rows);
         regions
-            .map(|region| bytes(region.item) * u64::from(region.count) * u64::from(region.parts))
+            .map(|region| {
+                bytes(region.column) * u64::from(region.count) * u64::from(region.components)
+            })
             .sum()
     }
 }
@@ -188,10 +190,10 @@ impl Counter<'_> {
         let cleared = agree
             .cleared()
             .expect("an agreement that was pulled to its end clears");
-        work += self.frame(BankOf::Job, &[Task::SetUp], set_up);
+        work += self.frame(WorkspaceOf::Job, &[Task::SetUp], set_up);
         if plan.has_totals() {
             let tasks = [Task::Totals, Task::Agree, Task::OpenTotals(cleared)];
-            work += self.frame(BankOf::Job, &tasks, plan.totals_frame());
+            work += self.frame(WorkspaceOf::Job, &tasks, plan.totals_frame());
         }
         let chunk = |block: u32, chunk: u32, rows: u32| {
             let frame = Frame {
@@ -202,9 +204,9 @@ impl Counter<'_> {
             let inputs = Task::Inputs { block };
             if plan.opens_rows() {
                 let tasks = [inputs, Task::Layers, Task::Agree, Task::Open(cleared)];
-                self.frame(BankOf::Rows, &tasks, frame)
+                self.frame(WorkspaceOf::Rows, &tasks, frame)
             } else {
-                self.frame(BankOf::Rows, &[inputs, Task::Layers], frame)
+                self.frame(WorkspaceOf::Rows, &[inputs, Task::Layers], frame)
             }
         };
         // The set-up is chunk 0. Roles may alternate from chunk to chunk.
@@ -260,7 +262,7 @@ impl Counter<'_> {
     }
 
     /// These tasks, one after the other, in a workspace that is opened for them.
-    fn frame(&self, of: BankOf, tasks: &[Task], frame: Frame) -> Work {
+    fn frame(&self, of: WorkspaceOf, tasks: &[Task], frame: Frame) -> Work {
         let workspace = Workspace {
             layout: self.protocol.layout(of),
             rows: self.protocol.rows(of, frame.rows),
@@ -321,7 +323,7 @@ impl Counter<'_> {
         match &command.op {
             Op::Linear | Op::Product(_) => {
                 let Some(code) = program() else { return };
-                let parts = workspace.layout.regions[code.slots as usize].parts;
+                let parts = workspace.layout.regions[code.slots as usize].components;
                 let element = code
                     .ring
                     .bytes(workspace.rows.into())
@@ -331,7 +333,7 @@ impl Counter<'_> {
                 if let Op::Product(form) = &command.op {
                     let terms: usize = form.crosses.iter().map(|cross| cross.terms.len()).sum();
                     add(product(code.ring), code.pairs * element * terms as u64);
-                    add(Kind::Mask, code.products * element * form.draws() as u64);
+                    add(Kind::Mask, code.products * element * form.calls() as u64);
                     add(Kind::Column, to);
                 }
             }
@@ -361,7 +363,7 @@ impl Counter<'_> {
             Op::Split { .. } | Op::Lift => add(Kind::Converted, from.max(to)),
             Op::Scale | Op::Dot => {
                 let ring = match command.src.first().map(|span| workspace.item(*span)) {
-                    Some(Item::Rows(ring) | Item::One(ring)) => ring,
+                    Some(ColumnType::Rows(ring) | ColumnType::One(ring)) => ring,
                     _ => Ring::Bits,
                 };
                 add(product(ring), from);

@@ -2,8 +2,8 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 pub(crate) mod between;
+pub(crate) mod byzantine;
 pub(crate) mod deployment;
-pub(crate) mod faithless;
 pub(crate) mod homes;
 pub(crate) mod line;
 pub(crate) mod network;

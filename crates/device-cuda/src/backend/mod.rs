@@ -1,8 +1,8 @@
 //! What runs kernels: memory of a device, copies, launches.
 //!
 //! All of it takes effect as if in order: copies and launches are queued, and what hands bytes to the host waits for all that was queued about
-//! them, and for nothing else. So copies of one bank go on while another one computes ([`Stream`]). Device memory is zero when it is allocated, and wiped
-//! before it is free.
+//! them, and for nothing else. So copies of one workspace go on while another one computes ([`Stream`]). Device memory is zero when it is
+//! allocated, and wiped before it is free.
 //!
 //! ```
 //! # #[cfg(feature = "emulator")] {

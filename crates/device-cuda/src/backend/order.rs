@@ -2,7 +2,7 @@
 //!
 //! A device has three: one copies from the host, one launches and copies within the device, one copies to the host. What one stream has is done in order;
 //! a stream that touches memory waits until all others have done what they were told about it before, and for nothing else. So copies of one
-//! bank go on while another one computes.
+//! workspace go on while another one computes.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,15 +1,15 @@
-//! What is measured: a bank, a batch of one command, and what it takes.
+//! What is measured: a workspace, a batch of one command, and what it takes.
 
 use std::sync::Arc;
 
 use veil_device::garble::Garbling;
 use veil_device::ot::column_bytes;
 use veil_device::{
-    Command, Device, Draw, Form, Frame, Instr, Item, KeyId, Layout, Op, Ot, Place, Program, Region,
-    Span, Src, Trees,
+    ColumnType, Command, Device, Form, Frame, Instr, KeyId, Layout, Op, Ot, PrfCall, Program,
+    Region, Residency, Span, Src, Trees,
 };
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::Secret;
 
 use super::{Effort, Error};
@@ -52,7 +52,7 @@ const AES: [f64; 2] = [260.0, 160.0];
 
 const OFFSET: KeyId = KeyId(0);
 
-fn draw(device: &mut Cuda, key: u16, tag: Use) -> Result<Draw, Error> {
+fn call(device: &mut Cuda, key: u16, tag: DomainTag) -> Result<PrfCall, Error> {
     let key = KeyId(key);
     // An offset has bit 0, and keys of others may have it too.
     let secret = [key.0 as u8 ^ 0x35, (key.0 >> 8) as u8].repeat(8);
@@ -60,21 +60,27 @@ fn draw(device: &mut Cuda, key: u16, tag: Use) -> Result<Draw, Error> {
     bytes.copy_from_slice(&secret);
     device.load_key(key, &Secret::new(bytes))?;
     let first = 0;
-    Ok(Draw { key, tag, first })
+    Ok(PrfCall { key, tag, first })
 }
 
-fn bank(effort: Effort) -> Layout {
+fn workspace(effort: Effort) -> Layout {
     Layout {
         chunk_rows: effort.rows,
         regions: vec![],
     }
 }
 
-fn add(layout: &mut Layout, place: Place, item: Item, parts: u8, count: u32) -> Span {
+fn add(
+    layout: &mut Layout,
+    residency: Residency,
+    column: ColumnType,
+    components: u8,
+    count: u32,
+) -> Span {
     let region = layout.add(Region {
-        place,
-        item,
-        parts,
+        residency,
+        column,
+        components,
         count,
     });
     layout.all(region, 0)
@@ -82,11 +88,11 @@ fn add(layout: &mut Layout, place: Place, item: Item, parts: u8, count: u32) -> 
 
 /// Masks: a stream of a key.
 fn prss(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
-    let mut layout = bank(effort);
-    let item = Item::Rows(Ring::Z64);
-    let to = add(&mut layout, Place::Mapped, item, 1, effort.items);
+    let mut layout = workspace(effort);
+    let item = ColumnType::Rows(Ring::Z64);
+    let to = add(&mut layout, Residency::Mapped, item, 1, effort.items);
     let mut command = Command::new(Op::Random, vec![], vec![to]);
-    command.draws = vec![draw(device, 1, Use::RAND3)?];
+    command.calls = vec![call(device, 1, DomainTag::RAND3)?];
     Ok(Case {
         name: "AES-CTR",
         unit: "bytes",
@@ -102,12 +108,18 @@ fn prss(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
     })
 }
 
-/// A program of so many products of its own operands, over a bank that has its regions first.
-fn products(ring: Ring, items: [Item; 2], parts: u8, count: u32, layout: &mut Layout) -> Program {
+/// A program of so many products of its own operands, over a workspace that has its regions first.
+fn products(
+    ring: Ring,
+    items: [ColumnType; 2],
+    parts: u8,
+    count: u32,
+    layout: &mut Layout,
+) -> Program {
     let [rows, one] = items;
-    let slots = add(layout, Place::Resident, rows, parts, 3 * count).region;
-    let uniforms = add(layout, Place::Mapped, one, parts, 1).region;
-    let sums = add(layout, Place::Mapped, one, parts, 1).region;
+    let slots = add(layout, Residency::Resident, rows, parts, 3 * count).region;
+    let job_wide = add(layout, Residency::Mapped, one, parts, 1).region;
+    let sums = add(layout, Residency::Mapped, one, parts, 1).region;
     let product = |k: u32| Instr::Product {
         pairs: k..k + 1,
         out: 2 * count + k,
@@ -116,7 +128,7 @@ fn products(ring: Ring, items: [Item; 2], parts: u8, count: u32, layout: &mut La
     Program {
         ring,
         slots,
-        uniforms,
+        job_wide,
         sums,
         temps: 0,
         pairs: (0..count)
@@ -134,20 +146,20 @@ fn shares(
     (form, parts, count): (&'static Form, u8, u32),
     [blocks, near]: [f64; 2],
 ) -> Result<Case, Error> {
-    let mut layout = bank(effort);
-    let items = [Item::Rows(form.ring), Item::One(form.ring)];
+    let mut layout = workspace(effort);
+    let items = [ColumnType::Rows(form.ring), ColumnType::One(form.ring)];
     let program = products(form.ring, items, parts, count, &mut layout);
     let messages = form.crosses.iter();
     let messages: Vec<Span> = messages
-        .map(|_| add(&mut layout, Place::Mapped, items[0], 1, count))
+        .map(|_| add(&mut layout, Residency::Mapped, items[0], 1, count))
         .collect();
     // Of sums there are none: their messages may be anything.
     let to = [&messages[..], &messages[..]].concat();
     let mut command = Command::new(Op::Product(form), vec![], to);
     command.program = Some(device.load(&Arc::new(program), &layout)?);
-    for k in 0..form.draws() {
-        let draw = draw(device, 1 + k as u16, Use::MUL3)?;
-        command.draws.push(draw);
+    for k in 0..form.calls() {
+        let call = call(device, 1 + k as u16, DomainTag::MUL3)?;
+        command.calls.push(call);
     }
     Ok(Case {
         name,
@@ -186,19 +198,25 @@ fn rep4(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
 
 /// ANDs of a layer of half-gates: as the garbler, or as the evaluator.
 fn gates(device: &mut Cuda, effort: Effort, garbles: bool) -> Result<Case, Error> {
-    let (mut layout, count) = (bank(effort), effort.items);
-    let items = [Item::Labels, Item::Label];
+    let (mut layout, count) = (workspace(effort), effort.items);
+    let items = [ColumnType::Labels, ColumnType::Label];
     let program = products(Ring::Bits, items, 1, count, &mut layout);
-    let tables = add(&mut layout, Place::Mapped, Item::Labels, 1, 2 * count);
+    let tables = add(
+        &mut layout,
+        Residency::Mapped,
+        ColumnType::Labels,
+        1,
+        2 * count,
+    );
     let (scheme, offset) = (Garbling::HalfGates, OFFSET);
-    draw(device, OFFSET.0, Use::GARBLE)?;
+    call(device, OFFSET.0, DomainTag::GARBLE)?;
     let mut command = if garbles {
         Command::new(Op::Garble { scheme, offset }, vec![], vec![tables])
     } else {
         Command::new(Op::Evaluate { scheme }, vec![tables], vec![])
     };
     command.program = Some(device.load(&Arc::new(program), &layout)?);
-    command.draws = vec![draw(device, 1, Use::GARBLE)?];
+    command.calls = vec![call(device, 1, DomainTag::GARBLE)?];
     let (name, alu, lds) = if garbles {
         ("garble, half-gates", 1328.0, 720.0)
     } else {
@@ -236,24 +254,30 @@ fn evaluate(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
 fn transfers(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
     const KEYS: u16 = 16;
     let trees = Trees::ALL[2];
-    let (mut layout, items) = (bank(effort), effort.items);
-    let bits = Item::Rows(Ring::Bits);
-    let choices = add(&mut layout, Place::Mapped, bits, 1, items);
-    let corrections = add(&mut layout, Place::Mapped, bits, 1, items * trees.count());
-    let last = Item::Bytes(16);
-    let last = add(&mut layout, Place::Mapped, last, 1, trees.count() - 1);
-    let column = Item::Bytes(column_bytes(items, effort.rows) as u32);
-    let columns = add(&mut layout, Place::Resident, column, 1, 129);
+    let (mut layout, items) = (workspace(effort), effort.items);
+    let bits = ColumnType::Rows(Ring::Bits);
+    let choices = add(&mut layout, Residency::Mapped, bits, 1, items);
+    let corrections = add(
+        &mut layout,
+        Residency::Mapped,
+        bits,
+        1,
+        items * trees.count(),
+    );
+    let last = ColumnType::Bytes(16);
+    let last = add(&mut layout, Residency::Mapped, last, 1, trees.count() - 1);
+    let column = ColumnType::Bytes(column_bytes(items, effort.rows) as u32);
+    let columns = add(&mut layout, Residency::Resident, column, 1, 129);
     for tree in 0..trees.count() {
         for leaf in 0..trees.leaves() {
-            draw(device, KEYS + trees.index(tree, leaf), Use::OT_LEAF)?;
+            call(device, KEYS + trees.index(tree, leaf), DomainTag::OT_LEAF)?;
         }
     }
     let op = Op::Ot(Ot::Receive { trees });
     let mut command = Command::new(op, vec![choices], vec![corrections, last, columns]);
-    command.draws = vec![Draw {
+    command.calls = vec![PrfCall {
         key: KeyId(KEYS),
-        tag: Use::OT_LEAF,
+        tag: DomainTag::OT_LEAF,
         first: 0,
     }];
     Ok(Case {
@@ -275,10 +299,16 @@ fn transfers(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
 #[expect(clippy::unnecessary_wraps, reason = "it is a case among others")]
 fn digest(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
     device.bind(veil_session::SessionId([1; 32]));
-    let mut layout = bank(effort);
+    let mut layout = workspace(effort);
     let pieces = 512 * effort.items;
-    let from = add(&mut layout, Place::Mapped, Item::Bytes(1024), 1, pieces);
-    let to = add(&mut layout, Place::Mapped, Item::Bytes(32), 1, 1);
+    let from = add(
+        &mut layout,
+        Residency::Mapped,
+        ColumnType::Bytes(1024),
+        1,
+        pieces,
+    );
+    let to = add(&mut layout, Residency::Mapped, ColumnType::Bytes(32), 1, 1);
     let (mut bytes, mut blocks) = (1024 * u64::from(pieces), 0);
     while bytes > 1024 {
         // The length of a piece takes a block of its own.

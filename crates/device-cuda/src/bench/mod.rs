@@ -1,7 +1,7 @@
 //! How fast a GPU is: first what it can do at most, then what devices do by it, each as three rates.
 //!
 //! The *kernel* rate is that of the launches alone, by the clock of the GPU. *Pinned* has messages copied from and to pinned memory of the host as well,
-//! two banks in turn, so that copies overlap with kernels. *End to end* has the host fill and read that memory besides, as a link would.
+//! two workspaces in turn, so that copies overlap with kernels. *End to end* has the host fill and read that memory besides, as a link would.
 //! Everything runs on the emulator too, for tests; its rates mean nothing.
 
 mod cases;
@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use veil_device::{Bank, Device, Fault, Outcome, Tag};
+use veil_device::{Device, Fault, Outcome, Tag, Workspace};
 
 pub use limits::Limits;
 
@@ -21,7 +21,7 @@ use cases::Case;
 /// How much is measured.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Effort {
-    /// Rows of a bank, a multiple of 32.
+    /// Rows of a workspace, a multiple of 32.
     pub rows: u32,
     /// Items of each kind, about.
     pub items: u32,
@@ -115,10 +115,10 @@ fn read(clock: &Mutex<f64>) -> f64 {
     std::mem::take(&mut *clock.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Two banks of a case, and what the host has of them.
+/// Two workspaces of a case, and what the host has of them.
 struct Banks<'a> {
     case: &'a Case,
-    both: [Bank; 2],
+    both: [Workspace; 2],
     input: Vec<u8>,
     output: Vec<u8>,
 }
@@ -126,16 +126,16 @@ struct Banks<'a> {
 impl Banks<'_> {
     /// Queues a batch on one of them. Its input goes to the device, and is written first if it is said so.
     fn submit(&mut self, device: &mut Cuda, turn: usize, writes: bool) -> Result<(), Error> {
-        let bank = self.both[turn];
+        let workspace = self.both[turn];
         let mut at = 0;
         for span in &self.case.input {
-            let to = device.map(bank, *span)?;
+            let to = device.map(workspace, *span)?;
             if writes {
                 to.copy_from_slice(&self.input[at..][..to.len()]);
                 at += to.len();
             }
         }
-        Ok(device.submit(bank, &self.case.commands, Tag(turn as u64))?)
+        Ok(device.submit(workspace, &self.case.commands, Tag(turn as u64))?)
     }
 
     /// Waits for the batch of one of them, and reads what came of it if it is said so.
@@ -199,29 +199,30 @@ fn measure(
             .sum::<u64>();
         vec![0x5a; all as usize]
     };
-    let mut banks = Banks {
+    let mut workspaces = Banks {
         case,
         both: [a?, b?],
         input: bytes(&case.input),
         output: bytes(&case.output),
     };
-    let pinned = banks.seconds(device, false, effort.seconds)?;
-    // The clock of the kernels, of one bank alone: nothing else is on the GPU.
+    let pinned = workspaces.seconds(device, false, effort.seconds)?;
+    // The clock of the kernels, of one workspace alone: nothing else is on the GPU.
     read(clock);
     let mut rounds = 0;
     let start = Instant::now();
     while rounds == 0 || start.elapsed().as_secs_f64() < effort.seconds {
-        banks.submit(device, 0, false)?;
-        banks.end(device, 0, false)?;
+        workspaces.submit(device, 0, false)?;
+        workspaces.end(device, 0, false)?;
         rounds += 1;
     }
     let kernels = read(clock) / f64::from(rounds);
-    let whole = banks.seconds(device, true, effort.seconds)?;
-    for bank in banks.both {
-        device.close(bank);
+    let whole = workspaces.seconds(device, true, effort.seconds)?;
+    for workspace in workspaces.both {
+        device.close(workspace);
     }
     let units = case.units;
-    let [up, down] = [&banks.input, &banks.output].map(|bytes| bytes.len() as f64 / units);
+    let [up, down] =
+        [&workspaces.input, &workspaces.output].map(|bytes| bytes.len() as f64 / units);
     let least = |bounds: &[(f64, &'static str)]| {
         let all = bounds.iter().copied();
         all.fold(

@@ -2,10 +2,10 @@
 
 use veil_device::cut::{self, By, Cut};
 use veil_device::garble::Garbling;
-use veil_device::{Command, Fault, Item, Span};
+use veil_device::{ColumnType, Command, Fault, Span};
 
 use super::labels::Circuits;
-use super::queue::{Place, Queue};
+use super::queue::{Argument, Queue};
 use crate::kernels::{
     CUT_ACTIVE, CUT_DIGEST, CUT_MAJORITY, CUT_MARKS, CUT_MASK, CUT_MATRIX, CUT_NUMBER, CUT_PICK,
     CUT_SAME, CUT_SHUFFLE, CUT_SPREAD, CUT_STRETCH, CUT_UNMASK, CUT_VOTES, DECIDE,
@@ -49,16 +49,16 @@ impl Queue<'_> {
             }
             Cut::Member { label } => {
                 self.votes(label, src, false);
-                let command = Place::Number(index as u32);
-                self.step(&DECIDE, None, &[Place::Verdict, command]);
+                let command = Argument::Number(index as u32);
+                self.step(&DECIDE, None, &[Argument::Verdict, command]);
             }
             Cut::Majority { label } => {
                 let wires = count(&src[0]);
                 let call = [rows, wires, at(&dst[0])];
                 self.votes(label, src, true);
                 let call = self.call(&call);
-                let places = [Place::Bank, Place::Sums, call, Place::Verdict];
-                self.step(&CUT_MAJORITY, Some(wires), &places);
+                let arguments = [Argument::Workspace, Argument::Sums, call, Argument::Verdict];
+                self.step(&CUT_MAJORITY, Some(wires), &arguments);
                 self.sums = self.sums.max(4 * wires);
             }
             Cut::Matrix { key } => {
@@ -105,12 +105,17 @@ impl Queue<'_> {
             Cut::Shuffle => {
                 let call = [2 * rows, at(&dst[0]), at(&src[0])];
                 let call = self.call(&call);
-                let places = [Place::Bank, Place::Temps, call, Place::Verdict];
-                self.step(&CUT_SHUFFLE, None, &places);
+                let arguments = [
+                    Argument::Workspace,
+                    Argument::Temps,
+                    call,
+                    Argument::Verdict,
+                ];
+                self.step(&CUT_SHUFFLE, None, &arguments);
                 self.temps = self.temps.max(16 * rows);
             }
             Cut::Pick { half } => {
-                let bits = self.item(dst[0]) != Item::Labels;
+                let bits = self.item(dst[0]) != ColumnType::Labels;
                 let mut call = vec![rows, count(&dst[0]), at(&dst[0])];
                 call.extend(src.iter().map(at));
                 call.extend([u64::from(half), u64::from(bits)]);
@@ -120,8 +125,8 @@ impl Queue<'_> {
             Cut::Same => {
                 let call = [rows, count(&src[0]), at(&src[0])];
                 self.plain(&CUT_SAME, Some(count(&src[0]) * bytes), &call);
-                let command = Place::Number(index as u32);
-                self.step(&DECIDE, None, &[Place::Verdict, command]);
+                let command = Argument::Number(index as u32);
+                self.step(&DECIDE, None, &[Argument::Verdict, command]);
             }
             Cut::Garble { first } => {
                 let circuits = Circuits::Each {
@@ -158,9 +163,15 @@ impl Queue<'_> {
         call.extend(self.marked(label));
         call.extend(src.iter().map(|span| self.memory.at(*span)));
         let call = self.call(&call);
-        let count = Place::Number(count.into());
-        let places = [Place::Bank, Place::Sums, call, Place::Verdict, count];
-        self.step(&CUT_VOTES, Some(wires * rows), &places);
+        let count = Argument::Number(count.into());
+        let arguments = [
+            Argument::Workspace,
+            Argument::Sums,
+            call,
+            Argument::Verdict,
+            count,
+        ];
+        self.step(&CUT_VOTES, Some(wires * rows), &arguments);
     }
 
     fn digests(&mut self, label: u16, command: &Command) {
@@ -168,7 +179,7 @@ impl Queue<'_> {
         let head = cut::head(self.session, label, self.memory.frame);
         let (mut bytes, mut sources) = (head.len() as u64, Vec::new());
         for from in &command.src {
-            let bits = self.item(*from) != Item::Labels;
+            let bits = self.item(*from) != ColumnType::Labels;
             let each = if bits { 1 } else { 16 };
             bytes += each * u64::from(from.count);
             sources.extend([self.memory.at(*from), from.count.into(), bits.into()]);

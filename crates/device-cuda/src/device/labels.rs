@@ -1,10 +1,10 @@
 //! Commands about labels as launches of kernels/device/gates.cu and labels.cu.
 
 use veil_device::garble::{Garbling, NO_OFFSET};
-use veil_device::{Command, Fault, Item, KeyId, Span};
+use veil_device::{ColumnType, Command, Fault, KeyId, Span};
 use zeroize::Zeroizing;
 
-use super::queue::{Place, Queue};
+use super::queue::{Argument, Queue};
 use crate::kernels::{COLOUR, ENCODE, EVALUATE_HALF, EVALUATE_THREE, GARBLE_HALF, GARBLE_THREE};
 
 /// A label as two numbers.
@@ -59,9 +59,9 @@ impl Queue<'_> {
     }
 
     /// Labels of an item.
-    pub(super) fn labels(&self, item: Item) -> u64 {
+    pub(super) fn labels(&self, item: ColumnType) -> u64 {
         match item {
-            Item::Label => 1,
+            ColumnType::Label => 1,
             _ => u64::from(self.memory.frame.rows),
         }
     }
@@ -92,12 +92,12 @@ impl Queue<'_> {
         let code = self.codes.get(id).ok_or(Fault::Unknown("a program"))?;
         let memory = self.memory;
         let rows = u64::from(memory.frame.rows);
-        let [slots, uniforms, _] = code.regions;
+        let [slots, job_wide, _] = code.regions;
         let start = |region| memory.at(self.component(region, 0));
         let mut call = Zeroizing::new(Vec::with_capacity(20));
         call.extend([u64::from(code.levels), u64::from(code.depth), rows]);
-        call.extend([start(slots), start(uniforms), u64::from(code.pairs)]);
-        let (mut number, mut point, mut places, mut dice) = (0, 0, [0; 2], [0; 4]);
+        call.extend([start(slots), start(job_wide), u64::from(code.pairs)]);
+        let (mut number, mut point, mut offsets, mut dice) = (0, 0, [0; 2], [0; 4]);
         let (offset, each) = match circuits {
             Circuits::Rows { offset } => (offset, [0; 3]),
             Circuits::Each {
@@ -114,22 +114,22 @@ impl Queue<'_> {
         };
         if code.counts[0] > 0 {
             if let Circuits::Rows { .. } = circuits {
-                let draw = command.draws[0];
-                number = draw.first;
-                point = scheme.start(&self.key(draw)?.prf, draw.tag, memory.frame);
+                let prf_call = command.calls[0];
+                number = prf_call.first;
+                point = scheme.start(&self.key(prf_call)?.prf, prf_call.tag, memory.frame);
             }
             let kinds = scheme.tables().len();
-            for (place, span) in places.iter_mut().zip(tables.iter().take(kinds)) {
-                *place = memory.at(*span);
+            for (offset, span) in offsets.iter_mut().zip(tables.iter().take(kinds)) {
+                *offset = memory.at(*span);
             }
             let stride = scheme.dice(memory.layout.chunk_rows);
             if garbles && scheme.dice(1) > 0 {
-                let [schedule, first, ends] = self.draw(command.draws[1])?;
+                let [schedule, first, ends] = self.prf_call(command.calls[1])?;
                 dice = [schedule, first, ends, stride];
             }
         }
         call.push(number);
-        call.extend(places);
+        call.extend(offsets);
         call.extend(numbers(point));
         call.extend(numbers(offset));
         call.extend(dice);
@@ -141,15 +141,15 @@ impl Queue<'_> {
             (Garbling::ThreeHalves, false) => &EVALUATE_THREE,
         };
         let call = self.call(&call);
-        let places = [
-            Place::Bank,
-            Place::Temps,
+        let arguments = [
+            Argument::Workspace,
+            Argument::Temps,
             call,
-            Place::Verdict,
-            Place::Schedules,
-            Place::Code(id, 0),
+            Argument::Verdict,
+            Argument::Schedules,
+            Argument::Code(id, 0),
         ];
-        self.step(kernel, Some(code.work(rows)), &places);
+        self.step(kernel, Some(code.work(rows)), &arguments);
         let temps = (16 * u64::from(code.temps)).saturating_mul(rows);
         self.temps = self.temps.max(temps);
         Ok(())

@@ -1,26 +1,27 @@
 //! A GPU, or the emulator of one, as a [`Device`].
 //!
-//! A bank is one piece of device memory, packed as the host sees it: items one behind the other, rows innermost, bits in bytes; threads have sixteen
-//! bytes of a column each. What the host reaches has a mirror in its own memory, which is copied before and after a batch, where either wrote.
+//! A workspace is one piece of device memory, packed as the host sees it: items one behind the other, rows innermost, bits in bytes; threads have
+//! sixteen bytes of a column each. What the host reaches has a mirror in its own memory, which is copied before and after a batch, where either
+//! wrote.
 //!
 //! `submit` says all of a batch in numbers, and queues its copies and launches. `poll` waits for the first batch, if nothing was handed out since the
 //! last one was submitted; else it looks whether it has ended, so that a caller with a completion goes on. A check that fails stops what comes
 //! after it on the device, without the host.
 
-mod bank;
 mod cut;
 mod labels;
 mod program;
 mod proof;
 mod queue;
 mod transfers;
+mod workspace;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use veil_device::{
-    Bank, Command, Completion, Device, Fault, Frame, KeyId, Layout, Needs, Outcome, Program,
-    ProgramId, Span, Tag,
+    Command, Completion, Device, Fault, Frame, KeyId, Layout, Needs, Outcome, Program, ProgramId,
+    Span, Tag, Workspace,
 };
 use veil_prss::Prf;
 use veil_session::{Secret, SessionId};
@@ -28,9 +29,9 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::backend::{Absent, Arg, Backend, Buffer, Driver, Error, Host, Launch, Mark, Stream};
 use crate::kernels::{AES_SCHEDULE, SCHEDULE_BYTES};
-use bank::Memory;
 use program::Code;
-use queue::{Place, Queue, Step, VERDICT};
+use queue::{Argument, Queue, Step, VERDICT};
+use workspace::Memory;
 
 /// What faults name it.
 const NAME: &str = "cuda";
@@ -109,7 +110,7 @@ pub struct Cuda {
     needs: Vec<Needs>,
     codes: Vec<Code>,
     words: Vec<Buffer>,
-    banks: Vec<Option<Memory>>,
+    workspaces: Vec<Option<Memory>>,
     batches: VecDeque<Batch>,
     /// Rooms for batches to come.
     spare: Vec<Room>,
@@ -140,7 +141,7 @@ impl Cuda {
             needs: Vec::new(),
             codes: Vec::new(),
             words: Vec::new(),
-            banks: Vec::new(),
+            workspaces: Vec::new(),
             batches: VecDeque::new(),
             spare: Vec::new(),
             gave: false,
@@ -226,28 +227,28 @@ impl Cuda {
             let Step {
                 kernel,
                 work,
-                places,
+                arguments,
             } = step;
-            let mut args = Vec::with_capacity(places.len());
-            for place in places {
-                args.push(match *place {
-                    Place::Bank => Arg::all(&memory.buffer),
+            let mut args = Vec::with_capacity(arguments.len());
+            for argument in arguments {
+                args.push(match *argument {
+                    Argument::Workspace => Arg::all(&memory.buffer),
                     // What has none looks at none.
-                    Place::Temps => Arg::all(memory.temps.as_ref().unwrap_or(numbers)),
-                    Place::Sums => Arg::all(memory.sums.as_ref().unwrap_or(numbers)),
-                    Place::Call(at) => Arg::At(numbers, 8 * at as u64),
-                    Place::Verdict => Arg::all(numbers),
+                    Argument::Temps => Arg::all(memory.temps.as_ref().unwrap_or(numbers)),
+                    Argument::Sums => Arg::all(memory.sums.as_ref().unwrap_or(numbers)),
+                    Argument::Call(at) => Arg::At(numbers, 8 * at as u64),
+                    Argument::Verdict => Arg::all(numbers),
                     // A kernel that draws nothing looks at no round keys.
-                    Place::Schedules => {
+                    Argument::Schedules => {
                         let schedules = self.schedules.as_ref().map(|(buffer, _)| buffer);
                         Arg::all(schedules.unwrap_or(numbers))
                     }
-                    Place::Code(program, word) => {
+                    Argument::Code(program, word) => {
                         Arg::At(&self.words[program], 4 * u64::from(word))
                     }
-                    Place::Number(number) => Arg::U32(number),
-                    Place::Wide(number) => Arg::U64(number),
-                    Place::Apart(at) => Arg::At(memory.temps.as_ref().unwrap_or(numbers), at),
+                    Argument::Number(number) => Arg::U32(number),
+                    Argument::Wide(number) => Arg::U64(number),
+                    Argument::Apart(at) => Arg::At(memory.temps.as_ref().unwrap_or(numbers), at),
                 });
             }
             let block = self.backend.threads().min(kernel.block);
@@ -298,7 +299,7 @@ impl Cuda {
         memory.room(&mut *self.backend, temps, sums)?;
         let bytes = 8 * numbers.len() as u64;
         let room = self.place(bytes).map_err(card)?;
-        written.sort_unstable_by_key(|s| (s.region, s.part, s.first, s.count));
+        written.sort_unstable_by_key(|s| (s.region, s.component, s.first, s.count));
         written.dedup();
         let sent = self.send(memory, &room, &numbers, &steps, &written);
         match sent {
@@ -425,46 +426,52 @@ impl Device for Cuda {
         Ok(ProgramId(self.codes.len() as u32 - 1))
     }
 
-    fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Bank, Fault> {
+    fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Workspace, Fault> {
         let memory = Memory::new(&mut *self.backend, layout, frame)?;
-        let free = self.banks.iter().position(Option::is_none);
-        let bank = free.unwrap_or(self.banks.len());
-        if bank == self.banks.len() {
-            self.banks.push(None);
+        let free = self.workspaces.iter().position(Option::is_none);
+        let workspace = free.unwrap_or(self.workspaces.len());
+        if workspace == self.workspaces.len() {
+            self.workspaces.push(None);
         }
-        self.banks[bank] = Some(memory);
-        Ok(Bank(bank as u32))
+        self.workspaces[workspace] = Some(memory);
+        Ok(Workspace(workspace as u32))
     }
 
-    fn close(&mut self, bank: Bank) {
-        let slot = self.banks.get_mut(bank.0 as usize);
+    fn close(&mut self, workspace: Workspace) {
+        let slot = self.workspaces.get_mut(workspace.0 as usize);
         if let Some(memory) = slot.and_then(Option::take) {
             memory.free(&mut *self.backend);
         }
     }
 
-    fn map(&mut self, bank: Bank, to: Span) -> Result<&mut [u8], Fault> {
-        let memory = self.banks.get_mut(bank.0 as usize).and_then(Option::as_mut);
-        let memory = memory.ok_or(Fault::Unknown("the bank"))?;
+    fn map(&mut self, workspace: Workspace, to: Span) -> Result<&mut [u8], Fault> {
+        let memory = self
+            .workspaces
+            .get_mut(workspace.0 as usize)
+            .and_then(Option::as_mut);
+        let memory = memory.ok_or(Fault::Unknown("the workspace"))?;
         memory.map(&mut *self.backend, to)
     }
 
-    fn view(&self, bank: Bank, from: Span) -> Result<&[u8], Fault> {
-        let memory = self.banks.get(bank.0 as usize).and_then(Option::as_ref);
-        let memory = memory.ok_or(Fault::Unknown("the bank"))?;
+    fn view(&self, workspace: Workspace, from: Span) -> Result<&[u8], Fault> {
+        let memory = self
+            .workspaces
+            .get(workspace.0 as usize)
+            .and_then(Option::as_ref);
+        let memory = memory.ok_or(Fault::Unknown("the workspace"))?;
         memory.view(&*self.backend, from)
     }
 
-    fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
+    fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault> {
         if let Some(fault) = &self.broken {
             return Err(fault.clone());
         }
-        let slot = self.banks.get_mut(bank.0 as usize);
+        let slot = self.workspaces.get_mut(workspace.0 as usize);
         let mut memory = slot
             .and_then(Option::take)
-            .ok_or(Fault::Unknown("the bank"))?;
+            .ok_or(Fault::Unknown("the workspace"))?;
         let queued = self.queue(&mut memory, batch, tag);
-        self.banks[bank.0 as usize] = Some(memory);
+        self.workspaces[workspace.0 as usize] = Some(memory);
         queued
     }
 
@@ -493,7 +500,7 @@ impl Device for Cuda {
         for room in rooms.chain(std::mem::take(&mut self.spare)) {
             room.free(&mut *self.backend);
         }
-        for memory in std::mem::take(&mut self.banks).into_iter().flatten() {
+        for memory in std::mem::take(&mut self.workspaces).into_iter().flatten() {
             memory.free(&mut *self.backend);
         }
         if let Some((schedules, _)) = self.schedules.take() {

@@ -26,7 +26,7 @@ const INDICES: u32 = 1 << 30;
 /// A program, compiled.
 pub(super) struct Code {
     pub(super) ring: Ring,
-    /// Regions of slots, uniforms and sums.
+    /// Regions of slots, job-wide values and sums.
     pub(super) regions: [u16; 3],
     pub(super) parts: u8,
     /// Values that are forgotten: so many are there at once.
@@ -108,7 +108,7 @@ impl<'a> Schedule<'a> {
         let read = |src: Src| match src {
             Src::Slot(slot) => Some((0, slot)),
             Src::Temp(temp) => Some((1, temp)),
-            Src::Uniform(_) => None,
+            Src::JobWide(_) => None,
         };
         for (number, instr) in program.code.iter().enumerate() {
             let sources = || reads(program, instr).filter_map(read);
@@ -150,7 +150,7 @@ impl<'a> Schedule<'a> {
         match src {
             Src::Slot(slot) => operand(0, slot),
             Src::Temp(temp) => operand(1, self.place(temp)?),
-            Src::Uniform(uniform) => operand(2, uniform),
+            Src::JobWide(job_value) => operand(2, job_value),
         }
     }
 
@@ -210,7 +210,7 @@ impl Code {
     /// Compiles a program that was checked.
     pub(super) fn of(program: &Program, layout: &Layout) -> Result<Self, Fault> {
         let ring = program.ring;
-        let parts = layout.regions[program.slots as usize].parts;
+        let parts = layout.regions[program.slots as usize].components;
         let schedule = Schedule::of(program);
         let (source, target) = (|src| schedule.source(src), |dst| schedule.target(dst));
         let mut words = Vec::with_capacity(program.code.len() * WORDS);
@@ -266,7 +266,7 @@ impl Code {
             words.extend(instruction);
         }
         // A launch ends all sums when all instructions are done.
-        if program.uniforms == program.sums && partial > 0 {
+        if program.job_wide == program.sums && partial > 0 {
             return Err(unsupported(
                 "a program whose sums are values that all rows share",
             ));
@@ -290,7 +290,7 @@ impl Code {
         let widest = schedule.levels.iter().map(Vec::len).max();
         Ok(Code {
             ring,
-            regions: [program.slots, program.uniforms, program.sums],
+            regions: [program.slots, program.job_wide, program.sums],
             parts,
             temps: schedule.temps,
             depth: schedule.levels.len() as u32,
@@ -323,16 +323,16 @@ pub(super) fn form(form: &Form) -> Result<[u64; 14], Fault> {
     };
     let mut words = [0; 14];
     words[0] = u64::from(form.writes());
-    words[1] = form.draws() as u64;
+    words[1] = form.calls() as u64;
     words[2] = form.crosses.len() as u64;
     words[3] = form.keeps.len() as u64;
-    words[4] = bytes(&mut form.keeps.iter().map(|(draw, to)| draw << 4 | to));
+    words[4] = bytes(&mut form.keeps.iter().map(|(call, to)| call << 4 | to));
     for (cross, words) in crosses.zip(words[5..].chunks_exact_mut(3)) {
         let counts = [cross.terms.len(), cross.masks.len(), usize::from(cross.to)];
         words[0] = bytes(&mut counts.into_iter().map(|count| count as u8));
         words[1] = bytes(&mut cross.terms.iter().map(|(a, b)| a << 4 | b));
         let masks = cross.masks.iter();
-        words[2] = bytes(&mut masks.map(|(draw, minus)| draw | u8::from(*minus) << 7));
+        words[2] = bytes(&mut masks.map(|(call, minus)| call | u8::from(*minus) << 7));
     }
     Ok(words)
 }

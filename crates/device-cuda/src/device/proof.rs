@@ -1,11 +1,11 @@
 //! Steps of proofs as launches of kernels/device/proof.cu.
 
 use veil_device::proof::{COUNTS, Proof, Side, factor, length, values};
-use veil_device::{Command, Draw, Fault, Span};
+use veil_device::{Command, Fault, PrfCall, Span};
 use veil_math::P61;
 use zeroize::Zeroizing;
 
-use super::queue::{Place, Queue};
+use super::queue::{Argument, Queue};
 use crate::kernels;
 
 /// Weights and masks that a call has room for.
@@ -26,12 +26,17 @@ fn weights(places: u32) -> Vec<u64> {
 
 impl Queue<'_> {
     /// Elements of a draw, from `from` on.
-    fn elements(&self, draw: Draw, from: u32, count: u32) -> Result<Zeroizing<Vec<u64>>, Fault> {
-        let prf = &self.key(draw)?.prf;
+    fn elements(
+        &self,
+        prf_call: PrfCall,
+        from: u32,
+        count: u32,
+    ) -> Result<Zeroizing<Vec<u64>>, Fault> {
+        let prf = &self.key(prf_call)?.prf;
         let frame = self.memory.frame;
         let block = |k: u32| {
-            let counter = draw.first + u64::from(k);
-            u128::from_le_bytes(prf.block(draw.tag, frame.lane, counter, frame.chunk))
+            let counter = prf_call.first + u64::from(k);
+            u128::from_le_bytes(prf.block(prf_call.tag, frame.lane, counter, frame.chunk))
         };
         let mut elements = Zeroizing::new(Vec::with_capacity(count as usize));
         elements.extend((0..count).map(|k| P61::from_place(block(k), from)));
@@ -56,8 +61,8 @@ impl Queue<'_> {
     /// A launch with sums of all threads.
     fn summed(&mut self, kernel: &'static kernels::Kernel, work: Option<u64>, numbers: &[u64]) {
         let call = self.call(numbers);
-        let places = [Place::Bank, Place::Sums, call, Place::Verdict];
-        self.step(kernel, work, &places);
+        let arguments = [Argument::Workspace, Argument::Sums, call, Argument::Verdict];
+        self.step(kernel, work, &arguments);
         self.sums = self.sums.max(8 * u64::from(COUNTS));
     }
 
@@ -80,7 +85,7 @@ impl Queue<'_> {
         let mut weights = weights(places);
         weights.resize(WEIGHTS, 0);
         call.extend(weights);
-        call.extend(self.elements(command.draws[0], 0, values(level))?.iter());
+        call.extend(self.elements(command.calls[0], 0, values(level))?.iter());
         self.summed(&kernels::SHARE, None, &call);
         Ok(())
     }
@@ -97,7 +102,7 @@ impl Queue<'_> {
         let rows = self.memory.frame.rows;
         match step {
             Proof::Elements { from } => {
-                let drawn = self.elements(command.draws[0], from, dst[0].count)?;
+                let drawn = self.elements(command.calls[0], from, dst[0].count)?;
                 let mut call = Zeroizing::new(Vec::with_capacity(CALL));
                 call.extend([at(dst[0]), u64::from(dst[0].count)]);
                 call.extend(drawn.iter());
@@ -132,7 +137,7 @@ impl Queue<'_> {
             Proof::Share {
                 level, products, ..
             } => {
-                let drawn = |k: usize| self.elements(command.draws[k], 0, 1);
+                let drawn = |k: usize| self.elements(command.calls[k], 0, 1);
                 let masks = [drawn(1)?[0], drawn(2)?[0]];
                 self.share(level, command, 3, length(products, rows, level), masks)?;
             }
@@ -157,7 +162,7 @@ impl Queue<'_> {
                 self.plain(&kernels::FOLD, Some(work), &call);
             }
             Proof::End { level, products } => {
-                let mask = self.elements(command.draws[0], 0, 1)?[0];
+                let mask = self.elements(command.calls[0], 0, 1)?[0];
                 let places = factor(level);
                 let mut call = Zeroizing::new(Vec::with_capacity(CALL));
                 call.extend([at(dst[0]), at(src[0])]);
@@ -177,8 +182,8 @@ impl Queue<'_> {
             Proof::Compare => {
                 let call = [at(src[0]), at(src[1]), u64::from(src[0].count)];
                 self.plain(&kernels::COMPARE_FOUND, None, &call);
-                let command = Place::Number(index as u32);
-                self.step(&kernels::DECIDE, None, &[Place::Verdict, command]);
+                let command = Argument::Number(index as u32);
+                self.step(&kernels::DECIDE, None, &[Argument::Verdict, command]);
             }
         }
         Ok(())

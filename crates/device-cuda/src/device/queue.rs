@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use veil_device::{Command, Draw, Fault, Item, KeyId, Needs, Op, Span, hash, mac};
+use veil_device::{ColumnType, Command, Fault, KeyId, Needs, Op, PrfCall, Span, hash, mac};
 use veil_math::Ring;
 use veil_prss::Prf;
 use veil_session::SessionId;
 use zeroize::Zeroizing;
 
-use super::bank::Memory;
 use super::program::{Code, form};
+use super::workspace::Memory;
 use super::{Key, unsupported};
 use crate::kernels::{
     COMBINE, COMPARE, CONVERT, DECIDE, DOT, DOT_END, HASH, Kernel, MAC, MAC_END, PIECES,
@@ -27,8 +27,8 @@ const MACS: u64 = 16;
 
 /// An argument of a launch.
 #[derive(Clone, Copy)]
-pub(super) enum Place {
-    Bank,
+pub(super) enum Argument {
+    Workspace,
     /// Values that a program forgets.
     Temps,
     /// Sums of all threads: zero before and after each command.
@@ -50,7 +50,7 @@ pub(super) struct Step {
     pub(super) kernel: &'static Kernel,
     /// Threads that have something to do, or one block of them.
     pub(super) work: Option<u64>,
-    pub(super) places: Vec<Place>,
+    pub(super) arguments: Vec<Argument>,
 }
 
 /// A batch, as it is put together.
@@ -81,17 +81,17 @@ const fn number(ring: Ring) -> u64 {
     }
 }
 
-const fn ring_of(item: Item) -> Ring {
+const fn ring_of(item: ColumnType) -> Ring {
     match item {
-        Item::Rows(ring) | Item::One(ring) => ring,
+        ColumnType::Rows(ring) | ColumnType::One(ring) => ring,
         // Combined as bits are.
         _ => Ring::Bits,
     }
 }
 
 impl Queue<'_> {
-    pub(super) fn item(&self, span: Span) -> Item {
-        self.memory.layout.regions[span.region as usize].item
+    pub(super) fn item(&self, span: Span) -> ColumnType {
+        self.memory.layout.regions[span.region as usize].column
     }
 
     pub(super) fn bytes(&self, span: Span) -> u64 {
@@ -101,17 +101,17 @@ impl Queue<'_> {
     /// Integers of an item.
     pub(super) fn cells(&self, span: Span) -> u64 {
         match self.item(span) {
-            Item::Rows(_) => u64::from(self.memory.frame.rows),
+            ColumnType::Rows(_) => u64::from(self.memory.frame.rows),
             _ => 1,
         }
     }
 
     fn shared(&self, span: Span) -> u64 {
-        u64::from(matches!(self.item(span), Item::One(_)))
+        u64::from(matches!(self.item(span), ColumnType::One(_)))
     }
 
     /// Numbers of a call: where they are.
-    pub(super) fn call(&mut self, numbers: &[u64]) -> Place {
+    pub(super) fn call(&mut self, numbers: &[u64]) -> Argument {
         let at = self.numbers.len();
         // Each at a whole block.
         let all = (at + numbers.len()).next_multiple_of(2);
@@ -123,54 +123,63 @@ impl Queue<'_> {
         }
         self.numbers.extend(numbers);
         self.numbers.resize(all, 0);
-        Place::Call(at)
+        Argument::Call(at)
     }
 
-    pub(super) fn step(&mut self, kernel: &'static Kernel, work: Option<u64>, places: &[Place]) {
+    pub(super) fn step(
+        &mut self,
+        kernel: &'static Kernel,
+        work: Option<u64>,
+        arguments: &[Argument],
+    ) {
         self.steps.push(Step {
             kernel,
             work,
-            places: places.to_vec(),
+            arguments: arguments.to_vec(),
         });
     }
 
-    /// A launch whose arguments are the bank, numbers, and the verdict.
+    /// A launch whose arguments are the workspace, numbers, and the verdict.
     pub(super) fn plain(&mut self, kernel: &'static Kernel, work: Option<u64>, numbers: &[u64]) {
         let call = self.call(numbers);
-        self.step(kernel, work, &[Place::Bank, call, Place::Verdict]);
+        self.step(
+            kernel,
+            work,
+            &[Argument::Workspace, call, Argument::Verdict],
+        );
     }
 
-    pub(super) fn key(&self, draw: Draw) -> Result<&Key, Fault> {
-        let key = self.keys.get(&draw.key);
+    pub(super) fn key(&self, prf_call: PrfCall) -> Result<&Key, Fault> {
+        let key = self.keys.get(&prf_call.key);
         key.ok_or(Fault::Unknown("the key of a draw"))
     }
 
     /// A draw: the word of its schedule, its first counter, the first and last words of the cipher's input.
-    pub(super) fn draw(&self, draw: Draw) -> Result<[u64; 3], Fault> {
-        let schedule = u64::from(self.key(draw)?.place) * (SCHEDULE_BYTES / 4);
-        let [head, tail] = self.ends(draw).map(u64::from);
-        Ok([schedule, draw.first, head | tail << 32])
+    pub(super) fn prf_call(&self, prf_call: PrfCall) -> Result<[u64; 3], Fault> {
+        let schedule = u64::from(self.key(prf_call)?.place) * (SCHEDULE_BYTES / 4);
+        let [head, tail] = self.ends(prf_call).map(u64::from);
+        Ok([schedule, prf_call.first, head | tail << 32])
     }
 
     /// The first and the last word of the cipher's input.
-    pub(super) fn ends(&self, draw: Draw) -> [u32; 2] {
+    pub(super) fn ends(&self, prf_call: PrfCall) -> [u32; 2] {
         let frame = self.memory.frame;
-        let input = Prf::input(draw.tag, frame.lane, 0, frame.chunk);
+        let input = Prf::input(prf_call.tag, frame.lane, 0, frame.chunk);
         [0, 12].map(|at: usize| {
             u32::from_le_bytes([input[at], input[at + 1], input[at + 2], input[at + 3]])
         })
     }
 
     /// Counters of an item of a draw.
-    fn stride(&self, item: Item) -> u64 {
+    fn stride(&self, item: ColumnType) -> u64 {
         item.bytes(self.memory.layout.chunk_rows).div_ceil(16)
     }
 
     /// Queues command `index` of the batch, if it can be done.
     pub(super) fn checked(&mut self, index: usize, command: &Command) -> Result<(), Fault> {
         let needs = command.program.and_then(|id| self.needs.get(id.0 as usize));
-        let bank = (&self.memory.layout, self.memory.frame.rows);
-        command.check(index, bank, needs)?;
+        let workspace = (&self.memory.layout, self.memory.frame.rows);
+        command.check(index, workspace, needs)?;
         self.command(index, command)
     }
 
@@ -180,10 +189,13 @@ impl Queue<'_> {
         let (src, dst) = (&command.src, &command.dst);
         match &command.op {
             Op::Linear | Op::Product(_) => return self.program(command),
-            Op::Scatter { part, add } => return self.scatter(command, *part, *add),
+            Op::Scatter {
+                component: part,
+                add,
+            } => return self.scatter(command, *part, *add),
             Op::Random => {
                 let item = self.item(dst[0]);
-                let [schedule, first, ends] = self.draw(command.draws[0])?;
+                let [schedule, first, ends] = self.prf_call(command.calls[0])?;
                 let bytes = self.memory.item(dst[0].region);
                 let count = u64::from(dst[0].count);
                 let stride = self.stride(item);
@@ -196,8 +208,13 @@ impl Queue<'_> {
                     stride,
                     ends,
                 ]);
-                let places = [Place::Bank, call, Place::Verdict, Place::Schedules];
-                self.step(&RANDOM, Some(count * bytes.div_ceil(16)), &places);
+                let arguments = [
+                    Argument::Workspace,
+                    call,
+                    Argument::Verdict,
+                    Argument::Schedules,
+                ];
+                self.step(&RANDOM, Some(count * bytes.div_ceil(16)), &arguments);
             }
             Op::Combine { ring, minus } => {
                 let keep = self.item(dst[0]).padding(self.memory.frame.rows);
@@ -249,19 +266,19 @@ impl Queue<'_> {
                 let [a, b, c, d] = [0, 1, 2, 3].map(|k: usize| at(src[k]));
                 let end = [at(dst[0]), ring];
                 let call = self.call(&[a, b, c, d, all, small, ring]);
-                let places = [Place::Bank, Place::Sums, call, Place::Verdict];
-                self.step(&DOT, Some(all), &places);
+                let arguments = [Argument::Workspace, Argument::Sums, call, Argument::Verdict];
+                self.step(&DOT, Some(all), &arguments);
                 let call = self.call(&end);
-                let places = [Place::Bank, Place::Sums, call, Place::Verdict];
-                self.step(&DOT_END, None, &places);
+                let arguments = [Argument::Workspace, Argument::Sums, call, Argument::Verdict];
+                self.step(&DOT_END, None, &arguments);
                 self.sums = self.sums.max(PARTIAL);
             }
             Op::CheckEqual => {
                 let bytes = self.bytes(src[0]);
                 let call = [at(src[0]), at(src[1]), bytes];
                 self.plain(&COMPARE, Some(bytes.div_ceil(16)), &call);
-                let command = Place::Number(index as u32);
-                self.step(&DECIDE, None, &[Place::Verdict, command]);
+                let command = Argument::Number(index as u32);
+                self.step(&DECIDE, None, &[Argument::Verdict, command]);
             }
             Op::Proof(step) => self.proof(index, *step, command)?,
             Op::Ot(step) => self.transfer(index, *step, command)?,
@@ -296,8 +313,13 @@ impl Queue<'_> {
             while source[2] > PIECE {
                 let pieces = source[2].div_ceil(PIECE);
                 let call = self.call(&[&source[..], &[used]].concat());
-                let places = [Place::Bank, Place::Temps, call, Place::Verdict];
-                self.step(&PIECES, Some(pieces), &places);
+                let arguments = [
+                    Argument::Workspace,
+                    Argument::Temps,
+                    call,
+                    Argument::Verdict,
+                ];
+                self.step(&PIECES, Some(pieces), &arguments);
                 source = [1, used, DIGEST * pieces];
                 used += DIGEST * pieces;
             }
@@ -305,7 +327,7 @@ impl Queue<'_> {
             sources.extend(source);
         }
         self.temps = self.temps.max(used);
-        let head = hash::head(self.session, label, self.memory.frame, &command.draws);
+        let head = hash::head(self.session, label, self.memory.frame, &command.calls);
         let bytes = head.len() as u64 + bytes;
         let mut call = vec![self.memory.at(command.dst[0]), bytes];
         call.extend([command.src.len() as u64, head.len() as u64]);
@@ -315,15 +337,20 @@ impl Queue<'_> {
             call.push(bytes.fold(0, |word, byte| word << 8 | u64::from(*byte)));
         }
         let call = self.call(&call);
-        let places = [Place::Bank, Place::Temps, call, Place::Verdict];
-        self.step(&HASH, None, &places);
+        let arguments = [
+            Argument::Workspace,
+            Argument::Temps,
+            call,
+            Argument::Verdict,
+        ];
+        self.step(&HASH, None, &arguments);
     }
 
     fn mac(&mut self, command: &Command) -> Result<(), Fault> {
-        let draw = command.draws[0];
-        let prf = &self.key(draw)?.prf;
+        let prf_call = command.calls[0];
+        let prf = &self.key(prf_call)?.prf;
         let frame = self.memory.frame;
-        let mask = prf.block(draw.tag, frame.lane, draw.first, frame.chunk);
+        let mask = prf.block(prf_call.tag, frame.lane, prf_call.first, frame.chunk);
         let key = mac::hash_key(prf);
         let src = &command.src;
         let mut call = Zeroizing::new(Vec::with_capacity(7 + 2 * src.len()));
@@ -339,10 +366,10 @@ impl Queue<'_> {
             blocks += self.bytes(*from).div_ceil(16);
         }
         let call = self.call(&call);
-        let places = [Place::Bank, Place::Sums, call, Place::Verdict];
+        let arguments = [Argument::Workspace, Argument::Sums, call, Argument::Verdict];
         // A thread has several blocks, as its powers of the key take as long as many of them.
-        self.step(&MAC, Some(blocks / MACS), &places);
-        self.step(&MAC_END, None, &places);
+        self.step(&MAC, Some(blocks / MACS), &arguments);
+        self.step(&MAC_END, None, &arguments);
         self.sums = self.sums.max(PARTIAL);
         Ok(())
     }
@@ -374,8 +401,8 @@ impl Queue<'_> {
         let id = command.program.map_or(usize::MAX, |id| id.0 as usize);
         let code = self.codes.get(id).ok_or(Fault::Unknown("a program"))?;
         let memory = self.memory;
-        let [slots, uniforms, sums] = code.regions;
-        let rows = memory.layout.regions[slots as usize].item;
+        let [slots, job_wide, sums] = code.regions;
+        let rows = memory.layout.regions[slots as usize].column;
         let bytes = memory.item(slots);
         let partial = u64::from(code.partial.max(1)) * PARTIAL;
         let start = |region| memory.at(self.component(region, 0));
@@ -387,8 +414,8 @@ impl Queue<'_> {
             memory.item(sums),
             start(slots),
             memory.part(slots),
-            start(uniforms),
-            memory.part(uniforms),
+            start(job_wide),
+            memory.part(job_wide),
             start(sums),
             memory.part(sums),
             u64::from(code.parts),
@@ -415,23 +442,23 @@ impl Queue<'_> {
                 };
                 if needed {
                     messages[k / crosses * 3 + k % crosses] = memory.at(*message);
-                    if message.region == uniforms || message.region == sums {
+                    if message.region == job_wide || message.region == sums {
                         return Err(unsupported(
                             "messages among sums, or values that rows share",
                         ));
                     }
                 }
             }
-            let draws = product.draws();
-            for (k, draw) in command.draws.iter().enumerate() {
-                let needed = if k < draws {
+            let prf_calls = product.calls();
+            for (k, prf_call) in command.calls.iter().enumerate() {
+                let needed = if k < prf_calls {
                     code.counts[0] > 0
                 } else {
                     with_sums
                 };
                 if needed {
-                    let place = k / draws * 18 + k % draws * 3;
-                    drawn[place..place + 3].copy_from_slice(&self.draw(*draw)?);
+                    let place = k / prf_calls * 18 + k % prf_calls * 3;
+                    drawn[place..place + 3].copy_from_slice(&self.prf_call(*prf_call)?);
                 }
             }
         } else {
@@ -445,19 +472,19 @@ impl Queue<'_> {
             Ring::Z64 => (&PROGRAM_Z64, Some(&SUMS_Z64)),
             Ring::Z128 => (&PROGRAM_Z128, Some(&SUMS_Z128)),
         };
-        let places = [
-            Place::Bank,
-            Place::Temps,
-            Place::Sums,
+        let arguments = [
+            Argument::Workspace,
+            Argument::Temps,
+            Argument::Sums,
             call,
-            Place::Verdict,
-            Place::Schedules,
-            Place::Code(id, 0),
+            Argument::Verdict,
+            Argument::Schedules,
+            Argument::Code(id, 0),
         ];
-        self.step(run, Some(code.work(bytes.div_ceil(16))), &places);
+        self.step(run, Some(code.work(bytes.div_ceil(16))), &arguments);
         if let Some(end) = end.filter(|_| code.counts[1] > 0) {
-            let places = [&places[..1], &places[2..]].concat();
-            self.step(end, Some(u64::from(code.counts[1])), &places);
+            let arguments = [&arguments[..1], &arguments[2..]].concat();
+            self.step(end, Some(u64::from(code.counts[1])), &arguments);
         }
         let temps = u64::from(code.temps) * u64::from(code.parts);
         let temps = temps.saturating_mul(bytes.next_multiple_of(16));
@@ -494,10 +521,10 @@ impl Queue<'_> {
             u64::from(add),
             number(code.ring),
         ]);
-        let products = Place::Code(id, code.products);
+        let products = Argument::Code(id, code.products);
         let work = rows * bytes.div_ceil(16) + (all - rows);
-        let places = [Place::Bank, call, Place::Verdict, products];
-        self.step(&SCATTER, Some(work), &places);
+        let arguments = [Argument::Workspace, call, Argument::Verdict, products];
+        self.step(&SCATTER, Some(work), &arguments);
         let span = self.component(sums, part);
         self.written.push(span);
         Ok(())

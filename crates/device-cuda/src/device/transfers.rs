@@ -1,12 +1,12 @@
 //! Steps of oblivious transfers as launches of kernels/ot and kernels/device/transfers.cu.
 
 use veil_device::ot::{BLOCK, COLUMNS, Ot, Trees, blocks};
-use veil_device::{Command, Draw, Fault, KeyId, Span};
+use veil_device::{Command, Fault, KeyId, PrfCall, Span};
 use veil_math::Ring;
 use zeroize::Zeroizing;
 
 use super::labels::numbers;
-use super::queue::{Place, Queue};
+use super::queue::{Argument, Queue};
 use crate::kernels::{
     CHOOSE, COMPARE_FOLDS, DECIDE, GATHER, OT_APPLY, OT_CORRECT, OT_EXPAND, OT_FOLD, OT_KEYS,
     OT_LABELS, SPREAD,
@@ -15,7 +15,7 @@ use crate::kernels::{
 /// Bytes of a block.
 const BYTES: u64 = BLOCK as u64;
 
-/// Strings in a bank: where, how far the next one is, how long one is, and how many there are.
+/// Strings in a workspace: where, how far the next one is, how long one is, and how many there are.
 #[derive(Clone, Copy)]
 struct Strings {
     at: u64,
@@ -36,7 +36,7 @@ impl Strings {
 }
 
 impl Queue<'_> {
-    /// Strings of the bank apart: to where, how far the next one is, and how many bytes of each are wanted.
+    /// Strings of the workspace apart: to where, how far the next one is, and how many bytes of each are wanted.
     fn gather(&mut self, from: Strings, to: u64, pitch: u64, wanted: u64) {
         self.gather_items(from, (to, pitch, wanted), (1, 0xff));
     }
@@ -57,8 +57,13 @@ impl Queue<'_> {
         let item = item.max(1);
         let keep = u64::from(keep);
         let call = self.call(&[at, step, bytes, count, to, pitch, wanted, item, keep]);
-        let places = [Place::Bank, Place::Temps, call, Place::Verdict];
-        self.step(&GATHER, Some(count * wanted.div_ceil(BYTES)), &places);
+        let arguments = [
+            Argument::Workspace,
+            Argument::Temps,
+            call,
+            Argument::Verdict,
+        ];
+        self.step(&GATHER, Some(count * wanted.div_ceil(BYTES)), &arguments);
     }
 
     /// The other way.
@@ -70,8 +75,13 @@ impl Queue<'_> {
             count,
         } = to;
         let call = self.call(&[at, step, bytes, count, from, pitch]);
-        let places = [Place::Bank, Place::Temps, call, Place::Verdict];
-        self.step(&SPREAD, Some(count * bytes.div_ceil(BYTES)), &places);
+        let arguments = [
+            Argument::Workspace,
+            Argument::Temps,
+            call,
+            Argument::Verdict,
+        ];
+        self.step(&SPREAD, Some(count * bytes.div_ceil(BYTES)), &arguments);
     }
 
     /// The first bytes of columns.
@@ -89,7 +99,7 @@ impl Queue<'_> {
         &mut self,
         trees: Trees,
         leaf: u32,
-        draw: Draw,
+        prf_call: PrfCall,
         strings: (u64, u64),
         sums: u64,
     ) -> Result<(), Fault> {
@@ -102,29 +112,29 @@ impl Queue<'_> {
                     keys.extend([0, 0]);
                     continue;
                 }
-                let id = KeyId(draw.key.0.wrapping_add(trees.index(tree, of)));
+                let id = KeyId(prf_call.key.0.wrapping_add(trees.index(tree, of)));
                 let key = self.keys.get(&id);
                 let key = key.ok_or(Fault::Unknown("a leaf of the trees"))?;
                 let label = Zeroizing::new(u128::from_le_bytes(*key.secret.expose()));
                 keys.extend(numbers(*label));
             }
         }
-        let [head, tail] = self.ends(draw);
+        let [head, tail] = self.ends(prf_call);
         let keys = self.call(&keys);
-        let places = [
+        let arguments = [
             keys,
-            Place::Apart(0),
-            Place::Apart(sums),
-            Place::Number(trees.bits()),
-            Place::Number(leaf),
-            Place::Number(blocks as u32),
-            Place::Wide(length),
-            Place::Wide(draw.first),
-            Place::Number(head),
-            Place::Number(tail),
+            Argument::Apart(0),
+            Argument::Apart(sums),
+            Argument::Number(trees.bits()),
+            Argument::Number(leaf),
+            Argument::Number(blocks as u32),
+            Argument::Wide(length),
+            Argument::Wide(prf_call.first),
+            Argument::Number(head),
+            Argument::Number(tail),
         ];
         let work = u64::from(trees.count()) * blocks.div_ceil(2);
-        self.step(&OT_EXPAND, Some(work), &places);
+        self.step(&OT_EXPAND, Some(work), &arguments);
         Ok(())
     }
 
@@ -152,14 +162,14 @@ impl Queue<'_> {
                 let keep = self.item(src[0]).padding(rows);
                 let item = self.memory.item(src[0].region);
                 self.gather_items(from, (choices, string, string), (item, keep));
-                self.expand(trees, 0, command.draws[0], (blocks, length), sums)?;
-                let places = [
-                    Place::Apart(sums),
-                    Place::Apart(choices),
-                    Place::Number(trees.count()),
-                    Place::Number(blocks as u32),
+                self.expand(trees, 0, command.calls[0], (blocks, length), sums)?;
+                let arguments = [
+                    Argument::Apart(sums),
+                    Argument::Apart(choices),
+                    Argument::Number(trees.count()),
+                    Argument::Number(blocks as u32),
                 ];
-                self.step(&OT_CORRECT, Some(blocks), &places);
+                self.step(&OT_CORRECT, Some(blocks), &arguments);
                 let corrections = Strings {
                     at: self.memory.at(dst[0]),
                     pitch: length,
@@ -189,17 +199,17 @@ impl Queue<'_> {
                 // Nothing was sent for the last block of the first tree.
                 let last = self.columns(src[1], BYTES);
                 self.gather(last, corrections + 2 * string - BYTES, string, BYTES);
-                self.expand(trees, 1, command.draws[0], (blocks, length), sums)?;
+                self.expand(trees, 1, command.calls[0], (blocks, length), sums)?;
                 let offset = self.call(&*offset);
-                let places = [
-                    Place::Apart(0),
-                    Place::Apart(corrections),
+                let arguments = [
+                    Argument::Apart(0),
+                    Argument::Apart(corrections),
                     offset,
-                    Place::Number(trees.bits()),
-                    Place::Number(blocks as u32),
-                    Place::Wide(length),
+                    Argument::Number(trees.bits()),
+                    Argument::Number(blocks as u32),
+                    Argument::Wide(length),
                 ];
-                self.step(&OT_APPLY, Some(u64::from(COLUMNS) * blocks), &places);
+                self.step(&OT_APPLY, Some(u64::from(COLUMNS) * blocks), &arguments);
                 let columns = self.columns(dst[0], string);
                 self.spread(0, string, columns);
                 self.temps = self.temps.max(sums + count * string);
@@ -214,14 +224,14 @@ impl Queue<'_> {
                 self.gather(columns, 0, string, string);
                 let from = Strings::one(self.memory.at(src[1]), BYTES);
                 self.gather(from, challenge, BYTES, BYTES);
-                let places = [
-                    Place::Apart(0),
-                    Place::Apart(challenge),
-                    Place::Apart(folds),
-                    Place::Number(blocks as u32),
-                    Place::Number(dst[0].count),
+                let arguments = [
+                    Argument::Apart(0),
+                    Argument::Apart(challenge),
+                    Argument::Apart(folds),
+                    Argument::Number(blocks as u32),
+                    Argument::Number(dst[0].count),
                 ];
-                self.step(&OT_FOLD, Some(32 * count), &places);
+                self.step(&OT_FOLD, Some(32 * count), &arguments);
                 let to = self.columns(dst[0], BYTES);
                 self.spread(folds, BYTES, to);
                 self.temps = self.temps.max(folds + count * BYTES);
@@ -231,8 +241,8 @@ impl Queue<'_> {
                 let [own, theirs] = [0, 1].map(|k: usize| self.memory.at(src[k]));
                 let call = Zeroizing::new([own, theirs, offset[0], offset[1]]);
                 self.plain(&COMPARE_FOLDS, Some(COLUMNS.into()), &*call);
-                let command = Place::Number(index as u32);
-                self.step(&DECIDE, None, &[Place::Verdict, command]);
+                let command = Argument::Number(index as u32);
+                self.step(&DECIDE, None, &[Argument::Verdict, command]);
             }
             Ot::Labels => {
                 let (blocks, _) = strings(dst[0].count);
@@ -240,41 +250,41 @@ impl Queue<'_> {
                 let labels = u64::from(COLUMNS) * string;
                 let columns = self.columns(src[0], string);
                 self.gather(columns, 0, string, string);
-                let places = [
-                    Place::Apart(0),
-                    Place::Apart(labels),
-                    Place::Number(blocks as u32),
-                    Place::Number(dst[0].count),
-                    Place::Number(rows),
+                let arguments = [
+                    Argument::Apart(0),
+                    Argument::Apart(labels),
+                    Argument::Number(blocks as u32),
+                    Argument::Number(dst[0].count),
+                    Argument::Number(rows),
                 ];
-                self.step(&OT_LABELS, Some(32 * blocks), &places);
+                self.step(&OT_LABELS, Some(32 * blocks), &arguments);
                 let bytes = self.bytes(dst[0]);
                 let to = Strings::one(self.memory.at(dst[0]), bytes);
                 self.spread(labels, bytes, to);
                 self.temps = self.temps.max(labels + bytes);
             }
             Ot::Keys { offset } => {
-                let draw = command.draws[0];
+                let prf_call = command.calls[0];
                 let frame = self.memory.frame;
                 let start = self
-                    .key(draw)?
+                    .key(prf_call)?
                     .prf
-                    .block(draw.tag, frame.lane, 0, frame.chunk);
+                    .block(prf_call.tag, frame.lane, 0, frame.chunk);
                 let offset = offset.map_or(Ok(0), |key| self.offset(key))?;
                 let secrets = [u128::from_le_bytes(start), offset].map(numbers);
                 let secrets = self.call(&Zeroizing::new(secrets.concat()));
                 let bytes = self.bytes(src[0]);
                 let labels = Strings::one(self.memory.at(src[0]), bytes);
                 self.gather(labels, 0, bytes, bytes);
-                let places = [
-                    Place::Apart(0),
-                    Place::Apart(bytes),
+                let arguments = [
+                    Argument::Apart(0),
+                    Argument::Apart(bytes),
                     secrets,
-                    Place::Number(src[0].count),
-                    Place::Number(rows),
-                    Place::Wide(draw.first),
+                    Argument::Number(src[0].count),
+                    Argument::Number(rows),
+                    Argument::Wide(prf_call.first),
                 ];
-                self.step(&OT_KEYS, Some(bytes / BYTES), &places);
+                self.step(&OT_KEYS, Some(bytes / BYTES), &arguments);
                 for (k, to) in (1..).zip(dst) {
                     let to = Strings::one(self.memory.at(*to), bytes);
                     self.spread(k * bytes, bytes, to);

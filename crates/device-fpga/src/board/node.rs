@@ -9,7 +9,7 @@ use super::host::Board;
 use super::serve::{Answered, Wrong};
 use super::wire::{Answer, PAYLOAD, Request};
 use super::{BOARD, BoardError, BoardFault, Identity};
-use crate::node::{MOST_NODES, Medium, Network, Port, Simulated, TURN};
+use crate::node::{CYCLES_PER_POLL, MOST_NODES, Medium, Network, Port, Simulated};
 
 /// Bytes of a command, at most: a head, and segments of all nodes.
 const COMMAND: usize = 4 << 10;
@@ -70,7 +70,7 @@ impl Stands {
                 let mut word = self.port.completion().map_err(gone)?;
                 if word.is_none() {
                     // Time goes on while a host looks.
-                    self.network.run(TURN);
+                    self.network.run(CYCLES_PER_POLL);
                     word = self.port.completion().map_err(gone)?;
                 }
                 Answer::Completion(word.map(u128::to_le_bytes))

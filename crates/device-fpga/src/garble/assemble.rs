@@ -42,7 +42,7 @@ pub struct Image {
     pub input_stages: u32,
     /// Labels that leave in a repetition: places in the body's list, in the order in which they leave.
     pub leaves: Vec<u32>,
-    /// Slots that are used of a row's bank of XORs, of ANDs, and of that of inputs, at most.
+    /// Slots that are used of an engine's bank of XORs, of ANDs, and of that of inputs, at most.
     pub slots: [u32; 3],
 }
 
@@ -72,11 +72,11 @@ struct Assembler<'a> {
     machine: Machine,
     nodes: Vec<Node>,
     starts: Vec<u32>,
-    rows: Vec<u32>,
+    engines: Vec<u32>,
     /// Numbers of ANDs, by gate.
     numbers: Vec<u32>,
     places: Vec<Place>,
-    /// Slots that are used, by row and kind.
+    /// Slots that are used, by engine and kind.
     used: [u32; 3],
     /// When each leave is read.
     leave_at: Vec<(u32, u32)>,
@@ -119,7 +119,7 @@ impl<'a> Assembler<'a> {
             machine,
             nodes,
             starts: schedule.starts,
-            rows: schedule.rows,
+            engines: schedule.engines,
             numbers: schedule.numbers,
             places: Vec::new(),
             used: [0; 3],
@@ -218,7 +218,7 @@ impl<'a> Assembler<'a> {
             }
         }
         rings.sort_unstable();
-        let key = |gate: usize| (self.rows[gate], self.body.gates[gate].is_and);
+        let key = |gate: usize| (self.engines[gate], self.body.gates[gate].is_and);
         for (std::cmp::Reverse(ring), gate) in rings {
             let slot = banks.entry(key(gate)).or_default().ring(ring);
             self.places[gate] = Place { ring, slot };
@@ -279,7 +279,7 @@ impl<'a> Assembler<'a> {
         self.used[2] = (self.first_of_each() + each) * self.capacity.labels_in;
     }
 
-    /// Beats in which labels of so many inputs come: slots of a row of the bank.
+    /// Beats in which labels of so many inputs come: slots of an engine of the bank.
     fn beats(&self, inputs: &[u32]) -> u32 {
         (inputs.len() as u32).div_ceil(self.capacity.labels_in)
     }
@@ -296,7 +296,7 @@ impl<'a> Assembler<'a> {
             Of::Zero => Operand::default(),
             Of::Run(input) => Operand {
                 bank: Bank::Input,
-                row: self.run_place[&input] % self.capacity.labels_in,
+                engine: self.run_place[&input] % self.capacity.labels_in,
                 place: Place {
                     ring: 0,
                     slot: self.run_place[&input] / self.capacity.labels_in,
@@ -308,7 +308,7 @@ impl<'a> Assembler<'a> {
                 let first = self.first_of_each() + ((place / self.capacity.labels_in) << ring);
                 Operand {
                     bank: Bank::Input,
-                    row: place % self.capacity.labels_in,
+                    engine: place % self.capacity.labels_in,
                     place: Place {
                         ring,
                         slot: first + (stage + back).wrapping_neg() % (1 << ring),
@@ -324,7 +324,7 @@ impl<'a> Assembler<'a> {
                     } else {
                         Bank::Xor
                     },
-                    row: self.rows[gate],
+                    engine: self.engines[gate],
                     place: Place {
                         slot: place.slot + turn % (1 << place.ring),
                         ..place
@@ -347,18 +347,18 @@ impl<'a> Assembler<'a> {
 
     /// The bundles that write what results are before the first repetition.
     fn prologue(&self) -> Vec<Bundle> {
-        let mut rows: Vec<Vec<_>> = vec![Vec::new(); self.capacity.rows as usize];
+        let mut engines: Vec<Vec<_>> = vec![Vec::new(); self.capacity.engines as usize];
         for first in &self.body.firsts {
-            rows[self.rows[first.gate as usize] as usize].push(first);
+            engines[self.engines[first.gate as usize] as usize].push(first);
         }
-        let bundles = rows.iter().map(Vec::len).max().unwrap_or(0);
-        let mut prologue = vec![Bundle::of(self.capacity.rows); bundles];
-        for (row, firsts) in rows.into_iter().enumerate() {
+        let bundles = engines.iter().map(Vec::len).max().unwrap_or(0);
+        let mut prologue = vec![Bundle::of(self.capacity.engines); bundles];
+        for (engine, firsts) in engines.into_iter().enumerate() {
             for (bundle, first) in prologue.iter_mut().zip(firsts) {
                 let gate = first.gate as usize;
                 let place = self.places[gate];
                 let turn = self.stage(gate).wrapping_sub(first.back);
-                bundle.rows[row] = Some(Started {
+                bundle.engines[engine] = Some(Started {
                     is_and: self.body.gates[gate].is_and,
                     not: [false, false, first.value.not],
                     operands: [self.operand(first.value.of, 0), Operand::default()],
@@ -375,13 +375,13 @@ impl<'a> Assembler<'a> {
         // Until what the last bundle writes can be read.
         if bundles > 0 {
             let empty = self.capacity.xor_latency as usize - 1;
-            prologue.resize(bundles + empty, Bundle::of(self.capacity.rows));
+            prologue.resize(bundles + empty, Bundle::of(self.capacity.engines));
         }
         prologue
     }
 
     fn kernel(&self) -> Vec<Bundle> {
-        let mut kernel = vec![Bundle::of(self.capacity.rows); self.interval as usize];
+        let mut kernel = vec![Bundle::of(self.capacity.engines); self.interval as usize];
         for (k, gate) in self.body.gates.iter().enumerate() {
             let bundle = &mut kernel[(self.starts[k] % self.interval) as usize];
             let stage = self.stage(k);
@@ -396,7 +396,7 @@ impl<'a> Assembler<'a> {
             for Value { of, .. } in gate.operands {
                 self.needs(of, stage, &mut bundle.needs);
             }
-            bundle.rows[self.rows[k] as usize] = Some(Started {
+            bundle.engines[self.engines[k] as usize] = Some(Started {
                 is_and: gate.is_and,
                 not,
                 operands: [self.operand(a.of, stage), self.operand(b.of, stage)],
@@ -425,12 +425,12 @@ impl<'a> Assembler<'a> {
         let latest = times.iter().max().copied().unwrap_or(0);
         let stages = latest / self.interval;
         let products = self.body.ands();
-        let lines = products.div_ceil(self.capacity.rows);
+        let lines = products.div_ceil(self.capacity.engines);
         let rings = self.places.iter().map(|place| place.ring);
         let ring = rings.max().unwrap_or(0).max(self.input_ring);
         let mut image = Image {
             bundles: Vec::new(),
-            words: bundle::words(self.capacity.rows),
+            words: bundle::words(self.capacity.engines),
             prologue: prologue.len() as u32,
             kernel: self.interval,
             stages,
@@ -438,7 +438,7 @@ impl<'a> Assembler<'a> {
             products,
             numbers: self.numbers,
             lines,
-            last_line: products - lines.saturating_sub(1) * self.capacity.rows,
+            last_line: products - lines.saturating_sub(1) * self.capacity.engines,
             run_inputs: self.run_inputs,
             each_inputs: self.each_inputs,
             input_ring: self.input_ring,

@@ -5,14 +5,14 @@ use veil_circuit::schedule::Machine;
 use super::Capacity;
 use super::body::{Body, Of};
 
-/// Cycles that `repetitions` of a body take at least on a core: each row starts one gate per cycle, a gate starts when what it reads is there,
+/// Cycles that `repetitions` of a body take at least on a core: each engine starts one gate per cycle, a gate starts when what it reads is there,
 /// and so many labels come in as its beats have, and one leaves per cycle.
 pub fn least(body: &Body, capacity: &Capacity, repetitions: u64) -> u64 {
     let gates = (body.gates.len() as u64).saturating_mul(repetitions);
     let beats = |inputs: u32| u64::from(inputs.div_ceil(capacity.labels_in));
     let inputs = beats(body.of_each).saturating_mul(repetitions);
     let leaves = (body.leaves.len() as u64).saturating_mul(repetitions);
-    let started = gates.div_ceil(capacity.rows.into());
+    let started = gates.div_ceil(capacity.engines.into());
     started
         .max(inputs)
         .max(leaves)

@@ -1,4 +1,4 @@
-//! Bundles, as a core reads them: what all rows start in one cycle. The fields are those of `rtl/garble/data/garble.toml`.
+//! Bundles, as a core reads them: what all engines start in one cycle. The fields are those of `rtl/garble/data/garble.toml`.
 
 use crate::abi;
 
@@ -29,9 +29,9 @@ const _: () = {
 /// Where a bank's label is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Bank {
-    /// The results of XORs of a row.
+    /// The results of XORs of an engine.
     Xor = 0,
-    /// The results of ANDs of a row.
+    /// The results of ANDs of an engine.
     And = 1,
     /// Inputs.
     Input = 2,
@@ -51,11 +51,11 @@ pub(super) struct Place {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Operand {
     pub(super) bank: Bank,
-    pub(super) row: u32,
+    pub(super) engine: u32,
     pub(super) place: Place,
 }
 
-/// What a row starts.
+/// What an engine starts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Started {
     pub(super) is_and: bool,
@@ -79,7 +79,7 @@ pub(super) struct Leave {
 /// What starts in a cycle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Bundle {
-    pub(super) rows: Vec<Option<Started>>,
+    pub(super) engines: Vec<Option<Started>>,
     pub(super) leave: Option<Leave>,
     /// Inputs that must be there: of the run, and of the repetition that begins.
     pub(super) needs: [u32; 2],
@@ -87,9 +87,9 @@ pub(super) struct Bundle {
 
 impl Bundle {
     /// Nothing.
-    pub(super) fn of(rows: u32) -> Self {
+    pub(super) fn of(engines: u32) -> Self {
         Bundle {
-            rows: vec![None; rows as usize],
+            engines: vec![None; engines as usize],
             leave: None,
             needs: [0; 2],
         }
@@ -105,8 +105,8 @@ impl Bundle {
         } else {
             to.at += LEAVE;
         }
-        for row in &self.rows {
-            let Some(gate) = row else {
+        for engine in &self.engines {
+            let Some(gate) = engine else {
                 to.at += GATE;
                 continue;
             };
@@ -124,9 +124,9 @@ impl Bundle {
     }
 }
 
-/// Words of 32 bits of a bundle for so many rows.
-pub(super) fn words(rows: u32) -> usize {
-    (2 * NUMBER + LEAVE + rows as usize * GATE).div_ceil(32)
+/// Words of 32 bits of a bundle for so many engines.
+pub(super) fn words(engines: u32) -> usize {
+    (2 * NUMBER + LEAVE + engines as usize * GATE).div_ceil(32)
 }
 
 /// Bundles one after the other, bit 0 first.
@@ -134,7 +134,7 @@ pub(super) fn pack<'a>(bundles: impl Iterator<Item = &'a Bundle>) -> Vec<u32> {
     let mut all = Vec::new();
     for bundle in bundles {
         let from = all.len();
-        all.resize(from + words(bundle.rows.len() as u32), 0);
+        all.resize(from + words(bundle.engines.len() as u32), 0);
         bundle.write(&mut Bits {
             words: &mut all[from..],
             at: 0,
@@ -171,7 +171,7 @@ impl Bits<'_> {
 
     fn operand(&mut self, operand: Operand) {
         self.place(operand.place);
-        self.put(abi::ROW_BITS as usize, operand.row);
+        self.put(abi::ROW_BITS as usize, operand.engine);
         self.put(2, operand.bank as u32);
     }
 }

@@ -10,7 +10,7 @@ use veil_circuit::{
     Circuit, Clock, Gate, Initial, InputPort, OutputPort, Per, Reduce, Register, Wire,
 };
 use veil_device::{
-    Command, Draw, Dst, Garbling, Instr, Op, Program, ProgramId, Repeat, Span, Src, Step,
+    Command, Dst, Garbling, Instr, Op, PrfCall, Program, ProgramId, Repeat, Span, Src, Step,
 };
 use veil_math::Ring;
 
@@ -23,7 +23,7 @@ pub(crate) type Programs = BTreeMap<ProgramId, std::sync::Arc<Program>>;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Source {
     Slot(u32),
-    Uniform(u32),
+    JobWide(u32),
 }
 
 /// A repetition, as a core runs it.
@@ -40,7 +40,7 @@ pub(crate) struct Cycle {
     pub(crate) written: BTreeSet<u32>,
     /// The first step with products.
     pub(crate) garbles: usize,
-    /// Regions of slots and of uniforms.
+    /// Regions of slots and of job-wide values.
     pub(crate) regions: [u16; 2],
     /// Steps that colour labels, in order.
     pub(crate) colours: Vec<usize>,
@@ -67,7 +67,7 @@ enum Made {
 struct First {
     step: usize,
     op: Op,
-    draw: Draw,
+    call: PrfCall,
     tables: Span,
 }
 
@@ -91,7 +91,7 @@ impl Cycle {
             Op::Garble { .. } => programs.get(&step.command.program?),
             _ => None,
         })?;
-        let regions = [garbled.slots, garbled.uniforms];
+        let regions = [garbled.slots, garbled.job_wide];
         let mut follower = Follower {
             programs,
             written: written(repeat, programs, regions)?,
@@ -201,7 +201,7 @@ impl Follower<'_> {
 
     fn garble(&mut self, number: usize, step: &Step, regions: [u16; 2]) -> Option<()> {
         let program = self.programs.get(&step.command.program?)?;
-        if [program.slots, program.uniforms] != regions {
+        if [program.slots, program.job_wide] != regions {
             return None;
         }
         let program = std::sync::Arc::clone(program);
@@ -215,7 +215,7 @@ impl Follower<'_> {
         let read = |follower: &mut Self, temps: &[Option<Label>], src: Src| match src {
             Src::Temp(temp) => temps[temp as usize],
             Src::Slot(slot) => Some(follower.slot(slot)),
-            Src::Uniform(uniform) => Some(follower.source(Source::Uniform(uniform))),
+            Src::JobWide(job_value) => Some(follower.source(Source::JobWide(job_value))),
         };
         for instr in &program.code {
             let label = match *instr {
@@ -257,8 +257,8 @@ impl Follower<'_> {
 
     /// Which number the products of a step begin with, if they and their tables follow those of the first step that has some.
     fn continues(&mut self, number: usize, step: &Step) -> Option<u32> {
-        let Command { op, dst, draws, .. } = &step.command;
-        let (tables, draw) = (*dst.first()?, draws.first()?);
+        let Command { op, dst, calls, .. } = &step.command;
+        let (tables, call) = (*dst.first()?, calls.first()?);
         let half_gates = matches!(
             op,
             Op::Garble {
@@ -269,12 +269,12 @@ impl Follower<'_> {
         let first = self.first.get_or_insert_with(|| First {
             step: number,
             op: op.clone(),
-            draw: *draw,
+            call: *call,
             tables,
         });
-        let base = draw.first.checked_sub(first.draw.first)?;
+        let base = call.first.checked_sub(first.call.first)?;
         let place = tables.first.checked_sub(first.tables.first)?;
-        let start = (first.draw.key, first.draw.tag) == (draw.key, draw.tag);
+        let start = (first.call.key, first.call.tag) == (call.key, call.tag);
         let same = first.op == *op && first.tables.region == tables.region && start;
         let base = u32::try_from(base).ok()?;
         (half_gates && same && Some(place) == base.checked_mul(2)).then_some(base)

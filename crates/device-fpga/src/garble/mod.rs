@@ -18,12 +18,12 @@ use veil_circuit::schedule::Machine;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Capacity {
     /// Gates that start in a cycle.
-    pub rows: u32,
+    pub engines: u32,
     /// Bundles of a program.
     pub bundles: u32,
-    /// Labels in a row's bank of XORs.
+    /// Labels in an engine's bank of XORs.
     pub xor_slots: u32,
-    /// Labels in a row's bank of ANDs.
+    /// Labels in an engine's bank of ANDs.
     pub and_slots: u32,
     /// Labels of inputs.
     pub input_slots: u32,
@@ -66,7 +66,7 @@ const LARGEST_RING: u32 = 7;
 impl Capacity {
     /// Gates of one repetition, if the program has nothing else.
     pub fn gates(&self) -> u64 {
-        u64::from(self.bundles) * u64::from(self.rows)
+        u64::from(self.bundles) * u64::from(self.engines)
     }
 
     /// What the scheduler has to know of it.
@@ -76,7 +76,7 @@ impl Capacity {
             and: self.and_latency,
             lines: self.lines,
             drain: self.and_latency + 2,
-            ..Machine::garbler(self.rows)
+            ..Machine::garbler(self.engines)
         }
     }
 
@@ -98,12 +98,12 @@ impl Capacity {
         limit("bundles", bundles, self.bundles.into())?;
         let [xor, and, input] = image.slots.map(u64::from);
         limit(
-            "results of XORs that a row keeps",
+            "results of XORs that a engine keeps",
             xor,
             self.xor_slots.into(),
         )?;
         limit(
-            "results of ANDs that a row keeps",
+            "results of ANDs that a engine keeps",
             and,
             self.and_slots.into(),
         )?;

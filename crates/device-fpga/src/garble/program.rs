@@ -1,4 +1,4 @@
-//! The body of a layer: a program of a device, with rows of the bank as repetitions.
+//! The body of a layer: a program of a device, with rows of the workspace as repetitions.
 
 use veil_circuit::schedule::NO_NUMBER;
 use veil_device::{Dst, Instr, Program, Src};
@@ -10,7 +10,7 @@ use super::body::{Body, Of, Value};
 pub(crate) struct Layer {
     pub(crate) body: Body,
     /// Values that all rows share, which are inputs of the run in this order.
-    pub(crate) uniforms: Vec<u32>,
+    pub(crate) job_wide: Vec<u32>,
     /// Slots whose labels are inputs of every repetition, in this order.
     pub(crate) reads: Vec<u32>,
     /// Slots that are written: with leave `Ok(k)`, or with a label that is there before.
@@ -22,7 +22,7 @@ struct State {
     slots: Vec<Option<Value>>,
     written: Vec<bool>,
     temps: Vec<Value>,
-    uniforms: Vec<Option<u32>>,
+    job_wide: Vec<Option<u32>>,
     layer: Layer,
 }
 
@@ -36,10 +36,10 @@ impl State {
                 let input = layer.reads.len() as u32 - 1;
                 Value::plain(Of::Each { input, back: 0 })
             }),
-            Src::Uniform(u) => {
-                let input = *self.uniforms[u as usize].get_or_insert_with(|| {
-                    layer.uniforms.push(u);
-                    layer.uniforms.len() as u32 - 1
+            Src::JobWide(u) => {
+                let input = *self.job_wide[u as usize].get_or_insert_with(|| {
+                    layer.job_wide.push(u);
+                    layer.job_wide.len() as u32 - 1
                 });
                 Value::plain(Of::Run(input))
             }
@@ -58,16 +58,16 @@ impl State {
 }
 
 impl Layer {
-    /// The body of a program over labels that was checked against banks of `slots` slots and `uniforms` shared values.
-    pub(crate) fn of(program: &Program, slots: u32, uniforms: u32) -> Self {
+    /// The body of a program over labels that was checked against banks of `slots` slots and `job_wide` shared values.
+    pub(crate) fn of(program: &Program, slots: u32, job_wide: u32) -> Self {
         let mut state = State {
             slots: vec![None; slots as usize],
             written: vec![false; slots as usize],
             temps: vec![Value::constant(false); program.temps as usize],
-            uniforms: vec![None; uniforms as usize],
+            job_wide: vec![None; job_wide as usize],
             layer: Layer {
                 body: Body::default(),
-                uniforms: Vec::new(),
+                job_wide: Vec::new(),
                 reads: Vec::new(),
                 writes: Vec::new(),
             },
@@ -135,7 +135,7 @@ impl Layer {
         }
         numbers.resize(layer.body.gates.len(), NO_NUMBER);
         layer.body.numbers = Some(numbers);
-        layer.body.of_run = layer.uniforms.len() as u32;
+        layer.body.of_run = layer.job_wide.len() as u32;
         layer.body.of_each = layer.reads.len() as u32;
         layer
     }

@@ -10,31 +10,31 @@ use veil_link::Link;
 use veil_session::{Peer, Secret};
 
 use super::headless::{self, Circuits, Headless};
-use super::work::{self, Differs, Keys, Name, Parts, Product, Station};
+use super::work::{self, Components, Differs, Keys, Name, Product, Station};
 use super::{
-    Carried, Command, Direction, Event, MOST_NODES, Network, Node, NodeError, Op, Place, Port,
+    Carried, Command, Direction, Event, MOST_NODES, Network, Node, NodeConfig, NodeError, Op, Port,
     Segment, Shape, Window,
 };
 use crate::Absent;
 use crate::board::Board;
 use crate::share::rounds::Party;
 
-/// Words of a place: what goes as one command.
-pub(super) const PLACE: u32 = 1 << 10;
-/// Places per direction between two nodes.
-const PLACES: u32 = 4;
-/// Bytes of the places of a direction.
-const AREA: u64 = 16 * (PLACE * PLACES) as u64;
+/// Words of a slot: what goes as one command.
+pub(super) const SLOT_WORDS: u32 = 1 << 10;
+/// Slots per direction between two nodes.
+const SLOTS: u32 = 4;
+/// Bytes of the slots of a direction.
+const AREA: u64 = 16 * (SLOT_WORDS * SLOTS) as u64;
 /// Bytes of what another node may write: its messages, those of its products, and those of circuits.
-const INCOMING: u64 = AREA + work::PLACES as u64 * work::SENT + headless::SENT;
+const INCOMING: u64 = AREA + work::SLOTS as u64 * work::SENT + headless::SENT;
 /// Bytes of all areas.
 const ALL: u64 = columns() + headless::OWN;
 /// Numbers of doorbells of messages; those of products have a bit above.
 const NUMBERS: u32 = 1 << 14;
-/// Bytes that may wait for a place, per direction.
+/// Bytes that may wait for a slot, per direction.
 pub(super) const ROOM: usize = 1 << 20;
 /// Cycles for which time goes on when a host looks.
-pub(crate) const TURN: u64 = 256;
+pub(crate) const CYCLES_PER_POLL: u64 = 256;
 /// Cycles after which a node that owes an answer is gone.
 const TIMEOUT: u32 = 1 << 15;
 
@@ -53,7 +53,7 @@ pub(crate) trait Medium: Send {
     fn sent(&self, node: u8) -> u64;
 }
 
-/// A part of a message, in a place.
+/// A part of a message, in a slot.
 struct Piece {
     /// The link that it is of.
     of: u64,
@@ -67,11 +67,11 @@ struct Piece {
 /// What is under way from a node to another one.
 #[derive(Default)]
 pub(super) struct Line {
-    /// Waits for a place: the link that it is of, and bytes.
+    /// Waits for a slot: the link that it is of, and bytes.
     pub(super) waiting: VecDeque<(u64, Vec<u8>)>,
     /// Bytes of those.
     pub(super) bytes: usize,
-    /// In places, one after the other.
+    /// In slots, one after the other.
     pieces: VecDeque<Piece>,
     /// Number of the first of them, as doorbells have it.
     first: u32,
@@ -100,32 +100,32 @@ pub(super) struct Inner {
 #[derive(Clone)]
 pub struct Carrier(Arc<Mutex<Inner>>);
 
-/// Where messages to a node have their places, in the memory of the one that they are put from.
+/// Where messages to a node have their slots, in the memory of the one that they are put from.
 const fn outgoing(to: u8) -> u64 {
     to as u64 * AREA
 }
 
-/// Where a product of this node has its place.
+/// Where a product of this node has its slot.
 pub(super) const fn own(place: u32) -> u64 {
     outgoing(MOST_NODES) + place as u64 * work::OWN
 }
 
-/// Where messages of a node have their places, in the memory of the one that they are put to.
+/// Where messages of a node have their slots, in the memory of the one that they are put to.
 const fn incoming(from: u8) -> u64 {
-    own(work::PLACES) + from as u64 * INCOMING
+    own(work::SLOTS) + from as u64 * INCOMING
 }
 
-/// Where a product of another node has its place.
+/// Where a product of another node has its slot.
 pub(super) const fn sent(from: u8, place: u32) -> u64 {
     incoming(from) + AREA + place as u64 * work::SENT
 }
 
-/// Where what another node sends in a circuit has its place.
+/// Where what another node sends in a circuit has its slot.
 pub(super) const fn arriving(from: u8) -> u64 {
-    sent(from, work::PLACES)
+    sent(from, work::SLOTS)
 }
 
-/// Where columns and lists of circuits have their place.
+/// Where columns and lists of circuits have their slot.
 pub(super) const fn columns() -> u64 {
     incoming(MOST_NODES)
 }
@@ -195,7 +195,7 @@ impl Carrier {
                     words: (INCOMING / 16) as u32,
                 };
             }
-            node.set_up(&Place {
+            node.set_up(&NodeConfig {
                 node: me,
                 timeout: TIMEOUT,
                 own: Window {
@@ -341,12 +341,12 @@ impl User {
     }
 
     /// Lets time go on. That a node has failed the link of its party says.
-    pub(crate) fn turn(&self) {
-        let _ = self.all().turn();
+    pub(crate) fn advance(&self) {
+        let _ = self.all().advance();
     }
 
     /// What came of a product, once all of it is there.
-    pub(crate) fn take(&self, name: &Name) -> Option<Result<Parts, Differs>> {
+    pub(crate) fn take(&self, name: &Name) -> Option<Result<Components, Differs>> {
         self.all().take(self.me(), name)
     }
 
@@ -371,18 +371,18 @@ impl Inner {
             .get_mut(usize::from(to))
     }
 
-    /// Puts as many pieces as there are places for.
+    /// Puts as many pieces as there are slots for.
     pub(super) fn start(&mut self, from: u8, to: u8) -> Result<(), NodeError> {
         if self.stations[usize::from(from)].waits_for_keys() || self.circuits.holds() {
             return Ok(());
         }
         let line = &mut self.lines[usize::from(from)][usize::from(to)];
-        while line.pieces.len() < PLACES as usize
+        while line.pieces.len() < SLOTS as usize
             && let Some((of, bytes)) = line.waiting.pop_front()
         {
             line.bytes -= bytes.len();
             let number = (line.first + line.pieces.len() as u32) % NUMBERS;
-            let offset = u64::from(number % PLACES) * u64::from(PLACE) * 16;
+            let offset = u64::from(number % SLOTS) * u64::from(SLOT_WORDS) * 16;
             let node = &mut self.nodes[usize::from(from)];
             let words = (bytes.len().div_ceil(16) as u32).next_multiple_of(node.limits().lanes);
             let own = outgoing(to) + offset;
@@ -438,20 +438,20 @@ impl Inner {
     }
 
     /// Lets time go on, and takes what nodes say. Whether anything arrived or ended.
-    pub(super) fn turn(&mut self) -> Result<bool, (u8, NodeError)> {
+    pub(super) fn advance(&mut self) -> Result<bool, (u8, NodeError)> {
         if let Some(failed) = &self.failed {
             return Err(failed.clone());
         }
-        let turned = self.moves();
-        if let Err(failed) = &turned {
+        let advanced = self.moves();
+        if let Err(failed) = &advanced {
             self.failed = Some(failed.clone());
         }
-        turned
+        advanced
     }
 
     fn moves(&mut self) -> Result<bool, (u8, NodeError)> {
         if self.goes_on() {
-            self.medium.run(TURN);
+            self.medium.run(CYCLES_PER_POLL);
         }
         let mut moved = self.circuits()?;
         for at in 0..self.nodes.len() as u8 {
@@ -505,7 +505,7 @@ impl Inner {
         line.pieces.get_mut(at as usize)
     }
 
-    /// Gives places back, in their order, and takes from them what arrived.
+    /// Gives slots back, in their order, and takes from them what arrived.
     fn freed(&mut self, from: u8, to: u8) -> Result<bool, NodeError> {
         let line = &mut self.lines[usize::from(from)][usize::from(to)];
         let mut moved = false;
@@ -513,7 +513,7 @@ impl Inner {
             && piece.here
             && piece.done
         {
-            let offset = u64::from(line.first % PLACES) * u64::from(PLACE) * 16;
+            let offset = u64::from(line.first % SLOTS) * u64::from(SLOT_WORDS) * 16;
             let mut bytes = vec![0; piece.bytes];
             self.nodes[usize::from(to)].load(incoming(from) + offset, &mut bytes)?;
             line.landed.entry(piece.of).or_default().push_back(bytes);

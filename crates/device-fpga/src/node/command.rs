@@ -1,7 +1,7 @@
 //! Commands of a node and their completions, as the unit's stream has them.
 
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 
 use super::Limits;
 use crate::lookaside as abi;
@@ -26,9 +26,9 @@ pub enum Op {
     /// Shares of random values: own components, then previous ones. No sources.
     Random,
     /// The first stage of products of shares of four parties (`docs/protocol-rep4.md`). Sources: the three components of the first factor, then
-    /// of the second. Destinations: messages that are sent, codes of the others, the three columns of shares that are not complete.
+    /// of the second. Destinations: messages that are sent, MACs of the others, the three columns of shares that are not complete.
     Local(Stage),
-    /// The second. Sources: these three columns, the messages that came, their codes. Destinations: three columns of shares.
+    /// The second. Sources: these three columns, the messages that came, their MACs. Destinations: three columns of shares.
     Join(Stage),
     /// Gives out the commands of a [`List`] that lies in this node's memory: [`Command::list`].
     List,
@@ -39,12 +39,12 @@ pub enum Op {
 /// Tags of tells from here on are counted at the node that is told, for [`Op::Await`], and its host hears nothing of them.
 pub const COUNTED: u16 = 0x8000;
 
-/// The code of a message: what its mask is drawn for, and whom this party makes it for, or has it from: the next party (0), the one opposite (1),
+/// The MAC of a message: what its mask is drawn for, and whom this party makes it for, or has it from: the next party (0), the one opposite (1),
 /// the previous one (2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Code {
+pub struct Mac {
     /// Use of the mask.
-    pub tag: Use,
+    pub tag: DomainTag,
     /// The other party.
     pub with: u8,
 }
@@ -62,17 +62,17 @@ pub struct Stage {
     pub sends: u8,
     /// Of a second stage: the component that each message is added to; there are one or two.
     pub to: [Option<u8>; 2],
-    /// Whether there are codes, and of which messages: in their order those that do not leave, or those that came.
-    pub codes: Option<[Option<Code>; 2]>,
-    /// Counter of the masks of codes: the number of the layer. Lane and chunk are those of the command's draws.
+    /// Whether there are MACs, and of which messages: in their order those that do not leave, or those that came.
+    pub macs: Option<[Option<Mac>; 2]>,
+    /// Counter of the masks of MACs: the number of the layer. Lane and chunk are those of the command's draws.
     pub counter: u64,
 }
 
 impl Stage {
     fn word(self) -> u128 {
-        let codes = self.codes.unwrap_or_default();
-        let code = |k: usize, used: u32, with: u32| {
-            codes[k].map_or(0, |code| at(code.tag.0, used) | at(code.with & 3, with))
+        let macs = self.macs.unwrap_or_default();
+        let mac = |k: usize, used: u32, with: u32| {
+            macs[k].map_or(0, |mac| at(mac.tag.0, used) | at(mac.with & 3, with))
         };
         let ring = match self.ring {
             Ring::Bits => 0,
@@ -81,13 +81,13 @@ impl Stage {
         };
         let to = |k: usize, bit| at(self.to[k].unwrap_or(0) & 3, bit);
         at(self.counter, abi::STAGE_COUNTER_AT)
-            | code(0, abi::STAGE_USED_0_AT, abi::STAGE_WITH_0_AT)
-            | code(1, abi::STAGE_USED_1_AT, abi::STAGE_WITH_1_AT)
+            | mac(0, abi::STAGE_USED_0_AT, abi::STAGE_WITH_0_AT)
+            | mac(1, abi::STAGE_USED_1_AT, abi::STAGE_WITH_1_AT)
             | to(0, abi::STAGE_TO_0_AT)
             | to(1, abi::STAGE_TO_1_AT)
             | at(self.to[1].is_some(), abi::STAGE_TWO_AT)
             | at(self.sends & 7, abi::STAGE_SENDS_AT)
-            | at(self.codes.is_some(), abi::STAGE_CHECKS_AT)
+            | at(self.macs.is_some(), abi::STAGE_CHECKS_AT)
             | at(self.sum, abi::STAGE_SUM_AT)
             | at(ring, abi::STAGE_RING_AT)
             | at(self.tail & 15, abi::STAGE_TAIL_AT)
@@ -167,7 +167,7 @@ impl Segment {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tuple {
     /// What it is used for.
-    pub tag: Use,
+    pub tag: DomainTag,
     /// Lane.
     pub lane: u16,
     /// Counter of the first word.
@@ -186,7 +186,7 @@ pub struct Command {
     /// Words of a column, of whole beats.
     pub words: u32,
     /// What it draws; operations without randomness have none.
-    pub draw: Option<Tuple>,
+    pub call: Option<Tuple>,
     /// Where its columns come from, in the order in which they are read.
     pub from: Vec<Segment>,
     /// Where results go, in order.
@@ -200,7 +200,7 @@ impl Command {
             op,
             tag,
             words,
-            draw: None,
+            call: None,
             from,
             to,
         }
@@ -228,14 +228,14 @@ impl Command {
             | at(self.words, abi::COMMAND_WORDS_AT)
             | armed
             | head(self.op.number(), self.from.len(), self.to.len());
-        let draw = self.draw.map_or(0, |draw| {
-            at(draw.tag.0, abi::DRAW_USED_AT)
-                | at(draw.lane, abi::DRAW_LANE_AT)
-                | at(draw.counter, abi::DRAW_COUNTER_AT)
-                | at(draw.chunk, abi::DRAW_CHUNK_AT)
+        let call = self.call.map_or(0, |call| {
+            at(call.tag.0, abi::DRAW_USED_AT)
+                | at(call.lane, abi::DRAW_LANE_AT)
+                | at(call.counter, abi::DRAW_COUNTER_AT)
+                | at(call.chunk, abi::DRAW_CHUNK_AT)
         });
         let segments = self.from.iter().chain(&self.to);
-        [head, draw]
+        [head, call]
             .into_iter()
             .chain(self.op.stage())
             .chain(segments.map(|segment| segment.word()))
@@ -332,7 +332,7 @@ pub struct Layer {
     /// The next party's host is told with this tag when the last of them are there.
     pub tell: Option<u16>,
     /// What masks are drawn from.
-    pub draw: Tuple,
+    pub call: Tuple,
 }
 
 impl Layer {
@@ -359,9 +359,9 @@ impl Layer {
                 op: Op::Product(self.ring),
                 tag: tag + k,
                 words,
-                draw: Some(Tuple {
-                    counter: self.draw.counter + u64::from(first),
-                    ..self.draw
+                call: Some(Tuple {
+                    counter: self.call.counter + u64::from(first),
+                    ..self.call
                 }),
                 from: (from.map(|&address| Segment::new(me, place(address), words))).collect(),
                 to: vec![message, Segment::new(me, place(self.own), words)],

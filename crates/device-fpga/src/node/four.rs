@@ -1,9 +1,9 @@
 //! Who does what in a product of four parties (`docs/protocol-rep4.md`), and which commands that is at a node.
 
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 
-use super::{Code, Command, Op, Segment, Stage, Tuple};
+use super::{Command, Mac, Op, Segment, Stage, Tuple};
 use crate::share::Setting;
 
 /// A joint message: numbers of parties.
@@ -74,13 +74,13 @@ pub(super) fn form(me: u8) -> u32 {
     let crosses = crosses(me);
     let all = (0..).zip(&JOINT);
     let outside = all.filter(|(_, joint)| joint.outsider == me);
-    let draws: Vec<u8> = crosses.into_iter().chain(outside.map(|(k, _)| k)).collect();
+    let calls: Vec<u8> = crosses.into_iter().chain(outside.map(|(k, _)| k)).collect();
     let mut subs = [0; 5];
-    subs[..draws.len()].copy_from_slice(&draws);
+    subs[..calls.len()].copy_from_slice(&calls);
     let opposite = JOINT[usize::from(crosses[2])];
     Setting {
         swapped: part(me, opposite.outsider) == 2,
-        five: draws.len() == 5,
+        five: calls.len() == 5,
         subs,
         sends: Setting::ALL,
     }
@@ -121,12 +121,12 @@ pub(super) struct Piece<Factors = [[u64; 3]; 2], Shares = [u64; 3]> {
     /// Products are added up over the rows, so that what leaves has a beat.
     pub(super) sums: bool,
     pub(super) words: u32,
-    /// Words of a code's beat.
+    /// Words of a MAC's beat.
     pub(super) lanes: u32,
     /// Of the masks of messages.
     pub(super) lane: u16,
     pub(super) counter: u64,
-    /// Of those of codes.
+    /// Of those of MACs.
     pub(super) number: u64,
     pub(super) chunk: u32,
     pub(super) checks: bool,
@@ -134,16 +134,16 @@ pub(super) struct Piece<Factors = [[u64; 3]; 2], Shares = [u64; 3]> {
     pub(super) from: Factors,
     pub(super) left: Shares,
     pub(super) out: Shares,
-    /// Where each node writes messages and codes 0 and 1 of those that another one gets.
+    /// Where each node writes messages and MACs 0 and 1 of those that another one gets.
     pub(super) message: [[u64; 2]; 4],
-    pub(super) code: [[u64; 2]; 4],
+    pub(super) mac: [[u64; 2]; 4],
 }
 
 impl<Factors: Columns, Shares: Columns> Piece<Factors, Shares> {
     /// The command of the first stage at a node.
     pub(super) fn local(&self, me: u8, tag: u32) -> Command {
         let mut sends = 0;
-        let (mut to, mut codes) = (Vec::new(), Vec::new());
+        let (mut to, mut macs) = (Vec::new(), Vec::new());
         let mut vouched = [None; 2];
         for (cross, k) in crosses(me).into_iter().enumerate() {
             let joint = JOINT[usize::from(k)];
@@ -154,16 +154,16 @@ impl<Factors: Columns, Shares: Columns> Piece<Factors, Shares> {
                 let address = self.message[usize::from(me)][place];
                 to.push(Segment::new(at, address, self.leaving()));
             } else {
-                vouched[codes.len()] = Some(Code {
-                    tag: Use::code4(k),
+                vouched[macs.len()] = Some(Mac {
+                    tag: DomainTag::mac4(k),
                     with: part(me, at),
                 });
-                let address = self.code[usize::from(me)][place];
-                codes.push(Segment::new(at, address, self.lanes));
+                let address = self.mac[usize::from(me)][place];
+                macs.push(Segment::new(at, address, self.lanes));
             }
         }
         if self.checks {
-            to.append(&mut codes);
+            to.append(&mut macs);
         }
         to.extend(self.left.segments(me, self.leaving()));
         let stage = self.stage(sends, [None; 2], vouched);
@@ -176,14 +176,14 @@ impl<Factors: Columns, Shares: Columns> Piece<Factors, Shares> {
         self.joins(me, tag, |_| true)
     }
 
-    /// The same, of one of the messages that came alone: to see whether it is what its code says.
+    /// The same, of one of the messages that came alone: to see whether it is what its MAC says.
     pub(super) fn only(&self, me: u8, tag: u32, message: usize) -> Command {
         self.joins(me, tag, |place| place == message)
     }
 
     fn joins(&self, me: u8, tag: u32, which: impl Fn(usize) -> bool) -> Command {
         let mut from = self.left.segments(me, self.leaving());
-        let (mut to, mut codes) = ([None; 2], [None; 2]);
+        let (mut to, mut macs) = ([None; 2], [None; 2]);
         let mut vouched = Vec::new();
         let received = received(me).into_iter().enumerate();
         for (at, (place, k)) in received.filter(|(place, _)| which(*place)).enumerate() {
@@ -191,18 +191,18 @@ impl<Factors: Columns, Shares: Columns> Piece<Factors, Shares> {
             let [sender, voucher] = [joint.sender(self.chunk), joint.voucher(self.chunk)];
             let message = self.message[usize::from(sender)][place];
             from.push(Segment::new(me, message, self.leaving()));
-            let code = self.code[usize::from(voucher)][place];
-            vouched.push(Segment::new(me, code, self.lanes));
+            let mac = self.mac[usize::from(voucher)][place];
+            vouched.push(Segment::new(me, mac, self.lanes));
             to[at] = Some(part(me, joint.outsider));
-            codes[at] = Some(Code {
-                tag: Use::code4(k),
+            macs[at] = Some(Mac {
+                tag: DomainTag::mac4(k),
                 with: part(me, voucher),
             });
         }
         if self.checks {
             from.append(&mut vouched);
         }
-        let mut stage = self.stage(0, to, codes);
+        let mut stage = self.stage(0, to, macs);
         if self.sums && self.ring == Ring::Z64 {
             stage.tail = 8;
         }
@@ -215,14 +215,14 @@ impl<Factors: Columns, Shares: Columns> Piece<Factors, Shares> {
         if self.sums { self.lanes } else { self.words }
     }
 
-    fn stage(&self, sends: u8, to: [Option<u8>; 2], codes: [Option<Code>; 2]) -> Stage {
+    fn stage(&self, sends: u8, to: [Option<u8>; 2], macs: [Option<Mac>; 2]) -> Stage {
         Stage {
             ring: self.ring,
             sum: self.sums,
             tail: 0,
             sends,
             to,
-            codes: self.checks.then_some(codes),
+            macs: self.checks.then_some(macs),
             counter: self.number,
         }
     }
@@ -234,9 +234,13 @@ impl<Factors: Columns, Shares: Columns> Piece<Factors, Shares> {
         from: Vec<Segment>,
         to: Vec<Segment>,
     ) -> Command {
-        let used = if self.sums { Use::sum4 } else { Use::joint4 };
+        let used = if self.sums {
+            DomainTag::sum4
+        } else {
+            DomainTag::joint4
+        };
         Command {
-            draw: Some(Tuple {
+            call: Some(Tuple {
                 tag: used(0),
                 lane: self.lane,
                 counter: self.counter,

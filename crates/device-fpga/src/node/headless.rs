@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::carrier::{self, Inner, User};
-use super::circuit::{Draws, Graph, Parties, Plan, Site};
+use super::circuit::{Graph, Parties, Plan, PrfCounters, Site};
 use super::measure::Accesses;
-use super::work::{Differs, Keys, Name, Parts, changed, keyed};
+use super::work::{Components, Differs, Keys, Name, changed, keyed};
 use super::{Command, Completion, Event, Failure, Limits, MOST_NODES, NodeError, four};
 
 /// Bytes of columns and lists at a node.
@@ -45,9 +45,9 @@ pub(crate) struct Task {
     /// Rounds of the run that it is.
     pub(crate) rounds: u64,
     /// Components of its inputs: bytes of all rows.
-    pub(crate) inputs: Vec<Parts>,
+    pub(crate) inputs: Vec<Components>,
     /// What its first product draws.
-    pub(crate) draws: Draws,
+    pub(crate) counters: PrfCounters,
     pub(crate) keys: Arc<Keys>,
 }
 
@@ -100,7 +100,7 @@ pub(super) struct Circuits {
     pub(super) wanted: bool,
     waiting: [BTreeMap<Name, Task>; MOST_NODES as usize],
     running: Option<Running>,
-    made: [BTreeMap<Name, Result<Vec<Parts>, Differs>>; MOST_NODES as usize],
+    made: [BTreeMap<Name, Result<Vec<Components>, Differs>>; MOST_NODES as usize],
     plans: Vec<Made>,
     /// What lies in the memory of each node.
     there: [Option<Arc<Plan>>; MOST_NODES as usize],
@@ -169,7 +169,7 @@ impl User {
         self.all().circuits.wanted
     }
 
-    /// The lists of a circuit, if there is memory for them. All parties make the same of it. `checks`: messages of four parties have codes.
+    /// The lists of a circuit, if there is memory for them. All parties make the same of it. `checks`: messages of four parties have MACs.
     pub(crate) fn plan(&self, graph: &Arc<Graph>, rows: u32, checks: bool) -> Option<Arc<Plan>> {
         self.all().plan(graph, rows, checks)
     }
@@ -182,7 +182,7 @@ impl User {
     }
 
     /// The components of a circuit's outputs, once they are there, or which message of it differs.
-    pub(crate) fn outputs(&self, name: &Name) -> Option<Result<Vec<Parts>, Differs>> {
+    pub(crate) fn outputs(&self, name: &Name) -> Option<Result<Vec<Components>, Differs>> {
         self.all().circuits.made[usize::from(self.me())].remove(name)
     }
 }
@@ -309,7 +309,7 @@ impl Inner {
                 node.store(*address, bytes)?;
             }
         }
-        let list = plan.put_list(node, me, task.draws, [OF_LIST | IN_LIST, OF_LIST])?;
+        let list = plan.put_list(node, me, task.counters, [OF_LIST | IN_LIST, OF_LIST])?;
         if me > 0 {
             node.arm(SLOT, &list);
         }
@@ -358,13 +358,13 @@ impl Inner {
         Ok(())
     }
 
-    /// Compares one message of those of a join with its code alone.
+    /// Compares one message of those of a join with its MAC alone.
     fn ask_of_join(&mut self, me: u8, join: u32, message: u32) -> Result<(), (u8, NodeError)> {
         let task = self.circuits.running.as_ref();
         let task = task.and_then(|running| running.tasks.get(usize::from(me)));
         let question = task.and_then(|task| {
             let (number, message) = (join as usize, message as usize);
-            task.plan.only(me, task.draws, number, message)
+            task.plan.only(me, task.counters, number, message)
         });
         let what = "a circuit";
         let failure = Failure::Mismatch;
@@ -412,7 +412,7 @@ impl Inner {
         }
     }
 
-    fn outputs_of(&mut self, me: u8, plan: &Plan) -> Result<Vec<Parts>, NodeError> {
+    fn outputs_of(&mut self, me: u8, plan: &Plan) -> Result<Vec<Components>, NodeError> {
         let outputs = plan.outputs(me).into_iter();
         let mut load = |address| self.load(me, address, plan.stride());
         outputs

@@ -1,7 +1,7 @@
 //! What the host of a node of three parties does for a layer, as driver, without the node: for measuring what it takes a processor.
 
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 
 use super::loopback::Loopback;
 use super::parties::Armed;
@@ -33,8 +33,8 @@ impl Host {
             own: column(2),
             next: (next(me), column(5)),
             tell: None,
-            draw: Tuple {
-                tag: Use::AND3,
+            call: Tuple {
+                tag: DomainTag::AND3,
                 lane: 0,
                 counter: 0,
                 chunk: 0,
@@ -96,7 +96,7 @@ impl Host {
         let limits = self.node.limits();
         let commands: Vec<_> = (self.layer.commands(self.me, limits, self.tag)).collect();
         self.tag = self.tag.wrapping_add(commands.len() as u32);
-        self.layer.draw.counter += u64::from(self.layer.words);
+        self.layer.call.counter += u64::from(self.layer.words);
         commands
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use veil_link::{Link, LinkError, LinkFault, Meters, Woken};
 use veil_session::{Channel, PartyId, Peer, SessionId};
 
-use super::carrier::{PLACE, ROOM, node_of};
+use super::carrier::{ROOM, SLOT_WORDS, node_of};
 use super::{Carrier, Failure, NodeError};
 
 /// How long a host leaves others alone that have to come to something first.
@@ -154,15 +154,15 @@ impl<L: Link> Carried<L> {
     }
 
     /// Lets time go on while something is under way.
-    fn turn(&mut self) -> Result<bool, LinkError> {
+    fn advance(&mut self) -> Result<bool, LinkError> {
         let mut all = self.carrier.lock();
         let works = node_of(self.me).is_some_and(|me| all.works(me) || all.has_failed(me));
         if self.flights.is_empty() && !works {
             return Ok(false);
         }
-        let turned = all.turn();
+        let advanced = all.advance();
         drop(all);
-        turned.map_err(|failed| self.error(failed))
+        advanced.map_err(|failed| self.error(failed))
     }
 
     /// Whether messages or products are under way.
@@ -199,7 +199,7 @@ impl<L: Link> Link for Carried<L> {
                     self.refused = Some(node);
                     return Ok(false);
                 }
-                for piece in bytes.chunks(16 * PLACE as usize) {
+                for piece in bytes.chunks(16 * SLOT_WORDS as usize) {
                     line.waiting.push_back((self.number, piece.to_vec()));
                 }
                 line.bytes += bytes.len();
@@ -232,7 +232,7 @@ impl<L: Link> Link for Carried<L> {
     }
 
     fn poll(&mut self) -> Result<bool, LinkError> {
-        Ok(self.turn()? | self.release()? | self.inner.poll()?)
+        Ok(self.advance()? | self.release()? | self.inner.poll()?)
     }
 
     fn wait(&mut self, until: Instant) -> Result<Woken, LinkError> {

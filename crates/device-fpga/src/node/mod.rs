@@ -27,11 +27,11 @@ use veil_session::Secret;
 use crate::board::BoardError;
 use crate::lookaside as abi;
 
+pub(crate) use carrier::{CYCLES_PER_POLL, Medium, roomy};
 pub use carrier::{Carrier, PartyNode, User};
-pub(crate) use carrier::{Medium, TURN, roomy};
-pub use circuit::{Circuits, Draws, Parties, Plan, Site, Unfit};
+pub use circuit::{Circuits, Parties, Plan, PrfCounters, Site, Unfit};
 pub use command::{
-    COUNTED, Code, Command, Completion, Event, Failure, Layer, List, Op, Sealing, Segment, Stage,
+    COUNTED, Command, Completion, Event, Failure, Layer, List, Mac, Op, Sealing, Segment, Stage,
     Tuple,
 };
 pub(crate) use four::part;
@@ -46,7 +46,7 @@ pub use parties::{Armed, Start, link_key};
 pub use quartet::{Products, Quartet, code_key, component_key};
 pub use simulated::{CLOCK_MHZ, Fault, LANES, Network, Shape, Simulated};
 pub use trio::{Trio, pair_key};
-pub use work::PLACES;
+pub use work::SLOTS;
 
 /// Most nodes of a network.
 pub const MOST_NODES: u8 = 4;
@@ -194,7 +194,7 @@ pub struct Window {
 
 /// Parameters of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Place {
+pub struct NodeConfig {
     /// Its number.
     pub node: u8,
     /// Cycles after which a node that owes an answer is gone. 0 waits for ever, and is only for a host that trusts the network.
@@ -288,14 +288,14 @@ impl Node {
     ///
     /// # Errors
     /// [`NodeError::Register`] if commands go on.
-    pub fn set_up(&mut self, place: &Place) -> Result<(), NodeError> {
-        self.write(abi::NODE, place.node.into())?;
-        self.set_timeout(place.timeout)?;
-        self.write_two(abi::OWN_BASE, place.own.address)?;
-        self.write(abi::OWN_WORDS, place.own.words)?;
+    pub fn set_up(&mut self, config: &NodeConfig) -> Result<(), NodeError> {
+        self.write(abi::NODE, config.node.into())?;
+        self.set_timeout(config.timeout)?;
+        self.write_two(abi::OWN_BASE, config.own.address)?;
+        self.write(abi::OWN_WORDS, config.own.words)?;
         let windows = [
-            (abi::PUT_BASE, abi::PUT_WORDS, place.put),
-            (abi::GET_BASE, abi::GET_WORDS, place.get),
+            (abi::PUT_BASE, abi::PUT_WORDS, config.put),
+            (abi::GET_BASE, abi::GET_WORDS, config.get),
         ];
         for (base, words, windows) in windows {
             for (k, window) in (0..).zip(windows) {
@@ -303,7 +303,7 @@ impl Node {
                 self.write(words + 4 * k, window.words)?;
             }
         }
-        self.write(abi::INVOKE_FROM, place.invoke_from.into())
+        self.write(abi::INVOKE_FROM, config.invoke_from.into())
     }
 
     /// Says after how many cycles a node that owes an answer is gone. Refused while commands go on.
@@ -347,7 +347,7 @@ impl Node {
         self.write_key(abi::PREVIOUS_KEY, previous)
     }
 
-    /// Says which party of four this is, and gives the workers its keys: of components 0, 1, 2, and of codes with the next party, the one
+    /// Says which party of four this is, and gives the workers its keys: of components 0, 1, 2, and of MACs with the next party, the one
     /// opposite, the previous one. Refused while commands go on.
     ///
     /// # Errors

@@ -3,8 +3,8 @@
 use veil_session::Secret;
 
 use super::{
-    Command, Direction, Draws, MOST_NODES, Node, NodeError, Op, Parties, Place, Plan, Segment,
-    Window,
+    Command, Direction, MOST_NODES, Node, NodeConfig, NodeError, Op, Parties, Plan, PrfCounters,
+    Segment, Window,
 };
 
 /// Slot of the command by which other nodes are told that a run has failed.
@@ -72,7 +72,7 @@ pub(super) trait Hosts {
     fn use_tags(&mut self, count: u32) -> u32;
 
     /// What a run of a plan draws, and nothing else after it.
-    fn draw(&mut self, plan: &Plan) -> Draws;
+    fn take_counters(&mut self, plan: &Plan) -> PrfCounters;
 }
 
 /// Windows of all nodes of a network.
@@ -99,7 +99,7 @@ impl Windows {
             for from in (0..all).filter(|from| *from != me && sends(*from, me)) {
                 put[usize::from(from)] = self.inboxes[usize::from(from)];
             }
-            node.set_up(&Place {
+            node.set_up(&NodeConfig {
                 node: me,
                 timeout: self.timeout,
                 own: self.own,

@@ -5,12 +5,12 @@ use veil_session::Secret;
 
 use super::four::{Piece, part};
 use super::parties::{self, ABORT, Armed, Hosts, Start, Windows, key};
-use super::{Command, Draws, LANES, Network, Node, NodeError, Parties, Plan, Shape, Window};
+use super::{Command, LANES, Network, Node, NodeError, Parties, Plan, PrfCounters, Shape, Window};
 use crate::Absent;
 
 /// Columns of a party.
 const PARTS: u8 = 3;
-/// Messages, and codes, that a party gets at most in a layer.
+/// Messages, and MACs, that a party gets at most in a layer.
 const MOST: u32 = 2;
 /// Words that each piece of a layer has at least, but the last: workers of any unit keep as many.
 const PIECE: u32 = 256;
@@ -26,15 +26,15 @@ pub struct Products {
     pub count: u32,
     /// The chunk: in odd ones who sends and who vouches change places.
     pub chunk: u32,
-    /// Whether messages have codes. Without them a party that sends something else is not found.
+    /// Whether messages have MACs. Without them a party that sends something else is not found.
     pub checks: bool,
 }
 
 /// Four nodes, each a party of replicated sharing, and their hosts.
 ///
 /// Memory of each: two beats that differ; columns, of which component c of value v, in the party's order, is at [`Quartet::column`]; three columns
-/// of shares that are not complete; and what each other node may write: two messages, then their codes. Columns are
-/// of whole beats: what is behind a value's words is multiplied like them, and codes are of it too.
+/// of shares that are not complete; and what each other node may write: two messages, then their MACs. Columns are
+/// of whole beats: what is behind a value's words is multiplied like them, and MACs are of it too.
 pub struct Quartet {
     /// The network.
     pub network: Network,
@@ -161,8 +161,8 @@ impl Quartet {
         self.left(PARTS) + 16 * (words + u64::from(k) * u64::from(self.most()))
     }
 
-    /// Where it writes the code of piece `piece` of that message.
-    pub fn code(&self, from: u8, k: u32, piece: u32) -> u64 {
+    /// Where it writes the MAC of piece `piece` of that message.
+    pub fn mac(&self, from: u8, k: u32, piece: u32) -> u64 {
         let places = self.most().div_ceil(PIECE);
         self.message(from, MOST) + 16 * u64::from((k * places + piece) * self.lanes)
     }
@@ -228,7 +228,7 @@ impl Quartet {
                 left: [0, 1, 2].map(|part| self.left(part) + offset),
                 out: at(out),
                 message: each(&|from, place| self.message(from, place) + offset),
-                code: each(&|from, place| self.code(from, place, k)),
+                mac: each(&|from, place| self.mac(from, place, k)),
             };
             locals.push(piece.local(me, tag + k));
             joins.push(piece.join(me, tag + pieces + k));
@@ -290,7 +290,7 @@ impl Quartet {
         })
     }
 
-    /// The host of node 0 runs what was armed. Of a layer that is the first stage at all nodes; when it has ended everywhere, all messages and codes
+    /// The host of node 0 runs what was armed. Of a layer that is the first stage at all nodes; when it has ended everywhere, all messages and MACs
     /// lie at their receivers, and the second begins.
     ///
     /// # Errors
@@ -362,7 +362,7 @@ impl Quartet {
 
 impl Hosts for Quartet {
     fn parties(&self) -> Parties {
-        // What a party has does not depend on codes.
+        // What a party has does not depend on MACs.
         Parties::Four { checks: true }
     }
 
@@ -380,15 +380,15 @@ impl Hosts for Quartet {
         self.tag - count
     }
 
-    fn draw(&mut self, plan: &Plan) -> Draws {
-        let mut draws = Draws::first(plan.parties());
-        draws.masks.counter = self.counter;
-        draws.masks.chunk = self.chunk;
-        draws.layer = self.number;
+    fn take_counters(&mut self, plan: &Plan) -> PrfCounters {
+        let mut counters = PrfCounters::first(plan.parties());
+        counters.masks.counter = self.counter;
+        counters.masks.chunk = self.chunk;
+        counters.layer = self.number;
         self.counter += plan.words();
         self.number += plan.layers();
         self.chunk += 1;
-        draws
+        counters
     }
 }
 
@@ -412,7 +412,7 @@ pub fn component_key(seed: u64, component: u8) -> Secret {
     key(seed, 32 + u64::from(component))
 }
 
-/// The key of codes of two parties, of the nodes of a seed.
+/// The key of MACs of two parties, of the nodes of a seed.
 pub fn code_key(seed: u64, pair: [u8; 2]) -> Secret {
     let [a, b] = [pair[0].min(pair[1]), pair[0].max(pair[1])];
     key(seed, 36 + 4 * u64::from(a) + u64::from(b))

@@ -1,12 +1,13 @@
 //! Three parties on a simulated network: keys, windows and memory for layers of products, and how their hosts start them.
 
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::Secret;
 
 use super::parties::{self, ABORT, Armed, Hosts, Start, Windows, key};
 use super::{
-    Command, Draws, LANES, Layer, Network, Node, NodeError, Parties, Plan, Shape, Tuple, Window,
+    Command, LANES, Layer, Network, Node, NodeError, Parties, Plan, PrfCounters, Shape, Tuple,
+    Window,
 };
 use crate::Absent;
 
@@ -169,11 +170,11 @@ impl Trio {
             own: self.column(0, out),
             next: (next(me), self.column(1, out)),
             tell: None,
-            draw: Tuple {
+            call: Tuple {
                 tag: if ring == Ring::Bits {
-                    Use::AND3
+                    DomainTag::AND3
                 } else {
-                    Use::MUL3
+                    DomainTag::MUL3
                 },
                 lane: 0,
                 counter: self.counter,
@@ -328,11 +329,11 @@ impl Hosts for Trio {
         self.tag - count
     }
 
-    fn draw(&mut self, plan: &Plan) -> Draws {
-        let mut draws = Draws::first(plan.parties());
-        draws.masks.counter = self.counter;
+    fn take_counters(&mut self, plan: &Plan) -> PrfCounters {
+        let mut counters = PrfCounters::first(plan.parties());
+        counters.masks.counter = self.counter;
         self.counter += plan.words();
-        draws
+        counters
     }
 }
 

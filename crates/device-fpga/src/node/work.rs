@@ -1,8 +1,8 @@
 //! Products of a run's parties at their nodes: what a host gives to its node, and what comes of it there and at the others.
 //!
 //! A product of columns is cut into pieces that a worker keeps. Each piece has a place in the memory of its node, and one of the same number in those
-//! of the nodes that its messages go to. Three parties: the own component stays, and the same words go to the next party. Four: messages and codes go
-//! out, and when those of the others are there, a second command joins them. A host reads what is complete, and then the place is free.
+//! of the nodes that its messages go to. Three parties: the own component stays, and the same words go to the next party. Four: messages and MACs go
+//! out, and when those of the others are there, a second command joins them. A host reads what is complete, and then the slot is free.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -12,28 +12,28 @@ use veil_math::Ring;
 use veil_session::Secret;
 use zeroize::Zeroizing;
 
-use super::carrier::{self, Inner, PLACE};
+use super::carrier::{self, Inner, SLOT_WORDS};
 use super::four::{self, JOINT};
 use super::trio::next;
 use super::{Command, Completion, Event, Failure, Node, NodeError, Op, Segment, Tuple};
 
-/// Places of a node, for as many pieces on their way.
-pub const PLACES: u32 = 16;
-/// Places that are left for products of which no piece has one: so many products that are not waited for in the same order at all parties
-/// cannot wait for each other's places.
+/// Slots of a node, for as many pieces on their way.
+pub const SLOTS: u32 = 16;
+/// Slots that are left for products of which no piece has one: so many products that are not waited for in the same order at all parties
+/// cannot wait for each other's slots.
 const SPARE: usize = 12;
-/// Columns of a place: six of factors, over which the result is written, and three of shares that are not complete.
+/// Columns of a slot: six of factors, over which the result is written, and three of shares that are not complete.
 const COLUMNS: u32 = 9;
 const FACTORS: u32 = 6;
-/// Words of a code's place, and of a sum's.
+/// Words of a MAC's slot, and of a sum's.
 const BEAT: u32 = 4;
-/// Messages, and codes, of one sender to one receiver.
+/// Messages, and MACs, of one sender to one receiver.
 const MESSAGES: u32 = 2;
 
 /// Bytes of a place in the memory of the own node.
-pub(super) const OWN: u64 = 16 * (COLUMNS * PLACE) as u64;
-/// Bytes of a place for what another node sends.
-pub(super) const SENT: u64 = 16 * (MESSAGES * (PLACE + BEAT)) as u64;
+pub(super) const OWN: u64 = 16 * (COLUMNS * SLOT_WORDS) as u64;
+/// Bytes of a slot for what another node sends.
+pub(super) const SENT: u64 = 16 * (MESSAGES * (SLOT_WORDS + BEAT)) as u64;
 
 /// Bit of a command's tag: it is of a piece.
 const OF_PIECE: u32 = 1 << 31;
@@ -54,7 +54,7 @@ pub(crate) struct Name {
 /// A key under which a party draws, if a product needs it.
 pub(crate) type Key = Option<(KeyId, Secret)>;
 
-/// Keys of a party. Three parties: with the next one, and with the previous one. Four: of components; then of codes with the next party, the one
+/// Keys of a party. Three parties: with the next one, and with the previous one. Four: of components; then of MACs with the next party, the one
 /// opposite, the previous one.
 pub(crate) type Keys = Vec<Key>;
 
@@ -65,24 +65,24 @@ pub(crate) struct Product {
     /// Products are added up over the rows; padding is zero then.
     pub(crate) sums: bool,
     /// All components of the first factor, then of the second: whole words, as many in each.
-    pub(crate) columns: Parts,
+    pub(crate) columns: Components,
     /// Of the first word's mask.
-    pub(crate) draw: Tuple,
-    /// Of four parties: the number of the layer, if messages have codes.
+    pub(crate) call: Tuple,
+    /// Of four parties: the number of the layer, if messages have MACs.
     pub(crate) checks: Option<u64>,
 }
 
 /// Components of a column, as whole words.
-pub(crate) type Parts = Vec<Zeroizing<Vec<u8>>>;
+pub(crate) type Components = Vec<Zeroizing<Vec<u8>>>;
 
-/// Which joint message of a product is not what its code says: its place among those that the party gets.
+/// Which joint message of a product is not what its MAC says: its place among those that the party gets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Differs(pub(crate) usize);
 
 /// A product, until the host asks for what came of it.
 struct Job {
     left: usize,
-    pieces: Vec<Parts>,
+    pieces: Vec<Components>,
     differs: Option<Differs>,
     ring: Ring,
     sums: bool,
@@ -95,8 +95,8 @@ struct Piece {
     ring: Ring,
     sums: bool,
     words: u32,
-    columns: Parts,
-    draw: Tuple,
+    columns: Components,
+    call: Tuple,
     checks: Option<u64>,
     keys: Arc<Keys>,
 }
@@ -108,13 +108,13 @@ enum Stage {
     First,
     /// The second one goes on.
     Join,
-    /// A code differed: which of the messages is looked at by itself.
+    /// A MAC differed: which of the messages is looked at by itself.
     Asks(usize),
     /// What came of it was read.
     Over,
 }
 
-/// A piece that has a place.
+/// A piece that has a slot.
 struct Placed {
     piece: Piece,
     stage: Stage,
@@ -132,7 +132,7 @@ pub(super) struct Station {
     /// Devices that compute there.
     pub(super) users: u32,
     queue: VecDeque<Piece>,
-    places: [Option<Placed>; PLACES as usize],
+    places: [Option<Placed>; SLOTS as usize],
     /// Keys that the node has.
     pub(super) keys: Keys,
     jobs: BTreeMap<Name, Job>,
@@ -158,7 +158,7 @@ impl Station {
             .is_some_and(|piece| !has(&self.keys, &piece.keys))
     }
 
-    /// Whether a piece may have a place now.
+    /// Whether a piece may have a slot now.
     fn room(&self, name: &Name) -> Option<usize> {
         let free = self.places.iter().filter(|at| at.is_none()).count();
         let first = !self.placed().any(|(_, at)| at.piece.name == *name);
@@ -180,7 +180,7 @@ impl Station {
 
 impl Job {
     /// Its pieces behind one another; sums added up.
-    fn whole(self) -> Parts {
+    fn whole(self) -> Components {
         let (ring, sums) = (self.ring, self.sums);
         let mut pieces = self.pieces.into_iter();
         let mut whole = pieces.next().unwrap_or_default();
@@ -224,12 +224,12 @@ impl Piece {
             Segment::new(me, column_of(place, FACTORS), words),
         ];
         Command {
-            draw: Some(self.draw),
+            call: Some(self.call),
             ..Command::new(op, tag(place), self.words, from.collect(), to)
         }
     }
 
-    /// The commands of four parties, where the piece has these places at the nodes.
+    /// The commands of four parties, where the piece has these slots at the nodes.
     fn four(&self, me: u8, lanes: u32, places: [u32; 4]) -> four::Piece {
         let own = places[usize::from(me)];
         let columns = |first| [0, 1, 2].map(|part| column_of(own, first + part));
@@ -243,16 +243,16 @@ impl Piece {
             sums: self.sums,
             words: self.words,
             lanes,
-            lane: self.draw.lane,
-            counter: self.draw.counter,
+            lane: self.call.lane,
+            counter: self.call.counter,
             number: self.checks.unwrap_or(0),
-            chunk: self.draw.chunk,
+            chunk: self.call.chunk,
             checks: self.checks.is_some(),
             from: [columns(0), columns(3)],
             left: columns(FACTORS),
             out: columns(0),
-            message: sent(0, PLACE),
-            code: sent(MESSAGES * PLACE, BEAT),
+            message: sent(0, SLOT_WORDS),
+            mac: sent(MESSAGES * SLOT_WORDS, BEAT),
         }
     }
 }
@@ -305,12 +305,12 @@ pub(super) fn keyed(
     }
 }
 
-/// Where a column of a place lies.
+/// Where a column of a slot lies.
 fn column_of(place: u32, column: u32) -> u64 {
-    carrier::own(place) + 16 * u64::from(column * PLACE)
+    carrier::own(place) + 16 * u64::from(column * SLOT_WORDS)
 }
 
-/// The tag of the commands of a place.
+/// The tag of the commands of a slot.
 fn tag(place: u32) -> u32 {
     OF_PIECE | place
 }
@@ -324,7 +324,7 @@ pub(super) fn is_of_piece(completion: Completion) -> bool {
     }
 }
 
-/// Codes differed, and no message differs from its code any more: the sender of one has written again. No party is named then, as those who send
+/// MACs differed, and no message differs from its MAC any more: the sender of one has written again. No party is named then, as those who send
 /// another one may have done nothing.
 pub(super) fn changed() -> NodeError {
     NodeError::Host {
@@ -346,9 +346,9 @@ impl Product {
                 };
                 // Of sums each piece has a mask of its own, by a counter that no plan comes to.
                 let counter = if self.sums {
-                    self.draw.counter + (u64::from(number) << 48)
+                    self.call.counter + (u64::from(number) << 48)
                 } else {
-                    self.draw.counter + u64::from(first)
+                    self.call.counter + u64::from(first)
                 };
                 Piece {
                     name: self.name,
@@ -357,11 +357,11 @@ impl Product {
                     sums: self.sums,
                     words,
                     columns: self.columns.iter().map(of).collect(),
-                    draw: Tuple {
+                    call: Tuple {
                         counter,
-                        ..self.draw
+                        ..self.call
                     },
-                    // So has each code.
+                    // So has each MAC.
                     checks: self.checks.map(|layer| {
                         let piece = u64::from(self.name.number) << 16 | u64::from(number);
                         layer + ((piece + 1) << 32)
@@ -376,7 +376,7 @@ impl Product {
 impl Inner {
     /// Takes a product of a party.
     pub(crate) fn multiply(&mut self, me: u8, product: Product, keys: &Arc<Keys>) {
-        let longest = self.nodes[usize::from(me)].limits().longest.min(PLACE);
+        let longest = self.nodes[usize::from(me)].limits().longest.min(SLOT_WORDS);
         let (name, ring, sums) = (product.name, product.ring, product.sums);
         let pieces = product.pieces(longest, keys);
         let job = Job {
@@ -392,7 +392,7 @@ impl Inner {
     }
 
     /// What came of a product, once all of it is there: all components; of sums single elements.
-    pub(crate) fn take(&mut self, me: u8, name: &Name) -> Option<Result<Parts, Differs>> {
+    pub(crate) fn take(&mut self, me: u8, name: &Name) -> Option<Result<Components, Differs>> {
         let jobs = &mut self.stations[usize::from(me)].jobs;
         let job = jobs.get(name)?;
         if let Some(differs) = job.differs {
@@ -420,7 +420,7 @@ impl Inner {
         self.stations[at] = Station::default();
         let zeros = Secret::new([0; 16]);
         let node = &mut self.nodes[at];
-        let places = u64::from(PLACES);
+        let places = u64::from(SLOTS);
         // What goes on ends with zeros, and a node that takes no keys now is scrubbed in the end.
         let _ = node.store(carrier::own(0), &vec![0; (places * OWN) as usize]);
         let keys = [(); 3].map(|()| zeros.clone());
@@ -438,7 +438,7 @@ impl Inner {
     /// Starts what can be started, and takes what has come. Whether anything moved.
     pub(super) fn work(&mut self, me: u8) -> Result<bool, NodeError> {
         let mut moved = self.begin(me)?;
-        for place in 0..PLACES {
+        for place in 0..SLOTS {
             moved |= if self.stations.len() == 4 {
                 self.join(me, place)?
             } else {
@@ -448,7 +448,7 @@ impl Inner {
         Ok(moved)
     }
 
-    /// Gives pieces places, and their first commands to the node.
+    /// Gives pieces slots, and their first commands to the node.
     fn begin(&mut self, me: u8) -> Result<bool, NodeError> {
         let at = usize::from(me);
         let mut moved = false;
@@ -543,7 +543,7 @@ impl Inner {
         }
     }
 
-    /// Four parties: joins messages when all of them and their codes are there, and reads what came of it.
+    /// Four parties: joins messages when all of them and their MACs are there, and reads what came of it.
     fn join(&mut self, me: u8, place: u32) -> Result<bool, NodeError> {
         let at = usize::from(me);
         let Some(placed) = &self.stations[at].places[place as usize] else {
@@ -568,14 +568,14 @@ impl Inner {
         Ok(true)
     }
 
-    /// The places of a piece at the nodes that give something to it, once all of that is there.
+    /// The slots of a piece at the nodes that give something to it, once all of that is there.
     fn givers(&self, me: u8, placed: &Placed) -> Option<[u32; 4]> {
         let (own, _) =
             self.stations[usize::from(me)].find(&placed.piece.name, placed.piece.number)?;
         let mut places = [own; 4];
         for k in four::received(me) {
             let joint = JOINT[usize::from(k)];
-            let chunk = placed.piece.draw.chunk;
+            let chunk = placed.piece.call.chunk;
             let voucher = placed.piece.checks.map(|_| joint.voucher(chunk));
             for giver in [Some(joint.sender(chunk)), voucher].into_iter().flatten() {
                 let station = &self.stations[usize::from(giver)];
@@ -622,7 +622,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Compares one message of those that came with its code alone.
+    /// Compares one message of those that came with its MAC alone.
     fn ask(&mut self, me: u8, place: u32, k: usize) {
         let at = usize::from(me);
         let placed = &self.stations[at].places[place as usize];
@@ -641,7 +641,7 @@ impl Inner {
         }
     }
 
-    /// A piece is joined: its result is read, and those who gave something to it may have their places back.
+    /// A piece is joined: its result is read, and those who gave something to it may have their slots back.
     fn joined(&mut self, me: u8, place: u32) -> Result<(), NodeError> {
         let at = usize::from(me);
         let lanes = self.nodes[at].limits().lanes;
@@ -676,7 +676,7 @@ impl Inner {
         }
     }
 
-    /// A place is free, and has nothing any more, here and where its messages went.
+    /// A slot is free, and has nothing any more, here and where its messages went.
     fn free(&mut self, me: u8, place: u32) -> Result<(), NodeError> {
         let at = usize::from(me);
         self.nodes[at].store(column_of(place, 0), &vec![0; OWN as usize])?;

@@ -166,7 +166,7 @@ impl Ordered {
             return Err(crate::NONE);
         }
         let model = MODELS.iter().find(|model| model.rows == rows);
-        let model = model.ok_or(Absent::NotBuilt { rows })?;
+        let model = model.ok_or(Absent::NotBuilt { engines: rows })?;
         // SAFETY: the function has these arguments, and makes a core, which is freed by no other.
         let core = unsafe {
             let core = (model.new)(stalls.seed, stalls.rate.into());

@@ -1,13 +1,13 @@
 //! Rounds as a circuit: products of bits, one round behind the other, and what is linear between them, as what nodes compute without their hosts.
 //!
-//! Programs say which item of a bank becomes what. Followed through all rounds that say is a circuit: its inputs are the items that are read before
-//! anything is written to them, and its outputs those that have another value in the end. What a round leaves in the bank on the way, to send it or
-//! to be overwritten, is nowhere then.
+//! Programs say which item of a workspace becomes what. Followed through all rounds that say is a circuit: its inputs are the items that are read
+//! before anything is written to them, and its outputs those that have another value in the end. What a round leaves in the workspace on the way,
+//! to send it or to be overwritten, is nowhere then.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use veil_device::{Bank, Command, Cpu, Fault, Round};
+use veil_device::{Command, Cpu, Fault, Round, Workspace};
 use veil_math::Ring;
 use zeroize::Zeroizing;
 
@@ -16,28 +16,28 @@ use super::columns::Bytes;
 use super::command::Kind;
 use super::loaded::Loaded;
 use super::rounds::{Party, Whole};
-use super::steps::{Place, Step, Value};
+use super::steps::{Destination, Step, Value};
 use super::tasks::Known;
-use crate::node::circuit::{self, Draws, Graph, Parties};
-use crate::node::work::{Keys, Parts};
+use crate::node::circuit::{self, Graph, Parties, PrfCounters};
+use crate::node::work::{Components, Keys};
 use crate::node::{Limits, Tuple};
 
 /// Values of a circuit to which no further round is added. So lists have a length that memory is there for, whatever is computed.
 const LONGEST: usize = 1 << 16;
-/// Bit of a counter that no plan comes to: words of lists, and codes, are drawn from there on.
+/// Bit of a counter that no plan comes to: words of lists, and MACs, are drawn from there on.
 const OF_LISTS: u64 = 1 << 62;
 /// Counters of plans below this leave those of lists room.
 const LAST: u64 = 1 << 40;
-/// Numbers of codes of a list, for each layer of a plan: more than memory has room for commands.
+/// Numbers of MACs of a list, for each layer of a plan: more than memory has room for commands.
 const CODES: u32 = 20;
 
-/// An item of a bank.
+/// An item of a workspace.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Item {
     region: u16,
     number: u32,
     /// One bit, which all rows have.
-    uniform: bool,
+    job_value: bool,
 }
 
 /// Rounds that are a circuit.
@@ -50,7 +50,7 @@ pub(crate) struct Traced {
     inputs: Vec<Item>,
     outputs: Vec<Item>,
     /// Of the first mask, as the rounds say it.
-    tag: veil_prss::Use,
+    tag: veil_prss::DomainTag,
     first: u64,
 }
 
@@ -68,7 +68,7 @@ impl Known {
     pub(crate) fn traced(&self, party: Party, rounds: &[Arc<Round>], chunk: u32) -> Option<Traced> {
         let mut tracing = Tracing::default();
         let mut all: Option<Whole> = None;
-        let mut draw = None;
+        let mut call = None;
         let mut count = 0;
         for round in rounds {
             let Some(whole) = self.bits(party, round, chunk) else {
@@ -84,12 +84,12 @@ impl Known {
                 if let Some(loaded) = self.program(command) {
                     tracing.command(loaded);
                 }
-                draw = draw.or(command.draws.first().map(|draw| (draw.tag, draw.first)));
+                call = call.or(command.calls.first().map(|call| (call.tag, call.first)));
             }
             all.get_or_insert(whole);
             count += 1;
         }
-        let (tag, first) = draw?;
+        let (tag, first) = call?;
         let layer = all.as_ref().and_then(Whole::layer).unwrap_or(0);
         if count < 2 || first.max(layer) >= LAST {
             return None;
@@ -146,7 +146,7 @@ impl Tracing {
         let slot = |number| Item {
             region: slots,
             number,
-            uniform: false,
+            job_value: false,
         };
         let mut made: Vec<circuit::Value> = Vec::new();
         for step in &loaded.steps.all {
@@ -167,24 +167,24 @@ impl Tracing {
             .collect();
         self.now.extend(values);
         for (step, value) in loaded.steps.all.iter().zip(made) {
-            if let Place::Product { slot: item, .. } = step.place {
+            if let Destination::Product { slot: item, .. } = step.place {
                 self.now.insert(slot(item), value);
             }
         }
     }
 
     fn value(&mut self, loaded: &Loaded, made: &[circuit::Value], value: Value) -> circuit::Value {
-        let [slots, uniforms, _] = loaded.regions;
-        let (region, number, uniform) = match value {
+        let [slots, job_wide, _] = loaded.regions;
+        let (region, number, job_value) = match value {
             Value::Slot(item) => (slots, item, false),
-            Value::Uniform(item) => (uniforms, item, true),
+            Value::JobWide(item) => (job_wide, item, true),
             Value::Public(c) | Value::Factor(c) => return circuit::Value::Constant(c & 1 == 1),
             Value::Step(step) => return made[step as usize],
         };
         let item = Item {
             region,
             number,
-            uniform,
+            job_value,
         };
         *self.now.entry(item).or_insert_with(|| {
             let value = self.graph.input();
@@ -196,8 +196,8 @@ impl Tracing {
 
 impl Traced {
     /// What its products draw in a lane and chunk, at nodes with such units. A column at a node has as many words as one of a plan, times `lanes` at most.
-    pub(crate) fn draws(&self, (lane, chunk): (u16, u32), limits: Limits) -> Draws {
-        Draws {
+    pub(crate) fn counters(&self, (lane, chunk): (u16, u32), limits: Limits) -> PrfCounters {
+        PrfCounters {
             masks: Tuple {
                 tag: self.tag,
                 lane,
@@ -208,7 +208,7 @@ impl Traced {
         }
     }
 
-    /// Whether its messages have codes.
+    /// Whether its messages have MACs.
     pub(crate) fn checks(&self) -> bool {
         self.whole.layer().is_some()
     }
@@ -224,21 +224,21 @@ impl Cores {
     pub(crate) fn inputs(
         &self,
         host: &mut Cpu,
-        bank: Bank,
+        workspace: Workspace,
         traced: &Traced,
         rounds: &[Arc<Round>],
-    ) -> Result<(Vec<Parts>, Arc<Keys>), Fault> {
+    ) -> Result<(Vec<Components>, Arc<Keys>), Fault> {
         for (number, round) in rounds.iter().enumerate() {
             let before = if number == 0 { traced.whole.before } else { 0 };
-            host.shares_beside(bank, before, &round.local[before..])?;
-            host.shares_beside(bank, 0, &round.finish)?;
+            host.offload_shares(workspace, before, &round.local[before..])?;
+            host.offload_shares(workspace, 0, &round.finish)?;
         }
-        let shares = host.shares_beside(bank, 0, &[])?;
+        let shares = host.offload_shares(workspace, 0, &[])?;
         let rows = Ring::Bits.bytes(shares.frame().rows.into()) as usize;
         let inputs = traced.inputs.iter().map(|of| {
             let component = |part| {
-                let bytes = shares.item(of.region, part, of.number);
-                if of.uniform {
+                let bytes = shares.column(of.region, part, of.number);
+                if of.job_value {
                     let bit = bytes.first().copied().unwrap_or(0);
                     return Bytes::repeated(Ring::Bits, bit.into()).packed(rows);
                 }
@@ -254,11 +254,16 @@ impl Cores {
 
 impl Traced {
     /// Puts its outputs where they go.
-    pub(crate) fn put(&self, host: &mut Cpu, bank: Bank, made: &[Parts]) -> Result<(), Fault> {
-        let mut shares = host.shares_beside(bank, 0, &[])?;
+    pub(crate) fn put(
+        &self,
+        host: &mut Cpu,
+        workspace: Workspace,
+        made: &[Components],
+    ) -> Result<(), Fault> {
+        let mut shares = host.offload_shares(workspace, 0, &[])?;
         for (of, parts) in self.outputs.iter().zip(made) {
             for (part, bytes) in (0..).zip(parts) {
-                let to = shares.item_mut(of.region, part, of.number);
+                let to = shares.column_mut(of.region, part, of.number);
                 let bytes = &bytes[..to.len()];
                 to.copy_from_slice(bytes);
             }

@@ -22,7 +22,7 @@ pub(super) enum Kind {
     Random,
 }
 
-/// Whether a column is the last that a code is of.
+/// Whether a column is the last that a MAC is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Closes {
     /// It is not.
@@ -61,7 +61,7 @@ pub(super) struct CoreCommand {
     pub(super) pairs: u16,
     /// Bytes of the last beat that hold rows.
     pub(super) tail: u16,
-    /// Where codes are made, what ends with the column.
+    /// Where MACs are made, what ends with the column.
     pub(super) closes: Closes,
     /// Use of masks.
     pub(super) used: u16,

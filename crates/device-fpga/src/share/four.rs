@@ -1,6 +1,6 @@
 //! The two stages of products of four parties: drivers of `rep4_local` and `rep4_join`, over any port.
 
-use veil_device::{Draw, Frame};
+use veil_device::{Frame, PrfCall};
 use veil_session::Secret;
 use zeroize::Zeroizing;
 
@@ -10,11 +10,11 @@ use crate::Absent;
 use crate::driver::CardError;
 use crate::sim::Stalls;
 
-/// Codes that a stage makes at once.
-pub(super) const CODES: usize = 2;
+/// MACs that a stage makes at once.
+pub(super) const MACS: usize = 2;
 
-/// Bytes of a code, and of a key.
-pub(super) const CODE: usize = 16;
+/// Bytes of a MAC, and of a key.
+pub(super) const MAC_BYTES: usize = 16;
 
 /// Which party of four a core is, and what it does with the messages of products.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -25,7 +25,7 @@ pub(crate) struct Setting {
     pub(crate) five: bool,
     /// The lowest bits of the use of each draw.
     pub(crate) subs: [u8; 5],
-    /// Messages that leave, bit k of message k; of the others codes are made.
+    /// Messages that leave, bit k of message k; of the others MACs are made.
     pub(crate) sends: u8,
 }
 
@@ -41,27 +41,27 @@ impl Setting {
     }
 }
 
-/// Codes that begin: the keys of two parties, and the draws of their masks.
+/// MACs that begin: the keys of two parties, and the draws of their masks.
 pub(super) struct Begin<'a> {
     /// The chunk.
     pub(super) frame: Frame,
-    /// Of each code its key and its draw; their counters are the same.
-    pub(super) codes: &'a [(&'a Secret, Draw)],
+    /// Of each MAC its key and its draw; their counters are the same.
+    pub(super) macs: &'a [(&'a Secret, PrfCall)],
 }
 
 impl Begin<'_> {
     /// Tells a core, which says whether it has begun.
     fn tell(&self, port: &mut dyn Port) -> Result<(), CardError> {
         let mut begins = Begins {
-            keys: [0; CODES * CODE],
+            keys: [0; MACS * MAC_BYTES],
             used: 0,
             lane: self.frame.lane,
-            counter: self.codes.first().map_or(0, |(_, draw)| draw.first),
+            counter: self.macs.first().map_or(0, |(_, call)| call.first),
             chunk: self.frame.chunk,
         };
-        for (k, (key, draw)) in self.codes.iter().enumerate() {
-            begins.keys[k * CODE..][..CODE].copy_from_slice(key.expose());
-            begins.used |= u32::from(draw.tag.0) << (16 * k);
+        for (k, (key, call)) in self.macs.iter().enumerate() {
+            begins.keys[k * MAC_BYTES..][..MAC_BYTES].copy_from_slice(key.expose());
+            begins.used |= u32::from(call.tag.0) << (16 * k);
         }
         let what = "keys of codes";
         match port.order(&Order::Begin(begins))? {
@@ -105,7 +105,7 @@ impl Rep4Local {
         Ok(())
     }
 
-    /// Says which party it is. If it `checks`, codes of the messages that do not leave are made from [`begin`](Self::begin) on.
+    /// Says which party it is. If it `checks`, MACs of the messages that do not leave are made from [`begin`](Self::begin) on.
     pub(super) fn set(&mut self, setting: Setting, checks: bool) -> Result<(), CardError> {
         self.setting = setting;
         let (form, sends) = (setting.form(), setting.sends);
@@ -117,21 +117,25 @@ impl Rep4Local {
         self.port.order(&order).map(|_| ())
     }
 
-    /// Begins codes of the messages that do not leave, in the order of these messages.
+    /// Begins MACs of the messages that do not leave, in the order of these messages.
     pub(super) fn begin(&mut self, begin: &Begin<'_>) -> Result<(), CardError> {
         begin.tell(&mut *self.port)
     }
 
-    /// The codes, after the column that closes them.
-    pub(super) fn codes(&mut self, count: usize) -> Result<[[u8; CODE]; CODES], CardError> {
+    /// The MACs, after the column that closes them.
+    pub(super) fn macs(&mut self, count: usize) -> Result<[[u8; MAC_BYTES]; MACS], CardError> {
         let what = "columns of a code";
         let count = count as u32;
-        let Said::Codes { cycles, codes } = self.port.order(&Order::Codes { count })? else {
+        let Said::Codes {
+            cycles,
+            codes: macs,
+        } = self.port.order(&Order::Codes { count })?
+        else {
             return Err(CardError::Silent { what });
         };
         self.cycles += cycles;
-        let (codes, _) = codes.as_chunks();
-        match codes {
+        let (macs, _) = macs.as_chunks();
+        match macs {
             [one, two] if cycles > 0 => Ok([*one, *two]),
             _ => Err(CardError::Silent { what }),
         }
@@ -179,13 +183,13 @@ pub(super) struct Joining {
     /// Records of words: three components, ring, bytes that hold rows, whether it is the last of its column, what that closes.
     pub(super) shares: Zeroizing<Vec<u8>>,
     /// Words of each message, as many.
-    pub(super) messages: [Vec<u8>; CODES],
+    pub(super) messages: [Vec<u8>; MACS],
     /// Words of complete shares.
     pub(super) results: Zeroizing<Vec<u8>>,
 }
 
 /// Bytes of a record.
-pub(super) const RECORD: usize = MESSAGES * CODE + 4;
+pub(super) const RECORD: usize = MESSAGES * MAC_BYTES + 4;
 
 /// The second stage: `rep4_join`.
 pub(super) struct Rep4Join {
@@ -204,15 +208,15 @@ impl Rep4Join {
         self.port.name()
     }
 
-    /// Says to which components the messages are added, one or two of them, and whether there are codes of them.
+    /// Says to which components the messages are added, one or two of them, and whether there are MACs of them.
     pub(super) fn set(&mut self, to: &[u8], checks: bool) -> Result<(), CardError> {
-        let two = to.len() == CODES;
+        let two = to.len() == MACS;
         let to = to.iter().rev().fold(0, |bits, part| bits << 2 | part);
         let order = Order::Parts { two, to, checks };
         self.port.order(&order).map(|_| ())
     }
 
-    /// Begins codes of the messages.
+    /// Begins MACs of the messages.
     pub(super) fn begin(&mut self, begin: &Begin<'_>) -> Result<(), CardError> {
         begin.tell(&mut *self.port)
     }
@@ -226,10 +230,10 @@ impl Rep4Join {
         core::whole("complete shares", ran.moved[0], &joining.results)
     }
 
-    /// Whether these are the codes of the messages.
-    pub(super) fn verdict(&mut self, codes: &[[u8; CODE]; CODES]) -> Result<bool, CardError> {
-        let mut both = [0; CODES * CODE];
-        both.copy_from_slice(codes.as_flattened());
+    /// Whether these are the MACs of the messages.
+    pub(super) fn verdict(&mut self, macs: &[[u8; MAC_BYTES]; MACS]) -> Result<bool, CardError> {
+        let mut both = [0; MACS * MAC_BYTES];
+        both.copy_from_slice(macs.as_flattened());
         let silent = CardError::Silent { what: "codes" };
         let Said::Verdict { cycles, said } = self.port.order(&Order::Verdict(both))? else {
             return Err(silent);

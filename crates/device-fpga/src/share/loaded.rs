@@ -1,10 +1,10 @@
 //! Programs over shares, as cores run them.
 
-use veil_device::{Item, Layout, Program};
+use veil_device::{ColumnType, Layout, Program};
 use veil_math::Ring;
 
 use super::command::{LONGEST, WORD};
-use super::steps::{Place, Steps};
+use super::steps::{Destination, Steps};
 
 /// A program over shares, as a core runs it.
 pub(super) struct Loaded {
@@ -12,12 +12,12 @@ pub(super) struct Loaded {
     pub(super) ring: Ring,
     /// Components of a share: two among three parties, three among four.
     pub(super) parts: usize,
-    /// Regions of slots, uniforms and sums.
+    /// Regions of slots, job-wide values and sums.
     pub(super) regions: [u16; 3],
 }
 
 impl Loaded {
-    /// A program that was checked, for banks of this layout, if its values are shares; `words` are those of a beat, by components. Or says
+    /// A program that was checked, for workspaces of this layout, if its values are shares; `words` are those of a beat, by components. Or says
     /// what there is too much of.
     pub(super) fn of(
         program: &Program,
@@ -25,8 +25,9 @@ impl Loaded {
         words: impl Fn(usize) -> Option<usize>,
     ) -> Result<Option<Self>, String> {
         let slots = &layout.regions[program.slots as usize];
-        let parts = usize::from(slots.parts);
-        let Some(words) = words(parts).filter(|_| slots.item == Item::Rows(program.ring)) else {
+        let parts = usize::from(slots.components);
+        let Some(words) = words(parts).filter(|_| slots.column == ColumnType::Rows(program.ring))
+        else {
             return Ok(None);
         };
         let bytes = program.ring.bytes(layout.chunk_rows.into()) as usize;
@@ -47,7 +48,7 @@ impl Loaded {
             steps,
             ring: program.ring,
             parts,
-            regions: [program.slots, program.uniforms, program.sums],
+            regions: [program.slots, program.job_wide, program.sums],
         }))
     }
 
@@ -65,9 +66,9 @@ impl Loaded {
         let mut products = [Vec::new(), Vec::new()];
         for step in &self.steps.all {
             match step.place {
-                Place::Product { slot, index } => products[0].push((index, (slots, slot))),
-                Place::ProductSum { item, index } => products[1].push((index, (sums, item))),
-                Place::Value | Place::Sum { .. } => {}
+                Destination::Product { slot, index } => products[0].push((index, (slots, slot))),
+                Destination::ProductSum { item, index } => products[1].push((index, (sums, item))),
+                Destination::Value | Destination::Sum { .. } => {}
             }
         }
         products

@@ -1,7 +1,7 @@
-//! Programs over replicated shares on cores of `rtl/share`: sums, products with their masks, and codes of messages.
+//! Programs over replicated shares on cores of `rtl/share`: sums, products with their masks, and MACs of messages.
 //!
 //! A command of the device that runs a program becomes as many commands of a core as the program has instructions, each over all rows of
-//! the chunk. The host keeps the columns, as it keeps banks.
+//! the chunk. The host keeps the columns, as it keeps workspaces.
 
 pub(crate) mod circuit;
 mod columns;
@@ -20,7 +20,9 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 
-use veil_device::{Bank, Command, Cpu, Fault, KeyId, Layout, Program, ProgramId, Shares, Span};
+use veil_device::{
+    Command, Cpu, Fault, KeyId, Layout, Program, ProgramId, Shares, Span, Workspace,
+};
 use veil_session::Secret;
 
 use crate::Absent;
@@ -138,17 +140,17 @@ impl Cores {
     pub(crate) fn run(
         &mut self,
         host: &mut Cpu,
-        bank: Bank,
+        workspace: Workspace,
         (first, batch): (usize, &[Command]),
         task: &Task,
     ) -> Result<Ended, Fault> {
         let count = match task {
             Task::Three(_) => 1,
-            Task::First(of) => of.programs + of.codes.len(),
+            Task::First(of) => of.programs + of.macs.len(),
             Task::Second(of) => of.commands(),
         };
         let batch = &batch[..count];
-        let mut shares = host.shares_beside(bank, first, batch)?;
+        let mut shares = host.offload_shares(workspace, first, batch)?;
         let ended = match task {
             Task::Three(keys) => self.three(&mut shares, &batch[0], keys),
             Task::First(of) => self.first(&mut shares, batch, of),
@@ -183,8 +185,8 @@ impl Cores {
         of: &First,
     ) -> Result<Ended, Fault> {
         let name = self.local.name();
-        // Codes of nothing are the host's.
-        let coded = !of.codes.is_empty() && shares.frame().rows > 0;
+        // MACs of nothing are the host's.
+        let coded = !of.macs.is_empty() && shares.frame().rows > 0;
         let (mut setting, ids) = match of.products {
             Some((setting, ids)) => (setting, ids.to_vec()),
             None => (Setting::default(), Vec::new()),
@@ -198,22 +200,19 @@ impl Cores {
         }
         let set = self.local.set(setting, coded);
         set.map_err(|error| failed(name, &error))?;
-        let (programs, codes) = batch.split_at(of.programs);
-        // Codes are made in the order of messages.
-        let mut order: Vec<(usize, &Command)> = of.codes.iter().copied().zip(codes).collect();
+        let (programs, macs) = batch.split_at(of.programs);
+        // MACs are made in the order of messages.
+        let mut order: Vec<(usize, &Command)> = of.macs.iter().copied().zip(macs).collect();
         order.sort_by_key(|(message, _)| *message);
         if coded {
-            let codes = order.iter().map(|(_, command)| {
-                let draw = command.draws[0];
-                Some((self.known.keys.get(&draw.key)?, draw))
+            let macs = order.iter().map(|(_, command)| {
+                let call = command.calls[0];
+                Some((self.known.keys.get(&call.key)?, call))
             });
-            let codes: Option<Vec<_>> = codes.collect();
-            let codes = codes.ok_or(Fault::Unknown("the key of a draw"))?;
+            let macs: Option<Vec<_>> = macs.collect();
+            let macs = macs.ok_or(Fault::Unknown("the key of a draw"))?;
             let frame = shares.frame();
-            let begun = self.local.begin(&Begin {
-                frame,
-                codes: &codes,
-            });
+            let begun = self.local.begin(&Begin { frame, macs: &macs });
             begun.map_err(|error| failed(name, &error))?;
         }
         for (command, closes) in programs.iter().zip(&of.closes) {
@@ -225,16 +224,16 @@ impl Cores {
         if !coded {
             return Ok(Ended::Done(of.programs));
         }
-        let made = self.local.codes(order.len());
+        let made = self.local.macs(order.len());
         let made = made.map_err(|error| failed(name, &error))?;
-        for ((_, command), code) in order.iter().zip(&made) {
+        for ((_, command), mac) in order.iter().zip(&made) {
             let Span {
                 region,
-                part,
+                component: part,
                 first,
                 ..
             } = command.dst[0];
-            shares.item_mut(region, part, first).copy_from_slice(code);
+            shares.column_mut(region, part, first).copy_from_slice(mac);
         }
         Ok(Ended::Done(batch.len()))
     }
@@ -252,7 +251,7 @@ impl Cores {
         Ok(if right {
             Ended::Done(batch.len())
         } else {
-            Ended::Differs(2 * of.codes)
+            Ended::Differs(2 * of.macs)
         })
     }
 

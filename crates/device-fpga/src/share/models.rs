@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use super::command::{COMMAND, WORD};
 use super::core::{MESSAGES, WORDS};
-use super::four::{CODE, CODES, FOLDED, RECORD};
+use super::four::{FOLDED, MAC_BYTES, MACS, RECORD};
 use super::port::{Begins, MADE, Order, Port, Ran, Said};
 use crate::Absent;
 use crate::driver::CardError;
@@ -146,10 +146,10 @@ impl Work {
     }
 }
 
-/// Codes that begin, as models take them.
+/// MACs that begin, as models take them.
 #[repr(C)]
 struct NewCodes {
-    keys: [u8; CODES * CODE],
+    keys: [u8; MACS * MAC_BYTES],
     used: u32,
     lane: u16,
     counter: u64,
@@ -327,7 +327,7 @@ impl Port for Local {
 
     fn order(&mut self, order: &Order) -> Result<Said, CardError> {
         let core = self.core.as_ptr();
-        // SAFETY: the core is there, takes keys of 16 bytes, of which it has three, and writes no more than two codes.
+        // SAFETY: the core is there, takes keys of 16 bytes, of which it has three, and writes no more than two MACs.
         unsafe {
             match order {
                 Order::Key { number, key } if *number < 3 => {
@@ -342,8 +342,8 @@ impl Port for Local {
                     let begins = NewCodes::of(begins);
                     return Ok(said((self.model.begin)(core, &raw const *begins)));
                 }
-                Order::Codes { count } if *count as usize <= CODES => {
-                    let mut codes = [0; CODES * CODE];
+                Order::Codes { count } if *count as usize <= MACS => {
+                    let mut codes = [0; MACS * MAC_BYTES];
                     let cycles = (self.model.codes)(core, *count, codes.as_mut_ptr());
                     return Ok(Said::Codes { cycles, codes });
                 }
@@ -368,7 +368,7 @@ impl Port for Local {
 #[repr(C)]
 struct JoinWork {
     shares: Segment,
-    messages: [Segment; CODES],
+    messages: [Segment; MACS],
     results: Segment,
 }
 
@@ -424,7 +424,7 @@ impl Port for Join {
 
     fn order(&mut self, order: &Order) -> Result<Said, CardError> {
         let core = self.core.as_ptr();
-        // SAFETY: the core is there, and codes are two.
+        // SAFETY: the core is there, and MACs are two.
         unsafe {
             match order {
                 Order::Parts { two, to, checks } => (self.model.set)(core, *two, *to, *checks),

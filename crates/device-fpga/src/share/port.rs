@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use veil_session::Secret;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::four::{CODE, CODES};
+use super::four::{MAC_BYTES, MACS};
 pub(super) use super::models::folded;
 pub(crate) use super::models::simulated;
 use crate::driver::CardError;
@@ -14,11 +14,11 @@ pub(crate) const MADE: usize = 4;
 /// Streams that it takes, at most: shares, and messages.
 pub(crate) const GIVEN: usize = 3;
 
-/// Codes that begin: the keys of two parties, and the PRF calls of their masks.
+/// MACs that begin: the keys of two parties, and the PRF calls of their masks.
 #[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
 pub(crate) struct Begins {
-    /// Of each code 16 bytes.
-    pub(crate) keys: [u8; CODES * CODE],
+    /// Of each MAC 16 bytes.
+    pub(crate) keys: [u8; MACS * MAC_BYTES],
     /// Domain tags, 16 bits each.
     pub(crate) used: u32,
     /// Lane.
@@ -43,33 +43,33 @@ pub(crate) enum Order {
         /// Key.
         key: Key,
     },
-    /// `rep4_local`: which party this is, which messages leave, and whether there are codes of the others.
+    /// `rep4_local`: which party this is, which messages leave, and whether there are MACs of the others.
     Form {
         /// As `share_pkg::form_t`.
         form: u32,
         /// Bit k: message k leaves.
         sends: u8,
-        /// Whether there are codes.
+        /// Whether there are MACs.
         checks: bool,
     },
-    /// `rep4_join`: to which components messages are added, and whether there are codes of them.
+    /// `rep4_join`: to which components messages are added, and whether there are MACs of them.
     Parts {
         /// Whether there are two messages.
         two: bool,
         /// Components, two bits each.
         to: u8,
-        /// Whether there are codes.
+        /// Whether there are MACs.
         checks: bool,
     },
-    /// Begin codes.
+    /// Begin MACs.
     Begin(Begins),
-    /// Give so many codes, after the column that closes them.
+    /// Give so many MACs, after the column that closes them.
     Codes {
         /// How many.
         count: u32,
     },
-    /// Say whether these are the codes of the messages.
-    Verdict([u8; CODES * CODE]),
+    /// Say whether these are the MACs of the messages.
+    Verdict([u8; MACS * MAC_BYTES]),
     /// Wipe keys and all that was computed.
     Scrub,
     /// Say whether there are keys.
@@ -93,12 +93,12 @@ pub(crate) enum Said {
     Yes,
     /// It has not, or cannot.
     No,
-    /// Codes.
+    /// MACs.
     Codes {
         /// Cycles that it took; 0 if there are none.
         cycles: u64,
-        /// Of each code 16 bytes.
-        codes: [u8; CODES * CODE],
+        /// Of each MAC 16 bytes.
+        codes: [u8; MACS * MAC_BYTES],
     },
     /// A verdict.
     Verdict {

@@ -1,9 +1,9 @@
 //! How many cycles cores take for products when commands, operands and room for results are always there: what `veil-lab bench fpga-share` tells.
 //! Cycles do not depend on values: all operands are zero.
 
-use veil_device::{Draw, KeyId};
+use veil_device::{KeyId, PrfCall};
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{Frame, Secret};
 
 use super::command::{Closes, CoreCommand, Kind, WORD};
@@ -60,7 +60,7 @@ pub fn three() -> Result<Pace, Absent> {
 }
 
 /// Products modulo 2^128 of a party of four, first stage, on a core in which a product starts in `fold` cycles: of one message that it sends and
-/// two that it vouches for. If they are `checked`, until their codes have left.
+/// two that it vouches for. If they are `checked`, until their MACs have left.
 ///
 /// # Errors
 ///
@@ -74,15 +74,15 @@ pub fn local(fold: u32, count: u16, checked: bool) -> Result<Pace, Absent> {
     };
     core.set(setting, checked)?;
     let key = Secret::new([4; 16]);
-    let draw = |tag| Draw {
+    let call = |tag| PrfCall {
         key: KeyId(0),
-        tag: Use(tag),
+        tag: DomainTag(tag),
         first: 0,
     };
     let mut run = |beats| {
         let before = core.cycles();
         if checked {
-            let codes = [(&key, draw(1)), (&key, draw(2))];
+            let macs = [(&key, call(1)), (&key, call(2))];
             core.begin(&Begin {
                 frame: Frame {
                     epoch: 0,
@@ -90,12 +90,12 @@ pub fn local(fold: u32, count: u16, checked: bool) -> Result<Pace, Absent> {
                     chunk: 0,
                     rows: 0,
                 },
-                codes: &codes,
+                macs: &macs,
             })?;
         }
         products(&mut core, Ring::Z128, beats, [3, 1])?;
         if checked {
-            core.codes(2)?;
+            core.macs(2)?;
         }
         Ok::<u64, Absent>(core.cycles() - before)
     };

@@ -2,11 +2,11 @@
 //!
 //! What is linear is computed before, as other programs are. The operands of products become columns behind one another, which go to the own node;
 //! what comes back are components of the products, and no message is left to be sent. A round is one of these if it is nothing else: its messages
-//! are all those of its products and of their codes, and all that finishes it is to add them.
+//! are all those of its products and of their MACs, and all that finishes it is to add them.
 
 use std::sync::Arc;
 
-use veil_device::{Bank, Command, Cpu, Fault, KeyId, Op, Round, Shares, Span, Transfer};
+use veil_device::{Command, Cpu, Fault, KeyId, Op, Round, Shares, Span, Transfer, Workspace};
 use veil_session::{PartyId, Peer};
 use zeroize::Zeroizing;
 
@@ -18,7 +18,7 @@ use super::run::Running;
 use super::tasks::{Known, Second};
 use super::{Cores, keys_for};
 use crate::device::failed;
-use crate::node::work::{Keys, Name, Parts, Product};
+use crate::node::work::{Components, Keys, Name, Product};
 use crate::node::{JOINT, Tuple, crosses, part, received};
 
 /// What a node does of a round.
@@ -30,9 +30,9 @@ pub(crate) struct Whole {
     parts: usize,
     /// Keys of components, or own and previous one.
     keys: Vec<KeyId>,
-    /// Keys of codes, in the order of other parties, and the number of the layer.
-    codes: Option<([Option<KeyId>; 3], u64)>,
-    /// Which of the commands that finish the round compare codes, in the order of the messages that come.
+    /// Keys of MACs, in the order of other parties, and the number of the layer.
+    macs: Option<([Option<KeyId>; 3], u64)>,
+    /// Which of the commands that finish the round compare MACs, in the order of the messages that come.
     pub(crate) compares: Vec<usize>,
 }
 
@@ -59,14 +59,14 @@ impl Whole {
         &self.keys
     }
 
-    /// Keys of its codes, if it has any.
+    /// Keys of its MACs, if it has any.
     pub(super) fn pairs(&self) -> Option<[Option<KeyId>; 3]> {
-        self.codes.map(|(pairs, _)| pairs)
+        self.macs.map(|(pairs, _)| pairs)
     }
 
-    /// Number of the layer, if it has codes.
+    /// Number of the layer, if it has MACs.
     pub(super) fn layer(&self) -> Option<u64> {
-        self.codes.map(|(_, layer)| layer)
+        self.macs.map(|(_, layer)| layer)
     }
 }
 
@@ -84,7 +84,7 @@ impl Known {
 
     /// The keys of a round, as nodes have them.
     pub(super) fn keys_of(&self, whole: &Whole) -> Result<Arc<Keys>, Fault> {
-        let pairs = whole.codes.map(|(pairs, _)| pairs);
+        let pairs = whole.macs.map(|(pairs, _)| pairs);
         let ids = whole.keys.iter().copied().map(Some);
         let ids = ids.chain(pairs.into_iter().flatten());
         let key = |id: Option<KeyId>| {
@@ -109,7 +109,7 @@ impl Known {
             let of = self.three(command)?;
             let scatter = finish.next()?;
             let adds = Op::Scatter {
-                part: 1,
+                component: 1,
                 add: false,
             };
             let fits = scatter.op == adds
@@ -131,7 +131,7 @@ impl Known {
             before,
             parts: 2,
             keys: keys.filter(|_| all && !sends.is_empty())?,
-            codes: None,
+            macs: None,
             compares: Vec::new(),
         })
     }
@@ -140,12 +140,12 @@ impl Known {
         let local = &round.local[before..];
         let first = self.first(local)?;
         let (_, keys) = first.products?;
-        let (runs, codes) = local.split_at(first.programs);
+        let (runs, macs) = local.split_at(first.programs);
         let second = self.second(&round.finish)?;
-        if codes.len() != first.codes.len() || second.commands() != round.finish.len() {
+        if macs.len() != first.macs.len() || second.commands() != round.finish.len() {
             return None;
         }
-        let checks = !codes.is_empty();
+        let checks = !macs.is_empty();
         let crosses = crosses(me).map(|k| JOINT[usize::from(k)]);
         let received = received(me).into_iter().map(|k| JOINT[usize::from(k)]);
         let received: Vec<_> = received.collect();
@@ -182,18 +182,18 @@ impl Known {
         let mut pairs = [None; 3];
         let mut layer = None;
         let mut keyed = |with: u8, command: &Command| -> Option<Span> {
-            let draw = command.draws.first()?;
-            let same = *pairs[usize::from(part(me, with))].get_or_insert(draw.key) == draw.key;
-            let of = layer.get_or_insert(draw.first);
-            (same && *of == draw.first).then_some(*command.dst.first()?)
+            let call = command.calls.first()?;
+            let same = *pairs[usize::from(part(me, with))].get_or_insert(call.key) == call.key;
+            let of = layer.get_or_insert(call.first);
+            (same && *of == call.first).then_some(*command.dst.first()?)
         };
         let mut compares = Vec::new();
         if checks {
-            for (k, command) in first.codes.iter().zip(codes) {
+            for (k, command) in first.macs.iter().zip(macs) {
                 let joint = crosses[*k];
                 sends.push((keyed(joint.receiver, command)?, joint.receiver));
             }
-            if second.codes != received.len() {
+            if second.macs != received.len() {
                 return None;
             }
             for (k, joint) in received.iter().enumerate() {
@@ -212,13 +212,13 @@ impl Known {
         let fits = are(&round.sends, &to(&sends), |at| who(&sends, at))
             && are(&round.recvs, &to(&receives), |at| who(&receives, at))
             && !sends.is_empty()
-            && (!checks || vouched == codes.len())
+            && (!checks || vouched == macs.len())
             && are_components(&second, me, &received);
         fits.then(|| Whole {
             before,
             parts: 3,
             keys: keys.to_vec(),
-            codes: layer.map(|layer| (pairs, layer)),
+            macs: layer.map(|layer| (pairs, layer)),
             compares,
         })
     }
@@ -262,11 +262,11 @@ impl Cores {
     pub(crate) fn gather(
         &mut self,
         host: &mut Cpu,
-        bank: Bank,
+        workspace: Workspace,
         (round, whole): (&Round, &Whole),
     ) -> Result<(Vec<Product>, Arc<Keys>), Fault> {
         let local = &round.local[whole.before..];
-        let mut shares = host.shares_beside(bank, whole.before, local)?;
+        let mut shares = host.offload_shares(workspace, whole.before, local)?;
         let core: &mut dyn Core = if whole.parts == 2 {
             if let Some(keys) = keys_for(&self.known, &mut self.on_rep3, &[])? {
                 let there = self.rep3.keys(&keys);
@@ -286,7 +286,7 @@ impl Cores {
             set.map_err(|error| failed(self.name(), &error))?;
             &mut self.local
         };
-        let checks = whole.codes.map(|(_, layer)| layer);
+        let checks = whole.macs.map(|(_, layer)| layer);
         let mut products = Vec::new();
         for command in local {
             let Some(loaded) = self.known.program(command) else {
@@ -301,12 +301,12 @@ impl Cores {
     pub(crate) fn put(
         &mut self,
         host: &mut Cpu,
-        bank: Bank,
+        workspace: Workspace,
         (round, whole): (&Round, &Whole),
-        made: &[Parts],
+        made: &[Components],
     ) -> Result<(), Fault> {
         let local = &round.local[whole.before..];
-        let mut shares = host.shares_beside(bank, whole.before, local)?;
+        let mut shares = host.offload_shares(workspace, whole.before, local)?;
         let mut made = made.iter();
         let mut scatters = round.finish.iter();
         for command in local {
@@ -334,7 +334,7 @@ impl Loaded {
     }
 
     /// Runs what is linear of a command, and appends its products: those of rows together, and each sum. They are
-    /// compared by the codes of a layer, or not at all.
+    /// compared by the MACs of a layer, or not at all.
     fn gather(
         &self,
         core: &mut dyn super::core::Core,
@@ -348,7 +348,7 @@ impl Loaded {
         let stride = self.stride(shares);
         let mut running = Running::of(self, shares, command, [Closes::Nothing; 2]);
         let mut from = 0;
-        let mut gathered: [Vec<Parts>; 2] = [Vec::new(), Vec::new()];
+        let mut gathered: [Vec<Components>; 2] = [Vec::new(), Vec::new()];
         for until in &self.steps.waves {
             let wave = from..*until as usize;
             from = wave.end;
@@ -364,7 +364,7 @@ impl Loaded {
                 } else {
                     stride
                 };
-                let mut columns: Parts =
+                let mut columns: Components =
                     (0..2 * self.parts).map(|_| Zeroizing::default()).collect();
                 for (k, components) in running.operands(step).iter().enumerate() {
                     let factor = k % 2 * self.parts;
@@ -388,19 +388,19 @@ impl Loaded {
             }
             all
         });
-        let draw = |kind: usize, index: u64| {
-            let draw = command.draws[kind * form.draws()];
+        let call = |kind: usize, index: u64| {
+            let call = command.calls[kind * form.calls()];
             Tuple {
-                tag: draw.tag,
+                tag: call.tag,
                 lane: frame.lane,
-                counter: draw.first + index,
+                counter: call.first + index,
                 chunk: frame.chunk,
             }
         };
-        let rows = rows.map(|columns| (columns, false, draw(0, 0)));
+        let rows = rows.map(|columns| (columns, false, call(0, 0)));
         let sums = (0..).zip(sums);
-        let sums = sums.map(|(index, columns)| (columns, true, draw(1, index)));
-        for (columns, sums, draw) in rows.into_iter().chain(sums) {
+        let sums = sums.map(|(index, columns)| (columns, true, call(1, index)));
+        for (columns, sums, call) in rows.into_iter().chain(sums) {
             products.push(Product {
                 name: Name {
                     at: (frame.lane, frame.chunk),
@@ -410,7 +410,7 @@ impl Loaded {
                 ring: self.ring,
                 sums,
                 columns,
-                draw,
+                call,
                 checks,
             });
         }
@@ -423,7 +423,7 @@ impl Loaded {
         shares: &mut Shares<'_>,
         command: &Command,
         came: Option<&Vec<Span>>,
-        made: &mut impl Iterator<Item = &'a Parts>,
+        made: &mut impl Iterator<Item = &'a Components>,
     ) {
         let packed = self.ring.bytes(shares.frame().rows.into()) as usize;
         let one = self.ring.bytes(1) as usize;
@@ -447,15 +447,15 @@ impl Loaded {
                 let (region, part, item) = match came {
                     Some(spans) if part == 1 => {
                         let span = spans[kind];
-                        (span.region, span.part, span.first + index)
+                        (span.region, span.component, span.first + index)
                     }
                     _ => (region, part, item),
                 };
-                shares.item_mut(region, part, item).copy_from_slice(words);
+                shares.column_mut(region, part, item).copy_from_slice(words);
             }
             if came.is_some() {
                 let span = command.dst[kind];
-                let message = shares.item_mut(span.region, span.part, span.first + index);
+                let message = shares.column_mut(span.region, span.component, span.first + index);
                 message.copy_from_slice(&parts[0][first..first + bytes]);
             }
         }

@@ -1,4 +1,4 @@
-//! Runs the steps of a program on a core: columns of a bank as words, and results back to where they go.
+//! Runs the steps of a program on a core: columns of a workspace as words, and results back to where they go.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::columns::{Bytes, Column, beats_of, column_of};
 use super::command::{Closes, CoreCommand, Kind, LONGEST, WORD};
 use super::core::{Batch, Core, MESSAGES};
 use super::loaded::Loaded;
-use super::steps::{Place, Step, Value};
+use super::steps::{Destination, Step, Value};
 use crate::device::failed;
 
 /// Bytes of operands that go to a core at once, unless a single step has more.
@@ -101,7 +101,7 @@ impl Running<'_, '_> {
     }
 
     fn traces(&self, step: &Step) -> bool {
-        self.trace.is_some() && matches!(step.place, Place::Product { .. })
+        self.trace.is_some() && matches!(step.place, Destination::Product { .. })
     }
 
     /// Steps that need nothing of each other, as many at once as go to a core.
@@ -218,7 +218,7 @@ impl Running<'_, '_> {
         if let Value::Step(step) = value {
             let at = step as usize;
             self.reads[at] -= 1;
-            if self.reads[at] == 0 && self.step(at).place == Place::Value {
+            if self.reads[at] == 0 && self.step(at).place == Destination::Value {
                 self.results[at] = None;
             }
         }
@@ -229,19 +229,19 @@ impl Running<'_, '_> {
         let step = self.step(at);
         let frame = self.shares.frame();
         let chunk = ring.bytes(self.shares.chunk_rows().into());
-        let draws = match self.command.op {
-            Op::Product(form) => form.draws(),
+        let calls = match self.command.op {
+            Op::Product(form) => form.calls(),
             _ => 0,
         };
-        let (draw, counter, closes) = match step.place {
-            Place::Product { index, .. } => {
+        let (call, counter, closes) = match step.place {
+            Destination::Product { index, .. } => {
                 (0, u64::from(index) * chunk.div_ceil(16), self.closes[0])
             }
             // Draws of sums come after those of rows.
-            Place::ProductSum { index, .. } => (draws, u64::from(index), self.closes[1]),
+            Destination::ProductSum { index, .. } => (calls, u64::from(index), self.closes[1]),
             _ => (usize::MAX, 0, Closes::Nothing),
         };
-        let draw = self.command.draws.get(draw);
+        let call = self.command.calls.get(call);
         let next = self.loaded.steps.all.get(at + 1);
         let ends = next.is_none_or(|next| next.sums() != step.sums());
         let tail = self.packed.saturating_sub((beats - 1) * WORD * words);
@@ -253,9 +253,9 @@ impl Running<'_, '_> {
             pairs: step.operands.len() as u16,
             tail: tail.max(1) as u16,
             closes: if ends { closes } else { Closes::Nothing },
-            used: draw.map_or(0, |draw| draw.tag.0 & core_use(self.loaded.parts)),
+            used: call.map_or(0, |call| call.tag.0 & core_use(self.loaded.parts)),
             lane: frame.lane,
-            counter: draw.map_or(0, |draw| draw.first + counter),
+            counter: call.map_or(0, |call| call.first + counter),
             chunk: frame.chunk,
         }
     }
@@ -275,11 +275,11 @@ impl Running<'_, '_> {
 
     fn bytes_of(&self, value: Value, part: u8) -> Bytes<'_> {
         let ring = self.loaded.ring;
-        let [slots, uniforms, _] = self.loaded.regions;
+        let [slots, job_wide, _] = self.loaded.regions;
         match value {
-            Value::Slot(slot) => Bytes::Column(self.shares.item(slots, part, slot)),
-            Value::Uniform(item) => {
-                let bytes = self.shares.item(uniforms, part, item);
+            Value::Slot(slot) => Bytes::Column(self.shares.column(slots, part, slot)),
+            Value::JobWide(item) => {
+                let bytes = self.shares.column(job_wide, part, item);
                 let mut element = [0; 16];
                 element[..bytes.len()].copy_from_slice(bytes);
                 Bytes::repeated(ring, u128::from_le_bytes(element))
@@ -323,26 +323,26 @@ impl Running<'_, '_> {
                 continue;
             };
             match self.step(at).place {
-                Place::Value => {}
-                Place::Product { slot, index } => {
+                Destination::Value => {}
+                Destination::Product { slot, index } => {
                     self.put((slots, slot), &made.column[..own]);
                     self.messages(&made, 0, index);
                     if let Some(trace) = self.trace {
                         self.put((trace.region, trace.first + index), &made.trace);
                     }
                 }
-                Place::ProductSum { item, index } => {
+                Destination::ProductSum { item, index } => {
                     self.put((sums, item), &made.column[..own]);
                     self.messages(&made, 1, index);
                 }
-                Place::Sum { item } => self.put((sums, item), &made.column),
+                Destination::Sum { item } => self.put((sums, item), &made.column),
             }
         }
     }
 
     fn put(&mut self, (region, item): (u16, u32), components: &[Vec<u8>]) {
         for (part, bytes) in (0..).zip(components) {
-            let to = self.shares.item_mut(region, part, item);
+            let to = self.shares.column_mut(region, part, item);
             to.copy_from_slice(bytes);
         }
     }
@@ -355,7 +355,7 @@ impl Running<'_, '_> {
                 let span = self.command.dst[kind * crosses + k];
                 let to = self
                     .shares
-                    .item_mut(span.region, span.part, span.first + index);
+                    .column_mut(span.region, span.component, span.first + index);
                 to.copy_from_slice(message);
             }
         }

@@ -1,4 +1,4 @@
-//! The second stage of products of four parties: what came is added to shares, after its codes were compared.
+//! The second stage of products of four parties: what came is added to shares, after its MACs were compared.
 
 use veil_device::{Command, Fault, Shares, Span};
 use veil_math::Ring;
@@ -6,7 +6,7 @@ use veil_math::Ring;
 use super::columns::{Bytes, column_of};
 use super::command::{Closes, WORD, ring_bits};
 use super::core::MESSAGES;
-use super::four::{Begin, CODE, CODES, Joining, Rep4Join};
+use super::four::{Begin, Joining, MAC_BYTES, MACS, Rep4Join};
 use super::tasks::{Known, Second};
 use crate::device::failed;
 
@@ -19,7 +19,7 @@ struct Column {
     messages: Vec<Span>,
 }
 
-/// Runs commands of a batch, which are a [`Second`]; says whether all codes are right. Nothing is written if one is not.
+/// Runs commands of a batch, which are a [`Second`]; says whether all MACs are right. Nothing is written if one is not.
 pub(super) fn run(
     join: &mut Rep4Join,
     known: &Known,
@@ -28,24 +28,21 @@ pub(super) fn run(
 ) -> Result<bool, Fault> {
     let columns = columns(known, shares, second, batch)?;
     let name = join.name();
-    let set = join.set(&second.to, second.codes > 0);
+    let set = join.set(&second.to, second.macs > 0);
     set.map_err(|error| failed(name, &error))?;
-    if second.codes > 0 {
-        let draws = (0..second.codes).map(|k| batch[2 * k].draws[0]);
-        let keyed = draws.map(|draw| Some((known.keys.get(&draw.key)?, draw)));
+    if second.macs > 0 {
+        let calls = (0..second.macs).map(|k| batch[2 * k].calls[0]);
+        let keyed = calls.map(|call| Some((known.keys.get(&call.key)?, call)));
         let keyed: Option<Vec<_>> = keyed.collect();
-        let codes = keyed.ok_or(Fault::Unknown("the key of a draw"))?;
+        let macs = keyed.ok_or(Fault::Unknown("the key of a draw"))?;
         let frame = shares.frame();
-        let begin = Begin {
-            frame,
-            codes: &codes,
-        };
+        let begin = Begin { frame, macs: &macs };
         join.begin(&begin).map_err(|error| failed(name, &error))?;
     }
     let mut joining = joining(shares, &columns);
     join.run(&mut joining)
         .map_err(|error| failed(name, &error))?;
-    if second.codes > 0 && !verdict(join, shares, (second, batch))? {
+    if second.macs > 0 && !verdict(join, shares, (second, batch))? {
         return Ok(false);
     }
     let mut left = &joining.results[..];
@@ -55,37 +52,37 @@ pub(super) fn run(
         left = others;
         let parts = column_of(own, MESSAGES, column.bytes);
         for (part, bytes) in (0..).zip(parts.iter()) {
-            let to = shares.item_mut(column.at.0, part, column.at.1);
+            let to = shares.column_mut(column.at.0, part, column.at.1);
             to.copy_from_slice(bytes);
         }
     }
     Ok(true)
 }
 
-/// Whether the codes that came are those of the messages. If so, they are what this party would have computed.
+/// Whether the MACs that came are those of the messages. If so, they are what this party would have computed.
 fn verdict(
     join: &mut Rep4Join,
     shares: &mut Shares<'_>,
     (second, batch): (&Second, &[Command]),
 ) -> Result<bool, Fault> {
-    let one = |span: Span| (span.region, span.part, span.first);
-    let mut codes = [[0; CODE]; CODES];
-    for (k, code) in codes.iter_mut().enumerate().take(second.codes) {
+    let one = |span: Span| (span.region, span.component, span.first);
+    let mut macs = [[0; MAC_BYTES]; MACS];
+    for (k, mac) in macs.iter_mut().enumerate().take(second.macs) {
         let (region, part, item) = one(batch[2 * k + 1].src[1]);
-        code.copy_from_slice(shares.item(region, part, item));
+        mac.copy_from_slice(shares.column(region, part, item));
     }
-    let right = join.verdict(&codes);
+    let right = join.verdict(&macs);
     let right = right.map_err(|error| failed(join.name(), &error))?;
-    for (k, code) in codes.iter().enumerate().take(second.codes) {
+    for (k, mac) in macs.iter().enumerate().take(second.macs) {
         let (region, part, item) = one(batch[2 * k].dst[0]);
         if right {
-            shares.item_mut(region, part, item).copy_from_slice(code);
+            shares.column_mut(region, part, item).copy_from_slice(mac);
         }
     }
     Ok(right)
 }
 
-/// Columns in the order in which codes are made of their messages.
+/// Columns in the order in which MACs are made of their messages.
 fn columns(
     known: &Known,
     shares: &Shares<'_>,
@@ -136,7 +133,7 @@ fn joining(shares: &Shares<'_>, columns: &[Column]) -> Joining {
     joining.results.resize(words * MESSAGES * WORD, 0);
     for column in columns {
         let (region, item) = column.at;
-        let parts = [0, 1, 2].map(|part| Bytes::Column(shares.item(region, part, item)));
+        let parts = [0, 1, 2].map(|part| Bytes::Column(shares.column(region, part, item)));
         let words = column.bytes.div_ceil(WORD);
         for at in 0..words {
             let last = at + 1 == words;
@@ -149,7 +146,7 @@ fn joining(shares: &Shares<'_>, columns: &[Column]) -> Joining {
             joining.shares.extend_from_slice(&about);
         }
         for (to, from) in joining.messages.iter_mut().zip(&column.messages) {
-            let bytes = Bytes::Column(shares.item(from.region, from.part, from.first));
+            let bytes = Bytes::Column(shares.column(from.region, from.component, from.first));
             to.extend((0..words).flat_map(|at| bytes.word(at)));
         }
     }

@@ -15,7 +15,7 @@ pub(super) enum Value {
     /// What a slot had when the program began.
     Slot(u32),
     /// What all rows share.
-    Uniform(u32),
+    JobWide(u32),
     /// A public constant, on the components that the command names.
     Public(u128),
     /// A public factor, on all components.
@@ -26,7 +26,7 @@ pub(super) enum Value {
 
 /// Where a result goes in the end, beside slots that have it as their value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(super) enum Destination {
     /// Nowhere else.
     Value,
     /// A product: item `index` of the messages, and the components of a slot that the product's form writes.
@@ -58,7 +58,7 @@ pub(super) struct Step {
     /// Pairs of operands; one, but for products.
     pub(super) operands: Vec<(Value, Value)>,
     /// Where the result goes.
-    pub(super) place: Place,
+    pub(super) place: Destination,
     /// Its number in the program.
     pub(super) number: u32,
     /// How many steps it waits for, one after the other.
@@ -70,15 +70,18 @@ pub(super) struct Step {
 impl Step {
     /// Whether it adds up over rows.
     pub(super) fn sums(&self) -> bool {
-        matches!(self.place, Place::Sum { .. } | Place::ProductSum { .. })
+        matches!(
+            self.place,
+            Destination::Sum { .. } | Destination::ProductSum { .. }
+        )
     }
 
     /// Wave, then place in the message: products come after all that they may read, in the order of their messages.
     fn order(&self) -> (u32, u32) {
         match self.place {
-            Place::Value | Place::Sum { .. } => (self.depth, 0),
-            Place::Product { index, .. } => (u32::MAX - 1, index),
-            Place::ProductSum { index, .. } => (u32::MAX, index),
+            Destination::Value | Destination::Sum { .. } => (self.depth, 0),
+            Destination::Product { index, .. } => (u32::MAX - 1, index),
+            Destination::ProductSum { index, .. } => (u32::MAX, index),
         }
     }
 }
@@ -123,7 +126,7 @@ impl Making {
         match src {
             Src::Slot(slot) => *self.slots.get(&slot).unwrap_or(&Value::Slot(slot)),
             Src::Temp(temp) => self.temps[&temp],
-            Src::Uniform(uniform) => Value::Uniform(uniform),
+            Src::JobWide(job_value) => Value::JobWide(job_value),
         }
     }
 
@@ -134,7 +137,7 @@ impl Making {
         };
     }
 
-    fn step(&mut self, kind: Kind, operands: Vec<(Value, Value)>, place: Place) -> Value {
+    fn step(&mut self, kind: Kind, operands: Vec<(Value, Value)>, place: Destination) -> Value {
         let read = operands.iter().flat_map(|(a, b)| [a, b]);
         let depth = read
             .filter_map(|value| match value {
@@ -176,7 +179,11 @@ impl Making {
                 index,
             } => {
                 let operands = pairs(self, range);
-                self.step(Kind::Product, operands, Place::Product { slot, index });
+                self.step(
+                    Kind::Product,
+                    operands,
+                    Destination::Product { slot, index },
+                );
                 return;
             }
             Instr::ProductSum {
@@ -185,16 +192,20 @@ impl Making {
                 index,
             } => {
                 let operands = pairs(self, range);
-                self.step(Kind::Product, operands, Place::ProductSum { item, index });
+                self.step(
+                    Kind::Product,
+                    operands,
+                    Destination::ProductSum { item, index },
+                );
                 return;
             }
             Instr::Sum(a, item) => {
                 let operands = vec![(self.value(a), Value::Factor(0))];
-                self.step(Kind::Add, operands, Place::Sum { item });
+                self.step(Kind::Add, operands, Destination::Sum { item });
                 return;
             }
         };
-        let value = self.step(kind, vec![(self.value(a), b)], Place::Value);
+        let value = self.step(kind, vec![(self.value(a), b)], Destination::Value);
         self.put(out, value);
     }
 
@@ -202,7 +213,8 @@ impl Making {
     fn sorted(self) -> Steps {
         let reads = self.reads();
         let Making { steps, slots, .. } = self;
-        let kept = |step: &&Step| reads[step.number as usize] > 0 || step.place != Place::Value;
+        let kept =
+            |step: &&Step| reads[step.number as usize] > 0 || step.place != Destination::Value;
         let mut sorted: Vec<Step> = steps.iter().filter(kept).cloned().collect();
         sorted.sort_by_key(Step::order);
         let mut moved = vec![u32::MAX; steps.len()];
@@ -244,7 +256,7 @@ impl Making {
             read(value, &mut reads);
         }
         for step in self.steps.iter().rev() {
-            if reads[step.number as usize] > 0 || step.place != Place::Value {
+            if reads[step.number as usize] > 0 || step.place != Destination::Value {
                 for value in step.operands.iter().flat_map(|(a, b)| [a, b]) {
                     read(value, &mut reads);
                 }

@@ -1,16 +1,16 @@
 //! Which commands of a batch cores do together.
 //!
-//! Products of four parties come with codes: of messages that are not sent, and of those that came, which are compared before they are
-//! added. Cores make these codes while words go by, so that what the device is told one after the other is one task here.
+//! Products of four parties come with MACs: of messages that are not sent, and of those that came, which are compared before they are
+//! added. Cores make these MACs while words go by, so that what the device is told one after the other is one task here.
 
 use std::collections::BTreeMap;
 
-use veil_device::{Command, Draw, Form, KeyId, Op, ProgramId, Span};
+use veil_device::{Command, Form, KeyId, Op, PrfCall, ProgramId, Span};
 use veil_session::Secret;
 
 use super::command::Closes;
 use super::core::MESSAGES;
-use super::four::{CODES, Setting};
+use super::four::{MACS, Setting};
 use super::loaded::Loaded;
 use super::run::SUB;
 
@@ -25,24 +25,24 @@ pub(crate) enum Task {
     Second(Second),
 }
 
-/// Programs, and codes of messages that do not leave.
+/// Programs, and MACs of messages that do not leave.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct First {
-    /// Commands that run programs, the first of the batch; codes follow.
+    /// Commands that run programs, the first of the batch; MACs follow.
     pub(super) programs: usize,
     /// Of the products, if there are any: which party it is, and the keys of components 0, 1, 2.
     pub(super) products: Option<(Setting, [KeyId; 3])>,
     /// Of each command what its products close, and its sums.
     pub(super) closes: Vec<[Closes; 2]>,
-    /// Of each code, in the order of commands, the message that it is of.
-    pub(super) codes: Vec<usize>,
+    /// Of each MAC, in the order of commands, the message that it is of.
+    pub(super) macs: Vec<usize>,
 }
 
-/// Messages that are added to shares after their codes were compared.
+/// Messages that are added to shares after their MACs were compared.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Second {
-    /// Codes, each computed and compared: two commands.
-    pub(super) codes: usize,
+    /// MACs, each computed and compared: two commands.
+    pub(super) macs: usize,
     /// Components that messages are added to.
     pub(super) to: Vec<u8>,
     /// Programs whose products came: of each message, in this order, a command.
@@ -52,7 +52,7 @@ pub(crate) struct Second {
 impl Second {
     /// The command that adds message `message` of program number `program`.
     pub(super) const fn scatter(&self, message: usize, program: usize) -> usize {
-        2 * self.codes + message * self.programs.len() + program
+        2 * self.macs + message * self.programs.len() + program
     }
 
     /// Commands of the batch that this is.
@@ -98,8 +98,8 @@ impl Known {
         };
         let ring = self.program(command)?.ring;
         let keys = keys_of(command, form)?;
-        let start = |draw: &Draw| (draw.tag, draw.first);
-        let mut pairs = command.draws.chunks(2);
+        let start = |call: &PrfCall| (call.tag, call.first);
+        let mut pairs = command.calls.chunks(2);
         let together = pairs.all(|of| start(&of[0]) == start(&of[1]));
         let fits = *form == *Form::replicated(ring) && together && self.there(&keys);
         fits.then_some(keys)
@@ -120,14 +120,14 @@ impl Known {
         let opposite = own[if swapped { 0 } else { 2 }];
         let fits = keys[2] == opposite && keys.get(4).is_none_or(|key| *key == own[1]);
         let mut subs = [0; 5];
-        for (sub, draw) in subs.iter_mut().zip(&command.draws[..keys.len()]) {
-            *sub = (draw.tag.0 & SUB) as u8;
+        for (sub, call) in subs.iter_mut().zip(&command.calls[..keys.len()]) {
+            *sub = (call.tag.0 & SUB) as u8;
         }
-        let start = |draw: &Draw| (draw.tag.0 & !SUB, draw.first);
-        let together = command.draws.chunks(keys.len()).all(|of| {
-            let same = of.iter().all(|draw| start(draw) == start(&of[0]));
+        let start = |call: &PrfCall| (call.tag.0 & !SUB, call.first);
+        let together = command.calls.chunks(keys.len()).all(|of| {
+            let same = of.iter().all(|call| start(call) == start(&of[0]));
             let mut each = of.iter().zip(subs);
-            same && each.all(|(draw, sub)| draw.tag.0 & SUB == u16::from(sub))
+            same && each.all(|(call, sub)| call.tag.0 & SUB == u16::from(sub))
         });
         let setting = Setting {
             swapped,
@@ -158,41 +158,41 @@ impl Known {
             programs,
             products,
             closes: vec![[Closes::Nothing; 2]; programs],
-            codes: Vec::new(),
+            macs: Vec::new(),
         };
         if let Some((setting, _)) = &mut first.products {
-            first.codes = self.codes(run, rest);
-            for message in &first.codes {
+            first.macs = self.macs(run, rest);
+            for message in &first.macs {
                 setting.sends &= !(1 << message);
             }
-            if !first.codes.is_empty() {
+            if !first.macs.is_empty() {
                 first.closes = self.closes(run);
             }
         }
         (programs > 0).then_some(first)
     }
 
-    /// Messages of these programs that codes behind them are of: of two at most, drawn at one counter.
-    fn codes(&self, run: &[Command], rest: &[Command]) -> Vec<usize> {
-        let mut codes = Vec::new();
-        for command in rest.iter().take(CODES) {
+    /// Messages of these programs that MACs behind them are of: of two at most, drawn at one counter.
+    fn macs(&self, run: &[Command], rest: &[Command]) -> Vec<usize> {
+        let mut macs = Vec::new();
+        for command in rest.iter().take(MACS) {
             let message = (0..MESSAGES).find(|message| {
                 let of = run.iter().map(|command| (command, &command.dst, MESSAGES));
-                !codes.contains(message) && self.is_code(command, of, *message)
+                !macs.contains(message) && self.is_mac(command, of, *message)
             });
-            let same = command.draws.first().map(|draw| draw.first);
+            let same = command.calls.first().map(|call| call.first);
             match message {
-                Some(message) if same == rest[0].draws.first().map(|draw| draw.first) => {
-                    codes.push(message);
+                Some(message) if same == rest[0].calls.first().map(|call| call.first) => {
+                    macs.push(message);
                 }
                 _ => break,
             }
         }
-        codes
+        macs
     }
 
-    /// Whether a command makes the code of message `message` of these programs, each with its messages, so many of each kind.
-    fn is_code<'a>(
+    /// Whether a command makes the MAC of message `message` of these programs, each with its messages, so many of each kind.
+    fn is_mac<'a>(
         &self,
         command: &Command,
         of: impl Iterator<Item = (&'a Command, &'a Vec<Span>, usize)>,
@@ -213,14 +213,14 @@ impl Known {
             }
         }
         let there = command.src.iter().filter(|span| span.count > 0);
-        let key = command.draws.first().map(|draw| draw.key);
+        let key = command.calls.first().map(|call| call.key);
         command.op == Op::Mac
             && !all.is_empty()
             && there.eq(&all)
             && key.is_some_and(|key| self.keys.contains_key(&key))
     }
 
-    /// What products and sums of programs close, if codes are made of their messages.
+    /// What products and sums of programs close, if MACs are made of their messages.
     fn closes(&self, run: &[Command]) -> Vec<[Closes; 2]> {
         let counts = run.iter().filter_map(|command| self.program(command));
         let counts = counts.map(|loaded| loaded.counts().map(|count| count > Some(0)));
@@ -250,10 +250,14 @@ impl Known {
             }
             _ => false,
         };
-        let codes = batch.chunks(2).take(CODES).take_while(|of| compared(of));
-        let codes = codes.count();
-        let added = batch[2 * codes..].iter().map_while(|command| {
-            let Op::Scatter { part, add: true } = command.op else {
+        let macs = batch.chunks(2).take(MACS).take_while(|of| compared(of));
+        let macs = macs.count();
+        let added = batch[2 * macs..].iter().map_while(|command| {
+            let Op::Scatter {
+                component: part,
+                add: true,
+            } = command.op
+            else {
                 return None;
             };
             let loaded = self.program(command)?;
@@ -266,13 +270,13 @@ impl Known {
         let first = *added.first()?;
         let again = added.iter().skip(1).position(|(_, id)| *id == first.1);
         let each = again.map_or(added.len(), |at| at + 1);
-        let messages = if codes > 0 {
-            codes
+        let messages = if macs > 0 {
+            macs
         } else {
-            (added.len() / each).min(CODES)
+            (added.len() / each).min(MACS)
         };
         let second = Second {
-            codes,
+            macs,
             to: (0..messages)
                 .map(|k| added.get(k * each).map(|(part, _)| *part))
                 .collect::<Option<_>>()?,
@@ -284,11 +288,11 @@ impl Known {
                 let ids = of.iter().map(|(_, id)| *id);
                 ids.eq(programs(each)) && of.iter().all(|(part, _)| *part == second.to[k])
             });
-        let coded = (0..codes).all(|k| {
+        let coded = (0..macs).all(|k| {
             let of = (0..each).map(|w| &batch[second.scatter(k, w)]);
             let of = of.map(|command| (command, &command.src, 1));
-            let same = |at: usize| batch[at].draws.first().map(|draw| draw.first);
-            self.is_code(&batch[2 * k], of, 0) && same(0) == same(2 * k)
+            let same = |at: usize| batch[at].calls.first().map(|call| call.first);
+            self.is_mac(&batch[2 * k], of, 0) && same(0) == same(2 * k)
         });
         (alike && coded).then_some(second)
     }
@@ -296,9 +300,9 @@ impl Known {
 
 /// The keys of the draws of a product, if both kinds of products have the same.
 fn keys_of(command: &Command, form: &Form) -> Option<Vec<KeyId>> {
-    let each = form.draws();
-    let keys = |draws: &[Draw]| -> Vec<KeyId> { draws.iter().map(|draw| draw.key).collect() };
-    let first = keys(command.draws.get(..each)?);
-    let mut kinds = command.draws.chunks(each.max(1));
+    let each = form.calls();
+    let keys = |calls: &[PrfCall]| -> Vec<KeyId> { calls.iter().map(|call| call.key).collect() };
+    let first = keys(command.calls.get(..each)?);
+    let mut kinds = command.calls.chunks(each.max(1));
     kinds.all(|of| keys(of) == first).then_some(first)
 }

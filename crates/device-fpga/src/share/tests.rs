@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use veil_device::{
-    Command, Cpu, Device, Draw, Form, Instr, Item, KeyId, Layout, Op, Place, Program, Region, Src,
+    ColumnType, Command, Cpu, Device, Form, Instr, KeyId, Layout, Op, PrfCall, Program, Region,
+    Residency, Src,
 };
 use veil_job::{Adversary, JobSpec};
 use veil_math::Ring;
 use veil_protocol::{Options, Plan, Task as Phase};
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{Frame, Peer, Secret};
 use veil_testkit::sample::{against, against_malicious, among_four, everything};
 
@@ -21,7 +22,10 @@ use crate::sim::Stalls;
 fn known(plan: &Arc<Plan>, me: Peer) -> Known {
     let mut known = Known::default();
     let protocol = veil_protocol::protocol(Arc::clone(plan), me);
-    let programs = protocol.programs().iter().zip(plan.banks_of_programs());
+    let programs = protocol
+        .programs()
+        .iter()
+        .zip(plan.workspaces_of_programs());
     for (id, (program, of)) in (0..).map(veil_device::ProgramId).zip(programs) {
         let loaded = Loaded::of(program, protocol.layout(of), |_| Some(1));
         let loaded = loaded.expect("it fits").expect("its values are shares");
@@ -41,13 +45,13 @@ fn tasks(known: &Known, batch: &[Command], counts: &mut [usize; 3], checked: boo
                 1
             }
             Some(Task::First(of)) => {
-                counts[1] += of.codes.len().max(1);
-                assert!(!checked || of.products.is_none() || !of.codes.is_empty());
-                of.programs + of.codes.len()
+                counts[1] += of.macs.len().max(1);
+                assert!(!checked || of.products.is_none() || !of.macs.is_empty());
+                of.programs + of.macs.len()
             }
             Some(Task::Second(of)) => {
                 counts[2] += of.to.len();
-                assert_eq!(of.codes, if checked { of.to.len() } else { 0 });
+                assert_eq!(of.macs, if checked { of.to.len() } else { 0 });
                 of.commands()
             }
             None => {
@@ -104,28 +108,28 @@ fn cores_do_all_products_and_codes_of_rounds() {
 
 const ROWS: u32 = 300;
 
-/// A bank with two slots, and a program with their product.
-fn product(parts: u8) -> (Layout, Arc<Program>) {
-    let region = |place, item, count| Region {
-        place,
-        item,
-        parts,
+/// A workspace with two slots, and a program with their product.
+fn product(components: u8) -> (Layout, Arc<Program>) {
+    let region = |residency, column, count| Region {
+        residency,
+        column,
+        components,
         count,
     };
-    let (rows, one) = (Item::Rows(Ring::Z64), Item::One(Ring::Z64));
+    let (rows, one) = (ColumnType::Rows(Ring::Z64), ColumnType::One(Ring::Z64));
     let layout = Layout {
         chunk_rows: ROWS,
         regions: vec![
-            region(Place::Resident, rows, 3),
-            region(Place::Mapped, one, 0),
-            region(Place::Mapped, one, 0),
-            region(Place::Mapped, rows, 1),
+            region(Residency::Resident, rows, 3),
+            region(Residency::Mapped, one, 0),
+            region(Residency::Mapped, one, 0),
+            region(Residency::Mapped, rows, 1),
         ],
     };
     let program = Program {
         ring: Ring::Z64,
         slots: 0,
-        uniforms: 1,
+        job_wide: 1,
         sums: 2,
         temps: 0,
         pairs: vec![(Src::Slot(0), Src::Slot(1))],
@@ -147,16 +151,16 @@ fn command(layout: &Layout, parts: u8) -> Command {
     let messages = (0..form.crosses.len() as u8).map(|k| layout.all(3, k));
     let mut command = Command::new(Op::Product(form), vec![], messages.collect());
     command.program = Some(veil_device::ProgramId(0));
-    let draw = |(d, key): (u16, &u16)| Draw {
+    let call = |(d, key): (u16, &u16)| PrfCall {
         key: KeyId(*key),
         tag: if parts == 2 {
-            Use::MUL3
+            DomainTag::MUL3
         } else {
-            Use::joint4(d as u8)
+            DomainTag::joint4(d as u8)
         },
         first: 0,
     };
-    command.draws = (0..).zip(keys).map(draw).collect();
+    command.calls = (0..).zip(keys).map(call).collect();
     command
 }
 
@@ -185,7 +189,7 @@ fn a_wipe_leaves_no_key() {
             chunk: 0,
             rows: ROWS,
         };
-        let bank = host.open(&layout, frame).expect("it is small");
+        let workspace = host.open(&layout, frame).expect("it is small");
         let batch = [command(&layout, parts)];
         let mut seen = Vec::new();
         for key in [1, 2, 1] {
@@ -194,10 +198,12 @@ fn a_wipe_leaves_no_key() {
                 cores.load_key(id, &secret(key, id));
             }
             let task = cores.task(&batch).expect("it has its keys");
-            let ended = cores.run(&mut host, bank, (0, &batch), &task);
+            let ended = cores.run(&mut host, workspace, (0, &batch), &task);
             assert!(matches!(ended, Ok(Ended::Done(1))));
             assert!(cores.have_keys());
-            let message = host.view(bank, layout.all(3, 0)).expect("it is mapped");
+            let message = host
+                .view(workspace, layout.all(3, 0))
+                .expect("it is mapped");
             seen.push(message.to_vec());
             cores.wipe();
             assert!(!cores.have_keys());
@@ -207,17 +213,21 @@ fn a_wipe_leaves_no_key() {
             cores.load_key(id, &secret(1, id));
         }
         let task = cores.task(&batch).expect("it has its keys");
-        assert!(cores.run(&mut host, bank, (0, &batch), &task).is_ok());
+        assert!(cores.run(&mut host, workspace, (0, &batch), &task).is_ok());
         for id in (0..3).map(KeyId) {
             cores.load_key(id, &secret(2, id));
         }
         assert!(!cores.have_keys());
-        assert!(cores.run(&mut host, bank, (0, &batch), &task).is_ok());
-        seen.push(host.view(bank, layout.all(3, 0)).expect("mapped").to_vec());
+        assert!(cores.run(&mut host, workspace, (0, &batch), &task).is_ok());
+        seen.push(
+            host.view(workspace, layout.all(3, 0))
+                .expect("mapped")
+                .to_vec(),
+        );
         assert_eq!(seen[0], seen[2]);
         assert_eq!(seen[1], seen[3]);
         assert_ne!(seen[0], seen[1]);
-        host.close(bank);
+        host.close(workspace);
         cores.wipe();
     }
 }
@@ -248,6 +258,6 @@ fn what_is_too_long_is_refused() {
     assert!(why.contains("65536 products"), "{why}");
     // Labels are no shares.
     let mut labels = layout;
-    labels.regions[0].item = Item::Labels;
+    labels.regions[0].column = ColumnType::Labels;
     assert_eq!(loaded(&program, &labels), Ok(false));
 }

@@ -2,10 +2,10 @@
 
 use veil_circuit::{Builder, Circuit, Per, make};
 use veil_device_fpga::node::{
-    Draws, JOINT, LANES, Limits, Op, Parties, Plan, Site, Tuple, Unfit, received,
+    JOINT, LANES, Limits, Op, Parties, Plan, PrfCounters, Site, Tuple, Unfit, received,
 };
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 
 use super::model::{Model, WAYS};
 use super::{random, sum};
@@ -30,10 +30,10 @@ const CHECKED: Parties = Parties::Four { checks: true };
 const UNCHECKED: Parties = Parties::Four { checks: false };
 
 /// What the first product draws.
-pub(crate) fn draws(plan: &Plan, chunk: u32) -> Draws {
+pub(crate) fn counters(plan: &Plan, chunk: u32) -> PrfCounters {
     let tag = match plan.parties() {
-        Parties::Three => Use::AND3,
-        Parties::Four { .. } => Use::joint4(0),
+        Parties::Three => DomainTag::AND3,
+        Parties::Four { .. } => DomainTag::joint4(0),
     };
     let masks = Tuple {
         tag,
@@ -41,7 +41,7 @@ pub(crate) fn draws(plan: &Plan, chunk: u32) -> Draws {
         counter: 77,
         chunk,
     };
-    Draws { masks, layer: 1000 }
+    PrfCounters { masks, layer: 1000 }
 }
 
 /// A plan with inboxes behind all columns.
@@ -134,7 +134,7 @@ fn a_tuple_is_drawn_from_once() {
     let circuit = make("mul:6").expect("a circuit");
     for parties in [Parties::Three, CHECKED, UNCHECKED] {
         let plan = planned(parties, &circuit, 1000);
-        let first = draws(&plan, 5);
+        let first = counters(&plan, 5);
         for me in 0..=plan.inputs()[0].len() as u8 {
             let (mut next, mut layer) = (first.masks.counter, first.layer);
             let mut locals = Vec::new();
@@ -145,17 +145,17 @@ fn a_tuple_is_drawn_from_once() {
                     ..first.masks
                 };
                 match command.op {
-                    Op::Product(_) => assert_eq!(command.draw, Some(masks)),
+                    Op::Product(_) => assert_eq!(command.call, Some(masks)),
                     Op::Local(stage) => {
-                        assert_eq!((command.draw, stage.counter), (Some(masks), layer));
+                        assert_eq!((command.call, stage.counter), (Some(masks), layer));
                         layer += 1;
                         locals.push((masks, command.words, stage.counter));
                     }
                     Op::Join(stage) => {
-                        // The masks of codes that its local's are made with at other parties.
+                        // The masks of MACs that its local's are made with at other parties.
                         let local = locals.remove(0);
-                        let draw = command.draw.expect("masks");
-                        assert_eq!((draw, command.words, stage.counter), local);
+                        let call = command.call.expect("masks");
+                        assert_eq!((call, command.words, stage.counter), local);
                         continue;
                     }
                     _ => continue,
@@ -216,23 +216,23 @@ fn joins_are_asked_for_single_messages() {
     let circuit = make("lt:9").expect("a circuit");
     let plan = planned(CHECKED, &circuit, 700);
     for (me, chunk) in [(0, 0), (1, 1), (2, 2), (3, 3)] {
-        let draws = draws(&plan, chunk);
-        for (number, (command, _)) in plan.commands(me, draws).iter().enumerate() {
+        let counters = counters(&plan, chunk);
+        for (number, (command, _)) in plan.commands(me, counters).iter().enumerate() {
             let Op::Join(stage) = command.op else {
-                assert_eq!(plan.only(me, draws, number, 0), None);
+                assert_eq!(plan.only(me, counters, number, 0), None);
                 continue;
             };
             let came = received(me);
             for (message, k) in came.iter().enumerate() {
-                let only = plan.only(me, draws, number, message).expect("a message");
+                let only = plan.only(me, counters, number, message).expect("a message");
                 let Op::Join(one) = only.op else {
                     panic!("{:?}", only.op);
                 };
                 assert_eq!(one.to, [stage.to[message], None]);
-                assert_eq!((one.counter, only.draw), (stage.counter, command.draw));
+                assert_eq!((one.counter, only.call), (stage.counter, command.call));
                 let at = command.from[1 + message];
-                let code = command.from[1 + came.len() + message];
-                assert_eq!(only.from, [command.from[0], at, code]);
+                let mac = command.from[1 + came.len() + message];
+                assert_eq!(only.from, [command.from[0], at, mac]);
                 let senders = (0..4).filter(|from| {
                     let window = plan.inbox(*from);
                     let end = window.address + 16 * u64::from(window.words);
@@ -241,9 +241,9 @@ fn joins_are_asked_for_single_messages() {
                 let joint = JOINT[usize::from(*k)];
                 assert_eq!(senders.collect::<Vec<_>>(), [joint.sender(chunk)]);
             }
-            assert_eq!(plan.only(me, draws, number, came.len()), None);
+            assert_eq!(plan.only(me, counters, number, came.len()), None);
         }
-        assert_eq!(plan.only(me, draws, 1 << 20, 0), None);
+        assert_eq!(plan.only(me, counters, 1 << 20, 0), None);
     }
 }
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use veil_device::{
-    Command, Cpu, Device, Draw, Form, Frame, Instr, Item, KeyId, Layout, Op, Outcome, Place,
-    Program, Region, Span, Src, Tag,
+    ColumnType, Command, Cpu, Device, Form, Frame, Instr, KeyId, Layout, Op, Outcome, PrfCall,
+    Program, Region, Residency, Span, Src, Tag,
 };
 use veil_device_fpga::node::{JOINT, code_key, component_key, crosses, pair_key, received};
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 
 /// What party `me` of the nodes of a seed sends of the product of two columns of whole words, whose components are given.
 pub(crate) fn message(
@@ -45,24 +45,24 @@ fn of_three(
         chunk_rows: rows,
         ..Layout::default()
     };
-    let mut add = |place, item, parts, count| {
+    let mut add = |residency, column, components, count| {
         layout.add(Region {
-            place,
-            item,
-            parts,
+            residency,
+            column,
+            components,
             count,
         })
     };
-    let (rows_of, one) = (Item::Rows(ring), Item::One(ring));
-    let input = add(Place::Mapped, rows_of, 2, 2);
-    let slots = add(Place::Resident, rows_of, 2, 3);
-    let uniforms = add(Place::Mapped, one, 2, 1);
-    let sums = add(Place::Mapped, one, 2, 1);
-    let messages = [rows_of, one].map(|item| add(Place::Mapped, item, 1, 1));
+    let (rows_of, one) = (ColumnType::Rows(ring), ColumnType::One(ring));
+    let input = add(Residency::Mapped, rows_of, 2, 2);
+    let slots = add(Residency::Resident, rows_of, 2, 3);
+    let job_wide = add(Residency::Mapped, one, 2, 1);
+    let sums = add(Residency::Mapped, one, 2, 1);
+    let messages = [rows_of, one].map(|item| add(Residency::Mapped, item, 1, 1));
     let program = Program {
         ring,
         slots,
-        uniforms,
+        job_wide,
         sums,
         temps: 0,
         pairs: vec![(Src::Slot(0), Src::Slot(1))],
@@ -95,7 +95,7 @@ fn of_three(
     let program = cpu
         .load(&Arc::new(program), &layout)
         .expect("a right program");
-    let bank = cpu.open(&layout, frame).expect("a small bank");
+    let workspace = cpu.open(&layout, frame).expect("a small workspace");
     let two = |region, part| Span {
         count: 2,
         ..layout.all(region, part)
@@ -103,7 +103,7 @@ fn of_three(
     let mut batch = Vec::new();
     for (part, of) in [(0, me), (1, previous)] {
         let bytes = [&a[usize::from(of)][..], &b[usize::from(of)]].concat();
-        cpu.write(bank, two(input, part), &bytes)
+        cpu.write(workspace, two(input, part), &bytes)
             .expect("a mapped region");
         let op = Op::Combine { ring, minus: 0 };
         batch.push(Command::new(
@@ -113,12 +113,12 @@ fn of_three(
         ));
     }
     let tag = if ring == Ring::Bits {
-        Use::AND3
+        DomainTag::AND3
     } else {
-        Use::MUL3
+        DomainTag::MUL3
     };
-    let draws = [tag, Use::SUM3].map(|tag| {
-        [0, 1].map(|key| Draw {
+    let calls = [tag, DomainTag::SUM3].map(|tag| {
+        [0, 1].map(|key| PrfCall {
             key: KeyId(key),
             tag,
             first: counter,
@@ -132,12 +132,13 @@ fn of_three(
     });
     batch.push(Command {
         program: Some(program),
-        draws: draws.concat(),
+        calls: calls.concat(),
         ..Command::new(Op::Product(Form::replicated(ring)), vec![], spans.to_vec())
     });
-    cpu.submit(bank, &batch, Tag(1)).expect("right commands");
+    cpu.submit(workspace, &batch, Tag(1))
+        .expect("right commands");
     assert_eq!(cpu.poll().map(|of| of.outcome), Some(Outcome::Done));
-    let bytes = cpu.view(bank, spans[usize::from(sum)]);
+    let bytes = cpu.view(workspace, spans[usize::from(sum)]);
     bytes.expect("a mapped region").to_vec()
 }
 
@@ -147,7 +148,7 @@ pub(crate) struct Party {
     /// Of each joint message whose term it computes.
     pub(crate) messages: BTreeMap<u8, Vec<u8>>,
     /// Of those that it vouches for.
-    pub(crate) codes: BTreeMap<u8, Vec<u8>>,
+    pub(crate) macs: BTreeMap<u8, Vec<u8>>,
     /// By the party that lacks the component.
     pub(crate) shares: BTreeMap<u8, Vec<u8>>,
 }
@@ -178,28 +179,28 @@ fn party(
         chunk_rows: rows,
         ..Layout::default()
     };
-    let mut add = |place, item, parts, count| {
+    let mut add = |residency, column, components, count| {
         layout.add(Region {
-            place,
-            item,
-            parts,
+            residency,
+            column,
+            components,
             count,
         })
     };
-    let (rows_of, one) = (Item::Rows(ring), Item::One(ring));
-    let input = add(Place::Mapped, rows_of, 3, 2);
-    let slots = add(Place::Resident, rows_of, 3, 3);
-    let uniforms = add(Place::Mapped, one, 3, 1);
-    let sums = add(Place::Mapped, one, 3, 1);
-    let messages = add(Place::Mapped, rows_of, 3, 1);
-    let came = add(Place::Mapped, rows_of, 1, 2);
-    let none = add(Place::Mapped, one, 1, 1);
-    let codes = add(Place::Mapped, Item::Bytes(16), 1, 2);
-    let output = add(Place::Mapped, rows_of, 3, 1);
+    let (rows_of, one) = (ColumnType::Rows(ring), ColumnType::One(ring));
+    let input = add(Residency::Mapped, rows_of, 3, 2);
+    let slots = add(Residency::Resident, rows_of, 3, 3);
+    let job_wide = add(Residency::Mapped, one, 3, 1);
+    let sums = add(Residency::Mapped, one, 3, 1);
+    let messages = add(Residency::Mapped, rows_of, 3, 1);
+    let came = add(Residency::Mapped, rows_of, 1, 2);
+    let none = add(Residency::Mapped, one, 1, 1);
+    let macs = add(Residency::Mapped, ColumnType::Bytes(16), 1, 2);
+    let output = add(Residency::Mapped, rows_of, 3, 1);
     let program = Program {
         ring,
         slots,
-        uniforms,
+        job_wide,
         sums,
         temps: 0,
         pairs: vec![(Src::Slot(0), Src::Slot(1))],
@@ -227,7 +228,7 @@ fn party(
     let program = cpu
         .load(&Arc::new(program), &layout)
         .expect("a right program");
-    let bank = cpu.open(&layout, frame).expect("a small bank");
+    let workspace = cpu.open(&layout, frame).expect("a small workspace");
     let span = |region, part, first, count| Span {
         first,
         count,
@@ -238,7 +239,7 @@ fn party(
     for part in 0..3 {
         let of = usize::from((me + 1 + part) % 4);
         let bytes = [&a[of][..], &b[of]].concat();
-        cpu.write(bank, span(input, part, 0, 2), &bytes)
+        cpu.write(workspace, span(input, part, 0, 2), &bytes)
             .expect("a mapped region");
         batch.push(Command::new(
             combined.clone(),
@@ -249,18 +250,18 @@ fn party(
     // Draws as Form::fourfold has them: of the three cross terms, and of the terms that this party is no part of.
     let crosses = crosses(me);
     let outside = (0..6).filter(|k| JOINT[usize::from(*k)].outsider == me);
-    let draws: Vec<Draw> = (crosses.into_iter().chain(outside))
-        .map(|k| Draw {
+    let calls: Vec<PrfCall> = (crosses.into_iter().chain(outside))
+        .map(|k| PrfCall {
             key: KeyId(JOINT[usize::from(k)].receiver.into()),
-            tag: Use::joint4(k),
+            tag: DomainTag::joint4(k),
             first: counter,
         })
         .collect();
     let swapped = (JOINT[usize::from(crosses[2])].outsider + 3 - me) % 4 == 2;
-    let form = Form::fourfold(ring, swapped, draws.len() == 5);
+    let form = Form::fourfold(ring, swapped, calls.len() == 5);
     batch.push(Command {
         program: Some(program),
-        draws,
+        calls,
         ..Command::new(
             Op::Product(form),
             vec![],
@@ -274,27 +275,30 @@ fn party(
         let joint = crosses[usize::from(*k)];
         let other = JOINT[usize::from(joint)].receiver;
         batch.push(Command {
-            draws: vec![Draw {
+            calls: vec![PrfCall {
                 key: KeyId(4 + u16::from(other)),
-                tag: Use::code4(joint),
+                tag: DomainTag::mac4(joint),
                 first: layer,
             }],
             ..Command::new(
                 Op::Mac,
                 vec![layout.all(messages, *k)],
-                vec![span(codes, 0, place, 1)],
+                vec![span(macs, 0, place, 1)],
             )
         });
     }
     for (place, k) in (0..).zip(received(me)) {
         let Some(sent) = sent else { break };
-        cpu.write(bank, span(came, 0, place, 1), &sent[&k])
+        cpu.write(workspace, span(came, 0, place, 1), &sent[&k])
             .expect("a mapped region");
-        let part = (JOINT[usize::from(k)].outsider + 3 - me) % 4;
+        let component = (JOINT[usize::from(k)].outsider + 3 - me) % 4;
         batch.push(Command {
             program: Some(program),
             ..Command::new(
-                Op::Scatter { part, add: true },
+                Op::Scatter {
+                    component,
+                    add: true,
+                },
                 vec![span(came, 0, place, 1), span(none, 0, 0, 0)],
                 vec![],
             )
@@ -307,16 +311,17 @@ fn party(
             vec![layout.all(output, part)],
         ));
     }
-    cpu.submit(bank, &batch, Tag(1)).expect("right commands");
+    cpu.submit(workspace, &batch, Tag(1))
+        .expect("right commands");
     assert_eq!(cpu.poll().map(|of| of.outcome), Some(Outcome::Done));
-    let view = |span| cpu.view(bank, span).expect("a mapped region").to_vec();
+    let view = |span| cpu.view(workspace, span).expect("a mapped region").to_vec();
     let mut made = Party::default();
     for (k, joint) in (0..).zip(crosses) {
         made.messages.insert(joint, view(layout.all(messages, k)));
     }
     for (place, k) in (0..).zip(&vouched) {
         let joint = crosses[usize::from(*k)];
-        made.codes.insert(joint, view(span(codes, 0, place, 1)));
+        made.macs.insert(joint, view(span(macs, 0, place, 1)));
     }
     for part in 0..3 {
         let of = (me + 1 + part) % 4;

@@ -64,7 +64,7 @@ fn aborts(mut trio: Trio, seed: u64, what: &str) {
 /// Each node has a failure in the end: its own, or that it is told of one.
 fn all_fail(trio: &mut Trio, ended: [Result<(), NodeError>; 3], what: &str) -> [Failure; 3] {
     let first = ended.iter().position(Result::is_err);
-    let first = first.unwrap_or_else(|| panic!("{what}: nobody fails"));
+    let first = first.unwrap_or_else(|| panic!("{what}: no party fails"));
     trio.tell(first as u8).expect("commands end");
     let mut ended = ended.into_iter();
     [0, 1, 2].map(|node| {

@@ -61,7 +61,7 @@ fn load(quartet: &mut Quartet, node: u8, address: u64, words: u32) -> Vec<u8> {
     bytes
 }
 
-/// A layer of one product, of values 0 and 1, is in messages, codes and shares that of the CPU device.
+/// A layer of one product, of values 0 and 1, is in messages, MACs and shares that of the CPU device.
 fn is_right(quartet: &mut Quartet, seed: u64, of: &Products, (counter, layer): (u64, u64)) {
     let words = quartet.words();
     let [a, b] = [0, 1].map(|value| components(seed, of.values[value], words));
@@ -83,10 +83,10 @@ fn is_right(quartet: &mut Quartet, seed: u64, of: &Products, (counter, layer): (
                 parties[usize::from(sender)].messages[&k],
                 "{of:?}: message {k}"
             );
-            let at = quartet.code(voucher, place, 0);
-            let code = load(quartet, me, at, 1);
-            let made = &parties[usize::from(voucher)].codes[&k];
-            assert_eq!(code == *made, of.checks, "{of:?}: code {k}");
+            let at = quartet.mac(voucher, place, 0);
+            let mac = load(quartet, me, at, 1);
+            let made = &parties[usize::from(voucher)].macs[&k];
+            assert_eq!(mac == *made, of.checks, "{of:?}: code {k}");
         }
         for component in (0..4).filter(|component| *component != me) {
             let here = quartet.component(me, component, of.values[2]);
@@ -96,10 +96,10 @@ fn is_right(quartet: &mut Quartet, seed: u64, of: &Products, (counter, layer): (
     }
 }
 
-/// Both stages from lists, which wait for all messages and codes between them: the hosts of nodes 1 to 3 only arm, and that of node 0
+/// Both stages from lists, which wait for all messages and MACs between them: the hosts of nodes 1 to 3 only arm, and that of node 0
 /// invokes once.
 #[test]
-fn lists_run_both_stages_where_nobody_waits() {
+fn lists_run_both_stages_where_no_host_waits() {
     let words = 72;
     let stalls = Stalls { seed: 18, rate: 20 };
     let Some(mut quartet) = quartet((5, words, 2), 18, stalls) else {
@@ -189,7 +189,7 @@ fn products_of_four_are_those_of_the_cpu() {
     }
 }
 
-/// Columns that no worker keeps: each piece has codes of its own.
+/// Columns that no worker keeps: each piece has MACs of its own.
 #[test]
 fn columns_of_four_are_cut() {
     let words = 1500;
@@ -229,7 +229,7 @@ fn one_host_runs_a_circuit_at_four_nodes() {
         assert_eq!(quartet.start(layer), Ok(()));
     }
     let after = [1, 2, 3].map(|k| quartet.nodes[k].accesses());
-    assert_eq!(before, after, "nobody asked the other hosts");
+    assert_eq!(before, after, "no node asked the other hosts");
     let all = (0..4).map(|value| sum(Ring::Bits, &components(17, value, words)));
     let expected = all.reduce(|a, b| product(Ring::Bits, &a, &b));
     assert_eq!(Some(opened(&mut quartet, Ring::Bits, 6)), expected);

@@ -179,7 +179,7 @@ fn runs_headless<const N: usize, T: Nodes<N>>(name: &str, rows: u32, rate: u8, c
     );
     assert_eq!(armed.start(&mut nodes.nodes()[0]), Ok(()), "{name}");
     let after = nodes.nodes().each_ref().map(Node::accesses);
-    assert_eq!(between[1..], after[1..], "nobody asked the other hosts");
+    assert_eq!(between[1..], after[1..], "no node asked the other hosts");
     let [commands, completions] = [
         after[0].commands - between[0].commands,
         after[0].completions - between[0].completions,

@@ -128,7 +128,7 @@ fn what_is_posted_lands() {
         carrier.cycles() > 2 * words,
         "a word takes a cycle at least"
     );
-    assert_eq!(carrier.sent(2), 0, "a node that nobody asked");
+    assert_eq!(carrier.sent(2), 0, "a node that was not asked");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use veil_device_fpga::Stalls;
 use veil_device_fpga::node::{COUNTED, Command, Event, Failure, Layer, List, Op, Segment, Tuple};
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 
 use super::{components, cpu, opened, product, sum, trio};
 
@@ -12,7 +12,7 @@ const LIST: u32 = 7;
 
 /// Two layers, (0 × 2) × (1 × 3), whose hosts at nodes 1 and 2 only arm: each node waits for the message of the one before.
 #[test]
-fn lists_run_layers_where_nobody_waits() {
+fn lists_run_layers_where_no_host_waits() {
     let rates = [(Ring::Bits, 0), (Ring::Z64, 30), (Ring::Z128, 10)];
     for ((ring, rate), words) in rates.into_iter().zip([300, 4, 72]) {
         let stalls = Stalls { seed: 31, rate };
@@ -34,11 +34,11 @@ fn lists_run_layers_where_nobody_waits() {
                     own: of(out)[0],
                     next: (next, of(out)[1]),
                     tell: None,
-                    draw: Tuple {
+                    call: Tuple {
                         tag: if ring == Ring::Bits {
-                            Use::AND3
+                            DomainTag::AND3
                         } else {
-                            Use::MUL3
+                            DomainTag::MUL3
                         },
                         lane: 0,
                         counter,
@@ -82,7 +82,7 @@ fn lists_run_layers_where_nobody_waits() {
         let ended = trio.nodes[0].finish("lists", &[7, 8]);
         assert_eq!(ended, Ok(()), "{ring:?}");
         let after = [1, 2].map(|k| trio.nodes[k].accesses());
-        assert_eq!(before, after, "nobody asked the hosts of nodes 1 and 2");
+        assert_eq!(before, after, "no node asked the hosts of nodes 1 and 2");
         for node in &mut trio.nodes[1..] {
             let ended = node.next("a list").map(|of| (of.event, of.result));
             assert_eq!(ended, Ok((Event::Invoked(0), Ok(()))));

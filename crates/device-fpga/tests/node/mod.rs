@@ -1,12 +1,12 @@
 //! Three simulated nodes on a modelled network: products of shares, started by their hosts or by one, against the CPU device; what goes
 //! wrong; and what a multiplication costs.
 
+mod byzantine;
 mod circuit;
 mod cpu;
 mod faults;
 mod four;
 mod headless;
-mod lies;
 mod link;
 mod lists;
 mod model;
@@ -19,7 +19,7 @@ use veil_device_fpga::node::{
 };
 use veil_device_fpga::{Absent, Stalls};
 use veil_math::Ring;
-use veil_prss::{Prf, Use};
+use veil_prss::{DomainTag, Prf};
 
 pub(crate) const RINGS: [Ring; 3] = [Ring::Bits, Ring::Z64, Ring::Z128];
 pub(crate) const TIMEOUT: u32 = 20_000;
@@ -165,14 +165,14 @@ fn sums_of_products_are_those_of_the_cpu() {
                 Segment::new(next, at(1, 3), LANES),
                 Segment::new(me, at(0, 3), LANES),
             ];
-            let draw = Tuple {
-                tag: Use::SUM3,
+            let call = Tuple {
+                tag: DomainTag::SUM3,
                 lane: 0,
                 counter: 77,
                 chunk: 0,
             };
             trio.nodes[usize::from(me)].submit(&Command {
-                draw: Some(draw),
+                call: Some(call),
                 ..Command::new(Op::Sum(ring), 5, words, from.to_vec(), to.to_vec())
             });
         }
@@ -242,7 +242,7 @@ fn one_host_runs_a_circuit_at_all_nodes() {
         assert_eq!(trio.start(layer), Ok(()));
     }
     let after = [1, 2].map(|k| trio.nodes[k].accesses());
-    assert_eq!(before, after, "nobody asked the hosts of nodes 1 and 2");
+    assert_eq!(before, after, "no node asked the hosts of nodes 1 and 2");
     let all = (0..8).map(|value| sum(Ring::Bits, &components(13, value, words)));
     let expected = all.reduce(|a, b| product(Ring::Bits, &a, &b));
     assert_eq!(Some(opened(&mut trio, Ring::Bits, 14)), expected);
@@ -264,8 +264,8 @@ fn shares_of_random_values_are_those_of_the_keys() {
     let Some(mut trio) = trio((1, words, 0), 14, Stalls::default()) else {
         return;
     };
-    let draw = Tuple {
-        tag: Use::RAND3,
+    let call = Tuple {
+        tag: DomainTag::RAND3,
         lane: 5,
         counter: 1 << 40,
         chunk: 9,
@@ -274,13 +274,13 @@ fn shares_of_random_values_are_those_of_the_keys() {
         let to = [0, 1].map(|part| Segment::new(me, trio.column(part, 0), words));
         let node = &mut trio.nodes[usize::from(me)];
         node.submit(&Command {
-            draw: Some(draw),
+            call: Some(call),
             ..Command::new(Op::Random, 77, words, vec![], to.to_vec())
         });
         node.finish("random values", &[77]).expect("they are drawn");
         let mut expected = vec![0; 16 * words as usize];
         let prf = Prf::new(&pair_key(14, me));
-        prf.stream(draw.tag, draw.lane, draw.counter, draw.chunk, &mut expected);
+        prf.stream(call.tag, call.lane, call.counter, call.chunk, &mut expected);
         assert_eq!(trio.component(me, 0, 0), Ok(expected), "party {me}");
     }
     opened(&mut trio, Ring::Z128, 0);
@@ -294,8 +294,8 @@ fn commands_of_all_kinds_share_a_core() {
     let Some(mut trio) = trio(shape, 15, Stalls { seed: 8, rate: 20 }) else {
         return;
     };
-    let draw = Tuple {
-        tag: Use::RAND3,
+    let call = Tuple {
+        tag: DomainTag::RAND3,
         lane: 2,
         counter: 7,
         chunk: 1,
@@ -304,7 +304,7 @@ fn commands_of_all_kinds_share_a_core() {
     for me in 0..3 {
         let to = [0, 1].map(|part| Segment::new(me, trio.column(part, 5), words));
         trio.nodes[usize::from(me)].submit(&Command {
-            draw: Some(draw),
+            call: Some(call),
             ..Command::new(Op::Random, 777, words, vec![], to.to_vec())
         });
     }
@@ -326,7 +326,7 @@ fn commands_of_all_kinds_share_a_core() {
         }
         let mut drawn = vec![0; 16 * words as usize];
         let prf = Prf::new(&pair_key(15, me));
-        prf.stream(draw.tag, draw.lane, draw.counter, draw.chunk, &mut drawn);
+        prf.stream(call.tag, call.lane, call.counter, call.chunk, &mut drawn);
         assert_eq!(trio.component(me, 0, 5), Ok(drawn), "party {me}");
     }
     for (ring, value) in RINGS.into_iter().zip(2..) {

@@ -4,9 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use veil_device_fpga::node::{Command, Op, Parties, Plan, Stage, Tuple};
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 
-use super::circuit::{draws, limits};
+use super::circuit::{counters, limits};
 use super::{random, sum};
 
 /// Steps without one that changes anything, after which another node goes on.
@@ -26,7 +26,7 @@ const JOINT: [Joint; 6] = [
     ([1, 3], 2, 0, &[[2, 0], [0, 2]]),
 ];
 
-/// `N` nodes that run lists in the clear. Products of three parties have masks of zero; those of four have some, and codes of all that is agreed.
+/// `N` nodes that run lists in the clear. Products of three parties have masks of zero; those of four have some, and MACs of all that is agreed.
 pub(crate) struct Model<'a, const N: usize> {
     plan: &'a Plan,
     memories: [Memory; N],
@@ -56,7 +56,7 @@ pub(crate) fn component(nodes: usize, me: usize, part: usize) -> usize {
 }
 
 /// Numbers that follow from what is drawn.
-fn mask(tag: Use, lane: u16, counter: u64, chunk: u32) -> u128 {
+fn mask(tag: DomainTag, lane: u16, counter: u64, chunk: u32) -> u128 {
     let seed = u128::from(tag.0) << 112
         | u128::from(lane) << 96
         | u128::from(chunk) << 64
@@ -65,9 +65,9 @@ fn mask(tag: Use, lane: u16, counter: u64, chunk: u32) -> u128 {
     (product ^ product >> 59).wrapping_mul(0xd134_2543_de82_ef95_2545_f491_4f6c_dd1d)
 }
 
-/// The code of a message between two parties.
-fn coded(k: u8, message: &[u128], stage: Stage, draw: Tuple) -> Vec<u128> {
-    let mask = mask(Use::code4(k), draw.lane, stage.counter, draw.chunk);
+/// The MAC of a message between two parties.
+fn coded(k: u8, message: &[u128], stage: Stage, call: Tuple) -> Vec<u128> {
+    let mask = mask(DomainTag::mac4(k), call.lane, stage.counter, call.chunk);
     let hash = message.iter().fold(mask, |all, word| {
         (all ^ word)
             .wrapping_mul(0x2545_f491_4f6c_dd1d_9e37_79b9_7f4a_7c15)
@@ -99,8 +99,8 @@ impl<'a, const N: usize> Model<'a, N> {
             store(constants.address + half as u64, &vec![0xff; half]);
         }
         let mut me = 0..;
-        let draws = draws(plan, chunk);
-        let list = |_| plan.commands(me.next().expect("a party"), draws);
+        let counters = counters(plan, chunk);
+        let list = |_| plan.commands(me.next().expect("a party"), counters);
         Model {
             plan,
             memories,
@@ -240,23 +240,23 @@ impl<'a, const N: usize> Model<'a, N> {
         }
     }
 
-    /// Whether messages have codes.
+    /// Whether messages have MACs.
     fn checks(&self) -> bool {
         self.plan.parties() == Parties::Four { checks: true }
     }
 
-    /// Messages, codes, and shares that are not complete.
+    /// Messages, MACs, and shares that are not complete.
     fn local(&self, me: usize, command: &Command, stage: Stage, columns: &[&[u128]]) -> Vec<u128> {
-        let draw = command.draw.expect("masks");
+        let call = command.call.expect("masks");
         assert_eq!(
-            (draw.tag, stage.ring, stage.sum, stage.tail),
-            (Use::joint4(0), Ring::Bits, false, 0)
+            (call.tag, stage.ring, stage.sum, stage.tail),
+            (DomainTag::joint4(0), Ring::Bits, false, 0)
         );
         let part = |component: u8| (usize::from(component) + 3 - me) % 4;
         let rows = command.words as usize;
-        let (mut messages, mut codes) = (Vec::new(), Vec::new());
+        let (mut messages, mut macs) = (Vec::new(), Vec::new());
         let mut left = vec![vec![0; rows]; 3];
-        let mut vouched = stage.codes.into_iter().flatten();
+        let mut vouched = stage.macs.into_iter().flatten();
         let mut add = |component: u8, words: &[u128]| {
             for (all, word) in left[part(component)].iter_mut().zip(words) {
                 *all ^= word;
@@ -269,7 +269,14 @@ impl<'a, const N: usize> Model<'a, N> {
             let mut with = all.filter(|(_, of)| of.0.contains(&me) && of.0.contains(&other));
             let (k, (pair, receiver, outsider, terms)) = with.next().expect("a term");
             let masks: Vec<u128> = (0..rows as u64)
-                .map(|row| mask(Use::joint4(k), draw.lane, draw.counter + row, draw.chunk))
+                .map(|row| {
+                    mask(
+                        DomainTag::joint4(k),
+                        call.lane,
+                        call.counter + row,
+                        call.chunk,
+                    )
+                })
                 .collect();
             let message = |row: usize| {
                 let terms = terms
@@ -280,38 +287,44 @@ impl<'a, const N: usize> Model<'a, N> {
             let message: Vec<u128> = (0..rows).map(message).collect();
             add(outsider, &message);
             add(receiver, &masks);
-            let sends = pair[draw.chunk as usize % 2] == me;
+            let sends = pair[call.chunk as usize % 2] == me;
             assert_eq!(stage.sends >> cross & 1 == 1, sends);
             if sends {
                 messages.extend(message);
             } else if self.checks() {
-                let code = vouched.next().flatten().expect("a code");
-                assert_eq!(code.tag, Use::code4(k));
-                assert_eq!((me + 1 + code.with) % 4, receiver);
-                codes.extend(coded(k, &message, stage, draw));
+                let mac = vouched.next().flatten().expect("a code");
+                assert_eq!(mac.tag, DomainTag::mac4(k));
+                assert_eq!((me + 1 + mac.with) % 4, receiver);
+                macs.extend(coded(k, &message, stage, call));
             }
         }
         // Masks of those that it has no part in.
         for (k, (_, receiver, outsider, _)) in (0..).zip(JOINT) {
             if usize::from(outsider) == me {
-                let masks = (0..rows as u64)
-                    .map(|row| mask(Use::joint4(k), draw.lane, draw.counter + row, draw.chunk));
+                let masks = (0..rows as u64).map(|row| {
+                    mask(
+                        DomainTag::joint4(k),
+                        call.lane,
+                        call.counter + row,
+                        call.chunk,
+                    )
+                });
                 add(receiver, &masks.collect::<Vec<_>>());
             }
         }
-        [messages, codes, left.concat()].concat()
+        [messages, macs, left.concat()].concat()
     }
 
-    /// Complete shares, if all codes are those of the messages.
+    /// Complete shares, if all MACs are those of the messages.
     fn join(&self, me: usize, command: &Command, stage: Stage, words: &[u128]) -> Vec<u128> {
-        let draw = command.draw.expect("masks");
+        let call = command.call.expect("masks");
         let rows = command.words as usize;
         let (left, came) = words.split_at(3 * rows);
         let mut left = left.to_vec();
         let mine = (0u8..).zip(JOINT);
         let mine: Vec<(u8, Joint)> = mine.filter(|(_, of)| usize::from(of.1) == me).collect();
-        let (messages, codes) = came.split_at(mine.len() * rows);
-        let mut codes = codes.chunks(limits(N).lanes as usize);
+        let (messages, macs) = came.split_at(mine.len() * rows);
+        let mut macs = macs.chunks(limits(N).lanes as usize);
         for (n, (k, (pair, _, outsider, _))) in mine.into_iter().enumerate() {
             let message = &messages[n * rows..][..rows];
             let part = (usize::from(outsider) + 3 - me) % 4;
@@ -320,15 +333,15 @@ impl<'a, const N: usize> Model<'a, N> {
                 *all ^= word;
             }
             if self.checks() {
-                let code = stage.codes.and_then(|codes| codes[n]).expect("a code");
-                let voucher = pair[1 - draw.chunk as usize % 2];
-                assert_eq!(code.tag, Use::code4(k));
-                assert_eq!((me as u8 + 1 + code.with) % 4, voucher);
-                let made = coded(k, message, stage, draw);
-                assert_eq!(codes.next(), Some(&made[..]), "message {k} at node {me}");
+                let mac = stage.macs.and_then(|macs| macs[n]).expect("a code");
+                let voucher = pair[1 - call.chunk as usize % 2];
+                assert_eq!(mac.tag, DomainTag::mac4(k));
+                assert_eq!((me as u8 + 1 + mac.with) % 4, voucher);
+                let made = coded(k, message, stage, call);
+                assert_eq!(macs.next(), Some(&made[..]), "message {k} at node {me}");
             }
         }
-        assert_eq!(codes.next(), None);
+        assert_eq!(macs.next(), None);
         left
     }
 

@@ -2,7 +2,7 @@
 
 use veil_device_fpga::Stalls;
 use veil_device_fpga::node::{
-    Command, Completion, Event, Failure, LANES, Network, Node, NodeError, Op, Place, Segment,
+    Command, Completion, Event, Failure, LANES, Network, Node, NodeConfig, NodeError, Op, Segment,
     Shape, Window,
 };
 use veil_math::Ring;
@@ -21,10 +21,10 @@ fn alone() -> Option<(Network, Node)> {
         address: 0,
         words: 2 << 10,
     };
-    let place = Place {
+    let place = NodeConfig {
         timeout: 5000,
         own,
-        ..Place::default()
+        ..NodeConfig::default()
     };
     node.set_up(&place).expect("it is idle");
     Some((network, node))
@@ -128,7 +128,7 @@ fn a_window_that_became_smaller_is_no_silence() {
     node.arm(3, &armed);
     node.arm(4, &armed);
     trio.network.run(200);
-    let window = |words| Place {
+    let window = |words| NodeConfig {
         node: 1,
         timeout: 5000,
         own: Window { address: 0, words },
@@ -169,7 +169,7 @@ fn nothing_is_written_while_commands_go_on() {
     assert_eq!(node.is_busy(), Ok(true));
     let refused = node.share_keys(&key, &key);
     assert!(matches!(refused, Err(NodeError::Register { .. })));
-    let refused = node.set_up(&Place::default());
+    let refused = node.set_up(&NodeConfig::default());
     assert!(matches!(refused, Err(NodeError::Register { .. })));
     assert_eq!(node.finish("a sum", &[1]), Ok(()));
     assert_eq!(node.share_keys(&key, &key), Ok(()));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use veil_device::{Bank, Device, Fault, Op, Round, Tag};
+use veil_device::{Device, Fault, Op, Round, Tag, Workspace};
 use veil_device_fpga::node::{Carrier, Fault as NetworkFault, Port as _, Shape};
 use veil_device_fpga::share::Cores;
 use veil_device_fpga::{Fpga, Garbler, Stalls};
@@ -112,20 +112,25 @@ impl Device for Other {
         "other"
     }
 
-    fn exchange(&mut self, bank: Bank, rounds: &[Arc<Round>], tag: Tag) -> Result<usize, Fault> {
+    fn exchange(
+        &mut self,
+        workspace: Workspace,
+        rounds: &[Arc<Round>],
+        tag: Tag,
+    ) -> Result<usize, Fault> {
         let other = rounds.iter().map(|round| {
             let mut round = Round::clone(round);
             let products = round.local.iter_mut();
             for command in products.filter(|of| matches!(of.op, Op::Product(_))) {
                 command
-                    .draws
+                    .calls
                     .iter_mut()
-                    .for_each(|draw| draw.first += 1 << 20);
+                    .for_each(|call| call.first += 1 << 20);
             }
             Arc::new(round)
         });
         let other: Vec<_> = other.collect();
-        self.0.exchange(bank, &other, tag)
+        self.0.exchange(workspace, &other, tag)
     }
 
     veil_device::forward!(self, self.0, bind load_key load open close write map view submit poll wipe);
@@ -258,7 +263,7 @@ fn lost_packets_end_a_run_without_hosts() {
         };
         assert!(
             outcome.reports.is_empty(),
-            "{between:?}: nobody has a result"
+            "{between:?}: no party has a result"
         );
         let ended = |party| outcome.aborts.contains_key(&peer(party));
         assert!((0..3).all(ended), "{between:?}");
@@ -285,7 +290,7 @@ fn long_columns_are_several_commands() {
     right("four, long", &four, way);
 }
 
-/// A party that sends something else is found by the code that another party made, in the round, before anything is opened.
+/// A party that sends something else is found by the MAC that another party made, in the round, before anything is opened.
 #[test]
 fn nodes_find_other_messages() {
     found(&among_four(everything(Ring::Z64, ROWS)), OF_FOUR);
@@ -320,7 +325,7 @@ fn found(job: &JobSpec, way: Way) {
                 && why.contains(&format!("{:?}", peer(cheat)))
         };
         assert!(said.iter().any(found), "party {cheat}: {said:?}");
-        assert!(outcome.reports.is_empty(), "nobody has a result");
+        assert!(outcome.reports.is_empty(), "no party has a result");
     }
 }
 

@@ -6,12 +6,12 @@ use veil_math::Ring;
 use veil_session::{Frame, SessionId};
 
 use super::program;
-use super::rings::{SLOT_REGION, SLOTS, UNIFORMS};
+use super::rings::{JOB_WIDE, SLOT_REGION, SLOTS};
 use super::{Difference, Seen, SplitMix, compare, expect_done, regions, written};
 use crate::cut::{By, DIGEST, MARKS};
 use crate::{
-    Command, Cut, Device, Fault, Item, Layout, Op, Outcome, Place, Program, ProgramId, Reference,
-    Span, Tag,
+    ColumnType, Command, Cut, Device, Fault, Layout, Op, Outcome, Program, ProgramId, Reference,
+    Residency, Span, Tag,
 };
 
 const IN: u16 = 0;
@@ -61,22 +61,22 @@ pub(super) fn one(
 }
 
 fn layout(circuits: u32) -> Layout {
-    let (bits, one) = (Item::Rows(Ring::Bits), Item::One(Ring::Bits));
-    let (mapped, resident) = (Place::Mapped, Place::Resident);
+    let (bits, one) = (ColumnType::Rows(Ring::Bits), ColumnType::One(Ring::Bits));
+    let (mapped, resident) = (Residency::Mapped, Residency::Resident);
     regions(
         circuits,
         &[
-            (mapped, Item::Labels, 1, 2 * SLOTS),
-            (resident, Item::Labels, 1, SLOTS),
-            (mapped, Item::Label, 1, UNIFORMS),
-            (mapped, Item::Label, 1, 1),
-            (mapped, Item::Labels, 1, 2 * PRODUCTS),
-            (mapped, Item::Labels, 1, MOST),
+            (mapped, ColumnType::Labels, 1, 2 * SLOTS),
+            (resident, ColumnType::Labels, 1, SLOTS),
+            (mapped, ColumnType::Label, 1, JOB_WIDE),
+            (mapped, ColumnType::Label, 1, 1),
+            (mapped, ColumnType::Labels, 1, 2 * PRODUCTS),
+            (mapped, ColumnType::Labels, 1, MOST),
             (mapped, one, 1, SLOTS),
             (mapped, bits, 1, 2 * SLOTS),
-            (mapped, Item::Bytes(32), 1, 1),
-            (mapped, Item::Bytes(8 * circuits), 1, 1),
-            (mapped, Item::Label, 1, 1),
+            (mapped, ColumnType::Bytes(32), 1, 1),
+            (mapped, ColumnType::Bytes(8 * circuits), 1, 1),
+            (mapped, ColumnType::Label, 1, 1),
             (mapped, one, 1, 2 * SLOTS),
             (mapped, bits, 1, 4 * SLOTS),
         ],
@@ -86,7 +86,7 @@ fn layout(circuits: u32) -> Layout {
 fn span(region: u16, first: u32, count: u32) -> Span {
     Span {
         region,
-        part: 0,
+        component: 0,
         first,
         count,
     }
@@ -238,12 +238,12 @@ impl Case {
     fn run(&self, device: &mut dyn Device) -> Result<Seen, Fault> {
         device.bind(SessionId(std::array::from_fn(|k| k as u8)));
         let id = device.load(&self.program, &self.layout)?;
-        let bank = device.open(&self.layout, self.frame)?;
+        let workspace = device.open(&self.layout, self.frame)?;
         for (region, bytes) in &self.written {
-            device.write(bank, self.layout.all(*region, 0), bytes)?;
+            device.write(workspace, self.layout.all(*region, 0), bytes)?;
         }
         let (commands, [active, zeros, marks, numbers]) = self.commands(id);
-        device.submit(bank, &commands, Tag(1))?;
+        device.submit(workspace, &commands, Tag(1))?;
         expect_done(device)?;
         let mut seen = Seen::new();
         for (what, region) in [
@@ -253,7 +253,7 @@ impl Case {
             ("bits of all circuits", OUT_BITS),
             ("bits of circuits", OUT_ROWS),
         ] {
-            let bytes = device.view(bank, self.layout.all(region, 0))?;
+            let bytes = device.view(workspace, self.layout.all(region, 0))?;
             seen.push((what, bytes.to_vec()));
         }
         let member = |wires, marks| {
@@ -276,11 +276,11 @@ impl Case {
             same(0, 0),
             same(0, SLOTS),
         ] {
-            device.submit(bank, &[compared], Tag(1))?;
+            device.submit(workspace, &[compared], Tag(1))?;
             let passed = device.poll().map(|c| c.outcome) == Some(Outcome::Done);
             seen.push(("a comparison of circuits", vec![passed.into()]));
         }
-        device.close(bank);
+        device.close(workspace);
         Ok(seen)
     }
 }

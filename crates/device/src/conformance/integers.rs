@@ -1,11 +1,13 @@
 //! Cases about integers: in another ring, and sums of products of replicated values.
 
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{Frame, Secret, SessionId};
 
 use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions};
-use crate::{Command, Device, Draw, Fault, Item, KeyId, Layout, Op, Place, Reference, Span, Tag};
+use crate::{
+    ColumnType, Command, Device, Fault, KeyId, Layout, Op, PrfCall, Reference, Residency, Span, Tag,
+};
 
 const ITEMS: u32 = 4;
 /// Values of rows and of what all rows share, as the host writes them.
@@ -26,17 +28,17 @@ fn layout(ring: Ring, chunk_rows: u32) -> Layout {
     } else {
         Ring::Z64
     };
-    let (mapped, resident, public) = (Place::Mapped, Place::Resident, Place::Public);
+    let (mapped, resident, public) = (Residency::Mapped, Residency::Resident, Residency::Public);
     regions(
         chunk_rows,
         &[
-            (mapped, Item::Rows(ring), 2, ITEMS),
-            (mapped, Item::One(ring), 2, ITEMS),
-            (resident, Item::Rows(ring), 2, ITEMS),
-            (resident, Item::Rows(Ring::Z64), 2, ITEMS),
-            (public, Item::Rows(other), 2, ITEMS),
-            (public, Item::One(other), 1, ITEMS),
-            (mapped, Item::One(ring), 1, ITEMS),
+            (mapped, ColumnType::Rows(ring), 2, ITEMS),
+            (mapped, ColumnType::One(ring), 2, ITEMS),
+            (resident, ColumnType::Rows(ring), 2, ITEMS),
+            (resident, ColumnType::Rows(Ring::Z64), 2, ITEMS),
+            (public, ColumnType::Rows(other), 2, ITEMS),
+            (public, ColumnType::One(other), 1, ITEMS),
+            (mapped, ColumnType::One(ring), 1, ITEMS),
         ],
     )
 }
@@ -67,13 +69,13 @@ pub(super) fn one(
     let run = |device: &mut dyn Device| -> Result<Seen, Fault> {
         device.bind(SessionId([7; 32]));
         device.load_key(KeyId(0), &key)?;
-        let bank = device.open(&layout, frame)?;
-        for (region, parts) in &written {
-            for (part, bytes) in (0..).zip(parts) {
-                device.write(bank, layout.all(*region, part), bytes)?;
+        let workspace = device.open(&layout, frame)?;
+        for (region, components) in &written {
+            for (component, bytes) in (0..).zip(components) {
+                device.write(workspace, layout.all(*region, component), bytes)?;
             }
         }
-        device.submit(bank, &commands, Tag(1))?;
+        device.submit(workspace, &commands, Tag(1))?;
         expect_done(device)?;
         let mut seen = Seen::new();
         let shown = [
@@ -81,13 +83,13 @@ pub(super) fn one(
             ("shared integers in another ring", RESIZED_ONES, 1),
             ("a sum of products of components", SUMS, 1),
         ];
-        for (what, region, parts) in shown {
-            for part in 0..parts {
-                let bytes = device.view(bank, layout.all(region, part))?;
+        for (what, region, components) in shown {
+            for component in 0..components {
+                let bytes = device.view(workspace, layout.all(region, component))?;
                 seen.push((what, bytes.to_vec()));
             }
         }
-        device.close(bank);
+        device.close(workspace);
         Ok(seen)
     };
     let want = run(&mut Reference::default());
@@ -95,24 +97,24 @@ pub(super) fn one(
 }
 
 fn commands(layout: &Layout, rng: &mut SplitMix, first: u64) -> Vec<Command> {
-    let Item::Rows(ring) = layout.regions[usize::from(IN)].item else {
+    let ColumnType::Rows(ring) = layout.regions[usize::from(IN)].column else {
         unreachable!("inputs are integers")
     };
-    let span = |region, part, first, count| Span {
+    let span = |region, component, first, count| Span {
         region,
-        part,
+        component,
         first,
         count,
     };
     let mut commands = Vec::new();
-    for part in 0..2 {
+    for component in 0..2 {
         let copy = Op::Combine { ring, minus: 0 };
-        let (from, to) = (layout.all(IN, part), layout.all(SLOTS, part));
+        let (from, to) = (layout.all(IN, component), layout.all(SLOTS, component));
         commands.push(Command::new(copy, vec![from], vec![to]));
-        let mut factors = Command::new(Op::Random, vec![], vec![layout.all(FACTORS, part)]);
-        factors.draws = vec![Draw {
+        let mut factors = Command::new(Op::Random, vec![], vec![layout.all(FACTORS, component)]);
+        factors.calls = vec![PrfCall {
             key: KeyId(0),
-            tag: [Use::WEIGHT3, Use::SUM_WEIGHT3][usize::from(part)],
+            tag: [DomainTag::WEIGHT3, DomainTag::SUM_WEIGHT3][usize::from(component)],
             first,
         }];
         commands.push(factors);
@@ -121,10 +123,10 @@ fn commands(layout: &Layout, rng: &mut SplitMix, first: u64) -> Vec<Command> {
     let at = rng.below((ITEMS - count + 1) as usize) as u32;
     let resize = |from, to| Command::new(Op::Resize, vec![from], vec![to]);
     let dot = |src: [Span; 4], to| Command::new(Op::Dot, src.into(), vec![span(SUMS, 0, to, 1)]);
-    let [x, y] = [0, 1].map(|part| span(SLOTS, part, at, count));
-    let [v, w] = [0, 1].map(|part| span(IN, part, 0, count));
-    let [f, g] = [0, 1].map(|part| span(FACTORS, part, 0, count));
-    let [r, s] = [0, 1].map(|part| span(ONES, part, at, count));
+    let [x, y] = [0, 1].map(|component| span(SLOTS, component, at, count));
+    let [v, w] = [0, 1].map(|component| span(IN, component, 0, count));
+    let [f, g] = [0, 1].map(|component| span(FACTORS, component, 0, count));
+    let [r, s] = [0, 1].map(|component| span(ONES, component, at, count));
     commands.extend([
         resize(span(SLOTS, 0, at, count), span(RESIZED, 0, 0, count)),
         resize(span(ONES, 1, at, count), span(RESIZED, 1, 0, count)),

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{Frame, Secret, SessionId};
 
 use super::program;
-use super::rings::{SLOT_REGION, SLOTS, SUM_REGION, UNIFORM_REGION, UNIFORMS};
+use super::rings::{JOB_WIDE, JOB_WIDE_REGION, SLOT_REGION, SLOTS, SUM_REGION};
 use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions, written};
 use crate::{
-    Bank, Command, Device, Draw, Fault, Garbling, Item, KeyId, Layout, Op, Place, Program,
-    ProgramId, Reference, Span, Tag,
+    ColumnType, Command, Device, Fault, Garbling, KeyId, Layout, Op, PrfCall, Program, ProgramId,
+    Reference, Residency, Span, Tag, Workspace,
 };
 
 const IN: u16 = 0;
@@ -33,26 +33,26 @@ const START: KeyId = KeyId(2);
 const DICE: KeyId = KeyId(3);
 
 fn layout(chunk_rows: u32) -> Layout {
-    let (bits, one) = (Item::Rows(Ring::Bits), Item::One(Ring::Bits));
-    let (mapped, resident, public) = (Place::Mapped, Place::Resident, Place::Public);
+    let (bits, one) = (ColumnType::Rows(Ring::Bits), ColumnType::One(Ring::Bits));
+    let (mapped, resident, public) = (Residency::Mapped, Residency::Resident, Residency::Public);
     let all = [
-        (mapped, Item::Labels, 1, SLOTS),
-        (resident, Item::Labels, 1, SLOTS),
-        (mapped, Item::Label, 1, UNIFORMS),
-        (mapped, Item::Label, 1, 1),
-        (mapped, Item::Labels, 1, 2 * PRODUCTS),
-        (mapped, Item::Halves, 1, 3 * PRODUCTS),
+        (mapped, ColumnType::Labels, 1, SLOTS),
+        (resident, ColumnType::Labels, 1, SLOTS),
+        (mapped, ColumnType::Label, 1, JOB_WIDE),
+        (mapped, ColumnType::Label, 1, 1),
+        (mapped, ColumnType::Labels, 1, 2 * PRODUCTS),
+        (mapped, ColumnType::Halves, 1, 3 * PRODUCTS),
         (mapped, bits, 1, 5 * PRODUCTS),
         (mapped, bits, 1, SLOTS),
-        (public, Item::Labels, 1, SLOTS),
+        (public, ColumnType::Labels, 1, SLOTS),
         (mapped, bits, 1, SLOTS),
-        (mapped, one, 1, UNIFORMS),
-        (mapped, one, 1, UNIFORMS),
-        (mapped, Item::Label, 1, UNIFORMS),
+        (mapped, one, 1, JOB_WIDE),
+        (mapped, one, 1, JOB_WIDE),
+        (mapped, ColumnType::Label, 1, JOB_WIDE),
     ];
     let layout = regions(chunk_rows, &all);
     debug_assert_eq!(
-        [SLOT_REGION, UNIFORM_REGION, SUM_REGION],
+        [SLOT_REGION, JOB_WIDE_REGION, SUM_REGION],
         [1, 2, 3],
         "regions of the programs"
     );
@@ -113,8 +113,8 @@ impl Case {
         }
     }
 
-    fn draw(&self, key: KeyId, tag: Use) -> Draw {
-        Draw {
+    fn call(&self, key: KeyId, tag: DomainTag) -> PrfCall {
+        PrfCall {
             key,
             tag,
             first: self.first,
@@ -140,7 +140,7 @@ impl Case {
     fn garbler(&self, id: ProgramId) -> Vec<Command> {
         let all = |region| self.layout.all(region, 0);
         let mut random = Command::new(Op::Random, vec![], vec![all(SLOT_REGION)]);
-        random.draws = vec![self.draw(LABELS, Use::RAND3)];
+        random.calls = vec![self.call(LABELS, DomainTag::RAND3)];
         let xor = Op::Combine {
             ring: Ring::Bits,
             minus: 0,
@@ -153,7 +153,10 @@ impl Case {
         };
         let mut garble = Command::new(op, vec![], self.tables());
         garble.program = Some(id);
-        garble.draws = vec![self.draw(START, Use::GARBLE), self.draw(DICE, Use::DICE)];
+        garble.calls = vec![
+            self.call(START, DomainTag::GARBLE),
+            self.call(DICE, DomainTag::DICE),
+        ];
         let encode = |labels, bits, to| {
             let op = Op::Encode { offset: OFFSET };
             Command::new(op, vec![all(labels), all(bits)], vec![all(to)])
@@ -164,9 +167,9 @@ impl Case {
             both,
             garble,
             colour(SLOT_REGION, COLOURS),
-            colour(UNIFORM_REGION, ONE_COLOURS),
+            colour(JOB_WIDE_REGION, ONE_COLOURS),
             encode(SLOT_REGION, BITS, OUT),
-            encode(UNIFORM_REGION, ONE_BITS, ONE_OUT),
+            encode(JOB_WIDE_REGION, ONE_BITS, ONE_OUT),
             encode(SLOT_REGION, COLOURS, SLOT_REGION),
         ]
     }
@@ -184,20 +187,20 @@ impl Case {
         let scheme = self.scheme;
         let mut evaluate = Command::new(Op::Evaluate { scheme }, self.tables(), vec![]);
         evaluate.program = Some(id);
-        evaluate.draws = vec![self.draw(START, Use::GARBLE)];
+        evaluate.calls = vec![self.call(START, DomainTag::GARBLE)];
         vec![copy(IN, SLOT_REGION), evaluate, copy(SLOT_REGION, OUT)]
     }
 
-    fn open(&self, device: &mut dyn Device, chunk: u32) -> Result<Bank, Fault> {
+    fn open(&self, device: &mut dyn Device, chunk: u32) -> Result<Workspace, Fault> {
         let frame = Frame {
             chunk,
             ..self.frame
         };
-        let bank = device.open(&self.layout, frame)?;
+        let workspace = device.open(&self.layout, frame)?;
         for (region, bytes) in &self.written {
-            device.write(bank, self.layout.all(*region, 0), bytes)?;
+            device.write(workspace, self.layout.all(*region, 0), bytes)?;
         }
-        Ok(bank)
+        Ok(workspace)
     }
 
     fn run(&self, device: &mut dyn Device) -> Result<Seen, Fault> {
@@ -211,8 +214,8 @@ impl Case {
             ("garbling", self.garbler(id), self.frame.chunk),
             ("evaluation", self.evaluator(id), self.frame.chunk + 1),
         ] {
-            let bank = self.open(device, chunk)?;
-            device.submit(bank, &commands, Tag(1))?;
+            let workspace = self.open(device, chunk)?;
+            device.submit(workspace, &commands, Tag(1))?;
             expect_done(device)?;
             for region in [
                 TABLES,
@@ -223,10 +226,10 @@ impl Case {
                 ONE_COLOURS,
                 ONE_OUT,
             ] {
-                let bytes = device.view(bank, self.layout.all(region, 0))?;
+                let bytes = device.view(workspace, self.layout.all(region, 0))?;
                 seen.push((what, bytes.to_vec()));
             }
-            device.close(bank);
+            device.close(workspace);
         }
         Ok(seen)
     }

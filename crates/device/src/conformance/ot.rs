@@ -1,14 +1,14 @@
-//! Cases about oblivious transfers: both ends in one bank, from random trees to keys of transfers.
+//! Cases about oblivious transfers: both ends in one workspace, from random trees to keys of transfers.
 
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{Frame, Secret, SessionId};
 
 use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions};
 use crate::ot::{COLUMNS, column_bytes};
 use crate::{
-    Command, Device, Draw, Fault, Item, KeyId, Layout, Op, Ot, Outcome, Place, Reference, Span,
-    Tag, Trees,
+    ColumnType, Command, Device, Fault, KeyId, Layout, Op, Ot, Outcome, PrfCall, Reference,
+    Residency, Span, Tag, Trees,
 };
 
 const CHOICES: u16 = 0;
@@ -96,9 +96,9 @@ pub(super) fn one(
 }
 
 fn layout(chunk_rows: u32, trees: Trees, items: u32, slack: u32) -> Layout {
-    let (bits, block) = (Item::Rows(Ring::Bits), Item::Bytes(16));
-    let column = Item::Bytes(column_bytes(items, chunk_rows) as u32 + slack);
-    let (resident, mapped) = (Place::Resident, Place::Mapped);
+    let (bits, block) = (ColumnType::Rows(Ring::Bits), ColumnType::Bytes(16));
+    let column = ColumnType::Bytes(column_bytes(items, chunk_rows) as u32 + slack);
+    let (resident, mapped) = (Residency::Resident, Residency::Mapped);
     regions(
         chunk_rows,
         &[
@@ -108,8 +108,8 @@ fn layout(chunk_rows: u32, trees: Trees, items: u32, slack: u32) -> Layout {
             (resident, column, 1, COLUMNS + 1),
             (resident, column, 1, COLUMNS),
             (mapped, block, 1, 2 * COLUMNS + 1),
-            (mapped, Item::Bytes(32), 1, 1),
-            (mapped, Item::Labels, 1, KINDS * items),
+            (mapped, ColumnType::Bytes(32), 1, 1),
+            (mapped, ColumnType::Labels, 1, KINDS * items),
         ],
     )
 }
@@ -119,9 +119,9 @@ impl Case {
         self.layout.all(region, 0)
     }
 
-    fn draw(&self, key: KeyId, tag: Use) -> Vec<Draw> {
+    fn call(&self, key: KeyId, tag: DomainTag) -> Vec<PrfCall> {
         let first = self.first;
-        vec![Draw { key, tag, first }]
+        vec![PrfCall { key, tag, first }]
     }
 
     fn run(&self, device: &mut dyn Device) -> Result<Seen, Fault> {
@@ -129,22 +129,22 @@ impl Case {
         for (id, key) in &self.keys {
             device.load_key(*id, key)?;
         }
-        let bank = device.open(&self.layout, self.frame)?;
-        device.write(bank, self.all(CHOICES), &self.choices)?;
-        device.write(bank, self.all(CHALLENGE), &self.challenge)?;
+        let workspace = device.open(&self.layout, self.frame)?;
+        device.write(workspace, self.all(CHOICES), &self.choices)?;
+        device.write(workspace, self.all(CHALLENGE), &self.challenge)?;
         let mut seen = Seen::new();
         let trees = self.trees;
         let message = [self.all(CORRECTIONS), self.all(LAST)];
         let to = [&message[..], &[self.all(RECEIVED)]].concat();
         let mut receive = Command::new(Op::Ot(Ot::Receive { trees }), vec![self.all(CHOICES)], to);
-        receive.draws = self.draw(KeyId(ALL), Use::OT_LEAF);
-        device.submit(bank, &[receive], Tag(0))?;
+        receive.calls = self.call(KeyId(ALL), DomainTag::OT_LEAF);
+        device.submit(workspace, &[receive], Tag(0))?;
         expect_done(device)?;
         for span in message {
-            seen.push(("corrections", device.view(bank, span)?.to_vec()));
+            seen.push(("corrections", device.view(workspace, span)?.to_vec()));
         }
         if let Some(bit) = self.lie {
-            device.map(bank, message[0])?[bit / 8] ^= 1 << (bit % 8);
+            device.map(workspace, message[0])?[bit / 8] ^= 1 << (bit % 8);
         }
         let offset = OFFSET;
         let mut send = Command::new(
@@ -152,19 +152,19 @@ impl Case {
             message.to_vec(),
             vec![self.all(SENT)],
         );
-        send.draws = self.draw(KeyId(SOME), Use::OT_LEAF);
+        send.calls = self.call(KeyId(SOME), DomainTag::OT_LEAF);
         let mut commands = vec![send];
         commands.extend(self.finish());
-        device.submit(bank, &commands, Tag(0))?;
+        device.submit(workspace, &commands, Tag(0))?;
         expect_done(device)?;
-        seen.push(("folds", device.view(bank, self.all(FOLDS))?.to_vec()));
-        seen.push(("labels", device.view(bank, self.all(LABELS))?.to_vec()));
+        seen.push(("folds", device.view(workspace, self.all(FOLDS))?.to_vec()));
+        seen.push(("labels", device.view(workspace, self.all(LABELS))?.to_vec()));
         let [own, theirs] = self.folds();
         let compared = Command::new(Op::Ot(Ot::Compare { offset }), vec![theirs, own], vec![]);
-        device.submit(bank, &[compared], Tag(0))?;
+        device.submit(workspace, &[compared], Tag(0))?;
         let passed = device.poll().map(|c| c.outcome) == Some(Outcome::Done);
         seen.push(("a comparison of folds", vec![passed.into()]));
-        device.close(bank);
+        device.close(workspace);
         Ok(seen)
     }
 
@@ -201,7 +201,7 @@ impl Case {
         let [t, q, key, zero, one, chosen] = [0, 1, 2, 3, 4, 5].map(|kind| self.labels(kind));
         let keys = |offset, from, to: &[Span]| {
             let mut command = ot(Ot::Keys { offset }, &[from], to);
-            command.draws = self.draw(START, Use::OT_KEYS);
+            command.calls = self.call(START, DomainTag::OT_KEYS);
             command
         };
         vec![

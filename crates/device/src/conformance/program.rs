@@ -3,7 +3,7 @@
 use veil_math::Ring;
 
 use super::SplitMix;
-use super::rings::{SLOT_REGION, SLOTS, SUM_REGION, SUMS, UNIFORM_REGION, UNIFORMS};
+use super::rings::{JOB_WIDE, JOB_WIDE_REGION, SLOT_REGION, SLOTS, SUM_REGION, SUMS};
 use crate::{Dst, Instr, Program, Src};
 
 /// A random program over labels: its products have one pair each, and half of the programs read and overwrite their results.
@@ -27,7 +27,7 @@ fn random(rng: &mut SplitMix, ring: Ring, chained: bool) -> Program {
     let mut p = Program {
         ring,
         slots: SLOT_REGION,
-        uniforms: UNIFORM_REGION,
+        job_wide: JOB_WIDE_REGION,
         sums: SUM_REGION,
         temps: 0,
         pairs: vec![],
@@ -41,7 +41,7 @@ fn random(rng: &mut SplitMix, ring: Ring, chained: bool) -> Program {
             break;
         }
         let src = |rng: &mut SplitMix, temps: u32| match rng.below(8) {
-            0 => Src::Uniform(rng.below(UNIFORMS as usize) as u32),
+            0 => Src::JobWide(rng.below(JOB_WIDE as usize) as u32),
             1..=4 if temps > 0 => Src::Temp(temps - 1 - rng.below((temps as usize).min(6)) as u32),
             _ => Src::Slot(free[rng.below(free.len())]),
         };

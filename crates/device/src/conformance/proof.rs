@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{Frame, Secret, SessionId};
 
 use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions};
 use crate::proof::{COUNTS, MOST_VALUES, TRACE_PARTS, length, levels, values};
 use crate::{
-    Command, Device, Draw, Fault, Form, Instr, Item, KeyId, Layout, Op, Outcome, Place, Program,
-    Proof, Reference, Side, Span, Src, Tag,
+    ColumnType, Command, Device, Fault, Form, Instr, KeyId, Layout, Op, Outcome, PrfCall, Program,
+    Proof, Reference, Residency, Side, Span, Src, Tag,
 };
 
 const IN: u16 = 0;
 const SLOTS: u16 = 1;
-const UNIFORMS: u16 = 2;
+const JOB_WIDE: u16 = 2;
 const SUMS: u16 = 3;
 const MESSAGE: u16 = 4;
 const RECEIVED: u16 = 5;
@@ -30,12 +30,12 @@ const OPERANDS: u32 = 6;
 
 fn layout(chunk_rows: u32, products: u32) -> Layout {
     let (rows, one, element) = (
-        Item::Rows(Ring::Bits),
-        Item::One(Ring::Bits),
-        Item::One(Ring::Z64),
+        ColumnType::Rows(Ring::Bits),
+        ColumnType::One(Ring::Bits),
+        ColumnType::One(Ring::Z64),
     );
     let vectors = length(products, chunk_rows, 3) as u32;
-    let (resident, mapped) = (Place::Resident, Place::Mapped);
+    let (resident, mapped) = (Residency::Resident, Residency::Mapped);
     regions(
         chunk_rows,
         &[
@@ -57,7 +57,7 @@ fn layout(chunk_rows: u32, products: u32) -> Layout {
 fn scalars(first: u32, count: u32) -> Span {
     Span {
         region: SCALARS,
-        part: 0,
+        component: 0,
         first,
         count,
     }
@@ -137,7 +137,7 @@ fn program(rng: &mut SplitMix, products: u32) -> Program {
     Program {
         ring: Ring::Bits,
         slots: SLOTS,
-        uniforms: UNIFORMS,
+        job_wide: JOB_WIDE,
         sums: SUMS,
         temps: 0,
         pairs,
@@ -146,22 +146,22 @@ fn program(rng: &mut SplitMix, products: u32) -> Program {
 }
 
 impl Case {
-    fn draw(&self, key: u16) -> Draw {
-        Draw {
+    fn call(&self, key: u16) -> PrfCall {
+        PrfCall {
             key: KeyId(key),
-            tag: Use::AND3,
+            tag: DomainTag::AND3,
             first: self.first,
         }
     }
 
-    fn step(&self, proof: Proof, src: Vec<Span>, dst: Vec<Span>, draws: usize) -> Command {
+    fn step(&self, proof: Proof, src: Vec<Span>, dst: Vec<Span>, calls: usize) -> Command {
         let mut command = Command::new(Op::Proof(proof), src, dst);
-        // A draw each of its own: the reference notices what is drawn twice.
-        let draw = |k: usize| Draw {
-            tag: Use(0x8000 | k as u16),
-            ..self.draw(k as u16 % 2)
+        // A call each of its own: the reference notices what is drawn twice.
+        let call = |k: usize| PrfCall {
+            tag: DomainTag(0x8000 | k as u16),
+            ..self.call(k as u16 % 2)
         };
-        command.draws = (0..draws).map(draw).collect();
+        command.calls = (0..calls).map(call).collect();
         command
     }
 
@@ -173,28 +173,28 @@ impl Case {
         }
         let id = device.load(&self.program, layout)?;
         let mut seen = Seen::new();
-        // Each level in a bank of its own chunk: then none draws what another one did.
+        // Each level in a workspace of its own chunk: then none draws what another one did.
         let rounds = levels(self.products, layout.chunk_rows);
         for level in 1..=rounds {
             let frame = Frame {
                 chunk: self.frame.chunk.wrapping_add(level),
                 ..self.frame
             };
-            let bank = device.open(layout, frame)?;
+            let workspace = device.open(layout, frame)?;
             for part in [0, 1] {
                 let input = &self.input[usize::from(part)];
-                device.write(bank, layout.all(IN, part), input)?;
+                device.write(workspace, layout.all(IN, part), input)?;
             }
-            device.write(bank, layout.all(RECEIVED, 0), &self.received)?;
-            device.write(bank, layout.all(SCALARS, 0), &self.elements)?;
+            device.write(workspace, layout.all(RECEIVED, 0), &self.received)?;
+            device.write(workspace, layout.all(SCALARS, 0), &self.elements)?;
             let mut commands = self.products(id);
             commands.extend(self.steps(level, level == rounds));
             for (k, command) in commands.iter().enumerate() {
-                device.submit(bank, std::slice::from_ref(command), Tag(k as u64))?;
+                device.submit(workspace, std::slice::from_ref(command), Tag(k as u64))?;
                 expect_done(device)?;
             }
             let mut look = |what, span| -> Result<(), Fault> {
-                seen.push((what, device.view(bank, span)?.to_vec()));
+                seen.push((what, device.view(workspace, span)?.to_vec()));
                 Ok(())
             };
             look("the message of traced products", layout.all(MESSAGE, 0))?;
@@ -216,9 +216,9 @@ impl Case {
                     minus: 0,
                 };
                 let copy = Command::new(op, vec![from], vec![to]);
-                device.submit(bank, &[copy], Tag(0))?;
+                device.submit(workspace, &[copy], Tag(0))?;
                 expect_done(device)?;
-                seen.push((what, device.view(bank, to)?.to_vec()));
+                seen.push((what, device.view(workspace, to)?.to_vec()));
             }
             let compared = self.step(
                 Proof::Compare,
@@ -226,10 +226,10 @@ impl Case {
                 vec![],
                 0,
             );
-            device.submit(bank, &[compared], Tag(0))?;
+            device.submit(workspace, &[compared], Tag(0))?;
             let ended = device.poll().map(|c| c.outcome) == Some(Outcome::Done);
             seen.push(("a comparison of proofs", vec![ended.into()]));
-            device.close(bank);
+            device.close(workspace);
         }
         Ok(seen)
     }
@@ -256,7 +256,7 @@ impl Case {
             ],
         );
         run.program = Some(id);
-        run.draws = vec![self.draw(0), self.draw(1)];
+        run.calls = vec![self.call(0), self.call(1)];
         vec![copy(0), copy(1), run]
     }
 
@@ -303,7 +303,7 @@ impl Case {
             vec![scalars(0, MOST_VALUES)],
             1,
         );
-        drawn.draws[0].tag = Use(0x8010);
+        drawn.calls[0].tag = DomainTag(0x8010);
         let verify = vec![scalars(50, 1), share, challenge(level)];
         steps.extend([
             drawn,
@@ -319,7 +319,7 @@ impl Case {
             let end = Proof::End { level, products };
             let src = vec![vector(2), challenge(level)];
             let mut end = self.step(end, src, vec![scalars(54, 1)], 1);
-            end.draws[0].tag = Use(0x8020);
+            end.calls[0].tag = DomainTag(0x8020);
             steps.push(end);
         }
         steps

@@ -1,18 +1,18 @@
 //! Cases about commands that are repeated: random programs as cycles, with windows of inputs, registers and colours. Repeated commands are
-//! compared with the reference's, and the items that live with those of the commands written out.
+//! compared with the reference's, and the columns that live with those of the commands written out.
 
 use std::sync::Arc;
 
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{Frame, Secret, SessionId};
 
 use super::program;
-use super::rings::{SLOT_REGION, SLOTS, UNIFORMS};
+use super::rings::{JOB_WIDE, SLOT_REGION, SLOTS};
 use super::{Difference, Seen, SplitMix, compare, expect_done, regions};
 use crate::{
-    Command, Device, Draw, Fault, Garbling, Item, KeyId, Layout, Op, Place, Program, ProgramId,
-    Reference, Repeat, Span, Step, Tag,
+    ColumnType, Command, Device, Fault, Garbling, KeyId, Layout, Op, PrfCall, Program, ProgramId,
+    Reference, Repeat, Residency, Span, Step, Tag,
 };
 
 const IN: u16 = 0;
@@ -33,20 +33,20 @@ const START: KeyId = KeyId(1);
 const DICE: KeyId = KeyId(2);
 
 fn layout(chunk_rows: u32) -> Layout {
-    let bits = Item::Rows(Ring::Bits);
-    let (mapped, resident, public) = (Place::Mapped, Place::Resident, Place::Public);
+    let bits = ColumnType::Rows(Ring::Bits);
+    let (mapped, resident, public) = (Residency::Mapped, Residency::Resident, Residency::Public);
     let tables = PRODUCTS * PROGRAMS * COUNT;
     let slots = SLOTS + WIDE * COUNT;
     let all = [
-        (mapped, Item::Labels, 1, slots),
-        (resident, Item::Labels, 1, slots),
-        (mapped, Item::Label, 1, UNIFORMS),
-        (mapped, Item::Label, 1, 1),
-        (mapped, Item::Labels, 1, 2 * tables),
-        (mapped, Item::Halves, 1, 3 * tables),
+        (mapped, ColumnType::Labels, 1, slots),
+        (resident, ColumnType::Labels, 1, slots),
+        (mapped, ColumnType::Label, 1, JOB_WIDE),
+        (mapped, ColumnType::Label, 1, 1),
+        (mapped, ColumnType::Labels, 1, 2 * tables),
+        (mapped, ColumnType::Halves, 1, 3 * tables),
         (mapped, bits, 1, 5 * tables),
         (mapped, bits, 1, WIDE * COUNT),
-        (public, Item::Labels, 1, slots),
+        (public, ColumnType::Labels, 1, slots),
     ];
     regions(chunk_rows, &all)
 }
@@ -59,7 +59,7 @@ struct Case {
     keys: [Secret; 3],
     first: u64,
     written: Vec<(u16, Vec<u8>)>,
-    /// Items that are copied before each repetition, and coloured after it.
+    /// Columns that are copied before each repetition, and coloured after it.
     before: Vec<Step>,
     after: Vec<Step>,
     count: u32,
@@ -92,7 +92,7 @@ enum How {
 fn span(region: u16, first: u32, count: u32) -> Span {
     Span {
         region,
-        part: 0,
+        component: 0,
         first,
         count,
     }
@@ -112,7 +112,7 @@ impl Case {
         let layout = layout(rows + rng.below(2) as u32 * 100);
         let mut written = Vec::new();
         for (index, region) in (0..).zip(&layout.regions) {
-            if region.place == Place::Mapped {
+            if region.residency == Residency::Mapped {
                 let bytes = layout.bytes(layout.all(index, 0), rows) as usize;
                 written.push((index, rng.bytes(bytes)));
             }
@@ -192,14 +192,14 @@ impl Case {
                 Command::new(Op::Evaluate { scheme }, tables, vec![])
             };
             command.program = Some(*id);
-            let draw = |key, tag, first| Draw { key, tag, first };
+            let call = |key, tag, first| PrfCall { key, tag, first };
             let first = self.first + u64::from(at);
-            command.draws = vec![draw(START, Use::GARBLE, first)];
-            let mut draws = vec![u64::from(all)];
+            command.calls = vec![call(START, DomainTag::GARBLE, first)];
+            let mut calls = vec![u64::from(all)];
             if garbles && dice > 0 {
                 let first = self.first + u64::from(at) * dice;
-                command.draws.push(draw(DICE, Use::DICE, first));
-                draws.push(u64::from(all) * dice);
+                command.calls.push(call(DICE, DomainTag::DICE, first));
+                calls.push(u64::from(all) * dice);
             }
             let moved: Vec<u32> = kinds.iter().map(|(_, count)| count * all).collect();
             let (src, dst) = if garbles {
@@ -211,7 +211,7 @@ impl Case {
                 command,
                 src,
                 dst,
-                draws,
+                calls,
             });
             at += products;
         }
@@ -219,14 +219,14 @@ impl Case {
     }
 
     fn commands(&self, ids: &[ProgramId], garbles: bool, how: How) -> Vec<Command> {
-        let parts = [
+        let components = [
             self.before.clone(),
             self.programs(ids, garbles),
             self.after.clone(),
         ];
         let repeat = Repeat {
             count: self.count,
-            body: parts.concat(),
+            body: components.concat(),
             live: self.live.clone(),
         };
         let all = |region| self.layout.all(region, 0);
@@ -266,18 +266,18 @@ impl Case {
                 chunk: self.frame.chunk + u32::from(!garbles),
                 ..self.frame
             };
-            let bank = device.open(&self.layout, frame)?;
+            let workspace = device.open(&self.layout, frame)?;
             for (region, bytes) in &self.written {
-                device.write(bank, self.layout.all(*region, 0), bytes)?;
+                device.write(workspace, self.layout.all(*region, 0), bytes)?;
             }
             let commands = self.commands(&ids, garbles, how);
-            device.submit(bank, &commands, Tag(1))?;
+            device.submit(workspace, &commands, Tag(1))?;
             expect_done(device)?;
             for region in [TABLES, HALVES, BITS_OF_TABLES, COLOURS, OUT] {
-                let bytes = device.view(bank, self.layout.all(region, 0))?;
+                let bytes = device.view(workspace, self.layout.all(region, 0))?;
                 seen.push((what, bytes.to_vec()));
             }
-            device.close(bank);
+            device.close(workspace);
         }
         Ok(seen)
     }

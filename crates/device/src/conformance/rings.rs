@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{Frame, Secret, SessionId};
 
 use super::program::program;
 use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions};
 use crate::{
-    Command, Cross, Device, Draw, Fault, Form, Item, KeyId, Layout, Op, Outcome, Place, Program,
-    ProgramId, Reference, Span, Tag,
+    ColumnType, Command, Cross, Device, Fault, Form, KeyId, Layout, Op, Outcome, PrfCall, Program,
+    ProgramId, Reference, Residency, Span, Tag,
 };
 
 /// Components of a share: as many as any form has; two where a form is about no more, in half of the cases.
@@ -18,11 +18,11 @@ const PARTS: u8 = 3;
 /// Messages of a product: as many as any form has.
 const MESSAGES: u8 = Form::MOST_CROSSES as u8;
 pub(super) const SLOTS: u32 = 24;
-pub(super) const UNIFORMS: u32 = 3;
+pub(super) const JOB_WIDE: u32 = 3;
 pub(super) const SUMS: u32 = 4;
 const IN: u16 = 0;
 pub(super) const SLOT_REGION: u16 = 1;
-pub(super) const UNIFORM_REGION: u16 = 2;
+pub(super) const JOB_WIDE_REGION: u16 = 2;
 pub(super) const SUM_REGION: u16 = 3;
 const MESSAGE: u16 = 4;
 const SUM_MESSAGE: u16 = 5;
@@ -33,26 +33,30 @@ const CODE: u16 = 9;
 const BITS: u16 = 10;
 const LIFTED: u16 = 11;
 const BITS_SEEN: u16 = 12;
-/// Items of bits.
+/// Columns of bits.
 const WORD: u32 = 128;
 
 fn layout(ring: Ring, chunk_rows: u32, parts: u8) -> Layout {
-    let (rows, one, bits) = (Item::Rows(ring), Item::One(ring), Item::Rows(Ring::Bits));
-    let lifted = Item::Rows(integers(ring));
-    let (mapped, resident, public) = (Place::Mapped, Place::Resident, Place::Public);
+    let (rows, one, bits) = (
+        ColumnType::Rows(ring),
+        ColumnType::One(ring),
+        ColumnType::Rows(Ring::Bits),
+    );
+    let lifted = ColumnType::Rows(integers(ring));
+    let (mapped, resident, public) = (Residency::Mapped, Residency::Resident, Residency::Public);
     regions(
         chunk_rows,
         &[
             (mapped, rows, parts, SLOTS),
             (resident, rows, parts, SLOTS),
-            (mapped, one, parts, UNIFORMS),
+            (mapped, one, parts, JOB_WIDE),
             (mapped, one, parts, SUMS),
             (mapped, rows, MESSAGES, 64),
             (mapped, one, MESSAGES, SUMS),
             (public, rows, parts, SLOTS),
-            (mapped, Item::Bytes(32), 1, 2),
+            (mapped, ColumnType::Bytes(32), 1, 2),
             (mapped, rows, 1, 5),
-            (mapped, Item::Bytes(16), 1, 1),
+            (mapped, ColumnType::Bytes(16), 1, 1),
             (resident, bits, parts, WORD),
             (public, lifted, parts, 3),
             (public, bits, parts, WORD),
@@ -69,13 +73,13 @@ fn integers(ring: Ring) -> Ring {
 struct Case {
     form: &'static Form,
     parts: u8,
-    /// Whether draws that a component keeps are from the key of that component, and told apart by their uses.
+    /// Whether calls that a component keeps are from the key of that component, and told apart by their uses.
     keyed: bool,
     layout: Layout,
     frame: Frame,
     program: Arc<Program>,
     session: SessionId,
-    keys: [Secret; Form::MOST_DRAWS],
+    keys: [Secret; Form::MOST_PRF_CALLS],
     /// Per component: of the slots, and of the values that all rows share.
     input: Vec<Vec<u8>>,
     ones: Vec<Vec<u8>>,
@@ -86,7 +90,7 @@ struct Case {
     constants: u8,
     /// Component that gets the received values, and whether they are added.
     scatter: (u8, bool),
-    /// Counter of the first draws.
+    /// Counter of the first calls.
     first: u64,
     conversions: Vec<Command>,
 }
@@ -117,13 +121,13 @@ impl Case {
         } else {
             PARTS
         };
-        let kept = (0..form.draws()).all(|d| keeper(form, d).is_some());
+        let kept = (0..form.calls()).all(|d| keeper(form, d).is_some());
         let keyed = kept && rng.below(2) == 0;
         let layout = layout(ring, rows + rng.below(3) as u32 * 100, parts);
         let program = Arc::new(program(rng, ring));
         let session = SessionId(std::array::from_fn(|_| rng.next() as u8));
-        let keys =
-            [(); Form::MOST_DRAWS].map(|()| Secret::new(std::array::from_fn(|_| rng.next() as u8)));
+        let keys = [(); Form::MOST_PRF_CALLS]
+            .map(|()| Secret::new(std::array::from_fn(|_| rng.next() as u8)));
         let mut per_part = |region, parts: u8| -> Vec<Vec<u8>> {
             let bytes = layout.bytes(layout.all(region, 0), rows) as usize;
             (0..parts).map(|_| rng.bytes(bytes)).collect()
@@ -132,7 +136,7 @@ impl Case {
             parts,
             keyed,
             input: per_part(IN, parts),
-            ones: per_part(UNIFORM_REGION, parts),
+            ones: per_part(JOB_WIDE_REGION, parts),
             received: per_part(MESSAGE, 1),
             received_sums: per_part(SUM_MESSAGE, 1),
             constants: rng.below(1 << parts) as u8,
@@ -153,16 +157,16 @@ impl Case {
         }
     }
 
-    /// Draw `d` of a product.
-    fn mask(&self, d: u16, tag: Use) -> Draw {
+    /// Call `d` of a product.
+    fn mask(&self, d: u16, tag: DomainTag) -> PrfCall {
         match keeper(self.form, usize::from(d)) {
-            Some(component) if self.keyed => self.draw(component.into(), Use(tag.0 | d)),
-            _ => self.draw(d, tag),
+            Some(component) if self.keyed => self.call(component.into(), DomainTag(tag.0 | d)),
+            _ => self.call(d, tag),
         }
     }
 
-    fn draw(&self, key: u16, tag: Use) -> Draw {
-        Draw {
+    fn call(&self, key: u16, tag: DomainTag) -> PrfCall {
+        PrfCall {
             key: KeyId(key),
             tag,
             first: self.first,
@@ -200,8 +204,10 @@ impl Case {
         run.program = Some(id);
         run.constants = self.constants;
         if !linear {
-            let draws = |tag| (0..form.draws() as u16).map(move |d| self.mask(d, tag));
-            run.draws = draws(Use::AND3).chain(draws(Use::SUM3)).collect();
+            let calls = |tag| (0..form.calls() as u16).map(move |d| self.mask(d, tag));
+            run.calls = calls(DomainTag::AND3)
+                .chain(calls(DomainTag::SUM3))
+                .collect();
         }
         run
     }
@@ -210,11 +216,11 @@ impl Case {
     fn local(&self, id: ProgramId) -> Vec<Command> {
         let (ring, layout) = (self.form.ring, &self.layout);
         let mut random = Command::new(Op::Random, vec![], vec![layout.all(RANDOM, 0)]);
-        random.draws = vec![self.draw(0, Use::RAND3)];
+        random.calls = vec![self.call(0, DomainTag::RAND3)];
         let hash = Command::new(
             Op::Hash { label: 7 },
             vec![layout.all(SLOT_REGION, 0), layout.all(RANDOM, 0)],
-            vec![layout.all(DIGEST, 0).item(1)],
+            vec![layout.all(DIGEST, 0).column(1)],
         );
         let five = Span {
             count: 5,
@@ -227,10 +233,10 @@ impl Case {
         );
         let mut mac = Command::new(
             Op::Mac,
-            vec![layout.all(RANDOM, 0), layout.all(UNIFORM_REGION, 1)],
+            vec![layout.all(RANDOM, 0), layout.all(JOB_WIDE_REGION, 1)],
             vec![layout.all(CODE, 0)],
         );
-        mac.draws = vec![self.draw(1, Use::RAND3)];
+        mac.calls = vec![self.call(1, DomainTag::RAND3)];
         let mut commands: Vec<Command> = self.copies(IN, SLOT_REGION).collect();
         commands.extend([self.products(id), random, hash, difference, mac]);
         commands
@@ -240,7 +246,14 @@ impl Case {
     fn finish(&self, id: ProgramId) -> Vec<Command> {
         let (part, add) = self.scatter;
         let messages = [MESSAGE, SUM_MESSAGE].map(|region| self.layout.all(region, 0));
-        let mut scatter = Command::new(Op::Scatter { part, add }, messages.to_vec(), vec![]);
+        let mut scatter = Command::new(
+            Op::Scatter {
+                component: part,
+                add,
+            },
+            messages.to_vec(),
+            vec![],
+        );
         scatter.program = Some(id);
         let mut commands = vec![scatter];
         commands.extend(self.copies(SLOT_REGION, OUT));
@@ -255,17 +268,17 @@ impl Case {
             device.load_key(id, key)?;
         }
         let id = device.load(&self.program, layout)?;
-        let bank = device.open(layout, self.frame)?;
+        let workspace = device.open(layout, self.frame)?;
         for part in 0..self.parts {
             let k = usize::from(part);
-            device.write(bank, layout.all(IN, part), &self.input[k])?;
-            device.write(bank, layout.all(UNIFORM_REGION, part), &self.ones[k])?;
+            device.write(workspace, layout.all(IN, part), &self.input[k])?;
+            device.write(workspace, layout.all(JOB_WIDE_REGION, part), &self.ones[k])?;
         }
         let mut seen = Seen::new();
         let look = |device: &dyn Device, what, span| -> Result<_, Fault> {
-            Ok((what, device.view(bank, span)?.to_vec()))
+            Ok((what, device.view(workspace, span)?.to_vec()))
         };
-        device.submit(bank, &self.local(id), Tag(1))?;
+        device.submit(workspace, &self.local(id), Tag(1))?;
         expect_done(device)?;
         for k in 0..self.form.crosses.len() as u8 {
             let products = Span {
@@ -280,10 +293,14 @@ impl Case {
         seen.push(look(device, "a combination of random elements", random)?);
         seen.push(look(device, "an authentication code", layout.all(CODE, 0))?);
         let digest = layout.all(DIGEST, 0);
-        seen.push(look(device, "a digest", digest.item(1))?);
-        device.write(bank, layout.all(MESSAGE, 0), &self.received[0])?;
-        device.write(bank, layout.all(SUM_MESSAGE, 0), &self.received_sums[0])?;
-        device.submit(bank, &self.finish(id), Tag(2))?;
+        seen.push(look(device, "a digest", digest.column(1))?);
+        device.write(workspace, layout.all(MESSAGE, 0), &self.received[0])?;
+        device.write(
+            workspace,
+            layout.all(SUM_MESSAGE, 0),
+            &self.received_sums[0],
+        )?;
+        device.submit(workspace, &self.finish(id), Tag(2))?;
         expect_done(device)?;
         for part in 0..self.parts {
             for (what, region) in [
@@ -297,28 +314,28 @@ impl Case {
         }
         let compare = |a, b| Command::new(Op::CheckEqual, vec![a, b], vec![]);
         let equal = compare(layout.all(OUT, 0), layout.all(SLOT_REGION, 0));
-        let unequal = compare(digest.item(0), digest.item(1));
-        device.submit(bank, &[equal, unequal], Tag(3))?;
+        let unequal = compare(digest.column(0), digest.column(1));
+        device.submit(workspace, &[equal, unequal], Tag(3))?;
         let ended = device.poll().map(|c| c.outcome);
         let found = ended == Some(Outcome::Mismatch { command: 1 });
         seen.push(("a check of equality", vec![u8::from(found)]));
-        device.close(bank);
+        device.close(workspace);
         Ok(seen)
     }
 }
 
-/// The component that keeps draw `d` of a product, if one does.
+/// The component that keeps call `d` of a product, if one does.
 fn keeper(form: &Form, d: usize) -> Option<u8> {
     let mut keeps = form.keeps.iter();
-    let kept = keeps.find(|(draw, _)| usize::from(*draw) == d);
+    let kept = keeps.find(|(call, _)| usize::from(*call) == d);
     kept.map(|(_, component)| *component)
 }
 
-/// Conversions of values of `ring`, if that has bits: some bits of an item and of what all rows share, and what they are lifted to.
+/// Conversions of values of `ring`, if that has bits: some bits of a column and of what all rows share, and what they are lifted to.
 fn conversions(rng: &mut SplitMix, ring: Ring, parts: u8) -> Vec<Command> {
     let one = |region, part, first, count| Span {
         region,
-        part,
+        component: part,
         first,
         count,
     };
@@ -328,7 +345,7 @@ fn conversions(rng: &mut SplitMix, ring: Ring, parts: u8) -> Vec<Command> {
     let to = rng.below((WORD - count + 1) as usize) as u32;
     let seen = one(BITS, part, to, count);
     let split = |from, to| Command::new(Op::Split { first }, vec![from], vec![to]);
-    let (item, uniform) = (rng.below(SLOTS as usize), rng.below(UNIFORMS as usize));
+    let (column, job_value) = (rng.below(SLOTS as usize), rng.below(JOB_WIDE as usize));
     let other = one(BITS, (part + 1) % parts, to, count);
     let mut commands = Vec::new();
     if ring == Ring::Bits {
@@ -340,11 +357,14 @@ fn conversions(rng: &mut SplitMix, ring: Ring, parts: u8) -> Vec<Command> {
             vec![one(BITS, part, to.min(WORD - 3), 3)],
         ));
     } else {
-        commands.push(split(one(SLOT_REGION, part, item as u32, 1), seen));
-        commands.push(split(one(UNIFORM_REGION, part, uniform as u32, 1), other));
+        commands.push(split(one(SLOT_REGION, part, column as u32, 1), seen));
+        commands.push(split(
+            one(JOB_WIDE_REGION, part, job_value as u32, 1),
+            other,
+        ));
         let sources = [
-            one(SLOT_REGION, part, item as u32, 1),
-            one(UNIFORM_REGION, part, uniform as u32, 1),
+            one(SLOT_REGION, part, column as u32, 1),
+            one(JOB_WIDE_REGION, part, job_value as u32, 1),
         ];
         let (other, by) = ((part + 1) % parts, rng.below(bits as usize) as u32);
         for (k, from) in (0..).zip(sources) {

@@ -4,35 +4,35 @@ use subtle::ConstantTimeEq;
 use veil_math::Ring;
 use veil_session::Frame;
 
-use super::bank::Memory;
 use super::convert;
 use super::exec::{self, Mask, Offsets, Run, Shape, Traced};
 use super::hash::digest;
 use super::mac::MacKey;
 use super::tape::Tape;
 use super::vector::{self, Domain, Portable};
+use super::workspace::Memory;
 use super::{Cpu, Isa, dot};
-use crate::command::{Command, Draw, NO_PROGRAM, Op, ProgramId};
+use crate::command::{Command, NO_PROGRAM, Op, PrfCall, ProgramId};
 use crate::hash::head;
 use crate::layout::Span;
 use crate::repeat::Repeat;
 use crate::{Fault, Form};
 
 impl Cpu {
-    pub(super) fn mask(&self, draw: Draw, frame: Frame) -> Result<Mask<'_>, Fault> {
+    pub(super) fn mask(&self, call: PrfCall, frame: Frame) -> Result<Mask<'_>, Fault> {
         let key = self
             .keys
-            .get(&draw.key)
+            .get(&call.key)
             .ok_or(Fault::Unknown("the key of a draw"))?;
         let domain = Domain {
-            tag: draw.tag,
+            tag: call.tag,
             lane: frame.lane,
             j: frame.chunk,
         };
         Ok(Mask {
             key,
             domain,
-            first: draw.first,
+            first: call.first,
         })
     }
 
@@ -43,26 +43,26 @@ impl Cpu {
         command: &Command,
     ) -> Result<bool, Fault> {
         let tape = command.program.and_then(|id| self.tapes.get(id.0 as usize));
-        let bank = (&memory.layout, memory.frame.rows);
-        command.check(index, bank, tape.map(|(_, needs)| needs))?;
+        let workspace = (&memory.layout, memory.frame.rows);
+        command.check(index, workspace, tape.map(|(_, needs)| needs))?;
         let tape = tape.map(|(tape, _)| tape);
         match &command.op {
             Op::Linear | Op::Product(_) => self.program(memory, fitting(tape, memory)?, command)?,
-            Op::Scatter { part, add } => {
+            Op::Scatter { component, add } => {
                 let tape = fitting(tape, memory)?;
                 let [rows, _] = messages(memory, tape, &command.src, 1);
-                self.scatter(memory, tape, (*part, *add), rows[0]);
+                self.scatter(memory, tape, (*component, *add), rows[0]);
                 for p in &tape.sums {
                     let to = Span {
                         region: tape.sums_region,
-                        part: *part,
+                        component: *component,
                         first: p.out,
                         count: 1,
                     };
                     let from = (command.src[1], p.index);
                     if *add {
                         let ((from, length), (to, _)) =
-                            (memory.item(from.0, from.1), memory.item(to, 0));
+                            (memory.column(from.0, from.1), memory.column(to, 0));
                         self.accumulate(memory, (tape.ring, false), [from, to], length);
                     } else {
                         memory.copy_item(from, (to, 0));
@@ -70,26 +70,26 @@ impl Cpu {
                 }
             }
             Op::Random => {
-                let (to, draw) = (command.dst[0], command.draws[0]);
-                self.draw(memory, self.mask(draw, memory.frame)?, to);
+                let (to, call) = (command.dst[0], command.calls[0]);
+                self.write_random(memory, self.mask(call, memory.frame)?, to);
             }
             Op::Combine { ring, minus } => self.combine(memory, (*ring, *minus), command),
             Op::Hash { label } => {
-                let head = head(&self.session, *label, memory.frame, &command.draws);
+                let head = head(&self.session, *label, memory.frame, &command.calls);
                 let digest = digest(self.isa, &head, memory, &command.src);
                 memory
-                    .item_bytes_mut(command.dst[0], 0)
+                    .column_bytes_mut(command.dst[0], 0)
                     .copy_from_slice(&digest);
             }
             Op::Mac => {
-                let (to, draw) = (command.dst[0], &command.draws[0]);
-                let mask = self.mask(*draw, memory.frame)?;
-                let key = self.macs.get(&draw.key);
+                let (to, call) = (command.dst[0], &command.calls[0]);
+                let mask = self.mask(*call, memory.frame)?;
+                let key = self.macs.get(&call.key);
                 let key = key.ok_or(Fault::Unknown("the key of a draw"))?;
                 let key = key.get_or_init(|| MacKey::new(self.isa, mask.key.prf()));
                 let code = key.hash(self.isa, command.src.iter().map(|s| memory.bytes(*s)));
-                let into = memory.item_bytes_mut(to, 0);
-                self.random(mask, draw.first, into);
+                let into = memory.column_bytes_mut(to, 0);
+                self.random(mask, call.first, into);
                 for (byte, code) in into.iter_mut().zip(code.iter()) {
                     *byte ^= code;
                 }
@@ -103,7 +103,7 @@ impl Cpu {
             Op::CheckEqual => {
                 let (a, b) = (command.src[0], command.src[1]);
                 let equal = (0..a.count).fold(subtle::Choice::from(1), |equal, k| {
-                    equal & memory.item_bytes(a, k).ct_eq(memory.item_bytes(b, k))
+                    equal & memory.column_bytes(a, k).ct_eq(memory.column_bytes(b, k))
                 });
                 return Ok(bool::from(equal));
             }
@@ -127,20 +127,20 @@ impl Cpu {
     pub(super) fn forget(&self, memory: &mut Memory, repeat: &Repeat) {
         let needs = |id: ProgramId| self.tapes.get(id.0 as usize).map(|(_, needs)| needs);
         for span in repeat.dead(needs) {
-            memory.item_bytes_mut(span, 0).fill(0);
+            memory.column_bytes_mut(span, 0).fill(0);
         }
     }
 
     fn program(&self, memory: &mut Memory, tape: &Tape, command: &Command) -> Result<(), Fault> {
-        let (form, draws) = match command.op {
-            Op::Product(form) => (Some(form), &command.draws[..]),
+        let (form, calls) = match command.op {
+            Op::Product(form) => (Some(form), &command.calls[..]),
             _ => (None, &[][..]),
         };
-        let mut masks = Vec::with_capacity(draws.len());
-        for draw in draws {
-            masks.push(self.mask(*draw, memory.frame)?);
+        let mut masks = Vec::with_capacity(calls.len());
+        for call in calls {
+            masks.push(self.mask(*call, memory.frame)?);
         }
-        let (rows, sums) = masks.split_at(form.map_or(0, Form::draws));
+        let (rows, sums) = masks.split_at(form.map_or(0, Form::calls));
         let crosses = form.map_or(0, |form| form.crosses.len());
         let run = Run {
             tape,
@@ -148,12 +148,12 @@ impl Cpu {
             form,
             shape: form.map_or(Shape::Any, exec::shape_of),
             writes: form.map_or(0, Form::writes),
-            draws: [rows, sums],
+            calls: [rows, sums],
             messages: messages(memory, tape, &command.dst, crosses),
             stride: stride(memory, tape.slots),
             trace: command.trace().map(|span| Traced::at(memory, span)),
         };
-        // SAFETY: `with` checked the instruction set; `load` checked the program against its layout; `run` checked that the bank
+        // SAFETY: `with` checked the instruction set; `load` checked the program against its layout; `run` checked that the workspace
         // has the same regions and room for the scratch rows, and that form and messages fit them.
         unsafe {
             match self.isa {
@@ -167,15 +167,15 @@ impl Cpu {
         Ok(())
     }
 
-    fn scatter(&self, memory: &mut Memory, tape: &Tape, part: (u8, bool), message: usize) {
+    fn scatter(&self, memory: &mut Memory, tape: &Tape, component: (u8, bool), message: usize) {
         // SAFETY: as in `program`.
         unsafe {
             match self.isa {
                 #[cfg(target_arch = "x86_64")]
-                Isa::Avx512 => scatter_avx512(memory, tape, part, message),
+                Isa::Avx512 => scatter_avx512(memory, tape, component, message),
                 #[cfg(target_arch = "x86_64")]
-                Isa::Avx2 => scatter_avx2(memory, tape, part, message),
-                _ => exec::scatter::<Portable>(memory, tape, part, message),
+                Isa::Avx2 => scatter_avx2(memory, tape, component, message),
+                _ => exec::scatter::<Portable>(memory, tape, component, message),
             }
         }
     }
@@ -193,20 +193,20 @@ impl Cpu {
         }
     }
 
-    /// Pseudorandom elements of every item of a span.
-    fn draw(&self, memory: &mut Memory, mask: Mask<'_>, to: Span) {
+    /// Pseudorandom elements of every column of a span.
+    fn write_random(&self, memory: &mut Memory, mask: Mask<'_>, to: Span) {
         let stride = stride(memory, to.region);
-        let (_, length) = memory.item(to, 0);
+        let (_, length) = memory.column(to, 0);
         if let Some(run) = memory.run(to)
             && stride * 16 == length as u64
         {
-            // The blocks of an item follow those of the one before.
+            // The blocks of a column follow those of the one before.
             self.random(mask, mask.first, &mut memory.all_mut()[run]);
             return;
         }
         for k in 0..to.count {
             let ctr = mask.first + u64::from(k) * stride;
-            self.random(mask, ctr, memory.item_bytes_mut(to, k));
+            self.random(mask, ctr, memory.column_bytes_mut(to, k));
         }
     }
 
@@ -214,25 +214,25 @@ impl Cpu {
     fn combine(&self, memory: &mut Memory, (ring, minus): (Ring, u32), command: &Command) {
         let (src, to) = (&command.src, command.dst[0]);
         let copied = usize::from(!src.is_empty() && minus & 1 == 0);
-        // Items without gaps and padding are as good as one.
-        let item = memory.layout.regions[to.region as usize].item;
+        // Columns without gaps and padding are as good as one.
+        let column = memory.layout.regions[to.region as usize].column;
         let mut spans = src.iter().chain([&to]);
         let whole = to.count > 0
-            && item.padding(memory.frame.rows) == 0xff
+            && column.padding(memory.frame.rows) == 0xff
             && spans.all(|span| memory.run(*span).is_some());
-        let (items, times) = if whole { (1, to.count) } else { (to.count, 1) };
-        for k in 0..items {
-            let (at, length) = memory.item(to, k);
+        let (columns, times) = if whole { (1, to.count) } else { (to.count, 1) };
+        for k in 0..columns {
+            let (at, length) = memory.column(to, k);
             let length = length * times as usize;
             match src.first() {
                 Some(first) if copied == 1 => {
-                    let (from, _) = memory.item(*first, k);
+                    let (from, _) = memory.column(*first, k);
                     memory.all_mut().copy_within(from..from + length, at);
                 }
                 _ => memory.all_mut()[at..at + length].fill(0),
             }
             for (i, s) in src.iter().enumerate().skip(copied) {
-                let (from, _) = memory.item(*s, k);
+                let (from, _) = memory.column(*s, k);
                 let how = (ring, minus >> i & 1 == 1);
                 self.accumulate(memory, how, [from, at], length);
             }
@@ -240,7 +240,7 @@ impl Cpu {
         }
     }
 
-    /// Adds so many bytes of elements to others, or takes them from them; both offsets are of the bank.
+    /// Adds so many bytes of elements to others, or takes them from them; both offsets are of the workspace.
     fn accumulate(
         &self,
         memory: &mut Memory,
@@ -249,7 +249,7 @@ impl Cpu {
         len: usize,
     ) {
         let base = memory.base();
-        // SAFETY: `with` checked the instruction set; both lie in the bank and have `len` bytes (checked by `run`).
+        // SAFETY: `with` checked the instruction set; both lie in the workspace and have `len` bytes (checked by `run`).
         unsafe {
             let (from, to) = (base.add(a), base.add(b));
             match self.isa {
@@ -263,19 +263,21 @@ impl Cpu {
     }
 }
 
-/// The tape of a command, if the bank has room for its temps.
+/// The tape of a command, if the workspace has room for its temps.
 pub(super) fn fitting<'a>(tape: Option<&'a Tape>, memory: &Memory) -> Result<&'a Tape, Fault> {
     let tape = tape.ok_or(NO_PROGRAM)?;
-    if memory.places[tape.slots as usize].scratch < tape.scratch {
-        return Err(Fault::Program("it was loaded after the bank was opened"));
+    if memory.all_strides[tape.slots as usize].scratch < tape.scratch {
+        return Err(Fault::Program(
+            "it was loaded after the workspace was opened",
+        ));
     }
     Ok(tape)
 }
 
-/// Counters that an item of a full chunk takes.
+/// Counters that a column of a full chunk takes.
 fn stride(memory: &Memory, region: u16) -> u64 {
     memory.layout.regions[region as usize]
-        .item
+        .column
         .bytes(memory.layout.chunk_rows)
         .div_ceil(16)
 }
@@ -286,7 +288,7 @@ fn messages(memory: &Memory, tape: &Tape, spans: &[Span], crosses: usize) -> [Of
     for (kind, offsets) in messages.iter_mut().enumerate() {
         if tape.message_len[kind] > 0 {
             for (cross, offset) in offsets.iter_mut().enumerate().take(crosses) {
-                *offset = memory.item(spans[kind * crosses + cross], 0).0;
+                *offset = memory.column(spans[kind * crosses + cross], 0).0;
             }
         }
     }
@@ -303,9 +305,14 @@ macro_rules! kernels {
             unsafe { exec::run::<$vector>(memory, run) }
         }
         #[target_feature(enable = $features)]
-        unsafe fn $scatter(memory: &mut Memory, tape: &Tape, part: (u8, bool), message: usize) {
+        unsafe fn $scatter(
+            memory: &mut Memory,
+            tape: &Tape,
+            component: (u8, bool),
+            message: usize,
+        ) {
             // SAFETY: the caller's.
-            unsafe { exec::scatter::<$vector>(memory, tape, part, message) }
+            unsafe { exec::scatter::<$vector>(memory, tape, component, message) }
         }
         #[target_feature(enable = $features)]
         unsafe fn $random(mask: Mask<'_>, ctr: u64, out: &mut [u8]) {

@@ -3,8 +3,8 @@
 use veil_math::{Ring, transpose64};
 use zeroize::Zeroize;
 
-use super::bank::Memory;
-use crate::layout::{Item, Span};
+use super::workspace::Memory;
+use crate::layout::{ColumnType, Span};
 
 /// Rows that are turned together.
 const ROWS: usize = 64;
@@ -12,26 +12,26 @@ const ROWS: usize = 64;
 /// Item k of `to` = bit `first + k` of the one item of `from`, in every row. It was checked that they fit.
 pub(super) fn split(memory: &mut Memory, first: u32, from: Span, to: Span) {
     let rows = memory.frame.rows as usize;
-    let (at, len) = memory.item(from, 0);
-    let item = memory.layout.regions[from.region as usize].item;
-    if let Item::One(_) = item {
+    let (at, len) = memory.column(from, 0);
+    let item = memory.layout.regions[from.region as usize].column;
+    if let ColumnType::One(_) = item {
         let mut value = [0; 16];
-        value[..len].copy_from_slice(memory.item_bytes(from, 0));
+        value[..len].copy_from_slice(memory.column_bytes(from, 0));
         for k in 0..to.count {
             let bit = (first + k) as usize;
             let every = 0u8.wrapping_sub(value[bit / 8] >> (bit % 8) & 1);
-            memory.item_bytes_mut(to, k).fill(every);
+            memory.column_bytes_mut(to, k).fill(every);
             memory.clear_padding(to, k);
         }
         value.zeroize();
         return;
     }
-    let size = if item == Item::Rows(Ring::Z128) {
+    let size = if item == ColumnType::Rows(Ring::Z128) {
         16
     } else {
         8
     };
-    let columns: Vec<usize> = (0..to.count).map(|k| memory.item(to, k).0).collect();
+    let columns: Vec<usize> = (0..to.count).map(|k| memory.column(to, k).0).collect();
     // Each 64 bits of the elements are a square of bits of their own.
     for half in 0..size / 8 {
         let bits =
@@ -66,9 +66,9 @@ pub(super) fn split(memory: &mut Memory, first: u32, from: Span, to: Span) {
 
 /// Every item of `to` = the same of `from`, as integers. It was checked that they fit.
 pub(super) fn lift(memory: &mut Memory, from: Span, to: Span) {
-    let item = memory.layout.regions[to.region as usize].item;
+    let item = memory.layout.regions[to.region as usize].column;
     for k in 0..to.count {
-        let ((bits, _), (into, len)) = (memory.item(from, k), memory.item(to, k));
+        let ((bits, _), (into, len)) = (memory.column(from, k), memory.column(to, k));
         // Both lie in one block of memory, and in different regions of it.
         let bytes = memory.all_mut();
         let (bits, into) = if bits < into {
@@ -79,7 +79,7 @@ pub(super) fn lift(memory: &mut Memory, from: Span, to: Span) {
             (&high[..], &mut low[into..into + len])
         };
         match item {
-            Item::Rows(Ring::Z128) => spread::<16>(bits, into),
+            ColumnType::Rows(Ring::Z128) => spread::<16>(bits, into),
             _ => spread::<8>(bits, into),
         }
     }
@@ -88,16 +88,16 @@ pub(super) fn lift(memory: &mut Memory, from: Span, to: Span) {
 /// Every item of `to` = the same of `from`, in another ring. It was checked that they fit.
 pub(super) fn resize(memory: &mut Memory, from: Span, to: Span) {
     let shared = matches!(
-        memory.layout.regions[from.region as usize].item,
-        Item::One(_)
+        memory.layout.regions[from.region as usize].column,
+        ColumnType::One(_)
     );
-    let size = |span: Span| match memory.layout.regions[span.region as usize].item {
-        Item::Rows(Ring::Z128) | Item::One(Ring::Z128) => 16,
+    let size = |span: Span| match memory.layout.regions[span.region as usize].column {
+        ColumnType::Rows(Ring::Z128) | ColumnType::One(Ring::Z128) => 16,
         _ => 8,
     };
     let (from_size, to_size) = (size(from), size(to));
     for k in 0..to.count {
-        let ((at, _), (into, len)) = (memory.item(from, k), memory.item(to, k));
+        let ((at, _), (into, len)) = (memory.column(from, k), memory.column(to, k));
         let bytes = memory.all_mut();
         let common = from_size.min(to_size);
         for row in 0..len / to_size {
@@ -113,12 +113,12 @@ pub(super) fn resize(memory: &mut Memory, from: Span, to: Span) {
 /// The one item of `to` = that of `from` without its lowest bits. It was checked that they fit.
 pub(super) fn shift(memory: &mut Memory, by: u32, from: Span, to: Span) {
     let shared = matches!(
-        memory.layout.regions[from.region as usize].item,
-        Item::One(_)
+        memory.layout.regions[from.region as usize].column,
+        ColumnType::One(_)
     );
-    let wide = memory.layout.regions[to.region as usize].item == Item::Rows(Ring::Z128);
+    let wide = memory.layout.regions[to.region as usize].column == ColumnType::Rows(Ring::Z128);
     let size = if wide { 16 } else { 8 };
-    let ((at, _), (into, len)) = (memory.item(from, 0), memory.item(to, 0));
+    let ((at, _), (into, len)) = (memory.column(from, 0), memory.column(to, 0));
     let bytes = memory.all_mut();
     for start in (0..len).step_by(size) {
         let read = if shared { at } else { at + start };
@@ -131,10 +131,10 @@ pub(super) fn shift(memory: &mut Memory, by: u32, from: Span, to: Span) {
 
 /// Every item of `to` = the product of those of two others. It was checked that they fit.
 pub(super) fn scale(memory: &mut Memory, from: [Span; 2], to: Span) {
-    let wide = memory.layout.regions[to.region as usize].item == Item::Rows(Ring::Z128);
+    let wide = memory.layout.regions[to.region as usize].column == ColumnType::Rows(Ring::Z128);
     for k in 0..to.count {
-        let [a, b] = from.map(|span| memory.item(span, k).0);
-        let (into, len) = memory.item(to, k);
+        let [a, b] = from.map(|span| memory.column(span, k).0);
+        let (into, len) = memory.column(to, k);
         let bytes = memory.all_mut();
         if wide {
             multiply::<16>(bytes, [a, b], into, len, |x, y| {

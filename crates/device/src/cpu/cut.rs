@@ -4,32 +4,32 @@ use subtle::{Choice, ConstantTimeEq};
 use veil_session::Frame;
 use zeroize::Zeroizing;
 
-use super::bank::Memory;
 use super::commands::fitting;
 #[cfg(target_arch = "x86_64")]
 use super::sha;
 use super::tape::Tape;
+use super::workspace::Memory;
 use super::{Cpu, Isa};
 use crate::Fault;
 use crate::command::Command;
 use crate::cut::{self, By, Columns, Cut, DIGEST, MARKS};
-use crate::layout::{Item, Span};
+use crate::layout::{ColumnType, Span};
 
 impl Columns for Memory {
     fn frame(&self) -> Frame {
         self.frame
     }
 
-    fn kind(&self, region: u16) -> Item {
-        self.layout.regions[region as usize].item
+    fn kind(&self, region: u16) -> ColumnType {
+        self.layout.regions[region as usize].column
     }
 
     fn get(&self, span: Span, k: u32) -> &[u8] {
-        self.item_bytes(span, k)
+        self.column_bytes(span, k)
     }
 
     fn get_mut(&mut self, span: Span, k: u32) -> &mut [u8] {
-        self.item_bytes_mut(span, k)
+        self.column_bytes_mut(span, k)
     }
 }
 
@@ -71,7 +71,7 @@ impl Cpu {
                 });
                 let rows = memory.frame.rows;
                 for (wire, ones) in (0..).zip(ones) {
-                    memory.item_bytes_mut(command.dst[0], wire)[0] = u8::from(2 * ones > rows);
+                    memory.column_bytes_mut(command.dst[0], wire)[0] = u8::from(2 * ones > rows);
                 }
             }
             _ => return Ok(cut::step(memory, &self.session, step, command)),
@@ -98,11 +98,11 @@ impl Cpu {
             Cut::Marks { label, by } => {
                 let (of, frame) = (&command.src[..], memory.frame);
                 let numbers = numbers(memory, of[2]);
-                let offsets = Zeroizing::new(memory.item_bytes(of[1], 0).to_vec());
+                let offsets = Zeroizing::new(memory.column_bytes(of[1], 0).to_vec());
                 let mut labels = Zeroizing::new(vec![0; 16 * rows]);
                 let mut digests = Zeroizing::new(vec![0; 16 * DIGEST as usize * rows]);
                 for wire in 0..of[0].count {
-                    labels.copy_from_slice(memory.item_bytes(of[0], wire));
+                    labels.copy_from_slice(memory.column_bytes(of[0], wire));
                     if by == By::Colour {
                         for (x, offset) in pairs(&mut labels, &offsets) {
                             let swap = u128::from(std::hint::black_box(x[0] & 1)).wrapping_neg();
@@ -140,12 +140,12 @@ impl Cpu {
         let mut digests = vec![0; 16 * DIGEST as usize * rows];
         for wire in 0..src[0].count {
             let bytes = cut::marked((&self.session, frame), label, wire, 0);
-            let labels = memory.item_bytes(src[0], wire);
+            let labels = memory.column_bytes(src[0], wire);
             // SAFETY: the instruction set was checked.
             unsafe { sha::marks(&bytes, &numbers, labels, &mut digests) };
             let (low, high) = digests.split_at(16 * rows);
             let of = [low, high].map(words);
-            let marks = [0, 1, 2, 3].map(|k| words(memory.item_bytes(src[1], MARKS * wire + k)));
+            let marks = [0, 1, 2, 3].map(|k| words(memory.column_bytes(src[1], MARKS * wire + k)));
             for row in 0..rows {
                 let equal = [0, 2].map(|k| {
                     let differ = [0, 1].map(|half| of[half][row] ^ marks[k + half][row]);
@@ -189,16 +189,16 @@ fn pairs<'a>(
 /// The number of each row's circuit.
 #[cfg(target_arch = "x86_64")]
 fn numbers(memory: &Memory, span: Span) -> Vec<u32> {
-    let labels = memory.item_bytes(span, 0).as_chunks::<16>().0;
+    let labels = memory.column_bytes(span, 0).as_chunks::<16>().0;
     let number = |x: &[u8; 16]| u128::from_le_bytes(*x) as u32;
     labels.iter().map(number).collect()
 }
 
-/// Writes two labels of each row from item `k` on.
+/// Writes two labels of each row from column `k` on.
 #[cfg(target_arch = "x86_64")]
 fn put(memory: &mut Memory, to: Span, k: u32, digests: &[u8]) {
     let halves = digests.chunks_exact(digests.len() / DIGEST as usize);
     for (k, half) in (k..).zip(halves) {
-        memory.item_bytes_mut(to, k).copy_from_slice(half);
+        memory.column_bytes_mut(to, k).copy_from_slice(half);
     }
 }

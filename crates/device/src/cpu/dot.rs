@@ -2,27 +2,30 @@
 
 use veil_math::Ring;
 
-use super::bank::Memory;
-use crate::layout::{Item, Span};
+use super::workspace::Memory;
+use crate::layout::{ColumnType, Span};
 
 /// `to` += Σ a (c + d) + b c over all elements of `src`, which are a, b, c, d. It was checked that they fit.
 pub(super) fn run(memory: &mut Memory, src: &[Span], to: Span) {
     let wide = |span: Span| {
-        let item = memory.layout.regions[span.region as usize].item;
-        matches!(item, Item::Rows(Ring::Z128) | Item::One(Ring::Z128))
+        let column = memory.layout.regions[span.region as usize].column;
+        matches!(
+            column,
+            ColumnType::Rows(Ring::Z128) | ColumnType::One(Ring::Z128)
+        )
     };
     let shape = (wide(src[0]), wide(src[2]));
     let mut sum = 0u128;
     for k in 0..src[0].count {
-        let [a, b, c, d] = [0, 1, 2, 3].map(|s| memory.item_bytes(src[s], k));
+        let [a, b, c, d] = [0, 1, 2, 3].map(|s| memory.column_bytes(src[s], k));
         let of_item = match shape {
-            (true, _) => items::<16, 16>(a, b, c, d),
-            (false, true) => items::<8, 16>(a, b, c, d),
-            (false, false) => items::<8, 8>(a, b, c, d),
+            (true, _) => columns::<16, 16>(a, b, c, d),
+            (false, true) => columns::<8, 16>(a, b, c, d),
+            (false, false) => columns::<8, 8>(a, b, c, d),
         };
         sum = sum.wrapping_add(of_item);
     }
-    let into = memory.item_bytes_mut(to, 0);
+    let into = memory.column_bytes_mut(to, 0);
     let size = into.len();
     let mut value = [0; 16];
     value[..size].copy_from_slice(into);
@@ -30,8 +33,8 @@ pub(super) fn run(memory: &mut Memory, src: &[Span], to: Span) {
     into.copy_from_slice(&value.to_le_bytes()[..size]);
 }
 
-/// The sum over the elements of one item of each source: factors of `F` bytes, values of `V`.
-fn items<const F: usize, const V: usize>(a: &[u8], b: &[u8], c: &[u8], d: &[u8]) -> u128 {
+/// The sum over the elements of one column of each source: factors of `F` bytes, values of `V`.
+fn columns<const F: usize, const V: usize>(a: &[u8], b: &[u8], c: &[u8], d: &[u8]) -> u128 {
     let (a, b) = (a.as_chunks::<F>().0, b.as_chunks::<F>().0);
     let (c, d) = (c.as_chunks::<V>().0, d.as_chunks::<V>().0);
     let mut sum = 0u128;

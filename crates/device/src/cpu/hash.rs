@@ -4,13 +4,13 @@ use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
 use super::Isa;
-use super::bank::Memory;
 #[cfg(target_arch = "x86_64")]
 use super::sha::{self, LANES};
+use super::workspace::Memory;
 use crate::hash::{self, PIECE, reduced};
 use crate::layout::Span;
 
-/// Bytes that are gathered of a source whose items lie apart.
+/// Bytes that are gathered of a source whose columns lie apart.
 const GATHERED: usize = 16 * PIECE;
 
 /// The digest of a head and of sources.
@@ -22,14 +22,14 @@ pub(super) fn digest(isa: Isa, head: &[u8], memory: &Memory, src: &[Span]) -> [u
             digest.update(reduced(&memory.all()[run], &pieces));
             continue;
         }
-        let items = || (0..span.count).map(|k| memory.item_bytes(*span, k));
-        if items().map(<[u8]>::len).sum::<usize>() <= PIECE {
-            items().for_each(|bytes| digest.update(bytes));
+        let columns = || (0..span.count).map(|k| memory.column_bytes(*span, k));
+        if columns().map(<[u8]>::len).sum::<usize>() <= PIECE {
+            columns().for_each(|bytes| digest.update(bytes));
             continue;
         }
         let (mut gathered, mut digests) =
             (Zeroizing::new(Vec::with_capacity(GATHERED)), Vec::new());
-        for mut bytes in items() {
+        for mut bytes in columns() {
             while !bytes.is_empty() {
                 let (now, rest) = bytes.split_at(bytes.len().min(GATHERED - gathered.len()));
                 gathered.extend_from_slice(now);

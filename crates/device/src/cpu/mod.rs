@@ -1,7 +1,5 @@
 //! The CPU device: programs become tapes, tapes run 512 bits at a time.
 
-mod bank;
-mod beside;
 mod commands;
 mod convert;
 mod cut;
@@ -10,12 +8,14 @@ mod exec;
 mod garble;
 mod hash;
 mod mac;
+mod offload;
 mod ot;
 mod proof;
 #[cfg(target_arch = "x86_64")]
 mod sha;
 mod tape;
 mod vector;
+mod workspace;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -23,17 +23,17 @@ use std::sync::Arc;
 
 use veil_session::{Frame, Secret, SessionId};
 
-use bank::Memory;
-pub use beside::{Gates, Shares};
 pub use garble::HashRate;
 use mac::MacKey;
+pub use offload::{Gates, Shares};
 use tape::Tape;
 use vector::{Domain, Portable, RoundKeys};
+use workspace::Memory;
 
 use crate::command::{Command, Completion, KeyId, Outcome, ProgramId, Tag};
-use crate::layout::{Layout, Place, Region, Span};
+use crate::layout::{Layout, Region, Residency, Span};
 use crate::program::{Needs, Program};
-use crate::{Bank, Device, Fault};
+use crate::{Device, Fault, Workspace};
 
 /// Features of a processor, and whether this one has them. A build with `--cfg veil_portable` is for a processor that has none.
 #[cfg(target_arch = "x86_64")]
@@ -100,13 +100,13 @@ pub struct Cpu {
     tapes: Vec<(Tape, Needs)>,
     /// Scratch rows that loaded tapes need behind each region, of each layout that they were loaded for.
     scratch: Vec<(Layout, Vec<u32>)>,
-    /// Open banks by number; numbers are used again.
-    banks: Vec<Option<Memory>>,
+    /// Open workspaces by number; numbers are used again.
+    workspaces: Vec<Option<Memory>>,
     pool: Vec<Memory>,
     done: VecDeque<Completion>,
 }
 
-/// Largest bank: 4 GiB. A plan that needs more has a chunk too long; the planner keeps banks within the cache.
+/// Largest workspace: 4 GiB. A plan that needs more has a chunk too long; the planner keeps workspaces within the cache.
 const LARGEST_BANK: u64 = 1 << 32;
 
 impl Cpu {
@@ -131,13 +131,13 @@ impl Cpu {
             macs: BTreeMap::new(),
             tapes: Vec::new(),
             scratch: Vec::new(),
-            banks: Vec::new(),
+            workspaces: Vec::new(),
             pool: Vec::new(),
             done: VecDeque::new(),
         }
     }
 
-    /// Items that a program needs behind its region of slots, for its temps. The program must be a valid one.
+    /// Columns that a program needs behind its region of slots, for its temps. The program must be a valid one.
     pub fn scratch(program: &Program, slots: &Region) -> u32 {
         tape::compile(program, slots).scratch
     }
@@ -178,7 +178,7 @@ impl Device for Cpu {
         Ok(ProgramId(self.tapes.len() as u32 - 1))
     }
 
-    fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Bank, Fault> {
+    fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Workspace, Fault> {
         let scratch = self.scratch.iter().find(|(of, _)| of == layout);
         let scratch = scratch.map_or(&[][..], |(_, scratch)| scratch);
         let bytes: u64 = layout
@@ -187,8 +187,8 @@ impl Device for Cpu {
             .enumerate()
             .map(|(index, r)| {
                 let scratch = scratch.get(index).copied().unwrap_or(0);
-                (r.item.bytes(frame.rows) + 64)
-                    .saturating_mul(u64::from(r.parts))
+                (r.column.bytes(frame.rows) + 64)
+                    .saturating_mul(u64::from(r.components))
                     .saturating_mul(u64::from(r.count) + u64::from(scratch))
             })
             .fold(0, u64::saturating_add);
@@ -196,59 +196,63 @@ impl Device for Cpu {
             return Err(Fault::TooLarge { bytes });
         }
         let memory = Memory::new(self.pool.pop(), layout, frame, scratch);
-        let bank = self
-            .banks
+        let workspace = self
+            .workspaces
             .iter()
             .position(Option::is_none)
-            .unwrap_or(self.banks.len());
-        if bank == self.banks.len() {
-            self.banks.push(None);
+            .unwrap_or(self.workspaces.len());
+        if workspace == self.workspaces.len() {
+            self.workspaces.push(None);
         }
-        self.banks[bank] = Some(memory);
-        Ok(Bank(bank as u32))
+        self.workspaces[workspace] = Some(memory);
+        Ok(Workspace(workspace as u32))
     }
 
-    fn close(&mut self, bank: Bank) {
-        if let Some(mut memory) = self.banks.get_mut(bank.0 as usize).and_then(Option::take) {
+    fn close(&mut self, workspace: Workspace) {
+        if let Some(mut memory) = self
+            .workspaces
+            .get_mut(workspace.0 as usize)
+            .and_then(Option::take)
+        {
             memory.scrub();
             self.pool.push(memory);
         }
     }
 
-    fn map(&mut self, bank: Bank, to: Span) -> Result<&mut [u8], Fault> {
+    fn map(&mut self, workspace: Workspace, to: Span) -> Result<&mut [u8], Fault> {
         let memory = self
-            .banks
-            .get_mut(bank.0 as usize)
+            .workspaces
+            .get_mut(workspace.0 as usize)
             .and_then(Option::as_mut)
-            .ok_or(Fault::Unknown("the bank"))?;
+            .ok_or(Fault::Unknown("the workspace"))?;
         if !memory.layout.contains(to)
-            || memory.layout.regions[to.region as usize].place != Place::Mapped
+            || memory.layout.regions[to.region as usize].residency != Residency::Mapped
         {
             return Err(Fault::NotReachable);
         }
         Ok(memory.bytes_mut(to))
     }
 
-    fn view(&self, bank: Bank, from: Span) -> Result<&[u8], Fault> {
+    fn view(&self, workspace: Workspace, from: Span) -> Result<&[u8], Fault> {
         let memory = self
-            .banks
-            .get(bank.0 as usize)
+            .workspaces
+            .get(workspace.0 as usize)
             .and_then(Option::as_ref)
-            .ok_or(Fault::Unknown("the bank"))?;
+            .ok_or(Fault::Unknown("the workspace"))?;
         if !memory.layout.contains(from)
-            || memory.layout.regions[from.region as usize].place == Place::Resident
+            || memory.layout.regions[from.region as usize].residency == Residency::Resident
         {
             return Err(Fault::NotReachable);
         }
         Ok(memory.bytes(from))
     }
 
-    fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
+    fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault> {
         // Out of the list while the commands run: they read keys and tapes of the device.
-        let slot = self.banks.get_mut(bank.0 as usize);
+        let slot = self.workspaces.get_mut(workspace.0 as usize);
         let mut memory = slot
             .and_then(Option::take)
-            .ok_or(Fault::Unknown("the bank"))?;
+            .ok_or(Fault::Unknown("the workspace"))?;
         let mut outcome = Ok(Outcome::Done);
         for (index, command) in batch.iter().enumerate() {
             match self.run(&mut memory, index, command) {
@@ -260,7 +264,7 @@ impl Device for Cpu {
                 break;
             }
         }
-        self.banks[bank.0 as usize] = Some(memory);
+        self.workspaces[workspace.0 as usize] = Some(memory);
         self.done.push_back(Completion {
             tag,
             outcome: outcome?,
@@ -273,8 +277,8 @@ impl Device for Cpu {
     }
 
     fn wipe(&mut self) {
-        self.banks.iter_mut().flatten().for_each(Memory::scrub);
-        self.banks.clear();
+        self.workspaces.iter_mut().flatten().for_each(Memory::scrub);
+        self.workspaces.clear();
         self.pool.clear();
         self.keys.clear();
         self.macs.clear();
@@ -293,7 +297,7 @@ impl Cpu {
     pub fn prf_rate(&self, budget: std::time::Duration) -> f64 {
         let keys = [0u8, 1].map(|k| RoundKeys::new(&Secret::new([k; 16])));
         let domain = Domain {
-            tag: veil_prss::Use::RAND3,
+            tag: veil_prss::DomainTag::RAND3,
             lane: 0,
             j: 0,
         };
@@ -339,26 +343,26 @@ mod tests {
     use veil_math::Ring;
 
     use super::*;
-    use crate::layout::{Item, Region};
+    use crate::layout::{ColumnType, Region};
     use crate::program::{Dst, Instr, Src};
 
-    /// A bank has room for the temps of programs that run on it, and for no others'.
+    /// A workspace has room for the temps of programs that run on it, and for no others'.
     #[test]
-    fn a_bank_has_the_scratch_rows_of_its_layout() -> Result<(), Fault> {
+    fn a_workspace_has_the_scratch_rows_of_its_layout() -> Result<(), Fault> {
         let layout = |slots| {
-            let region = |place, item, count| Region {
-                place,
-                item,
-                parts: 2,
+            let region = |residency, column, count| Region {
+                residency,
+                column,
+                components: 2,
                 count,
             };
-            let (rows, one) = (Item::Rows(Ring::Z64), Item::One(Ring::Z64));
+            let (rows, one) = (ColumnType::Rows(Ring::Z64), ColumnType::One(Ring::Z64));
             Layout {
                 chunk_rows: 100,
                 regions: vec![
-                    region(Place::Resident, rows, slots),
-                    region(Place::Mapped, one, 1),
-                    region(Place::Mapped, one, 1),
+                    region(Residency::Resident, rows, slots),
+                    region(Residency::Mapped, one, 1),
+                    region(Residency::Mapped, one, 1),
                 ],
             }
         };
@@ -369,7 +373,7 @@ mod tests {
             Arc::new(Program {
                 ring: Ring::Z64,
                 slots: 0,
-                uniforms: 1,
+                job_wide: 1,
                 sums: 2,
                 temps,
                 pairs: vec![],
@@ -387,11 +391,11 @@ mod tests {
             cpu.load(&program(temps), &layout(slots))?;
         }
         for (slots, temps) in [(3, 0), (4, 50), (5, 20), (6, 0)] {
-            let bank = cpu.open(&layout(slots), frame)?;
-            let memory = cpu.banks[bank.0 as usize].as_ref();
-            let scratch = memory.map(|memory| memory.places[0].scratch);
+            let workspace = cpu.open(&layout(slots), frame)?;
+            let memory = cpu.workspaces[workspace.0 as usize].as_ref();
+            let scratch = memory.map(|memory| memory.all_strides[0].scratch);
             assert_eq!(scratch, Some(temps), "{slots} slots");
-            cpu.close(bank);
+            cpu.close(workspace);
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! SHA-256 (FIPS 180-4) of sixteen messages side by side, each in a lane of AVX-512: of rows of a bank, or pieces of a source.
+//! SHA-256 (FIPS 180-4) of sixteen messages side by side, each in a lane of AVX-512: of rows of a workspace, or pieces of a source.
 
 #[allow(
     clippy::wildcard_imports,
@@ -9,10 +9,10 @@ use std::arch::x86_64::*;
 use veil_math::Ring;
 use zeroize::Zeroizing;
 
-use super::bank::Memory;
+use super::workspace::Memory;
 use crate::cut::{Columns, MARKED};
 use crate::hash::PIECE;
-use crate::layout::{Item, Span};
+use crate::layout::{ColumnType, Span};
 
 /// Lanes.
 pub(super) const LANES: usize = 16;
@@ -111,7 +111,7 @@ pub(super) struct Message<'a> {
 impl<'a> Message<'a> {
     /// Labels, then bits; nothing for another order of sources.
     pub(super) fn of(memory: &'a Memory, src: &[Span]) -> Option<Self> {
-        let bits = |span: &&Span| memory.kind(span.region) == Item::Rows(Ring::Bits);
+        let bits = |span: &&Span| memory.kind(span.region) == ColumnType::Rows(Ring::Bits);
         let labels = src.iter().take_while(|span| !bits(span)).count();
         let (labels, rest) = src.split_at(labels);
         if !rest.iter().all(|span| bits(&span)) {
@@ -119,7 +119,7 @@ impl<'a> Message<'a> {
         }
         let mut units = Vec::new();
         for span in labels {
-            units.extend((0..span.count).map(|k| memory.item_bytes(*span, k)));
+            units.extend((0..span.count).map(|k| memory.column_bytes(*span, k)));
         }
         let rows = memory.frame.rows as usize;
         let bits: usize = rest.iter().map(|span| span.count as usize).sum();
@@ -133,7 +133,7 @@ impl<'a> Message<'a> {
             let mut byte = 0;
             for span in rest {
                 for k in 0..span.count {
-                    end[at(byte, row)] = memory.item_bytes(*span, k)[row / 8] >> (row % 8) & 1;
+                    end[at(byte, row)] = memory.column_bytes(*span, k)[row / 8] >> (row % 8) & 1;
                     byte += 1;
                 }
             }

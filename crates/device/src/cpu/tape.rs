@@ -6,7 +6,7 @@ use veil_math::Ring;
 
 use fuse::{Fused, for_sources, fuse};
 
-use crate::layout::{Item, Region};
+use crate::layout::{ColumnType, Region};
 use crate::program::{Dst, Instr, Program, Src};
 
 /// Products executed together: enough to fill the AES pipeline when rows are few, few enough that their operands stay in L1.
@@ -15,8 +15,8 @@ pub(super) const BATCH: usize = 8;
 /// The same of programs over labels: as many gates of one row as are worked on side by side.
 pub(super) const LABEL_BATCH: usize = 16;
 
-/// No uniform in a [`TapeOp::Xor`].
-pub(super) const NO_UNIFORM: u32 = u32::MAX;
+/// No job-wide value in a [`TapeOp::Xor`].
+pub(super) const NO_JOB_WIDE: u32 = u32::MAX;
 
 /// An operand or result: a row number, slots first, then scratch rows.
 pub(super) type Row = u32;
@@ -26,12 +26,12 @@ pub(super) type Row = u32;
 pub(super) enum TapeOp {
     /// `xors[start..][..len]`: a run of out = a ^ b and out = a ^ b ^ c, by far the most frequent instructions. Bits.
     Xors { start: u32, len: u32 },
-    /// out = XOR of `srcs[start..][..len]`, of the constant 1 if `one`, and of a uniform unless it is [`NO_UNIFORM`]. Bits.
+    /// out = XOR of `srcs[start..][..len]`, of the constant 1 if `one`, and of a job-wide value unless it is [`NO_JOB_WIDE`]. Bits.
     Xor {
         start: u32,
         len: u16,
         one: bool,
-        uniform: u32,
+        job_value: u32,
         out: Row,
     },
     /// out = a + b. Rings.
@@ -44,8 +44,8 @@ pub(super) enum TapeOp {
     Times { a: Row, c: u32, out: Row },
     /// out = constants\[c\]. Rings.
     Constant { c: u32, out: Row },
-    /// out = the value of `uniform` in every row.
-    Spread { uniform: u32, out: Row },
+    /// out = the value of `job_value` in every row.
+    Spread { job_value: u32, out: Row },
     /// `products[start..][..len]`.
     Products { start: u32, len: u32 },
     /// `sums[at]`.
@@ -79,7 +79,7 @@ pub(super) struct Product {
 pub(super) struct Tape {
     pub(super) ring: Ring,
     pub(super) slots: u16,
-    pub(super) uniforms: u16,
+    pub(super) job_wide: u16,
     pub(super) sums_region: u16,
     /// Scratch rows behind the slots.
     pub(super) scratch: u32,
@@ -96,7 +96,7 @@ pub(super) struct Tape {
 
 /// Compiles a checked program for a region of slots.
 pub(super) fn compile(program: &Program, slots: &Region) -> Tape {
-    let most = if slots.item == Item::Labels {
+    let most = if slots.column == ColumnType::Labels {
         LABEL_BATCH
     } else {
         BATCH
@@ -107,7 +107,7 @@ pub(super) fn compile(program: &Program, slots: &Region) -> Tape {
         tape: Tape {
             ring: program.ring,
             slots: program.slots,
-            uniforms: program.uniforms,
+            job_wide: program.job_wide,
             sums_region: program.sums,
             scratch: 0,
             ops: Vec::new(),
@@ -135,7 +135,7 @@ pub(super) fn compile(program: &Program, slots: &Region) -> Tape {
     c.tape
 }
 
-/// Something for each temp and uniform: an array, since compiling is part of every run.
+/// Something for each temp and job-wide value: an array, since compiling is part of every run.
 struct PerValue<T> {
     temps: usize,
     values: Vec<Option<T>>,
@@ -153,7 +153,7 @@ impl<T: Copy> PerValue<T> {
         match src {
             Src::Slot(_) => None,
             Src::Temp(t) => Some(t as usize),
-            Src::Uniform(u) => Some(self.temps + u as usize),
+            Src::JobWide(u) => Some(self.temps + u as usize),
         }
     }
 
@@ -177,7 +177,7 @@ impl<T: Copy> PerValue<T> {
     }
 }
 
-/// For each temp (and uniform) the last instruction that reads it.
+/// For each temp (and job-wide value) the last instruction that reads it.
 fn last_uses(code: &[Fused], temps: u32) -> PerValue<usize> {
     let mut uses = PerValue::new(temps);
     for (at, instr) in code.iter().enumerate() {
@@ -189,7 +189,7 @@ fn last_uses(code: &[Fused], temps: u32) -> PerValue<usize> {
 struct Compiler {
     tape: Tape,
     slots: u32,
-    /// Scratch row of each live temp or spread uniform.
+    /// Scratch row of each live temp or spread job-wide value.
     rows: PerValue<Row>,
     free: Vec<Row>,
     uses: PerValue<usize>,
@@ -221,12 +221,12 @@ impl Compiler {
                 .rows
                 .get(src)
                 .expect("a checked program reads what was written"),
-            Src::Uniform(uniform) => {
+            Src::JobWide(job_value) => {
                 if let Some(row) = self.rows.get(src) {
                     return row;
                 }
                 let out = self.fresh();
-                self.tape.ops.push(TapeOp::Spread { uniform, out });
+                self.tape.ops.push(TapeOp::Spread { job_value, out });
                 self.rows.set(src, out);
                 out
             }
@@ -288,25 +288,27 @@ impl Compiler {
         });
         match instr {
             Fused::Xor { srcs, one, out } => {
-                // One uniform that is not spread for another instruction goes into the instruction itself.
+                // One job-wide value that is not spread for another instruction goes into the instruction itself.
                 let inline = srcs
                     .iter()
-                    .position(|s| matches!(s, Src::Uniform(_)) && self.rows.get(*s).is_none());
-                let uniform = match inline.map(|k| srcs[k]) {
-                    Some(Src::Uniform(u)) => u,
-                    _ => NO_UNIFORM,
+                    .position(|s| matches!(s, Src::JobWide(_)) && self.rows.get(*s).is_none());
+                let job_value = match inline.map(|k| srcs[k]) {
+                    Some(Src::JobWide(u)) => u,
+                    _ => NO_JOB_WIDE,
                 };
                 let others = srcs.iter().enumerate().filter(|(k, _)| Some(*k) != inline);
                 let rows: Vec<Row> = others.map(|(_, s)| self.read(*s)).collect();
                 let out = self.write(*out);
                 match *rows {
-                    [a, b] if !one && uniform == NO_UNIFORM => self.short(Xor {
+                    [a, b] if !one && job_value == NO_JOB_WIDE => self.short(Xor {
                         a,
                         b,
                         c: NO_ROW,
                         out,
                     }),
-                    [a, b, c] if !one && uniform == NO_UNIFORM => self.short(Xor { a, b, c, out }),
+                    [a, b, c] if !one && job_value == NO_JOB_WIDE => {
+                        self.short(Xor { a, b, c, out });
+                    }
                     _ => {
                         let start = self.tape.srcs.len() as u32;
                         self.tape.srcs.extend(&rows);
@@ -315,7 +317,7 @@ impl Compiler {
                             start,
                             len,
                             one: *one,
-                            uniform,
+                            job_value,
                             out,
                         });
                     }

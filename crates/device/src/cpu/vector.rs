@@ -10,7 +10,7 @@ mod wide;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use veil_prss::{Prf, Use};
+use veil_prss::{DomainTag, Prf};
 use veil_session::Secret;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
@@ -88,7 +88,7 @@ fn next_round_key(key: [u8; 16], rcon: u8) -> [u8; 16] {
 /// The part of a PRF input that is the same for a whole command: tag, lane, chunk.
 #[derive(Clone, Copy)]
 pub(crate) struct Domain {
-    pub(crate) tag: Use,
+    pub(crate) tag: DomainTag,
     pub(crate) lane: u16,
     pub(crate) j: u32,
 }
@@ -369,7 +369,7 @@ mod tests {
             Secret::new([0xa5; 16]),
         );
         let domain = Domain {
-            tag: Use(0x0203),
+            tag: DomainTag(0x0203),
             lane: 0x0405,
             j: 0x0607_0809,
         };

@@ -5,22 +5,22 @@ use veil_math::Ring;
 use super::{Cut, DIGEST, MARKS};
 use crate::command::Command;
 use crate::garble::{Garbling, MOST_PRODUCTS};
-use crate::layout::{Item, Layout, Place, Span};
+use crate::layout::{ColumnType, Layout, Residency, Span};
 use crate::program::Needs;
 
 /// The scheme of its tables.
 const SCHEME: Garbling = Garbling::HalfGates;
 
-/// The first thing that is wrong with a step, in a bank of `layout` with `rows` rows.
+/// The first thing that is wrong with a step, in a workspace of `layout` with `rows` rows.
 pub(crate) fn check(
     step: Cut,
     command: &Command,
     (layout, rows): (&Layout, u32),
     program: Option<&Needs>,
 ) -> Result<(), &'static str> {
-    let item = |span: &Span| layout.regions[span.region as usize].item;
-    let (bits, bit) = (Item::Rows(Ring::Bits), Item::One(Ring::Bits));
-    let labels = |span: &Span| item(span) == Item::Labels;
+    let column = |span: &Span| layout.regions[span.region as usize].column;
+    let (bits, bit) = (ColumnType::Rows(Ring::Bits), ColumnType::One(Ring::Bits));
+    let labels = |span: &Span| column(span) == ColumnType::Labels;
     let single = |span: &Span| labels(span) && span.count == 1;
     let marks = |wires: &Span, of: &Span| {
         labels(wires) && labels(of) && Some(of.count) == wires.count.checked_mul(MARKS)
@@ -35,33 +35,34 @@ pub(crate) fn check(
         }
         (Cut::Number { first }, [], [to]) => single(to) && first.checked_add(rows).is_some(),
         (Cut::Digest { .. }, from, [to]) => {
-            labels(to) && to.count == DIGEST && from.iter().all(|s| labels(s) || item(s) == bits)
+            labels(to) && to.count == DIGEST && from.iter().all(|s| labels(s) || column(s) == bits)
         }
         (Cut::Marks { .. }, [wires, offsets, numbers], [to]) => {
             marks(wires, to) && single(offsets) && single(numbers)
         }
         (Cut::Member { .. }, [wires, of, numbers], []) => marks(wires, of) && single(numbers),
         (Cut::Majority { .. }, [wires, of, numbers], [to]) => {
-            marks(wires, of) && single(numbers) && item(to) == bit && to.count == wires.count
+            marks(wires, of) && single(numbers) && column(to) == bit && to.count == wires.count
         }
         (Cut::Matrix { key }, [add, from, keys @ ..], [to]) => {
-            let kind = [Item::Labels, bit].contains(&item(to));
+            let kind = [ColumnType::Labels, bit].contains(&column(to));
             let keyed = match (key, keys) {
                 (Some(_), []) => true,
-                (None, [key]) => item(key) == Item::Label && key.count == 1,
+                (None, [key]) => column(key) == ColumnType::Label && key.count == 1,
                 _ => false,
             };
-            kind && keyed && (item(add), item(from), add.count) == (item(to), item(to), to.count)
+            kind && keyed
+                && (column(add), column(from), add.count) == (column(to), column(to), to.count)
         }
         (Cut::Active, [zeros, offsets, choice], [to]) => {
             labels(zeros)
                 && labels(to)
                 && single(offsets)
-                && item(choice) == bit
+                && column(choice) == bit
                 && (choice.count, zeros.count) == (to.count, to.count)
         }
         (Cut::Spread, [from], [to]) => {
-            item(from) == bit && item(to) == bits && long(to, from.count)
+            column(from) == bit && column(to) == bits && long(to, from.count)
         }
         (Cut::Mask, [zeros, offsets, numbers, keys @ ..], [to]) => {
             let [zero, one] = keys else { return Err(SPANS) };
@@ -78,29 +79,29 @@ pub(crate) fn check(
             labels(masked)
                 && labels(keys)
                 && labels(to)
-                && item(choice) == bit
+                && column(choice) == bit
                 && single(numbers)
                 && twice(masked, to)
                 && choice.count == to.count
                 && long(keys, to.count)
         }
         (Cut::Shuffle, [digest], [to]) => {
-            let order = rows.checked_mul(8).map(Item::Bytes);
-            item(digest) == Item::Bytes(32)
+            let order = rows.checked_mul(8).map(ColumnType::Bytes);
+            column(digest) == ColumnType::Bytes(32)
                 && digest.count == 1
-                && Some(item(to)) == order
+                && Some(column(to)) == order
                 && to.count == 1
         }
         (Cut::Pick { half }, [from, order], [to]) => {
-            let whole = rows.checked_mul(8).map(Item::Bytes);
+            let whole = rows.checked_mul(8).map(ColumnType::Bytes);
             half < 2
-                && [Item::Labels, bits].contains(&item(to))
-                && item(from) == item(to)
+                && [ColumnType::Labels, bits].contains(&column(to))
+                && column(from) == column(to)
                 && twice(from, to)
-                && Some(item(order)) == whole
+                && Some(column(order)) == whole
                 && order.count == 1
         }
-        (Cut::Same, [from], []) => item(from) == bits,
+        (Cut::Same, [from], []) => column(from) == bits,
         (Cut::Garble { first }, [offsets, starts], to) => {
             return if single(offsets) && single(starts) {
                 garbled(first, to, layout, program)
@@ -143,7 +144,7 @@ fn garbled(
 ) -> Result<(), &'static str> {
     let program = program.ok_or("a program is needed")?;
     if !program.labels || !program.met_by(layout) {
-        return Err("its program is not over labels of this bank");
+        return Err("its program is not over labels of this workspace");
     }
     let products = program.messages[0];
     if products == 0 {
@@ -157,7 +158,7 @@ fn garbled(
         return Err("a message of tables is missing");
     };
     let region = &layout.regions[span.region as usize];
-    if region.item != kind || region.place == Place::Resident {
+    if region.column != kind || region.residency == Residency::Resident {
         return Err("a message that holds no tables of the scheme");
     }
     if u64::from(span.count) < u64::from(products) * u64::from(count) {

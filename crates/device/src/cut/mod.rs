@@ -1,8 +1,8 @@
 //! Cut-and-choose: many garbled circuits of one function, of which some are opened and checked and the others are evaluated.
 //!
-//! A bank has a row for each circuit. Values common to all circuits, inputs for instance, are items that all rows share. Row r stands for a
-//! *circuit* with a number, an offset Δ of its own and a start point S of its own, each an item of [labels](crate::Item::Labels). Of 2 R
-//! circuits a bank with R rows holds a *half* at a time: values kept of all have twice the items, first of circuits 0 to R - 1, then of the
+//! A workspace has a row for each circuit. Values common to all circuits, inputs for instance, are columns that all rows share. Row r stands for a
+//! *circuit* with a number, an offset Δ of its own and a start point S of its own, each a column of [labels](crate::ColumnType::Labels). Of 2 R
+//! circuits a workspace with R rows holds a *half* at a time: values kept of all have twice the columns, first of circuits 0 to R - 1, then of the
 //! others.
 //!
 //! Garbling is by half-gates ([`garble`](crate::garble)), with the row's Δ and S, and product p of a command has the gate number (first +
@@ -11,7 +11,7 @@
 //! # Hashes
 //!
 //! A *digest* of a row is SHA-256 of a block of 64 bytes that says where it belongs, [`head`], and of the row's labels of all sources in
-//! order, 16 bytes each; of bits, a source has a byte for each item. It is two labels, the first 16 bytes and the last.
+//! order, 16 bytes each; of bits, a source has a byte for each column. It is two labels, the first 16 bytes and the last.
 //!
 //! The *mark* of a label X on wire w of circuit c is [`mark`]: SHA-256 of 52 bytes, the first 16 of the session, LE16 of the kind, LE16 of the
 //! epoch, LE16 of the lane, two zeros, LE32 of the chunk, LE32 of w, LE32 of c, and X. It tells nothing of a label that is not known otherwise, and
@@ -51,8 +51,8 @@ pub enum By {
 
 /// A step of cut-and-choose.
 ///
-/// Labels are [`Item::Labels`](crate::Item::Labels), bits that all rows share [`Item::One`](crate::Item::One). An offset, a start point,
-/// a circuit's number, a seed are one item of labels.
+/// Labels are [`ColumnType::Labels`](crate::ColumnType::Labels), bits that all rows share [`ColumnType::One`](crate::ColumnType::One). An offset, a
+/// start point, a circuit's number, a seed are one column of labels.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Cut {
     /// Everything of a circuit that depends on no gate. src: seeds. dst: offsets, start points, labels. With B_k = AES-128 under the seed of
@@ -63,13 +63,13 @@ pub enum Cut {
         /// Of row 0.
         first: u32,
     },
-    /// dst 0, two items, = the digests of the sources.
+    /// dst 0, two columns, = the digests of the sources.
     Digest {
         /// The use of the digest: different for each use, and from the uses of [`Op::Hash`](crate::Op::Hash).
         label: u16,
     },
-    /// dst 0, four items for each of src 0, = marks of both labels of wires. src: labels for 0, offsets, numbers. Wires are numbered as the
-    /// items of src 0.
+    /// dst 0, four columns for each of src 0, = marks of both labels of wires. src: labels for 0, offsets, numbers. Wires are numbered as the
+    /// columns of src 0.
     Marks {
         /// Kind of mark.
         label: u16,
@@ -88,18 +88,18 @@ pub enum Cut {
         /// Kind of mark.
         label: u16,
     },
-    /// dst 0 = src 0 ⊕ M · src 1: labels, or bits that all rows share. M has a row for each item of dst 0 and a column for each of src 1.
+    /// dst 0 = src 0 ⊕ M · src 1: labels, or bits that all rows share. M has a row for each column of dst 0 and a column for each of src 1.
     Matrix {
-        /// The key of M; else it is src 2, one [`Item::Label`](crate::Item::Label).
+        /// The key of M; else it is src 2, one [`ColumnType::Label`](crate::ColumnType::Label).
         key: Option<[u8; 16]>,
     },
-    /// dst 0 = the active labels. src: labels for 0, offsets, a bit for each item.
+    /// dst 0 = the active labels. src: labels for 0, offsets, a bit for each column.
     Active,
-    /// dst 0, rows of bits, = the bits of src 0, which all rows share, one after the other: bit j is row j mod R of item ⌊j / R⌋. The rest
+    /// dst 0, rows of bits, = the bits of src 0, which all rows share, one after the other: bit j is row j mod R of column ⌊j / R⌋. The rest
     /// of the rows becomes zero.
     Spread,
     /// dst 0 = both labels of wires, each under its key. src: labels for 0, offsets, numbers, keys for 0, keys for 1. The keys of wire j are
-    /// in row j mod R of item ⌊j / R⌋; label b of wire j is item 2 j + b, XOR AES-128 under key b of LE128 of the circuit's number.
+    /// in row j mod R of column ⌊j / R⌋; label b of wire j is column 2 j + b, XOR AES-128 under key b of LE128 of the circuit's number.
     Mask,
     /// dst 0 = labels out of the result of [`Cut::Mask`]: of each wire the one that a bit chooses. src: both labels masked, keys of the
     /// chosen ones, as there; bits that all rows share; numbers.
@@ -107,13 +107,13 @@ pub enum Cut {
     /// dst 0, `Bytes(8 R)`, = an order of all circuits that follows from src 0, a digest of 32 bytes ([`order`]). The first half of them
     /// is opened, the others are evaluated.
     Shuffle,
-    /// dst 0 = what the chosen circuits have of src 0, which has twice the items: row r is circuit `half · R + r` of the order src 1. Labels, or
+    /// dst 0 = what the chosen circuits have of src 0, which has twice the columns: row r is circuit `half · R + r` of the order src 1. Labels, or
     /// rows of bits.
     Pick {
         /// 0: opened circuits, 1: evaluated ones.
         half: u8,
     },
-    /// Compares the rows of each item of src 0, rows of bits: if they are not all the same the batch ends with
+    /// Compares the rows of each column of src 0, rows of bits: if they are not all the same the batch ends with
     /// [`Outcome::Mismatch`](crate::Outcome::Mismatch).
     Same,
     /// Runs the program over labels as [`Op::Garble`](crate::Op::Garble) does, by half-gates. src: offsets, start points. dst: tables.

@@ -1,4 +1,4 @@
-//! The steps of cut-and-choose that need no program, as they are defined: item by item, row by row. Devices that do better with some of them
+//! The steps of cut-and-choose that need no program, as they are defined: column by column, row by row. Devices that do better with some of them
 //! do the others this way.
 
 use aes::cipher::BlockCipherEncrypt;
@@ -9,24 +9,24 @@ use zeroize::Zeroizing;
 
 use super::{By, Cut, MARKS, block, cipher, head, mark, matrix_row, order};
 use crate::command::Command;
-use crate::layout::{Item, Span};
+use crate::layout::{ColumnType, Span};
 
-/// A bank, by packed items.
+/// A workspace, by packed columns.
 pub(crate) trait Columns {
     fn frame(&self) -> Frame;
-    fn kind(&self, region: u16) -> Item;
+    fn kind(&self, region: u16) -> ColumnType;
     fn get(&self, span: Span, k: u32) -> &[u8];
     fn get_mut(&mut self, span: Span, k: u32) -> &mut [u8];
 }
 
 /// A label of row `row`.
-fn label(bank: &impl Columns, span: Span, k: u32, row: u32) -> [u8; 16] {
-    let bytes = &bank.get(span, k)[16 * row as usize..][..16];
+fn label(workspace: &impl Columns, span: Span, k: u32, row: u32) -> [u8; 16] {
+    let bytes = &workspace.get(span, k)[16 * row as usize..][..16];
     bytes.try_into().expect("16 bytes")
 }
 
-fn put(bank: &mut impl Columns, span: Span, k: u32, row: u32, label: [u8; 16]) {
-    bank.get_mut(span, k)[16 * row as usize..][..16].copy_from_slice(&label);
+fn put(workspace: &mut impl Columns, span: Span, k: u32, row: u32, label: [u8; 16]) {
+    workspace.get_mut(span, k)[16 * row as usize..][..16].copy_from_slice(&label);
 }
 
 fn xor(a: [u8; 16], b: [u8; 16]) -> [u8; 16] {
@@ -40,8 +40,8 @@ fn times(bit: u8, x: [u8; 16]) -> [u8; 16] {
 }
 
 /// The number of a circuit, as marks have it.
-fn number(bank: &impl Columns, numbers: Span, row: u32) -> u32 {
-    u128::from_le_bytes(label(bank, numbers, 0, row)) as u32
+fn number(workspace: &impl Columns, numbers: Span, row: u32) -> u32 {
+    u128::from_le_bytes(label(workspace, numbers, 0, row)) as u32
 }
 
 /// Does a step, which was checked, and says what a comparison found.
@@ -49,73 +49,81 @@ fn number(bank: &impl Columns, numbers: Span, row: u32) -> u32 {
 /// # Panics
 /// At steps with a program.
 pub(crate) fn step(
-    bank: &mut impl Columns,
+    workspace: &mut impl Columns,
     session: &SessionId,
     step: Cut,
     command: &Command,
 ) -> bool {
     let (src, dst) = (&command.src[..], &command.dst[..]);
-    let frame = bank.frame();
+    let frame = workspace.frame();
     let at = (session, frame);
     match step {
-        Cut::Stretch => stretch(bank, src[0], dst),
+        Cut::Stretch => stretch(workspace, src[0], dst),
         Cut::Number { first } => {
             for row in 0..frame.rows {
-                put(bank, dst[0], 0, row, u128::from(first + row).to_le_bytes());
+                put(
+                    workspace,
+                    dst[0],
+                    0,
+                    row,
+                    u128::from(first + row).to_le_bytes(),
+                );
             }
         }
-        Cut::Digest { label } => digest(bank, &head(session, label, frame), src, dst[0]),
-        Cut::Marks { label, by } => marks(bank, at, (label, by), src, dst[0]),
+        Cut::Digest { label } => digest(workspace, &head(session, label, frame), src, dst[0]),
+        Cut::Marks { label, by } => marks(workspace, at, (label, by), src, dst[0]),
         Cut::Member { label } => {
             let mut all = Choice::from(1);
-            votes(bank, at, label, src, |_, [zero, one]| all &= zero | one);
+            votes(workspace, at, label, src, |_, [zero, one]| {
+                all &= zero | one;
+            });
             return all.into();
         }
         Cut::Majority { label } => {
             let mut ones = vec![0u32; src[0].count as usize];
-            votes(bank, at, label, src, |wire, [_, one]| {
+            votes(workspace, at, label, src, |wire, [_, one]| {
                 ones[wire as usize] += u32::from(one.unwrap_u8());
             });
             for (wire, ones) in (0..).zip(ones) {
-                bank.get_mut(dst[0], wire)[0] = u8::from(2 * ones > frame.rows);
+                workspace.get_mut(dst[0], wire)[0] = u8::from(2 * ones > frame.rows);
             }
         }
-        Cut::Matrix { key } => matrix(bank, key, src, dst[0]),
+        Cut::Matrix { key } => matrix(workspace, key, src, dst[0]),
         Cut::Active => {
-            let offsets = labels(bank, src[1], 0);
+            let offsets = labels(workspace, src[1], 0);
             for k in 0..dst[0].count {
-                let bit = bank.get(src[2], k)[0];
-                let mut active = labels(bank, src[0], k);
+                let bit = workspace.get(src[2], k)[0];
+                let mut active = labels(workspace, src[0], k);
                 for (x, offset) in active.iter_mut().zip(offsets.iter()) {
                     *x = xor(*x, times(bit, *offset));
                 }
-                put_all(bank, dst[0], k, &active);
+                put_all(workspace, dst[0], k, &active);
             }
         }
         Cut::Spread => {
             for k in 0..dst[0].count {
-                bank.get_mut(dst[0], k).fill(0);
+                workspace.get_mut(dst[0], k).fill(0);
             }
             for j in 0..src[0].count {
-                let bit = bank.get(src[0], j)[0] & 1;
+                let bit = workspace.get(src[0], j)[0] & 1;
                 let (k, row) = (j / frame.rows, j % frame.rows);
-                bank.get_mut(dst[0], k)[row as usize / 8] |= bit << (row % 8);
+                workspace.get_mut(dst[0], k)[row as usize / 8] |= bit << (row % 8);
             }
         }
-        Cut::Mask => mask(bank, src, dst[0]),
-        Cut::Unmask => unmask(bank, src, dst[0]),
+        Cut::Mask => mask(workspace, src, dst[0]),
+        Cut::Unmask => unmask(workspace, src, dst[0]),
         Cut::Shuffle => {
-            let digest = bank.get(src[0], 0).try_into().expect("32 bytes");
+            let digest = workspace.get(src[0], 0).try_into().expect("32 bytes");
             let order = order(&digest, 2 * frame.rows);
-            for (to, circuit) in bank.get_mut(dst[0], 0).chunks_mut(4).zip(order) {
+            for (to, circuit) in workspace.get_mut(dst[0], 0).chunks_mut(4).zip(order) {
                 to.copy_from_slice(&circuit.to_le_bytes());
             }
         }
-        Cut::Pick { half } => pick(bank, half, src, dst[0]),
+        Cut::Pick { half } => pick(workspace, half, src, dst[0]),
         Cut::Same => {
             let mut same = Choice::from(1);
             for k in 0..src[0].count {
-                let bits = bank.get(src[0], k);
+                let bits = workspace.get(src[0], k);
                 let bit = |row: u32| bits[row as usize / 8] >> (row % 8) & 1;
                 for row in 1..frame.rows {
                     same &= bit(row).ct_eq(&bit(0));
@@ -130,44 +138,44 @@ pub(crate) fn step(
     true
 }
 
-fn stretch(bank: &mut impl Columns, seeds: Span, dst: &[Span]) {
-    for row in 0..bank.frame().rows {
-        let cipher = cipher(label(bank, seeds, 0, row));
+fn stretch(workspace: &mut impl Columns, seeds: Span, dst: &[Span]) {
+    for row in 0..workspace.frame().rows {
+        let cipher = cipher(label(workspace, seeds, 0, row));
         let mut offset = block(&cipher, 0);
         offset[0] |= 1;
-        put(bank, dst[0], 0, row, offset);
-        put(bank, dst[1], 0, row, block(&cipher, 1));
+        put(workspace, dst[0], 0, row, offset);
+        put(workspace, dst[1], 0, row, block(&cipher, 1));
         for k in 0..dst[2].count {
-            put(bank, dst[2], k, row, block(&cipher, 2 + u128::from(k)));
+            put(workspace, dst[2], k, row, block(&cipher, 2 + u128::from(k)));
         }
     }
 }
 
-fn digest(bank: &mut impl Columns, head: &[u8; 64], src: &[Span], to: Span) {
-    for row in 0..bank.frame().rows {
+fn digest(workspace: &mut impl Columns, head: &[u8; 64], src: &[Span], to: Span) {
+    for row in 0..workspace.frame().rows {
         let mut hash = Sha256::new();
         hash.update(head);
         for span in src {
             for k in 0..span.count {
-                match bank.kind(span.region) {
-                    Item::Labels => hash.update(label(bank, *span, k, row)),
-                    _ => hash.update([bank.get(*span, k)[row as usize / 8] >> (row % 8) & 1]),
+                match workspace.kind(span.region) {
+                    ColumnType::Labels => hash.update(label(workspace, *span, k, row)),
+                    _ => hash.update([workspace.get(*span, k)[row as usize / 8] >> (row % 8) & 1]),
                 }
             }
         }
-        put_digest(bank, to, 0, row, hash.finalize().into());
+        put_digest(workspace, to, 0, row, hash.finalize().into());
     }
 }
 
 /// Two labels from number `k` on.
-fn put_digest(bank: &mut impl Columns, to: Span, k: u32, row: u32, digest: [u8; 32]) {
+fn put_digest(workspace: &mut impl Columns, to: Span, k: u32, row: u32, digest: [u8; 32]) {
     for (k, half) in (k..).zip(digest.as_chunks().0) {
-        put(bank, to, k, row, *half);
+        put(workspace, to, k, row, *half);
     }
 }
 
 fn marks(
-    bank: &mut impl Columns,
+    workspace: &mut impl Columns,
     at: (&SessionId, Frame),
     (kind, by): (u16, By),
     src: &[Span],
@@ -175,16 +183,19 @@ fn marks(
 ) {
     for wire in 0..src[0].count {
         for row in 0..at.1.rows {
-            let (zero, offset) = (label(bank, src[0], wire, row), label(bank, src[1], 0, row));
+            let (zero, offset) = (
+                label(workspace, src[0], wire, row),
+                label(workspace, src[1], 0, row),
+            );
             let swap = match by {
                 By::Colour => zero[0] & 1,
                 By::Value => 0,
             };
             let first = xor(zero, times(swap, offset));
-            let place = (wire, number(bank, src[2], row));
+            let place = (wire, number(workspace, src[2], row));
             for (k, x) in [first, xor(first, offset)].into_iter().enumerate() {
-                let item = MARKS * wire + 2 * k as u32;
-                put_digest(bank, to, item, row, mark(at, kind, place, x));
+                let column = MARKS * wire + 2 * k as u32;
+                put_digest(workspace, to, column, row, mark(at, kind, place, x));
             }
         }
     }
@@ -192,7 +203,7 @@ fn marks(
 
 /// Tells of each label of src 0 whether it has the first and the second of the marks in src 1.
 fn votes(
-    bank: &impl Columns,
+    workspace: &impl Columns,
     at: (&SessionId, Frame),
     kind: u16,
     src: &[Span],
@@ -200,11 +211,11 @@ fn votes(
 ) {
     for wire in 0..src[0].count {
         for row in 0..at.1.rows {
-            let x = label(bank, src[0], wire, row);
-            let own = mark(at, kind, (wire, number(bank, src[2], row)), x);
+            let x = label(workspace, src[0], wire, row);
+            let own = mark(at, kind, (wire, number(workspace, src[2], row)), x);
             let equal = [0, 2].map(|k| {
                 let halves = own.as_chunks::<16>().0;
-                let half = |h: u32| label(bank, src[1], MARKS * wire + k + h, row);
+                let half = |h: u32| label(workspace, src[1], MARKS * wire + k + h, row);
                 half(0).ct_eq(&halves[0]) & half(1).ct_eq(&halves[1])
             });
             tell(wire, equal);
@@ -212,18 +223,18 @@ fn votes(
     }
 }
 
-fn matrix(bank: &mut impl Columns, key: Option<[u8; 16]>, src: &[Span], to: Span) {
-    let key = key.unwrap_or_else(|| bank.get(src[2], 0).try_into().expect("16 bytes"));
+fn matrix(workspace: &mut impl Columns, key: Option<[u8; 16]>, src: &[Span], to: Span) {
+    let key = key.unwrap_or_else(|| workspace.get(src[2], 0).try_into().expect("16 bytes"));
     for i in 0..to.count {
-        let mut sum = Zeroizing::new(bank.get(src[0], i).to_vec());
+        let mut sum = Zeroizing::new(workspace.get(src[0], i).to_vec());
         let bits = matrix_row(key, i, src[1].count);
         for j in 0..src[1].count {
             if bits[j as usize / 128] >> (j % 128) & 1 == 1 {
-                let add = bank.get(src[1], j);
+                let add = workspace.get(src[1], j);
                 sum.iter_mut().zip(add).for_each(|(a, b)| *a ^= b);
             }
         }
-        bank.get_mut(to, i).copy_from_slice(&sum);
+        workspace.get_mut(to, i).copy_from_slice(&sum);
     }
 }
 
@@ -237,25 +248,27 @@ fn add_pads(key: [u8; 16], numbers: &[[u8; 16]], labels: &mut [[u8; 16]]) {
     }
 }
 
-/// The labels of an item.
-fn labels(bank: &impl Columns, span: Span, k: u32) -> Zeroizing<Vec<[u8; 16]>> {
-    Zeroizing::new(bank.get(span, k).as_chunks().0.to_vec())
+/// The labels of a column.
+fn labels(workspace: &impl Columns, span: Span, k: u32) -> Zeroizing<Vec<[u8; 16]>> {
+    Zeroizing::new(workspace.get(span, k).as_chunks().0.to_vec())
 }
 
-fn put_all(bank: &mut impl Columns, span: Span, k: u32, labels: &[[u8; 16]]) {
-    bank.get_mut(span, k).copy_from_slice(labels.as_flattened());
+fn put_all(workspace: &mut impl Columns, span: Span, k: u32, labels: &[[u8; 16]]) {
+    workspace
+        .get_mut(span, k)
+        .copy_from_slice(labels.as_flattened());
 }
 
-fn mask(bank: &mut impl Columns, src: &[Span], to: Span) {
-    let rows = bank.frame().rows;
-    let (offsets, numbers) = (labels(bank, src[1], 0), labels(bank, src[2], 0));
+fn mask(workspace: &mut impl Columns, src: &[Span], to: Span) {
+    let rows = workspace.frame().rows;
+    let (offsets, numbers) = (labels(workspace, src[1], 0), labels(workspace, src[2], 0));
     for j in 0..src[0].count {
-        let mut x = labels(bank, src[0], j);
+        let mut x = labels(workspace, src[0], j);
         for b in 0..2 {
             let mut masked = x.clone();
-            let key = label(bank, src[3 + b as usize], j / rows, j % rows);
+            let key = label(workspace, src[3 + b as usize], j / rows, j % rows);
             add_pads(key, &numbers, &mut masked);
-            put_all(bank, to, 2 * j + b, &masked);
+            put_all(workspace, to, 2 * j + b, &masked);
             for (x, offset) in x.iter_mut().zip(offsets.iter()) {
                 *x = xor(*x, *offset);
             }
@@ -263,25 +276,25 @@ fn mask(bank: &mut impl Columns, src: &[Span], to: Span) {
     }
 }
 
-fn unmask(bank: &mut impl Columns, src: &[Span], to: Span) {
-    let rows = bank.frame().rows;
-    let numbers = labels(bank, src[3], 0);
+fn unmask(workspace: &mut impl Columns, src: &[Span], to: Span) {
+    let rows = workspace.frame().rows;
+    let numbers = labels(workspace, src[3], 0);
     for j in 0..to.count {
-        let bit = bank.get(src[2], j)[0];
-        let mut chosen = labels(bank, src[0], 2 * j);
-        let one = bank.get(src[0], 2 * j + 1).as_chunks().0;
+        let bit = workspace.get(src[2], j)[0];
+        let mut chosen = labels(workspace, src[0], 2 * j);
+        let one = workspace.get(src[0], 2 * j + 1).as_chunks().0;
         for (zero, one) in chosen.iter_mut().zip(one) {
             *zero = xor(*zero, times(bit, xor(*zero, *one)));
         }
-        let key = label(bank, src[1], j / rows, j % rows);
+        let key = label(workspace, src[1], j / rows, j % rows);
         add_pads(key, &numbers, &mut chosen);
-        put_all(bank, to, j, &chosen);
+        put_all(workspace, to, j, &chosen);
     }
 }
 
-fn pick(bank: &mut impl Columns, half: u8, src: &[Span], to: Span) {
-    let rows = bank.frame().rows;
-    let order = bank.get(src[1], 0).as_chunks().0;
+fn pick(workspace: &mut impl Columns, half: u8, src: &[Span], to: Span) {
+    let rows = workspace.frame().rows;
+    let order = workspace.get(src[1], 0).as_chunks().0;
     let half = usize::from(half) * rows as usize;
     let order: Vec<u32> = order[half..]
         .iter()
@@ -292,20 +305,21 @@ fn pick(bank: &mut impl Columns, half: u8, src: &[Span], to: Span) {
         .map(|circuit| circuit % (2 * rows))
         .map(|circuit| (circuit / rows, circuit % rows))
         .collect();
-    let whole = bank.kind(to.region) == Item::Labels;
+    let whole = workspace.kind(to.region) == ColumnType::Labels;
     for k in 0..to.count {
         if whole {
-            let halves = [0, 1].map(|half| bank.get(src[0], half * to.count + k).as_chunks().0);
+            let halves =
+                [0, 1].map(|half| workspace.get(src[0], half * to.count + k).as_chunks().0);
             let from = |(half, row): &(u32, u32)| halves[*half as usize][*row as usize];
             let picked = Zeroizing::new(order.iter().map(from).collect::<Vec<[u8; 16]>>());
-            put_all(bank, to, k, &picked);
+            put_all(workspace, to, k, &picked);
             continue;
         }
-        bank.get_mut(to, k).fill(0);
+        workspace.get_mut(to, k).fill(0);
         for (row, (half, from)) in (0..rows).zip(&order) {
-            let from_byte = bank.get(src[0], half * to.count + k)[*from as usize / 8];
+            let from_byte = workspace.get(src[0], half * to.count + k)[*from as usize / 8];
             let bit = from_byte >> (from % 8) & 1;
-            bank.get_mut(to, k)[row as usize / 8] |= bit << (row % 8);
+            workspace.get_mut(to, k)[row as usize / 8] |= bit << (row % 8);
         }
     }
 }

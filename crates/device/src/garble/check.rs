@@ -4,24 +4,24 @@ use veil_math::Ring;
 
 use super::{Garbling, MOST_PRODUCTS, ROW_BITS};
 use crate::command::{Command, Op};
-use crate::layout::{Item, Layout, Place, Span};
+use crate::layout::{ColumnType, Layout, Residency, Span};
 use crate::program::Needs;
 
-/// The first thing that is wrong with a command about labels, in a bank of `layout` with `rows` rows.
+/// The first thing that is wrong with a command about labels, in a workspace of `layout` with `rows` rows.
 pub(crate) fn check(
     command: &Command,
     (layout, rows): (&Layout, u32),
     program: Option<&Needs>,
 ) -> Result<(), &'static str> {
-    let item = |span: &Span| layout.regions[span.region as usize].item;
+    let item = |span: &Span| layout.regions[span.region as usize].column;
     match command.op {
         Op::Garble { scheme, .. } => {
-            let draws = scheme.tables().len();
+            let calls = scheme.tables().len();
             tables(
                 scheme,
                 &command.dst,
                 command,
-                (layout, rows, draws),
+                (layout, rows, calls),
                 program,
             )
         }
@@ -33,8 +33,8 @@ pub(crate) fn check(
                 return Err("labels, bits and one destination are needed");
             };
             let of = match item(to) {
-                Item::Labels => Item::Rows(Ring::Bits),
-                Item::Label => Item::One(Ring::Bits),
+                ColumnType::Labels => ColumnType::Rows(Ring::Bits),
+                ColumnType::Label => ColumnType::One(Ring::Bits),
                 _ => return Err("the destination of labels holds something else"),
             };
             if (item(labels), item(bits)) != (item(to), of) {
@@ -53,7 +53,8 @@ pub(crate) fn check(
                 return Err("one source and one destination are needed");
             };
             match (item(from), item(to)) {
-                (Item::Labels, Item::Rows(Ring::Bits)) | (Item::Label, Item::One(Ring::Bits))
+                (ColumnType::Labels, ColumnType::Rows(Ring::Bits))
+                | (ColumnType::Label, ColumnType::One(Ring::Bits))
                     if from.count == to.count =>
                 {
                     Ok(())
@@ -69,7 +70,7 @@ fn tables(
     scheme: Garbling,
     spans: &[Span],
     command: &Command,
-    (layout, rows, draws): (&Layout, u32, usize),
+    (layout, rows, calls): (&Layout, u32, usize),
     program: Option<&Needs>,
 ) -> Result<(), &'static str> {
     let program = program.ok_or("a program is needed")?;
@@ -80,10 +81,10 @@ fn tables(
     if products == 0 {
         return Ok(());
     }
-    if command.draws.len() < draws {
+    if command.calls.len() < calls {
         return Err("a start point, and dice where the scheme has some, are needed");
     }
-    if command.draws[0].first + u64::from(products) > MOST_PRODUCTS || rows > 1 << ROW_BITS {
+    if command.calls[0].first + u64::from(products) > MOST_PRODUCTS || rows > 1 << ROW_BITS {
         return Err("gates beyond the last number");
     }
     for (k, (item, count)) in scheme.tables().iter().enumerate() {
@@ -91,7 +92,7 @@ fn tables(
             return Err("a message of tables is missing");
         };
         let region = &layout.regions[span.region as usize];
-        if region.item != *item || region.place == Place::Resident {
+        if region.column != *item || region.residency == Residency::Resident {
             return Err("a message that holds no tables of the scheme");
         }
         if u64::from(span.count) < u64::from(products) * u64::from(*count) {

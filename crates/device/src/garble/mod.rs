@@ -24,14 +24,14 @@ mod hash;
 mod three;
 
 use veil_math::Ring;
-use veil_prss::{Prf, Use};
+use veil_prss::{DomainTag, Prf};
 use veil_session::Frame;
 
 pub(crate) use check::check;
 pub use hash::hash;
 
 use crate::Fault;
-use crate::layout::Item;
+use crate::layout::ColumnType;
 
 /// A scheme for the tables of AND gates.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -68,10 +68,10 @@ impl Garbling {
     /// of the message.
     ///
     /// Half-gates: T_G, T_E. Three-halves: G_0, G_1, G_2; and z_0 to z_4, whose bits beyond the last row are zero.
-    pub const fn tables(self) -> &'static [(Item, u32)] {
+    pub const fn tables(self) -> &'static [(ColumnType, u32)] {
         match self {
-            Garbling::HalfGates => &[(Item::Labels, 2)],
-            Garbling::ThreeHalves => &[(Item::Halves, 3), (Item::Rows(Ring::Bits), 5)],
+            Garbling::HalfGates => &[(ColumnType::Labels, 2)],
+            Garbling::ThreeHalves => &[(ColumnType::Halves, 3), (ColumnType::Rows(Ring::Bits), 5)],
         }
     }
 
@@ -93,7 +93,7 @@ impl Garbling {
     }
 
     /// The start point of a chunk's hash.
-    pub fn start(self, prf: &Prf, tag: Use, frame: Frame) -> u128 {
+    pub fn start(self, prf: &Prf, tag: DomainTag, frame: Frame) -> u128 {
         let counter = match self {
             Garbling::HalfGates => 0,
             Garbling::ThreeHalves => 1,

@@ -5,25 +5,25 @@ use veil_math::Ring;
 use super::{COLUMNS, FOLD, Ot, Trees, column_bytes};
 use crate::command::Command;
 use crate::garble::{MOST_PRODUCTS, ROW_BITS};
-use crate::layout::{Item, Layout, Place, Span};
+use crate::layout::{ColumnType, Layout, Residency, Span};
 
-/// The first thing that is wrong with a step, in a bank of `layout` with `rows` rows.
+/// The first thing that is wrong with a step, in a workspace of `layout` with `rows` rows.
 pub(crate) fn check(
     step: Ot,
     command: &Command,
     (layout, rows): (&Layout, u32),
 ) -> Result<(), &'static str> {
     let region = |span: &Span| &layout.regions[span.region as usize];
-    let item = |span: &Span| region(span).item;
-    let bits = |span: &Span| item(span) == Item::Rows(Ring::Bits);
+    let item = |span: &Span| region(span).column;
+    let bits = |span: &Span| item(span) == ColumnType::Rows(Ring::Bits);
     // What came from a peer or goes to it.
-    let message = |span: &Span| region(span).place != Place::Resident;
+    let message = |span: &Span| region(span).residency != Residency::Resident;
     let columns = |span: &Span, count: u32, items: u32| {
         let long = match item(span) {
-            Item::Bytes(bytes) => u64::from(bytes) >= column_bytes(items, rows),
+            ColumnType::Bytes(bytes) => u64::from(bytes) >= column_bytes(items, rows),
             _ => false,
         };
-        long && region(span).place == Place::Resident && span.count == count
+        long && region(span).residency == Residency::Resident && span.count == count
     };
     let corrections = |trees: Trees, spans: &[Span], items: u32| {
         let [rows, last] = spans else { return false };
@@ -36,10 +36,10 @@ pub(crate) fn check(
             && last.count == trees.count() - 1
     };
     let leaves = |trees: Trees| {
-        let [draw] = &command.draws[..] else {
+        let [call] = &command.calls[..] else {
             return false;
         };
-        u32::from(draw.key.0) + trees.count() * trees.leaves() <= 1 << 16
+        u32::from(call.key.0) + trees.count() * trees.leaves() <= 1 << 16
     };
     let (src, dst) = (&command.src[..], &command.dst[..]);
     let fits = match (step, src, dst) {
@@ -55,7 +55,8 @@ pub(crate) fn check(
             corrections(trees, src, items) && columns(to, COLUMNS, items) && leaves(trees)
         }
         (Ot::Fold { items }, [from, challenge], [to]) => {
-            let long = matches!(item(challenge), Item::Bytes(n) if n as usize >= super::BLOCK);
+            let long =
+                matches!(item(challenge), ColumnType::Bytes(n) if n as usize >= super::BLOCK);
             columns(from, from.count, items)
                 && long
                 && challenge.count == 1
@@ -66,23 +67,27 @@ pub(crate) fn check(
             (item(own), item(theirs)) == (FOLD, FOLD)
                 && (own.count, theirs.count) == (COLUMNS, COLUMNS + 1)
         }
-        (Ot::Labels, [from], [to]) => columns(from, COLUMNS, to.count) && item(to) == Item::Labels,
+        (Ot::Labels, [from], [to]) => {
+            columns(from, COLUMNS, to.count) && item(to) == ColumnType::Labels
+        }
         (Ot::Keys { offset }, [from], to) => {
             let keys = |span: &Span| {
-                item(span) == Item::Labels && span.count == from.count && !span.overlaps(*from)
+                item(span) == ColumnType::Labels
+                    && span.count == from.count
+                    && !span.overlaps(*from)
             };
             let apart = to.len() < 2 || !to[0].overlaps(to[1]);
-            let numbers = command.draws.first().is_some_and(|draw| {
-                draw.first + u64::from(from.count) <= MOST_PRODUCTS && rows <= 1 << ROW_BITS
+            let numbers = command.calls.first().is_some_and(|call| {
+                call.first + u64::from(from.count) <= MOST_PRODUCTS && rows <= 1 << ROW_BITS
             });
-            item(from) == Item::Labels
+            item(from) == ColumnType::Labels
                 && to.len() == if offset.is_some() { 2 } else { 1 }
                 && to.iter().all(keys)
                 && apart
                 && numbers
         }
         (Ot::Choose, [a, b, choices], [to]) => {
-            let labels = |span: &Span| item(span) == Item::Labels && span.count == to.count;
+            let labels = |span: &Span| item(span) == ColumnType::Labels && span.count == to.count;
             let same = |span: &Span| !to.overlaps(*span) || to.first == span.first;
             labels(a)
                 && labels(b)

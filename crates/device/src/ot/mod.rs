@@ -39,7 +39,7 @@ use polyval::universal_hash::UniversalHash;
 use veil_math::Ring;
 
 use crate::command::KeyId;
-use crate::layout::Item;
+use crate::layout::ColumnType;
 
 pub(crate) use check::check;
 
@@ -51,12 +51,12 @@ pub(crate) use check::check;
 pub enum Ot {
     /// The receiver's columns, and its message. src: choices, rows of bits. dst: corrections, rows of bits, of each tree as many items as
     /// there are choices; corrections of the last block, of each tree but the first 16 bytes; 129 columns, of which the last is the
-    /// string of choices. draws: the first leaf of the first tree, and the counter of the first block.
+    /// string of choices. calls: the first leaf of the first tree, and the counter of the first block.
     Receive {
         /// Which trees.
         trees: Trees,
     },
-    /// The sender's columns. src: both messages of [`Ot::Receive`]. dst: 128 columns. draws: as there.
+    /// The sender's columns. src: both messages of [`Ot::Receive`]. dst: 128 columns. calls: as there.
     Send {
         /// Which trees.
         trees: Trees,
@@ -77,7 +77,7 @@ pub enum Ot {
     /// dst 0 = the labels of src 0, the first 128 columns: an item for each item of choices.
     Labels,
     /// Keys of transfers, of which no two have anything to do with each other: the hash of [`garble`](crate::garble#hash) of labels
-    /// src 0. Row r of item p has the tweak (first + p) · 2^16 + r, and the start point is block 0 of draw 0. At the receiver, which has
+    /// src 0. Row r of item p has the tweak (first + p) · 2^16 + r, and the start point is block 0 of call 0. At the receiver, which has
     /// no offset, dst 0 is the hash of T; at the sender dst 0 is that of Q and dst 1 that of Q ⊕ Δ.
     Keys {
         /// The key that is Δ, at the sender.
@@ -116,8 +116,8 @@ pub const BLOCK: usize = 16;
 /// Columns of labels.
 pub const COLUMNS: u32 = 128;
 
-/// What a column is in a bank, and how many are in a block.
-pub(crate) const FOLD: Item = Item::Bytes(BLOCK as u32);
+/// What a column is in a workspace, and how many are in a block.
+pub(crate) const FOLD: ColumnType = ColumnType::Bytes(BLOCK as u32);
 /// How many bits of the offset Δ a tree of keys stands for: 1, 2, 4 or 8. There are 128 bits, so 128/k trees of 2^k leaves.
 ///
 /// A random transfer costs 128/k bits on the link and 2^k/k AES blocks at the receiver.

@@ -4,19 +4,19 @@ use veil_math::Ring;
 
 use super::{COUNTS, MOST_VALUES, Proof, TRACE_PARTS, length, values};
 use crate::command::Command;
-use crate::layout::{Item, Layout, Place, Span};
+use crate::layout::{ColumnType, Layout, Residency, Span};
 
 /// The highest level of a proof: beyond it no plan goes.
 const MOST_LEVELS: u32 = 32;
 
-/// The first thing that is wrong with a step, in a bank of `layout` with `rows` rows.
+/// The first thing that is wrong with a step, in a workspace of `layout` with `rows` rows.
 pub(crate) fn check(
     proof: Proof,
     command: &Command,
     (layout, rows): (&Layout, u32),
 ) -> Result<(), &'static str> {
     let region = |span: &Span| &layout.regions[span.region as usize];
-    let elements = |span: &Span| region(span).item == Item::One(Ring::Z64);
+    let elements = |span: &Span| region(span).column == ColumnType::One(Ring::Z64);
     let has = |spans: &[Span], counts: &[u32]| {
         let fits = |(span, count): (&Span, &u32)| elements(span) && span.count == *count;
         spans.len() == counts.len() && spans.iter().zip(counts).all(fits)
@@ -25,24 +25,28 @@ pub(crate) fn check(
     // The trace of some products, and as many received messages.
     let gates = |spans: &[Span]| match spans {
         [trace, received] => {
-            let bits = |s: &Span| region(s).item == Item::Rows(Ring::Bits);
-            let traced = (region(trace).place, region(trace).parts, trace.part);
+            let bits = |s: &Span| region(s).column == ColumnType::Rows(Ring::Bits);
+            let traced = (
+                region(trace).residency,
+                region(trace).components,
+                trace.component,
+            );
             bits(trace)
                 && bits(received)
-                && traced == (Place::Resident, TRACE_PARTS, 0)
-                && region(received).place != Place::Resident
+                && traced == (Residency::Resident, TRACE_PARTS, 0)
+                && region(received).residency != Residency::Resident
                 && trace.count == received.count
                 && trace.count > 0
         }
         _ => false,
     };
     let (src, dst) = (&command.src[..], &command.dst[..]);
-    let draws = |count| command.draws.len() == count;
+    let calls = |count| command.calls.len() == count;
     let products_there =
         |products: u32, level: u32| products > 0 && (3..=MOST_LEVELS).contains(&level);
     let fits = match proof {
         Proof::Elements { .. } => {
-            draws(1) && dst.len() == 1 && elements(&dst[0]) && dst[0].count <= MOST_VALUES
+            calls(1) && dst.len() == 1 && elements(&dst[0]) && dst[0].count <= MOST_VALUES
         }
         Proof::Claim { .. } => has(dst, &[1]),
         Proof::Counts => gates(src) && has(dst, &[COUNTS]),
@@ -50,19 +54,19 @@ pub(crate) fn check(
             level: 1,
             last: false,
             ..
-        } => draws(1) && has(src, &[COUNTS]) && has(dst, &[values(1)]),
+        } => calls(1) && has(src, &[COUNTS]) && has(dst, &[values(1)]),
         Proof::Share {
             level: 2,
             last: false,
             ..
-        } => draws(1) && has(src, &[COUNTS, 1]) && has(dst, &[values(2)]),
+        } => calls(1) && has(src, &[COUNTS, 1]) && has(dst, &[values(2)]),
         Proof::Share {
             level,
             products,
             last,
         } => {
             products_there(products, level)
-                && draws(if last { 3 } else { 1 })
+                && calls(if last { 3 } else { 1 })
                 && has(dst, &[values(level)])
                 && src.len() == 2
                 && src.iter().all(|s| long(s, length(products, rows, level)))
@@ -85,7 +89,7 @@ pub(crate) fn check(
         }
         Proof::End { level, products } => {
             products_there(products, level)
-                && draws(1)
+                && calls(1)
                 && src.len() == 2
                 && has(&src[1..], &[1])
                 && has(dst, &[1])

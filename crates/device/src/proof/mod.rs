@@ -33,7 +33,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// All of them: vector k of a bank is side k.
+    /// All of them: vector k of a workspace is side k.
     pub const ALL: [Side; 4] = [Side::OwnNext, Side::OwnPrevious, Side::Previous, Side::Next];
 
     /// Whether it is the half that (-2, 1, 1, -1/2) belongs to.
@@ -46,7 +46,7 @@ impl Side {
 /// below it. Spans of gates are the trace of all products (see [`Op::Product`](crate::Op::Product)) and the messages received of them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Proof {
-    /// dst 0 = elements of draw 0, a block each: `from` + (128 bits modulo 2^61 - 1 - `from`).
+    /// dst 0 = elements of call 0, a block each: `from` + (128 bits modulo 2^61 - 1 - `from`).
     Elements {
         /// The smallest.
         from: u32,
@@ -59,9 +59,9 @@ pub enum Proof {
     /// dst 0 (256 elements) = what the first two levels of a proof follow from: of quarters (i, j) and numbers (k, l) of the two halves,
     /// Σ (1 - 2(s + t)) n_k m_l over the rows and products of a quarter. src: trace, received.
     Counts,
-    /// dst 0 = the values at 0, …, 2L - 2 of the polynomial whose sum over 0, …, L - 1 is the inner product, less draw 0. src: at level 1
+    /// dst 0 = the values at 0, …, 2L - 2 of the polynomial whose sum over 0, …, L - 1 is the inner product, less call 0. src: at level 1
     /// the counts; at level 2 the counts and the challenge of level 1; else both vectors. If it is the `last` level, these are one piece,
-    /// with elements of draws 1 and 2 in its last place.
+    /// with elements of calls 1 and 2 in its last place.
     Share {
         /// The level.
         level: u32,
@@ -83,7 +83,7 @@ pub enum Proof {
         /// Products of the batch.
         products: u32,
     },
-    /// dst 0 = the value at the challenge of the last level's piece, with draw 0 in its last place. src: the vector, the challenge.
+    /// dst 0 = the value at the challenge of the last level's piece, with call 0 in its last place. src: the vector, the challenge.
     End {
         /// The level.
         level: u32,

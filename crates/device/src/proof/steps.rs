@@ -8,7 +8,7 @@ use crate::Fault;
 use crate::command::Command;
 use crate::layout::Span;
 
-/// Elements in a bank.
+/// Elements in a workspace.
 pub(crate) trait Elements {
     /// The packed bytes of a span of elements.
     fn bytes_of(&self, span: Span) -> &[u8];
@@ -38,7 +38,7 @@ pub(crate) trait Elements {
     }
 }
 
-/// Blocks of a draw as elements from `from` on.
+/// Blocks of a call as elements from `from` on.
 fn drawn(blocks: &[u8], from: u32) -> Zeroizing<Vec<u64>> {
     let block = |bytes: &[u8]| u128::from_le_bytes(bytes.try_into().expect("16 bytes"));
     let elements = blocks.chunks_exact(16);
@@ -49,7 +49,7 @@ fn drawn(blocks: &[u8], from: u32) -> Zeroizing<Vec<u64>> {
     )
 }
 
-/// Writes the share of a level whose pieces have these inner products: its values, less the elements of draw 0.
+/// Writes the share of a level whose pieces have these inner products: its values, less the elements of call 0.
 pub(crate) fn put_share(
     memory: &mut impl Elements,
     to: Span,
@@ -64,7 +64,7 @@ pub(crate) fn put_share(
     memory.put(to, &shares);
 }
 
-/// Does a step, or says that its device has to: what a comparison found. `blocks` gives `count` blocks of draw `index`.
+/// Does a step, or says that its device has to: what a comparison found. `blocks` gives `count` blocks of call `index`.
 pub(crate) fn step<M: Elements>(
     proof: Proof,
     memory: &mut M,
@@ -104,7 +104,7 @@ pub(crate) fn step<M: Elements>(
             last: true,
         } => {
             let places = factor(level) as usize;
-            let masks = [1, 2].map(|draw| blocks(memory, draw, 1));
+            let masks = [1, 2].map(|call| blocks(memory, call, 1));
             let mut pieces = Vec::with_capacity(2);
             for (span, mask) in src.iter().zip(masks) {
                 let mask = drawn(&mask?, 0)[0];

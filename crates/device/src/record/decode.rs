@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{Frame, Secret, SessionId};
 use zeroize::Zeroize;
 
@@ -13,9 +13,9 @@ use super::format::{Bytes, Call, Damage, MAGIC};
 use super::tape::chain;
 use crate::cut::By;
 use crate::{
-    Bank, Command, Completion, Cross, Cut, Draw, Dst, Form, Garbling, Instr, Item, KeyId, Layout,
-    Op, Ot, Outcome, Place, Program, ProgramId, Proof, Region, Repeat, Side, Span, Src, Step, Tag,
-    Trees,
+    ColumnType, Command, Completion, Cross, Cut, Dst, Form, Garbling, Instr, KeyId, Layout, Op, Ot,
+    Outcome, PrfCall, Program, ProgramId, Proof, Region, Repeat, Residency, Side, Span, Src, Step,
+    Tag, Trees, Workspace,
 };
 
 /// Longest step: the bytes of one span.
@@ -155,7 +155,7 @@ impl Parser<'_> {
     fn span(&mut self) -> Parsed<Span> {
         Ok(Span {
             region: self.u16()?,
-            part: self.u8()?,
+            component: self.u8()?,
             first: self.u32()?,
             count: self.u32()?,
         })
@@ -166,7 +166,7 @@ impl Parser<'_> {
     }
 
     fn call(&mut self) -> Parsed<Call> {
-        let bank = |p: &mut Self| p.u32().map(Bank);
+        let workspace = |p: &mut Self| p.u32().map(Workspace);
         Ok(match self.u8()? {
             0 => {
                 let name = self.tail();
@@ -190,21 +190,21 @@ impl Parser<'_> {
                 Call::Program(id, self.program()?, layout)
             }
             5 => {
-                let (bank, layout) = (bank(self)?, self.u32()?);
+                let (workspace, layout) = (workspace(self)?, self.u32()?);
                 let frame = Frame {
                     epoch: self.u16()?,
                     lane: self.u16()?,
                     chunk: self.u32()?,
                     rows: self.u32()?,
                 };
-                Call::Open(bank, layout, frame)
+                Call::Open(workspace, layout, frame)
             }
-            6 => Call::Close(bank(self)?),
-            7 => Call::Write(bank(self)?, self.span()?, self.tail()),
-            8 => Call::View(bank(self)?, self.span()?, self.tail()),
+            6 => Call::Close(workspace(self)?),
+            7 => Call::Write(workspace(self)?, self.span()?, self.tail()),
+            8 => Call::View(workspace(self)?, self.span()?, self.tail()),
             9 => {
-                let (bank, tag) = (bank(self)?, Tag(self.u64()?));
-                Call::Submit(bank, self.list(Self::command)?, tag)
+                let (workspace, tag) = (workspace(self)?, Tag(self.u64()?));
+                Call::Submit(workspace, self.list(Self::command)?, tag)
             }
             10 => {
                 let tag = Tag(self.u64()?);
@@ -226,24 +226,24 @@ impl Parser<'_> {
         let chunk_rows = self.u32()?;
         let regions = self.list(|p| {
             let place = match p.u8()? {
-                0 => Place::Resident,
-                1 => Place::Mapped,
-                2 => Place::Public,
+                0 => Residency::Resident,
+                1 => Residency::Mapped,
+                2 => Residency::Public,
                 _ => return Err("an unknown place"),
             };
             let item = match p.u8()? {
-                0 => Item::Rows(p.ring()?),
-                1 => Item::One(p.ring()?),
-                2 => Item::Bytes(p.u32()?),
-                3 => Item::Labels,
-                4 => Item::Label,
-                5 => Item::Halves,
+                0 => ColumnType::Rows(p.ring()?),
+                1 => ColumnType::One(p.ring()?),
+                2 => ColumnType::Bytes(p.u32()?),
+                3 => ColumnType::Labels,
+                4 => ColumnType::Label,
+                5 => ColumnType::Halves,
                 _ => return Err("an unknown item"),
             };
             Ok(Region {
-                place,
-                item,
-                parts: p.u8()?,
+                residency: place,
+                column: item,
+                components: p.u8()?,
                 count: p.u32()?,
             })
         })?;
@@ -258,7 +258,7 @@ impl Parser<'_> {
         match tag {
             0 => Ok(Src::Slot(index)),
             1 => Ok(Src::Temp(index)),
-            2 => Ok(Src::Uniform(index)),
+            2 => Ok(Src::JobWide(index)),
             _ => Err("an unknown operand"),
         }
     }
@@ -274,7 +274,7 @@ impl Parser<'_> {
 
     fn program(&mut self) -> Parsed<Program> {
         let ring = self.ring()?;
-        let (slots, uniforms, sums) = (self.u16()?, self.u16()?, self.u16()?);
+        let (slots, job_wide, sums) = (self.u16()?, self.u16()?, self.u16()?);
         let temps = self.u32()?;
         let pairs = self.list(|p| Ok((p.src()?, p.src()?)))?;
         let code = self.list(Self::instr)?;
@@ -285,7 +285,7 @@ impl Parser<'_> {
         Ok(Program {
             ring,
             slots,
-            uniforms,
+            job_wide,
             sums,
             temps,
             pairs,
@@ -338,7 +338,7 @@ impl Parser<'_> {
                     command: p.once(kind)?,
                     src: p.list(Self::u32)?,
                     dst: p.list(Self::u32)?,
-                    draws: p.list(Self::u64)?,
+                    calls: p.list(Self::u64)?,
                 })
             })?,
             live: self.list(Self::span)?,
@@ -350,7 +350,7 @@ impl Parser<'_> {
             0 => Op::Linear,
             1 => Op::Product(self.form()?),
             2 => Op::Scatter {
-                part: self.u8()?,
+                component: self.u8()?,
                 add: self.u8()? != 0,
             },
             3 => Op::Random,
@@ -397,10 +397,10 @@ impl Parser<'_> {
             constants: self.u8()?,
             src: self.list(Self::span)?,
             dst: self.list(Self::span)?,
-            draws: self.list(|p| {
-                Ok(Draw {
+            calls: self.list(|p| {
+                Ok(PrfCall {
                     key: KeyId(p.u16()?),
-                    tag: Use(p.u16()?),
+                    tag: DomainTag(p.u16()?),
                     first: p.u64()?,
                 })
             })?,

@@ -4,8 +4,8 @@ use veil_math::Ring;
 
 use super::format::Step;
 use crate::{
-    Command, Cut, Dst, Instr, Item, Layout, Op, Ot, Outcome, Place, Program, Proof, Repeat, Side,
-    Span, Src,
+    ColumnType, Command, Cut, Dst, Instr, Layout, Op, Ot, Outcome, Program, Proof, Repeat,
+    Residency, Side, Span, Src,
 };
 
 impl Step<'_> {
@@ -42,37 +42,54 @@ impl Step<'_> {
                 w.program(program);
             }
             Step::Open {
-                bank,
+                workspace,
                 layout,
                 frame,
             } => {
                 w.u8(5);
-                w.u32(bank.0);
+                w.u32(workspace.0);
                 w.u32(*layout);
                 w.u16(frame.epoch);
                 w.u16(frame.lane);
                 w.u32(frame.chunk);
                 w.u32(frame.rows);
             }
-            Step::Close { bank } => {
+            Step::Close { workspace } => {
                 w.u8(6);
-                w.u32(bank.0);
+                w.u32(workspace.0);
             }
-            Step::Write { bank, span, bytes } | Step::Mapped { bank, span, bytes } => {
+            Step::Write {
+                workspace,
+                span,
+                bytes,
+            }
+            | Step::Mapped {
+                workspace,
+                span,
+                bytes,
+            } => {
                 w.u8(7);
-                w.u32(bank.0);
+                w.u32(workspace.0);
                 w.span(*span);
                 w.0.extend_from_slice(bytes);
             }
-            Step::View { bank, span, bytes } => {
+            Step::View {
+                workspace,
+                span,
+                bytes,
+            } => {
                 w.u8(8);
-                w.u32(bank.0);
+                w.u32(workspace.0);
                 w.span(*span);
                 w.0.extend_from_slice(bytes);
             }
-            Step::Submit { bank, batch, tag } => {
+            Step::Submit {
+                workspace,
+                batch,
+                tag,
+            } => {
                 w.u8(9);
-                w.u32(bank.0);
+                w.u32(workspace.0);
                 w.u64(tag.0);
                 w.list(batch, Writer::command);
             }
@@ -132,7 +149,7 @@ impl Writer<'_> {
 
     fn span(&mut self, span: Span) {
         self.u16(span.region);
-        self.u8(span.part);
+        self.u8(span.component);
         self.u32(span.first);
         self.u32(span.count);
     }
@@ -140,29 +157,29 @@ impl Writer<'_> {
     fn layout(&mut self, layout: &Layout) {
         self.u32(layout.chunk_rows);
         self.list(&layout.regions, |w, region| {
-            w.u8(match region.place {
-                Place::Resident => 0,
-                Place::Mapped => 1,
-                Place::Public => 2,
+            w.u8(match region.residency {
+                Residency::Resident => 0,
+                Residency::Mapped => 1,
+                Residency::Public => 2,
             });
-            match region.item {
-                Item::Rows(ring) => {
+            match region.column {
+                ColumnType::Rows(ring) => {
                     w.u8(0);
                     w.ring(ring);
                 }
-                Item::One(ring) => {
+                ColumnType::One(ring) => {
                     w.u8(1);
                     w.ring(ring);
                 }
-                Item::Bytes(n) => {
+                ColumnType::Bytes(n) => {
                     w.u8(2);
                     w.u32(n);
                 }
-                Item::Labels => w.u8(3),
-                Item::Label => w.u8(4),
-                Item::Halves => w.u8(5),
+                ColumnType::Labels => w.u8(3),
+                ColumnType::Label => w.u8(4),
+                ColumnType::Halves => w.u8(5),
             }
-            w.u8(region.parts);
+            w.u8(region.components);
             w.u32(region.count);
         });
     }
@@ -171,7 +188,7 @@ impl Writer<'_> {
         let (tag, index) = match src {
             Src::Slot(i) => (0, i),
             Src::Temp(i) => (1, i),
-            Src::Uniform(i) => (2, i),
+            Src::JobWide(i) => (2, i),
         };
         self.u8(tag);
         self.u32(index);
@@ -189,7 +206,7 @@ impl Writer<'_> {
     fn program(&mut self, program: &Program) {
         self.ring(program.ring);
         self.u16(program.slots);
-        self.u16(program.uniforms);
+        self.u16(program.job_wide);
         self.u16(program.sums);
         self.u32(program.temps);
         self.list(&program.pairs, |w, (a, b)| {
@@ -297,7 +314,7 @@ impl Writer<'_> {
             w.command(&step.command);
             w.list(&step.src, |w, by| w.u32(*by));
             w.list(&step.dst, |w, by| w.u32(*by));
-            w.list(&step.draws, |w, by| w.u64(*by));
+            w.list(&step.calls, |w, by| w.u64(*by));
         });
         self.list(&repeat.live, |w, span| w.span(*span));
     }
@@ -366,14 +383,17 @@ impl Writer<'_> {
                 };
                 self.list(form.crosses, |w, cross| {
                     w.list(cross.terms, |w, term| pair(w, *term));
-                    w.list(cross.masks, |w, (draw, minus)| {
-                        pair(w, (*draw, (*minus).into()));
+                    w.list(cross.masks, |w, (call, minus)| {
+                        pair(w, (*call, (*minus).into()));
                     });
                     w.u8(cross.to);
                 });
                 self.list(form.keeps, |w, keep| pair(w, *keep));
             }
-            Op::Scatter { part, add } => {
+            Op::Scatter {
+                component: part,
+                add,
+            } => {
                 self.u8(2);
                 self.u8(*part);
                 self.u8((*add).into());
@@ -443,10 +463,10 @@ impl Writer<'_> {
         self.u8(command.constants);
         self.list(&command.src, |w, span| w.span(*span));
         self.list(&command.dst, |w, span| w.span(*span));
-        self.list(&command.draws, |w, draw| {
-            w.u16(draw.key.0);
-            w.u16(draw.tag.0);
-            w.u64(draw.first);
+        self.list(&command.calls, |w, call| {
+            w.u16(call.key.0);
+            w.u16(call.tag.0);
+            w.u64(call.first);
         });
     }
 }

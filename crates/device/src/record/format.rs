@@ -5,7 +5,7 @@ use std::io;
 use veil_session::{Frame, Secret, SessionId};
 use zeroize::Zeroize;
 
-use crate::{Bank, Command, Completion, KeyId, Layout, Program, ProgramId, Span, Tag};
+use crate::{Command, Completion, KeyId, Layout, Program, ProgramId, Span, Tag, Workspace};
 
 /// The first line tells a reader what the file is, the second that it is secret.
 pub(super) const MAGIC: &[u8] = b"veilworks device record 1\n\
@@ -69,30 +69,30 @@ pub(super) enum Step<'a> {
         layout: u32,
     },
     Open {
-        bank: Bank,
+        workspace: Workspace,
         layout: u32,
         frame: Frame,
     },
     Close {
-        bank: Bank,
+        workspace: Workspace,
     },
     Write {
-        bank: Bank,
+        workspace: Workspace,
         span: Span,
         bytes: &'a [u8],
     },
     Mapped {
-        bank: Bank,
+        workspace: Workspace,
         span: Span,
         bytes: &'a [u8],
     },
     View {
-        bank: Bank,
+        workspace: Workspace,
         span: Span,
         bytes: &'a [u8],
     },
     Submit {
-        bank: Bank,
+        workspace: Workspace,
         batch: &'a [Command],
         tag: Tag,
     },
@@ -109,12 +109,12 @@ pub(super) enum Call {
     Key(KeyId, Secret),
     Layout(Layout),
     Program(ProgramId, Program, u32),
-    Open(Bank, u32, Frame),
-    Close(Bank),
+    Open(Workspace, u32, Frame),
+    Close(Workspace),
     /// Bytes that the host wrote, or that a transfer put there.
-    Write(Bank, Span, Bytes),
-    View(Bank, Span, Bytes),
-    Submit(Bank, Vec<Command>, Tag),
+    Write(Workspace, Span, Bytes),
+    View(Workspace, Span, Bytes),
+    Submit(Workspace, Vec<Command>, Tag),
     Completion(Completion),
     Wipe,
 }

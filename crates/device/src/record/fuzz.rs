@@ -5,7 +5,7 @@ use super::replay::replay_within;
 use super::tape::chain;
 use crate::{Cpu, Device, Reference};
 
-/// Bytes of banks, so that a run is short.
+/// Bytes of workspaces, so that a run is short.
 const MOST_BYTES: u64 = 1 << 18;
 
 /// For fuzzing: takes `bytes` for a record, gives it the digests that it should have, whatever it holds, and drives the reference device
@@ -14,7 +14,7 @@ const MOST_BYTES: u64 = 1 << 18;
 ///
 /// # Panics
 ///
-/// If the reference device plays the record to its end and the fastest one does not; it keeps no ledger of draws, and refuses less.
+/// If the reference device plays the record to its end and the fastest one does not; it keeps no ledger of calls, and refuses less.
 #[doc(hidden)]
 pub fn fuzz_record(bytes: &[u8]) -> bool {
     let record = sealed(bytes);

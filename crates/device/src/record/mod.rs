@@ -8,23 +8,23 @@
 //!
 //! ```
 //! use veil_device::record::{Recording, Tape, replay};
-//! use veil_device::{Cpu, Device, Frame, Item, Layout, Place, Reference, Region};
+//! use veil_device::{Cpu, Device, Frame, ColumnType, Layout, Residency, Reference, Region};
 //! # use veil_math::Ring;
 //! let tape = Tape::memory();
 //! let mut device = Recording::new(Box::new(Cpu::detect()), tape.clone());
 //! let mut layout = Layout { chunk_rows: 8, regions: vec![] };
-//! let r = layout.add(Region { place: Place::Mapped, item: Item::Rows(Ring::Z64), parts: 1, count: 1 });
-//! let bank = device.open(&layout, Frame { epoch: 0, lane: 0, chunk: 0, rows: 1 })?;
-//! device.write(bank, layout.all(r, 0), &7u64.to_le_bytes())?;
-//! assert_eq!(device.view(bank, layout.all(r, 0))?, 7u64.to_le_bytes());
+//! let r = layout.add(Region { residency: Residency::Mapped, column: ColumnType::Rows(Ring::Z64), components: 1, count: 1 });
+//! let workspace = device.open(&layout, Frame { epoch: 0, lane: 0, chunk: 0, rows: 1 })?;
+//! device.write(workspace, layout.all(r, 0), &7u64.to_le_bytes())?;
+//! assert_eq!(device.view(workspace, layout.all(r, 0))?, 7u64.to_le_bytes());
 //! device.wipe();
 //! let record = tape.finish()?;
 //! let same = replay(&record[..], &mut Reference::default())?;
-//! assert_eq!((same.banks, same.bytes), (1, 8));
+//! assert_eq!((same.workspaces, same.bytes), (1, 8));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Promises: whatever a file holds, reading it does not panic, and takes no more memory than the file is long and its banks are
+//! Promises: whatever a file holds, reading it does not panic, and takes no more memory than the file is long and its workspaces are
 //! allowed to be; a file that was changed or cut is refused by its digests before a device sees the change. Does not promise
 //! secrecy, nor that a record was made by whom it says: the digests have no key.
 
@@ -41,7 +41,7 @@ use std::sync::Arc;
 use veil_session::{Frame, Secret, SessionId};
 
 use crate::{
-    Bank, Command, Completion, Device, Fault, KeyId, Layout, Program, ProgramId, Span, Tag,
+    Command, Completion, Device, Fault, KeyId, Layout, Program, ProgramId, Span, Tag, Workspace,
 };
 
 pub use format::Damage;
@@ -62,7 +62,7 @@ pub struct Recording {
 #[derive(Default)]
 struct State {
     /// Spans that the host may be filling; what it put there is known at the next batch.
-    mapped: Vec<(Bank, Span)>,
+    mapped: Vec<(Workspace, Span)>,
     /// Layouts by number: written once each.
     layouts: Vec<Layout>,
 }
@@ -78,16 +78,16 @@ impl Recording {
         }
     }
 
-    /// Writes what the host put into the spans of `bank` that it was given.
-    fn settle(&self, bank: Bank) {
+    /// Writes what the host put into the spans of `workspace` that it was given.
+    fn settle(&self, workspace: Workspace) {
         let mut state = self.state.borrow_mut();
         state.mapped.retain(|(of, span)| {
-            if *of != bank {
+            if *of != workspace {
                 return true;
             }
-            if let Ok(bytes) = self.inner.view(bank, *span) {
+            if let Ok(bytes) = self.inner.view(workspace, *span) {
                 self.tape.put(&Step::Mapped {
-                    bank,
+                    workspace,
                     span: *span,
                     bytes,
                 });
@@ -135,58 +135,65 @@ impl Device for Recording {
         Ok(id)
     }
 
-    fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Bank, Fault> {
-        let bank = self.inner.open(layout, frame)?;
+    fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Workspace, Fault> {
+        let workspace = self.inner.open(layout, frame)?;
         let layout = self.layout(layout);
         self.tape.put(&Step::Open {
-            bank,
+            workspace,
             layout,
             frame,
         });
-        Ok(bank)
+        Ok(workspace)
     }
 
-    fn close(&mut self, bank: Bank) {
-        self.state.borrow_mut().mapped.retain(|(of, _)| *of != bank);
-        self.tape.put(&Step::Close { bank });
-        self.inner.close(bank);
+    fn close(&mut self, workspace: Workspace) {
+        self.state
+            .borrow_mut()
+            .mapped
+            .retain(|(of, _)| *of != workspace);
+        self.tape.put(&Step::Close { workspace });
+        self.inner.close(workspace);
     }
 
-    fn write(&mut self, bank: Bank, to: Span, bytes: &[u8]) -> Result<(), Fault> {
-        self.settle(bank);
-        self.inner.write(bank, to, bytes)?;
+    fn write(&mut self, workspace: Workspace, to: Span, bytes: &[u8]) -> Result<(), Fault> {
+        self.settle(workspace);
+        self.inner.write(workspace, to, bytes)?;
         self.tape.put(&Step::Write {
-            bank,
+            workspace,
             span: to,
             bytes,
         });
         Ok(())
     }
 
-    fn map(&mut self, bank: Bank, to: Span) -> Result<&mut [u8], Fault> {
-        let bytes = self.inner.map(bank, to)?;
+    fn map(&mut self, workspace: Workspace, to: Span) -> Result<&mut [u8], Fault> {
+        let bytes = self.inner.map(workspace, to)?;
         let mapped = &mut self.state.borrow_mut().mapped;
-        if !mapped.contains(&(bank, to)) {
-            mapped.push((bank, to));
+        if !mapped.contains(&(workspace, to)) {
+            mapped.push((workspace, to));
         }
         Ok(bytes)
     }
 
-    fn view(&self, bank: Bank, from: Span) -> Result<&[u8], Fault> {
-        self.settle(bank);
-        let bytes = self.inner.view(bank, from)?;
+    fn view(&self, workspace: Workspace, from: Span) -> Result<&[u8], Fault> {
+        self.settle(workspace);
+        let bytes = self.inner.view(workspace, from)?;
         self.tape.put(&Step::View {
-            bank,
+            workspace,
             span: from,
             bytes,
         });
         Ok(bytes)
     }
 
-    fn submit(&mut self, bank: Bank, batch: &[Command], tag: Tag) -> Result<(), Fault> {
-        self.settle(bank);
-        self.tape.put(&Step::Submit { bank, batch, tag });
-        self.inner.submit(bank, batch, tag)
+    fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault> {
+        self.settle(workspace);
+        self.tape.put(&Step::Submit {
+            workspace,
+            batch,
+            tag,
+        });
+        self.inner.submit(workspace, batch, tag)
     }
 
     fn poll(&mut self) -> Option<Completion> {

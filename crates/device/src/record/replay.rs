@@ -10,9 +10,11 @@ use veil_session::Frame;
 use super::decode::Reader;
 use super::format::{Bytes, Call, Damage};
 use crate::program::Needs;
-use crate::{Bank, Command, Completion, Device, Fault, Layout, Op, Outcome, ProgramId, Span, Tag};
+use crate::{
+    Command, Completion, Device, Fault, Layout, Op, Outcome, ProgramId, Span, Tag, Workspace,
+};
 
-/// Bytes of all banks that a record may have open together.
+/// Bytes of all workspaces that a record may have open together.
 const MOST_BYTES: u64 = 1 << 32;
 
 /// How long a device may think about one batch.
@@ -26,7 +28,7 @@ pub struct Replayed {
     /// Calls.
     pub steps: u64,
     /// Banks opened: one per chunk.
-    pub banks: u64,
+    pub workspaces: u64,
     /// Batches submitted.
     pub batches: u64,
     /// Commands in them.
@@ -50,7 +52,7 @@ pub struct Difference {
     pub item: u32,
     /// First byte of it that differs.
     pub byte: u64,
-    /// The batch that wrote it last, counted from 1 within the bank, and its command: number and name.
+    /// The batch that wrote it last, counted from 1 within the workspace, and its command: number and name.
     pub command: Option<(u64, usize, &'static str)>,
 }
 
@@ -61,13 +63,13 @@ impl std::fmt::Display for Difference {
         } = self.frame;
         write!(
             f,
-            "step {} of the record: item {} of region {} (part {}) differs from byte {} on, in the bank of chunk {chunk} (lane {lane}, {rows} rows)",
-            self.step, self.item, self.span.region, self.span.part, self.byte
+            "step {} of the record: item {} of region {} (part {}) differs from byte {} on, in the workspace of chunk {chunk} (lane {lane}, {rows} rows)",
+            self.step, self.item, self.span.region, self.span.component, self.byte
         )?;
         match self.command {
             Some((batch, command, name)) => write!(
                 f,
-                "; it was written by command {command} ({name}) of batch {batch} of this bank"
+                "; it was written by command {command} ({name}) of batch {batch} of this workspace"
             ),
             None => f.write_str("; no command wrote it: it is not what the host put there"),
         }
@@ -118,7 +120,7 @@ pub fn replay(record: impl Read, device: &mut dyn Device) -> Result<Replayed, Re
     replay_within(record, device, MOST_BYTES)
 }
 
-/// The same with so many bytes of banks at once.
+/// The same with so many bytes of workspaces at once.
 pub(super) fn replay_within(
     record: impl Read,
     device: &mut dyn Device,
@@ -130,7 +132,7 @@ pub(super) fn replay_within(
         step: 0,
         layouts: Vec::new(),
         programs: BTreeMap::new(),
-        banks: BTreeMap::new(),
+        workspaces: BTreeMap::new(),
         room: most,
         under_way: Vec::new(),
         ended: Vec::new(),
@@ -161,8 +163,8 @@ struct Player<'a> {
     step: u64,
     layouts: Vec<Layout>,
     programs: BTreeMap<ProgramId, (ProgramId, Needs)>,
-    banks: BTreeMap<u32, Open>,
-    /// Bytes that banks may still take.
+    workspaces: BTreeMap<u32, Open>,
+    /// Bytes that workspaces may still take.
     room: u64,
     /// Batches that were submitted and have not ended.
     under_way: Vec<Tag>,
@@ -170,9 +172,9 @@ struct Player<'a> {
     done: Replayed,
 }
 
-/// A bank that is open.
+/// A workspace that is open.
 struct Open {
-    bank: Bank,
+    workspace: Workspace,
     layout: usize,
     bytes: u64,
     frame: Frame,
@@ -205,7 +207,7 @@ impl Player<'_> {
             Call::Bind(session) => self.device.bind(session),
             Call::Key(id, key) => self.call(|device| device.load_key(id, &key))?,
             Call::Layout(layout) => {
-                // How many rows a bank has is known when it is opened.
+                // How many rows a workspace has is known when it is opened.
                 if size(&layout, 1) > MOST_BYTES {
                     return Err(self.nonsense("a layout larger than any plan has"));
                 }
@@ -222,22 +224,22 @@ impl Player<'_> {
             }
             Call::Open(recorded, layout, frame) => self.open(recorded, layout, frame)?,
             Call::Close(recorded) => {
-                if let Some(open) = self.banks.remove(&recorded.0) {
+                if let Some(open) = self.workspaces.remove(&recorded.0) {
                     self.room += open.bytes;
-                    self.device.close(open.bank);
+                    self.device.close(open.workspace);
                 }
             }
             Call::Write(recorded, span, bytes) => {
-                let bank = self.spanned(recorded, span, &bytes)?;
-                self.call(|device| device.write(bank, span, &bytes.0))?;
+                let workspace = self.spanned(recorded, span, &bytes)?;
+                self.call(|device| device.write(workspace, span, &bytes.0))?;
             }
             Call::View(recorded, span, bytes) => self.view(recorded, span, &bytes)?,
             Call::Submit(recorded, batch, tag) => self.submit(recorded, batch, tag)?,
             Call::Completion(completion) => self.completion(&completion)?,
             Call::Wipe => {
                 self.device.wipe();
-                self.room += self.banks.values().map(|open| open.bytes).sum::<u64>();
-                self.banks.clear();
+                self.room += self.workspaces.values().map(|open| open.bytes).sum::<u64>();
+                self.workspaces.clear();
             }
         }
         Ok(())
@@ -250,24 +252,24 @@ impl Player<'_> {
             .ok_or_else(|| self.nonsense("a layout that was not announced"))
     }
 
-    fn open(&mut self, recorded: Bank, layout: u32, frame: Frame) -> Result<(), ReplayError> {
+    fn open(&mut self, recorded: Workspace, layout: u32, frame: Frame) -> Result<(), ReplayError> {
         let layout = self.layout(layout)?;
         let of = &self.layouts[layout];
         let bytes = size(of, frame.rows);
         if bytes > self.room || frame.rows > of.chunk_rows {
-            return Err(self.nonsense("banks larger than any plan has"));
+            return Err(self.nonsense("workspaces larger than any plan has"));
         }
-        if self.banks.len() >= 1024 || self.banks.contains_key(&recorded.0) {
-            return Err(self.nonsense("a bank that is open already, or one too many"));
+        if self.workspaces.len() >= 1024 || self.workspaces.contains_key(&recorded.0) {
+            return Err(self.nonsense("a workspace that is open already, or one too many"));
         }
         let of = of.clone();
-        let bank = self.call(|device| device.open(&of, frame))?;
-        self.done.banks += 1;
+        let workspace = self.call(|device| device.open(&of, frame))?;
+        self.done.workspaces += 1;
         self.room -= bytes;
-        self.banks.insert(
+        self.workspaces.insert(
             recorded.0,
             Open {
-                bank,
+                workspace,
                 layout,
                 bytes,
                 frame,
@@ -278,36 +280,41 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// The device's bank, if the span lies in it and the bytes fill it.
-    fn spanned(&self, recorded: Bank, span: Span, bytes: &Bytes) -> Result<Bank, ReplayError> {
+    /// The device's workspace, if the span lies in it and the bytes fill it.
+    fn spanned(
+        &self,
+        recorded: Workspace,
+        span: Span,
+        bytes: &Bytes,
+    ) -> Result<Workspace, ReplayError> {
         let open = self
-            .banks
+            .workspaces
             .get(&recorded.0)
-            .ok_or_else(|| self.nonsense("a bank that is not open"))?;
+            .ok_or_else(|| self.nonsense("a workspace that is not open"))?;
         let layout = &self.layouts[open.layout];
         if !layout.contains(span) || layout.bytes(span, open.frame.rows) != bytes.0.len() as u64 {
             return Err(self.nonsense("bytes that do not fill their span"));
         }
-        Ok(open.bank)
+        Ok(open.workspace)
     }
 
-    fn view(&mut self, recorded: Bank, span: Span, want: &Bytes) -> Result<(), ReplayError> {
-        let bank = self.spanned(recorded, span, want)?;
+    fn view(&mut self, recorded: Workspace, span: Span, want: &Bytes) -> Result<(), ReplayError> {
+        let workspace = self.spanned(recorded, span, want)?;
         let began = Instant::now();
         let step = self.step;
         let got = self
             .device
-            .view(bank, span)
+            .view(workspace, span)
             .map_err(|fault| ReplayError::Fault { step, fault })?;
         self.done.busy += began.elapsed();
         self.done.bytes += want.0.len() as u64;
         let at = want.0.iter().zip(got).position(|(a, b)| a != b);
         let at = at.or((got.len() != want.0.len()).then_some(got.len().min(want.0.len())));
         let Some(at) = at else { return Ok(()) };
-        let open = &self.banks[&recorded.0];
+        let open = &self.workspaces[&recorded.0];
         let layout = &self.layouts[open.layout];
         let size = layout.regions[span.region as usize]
-            .item
+            .column
             .bytes(open.frame.rows)
             .max(1);
         let item = span.first + (at as u64 / size) as u32;
@@ -333,12 +340,12 @@ impl Player<'_> {
 
     fn submit(
         &mut self,
-        recorded: Bank,
+        recorded: Workspace,
         mut batch: Vec<Command>,
         tag: Tag,
     ) -> Result<(), ReplayError> {
-        let unknown = self.nonsense("a program or bank that is not there");
-        let Some(open) = self.banks.get_mut(&recorded.0) else {
+        let unknown = self.nonsense("a program or workspace that is not there");
+        let Some(open) = self.workspaces.get_mut(&recorded.0) else {
             return Err(unknown);
         };
         let layout = &self.layouts[open.layout];
@@ -354,7 +361,7 @@ impl Player<'_> {
             let needs = program.map(|(_, needs)| needs);
             let fits = command.check(index, (layout, open.frame.rows), needs);
             if fits.is_err() {
-                return Err(self.nonsense("a command that fits no bank"));
+                return Err(self.nonsense("a command that fits no workspace"));
             }
             command.program = program.map(|(id, _)| *id);
         }
@@ -367,11 +374,11 @@ impl Player<'_> {
                 open.written.push((*span, open.batches, index, name));
             }
         }
-        let bank = open.bank;
+        let workspace = open.workspace;
         self.done.batches += 1;
         self.done.commands += batch.len() as u64;
         self.under_way.push(tag);
-        self.call(|device| device.submit(bank, &batch, tag))
+        self.call(|device| device.submit(workspace, &batch, tag))
     }
 
     fn completion(&mut self, want: &Completion) -> Result<(), ReplayError> {
@@ -405,12 +412,12 @@ impl Player<'_> {
     }
 }
 
-/// Bytes of a bank, with something for every item that has none.
+/// Bytes of a workspace, with something for every item that has none.
 fn size(layout: &Layout, rows: u32) -> u64 {
     layout.regions.iter().fold(0u64, |sum, region| {
-        let item = region.item.bytes(rows).max(1);
+        let item = region.column.bytes(rows).max(1);
         let all = item
-            .saturating_mul(u64::from(region.parts.max(1)))
+            .saturating_mul(u64::from(region.components.max(1)))
             .saturating_mul(u64::from(region.count));
         sum.saturating_add(all)
     })

@@ -7,7 +7,7 @@ use veil_math::Ring;
 
 use super::{Memory, Reference};
 use crate::command::{Command, NO_PROGRAM, Op};
-use crate::layout::{Item, Span};
+use crate::layout::{ColumnType, Span};
 use crate::program::{Instr, Program};
 use crate::{Fault, hash, mac};
 
@@ -22,27 +22,27 @@ impl Reference {
         let program = command
             .program
             .and_then(|id| self.programs.get(id.0 as usize));
-        let bank = (&memory.layout, memory.frame.rows);
-        command.check(index, bank, program.map(|(_, needs)| needs))?;
+        let workspace = (&memory.layout, memory.frame.rows);
+        command.check(index, workspace, program.map(|(_, needs)| needs))?;
         let program = program.map(|(program, _)| Arc::clone(program));
         match &command.op {
             Op::Linear | Op::Product(_) => {
                 let program = program.ok_or(NO_PROGRAM)?;
                 self.program(memory, &program, command)?;
             }
-            Op::Scatter { part, add } => {
+            Op::Scatter { component, add } => {
                 let program = program.ok_or(NO_PROGRAM)?;
-                memory.scatter(&program, command, *part, *add);
+                memory.scatter(&program, command, *component, *add);
             }
             Op::Random => {
-                let (to, draw) = (command.dst[0], command.draws[0]);
-                let item = memory.layout.regions[to.region as usize].item;
-                let bytes = self.draw(memory, draw, item, to.count)?;
+                let (to, call) = (command.dst[0], command.calls[0]);
+                let column = memory.layout.regions[to.region as usize].column;
+                let bytes = self.pseudorandom(memory, call, column, to.count)?;
                 memory.bytes_mut(to).copy_from_slice(&bytes);
             }
             Op::Combine { ring, minus } => memory.combine(command, *ring, *minus),
             Op::Hash { label } => {
-                let head = hash::head(&self.session, *label, memory.frame, &command.draws);
+                let head = hash::head(&self.session, *label, memory.frame, &command.calls);
                 let digest = hash::digest(&head, command.src.iter().map(|s| memory.bytes(*s)));
                 memory.bytes_mut(command.dst[0]).copy_from_slice(&digest);
             }
@@ -74,9 +74,9 @@ impl Reference {
     }
 
     fn mac(&mut self, memory: &mut Memory, command: &Command) -> Result<(), Fault> {
-        let (to, draw) = (command.dst[0], command.draws[0]);
-        let mask = self.draw(memory, draw, Item::Bytes(mac::BLOCK as u32), 1)?;
-        let prf = self.keys.get(&draw.key);
+        let (to, call) = (command.dst[0], command.calls[0]);
+        let mask = self.pseudorandom(memory, call, ColumnType::Bytes(mac::BLOCK as u32), 1)?;
+        let prf = self.keys.get(&call.key);
         let prf = prf.ok_or(Fault::Unknown("the key of a draw"))?;
         let mut hash = mac::Hash::new(&mac::hash_key(prf));
         command
@@ -93,7 +93,7 @@ impl Reference {
 }
 
 impl Memory {
-    fn scatter(&mut self, program: &Program, command: &Command, part: u8, add: bool) {
+    fn scatter(&mut self, program: &Program, command: &Command, component: u8, add: bool) {
         let ring = program.ring;
         for instr in &program.code {
             let (message, to, index) = match *instr {
@@ -101,10 +101,10 @@ impl Memory {
                 Instr::ProductSum { out, index, .. } => (1, (program.sums, out), index),
                 _ => continue,
             };
-            let from = command.src[message].item(index);
+            let from = command.src[message].column(index);
             let to = Span {
                 region: to.0,
-                part,
+                component,
                 first: to.1,
                 count: 1,
             };
@@ -120,17 +120,17 @@ impl Memory {
 
     fn combine(&mut self, command: &Command, ring: Ring, minus: u32) {
         let all = command.dst[0];
-        if matches!(self.item(all), Item::Labels | Item::Label) {
+        if matches!(self.column(all), ColumnType::Labels | ColumnType::Label) {
             self.combine_labels(command);
             return;
         }
-        let keep = self.item(all).padding(self.frame.rows);
+        let keep = self.column(all).padding(self.frame.rows);
         for k in 0..all.count {
-            let to = all.item(k);
+            let to = all.column(k);
             for cell in 0..self.cells(to.region) {
                 let mut sum = 0;
                 for (source, from) in command.src.iter().enumerate() {
-                    let x = self.get(from.item(k), ring, cell);
+                    let x = self.get(from.column(k), ring, cell);
                     sum = if minus >> source & 1 == 1 {
                         ring.sub(sum, x)
                     } else {
@@ -146,25 +146,25 @@ impl Memory {
     }
 
     fn split(&mut self, from: Span, to: Span, first: u32) {
-        let (Item::Rows(ring) | Item::One(ring)) = self.item(from) else {
+        let (ColumnType::Rows(ring) | ColumnType::One(ring)) = self.column(from) else {
             unreachable!("it was checked")
         };
-        let shared = matches!(self.item(from), Item::One(_));
+        let shared = matches!(self.column(from), ColumnType::One(_));
         for k in 0..to.count {
             for cell in 0..self.cells(to.region) {
                 let row = cell < self.frame.rows as usize;
                 let from_cell = if shared || !row { 0 } else { cell };
                 let bit = self.get(from, ring, from_cell) >> (first + k) & 1;
-                self.set(to.item(k), Ring::Bits, cell, if row { bit } else { 0 });
+                self.set(to.column(k), Ring::Bits, cell, if row { bit } else { 0 });
             }
         }
     }
 
     fn shift(&mut self, from: Span, to: Span, by: u32) {
-        let Item::Rows(ring) = self.item(to) else {
+        let ColumnType::Rows(ring) = self.column(to) else {
             unreachable!("it was checked")
         };
-        let shared = matches!(self.item(from), Item::One(_));
+        let shared = matches!(self.column(from), ColumnType::One(_));
         for cell in 0..self.cells(to.region) {
             let value = self.get(from, ring, if shared { 0 } else { cell });
             self.set(to, ring, cell, value >> by);
@@ -172,36 +172,36 @@ impl Memory {
     }
 
     fn lift(&mut self, from: Span, to: Span) {
-        let Item::Rows(ring) = self.item(to) else {
+        let ColumnType::Rows(ring) = self.column(to) else {
             unreachable!("it was checked")
         };
         for k in 0..to.count {
             for cell in 0..self.cells(to.region) {
-                let bit = self.get(from.item(k), Ring::Bits, cell);
-                self.set(to.item(k), ring, cell, bit);
+                let bit = self.get(from.column(k), Ring::Bits, cell);
+                self.set(to.column(k), ring, cell, bit);
             }
         }
     }
 
     fn scale(&mut self, from: [Span; 2], to: Span) {
-        let Item::Rows(ring) = self.item(to) else {
+        let ColumnType::Rows(ring) = self.column(to) else {
             unreachable!("it was checked")
         };
         for k in 0..to.count {
             for cell in 0..self.cells(to.region) {
-                let [x, y] = from.map(|span| self.get(span.item(k), ring, cell));
-                self.set(to.item(k), ring, cell, ring.mul(x, y));
+                let [x, y] = from.map(|span| self.get(span.column(k), ring, cell));
+                self.set(to.column(k), ring, cell, ring.mul(x, y));
             }
         }
     }
 
     fn resize(&mut self, from: Span, to: Span) {
         let (a, b) = (self.ring(from), self.ring(to));
-        let shared = matches!(self.item(from), Item::One(_));
+        let shared = matches!(self.column(from), ColumnType::One(_));
         for k in 0..to.count {
             for cell in 0..self.cells(to.region) {
-                let value = self.get(from.item(k), a, if shared { 0 } else { cell });
-                self.set(to.item(k), b, cell, b.reduce(value));
+                let value = self.get(from.column(k), a, if shared { 0 } else { cell });
+                self.set(to.column(k), b, cell, b.reduce(value));
             }
         }
     }
@@ -211,7 +211,7 @@ impl Memory {
         let mut sum = self.get(to, ring, 0);
         for k in 0..src[0].count {
             for cell in 0..self.cells(src[0].region) {
-                let value = |s: usize| self.get(src[s].item(k), self.ring(src[s]), cell);
+                let value = |s: usize| self.get(src[s].column(k), self.ring(src[s]), cell);
                 let [a, b, c, d] = [0, 1, 2, 3].map(value);
                 let own = ring.mul(a, ring.add(c, d));
                 sum = ring.add(sum, ring.add(own, ring.mul(b, c)));
@@ -222,8 +222,8 @@ impl Memory {
 
     /// The ring of a span of integers.
     fn ring(&self, span: Span) -> Ring {
-        match self.item(span) {
-            Item::Rows(ring) | Item::One(ring) => ring,
+        match self.column(span) {
+            ColumnType::Rows(ring) | ColumnType::One(ring) => ring,
             _ => unreachable!("it was checked"),
         }
     }

@@ -8,23 +8,23 @@ use crate::Fault;
 use crate::command::Command;
 use crate::cut::{self, Columns, Cut};
 use crate::garble::Garbling;
-use crate::layout::{Item, Span};
+use crate::layout::{ColumnType, Span};
 
 impl Columns for Memory {
     fn frame(&self) -> Frame {
         self.frame
     }
 
-    fn kind(&self, region: u16) -> Item {
-        self.layout.regions[region as usize].item
+    fn kind(&self, region: u16) -> ColumnType {
+        self.layout.regions[region as usize].column
     }
 
     fn get(&self, span: Span, k: u32) -> &[u8] {
-        self.bytes(span.item(k))
+        self.bytes(span.column(k))
     }
 
     fn get_mut(&mut self, span: Span, k: u32) -> &mut [u8] {
-        self.bytes_mut(span.item(k))
+        self.bytes_mut(span.column(k))
     }
 }
 

@@ -8,7 +8,7 @@ use super::{Memory, Reference};
 use crate::Fault;
 use crate::command::{Command, KeyId, NO_PROGRAM, Op, ProgramId};
 use crate::garble::{Garbling, Gate, NO_OFFSET, Table, colour};
-use crate::layout::{Item, Span};
+use crate::layout::{ColumnType, Span};
 use crate::program::{Dst, Instr, Program, Src};
 use crate::repeat::Repeat;
 
@@ -56,7 +56,7 @@ impl Circuits {
     }
 }
 
-/// Most labels that the temps of a program have in a bank, 4 GiB.
+/// Most labels that the temps of a program have in a workspace, 4 GiB.
 const MOST_LABELS: u64 = 1 << 28;
 
 impl Reference {
@@ -112,19 +112,19 @@ impl Reference {
         let (products, _) = program.products();
         let (mut start, mut first, mut dice) = (0, 0, Zeroizing::new(Vec::new()));
         if products > 0 {
-            let draw = command.draws[0];
+            let call = command.calls[0];
             let frame = memory.frame;
             // No gate has a number that another one of the chunk has: their tweaks would be the same.
-            self.ledger.draw(
-                draw.key.0,
-                draw.tag,
+            self.ledger.record_call(
+                call.key.0,
+                call.tag,
                 frame.lane,
                 frame.chunk,
-                draw.first,
+                call.first,
                 products.into(),
             )?;
-            start = scheme.start(self.prf(draw.key)?, draw.tag, frame);
-            first = draw.first;
+            start = scheme.start(self.prf(call.key)?, call.tag, frame);
+            first = call.first;
             if offset.is_some() && scheme.dice(1) > 0 {
                 dice = self.dice(memory, command, scheme, products)?;
             }
@@ -164,23 +164,23 @@ impl Reference {
         scheme: Garbling,
         products: u32,
     ) -> Result<Zeroizing<Vec<u8>>, Fault> {
-        let (draw, frame) = (command.draws[1], memory.frame);
+        let (call, frame) = (command.calls[1], memory.frame);
         let stride = scheme.dice(memory.layout.chunk_rows);
         let rows = frame.rows as usize;
         let mut dice = Zeroizing::new(Vec::with_capacity(products as usize * rows));
         let mut bytes = Zeroizing::new(vec![0; rows.div_ceil(4)]);
         for product in 0..u64::from(products) {
-            let counter = draw.first + product * stride;
-            self.ledger.draw(
-                draw.key.0,
-                draw.tag,
+            let counter = call.first + product * stride;
+            self.ledger.record_call(
+                call.key.0,
+                call.tag,
                 frame.lane,
                 frame.chunk,
                 counter,
                 stride,
             )?;
-            self.prf(draw.key)?
-                .stream(draw.tag, frame.lane, counter, frame.chunk, &mut bytes);
+            self.prf(call.key)?
+                .stream(call.tag, frame.lane, counter, frame.chunk, &mut bytes);
             dice.extend((0..rows).map(|row| bytes[row / 4] >> (row % 4 * 2) & 3));
         }
         Ok(dice)
@@ -243,15 +243,15 @@ impl Drop for Running<'_> {
 impl Running<'_> {
     fn read(&self, src: Src, row: usize) -> u128 {
         match src {
-            Src::Slot(s) => self.memory.label(item(self.program.slots, s), row),
+            Src::Slot(s) => self.memory.label(column(self.program.slots, s), row),
             Src::Temp(t) => self.temps[t as usize * self.rows + row],
-            Src::Uniform(u) => self.memory.label(item(self.program.uniforms, u), 0),
+            Src::JobWide(u) => self.memory.label(column(self.program.job_wide, u), 0),
         }
     }
 
     fn write(&mut self, dst: Dst, row: usize, label: u128) {
         match dst {
-            Dst::Slot(s) => (self.memory).set_label(item(self.program.slots, s), row, label),
+            Dst::Slot(s) => (self.memory).set_label(column(self.program.slots, s), row, label),
             Dst::Temp(t) => self.temps[t as usize * self.rows + row] = label,
         }
     }
@@ -302,7 +302,7 @@ impl Running<'_> {
     /// Where entry `k` of kind `kind` of a product's table is.
     fn entry(&self, kind: usize, index: u32, k: u32) -> Span {
         let (_, count) = self.scheme.tables()[kind];
-        self.messages[kind].item(index * count + k)
+        self.messages[kind].column(index * count + k)
     }
 
     fn put_table(&mut self, index: u32, row: usize, table: &Table) {
@@ -310,7 +310,7 @@ impl Running<'_> {
         for k in 0..count {
             let (to, label) = (self.entry(0, index, k), table.labels[k as usize]);
             match kind {
-                Item::Halves => self.memory.set(to, Ring::Z64, row, label),
+                ColumnType::Halves => self.memory.set(to, Ring::Z64, row, label),
                 _ => self.memory.set_label(to, row, label),
             }
         }
@@ -330,7 +330,7 @@ impl Running<'_> {
         for k in 0..count {
             let from = self.entry(0, index, k);
             table.labels[k as usize] = match kind {
-                Item::Halves => self.memory.get(from, Ring::Z64, row),
+                ColumnType::Halves => self.memory.get(from, Ring::Z64, row),
                 _ => self.memory.label(from, row),
             };
         }
@@ -344,10 +344,10 @@ impl Running<'_> {
     }
 }
 
-fn item(region: u16, first: u32) -> Span {
+fn column(region: u16, first: u32) -> Span {
     Span {
         region,
-        part: 0,
+        component: 0,
         first,
         count: 1,
     }
@@ -362,18 +362,18 @@ impl Memory {
         self.set(span, Ring::Z128, row, label);
     }
 
-    /// Clears the bits beyond the last row of an item.
+    /// Clears the bits beyond the last row of a column.
     fn clear_padding(&mut self, span: Span) {
-        let keep = self.item(span).padding(self.frame.rows);
+        let keep = self.column(span).padding(self.frame.rows);
         if let Some(last) = self.bytes_mut(span).last_mut() {
             *last &= keep;
         }
     }
 
-    /// Labels of an item.
+    /// Labels of a column.
     fn labels_of(&self, span: Span) -> usize {
-        match self.item(span) {
-            Item::Label => 1,
+        match self.column(span) {
+            ColumnType::Label => 1,
             _ => self.frame.rows as usize,
         }
     }
@@ -381,9 +381,9 @@ impl Memory {
     fn encode(&mut self, offset: u128, labels: Span, bits: Span, to: Span) {
         for k in 0..to.count {
             for row in 0..self.labels_of(to) {
-                let bit = self.get(bits.item(k), Ring::Bits, row);
-                let label = self.label(labels.item(k), row) ^ (bit.wrapping_neg() & offset);
-                self.set_label(to.item(k), row, label);
+                let bit = self.get(bits.column(k), Ring::Bits, row);
+                let label = self.label(labels.column(k), row) ^ (bit.wrapping_neg() & offset);
+                self.set_label(to.column(k), row, label);
             }
         }
     }
@@ -391,10 +391,10 @@ impl Memory {
     fn colour(&mut self, labels: Span, to: Span) {
         for k in 0..to.count {
             for row in 0..self.labels_of(labels) {
-                let label = self.label(labels.item(k), row);
-                self.set(to.item(k), Ring::Bits, row, label & 1);
+                let label = self.label(labels.column(k), row);
+                self.set(to.column(k), Ring::Bits, row, label & 1);
             }
-            self.clear_padding(to.item(k));
+            self.clear_padding(to.column(k));
         }
     }
 
@@ -404,8 +404,8 @@ impl Memory {
         for k in 0..all.count {
             for row in 0..self.labels_of(all) {
                 let sources = command.src.iter();
-                let sum = sources.fold(0, |sum, from| sum ^ self.label(from.item(k), row));
-                self.set_label(all.item(k), row, sum);
+                let sum = sources.fold(0, |sum, from| sum ^ self.label(from.column(k), row));
+                self.set_label(all.column(k), row, sum);
             }
         }
     }

@@ -1,11 +1,11 @@
-//! A bank of the reference device: packed bytes, read and written element by element.
+//! A workspace of the reference device: packed bytes, read and written element by element.
 
 use veil_math::Ring;
 use veil_session::Frame;
 
-use crate::layout::{Item, Layout, Span};
+use crate::layout::{ColumnType, Layout, Span};
 
-/// A bank: packed bytes `[part][item][row]` per region.
+/// A workspace: packed bytes `[component][column][row]` per region.
 pub(super) struct Memory {
     pub(super) layout: Layout,
     pub(super) frame: Frame,
@@ -15,9 +15,10 @@ pub(super) struct Memory {
 impl Memory {
     fn range(&self, span: Span) -> std::ops::Range<usize> {
         let region = &self.layout.regions[span.region as usize];
-        let item = region.item.bytes(self.frame.rows) as usize;
-        let start = (span.part as usize * region.count as usize + span.first as usize) * item;
-        start..start + span.count as usize * item
+        let column = region.column.bytes(self.frame.rows) as usize;
+        let start =
+            (span.component as usize * region.count as usize + span.first as usize) * column;
+        start..start + span.count as usize * column
     }
 
     pub(super) fn bytes(&self, span: Span) -> &[u8] {
@@ -29,18 +30,20 @@ impl Memory {
         &mut self.regions[span.region as usize][range]
     }
 
-    pub(super) fn item(&self, span: Span) -> Item {
-        self.layout.regions[span.region as usize].item
+    pub(super) fn column(&self, span: Span) -> ColumnType {
+        self.layout.regions[span.region as usize].column
     }
 
-    /// Elements of an item: for bits whole bytes, so that padding bits of messages are defined too.
+    /// Elements of a column: for bits whole bytes, so that padding bits of messages are defined too.
     pub(super) fn cells(&self, region: u16) -> usize {
-        match self.layout.regions[region as usize].item {
-            Item::Rows(Ring::Bits) => self.frame.rows.div_ceil(8) as usize * 8,
-            Item::Rows(_) | Item::Labels | Item::Halves => self.frame.rows as usize,
-            Item::One(Ring::Bits) => 8,
-            Item::One(_) | Item::Label => 1,
-            Item::Bytes(n) => n as usize,
+        match self.layout.regions[region as usize].column {
+            ColumnType::Rows(Ring::Bits) => self.frame.rows.div_ceil(8) as usize * 8,
+            ColumnType::Rows(_) | ColumnType::Labels | ColumnType::Halves => {
+                self.frame.rows as usize
+            }
+            ColumnType::One(Ring::Bits) => 8,
+            ColumnType::One(_) | ColumnType::Label => 1,
+            ColumnType::Bytes(n) => n as usize,
         }
     }
 
@@ -65,7 +68,7 @@ impl Memory {
     }
 }
 
-/// Element `cell` of a packed item.
+/// Element `cell` of a packed column.
 pub(super) fn element(ring: Ring, bytes: &[u8], cell: usize) -> u128 {
     match ring {
         Ring::Bits => u128::from(bytes[cell / 8] >> (cell % 8) & 1),

@@ -5,7 +5,7 @@ use zeroize::Zeroizing;
 
 use super::{Memory, Reference};
 use crate::Fault;
-use crate::command::{Command, Draw, KeyId};
+use crate::command::{Command, KeyId, PrfCall};
 use crate::garble::{ROW_BITS, hash};
 use crate::layout::Span;
 use crate::ot::{BLOCK, COLUMNS, Ot, Trees, blocks, fold};
@@ -24,19 +24,19 @@ impl Reference {
         let (src, dst) = (&command.src, &command.dst);
         match step {
             Ot::Receive { trees } => {
-                self.receive(memory, trees, command.draws[0], src[0], dst)?;
+                self.receive(memory, trees, command.calls[0], src[0], dst)?;
             }
             Ot::Send { trees, offset } => {
                 let offset = self.offset(offset)?;
-                self.send(memory, trees, command.draws[0], offset, src, dst[0])?;
+                self.send(memory, trees, command.calls[0], offset, src, dst[0])?;
             }
             Ot::Fold { items } => {
                 let blocks = blocks(items, memory.frame.rows) as usize;
                 for k in 0..dst[0].count {
                     let challenge = memory.bytes(src[1]).first_chunk();
                     let challenge = challenge.expect("a challenge has 16 bytes");
-                    let folded = fold(challenge, &memory.bytes(src[0].item(k))[..blocks * BLOCK]);
-                    memory.bytes_mut(dst[0].item(k)).copy_from_slice(&folded);
+                    let folded = fold(challenge, &memory.bytes(src[0].column(k))[..blocks * BLOCK]);
+                    memory.bytes_mut(dst[0].column(k)).copy_from_slice(&folded);
                 }
             }
             Ot::Compare { offset } => {
@@ -60,16 +60,16 @@ impl Reference {
     }
 
     /// L of a leaf.
-    fn string(&mut self, memory: &Memory, items: u32, draw: Draw) -> Result<Bytes, Fault> {
+    fn string(&mut self, memory: &Memory, items: u32, call: PrfCall) -> Result<Bytes, Fault> {
         let frame = memory.frame;
-        let prf = self.keys.get(&draw.key);
+        let prf = self.keys.get(&call.key);
         let prf = prf.ok_or(Fault::Unknown("a leaf of the trees"))?;
         let drawn = blocks(items, memory.layout.chunk_rows);
-        let key = draw.key.0;
+        let key = call.key.0;
         self.ledger
-            .draw(key, draw.tag, frame.lane, frame.chunk, draw.first, drawn)?;
+            .record_call(key, call.tag, frame.lane, frame.chunk, call.first, drawn)?;
         let mut bytes = Zeroizing::new(vec![0; blocks(items, frame.rows) as usize * BLOCK]);
-        prf.stream(draw.tag, frame.lane, draw.first, frame.chunk, &mut bytes);
+        prf.stream(call.tag, frame.lane, call.first, frame.chunk, &mut bytes);
         Ok(bytes)
     }
 
@@ -79,13 +79,13 @@ impl Reference {
         memory: &Memory,
         items: u32,
         (trees, tree, first): (Trees, u32, u32),
-        draw: Draw,
+        call: PrfCall,
     ) -> Result<(Bytes, Vec<Bytes>), Fault> {
         let none = Zeroizing::new(vec![0; blocks(items, memory.frame.rows) as usize * BLOCK]);
         let (mut all, mut sums) = (none.clone(), vec![none; trees.bits() as usize]);
         for leaf in first..trees.leaves() {
-            let key = KeyId(draw.key.0 + trees.index(tree, leaf));
-            let string = self.string(memory, items, Draw { key, ..draw })?;
+            let key = KeyId(call.key.0 + trees.index(tree, leaf));
+            let string = self.string(memory, items, PrfCall { key, ..call })?;
             xor(&mut all, &string);
             for (p, sum) in sums.iter_mut().enumerate() {
                 if leaf >> p & 1 == 1 {
@@ -100,14 +100,14 @@ impl Reference {
         &mut self,
         memory: &mut Memory,
         trees: Trees,
-        draw: Draw,
+        call: PrfCall,
         choices: Span,
         dst: &[Span],
     ) -> Result<(), Fault> {
         let (items, [corrections, last, columns]) = (choices.count, [dst[0], dst[1], dst[2]]);
         let mut x = Zeroizing::new(memory.bytes(choices).to_vec());
         let length = x.len();
-        let keep = memory.item(choices).padding(memory.frame.rows);
+        let keep = memory.column(choices).padding(memory.frame.rows);
         for item in x.chunks_mut((length / (items.max(1) as usize)).max(1)) {
             if let Some(byte) = item.last_mut() {
                 *byte &= keep;
@@ -116,13 +116,13 @@ impl Reference {
         let end = (blocks(items, memory.frame.rows) as usize - 1) * BLOCK;
         x.resize(end, 0);
         for tree in 0..trees.count() {
-            let (u, sums) = self.sums(memory, items, (trees, tree, 0), draw)?;
+            let (u, sums) = self.sums(memory, items, (trees, tree, 0), call)?;
             if tree == 0 {
                 x.extend_from_slice(&u[end..]);
             }
             for (p, mut sum) in (0..).zip(sums) {
                 sum[length..end].fill(0);
-                put(memory, columns.item(trees.bits() * tree + p), &sum);
+                put(memory, columns.column(trees.bits() * tree + p), &sum);
             }
             let mut d = u;
             xor(&mut d, &x);
@@ -133,10 +133,10 @@ impl Reference {
             };
             put(memory, of_tree, &d[..length]);
             if tree > 0 {
-                put(memory, last.item(tree - 1), &d[end..]);
+                put(memory, last.column(tree - 1), &d[end..]);
             }
         }
-        put(memory, columns.item(COLUMNS), &x);
+        put(memory, columns.column(COLUMNS), &x);
         Ok(())
     }
 
@@ -144,7 +144,7 @@ impl Reference {
         &mut self,
         memory: &mut Memory,
         trees: Trees,
-        draw: Draw,
+        call: PrfCall,
         offset: u128,
         src: &[Span],
         columns: Span,
@@ -163,14 +163,14 @@ impl Reference {
             d.resize(end, 0);
             match tree {
                 0 => d.resize(end + BLOCK, 0),
-                _ => d.extend_from_slice(memory.bytes(last.item(tree - 1))),
+                _ => d.extend_from_slice(memory.bytes(last.column(tree - 1))),
             }
-            let (_, sums) = self.sums(memory, items, (trees, tree, 1), draw)?;
+            let (_, sums) = self.sums(memory, items, (trees, tree, 1), call)?;
             for (p, mut sum) in (0..).zip(sums) {
                 let c = trees.bits() * tree + p;
                 xor_where(bit(offset, c), &mut sum, &d);
                 sum[length..end].fill(0);
-                put(memory, columns.item(c), &sum);
+                put(memory, columns.column(c), &sum);
             }
         }
         Ok(())
@@ -182,17 +182,17 @@ impl Reference {
         offset: u128,
         command: &Command,
     ) -> Result<(), Fault> {
-        let (from, draw, frame) = (command.src[0], command.draws[0], memory.frame);
-        let start = self.keys.get(&draw.key);
+        let (from, call, frame) = (command.src[0], command.calls[0], memory.frame);
+        let start = self.keys.get(&call.key);
         let start = start.ok_or(Fault::Unknown("the key of a draw"))?;
-        let start = u128::from_le_bytes(start.block(draw.tag, frame.lane, 0, frame.chunk));
+        let start = u128::from_le_bytes(start.block(call.tag, frame.lane, 0, frame.chunk));
         for p in 0..from.count {
             for row in 0..frame.rows {
-                let tweak = (draw.first + u64::from(p)) << ROW_BITS | u64::from(row);
-                let label = label(memory, from.item(p), row);
+                let tweak = (call.first + u64::from(p)) << ROW_BITS | u64::from(row);
+                let label = label(memory, from.column(p), row);
                 for (to, offset) in command.dst.iter().zip([0, offset]) {
                     let key = hash(start, tweak, label ^ offset);
-                    set_label(memory, to.item(p), row, key);
+                    set_label(memory, to.column(p), row, key);
                 }
             }
         }
@@ -206,10 +206,10 @@ fn labels(memory: &mut Memory, columns: Span, to: Span) {
         for row in 0..memory.frame.rows {
             let (byte, bit) = (p as usize * width + row as usize / 8, row % 8);
             let label = (0..COLUMNS).fold(0, |label, c| {
-                let column = memory.bytes(columns.item(c));
+                let column = memory.bytes(columns.column(c));
                 label | u128::from(column[byte] >> bit & 1) << c
             });
-            set_label(memory, to.item(p), row, label);
+            set_label(memory, to.column(p), row, label);
         }
     }
 }
@@ -217,10 +217,10 @@ fn labels(memory: &mut Memory, columns: Span, to: Span) {
 fn choose(memory: &mut Memory, [a, b, bits]: [Span; 3], to: Span) {
     for p in 0..to.count {
         for row in 0..memory.frame.rows {
-            let bit = memory.bytes(bits.item(p))[row as usize / 8] >> (row % 8) & 1;
-            let other = u128::from(bit).wrapping_neg() & label(memory, b.item(p), row);
-            let label = label(memory, a.item(p), row) ^ other;
-            set_label(memory, to.item(p), row, label);
+            let bit = memory.bytes(bits.column(p))[row as usize / 8] >> (row % 8) & 1;
+            let other = u128::from(bit).wrapping_neg() & label(memory, b.column(p), row);
+            let label = label(memory, a.column(p), row) ^ other;
+            set_label(memory, to.column(p), row, label);
         }
     }
 }

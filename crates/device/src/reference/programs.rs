@@ -8,11 +8,11 @@ use zeroize::{Zeroize, Zeroizing};
 use super::memory::element;
 use super::{Memory, Reference};
 use crate::command::{Command, Op};
-use crate::layout::{Item, Span};
+use crate::layout::{ColumnType, Span};
 use crate::program::{Dst, Instr, Program, Src};
 use crate::{Cross, Fault, Form};
 
-/// Most values that the temps of a program have in a bank, 4 GiB: more is no plan of this planner.
+/// Most values that the temps of a program have in a workspace, 4 GiB: more is no plan of this planner.
 const MOST_VALUES: u64 = 1 << 28;
 
 impl Reference {
@@ -25,14 +25,17 @@ impl Reference {
     ) -> Result<(), Fault> {
         let ring = program.ring;
         let (rows, sums) = program.products();
-        // Per kind of product, the packed bytes of each draw.
+        // Per kind of product, the packed bytes of each call.
         let mut drawn: [Vec<Zeroizing<Vec<u8>>>; 2] = [Vec::new(), Vec::new()];
         if let Op::Product(form) = command.op {
-            for (k, draw) in command.draws.iter().enumerate() {
-                // There are draws for rows, and as many for sums; this was checked.
-                let kind = usize::from(k >= form.draws());
-                let (item, count) = [(Item::Rows(ring), rows), (Item::One(ring), sums)][kind];
-                drawn[kind].push(self.draw(memory, *draw, item, count)?.into());
+            for (k, call) in command.calls.iter().enumerate() {
+                // There are calls for rows, and as many for sums; this was checked.
+                let kind = usize::from(k >= form.calls());
+                let (column, count) = [
+                    (ColumnType::Rows(ring), rows),
+                    (ColumnType::One(ring), sums),
+                ][kind];
+                drawn[kind].push(self.pseudorandom(memory, *call, column, count)?.into());
             }
         }
         let mut running = Running::new(memory, program, command, drawn)?;
@@ -55,7 +58,7 @@ struct Running<'a> {
     cells: usize,
     /// `[temp][part][cell]`.
     temps: Vec<u128>,
-    /// Drawn for products of rows, and for summed products: packed, `[draw][item][row]`.
+    /// Drawn for products of rows, and for summed products: packed, `[call][column][row]`.
     drawn: [Vec<Zeroizing<Vec<u8>>>; 2],
 }
 
@@ -69,13 +72,13 @@ impl Drop for Running<'_> {
 struct Product<'a> {
     form: &'static Form,
     pairs: &'a [(Src, Src)],
-    /// Place in the messages and the draws.
+    /// Place in the messages and the calls.
     index: u32,
     /// Component 0 of the result.
     out: Span,
     /// Whether it is summed over the rows.
     summed: bool,
-    /// Its item of each message.
+    /// Its column of each message.
     messages: Vec<Span>,
 }
 
@@ -86,7 +89,7 @@ impl<'a> Running<'a> {
         command: &'a Command,
         drawn: [Vec<Zeroizing<Vec<u8>>>; 2],
     ) -> Result<Self, Fault> {
-        let parts = memory.layout.regions[program.slots as usize].parts;
+        let parts = memory.layout.regions[program.slots as usize].components;
         let cells = memory.cells(program.slots);
         let values = u64::from(program.temps) * u64::from(parts);
         let values = values.saturating_mul(cells as u64);
@@ -122,8 +125,8 @@ impl<'a> Running<'a> {
         match src {
             Src::Slot(s) => self.memory.get(self.slot(s, part), self.ring, cell),
             Src::Temp(t) => self.temps[self.at(t, part, cell)],
-            Src::Uniform(u) => {
-                let from = one(self.program.uniforms, part, u);
+            Src::JobWide(u) => {
+                let from = one(self.program.job_wide, part, u);
                 self.memory.get(from, self.ring, 0)
             }
         }
@@ -196,7 +199,7 @@ impl<'a> Running<'a> {
             index,
             out,
             summed,
-            messages: messages.iter().map(|m| m.item(index)).collect(),
+            messages: messages.iter().map(|m| m.column(index)).collect(),
         };
         if let Some(trace) = self.command.trace() {
             self.trace(&product, trace);
@@ -233,18 +236,18 @@ impl<'a> Running<'a> {
         product.form.crosses.iter().map(cross).collect()
     }
 
-    /// Masks cross terms, and writes messages and components of the result. Drawn items have `cells` elements each.
+    /// Masks cross terms, and writes messages and components of the result. Drawn columns have `cells` elements each.
     fn result(&mut self, product: &Product<'_>, mut terms: Vec<u128>, cell: usize, cells: usize) {
         let (ring, form) = (self.ring, product.form);
         let drawn = &self.drawn[usize::from(product.summed)];
-        let draw = |d: u8| drawn_at(ring, &drawn[usize::from(d)], product.index, cell, cells);
+        let call = |d: u8| drawn_at(ring, &drawn[usize::from(d)], product.index, cell, cells);
         let mut components = vec![0; self.parts as usize];
         for (k, cross) in form.crosses.iter().enumerate() {
             for &(d, minus) in cross.masks {
                 terms[k] = if minus {
-                    ring.sub(terms[k], draw(d))
+                    ring.sub(terms[k], call(d))
                 } else {
-                    ring.add(terms[k], draw(d))
+                    ring.add(terms[k], call(d))
                 };
             }
             self.memory.set(product.messages[k], ring, cell, terms[k]);
@@ -253,11 +256,11 @@ impl<'a> Running<'a> {
         }
         for &(d, component) in form.keeps {
             let component = &mut components[usize::from(component)];
-            *component = ring.add(*component, draw(d));
+            *component = ring.add(*component, call(d));
         }
         for part in (0..self.parts).filter(|part| form.writes() >> part & 1 == 1) {
             let to = Span {
-                part,
+                component: part,
                 ..product.out
             };
             self.memory
@@ -270,8 +273,8 @@ impl<'a> Running<'a> {
         let ring = self.ring;
         let (a, b) = product.pairs[0];
         let to = |part| Span {
-            part,
-            ..trace.item(product.index)
+            component: part,
+            ..trace.column(product.index)
         };
         let packed = self.memory.cells(trace.region);
         for cell in 0..self.cells {
@@ -312,18 +315,18 @@ impl At<'_, '_> {
 fn one(region: u16, part: u8, first: u32) -> Span {
     Span {
         region,
-        part,
+        component: part,
         first,
         count: 1,
     }
 }
 
-/// Element `cell` of item `p` among drawn bytes, whose items have `cells` elements each.
+/// Element `cell` of column `p` among drawn bytes, whose columns have `cells` elements each.
 fn drawn_at(ring: Ring, bytes: &[u8], p: u32, cell: usize, cells: usize) -> u128 {
-    let item = match ring {
+    let column = match ring {
         Ring::Bits => cells / 8,
         Ring::Z64 => cells * 8,
         Ring::Z128 => cells * 16,
     };
-    element(ring, &bytes[p as usize * item..][..item], cell)
+    element(ring, &bytes[p as usize * column..][..column], cell)
 }

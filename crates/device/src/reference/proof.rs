@@ -5,7 +5,7 @@ use zeroize::Zeroizing;
 
 use super::{Memory, Reference};
 use crate::command::Command;
-use crate::layout::{Item, Span};
+use crate::layout::{ColumnType, Span};
 use crate::proof::{self, BASE, Elements, Proof, Side, Table, factor, length};
 use crate::{Fault, mac};
 
@@ -45,7 +45,7 @@ impl Gates<'_> {
         let bit = |span: Span, part| {
             let first = span.first + product;
             let item = Span {
-                part,
+                component: part,
                 first,
                 ..span
             };
@@ -55,7 +55,7 @@ impl Gates<'_> {
         match side {
             Side::OwnNext => [u, w, (u & w1) ^ (w & u1) ^ mask1 ^ (u1 & w1)],
             Side::OwnPrevious => [w1, u1, mask1 ^ (u1 & w1)],
-            Side::Previous => [u1, w1, bit(self.received, self.received.part) ^ mask1],
+            Side::Previous => [u1, w1, bit(self.received, self.received.component) ^ mask1],
             Side::Next => [w, u, mask ^ (u & w)],
         }
     }
@@ -115,9 +115,9 @@ impl Reference {
         step: Proof,
         command: &Command,
     ) -> Result<bool, Fault> {
-        let mut blocks = |memory: &Memory, draw: usize, count| {
-            let item = Item::Bytes(mac::BLOCK as u32);
-            let bytes = self.draw(memory, command.draws[draw], item, count)?;
+        let mut blocks = |memory: &Memory, call: usize, count| {
+            let item = ColumnType::Bytes(mac::BLOCK as u32);
+            let bytes = self.pseudorandom(memory, command.calls[call], item, count)?;
             Ok(Zeroizing::new(bytes))
         };
         if let Some(fits) = proof::step(step, memory, command, &mut blocks)? {
@@ -160,7 +160,7 @@ impl Reference {
                 proof::put_share(memory, dst[0], &gram, places, &masks);
             }
             // Those that every device does alike.
-            _ => return Err(Fault::Program("a step of a proof that nobody does")),
+            _ => return Err(Fault::Program("a step of a proof that no party does")),
         }
         Ok(true)
     }

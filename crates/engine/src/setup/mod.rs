@@ -21,8 +21,8 @@ use x25519_dalek::{PublicKey, StaticSecret};
 use zeroize::Zeroizing;
 
 use crate::abort::{Abort, Wait};
-use crate::kept::Kept;
 use crate::order::{self, Differences, Orders};
+use crate::ot_cache::OtCache;
 use exchange::exchange;
 
 pub(crate) use exchange::Exchange;
@@ -108,9 +108,9 @@ impl Handshake {
         plan: &Plan,
         protocol: &dyn Protocol,
         random: Random<'_>,
-        kept: Option<&Arc<Kept>>,
+        cache: Option<&Arc<OtCache>>,
     ) -> Result<Self, Abort> {
-        let transfers = transfers::SetUp::new(protocol, TRANSFERS, random, kept)?;
+        let transfers = transfers::SetUp::new(protocol, TRANSFERS, random, cache)?;
         let mut random = || {
             let mut bytes = Zeroizing::new([0; 32]);
             random(&mut bytes[..])?;

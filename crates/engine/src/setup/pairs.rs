@@ -108,7 +108,7 @@ impl Handshake {
             if !bool::from(proof[32..PROOF].ct_eq(&want)) {
                 return Err(Abort::SetUp {
                     peer: *peer,
-                    what: "does not hold the same keys: somebody sits between the two ends",
+                    what: "does not hold the same keys: an attacker sits between the two ends",
                 });
             }
         }

@@ -1,5 +1,5 @@
 //! The set-up of oblivious transfers, as steps of the handshake: two messages that cross, and one more. Where both ends have kept transfers
-//! from the run before ([`Kept`]), one message in the place of the first two.
+//! from the run before ([`OtCache`]), one message in the place of the first two.
 //!
 //! With its proof of the keys, each end states its kept transfers: that it keeps none, none yet, or a claim that only the end with the same
 //! transfers can make and check. If the claims do not match, both ends wipe what they had and run the base OT on curves. A peer that claims
@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use subtle::ConstantTimeEq;
 use veil_device::KeyId;
-use veil_protocol::ot::kept::{CLAIM, claim};
-use veil_protocol::ot::{self, ReceiverSetUp, SenderSetUp, SenderTrees, turn};
+use veil_protocol::ot::cache::{CLAIM, claim};
+use veil_protocol::ot::{self, ReceiverSetUp, SenderSetUp, SenderTrees, reversal};
 use veil_protocol::{Cost, Plan, Protocol, Transfers};
 use veil_session::{Label, Peer, Secret, SessionId};
 use zeroize::{Zeroize, Zeroizing};
@@ -18,7 +18,7 @@ use zeroize::{Zeroize, Zeroizing};
 use super::exchange::{Exchange, exchange};
 use super::{Binding, Random};
 use crate::abort::Abort;
-use crate::kept::{Chain, End, Kept, Left, State as Held, With};
+use crate::ot_cache::{Chain, End, OtCache, PendingEntry, State as Held, With};
 use crate::status::TransfersFrom;
 
 /// Places of its steps.
@@ -48,7 +48,7 @@ pub(super) struct SetUp {
 
 /// An end that keeps transfers.
 struct Keeps {
-    store: Arc<Kept>,
+    store: Arc<OtCache>,
     with: Option<With>,
     /// What it has, taken out; while claims do not match, nothing.
     held: Option<Box<Held>>,
@@ -92,7 +92,7 @@ pub(crate) struct Made {
     pub(super) keys: Vec<(KeyId, Secret)>,
     pub(crate) from: TransfersFrom,
     /// What is kept if the run ends well.
-    pub(crate) left: Option<Left>,
+    pub(crate) pending: Option<PendingEntry>,
 }
 
 impl SetUp {
@@ -101,7 +101,7 @@ impl SetUp {
         protocol: &dyn Protocol,
         place: u32,
         random: Random<'_>,
-        store: Option<&Arc<Kept>>,
+        store: Option<&Arc<OtCache>>,
     ) -> Result<Option<Self>, Abort> {
         let Some(transfers) = protocol.transfers() else {
             return Ok(None);
@@ -175,7 +175,7 @@ impl SetUp {
         if what > SOME || what < SOME && theirs.iter().any(|b| *b != 0) {
             return Err(Abort::SetUp {
                 peer: other,
-                what: "says of kept transfers what nobody says",
+                what: "says of kept transfers what no party says",
             });
         }
         if let Some(keeps) = &mut self.keeps {
@@ -185,7 +185,7 @@ impl SetUp {
             });
             if let Some(held) = &held {
                 keeps.chain = held.chain.longer();
-                self.from = TransfersFrom::Kept;
+                self.from = TransfersFrom::Cache;
             }
             keeps.held = held;
         }
@@ -207,7 +207,7 @@ impl SetUp {
         );
         let mut at = 0;
         let drawn = &self.random;
-        let mut draw = |bytes: &mut [u8]| {
+        let mut call = |bytes: &mut [u8]| {
             bytes.copy_from_slice(&drawn[at..at + bytes.len()]);
             at += bytes.len();
             Ok::<_, std::convert::Infallible>(())
@@ -215,21 +215,21 @@ impl SetUp {
         let held = self.keeps.as_mut().and_then(|keeps| keeps.held.take());
         let sends = protocol.me() == self.transfers.sender;
         let (state, message, expects) = match held.map(|held| held.end) {
-            Some(End::Sender(kept)) => {
-                let Ok((trees, message)) = SenderSetUp::again(&ends, trees, kept, &mut draw);
+            Some(End::Sender(cache)) => {
+                let Ok((trees, message)) = SenderSetUp::again(&ends, trees, cache, &mut call);
                 (State::Turned(trees), Some(message), None)
             }
-            Some(End::Receiver(kept)) => {
-                let Ok(set_up) = ReceiverSetUp::again(&ends, trees, kept, &mut draw);
-                (State::Receiver(set_up), None, Some(turn::MESSAGE))
+            Some(End::Receiver(cache)) => {
+                let Ok(set_up) = ReceiverSetUp::again(&ends, trees, cache, &mut call);
+                (State::Receiver(set_up), None, Some(reversal::MESSAGE))
             }
             None if sends => {
-                let Ok((set_up, message)) = SenderSetUp::start(&ends, trees, &mut draw);
+                let Ok((set_up, message)) = SenderSetUp::start(&ends, trees, &mut call);
                 let expects = SenderSetUp::EXPECTS;
                 (State::Sender(set_up), Some(message), Some(expects))
             }
             None => {
-                let Ok((set_up, message)) = ReceiverSetUp::start(&ends, trees, &mut draw);
+                let Ok((set_up, message)) = ReceiverSetUp::start(&ends, trees, &mut call);
                 let expects = ReceiverSetUp::EXPECTS;
                 (State::Receiver(set_up), Some(message), Some(expects))
             }
@@ -243,7 +243,7 @@ impl SetUp {
             });
             let mut choices = Zeroizing::new([0; 16]);
             if !sends {
-                let Ok(()) = draw(&mut choices[..]);
+                let Ok(()) = call(&mut choices[..]);
             }
             let choices = Secret::new(*choices);
             keeps.next = Some(Box::new(Leaves { key, choices }));
@@ -271,13 +271,13 @@ impl SetUp {
         };
         let place = self.place + 1;
         let next = self.keeps.as_mut().and_then(|keeps| keeps.next.take());
-        let more = next.as_ref().map_or(0, |_| turn::MESSAGE);
+        let more = next.as_ref().map_or(0, |_| reversal::MESSAGE);
         let sender = match std::mem::replace(&mut self.state, State::Over) {
             State::Receiver(receiver) => {
                 let (message, leaves, end) = if let Some(next) = &next {
                     let made = receiver.finish_and_keep(message, &next.choices);
-                    let (message, leaves, kept) = made.map_err(cheated)?;
-                    (message, leaves, Some(End::Receiver(kept)))
+                    let (message, leaves, cache) = made.map_err(cheated)?;
+                    (message, leaves, Some(End::Receiver(cache)))
                 } else {
                     let (message, leaves) = receiver.finish(message).map_err(cheated)?;
                     (message, leaves, None)
@@ -347,19 +347,19 @@ impl SetUp {
         let leaf = |(index, key)| (KeyId(first.0 + index), key);
         let offset = offset.map(|offset| (number, offset));
         let keys = offset.into_iter().chain(leaves.into_iter().map(leaf));
-        let left = self.keeps.take().and_then(|keeps| {
+        let pending = self.keeps.take().and_then(|keeps| {
             let state = Box::new(Held {
                 end: end?,
                 key: next?.key,
                 chain: keeps.chain,
                 left_by: session,
             });
-            Some(Left::new(keeps.store, keeps.with?, state))
+            Some(PendingEntry::new(keeps.store, keeps.with?, state))
         });
         Box::new(Made {
             keys: keys.collect(),
             from: self.from,
-            left,
+            pending,
         })
     }
 }
@@ -384,5 +384,5 @@ pub(super) fn cost(protocol: &dyn Protocol) -> Cost {
 /// Bytes of the longest message of either end.
 pub(super) fn longest(transfers: Transfers) -> u64 {
     let first = ReceiverSetUp::EXPECTS.max(SenderSetUp::EXPECTS);
-    first.max(ot::trees::message_length(transfers.trees) + turn::MESSAGE) as u64
+    first.max(ot::trees::message_length(transfers.trees) + reversal::MESSAGE) as u64
 }

@@ -46,7 +46,7 @@ type Parts = Vec<(Peer, Vec<u8>)>;
 #[derive(Default)]
 struct State {
     /// Values that all rows share, when they are known.
-    uniforms: Option<Vec<u128>>,
+    job_wide: Option<Vec<u128>>,
     chunks: BTreeMap<u32, Going>,
     /// Chunks that were compared to their end.
     over: BTreeSet<u32>,
@@ -73,7 +73,7 @@ impl Shadow {
     ///
     /// # Errors
     /// [`NoShadow`] if the plan has values that no clear value stands for: conversions, random gates or a circuit on totals
-    /// ([`NoShadow::Mixed`]), cycles ([`NoShadow::Sequential`]), MACs ([`NoShadow::Coded`]), or stored shares
+    /// ([`NoShadow::Mixed`]), cycles ([`NoShadow::Sequential`]), MACs ([`NoShadow::Authenticated`]), or stored shares
     /// ([`NoShadow::Stored`]); [`NoShadow::Missing`] if `sources` lacks a holder of a block.
     pub fn new(
         plan: &Arc<Plan>,
@@ -86,8 +86,8 @@ impl Shadow {
         if plan.cycles.is_some() {
             return Err(NoShadow::Sequential);
         }
-        if plan.has_codes() {
-            return Err(NoShadow::Coded);
+        if plan.has_macs() {
+            return Err(NoShadow::Authenticated);
         }
         for block in &plan.job.blocks {
             for holder in &block.holders {
@@ -278,15 +278,15 @@ impl Shadow {
         }
         if !state.chunks.contains_key(&chunk) {
             let jobs = plan.job_plan.as_ref().map_or(0, |job| job.layers.len());
-            let uniforms = match &state.uniforms {
-                Some(uniforms) => uniforms.clone(),
+            let job_wide = match &state.job_wide {
+                Some(job_wide) => job_wide.clone(),
                 None => self.set_up(state, jobs)?,
             };
             let of = plan
                 .chunk(chunk - 1)
                 .expect("messages name chunks of the plan");
             let size = (plan.slots, plan.sums);
-            let mut twin = Twin::new(plan.ring, of.frame.rows, size, uniforms);
+            let mut twin = Twin::new(plan.ring, of.frame.rows, size, job_wide);
             let slice = Slice {
                 block: of.block,
                 first: of.first,
@@ -333,13 +333,13 @@ impl Shadow {
             first: 0,
             rows: 1,
         };
-        let mut uniforms = vec![0; plan.uniforms as usize];
+        let mut job_wide = vec![0; plan.job_wide as usize];
         for (port, input) in plan.inputs.iter().enumerate() {
             if input.per == Per::Job {
                 let packed = self.input(port, slice, input.width)?;
                 let values = packed.chunks(plan.ring.bytes(1) as usize);
                 for (k, bytes) in values.enumerate() {
-                    uniforms[input.first as usize + k] = unpack(plan.ring, bytes)[0];
+                    job_wide[input.first as usize + k] = unpack(plan.ring, bytes)[0];
                 }
             }
         }
@@ -347,12 +347,12 @@ impl Shadow {
             plan.ring,
             1,
             (plan.job_slots[0], plan.sums),
-            uniforms.clone(),
+            job_wide.clone(),
         );
         if let Some(job) = &plan.job_plan {
-            for &(uniform, slot, width) in &job.inputs {
+            for &(job_value, slot, width) in &job.inputs {
                 for k in 0..width {
-                    twin.spread(slot + k, uniforms[(uniform + k) as usize]);
+                    twin.spread(slot + k, job_wide[(job_value + k) as usize]);
                 }
             }
             for layer in &job.layers[..layers] {
@@ -360,9 +360,9 @@ impl Shadow {
             }
             if layers == job.layers.len() {
                 for k in 0..job.width {
-                    uniforms[(job.uniform + k) as usize] = twin.slot(job.slot + k)[0];
+                    job_wide[(job.job_value + k) as usize] = twin.slot(job.slot + k)[0];
                 }
-                state.uniforms = Some(uniforms.clone());
+                state.job_wide = Some(job_wide.clone());
             }
         }
         let frame = plan.set_up_frame();
@@ -378,7 +378,7 @@ impl Shadow {
             left: 0,
         };
         state.chunks.insert(0, going);
-        Ok(uniforms)
+        Ok(job_wide)
     }
 
     /// Runs the rest of a chunk, keeps its sums, and forgets it.

@@ -95,9 +95,9 @@ pub enum NoShadow {
     Mixed,
     /// Values are computed in a larger ring, together with their MACs.
     #[error(
-        "integers have codes that are products with a key that nobody knows: no clear value has them, and a shadow needs them; compare a semi-honest run"
+        "integers have MACs that are products with a key that no party knows: no clear value has them, and a shadow needs them; compare a semi-honest run"
     )]
-    Coded,
+    Authenticated,
     /// Values of a layer are others in every cycle.
     #[error(
         "the circuit has registers or cycles: a shadow is of circuits that compute every layer once"

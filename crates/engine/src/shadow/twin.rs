@@ -11,7 +11,7 @@ pub(super) struct Twin {
     ring: Ring,
     rows: u32,
     slots: Vec<Column>,
-    uniforms: Vec<u128>,
+    job_wide: Vec<u128>,
     pub(super) sums: Vec<u128>,
     /// Products of the layer that ran last: one element per row, and one in all.
     pub(super) products: Vec<Column>,
@@ -23,13 +23,13 @@ impl Twin {
         ring: Ring,
         rows: u32,
         (slots, sums): (u32, u32),
-        uniforms: Vec<u128>,
+        job_wide: Vec<u128>,
     ) -> Self {
         Twin {
             ring,
             rows,
             slots: vec![Vec::new(); slots as usize],
-            uniforms,
+            job_wide,
             sums: vec![0; sums as usize],
             products: Vec::new(),
             summed: Vec::new(),
@@ -81,7 +81,7 @@ impl Twin {
             let get = |src: Src| match src {
                 Src::Slot(s) => self.slots[s as usize].clone(),
                 Src::Temp(t) => temps[t as usize].clone(),
-                Src::Uniform(u) => self.constant(self.uniforms[u as usize]),
+                Src::JobWide(u) => self.constant(self.job_wide[u as usize]),
             };
             let ring = self.ring;
             let add = |a, b| match ring {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use veil_device::{Bank, Device, Fault, Outcome, Tag};
+use veil_device::{Device, Fault, Outcome, Tag, Workspace};
 use veil_link::{Link, Meters, Woken};
 use veil_protocol::{Plan, Protocol, Task};
 use veil_session::{Frame, Peer};
@@ -69,8 +69,8 @@ pub struct Worker {
     meeting: Option<Instant>,
     stage: Stage,
     next_chunk: u32,
-    /// The bank of the first chunk, opened while there was nothing else to do.
-    first: Option<(Frame, Bank)>,
+    /// The workspace of the first chunk, opened while there was nothing else to do.
+    first: Option<(Frame, Workspace)>,
     active: VecDeque<Run>,
     /// This lane's share of the sums, per component.
     sums: Vec<Vec<u8>>,
@@ -121,7 +121,7 @@ impl Worker {
                 &plan,
                 &*protocol,
                 random,
-                settings.kept.as_ref(),
+                settings.ot_cache.as_ref(),
             )?)),
             _ => Stage::Keys,
         };
@@ -358,13 +358,13 @@ impl Worker {
             Stage::SetUp(mut run, keys) => {
                 let advance = self.advance(&mut run)?;
                 if let Advance::TaskDone(_) = advance {
-                    let uniforms = self.read(&run, |s| &s.uniforms)?;
+                    let job_wide = self.read(&run, |s| &s.job_wide)?;
                     self.keep(&run, |s| &s.job_keeps)?;
-                    self.device.close(run.bank);
+                    self.device.close(run.workspace);
                     self.stage = Stage::Chunks;
                     self.shared.note_ready();
                     // Other lanes wait for this.
-                    if self.shared.ready.set(Ready { keys, uniforms }).is_err() {
+                    if self.shared.ready.set(Ready { keys, job_wide }).is_err() {
                         return Err(Fault::Unknown("a fresh session").into());
                     }
                     true
@@ -403,7 +403,7 @@ impl Worker {
             Stage::Totals(mut run) => match self.advance(&mut run)? {
                 Advance::Done => {
                     self.shared.note_done();
-                    self.device.close(run.bank);
+                    self.device.close(run.workspace);
                     self.conclude()?;
                     true
                 }
@@ -472,7 +472,10 @@ fn loaded(
     settings: &Settings,
 ) -> Result<Box<dyn Device>, Fault> {
     let mut device = (settings.device)()?;
-    let programs = protocol.programs().iter().zip(plan.banks_of_programs());
+    let programs = protocol
+        .programs()
+        .iter()
+        .zip(plan.workspaces_of_programs());
     for (index, (program, of)) in programs.enumerate() {
         let id = device.load(program, protocol.layout(of))?;
         if id.0 as usize != index {

@@ -1,10 +1,10 @@
-//! The work of a lane in each stage: banks are opened and filled, stepped, and read.
+//! The work of a lane in each stage: workspaces are opened and filled, stepped, and read.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use veil_job::{Holder, Slice};
-use veil_protocol::{BankOf, Chunk, Stored, Task};
+use veil_protocol::{Chunk, Stored, Task, WorkspaceOf};
 use veil_session::{Frame, Peer};
 
 use super::{Stage, Worker};
@@ -15,27 +15,27 @@ use crate::shared::add;
 use crate::stored::clear_beyond;
 
 impl Worker {
-    /// Opens the bank of the first chunk while others are waited for: memory that is touched for the first time takes as long as a small
+    /// Opens the workspace of the first chunk while others are waited for: memory that is touched for the first time takes as long as a small
     /// circuit.
     pub(super) fn open_first(&mut self) -> Result<(), Abort> {
         if let (None, Some(chunk)) = (&self.first, self.plan.chunk(u32::from(self.lane))) {
-            let layout = self.protocol.layout(BankOf::Rows);
-            let bank = self
+            let layout = self.protocol.layout(WorkspaceOf::Rows);
+            let workspace = self
                 .device
-                .open(layout, self.bank(BankOf::Rows, chunk.frame))?;
-            self.first = Some((chunk.frame, bank));
+                .open(layout, self.workspace(WorkspaceOf::Rows, chunk.frame))?;
+            self.first = Some((chunk.frame, workspace));
         }
         Ok(())
     }
 
     fn open(&mut self, frame: Frame, block: u32, first: u64, work: Work) -> Result<Run, Abort> {
         let opened = self.first.take_if(|(opened, _)| *opened == frame);
-        let of_bank = self.bank(work.bank(), frame);
-        let bank = if let Some((_, bank)) = opened {
-            bank
+        let of_workspace = self.workspace(work.workspace(), frame);
+        let workspace = if let Some((_, workspace)) = opened {
+            workspace
         } else {
-            let layout = self.protocol.layout(work.bank());
-            self.device.open(layout, of_bank)?
+            let layout = self.protocol.layout(work.workspace());
+            self.device.open(layout, of_workspace)?
         };
         Ok(Run::new(
             Chunk {
@@ -43,20 +43,20 @@ impl Worker {
                 block,
                 first,
             },
-            (bank, of_bank.rows),
+            (workspace, of_workspace.rows),
             work,
         ))
     }
 
-    /// A frame, with as many rows as its bank has.
-    fn bank(&self, of: BankOf, frame: Frame) -> Frame {
+    /// A frame, with as many rows as its workspace has.
+    fn workspace(&self, of: WorkspaceOf, frame: Frame) -> Frame {
         Frame {
             rows: self.protocol.rows(of, frame.rows),
             ..frame
         }
     }
 
-    /// The set-up bank: the list of accepted inputs, digests of seeds, values per job.
+    /// The set-up workspace: the list of accepted inputs, digests of seeds, values per job.
     pub(super) fn set_up(&mut self, keys: Keys) -> Result<(), Abort> {
         let run = self.open(self.plan.set_up_frame(), 0, 0, Work::SetUp)?;
         let protocol = Arc::clone(&self.protocol);
@@ -64,12 +64,12 @@ impl Worker {
         if let Some(list) = spans.list {
             let accepted = 0..self.plan.job.owners.len() as u16;
             self.device.write(
-                run.bank,
+                run.workspace,
                 list,
                 &list_digest(&self.plan, keys.session, accepted),
             )?;
             for (span, digest) in &keys.seed_digests {
-                self.device.write(run.bank, *span, digest)?;
+                self.device.write(run.workspace, *span, digest)?;
             }
         }
         let slice = Slice {
@@ -83,7 +83,7 @@ impl Worker {
                 .source
                 .as_ref()
                 .expect("checked when the worker was made");
-            source.fill(port, slice, self.device.map(run.bank, span)?)?;
+            source.fill(port, slice, self.device.map(run.workspace, span)?)?;
         }
         self.fetch(&run, &spans.job_loads, slice)?;
         self.stage = Stage::SetUp(run, keys);
@@ -155,7 +155,7 @@ impl Worker {
         )?;
         let protocol = Arc::clone(&self.protocol);
         let spans = protocol.spans();
-        self.share_uniforms(&run)?;
+        self.share_job_wide(&run)?;
         let slice = Slice {
             block: chunk.block,
             first: chunk.first,
@@ -169,7 +169,7 @@ impl Worker {
                     .source
                     .as_ref()
                     .expect("checked when the worker was made");
-                source.fill(port, slice, self.device.map(run.bank, span)?)?;
+                source.fill(port, slice, self.device.map(run.workspace, span)?)?;
             }
         }
         let holders = &self.plan.job.blocks[chunk.block as usize].holders;
@@ -182,12 +182,12 @@ impl Worker {
         Ok(run)
     }
 
-    /// Puts what the set-up made, the values that all rows share, into the bank of a run.
-    fn share_uniforms(&mut self, run: &Run) -> Result<(), Abort> {
+    /// Puts what the set-up made, the values that all rows share, into the workspace of a run.
+    fn share_job_wide(&mut self, run: &Run) -> Result<(), Abort> {
         let protocol = Arc::clone(&self.protocol);
         if let Some(ready) = self.shared.ready.get() {
-            for (span, bytes) in protocol.spans().uniforms.iter().zip(&ready.uniforms) {
-                self.device.write(run.bank, *span, bytes)?;
+            for (span, bytes) in protocol.spans().job_wide.iter().zip(&ready.job_wide) {
+                self.device.write(run.workspace, *span, bytes)?;
             }
         }
         Ok(())
@@ -199,7 +199,7 @@ impl Worker {
             let store = self.data.stored.as_ref();
             let store = store.expect("checked when the worker was made");
             for (component, span) in components.iter().enumerate() {
-                let into = self.device.map(run.bank, *span)?;
+                let into = self.device.map(run.workspace, *span)?;
                 store.load(*port, component as u8, slice, into)?;
                 clear_beyond(self.plan.ring, slice.rows, into);
             }
@@ -217,7 +217,7 @@ impl Worker {
             let store = self.data.keeps.as_ref();
             let store = store.expect("checked when the worker was made");
             for (component, span) in components.iter().enumerate() {
-                let shares = self.device.view(run.bank, *span)?;
+                let shares = self.device.view(run.workspace, *span)?;
                 store.keep(*port, component as u8, run.slice(), shares)?;
             }
         }
@@ -253,7 +253,7 @@ impl Worker {
                 Advance::TaskDone(_) => {}
                 Advance::Done => {
                     self.shared.note_done();
-                    self.device.close(run.bank);
+                    self.device.close(run.workspace);
                     self.shared
                         .rows_done
                         .fetch_add(u64::from(run.chunk.frame.rows), Ordering::Relaxed);
@@ -264,7 +264,7 @@ impl Worker {
         }
     }
 
-    /// Puts the inputs of the cycles that are shared with `cycle` into the bank of a run.
+    /// Puts the inputs of the cycles that are shared with `cycle` into the workspace of a run.
     fn feed(&mut self, run: &Run, cycle: u64) -> Result<(), Abort> {
         let protocol = Arc::clone(&self.protocol);
         let plan = Arc::clone(&self.plan);
@@ -279,7 +279,7 @@ impl Worker {
             }
             let source = self.data.source.as_ref();
             let source = source.expect("checked when the worker was made");
-            let into = self.device.map(run.bank, span)?;
+            let into = self.device.map(run.workspace, span)?;
             // The window may go on where the cycles end.
             let share = into.len() as u64 / cycles.window * (last - cycle);
             let (values, beyond) = into.split_at_mut(share as usize);
@@ -295,9 +295,9 @@ impl Worker {
         let protocol = Arc::clone(&self.protocol);
         let spans = protocol.spans();
         for (span, bytes) in spans.sums.iter().zip(&sums) {
-            self.device.write(run.bank, *span, bytes)?;
+            self.device.write(run.workspace, *span, bytes)?;
         }
-        self.share_uniforms(&run)?;
+        self.share_job_wide(&run)?;
         self.stage = Stage::Totals(run);
         Ok(())
     }
@@ -310,7 +310,7 @@ impl Worker {
         let spans = of(self.protocol.spans());
         spans
             .iter()
-            .map(|s| Ok(self.device.view(run.bank, *s)?.to_vec()))
+            .map(|s| Ok(self.device.view(run.workspace, *s)?.to_vec()))
             .collect()
     }
 
@@ -338,7 +338,7 @@ impl Worker {
                 .sink
                 .as_ref()
                 .expect("checked when the worker was made");
-            sink.put(*port, run.slice(), self.device.view(run.bank, *span)?)?;
+            sink.put(*port, run.slice(), self.device.view(run.workspace, *span)?)?;
         }
         Ok(())
     }

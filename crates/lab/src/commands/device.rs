@@ -93,7 +93,8 @@ struct Played {
     device: &'static str,
     recorded_on: String,
     steps: u64,
-    banks: u64,
+    #[serde(rename = "banks")]
+    workspaces: u64,
     batches: u64,
     commands: u64,
     bytes_compared: u64,
@@ -118,7 +119,7 @@ fn replay(folder: &Path, name: &str, registry: &dyn Registry, json: bool) -> Res
             device: device.name(),
             recorded_on: played.recorded_on,
             steps: played.steps,
-            banks: played.banks,
+            workspaces: played.workspaces,
             batches: played.batches,
             commands: played.commands,
             bytes_compared: played.bytes,
@@ -141,7 +142,7 @@ fn replay(folder: &Path, name: &str, registry: &dyn Registry, json: bool) -> Res
             played.recorded_on,
             output::count(played.commands, "command"),
             format_args!("{} batches", played.batches),
-            output::count(played.banks, "bank"),
+            output::count(played.workspaces, "workspace"),
             output::bytes(played.bytes_compared),
             output::seconds(seconds),
         );

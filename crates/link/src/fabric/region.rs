@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_holds_is_swept_and_nothing_else() {
+    fn what_no_link_holds_is_swept_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
         let [held, left, other] = [name(1, 1), name(2, 2), "other".into()];
         for name in [&held, &left, &other] {

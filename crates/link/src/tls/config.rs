@@ -74,7 +74,7 @@ pub(super) fn server(
 
 /// A key was shown that is not pinned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("nobody here knows the key {0}")]
+#[error("no member here has the key {0}")]
 pub(super) struct UnknownKey(pub(super) Fingerprint);
 
 impl UnknownKey {

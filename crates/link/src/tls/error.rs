@@ -27,7 +27,7 @@ pub enum SetupError {
     },
     /// Another key answers at the peer's address.
     #[error(
-        "{peer} at {address} shows the key {shown}, pinned is {pinned}: correct the fingerprint or the address, or somebody is in between"
+        "{peer} at {address} shows the key {shown}, pinned is {pinned}: correct the fingerprint or the address, or an attacker is in between"
     )]
     WrongKey {
         /// Who was wanted.
@@ -168,7 +168,7 @@ pub enum ControlError {
     },
     /// Another key answers there.
     #[error(
-        "{address} shows the key {shown}, pinned is {pinned}: correct the member's address, take its rotated key, or somebody is in between"
+        "{address} shows the key {shown}, pinned is {pinned}: correct the member's address, take its rotated key, or an attacker is in between"
     )]
     WrongKey {
         /// Where.

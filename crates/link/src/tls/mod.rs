@@ -40,8 +40,8 @@ pub use error::{ControlError, SetupError};
 pub use identity::{Fingerprint, FingerprintError, Identity, IdentityError};
 pub use link::TlsLink;
 pub use port::{
-    Admission, Admit, Caller, Handler, Knock, LONGEST_REQUEST, Lane, Lanes, Noticed, Port,
-    Reception, Turned,
+    Admission, Admit, Caller, Handler, LONGEST_REQUEST, Lane, Lanes, Noticed, OnConnectRequest,
+    Port, Reception, Turned,
 };
 #[doc(hidden)]
 pub use preface::fuzz_preface;

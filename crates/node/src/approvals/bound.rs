@@ -82,7 +82,7 @@ impl Home {
     /// Adds the paths that this participant's settings have for jobs like this, where none is bound to this job.
     pub fn bind(&self, job: &mut Job) {
         let settings = self.settings();
-        let name = job.lowered().name.clone();
+        let name = job.spec().name.clone();
         let more = self.asked(job).into_iter().filter_map(|data| {
             let bound = settings
                 .data
@@ -152,7 +152,7 @@ impl Home {
                 doing: "read",
                 file: files[at].2.clone(),
                 source: io::Error::other(
-                    "it changed while it was read: run the job again when nobody writes it",
+                    "it changed while it was read: run the job again when no program writes it",
                 ),
             }),
         }

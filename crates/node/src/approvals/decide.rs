@@ -112,7 +112,7 @@ impl std::fmt::Display for Decision {
         match self {
             Decision::Approved { at, how } => write!(f, "approved at {at} ({how})"),
             Decision::Policy { rule } => write!(f, "allowed by rule `{rule}` of the policy"),
-            Decision::Unasked => f.write_str("allowed by `--yes`: nobody was asked"),
+            Decision::Unasked => f.write_str("allowed by `--yes`: the operator was not asked"),
             Decision::Pending { why } if why.is_empty() => f.write_str(
                 "waits for approval: there is no policy; `veil approve` shows the job and asks",
             ),

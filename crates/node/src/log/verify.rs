@@ -109,7 +109,7 @@ pub enum LogFault {
     },
     /// Not signed by the participant.
     #[error(
-        "line {line}: the entry is not signed by {key}, the key of this log: somebody without the key wrote it"
+        "line {line}: the entry is not signed by {key}, the key of this log: a program without the key wrote it"
     )]
     Signature {
         /// The line, from 1.

@@ -70,7 +70,7 @@ impl Known {
         let index = all.iter().position(|entry| {
             entry.plan.lanes == lanes
                 && entry.stages.are_two() == job.is_durable()
-                && *entry.plan.job == *job.lowered()
+                && *entry.plan.job == *job.spec()
         })?;
         let entry = all.remove(index)?;
         let found = Entry {
@@ -125,7 +125,7 @@ mod tests {
         let (known, terms) = (Known::default(), terms());
         let plan = |rows, lanes, durable| {
             let prepared = known.prepare(job(rows, durable), lanes, &terms).unwrap();
-            assert_eq!(*prepared.plan.job, *prepared.job.lowered());
+            assert_eq!(*prepared.plan.job, *prepared.job.spec());
             assert_eq!(prepared.stages.are_two(), durable);
             prepared
         };

@@ -33,7 +33,7 @@ pub(crate) fn prepare(job: Job, lanes: u16, terms: &Terms) -> Result<Prepared, S
             terms.lanes
         ));
     }
-    let rows = job.lowered().rows();
+    let rows = job.spec().rows();
     if rows > terms.rows {
         return Err(format!(
             "the job has {rows} rows, and this party takes at most {}",

@@ -73,36 +73,36 @@ pub struct InputFact {
 impl Facts {
     /// The facts of `job`, planned as `plan` for `protocol`.
     pub fn of(job: &Job, plan: &Plan, protocol: &dyn Protocol) -> Self {
-        let lowered = &plan.job;
+        let spec = &plan.job;
         let mut facts = Facts {
-            job: lowered.name.clone(),
+            job: spec.name.clone(),
             operations: BTreeSet::new(),
             circuits: BTreeSet::new(),
             columns: BTreeSet::new(),
             unnamed: BTreeSet::new(),
             inputs: Vec::new(),
-            datasets: (lowered.blocks.iter())
+            datasets: (spec.blocks.iter())
                 .filter(|block| block.holders.contains(&Holder::Stored))
                 .map(|block| block.stored.clone().unwrap_or_default())
                 .collect(),
-            keeps: lowered.audiences.contains(&Audience::Stored),
-            to: (lowered.audiences.iter())
+            keeps: spec.audiences.contains(&Audience::Stored),
+            to: (spec.audiences.iter())
                 .flat_map(|audience| readers(plan, *audience))
                 .collect(),
-            parties: lowered.parties.iter().cloned().collect(),
+            parties: spec.parties.iter().cloned().collect(),
             opens_rows: plan.opens_rows(),
-            rows: lowered.rows(),
-            smallest_block: (lowered.blocks.iter())
+            rows: spec.rows(),
+            smallest_block: (spec.blocks.iter())
                 .map(|block| block.rows)
                 .min()
                 .unwrap_or(0),
             groups: 1,
             min_count: 0,
             protocol: protocol.name().to_owned(),
-            adversary: lowered.security.adversary.word().to_owned(),
-            statistical: (lowered.security.adversary == Adversary::CutAndChoose)
-                .then(|| lowered.security.statistical.bits()),
-            delivery: lowered.security.delivery.word().to_owned(),
+            adversary: spec.security.adversary.word().to_owned(),
+            statistical: (spec.security.adversary == Adversary::CutAndChoose)
+                .then(|| spec.security.statistical.bits()),
+            delivery: spec.security.delivery.word().to_owned(),
         };
         match job.kind() {
             Kind::Stats(stats) => {
@@ -134,7 +134,7 @@ impl Facts {
                 }
                 facts.operations.insert("circuit".to_owned());
                 facts.circuits.extend(gates.make.clone());
-                let hash = hex(&lowered.circuit.canonical_hash());
+                let hash = hex(&spec.circuit.canonical_hash());
                 facts.circuits.insert(format!("sha256:{hash}"));
             }
             Kind::Reshare(resharing) => {
@@ -153,7 +153,7 @@ impl Facts {
             (Some(_), Some(column)) => facts.columns.contains(column),
             _ => true,
         };
-        facts.inputs = (lowered.inputs.iter().filter(read))
+        facts.inputs = (spec.inputs.iter().filter(read))
             .map(|input| InputFact {
                 owner: owner(job, input.holder),
                 block: input.block.clone(),

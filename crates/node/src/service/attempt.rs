@@ -11,35 +11,35 @@ use veil_program::Output;
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer, PlanHash};
 
-use super::Desk;
-use super::door::Consent;
+use super::ServiceState;
+use super::attendance::{self, Watch};
 use super::ended::Failed;
+use super::handler::Consent;
 use super::meet::meet;
-use super::places::Claim;
-use super::roll::{self, Watch};
 use super::said::held;
+use super::slots::Claim;
 use crate::approvals::Binding;
 use crate::jobs::{Entry, State, Status, Why};
 use crate::log::Event;
 use crate::planner::Prepared;
 use crate::receipt::{self, Receipt};
-use crate::stages::Shelf;
+use crate::stages::StageStore;
 use crate::time::Time;
 use veil_runtime::Stage;
 
 /// Where a job goes on.
-pub(super) struct Place<'a> {
+pub(super) struct Position<'a> {
     /// As whom this party takes part in the stage.
     pub(super) me: Peer,
     /// Which party of the job it is.
     pub(super) party: PartyId,
-    /// At which turn it is, if it has kept the inputs of a job whose output is guaranteed.
-    pub(super) turn: Option<u32>,
-    pub(super) shelf: Shelf<'a>,
+    /// At which view it is, if it has kept the inputs of a job whose output is guaranteed.
+    pub(super) view: Option<u32>,
+    pub(super) stage_store: StageStore<'a>,
     pub(super) stage: Stage,
 }
 
-impl Place<'_> {
+impl Position<'_> {
     /// Whether the others run without this party.
     pub(super) fn is_left_out(&self) -> bool {
         self.stage == Stage::Finish(self.party)
@@ -47,28 +47,31 @@ impl Place<'_> {
 }
 
 /// Finds out at which stage of the job this party is.
-pub(super) fn begin<'a>(desk: &Desk, prepared: &'a Prepared) -> Result<Place<'a>, String> {
+pub(super) fn begin<'a>(
+    shared: &ServiceState,
+    prepared: &'a Prepared,
+) -> Result<Position<'a>, String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
-    let name = &desk.home.settings().name;
+    let name = &shared.home.settings().name;
     let as_party = |plan: &Plan| {
         let roles = veil_runtime::roles(plan, name).map_err(|e| text(&e))?;
         let party = roles.into_iter().find_map(Peer::party);
         party.ok_or_else(|| "this participant is no party of the job".to_owned())
     };
     let party = as_party(&prepared.plan)?;
-    let shelf = Shelf::of_home(&desk.home, &prepared.job, &prepared.stages);
-    let shelf = shelf.map_err(|e| text(&e))?;
-    let (stage, unusable) = shelf.stage().map_err(|e| text(&e))?;
+    let stage_store = StageStore::of_home(&shared.home, &prepared.job, &prepared.stages);
+    let stage_store = stage_store.map_err(|e| text(&e))?;
+    let (stage, unusable) = stage_store.stage().map_err(|e| text(&e))?;
     if let Some(error) = unusable {
         tracing::warn!(%error, "the inputs that are kept cannot be used: their owners have to send them again");
     }
     let job = prepared.plan.hash;
     if prepared.stages.are_guaranteed() {
-        desk.rolls.open(job, shelf.kept(stage));
+        shared.attendances.open(job, stage_store.kept(stage));
     }
     // What is known may not be written down yet.
-    let (turn, stage) = match roll::now(desk, prepared) {
-        Some((turn, now)) => (Some(turn), now),
+    let (view, stage) = match attendance::now(shared, prepared) {
+        Some((view, now)) => (Some(view), now),
         None => (None, stage),
     };
     let me = if stage == Stage::Finish(party) {
@@ -76,49 +79,55 @@ pub(super) fn begin<'a>(desk: &Desk, prepared: &'a Prepared) -> Result<Place<'a>
     } else {
         as_party(prepared.stages.plan(stage))?
     };
-    Ok(Place {
+    Ok(Position {
         me: Peer::Party(me),
         party,
-        turn,
-        shelf,
+        view,
+        stage_store,
         stage,
     })
 }
 
 /// Removes the inputs that are kept.
-pub(super) fn forget(shelf: &Shelf<'_>) {
-    if let Err(error) = shelf.forget() {
+pub(super) fn forget(stage_store: &StageStore<'_>) {
+    if let Err(error) = stage_store.forget() {
         tracing::error!(%error, "the kept inputs cannot be removed: `veil shares list` shows them");
     }
 }
 
 /// Writes down which run keeps the inputs.
-fn note(desk: &Desk, job: PlanHash, at: &Place<'_>) {
-    let run = desk.jobs.with(job, |entry| entry.status.trace.clone());
+fn note(shared: &ServiceState, job: PlanHash, at: &Position<'_>) {
+    let run = shared.jobs.with(job, |entry| entry.status.trace.clone());
     if let Some(run) = run.flatten()
-        && let Err(error) = at.shelf.note(run)
+        && let Err(error) = at.stage_store.note(run)
     {
         tracing::error!(%error, "which inputs are kept cannot be written down: they will be asked for again");
     }
 }
 
 /// Waits while the others run without this party: why that ended.
-pub(super) fn rest(desk: &Desk, prepared: &Prepared, at: &Place<'_>, stop: &AtomicBool) -> Failed {
+pub(super) fn rest(
+    shared: &ServiceState,
+    prepared: &Prepared,
+    at: &Position<'_>,
+    stop: &AtomicBool,
+) -> Failed {
     let why = prepared.stages.awaits(at.stage);
-    desk.jobs
+    shared
+        .jobs
         .set(prepared.plan.hash, State::Meeting, why.map(Why::all));
     tracing::info!("the others run without this party");
-    let watch = Watch::new(desk, prepared, at);
+    let watch = Watch::new(shared, prepared, at);
     watch
-        .rest(desk.wait(), stop)
+        .rest(shared.wait(), stop)
         .map_or(Failed::Rested, Failed::Seen)
 }
 
 /// Meets all participants and runs; whether it had begun to run when it failed.
 pub(super) fn attempt(
-    desk: &Desk,
+    shared: &ServiceState,
     prepared: &Prepared,
-    at: &Place<'_>,
+    at: &Position<'_>,
     (asked_by, before): (Option<&str>, Option<String>),
     stop: &AtomicBool,
     span: &tracing::Span,
@@ -127,48 +136,49 @@ pub(super) fn attempt(
     let (me, stage) = (at.me, at.stage);
     let plan = stages.plan(stage);
     // A participant that is no member is known before any table is read.
-    let members = desk.home.members();
+    let members = shared.home.members();
     let known = stages.neighbours(stage, me, &*members);
     known.map_err(|error| (false, Failed::Part(error)))?;
-    let folder = desk.home.job_folder(job).join("results");
+    let folder = shared.home.job_folder(job).join("results");
     let Ends { data, sink, read } =
-        ends(desk, prepared, at, &folder).map_err(|failed| (false, failed))?;
+        ends(shared, prepared, at, &folder).map_err(|failed| (false, failed))?;
     if let Some(awaits) = stages.awaits(stage) {
         tracing::info!("waiting for the participants; {awaits}");
         let why = match before {
             Some(before) => format!("{awaits}; the attempt before ended: {before}"),
             None => awaits,
         };
-        desk.jobs.set(job, State::Meeting, Some(Why::all(why)));
+        shared.jobs.set(job, State::Meeting, Some(Why::all(why)));
     } else {
         tracing::info!("waiting for the participants");
     }
     if let (Some(member), Some(_)) = (asked_by, &data.keeps) {
         // What this run keeps has its place on the disk already.
-        let may = desk.may_store(member);
+        let may = shared.may_store(member);
         may.map_err(|why| (false, Failed::Quota(why)))?;
     }
-    let (here, connections) = meet(desk, prepared, at, stop).map_err(|failed| (false, failed))?;
-    let mut engine = desk.engine();
-    let claim = desk.claim(job, &prepared.planned, asked_by);
-    let waits = |why: &str| desk.jobs.waits(job, why);
+    let (here, connections) = meet(shared, prepared, at, stop).map_err(|failed| (false, failed))?;
+    let mut engine = shared.engine();
+    let claim = shared.claim(job, &prepared.planned, asked_by);
+    let waits = |why: &str| shared.jobs.waits(job, why);
     let patience = patience(job, engine.timeout);
-    let place = desk.places.place(&claim, patience, stop, &waits);
+    let place = shared.slots.slot(&claim, patience, stop, &waits);
     let _place = place.map_err(|why| (false, Failed::Full(why)))?;
-    let charge = Charge::new(desk, &claim).map_err(|why| (false, Failed::Quota(why)))?;
+    let charge = Charge::new(shared, &claim).map_err(|why| (false, Failed::Quota(why)))?;
     let how = match stage {
         Stage::Input => Consent::StartInput,
-        _ if at.turn.is_some_and(|turn| turn > 0) => Consent::StartAgain(stage),
+        _ if at.view.is_some_and(|view| view > 0) => Consent::StartAgain(stage),
         Stage::Whole | Stage::Compute | Stage::Finish(_) => Consent::Start(stage),
     };
-    let decision = desk.consent(&prepared.planned, asked_by, how);
+    let decision = shared.consent(&prepared.planned, asked_by, how);
     if !decision.allows() {
         return Err((false, Failed::Kept(decision)));
     }
-    desk.home
+    shared
+        .home
         .note_read(&prepared.plan, &read)
         .map_err(|error| (false, Failed::Kept(held(&error))))?;
-    desk.jobs.set(job, State::Running, None);
+    shared.jobs.set(job, State::Running, None);
     let started = Time::now();
     tracing::info!("running");
     // What is kept is worth nothing without the name of the run that kept it.
@@ -177,22 +187,22 @@ pub(super) fn attempt(
         if let Some(trace) = progress.trace {
             span.record("trace", tracing::field::display(trace));
         }
-        desk.jobs.progress(job, plan, &progress);
+        shared.jobs.progress(job, plan, &progress);
         if stage == Stage::Input && progress.trace.is_some() && !noted.swap(true, Ordering::Relaxed)
         {
-            note(desk, job, at);
+            note(shared, job, at);
         }
     };
 
     // A participant that is there may still wait for others. The runs of a durable job are tried again, which finds them too.
     engine.meeting = (stage == Stage::Whole).then_some(here.until);
-    let wrap = |link| desk.metrics.count(link);
+    let wrap = |link| shared.metrics.count(link);
     let run = here
-        .part(desk, plan, me, stop)
+        .part(shared, plan, me, stop)
         .run(connections, &engine, data, &wrap, &progress);
     if stage == Stage::Input {
         // It may have kept the inputs, however it ended.
-        note(desk, job, at);
+        note(shared, job, at);
     }
     let report = run.map_err(|abort| (true, Failed::Run(abort.into())))?;
     charge.earned();
@@ -204,7 +214,7 @@ pub(super) fn attempt(
         let protocol = veil_protocol::protocol(Arc::clone(plan), me);
         let receipt = Receipt::new(plan, &*protocol, me, &keys, false, started);
         let receipt = receipt.finished(stages.finished(stage));
-        published(desk, &prepared.plan, receipt, &report, &folder);
+        published(shared, &prepared.plan, receipt, &report, &folder);
     }
     Ok(report)
 }
@@ -219,18 +229,22 @@ fn patience(job: PlanHash, stall: Duration) -> Duration {
 
 /// What a run is charged to the member that asked for it: its work, when it begins, and its bytes, when it is over. What was not done is given back.
 struct Charge<'a> {
-    desk: &'a Desk,
+    shared: &'a ServiceState,
     claim: &'a Claim,
     done: bool,
 }
 
 impl<'a> Charge<'a> {
-    fn new(desk: &'a Desk, claim: &'a Claim) -> Result<Self, String> {
+    fn new(shared: &'a ServiceState, claim: &'a Claim) -> Result<Self, String> {
         if let Some(member) = &claim.member {
-            desk.usage.starts(member, &claim.quota, claim.work)?;
+            shared.usage.starts(member, &claim.quota, claim.work)?;
         }
         let done = false;
-        Ok(Charge { desk, claim, done })
+        Ok(Charge {
+            shared,
+            claim,
+            done,
+        })
     }
 
     /// All of it was done.
@@ -255,19 +269,19 @@ impl Drop for Charge<'_> {
             (sent.saturating_add(*received), *rows, (*of).max(1))
         };
         let (bytes, rows, of) = self
-            .desk
+            .shared
             .jobs
             .with(self.claim.job, went)
             .unwrap_or((0, 0, 1));
         let left =
             u128::from(self.claim.work) * u128::from(of.saturating_sub(rows)) / u128::from(of);
         let undone = if self.done { 0 } else { left as u64 };
-        self.desk.usage.ended(member, bytes, undone);
+        self.shared.usage.ended(member, bytes, undone);
     }
 }
 
 /// Puts the receipt beside a result, and says in the log that it is there.
-fn published(desk: &Desk, plan: &Plan, receipt: Receipt, report: &Report, folder: &Path) {
+fn published(shared: &ServiceState, plan: &Plan, receipt: Receipt, report: &Report, folder: &Path) {
     let names = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let names = names.map(|entry| PathBuf::from(entry.file_name()));
     let mut names: Vec<PathBuf> = names
@@ -278,7 +292,7 @@ fn published(desk: &Desk, plan: &Plan, receipt: Receipt, report: &Report, folder
     if let Err(error) = receipt.write(folder, &names, trace.clone()) {
         tracing::error!(%error, "the receipt cannot be written");
     }
-    desk.record(Event::ResultPublished {
+    shared.record(Event::ResultPublished {
         plan: Event::plan(plan.hash),
         job: plan.job.name.clone(),
         trace,
@@ -296,16 +310,21 @@ struct Ends {
 }
 
 /// Makes them ready.
-fn ends(desk: &Desk, prepared: &Prepared, at: &Place<'_>, folder: &Path) -> Result<Ends, Failed> {
+fn ends(
+    shared: &ServiceState,
+    prepared: &Prepared,
+    at: &Position<'_>,
+    folder: &Path,
+) -> Result<Ends, Failed> {
     let data = |error: DataError| Failed::Data(Arc::new(error));
     let (job, plan, me) = (&prepared.job, prepared.stages.plan(at.stage), at.me);
     let holders = plan.job.blocks.iter().flat_map(|block| &block.holders);
     let holder = holders.copied().find(|holder| holder.peer() == Some(me));
-    let shares = at.shelf.ends(at.stage);
+    let shares = at.stage_store.ends(at.stage);
     let shares = shares.map_err(|error| Failed::Here(error.to_string()))?;
     let (source, read): (Option<Arc<dyn Source>>, _) = match (shares.source, holder) {
         (None, Some(holder)) => {
-            let read = desk.home.reading(job, || job.source(holder));
+            let read = shared.home.reading(job, || job.source(holder));
             let (source, read) = read.map_err(data)?;
             (Some(Arc::from(source)), read)
         }

@@ -8,9 +8,9 @@ use veil_link::tls::SetupError;
 use veil_runtime::{Again, PartError, RunError, Stage};
 use veil_session::Peer;
 
-use super::Desk;
-use super::attempt::Place;
-use super::roll::{self, Seen};
+use super::ServiceState;
+use super::attempt::Position;
+use super::attendance::{self, Seen};
 use super::said::{FULL, NOT_HERE, OWN_FILES, QUOTA, of_run, public_reason, with_names};
 use crate::approvals::Decision;
 use crate::jobs::{State, Why};
@@ -86,37 +86,37 @@ impl GivenUp {
     }
 }
 
-/// The code of a failure, why, and whether to try again. A turn that has failed is over from here on.
+/// The code of a failure, why, and whether to try again. A view that has failed is over from here on.
 pub(super) fn explain(
-    desk: &Desk,
+    shared: &ServiceState,
     prepared: &Prepared,
-    place: Option<&Place<'_>>,
+    position: Option<&Position<'_>>,
     failed: &Failed,
 ) -> (&'static str, GivenUp) {
     let stages = &prepared.stages;
-    let stage = place.map_or(Stage::Whole, |place| place.stage);
+    let stage = position.map_or(Stage::Whole, |position| position.stage);
     if let Failed::Run(RunError::Abort(abort)) = failed {
-        desk.metrics.aborted(abort);
-        suspected(desk, prepared, stage, abort);
+        shared.metrics.aborted(abort);
+        suspected(shared, prepared, stage, abort);
     }
-    let stopped = desk
+    let stopped = shared
         .jobs
         .with(prepared.plan.hash, |entry| entry.stopped_for.clone())
         .flatten();
     let (code, why, here) = match (failed, stopped) {
         (_, Some(why)) => {
             let here = None;
-            let again = rekeyed(desk, prepared, place);
+            let again = rekeyed(shared, prepared, position);
             return ("stopped", GivenUp::failed(why, here, again));
         }
         (Failed::Run(RunError::Setup(error)), None)
             if let Some(other) = stages.disagree(stage, error) =>
         {
-            let again = next_turn(desk, prepared, place, failed).or(Some(Again::Disagreed));
+            let again = next_view(shared, prepared, position, failed).or(Some(Again::Disagreed));
             let (why, here) = (other.why, None);
             return ("not met", GivenUp::failed(why, here, again));
         }
-        (Failed::Seen(seen), None) => return of_others(desk, prepared, place, *seen),
+        (Failed::Seen(seen), None) => return of_others(shared, prepared, position, *seen),
         (Failed::Kept(decision), None) => return kept(decision),
         (Failed::Rested, None) => (
             "not met",
@@ -159,7 +159,7 @@ pub(super) fn explain(
         Failed::Full(_) => stages.goes_on(stage),
         _ => false,
     };
-    let again = next_turn(desk, prepared, place, failed);
+    let again = next_view(shared, prepared, position, failed);
     let again = again.or(repeats.then_some(Again::Interrupted));
     let given = GivenUp::failed(why, here, again);
     let quotes = match failed {
@@ -183,13 +183,13 @@ fn kept(decision: &Decision) -> (&'static str, GivenUp) {
 
 /// What comes of what the other parties say of where they are.
 fn of_others(
-    desk: &Desk,
+    shared: &ServiceState,
     prepared: &Prepared,
-    place: Option<&Place<'_>>,
+    position: Option<&Position<'_>>,
     seen: Seen,
 ) -> (&'static str, GivenUp) {
-    let own = |party: &str| party == desk.home.settings().name;
-    let kept = place.is_some_and(|place| place.turn.is_some());
+    let own = |party: &str| party == shared.home.settings().name;
+    let kept = position.is_some_and(|position| position.view.is_some());
     let (code, why, again) = match seen {
         Seen::Out(out) if own(prepared.stages.party(out)) && !kept => (
             "out",
@@ -204,10 +204,10 @@ fn of_others(
             ),
             Some(Again::Seen),
         ),
-        Seen::Turned => (
+        Seen::LaterView => (
             "not met",
             "the others have given up this run, and begin the next one".into(),
-            roll::turn(desk, prepared.plan.hash).map(Again::Follow),
+            attendance::view(shared, prepared.plan.hash).map(Again::Follow),
         ),
         Seen::Lost => (
             "not met",
@@ -224,21 +224,21 @@ fn of_others(
     (code, GivenUp::failed(why, here, again))
 }
 
-/// Where a job can be finished without a party that lies, and it was a party that made a run on the kept inputs fail: the next turn.
-fn next_turn(
-    desk: &Desk,
+/// Where a job can be finished without a party that lies, and it was a party that made a run on the kept inputs fail: the next view.
+fn next_view(
+    shared: &ServiceState,
     prepared: &Prepared,
-    place: Option<&Place<'_>>,
+    position: Option<&Position<'_>>,
     failed: &Failed,
 ) -> Option<Again> {
-    let (stages, place) = (&prepared.stages, place?);
-    let turn = place.turn?;
+    let (stages, position) = (&prepared.stages, position?);
+    let view = position.view?;
     let over = match failed {
         Failed::Rested => true,
-        Failed::Run(RunError::Abort(abort)) => stages.may_repeat(place.stage, abort),
+        Failed::Run(RunError::Abort(abort)) => stages.may_repeat(position.stage, abort),
         Failed::Run(RunError::Setup(error)) => match error {
             SetupError::TimedOut { peers, .. } if peers.iter().copied().any(is_party) => true,
-            SetupError::TimedOut { .. } if turn > 0 => return Some(Again::Recipients),
+            SetupError::TimedOut { .. } if view > 0 => return Some(Again::Recipients),
             SetupError::Plan { peer, .. }
             | SetupError::Link { peer, .. }
             | SetupError::Version { peer, .. }
@@ -250,14 +250,18 @@ fn next_turn(
         },
         _ => false,
     };
-    over.then(|| Again::Turn(roll::give_up(desk, prepared, turn)))
+    over.then(|| Again::View(attendance::give_up(shared, prepared, view)))
 }
 
-/// Where a job can be finished without a party that lies, no party ends it by changing its key in the middle of a run: the next turn.
-fn rekeyed(desk: &Desk, prepared: &Prepared, place: Option<&Place<'_>>) -> Option<Again> {
-    let turn = place?.turn?;
-    let changed = desk.jobs.resumes(prepared.plan.hash);
-    changed.then(|| Again::Turn(roll::give_up(desk, prepared, turn)))
+/// Where a job can be finished without a party that lies, no party ends it by changing its key in the middle of a run: the next view.
+fn rekeyed(
+    shared: &ServiceState,
+    prepared: &Prepared,
+    position: Option<&Position<'_>>,
+) -> Option<Again> {
+    let view = position?.view?;
+    let changed = shared.jobs.resumes(prepared.plan.hash);
+    changed.then(|| Again::View(attendance::give_up(shared, prepared, view)))
 }
 
 const fn is_party(peer: Peer) -> bool {
@@ -265,7 +269,7 @@ const fn is_party(peer: Peer) -> bool {
 }
 
 /// Writes down whom a failed check names, where the job goes on all the same.
-fn suspected(desk: &Desk, prepared: &Prepared, stage: Stage, abort: &Abort) {
+fn suspected(shared: &ServiceState, prepared: &Prepared, stage: Stage, abort: &Abort) {
     let Abort::Cheated { suspects, what, .. } = abort else {
         return;
     };
@@ -276,7 +280,7 @@ fn suspected(desk: &Desk, prepared: &Prepared, stage: Stage, abort: &Abort) {
     let names = suspects
         .iter()
         .map(|peer| veil_engine::name_of(plan, *peer));
-    desk.record(Event::Suspected {
+    shared.record(Event::Suspected {
         plan: Event::plan(prepared.plan.hash),
         job: prepared.plan.job.name.clone(),
         one_of: names.map(str::to_owned).collect(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use veil_protocol::Plan;
 
-use super::Desk;
+use super::ServiceState;
 use super::said::OWN_FILES;
 use crate::approvals::plan_of;
 use crate::jobs::Status;
@@ -13,7 +13,7 @@ use crate::meeting::{HeldFor, Parties};
 /// How long the other parties have to hear it.
 const WITHIN: Duration = Duration::from_secs(2);
 
-impl Desk {
+impl ServiceState {
     /// Notes what holds a member up, in a job that is known here and in which it has a part: how the job is.
     pub(super) fn held(&self, plan: &str, why: HeldFor, by: &str) -> Vec<Status> {
         let Some(job) = plan_of(plan).and_then(|plan| self.jobs.find(plan)) else {

@@ -10,10 +10,10 @@ use veil_link::tls::{Around, Identity};
 use veil_protocol::Plan;
 use veil_session::Peer;
 
-use super::Desk;
-use super::attempt::Place;
+use super::ServiceState;
+use super::attempt::Position;
+use super::attendance::{Seen, Watch};
 use super::ended::Failed;
-use super::roll::{Seen, Watch};
 use crate::home::Home;
 use crate::jobs::{Meeting, State};
 use crate::planner::Prepared;
@@ -31,7 +31,7 @@ pub(super) struct Here {
 impl Here {
     pub(super) fn part<'a>(
         &'a self,
-        desk: &'a Desk,
+        shared: &'a ServiceState,
         plan: &'a Arc<Plan>,
         me: Peer,
         stop: &'a AtomicBool,
@@ -40,10 +40,10 @@ impl Here {
             plan,
             me,
             identity: &self.identity,
-            port: Some(desk.port()),
+            port: Some(shared.port()),
             neighbours: &self.neighbours,
-            link: desk.options.link,
-            net: desk.options.net,
+            link: shared.options.link,
+            net: shared.options.net,
             stop,
         }
     }
@@ -54,16 +54,16 @@ impl Here {
 const SETTLE: Duration = Duration::from_secs(2);
 
 /// How long parties have to turn up for a run after one that has failed: none of them stays in that one for longer than a run may stall,
-/// and finding out takes a few questions for each turn that it is behind.
-fn shortly(desk: &Desk) -> Duration {
-    2 * desk.engine().timeout + Duration::from_secs(20)
+/// and finding out takes a few questions for each view that it is behind.
+fn shortly(shared: &ServiceState) -> Duration {
+    2 * shared.engine().timeout + Duration::from_secs(20)
 }
 
 /// Meets; the parties of a job whose output is guaranteed ask each other meanwhile where they are. What ended it, if that did.
 fn watched<T>(
-    desk: &Desk,
+    shared: &ServiceState,
     prepared: &Prepared,
-    at: &Place<'_>,
+    at: &Position<'_>,
     halt: &AtomicBool,
     meet: impl FnOnce() -> T,
 ) -> (T, Option<Seen>) {
@@ -72,7 +72,7 @@ fn watched<T>(
     }
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
-        let watcher = scope.spawn(|| Watch::new(desk, prepared, at).until(&over, halt));
+        let watcher = scope.spawn(|| Watch::new(shared, prepared, at).until(&over, halt));
         let met = meet();
         over.store(true, Ordering::Relaxed);
         (met, watcher.join().ok().flatten())
@@ -81,24 +81,24 @@ fn watched<T>(
 
 /// Connects with all participants, wherever the members say that they are now. Keys that change meanwhile make it begin anew.
 pub(super) fn meet(
-    desk: &Desk,
+    shared: &ServiceState,
     prepared: &Prepared,
-    at: &Place<'_>,
+    at: &Position<'_>,
     stop: &AtomicBool,
 ) -> Result<(Here, Connections), Failed> {
     let (job, me, stage) = (prepared.plan.hash, at.me, at.stage);
-    let again = at.turn.is_some_and(|turn| turn > 0);
+    let again = at.view.is_some_and(|view| view > 0);
     let wait = if again {
-        desk.wait().min(shortly(desk))
+        shared.wait().min(shortly(shared))
     } else {
-        desk.wait()
+        shared.wait()
     };
     let until = Instant::now() + wait;
     loop {
         let stages = prepared.stages.clone();
         let find = move |home: &Home| stages.neighbours(stage, me, &*home.members());
-        let neighbours = find(&desk.home).map_err(Failed::Part)?;
-        let identity = desk.home.identity();
+        let neighbours = find(&shared.home).map_err(Failed::Part)?;
+        let identity = shared.home.identity();
         let (pins, others) = (neighbours.pins.clone(), neighbours.others.clone());
         let here = Here {
             identity,
@@ -116,31 +116,31 @@ pub(super) fn meet(
             halt: Arc::clone(&halt),
             stale,
         };
-        desk.jobs.meets(job, keys, meeting);
+        shared.jobs.meets(job, keys, meeting);
         let plan = prepared.stages.plan(stage);
         let moved = |peer| {
-            let members = desk.home.members();
+            let members = shared.home.members();
             members.by_name(name_of(plan, peer))?.address.clone()
         };
         let wait = until.saturating_duration_since(Instant::now());
-        let (met, seen) = watched(desk, prepared, at, &halt, || {
-            let missing = |peers: &[Peer]| desk.jobs.missing(job, plan, peers);
+        let (met, seen) = watched(shared, prepared, at, &halt, || {
+            let missing = |peers: &[Peer]| shared.jobs.missing(job, plan, peers);
             let around = Around {
                 moved: &moved,
                 missing: &missing,
             };
-            here.part(desk, plan, me, &halt).meet_at(wait, &around)
+            here.part(shared, plan, me, &halt).meet_at(wait, &around)
         });
         if let Some(seen) = seen {
             return Err(Failed::Seen(seen));
         }
         if met.is_ok() {
-            desk.jobs.set(job, State::Queued, None);
+            shared.jobs.set(job, State::Queued, None);
         }
         if halt.load(Ordering::Relaxed) && !stop.load(Ordering::Relaxed) {
             tracing::info!("a key changed: the participants are met anew");
             if met.is_ok() {
-                desk.jobs.set(job, State::Meeting, None);
+                shared.jobs.set(job, State::Meeting, None);
             }
             // No participant is to think that this party is there.
             drop(met);

@@ -5,15 +5,15 @@
 //! runs the job with its own session, keys and limits. Jobs do not affect each other.
 
 mod attempt;
-mod door;
+mod attendance;
 mod ended;
+mod handler;
 mod held;
 mod meet;
-mod places;
 mod ready;
-mod roll;
 mod run;
 mod said;
+mod slots;
 mod strangers;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +26,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use veil_device::Fault;
-use veil_engine::{DeviceFactory, Kept, Settings as Engine};
+use veil_engine::{DeviceFactory, OtCache, Settings as Engine};
 use veil_link::tls::{
     Fingerprint, Identity, IdentityError, Lane, Port, Reception, SetupError, Turned,
 };
@@ -138,24 +138,24 @@ pub struct Ended {
 }
 
 /// What the threads of a service share.
-struct Desk {
+struct ServiceState {
     home: Home,
     options: Options,
     jobs: Jobs,
-    places: places::Places,
+    slots: slots::Slots,
     planner: Planner,
     known: Known,
     usage: Usage,
     /// Log lines about each member's proposals that were held back.
-    unsaid: Mutex<BTreeMap<String, door::Unsaid>>,
+    unsaid: Mutex<BTreeMap<String, handler::Unsaid>>,
     /// Plans that are looked for among the filed jobs.
     recalling: Mutex<BTreeSet<PlanHash>>,
     metrics: Arc<Metrics>,
-    rolls: roll::Rolls,
+    attendances: attendance::Attendances,
     strangers: strangers::Strangers,
     device: DeviceFactory,
     /// Transfers for the next runs; nothing where they are not to be kept.
-    kept: Option<Arc<Kept>>,
+    ot_cache: Option<Arc<OtCache>>,
     port: OnceLock<Arc<Port>>,
     events: SyncSender<News>,
     stopping: AtomicBool,
@@ -166,14 +166,14 @@ enum News {
     /// A member proposed a job, which is allowed or waits to be.
     Asked(PlanHash),
     /// The holder of a key came for a plan.
-    Knock(Fingerprint, PlanHash),
+    ConnectRequest(Fingerprint, PlanHash),
     /// A job's thread is over.
     Over,
 }
 
 /// The service of a party, bound to its port.
 pub struct Service {
-    desk: Arc<Desk>,
+    shared: Arc<ServiceState>,
     news: Receiver<News>,
     admin: Option<Admin>,
     threads: Vec<JoinHandle<()>>,
@@ -210,11 +210,11 @@ impl Service {
         let listen = listen.ok_or_else(|| ServiceError::NoListen(home.path().join("veil.toml")))?;
         let admin = options.admin.or(settings.admin);
         let metrics = Arc::new(Metrics::new(device()?.name().to_owned()));
-        let kept = kept(&home, &metrics);
+        let ot_cache = ot_cache(&home, &metrics);
         let (events, news) = sync_channel(256);
-        let desk = Arc::new(Desk {
+        let shared = Arc::new(ServiceState {
             jobs: Jobs::new(Arc::clone(&metrics)),
-            places: places::Places::new(settings.limits),
+            slots: slots::Slots::new(settings.limits),
             known: Known::default(),
             planner: planner(&settings.admission, options.planner.as_deref()),
             usage: Usage::open(home.path())?,
@@ -223,20 +223,24 @@ impl Service {
             home,
             options,
             metrics,
-            rolls: roll::Rolls::default(),
+            attendances: attendance::Attendances::default(),
             strangers: strangers::Strangers::default(),
             device,
-            kept,
+            ot_cache,
             port: OnceLock::new(),
             events,
             stopping: AtomicBool::new(false),
         });
-        let port = Port::bind(&desk.home.identity(), &listen.to_string(), reception(&desk))?;
-        let _ = desk.port.set(Arc::new(port));
+        let port = Port::bind(
+            &shared.home.identity(),
+            &listen.to_string(),
+            reception(&shared),
+        )?;
+        let _ = shared.port.set(Arc::new(port));
         let admin = match admin {
             None => None,
             Some(address) => {
-                let pages = Arc::clone(&desk) as Arc<dyn Pages>;
+                let pages = Arc::clone(&shared) as Arc<dyn Pages>;
                 let admin = Admin::start(address, pages);
                 Some(admin.map_err(|source| ServiceError::Admin { address, source })?)
             }
@@ -245,17 +249,17 @@ impl Service {
             news,
             admin,
             threads: Vec::new(),
-            renewed: (Instant::now(), desk.home.identity().fingerprint()),
-            members: desk.home.members(),
+            renewed: (Instant::now(), shared.home.identity().fingerprint()),
+            members: shared.home.members(),
             unread: String::new(),
             unready: ready::Said::default(),
-            desk,
+            shared,
         })
     }
 
     /// Where it is called.
     pub fn address(&self) -> SocketAddr {
-        self.desk.port().address()
+        self.shared.port().address()
     }
 
     /// Where health and metrics are served.
@@ -265,8 +269,8 @@ impl Service {
 
     /// Takes jobs until `stop`; then running jobs have their grace.
     pub fn run(mut self, stop: &AtomicBool) -> Ended {
-        let name = self.desk.home.settings().name.clone();
-        tracing::info!(%name, address = %self.address(), key = %self.desk.home.identity().fingerprint(), "serving");
+        let name = self.shared.home.settings().name.clone();
+        tracing::info!(%name, address = %self.address(), key = %self.shared.home.identity().fingerprint(), "serving");
         notify(notify::State::Ready);
         self.end_what_was_killed();
         self.resume();
@@ -274,7 +278,7 @@ impl Service {
         while !stop.load(Ordering::Relaxed) {
             match self.news.recv_timeout(Duration::from_millis(100)) {
                 Ok(News::Asked(plan)) => self.consider(plan),
-                Ok(News::Knock(key, plan)) => self.knocked(key, plan),
+                Ok(News::ConnectRequest(key, plan)) => self.connect_requested(key, plan),
                 Ok(News::Over) | Err(RecvTimeoutError::Timeout) => {}
                 // The desk holds a sender.
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -290,15 +294,15 @@ impl Service {
 
     /// Ends in the log the runs that the last process left in their middle, and says so of their jobs.
     fn end_what_was_killed(&self) {
-        let desk = &self.desk;
-        let begun = desk.home.log().begun();
+        let shared = &self.shared;
+        let begun = shared.home.log().begun();
         let begun = begun.unwrap_or_else(|error| {
-            tracing::error!(%error, "nobody can say which runs were interrupted");
+            tracing::error!(%error, "it cannot be read which runs were interrupted");
             Vec::new()
         });
         for [digits, job, stage] in begun {
             tracing::warn!(plan = %digits, name = %job, "a run was in its middle when the last process of this service ended");
-            desk.record(Event::RunEnded {
+            shared.record(Event::RunEnded {
                 plan: digits.clone(),
                 job,
                 trace: None,
@@ -307,26 +311,28 @@ impl Service {
                 cause: "killed".into(),
                 seconds: 0,
             });
-            let own = &desk.home.settings().name;
-            let known = plan_of(&digits).and_then(|plan| desk.recall(plan, own));
+            let own = &shared.home.settings().name;
+            let known = plan_of(&digits).and_then(|plan| shared.recall(plan, own));
             if let Some(plan) = known {
                 let why = "this party's service ended in the middle of the run: propose the job again, or come for it";
-                desk.jobs.set(plan, State::Interrupted, Some(Why::all(why)));
+                shared
+                    .jobs
+                    .set(plan, State::Interrupted, Some(Why::all(why)));
             }
         }
     }
 
     /// Goes on with the durable jobs that the last process left.
     fn resume(&mut self) {
-        let desk = Arc::clone(&self.desk);
-        let interrupted = desk.home.interrupted().unwrap_or_else(|error| {
-            tracing::error!(%error, "nobody can say which jobs were interrupted");
+        let shared = Arc::clone(&self.shared);
+        let interrupted = shared.home.interrupted().unwrap_or_else(|error| {
+            tracing::error!(%error, "it cannot be read which jobs were interrupted");
             Vec::new()
         });
         for plan in interrupted {
             tracing::info!(%plan, "a durable job was interrupted here");
-            let own = &desk.home.settings().name;
-            if desk.recall(plan, own).is_some() {
+            let own = &shared.home.settings().name;
+            if shared.recall(plan, own).is_some() {
                 self.consider(plan);
             }
         }
@@ -334,30 +340,30 @@ impl Service {
 
     /// Makes a job ready, if it may run.
     fn consider(&mut self, plan: PlanHash) {
-        let active = self.desk.jobs.in_state(State::active);
+        let active = self.shared.jobs.in_state(State::active);
         if active.contains(&plan) {
             return;
         }
-        let desk = Arc::clone(&self.desk);
-        if let Some(thread) = run::make_ready(&desk, plan) {
+        let shared = Arc::clone(&self.shared);
+        if let Some(thread) = run::make_ready(&shared, plan) {
             self.threads.push(thread);
         }
     }
 
     /// A member came for a job that is not being met: makes it ready, if it knows of it and the member has a part in it.
-    fn knocked(&mut self, key: Fingerprint, plan: PlanHash) {
-        let members = self.desk.home.members();
+    fn connect_requested(&mut self, key: Fingerprint, plan: PlanHash) {
+        let members = self.shared.home.members();
         let Some(member) = members.by_fingerprint(&key) else {
             return;
         };
-        if self.desk.jobs.find(plan).is_none() {
+        if self.shared.jobs.find(plan).is_none() {
             self.recall_beside(key, plan, &member.name);
             return;
         }
-        let Some(plan) = self.desk.recall(plan, &member.name) else {
+        let Some(plan) = self.shared.recall(plan, &member.name) else {
             return;
         };
-        let jobs = &self.desk.jobs;
+        let jobs = &self.shared.jobs;
         if jobs.wakes(plan, &member.name) && !jobs.ended_lately(plan) {
             self.consider(plan);
         }
@@ -366,15 +372,15 @@ impl Service {
     /// Looks for a job among those that are filed, and plans it, in a thread of its own: that may take as long as planning may. A caller that came
     /// for it is heard again then.
     fn recall_beside(&mut self, key: Fingerprint, plan: PlanHash, by: &str) {
-        let desk = Arc::clone(&self.desk);
+        let shared = Arc::clone(&self.shared);
         let recalling = || {
-            let recalling = &desk.recalling;
+            let recalling = &shared.recalling;
             recalling.lock().unwrap_or_else(PoisonError::into_inner)
         };
         if recalling().len() >= RECALLS || !recalling().insert(plan) {
             return;
         }
-        let (beside, by) = (Arc::clone(&desk), by.to_owned());
+        let (beside, by) = (Arc::clone(&shared), by.to_owned());
         let thread = thread::Builder::new()
             .name(format!("recall {plan}"))
             .spawn(move || {
@@ -387,7 +393,7 @@ impl Service {
                 drop(recalling);
                 if found {
                     // A caller that is not heard now sends its connect request again.
-                    let _ = beside.events.try_send(News::Knock(key, plan));
+                    let _ = beside.events.try_send(News::ConnectRequest(key, plan));
                 }
             });
         match thread {
@@ -401,8 +407,8 @@ impl Service {
 
     /// Reads again what may have changed.
     fn look(&mut self) {
-        let desk = Arc::clone(&self.desk);
-        let unread = desk.home.reload_if_changed().err();
+        let shared = Arc::clone(&self.shared);
+        let unread = shared.home.reload_if_changed().err();
         let unread = unread.map_or_else(String::new, |error| error.to_string());
         if unread != self.unread {
             // Said once: a file that is being edited is looked at all the time.
@@ -413,50 +419,50 @@ impl Service {
             self.unread = unread;
         }
         if self.unready.is_due() {
-            self.unready.say(desk.unready());
+            self.unready.say(shared.unready());
         }
-        let identity = desk.home.identity();
+        let identity = shared.home.identity();
         if self.renewed.1 != identity.fingerprint() || self.renewed.0.elapsed() > RENEW {
             self.renewed = (Instant::now(), identity.fingerprint());
-            match renew(&identity, desk.port()) {
+            match renew(&identity, shared.port()) {
                 Ok(()) => tracing::info!(key = %self.renewed.1, "the certificate is renewed"),
                 Err(error) => tracing::error!(%error, "the certificate cannot be renewed"),
             }
         }
-        if let Some(kept) = &desk.kept {
-            kept.sweep();
+        if let Some(cache) = &shared.ot_cache {
+            cache.sweep();
         }
         // First: a job that is met meanwhile is then found by the other.
-        desk.jobs.meet_anew(&desk.home);
-        let members = desk.home.members();
+        shared.jobs.meet_anew(&shared.home);
+        let members = shared.home.members();
         if *members != *self.members {
             self.members = members;
             self.members_changed();
         }
         // The operator may have approved what waits.
-        for plan in desk.jobs.in_state(|state| state == State::Pending) {
+        for plan in shared.jobs.in_state(|state| state == State::Pending) {
             self.consider(plan);
         }
     }
 
     fn members_changed(&self) {
         let members = &self.members;
-        let mine = self.desk.home.identity().fingerprint();
+        let mine = self.shared.home.identity().fingerprint();
         let gone = |key: &Fingerprint| *key != mine && members.by_fingerprint(key).is_none();
         tracing::info!(members = members.iter().count(), "members were read again");
         for member in members.all() {
             let keys = member.former.iter().map(|former| former.fingerprint);
             for key in keys.chain([member.fingerprint]).filter(|key| gone(key)) {
-                self.desk.port().drop_key(&key);
+                self.shared.port().drop_key(&key);
             }
         }
         let unknown = |key: &[u8; 32]| gone(&Fingerprint::from_bytes(*key));
-        if let Some(kept) = &self.desk.kept {
-            kept.forget(unknown);
+        if let Some(cache) = &self.shared.ot_cache {
+            cache.forget(unknown);
         }
         let why = "a participant's key was revoked or replaced while the job was under way";
         let stopped = self
-            .desk
+            .shared
             .jobs
             .rekey(|entry| entry.is_met() && entry.keys.iter().any(gone), why);
         if stopped > 0 {
@@ -466,25 +472,25 @@ impl Service {
 
     /// Takes no more jobs, and gives those that run some time.
     fn stop(mut self) -> Ended {
-        let desk = Arc::clone(&self.desk);
+        let shared = Arc::clone(&self.shared);
         notify(notify::State::Stopping);
-        desk.stopping.store(true, Ordering::Relaxed);
-        let grace = desk
+        shared.stopping.store(true, Ordering::Relaxed);
+        let grace = shared
             .options
             .grace
-            .unwrap_or(desk.home.settings().timeouts.grace);
-        desk.jobs.stop(
+            .unwrap_or(shared.home.settings().timeouts.grace);
+        shared.jobs.stop(
             |entry| entry.status.state != State::Running,
             "the service is stopping",
         );
-        let running = desk.jobs.in_state(State::active).len();
+        let running = shared.jobs.in_state(State::active).len();
         tracing::info!(
             running,
             seconds = grace.as_secs(),
             "stopping: running jobs have some time to end"
         );
         self.join(grace);
-        let given_up = desk.jobs.stop(
+        let given_up = shared.jobs.stop(
             |_| true,
             "the service is stopping, and the time for running jobs is over",
         );
@@ -530,44 +536,46 @@ fn renew(identity: &Identity, port: &Port) -> Result<(), ServiceError> {
     Ok(port.renew(&identity.renewed()?)?)
 }
 
-fn reception(desk: &Arc<Desk>) -> Reception {
-    let [admits, answers, lanes, knocks, notices] = [(); 5].map(|()| Arc::downgrade(desk));
+fn reception(shared: &Arc<ServiceState>) -> Reception {
+    let [admits, answers, lanes, requests, notices] = [(); 5].map(|()| Arc::downgrade(shared));
     Reception::new(Arc::new(move |key| {
         admits
             .upgrade()
-            .map_or(veil_link::tls::Admission::Stranger, |desk| desk.admit(key))
+            .map_or(veil_link::tls::Admission::Stranger, |shared| {
+                shared.admit(key)
+            })
     }))
     .with_handler(Arc::new(move |caller, request| {
         answers
             .upgrade()
-            .map_or_else(Vec::new, |desk| desk.answer(caller, request))
+            .map_or_else(Vec::new, |shared| shared.answer(caller, request))
     }))
     .with_lanes(Arc::new(move |caller, request| {
         lanes
             .upgrade()
-            .map_or(Lane::Usual, |desk| desk.lane(caller, request))
+            .map_or(Lane::Usual, |shared| shared.lane(caller, request))
     }))
-    .with_knock(Arc::new(move |key, plan| {
-        if let Some(desk) = knocks.upgrade() {
+    .on_connect_request(Arc::new(move |key, plan| {
+        if let Some(shared) = requests.upgrade() {
             // A caller that is not heard now sends its connect request again.
-            let _ = desk.events.try_send(News::Knock(key, plan));
+            let _ = shared.events.try_send(News::ConnectRequest(key, plan));
         }
     }))
     .with_noticed(Arc::new(move |key, _| {
-        if let Some(desk) = notices.upgrade() {
-            desk.strangers.notice(key, &desk.home.members());
+        if let Some(shared) = notices.upgrade() {
+            shared.strangers.notice(key, &shared.home.members());
         }
     }))
 }
 
 /// Where transfers are kept, if they are to be: not without a file that says what was used.
-fn kept(home: &Home, metrics: &Arc<Metrics>) -> Option<Arc<Kept>> {
+fn ot_cache(home: &Home, metrics: &Arc<Metrics>) -> Option<Arc<OtCache>> {
     if !home.settings().transfers.keep {
         return None;
     }
     let path = home.path().join(MARKS);
     match MarkFile::open(&path, Arc::clone(metrics)) {
-        Ok(marks) => Some(Arc::new(Kept::default().marked(marks))),
+        Ok(marks) => Some(Arc::new(OtCache::default().marked(marks))),
         Err(error) => {
             let path = path.display();
             tracing::warn!(%error, %path, "no transfers are kept: what is used cannot be written down");
@@ -576,7 +584,7 @@ fn kept(home: &Home, metrics: &Arc<Metrics>) -> Option<Arc<Kept>> {
     }
 }
 
-impl Desk {
+impl ServiceState {
     fn port(&self) -> &Arc<Port> {
         self.port.get().expect("set before anything uses it")
     }
@@ -594,7 +602,7 @@ impl Desk {
             timeout: self.options.timeout.unwrap_or(stall),
             device: Arc::clone(&self.device),
             trace: Some(Arc::clone(&self.metrics) as Arc<dyn veil_engine::Recorder>),
-            kept: self.kept.clone(),
+            ot_cache: self.ot_cache.clone(),
             ..Engine::default()
         }
     }
@@ -607,7 +615,7 @@ impl Desk {
     }
 }
 
-impl Pages for Desk {
+impl Pages for ServiceState {
     fn ready(&self) -> Result<(), String> {
         let unready = self.unready();
         if unready.is_empty() {

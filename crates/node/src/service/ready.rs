@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::Desk;
+use super::ServiceState;
 use crate::file;
 
 /// Why no job can be taken.
@@ -38,7 +38,7 @@ pub(super) fn in_a_line(unready: &[Unready]) -> String {
     texts.join("; ")
 }
 
-impl Desk {
+impl ServiceState {
     /// All that is in the way of a job.
     pub(super) fn unready(&self) -> Vec<Unready> {
         let stopping = self.stopping.load(Ordering::Relaxed);

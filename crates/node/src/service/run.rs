@@ -11,12 +11,12 @@ use veil_engine::TraceId;
 use veil_runtime::{As, Course, Ended, Heard, Participant, RunError, Stage, Step};
 use veil_session::PlanHash;
 
-use super::attempt::{Place, attempt, begin, forget, rest};
-use super::door::{Consent, MEETINGS};
+use super::attempt::{Position, attempt, begin, forget, rest};
+use super::attendance::{Closes, Seen, enough};
 use super::ended::{Failed, GivenUp, explain};
-use super::roll::{Closes, Seen, enough};
+use super::handler::{Consent, MEETINGS};
 use super::said::{NO_MEMORY, NOT_HERE, OWN_FILES, public_reason};
-use super::{Desk, News};
+use super::{News, ServiceState};
 use crate::approvals::Decision;
 use crate::control::{Reply, Request};
 use crate::jobs::{Entry, State, Status, Why};
@@ -31,45 +31,51 @@ const STACK: usize = 2 << 20;
 const MANY: &str = "it may run, and as many jobs are met at this party as may be: it is met when one of them is over";
 
 /// Starts a job, if it may run now.
-pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<()>> {
+pub(super) fn make_ready(shared: &Arc<ServiceState>, plan: PlanHash) -> Option<JoinHandle<()>> {
     let known = |entry: &mut Entry| (entry.asked_by.clone(), Arc::clone(&entry.planned));
-    let (asked_by, planned) = desk.jobs.with(plan, known)?;
-    match desk.consent(&planned, asked_by.as_deref(), Consent::Look) {
+    let (asked_by, planned) = shared.jobs.with(plan, known)?;
+    match shared.consent(&planned, asked_by.as_deref(), Consent::Look) {
         decision if decision.allows() => {}
         decision @ Decision::Refused { .. } => {
-            desk.note_refusal(&planned, asked_by.as_deref(), &decision);
-            desk.jobs
+            shared.note_refusal(&planned, asked_by.as_deref(), &decision);
+            shared
+                .jobs
                 .set(plan, State::Refused, Some(public_reason(&decision)));
             return None;
         }
         decision => {
-            desk.jobs
+            shared
+                .jobs
                 .keep(plan, State::Pending, &public_reason(&decision));
             return None;
         }
     }
-    if let Some(options) = desk.unbound(plan, &planned) {
+    if let Some(options) = shared.unbound(plan, &planned) {
         let here = format!(
             "its own data are not bound: `veil approve {} {options}` says where they are",
             &Event::plan(plan)[..16]
         );
         let why = Why::apart(OWN_FILES, here);
-        desk.jobs.keep(plan, State::Pending, &why);
+        shared.jobs.keep(plan, State::Pending, &why);
         return None;
     }
-    let [all, own] = desk.jobs.active(asked_by.as_deref());
-    if own >= desk.meetings(asked_by.as_deref()) || all >= MEETINGS {
-        desk.jobs.keep(plan, State::Pending, &Why::all(MANY));
+    let [all, own] = shared.jobs.active(asked_by.as_deref());
+    if own >= shared.meetings(asked_by.as_deref()) || all >= MEETINGS {
+        shared.jobs.keep(plan, State::Pending, &Why::all(MANY));
         return None;
     }
-    let claim = desk.claim(plan, &planned, asked_by.as_deref());
-    if let Err(why) = desk.places.may_hold(&claim, planned.held, desk.shares()) {
-        desk.jobs
+    let claim = shared.claim(plan, &planned, asked_by.as_deref());
+    if let Err(why) = shared
+        .slots
+        .may_reserve(&claim, planned.held, shared.shares())
+    {
+        shared
+            .jobs
             .keep(plan, State::Pending, &Why::apart(NO_MEMORY, why));
         return None;
     }
     let stop = Arc::new(AtomicBool::new(false));
-    desk.jobs.with(plan, |entry| {
+    shared.jobs.with(plan, |entry| {
         entry.stop = Arc::clone(&stop);
         entry.clear_stop();
         entry.spent = false;
@@ -84,8 +90,8 @@ pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<
         } = &mut entry.status;
         (*phase, *rows, *sent, *received, *trace) = (None, 0, 0, 0, None);
     });
-    desk.jobs.set(plan, State::Meeting, None);
-    let running = Arc::clone(desk);
+    shared.jobs.set(plan, State::Meeting, None);
+    let running = Arc::clone(shared);
     let started = thread::Builder::new()
         .name(format!("job {plan}"))
         .stack_size(STACK)
@@ -105,7 +111,7 @@ pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<
         Ok(thread) => Some(thread),
         Err(error) => {
             let why = Why::apart(NOT_HERE, format!("no thread can be started: {error}"));
-            desk.jobs.set(plan, State::Failed, Some(why));
+            shared.jobs.set(plan, State::Failed, Some(why));
             None
         }
     }
@@ -113,26 +119,26 @@ pub(super) fn make_ready(desk: &Arc<Desk>, plan: PlanHash) -> Option<JoinHandle<
 
 /// Plans a job that may run, once there is room for its plans, and runs it.
 fn with_plan(
-    desk: &Desk,
+    shared: &ServiceState,
     plan: PlanHash,
     (asked_by, planned): (Option<&str>, &Planned),
     stop: &AtomicBool,
 ) {
-    let claim = desk.claim(plan, planned, asked_by);
-    let _held = match desk.places.hold(&claim, planned.held, desk.shares()) {
+    let claim = shared.claim(plan, planned, asked_by);
+    let _held = match shared.slots.reserve(&claim, planned.held, shared.shares()) {
         Ok(held) => held,
         Err(why) => {
-            return desk
+            return shared
                 .jobs
                 .keep(plan, State::Pending, &Why::apart(NO_MEMORY, why));
         }
     };
-    let (mut prepared, filed) = match desk.filed(plan) {
+    let (mut prepared, filed) = match shared.filed(plan) {
         Ok(filed) => filed,
         Err(why) => {
             tracing::error!(%plan, why, "a filed job cannot be used");
             let why = Why::apart(NOT_HERE, why);
-            return desk.jobs.set(plan, State::Failed, Some(why));
+            return shared.jobs.set(plan, State::Failed, Some(why));
         }
     };
     match filed.align_key() {
@@ -141,45 +147,49 @@ fn with_plan(
         Err(error) => {
             tracing::error!(%plan, %error, "an approved job cannot run");
             let why = Why::apart(OWN_FILES, error.to_string());
-            return desk.jobs.set(plan, State::Failed, Some(why));
+            return shared.jobs.set(plan, State::Failed, Some(why));
         }
     }
-    whole(desk, &prepared, asked_by, stop);
+    whole(shared, &prepared, asked_by, stop);
 }
 
 /// From the first call to the last word: one run, or the stages of a durable job, as the machine of a participant has it.
-fn whole(desk: &Desk, prepared: &Prepared, asked_by: Option<&str>, stop: &AtomicBool) {
+fn whole(shared: &ServiceState, prepared: &Prepared, asked_by: Option<&str>, stop: &AtomicBool) {
     let job = prepared.plan.hash;
-    let _closes = Closes(desk, job);
+    let _closes = Closes(shared, job);
     let course = Course {
         me: As::Party { serves: true },
         two: prepared.stages.are_two(),
         guaranteed: prepared.stages.are_guaranteed(),
-        wait: desk.wait(),
+        wait: shared.wait(),
     };
     let (mut me, mut step) = Participant::<GivenUp>::new(course, Instant::now());
-    let mut place = None;
+    let mut position = None;
     let mut before = None;
     loop {
         let heard = match step {
-            Step::AskDone => Heard::Yes(done_without_us(desk, prepared, &mut place)),
-            Step::Locate => match located(desk, prepared) {
+            Step::AskDone => Heard::Yes(done_without_us(shared, prepared, &mut position)),
+            Step::Locate => match located(shared, prepared) {
                 Ok(found) => {
                     let stage = found.stage;
-                    place = Some(found);
+                    position = Some(found);
                     Heard::At(stage)
                 }
                 Err(given) => Heard::failed(given),
             },
-            Step::Run(_) => match &place {
-                Some(place) => one_run(desk, prepared, place, (asked_by, before.take()), stop),
+            Step::Run(_) => match &position {
+                Some(position) => {
+                    one_run(shared, prepared, position, (asked_by, before.take()), stop)
+                }
                 None => Heard::Ready,
             },
             Step::Forget => {
-                if let Some(place) = &place {
-                    forget(&place.shelf);
+                if let Some(position) = &position {
+                    forget(&position.stage_store);
                 }
-                desk.jobs.with(job, |entry| entry.status.kept = Some(false));
+                shared
+                    .jobs
+                    .with(job, |entry| entry.status.kept = Some(false));
                 Heard::Ready
             }
             Step::Rest {
@@ -192,15 +202,15 @@ fn whole(desk: &Desk, prepared: &Prepared, asked_by: Option<&str>, stop: &Atomic
                 tracing::info!(plan = %job, attempt, of, seconds, "armed again");
                 if let Some(given) = why {
                     let why = given.says_with(&format!("again in {seconds} s: "));
-                    desk.jobs.set(job, State::Meeting, Some(why));
+                    shared.jobs.set(job, State::Meeting, Some(why));
                     before = Some(given.why);
                 }
                 stages::nap(pause, stop);
                 Heard::Ready
             }
-            Step::Finished => return desk.jobs.set(job, State::Done, None),
+            Step::Finished => return shared.jobs.set(job, State::Done, None),
             Step::GivenUp(given) => {
-                return give_up(desk, prepared, given.failure, given.again.is_some());
+                return give_up(shared, prepared, given.failure, given.again.is_some());
             }
             // Its data are made ready with the run, and no guest's questions are a party's.
             Step::Prepare(..) | Step::AskKept | Step::AskWanted | Step::AskStage => Heard::Ready,
@@ -210,45 +220,50 @@ fn whole(desk: &Desk, prepared: &Prepared, asked_by: Option<&str>, stop: &Atomic
 }
 
 /// The job is given up here; `again`: another attempt would have followed, if fewer had failed.
-fn give_up(desk: &Desk, prepared: &Prepared, given: Option<GivenUp>, again: bool) {
+fn give_up(shared: &ServiceState, prepared: &Prepared, given: Option<GivenUp>, again: bool) {
     let job = prepared.plan.hash;
     let given = given.unwrap_or_else(GivenUp::gone);
     let why = given.says_with("");
-    desk.holds_up(&prepared.plan, &given.why);
-    desk.jobs.set(job, given.state, Some(why));
+    shared.holds_up(&prepared.plan, &given.why);
+    shared.jobs.set(job, given.state, Some(why));
     if again && prepared.stages.are_guaranteed() {
         // Parties go on by themselves for so long and no longer, whichever of them asks.
-        desk.jobs.with(job, |entry| entry.spent = true);
+        shared.jobs.with(job, |entry| entry.spent = true);
     }
 }
 
 /// Where this party is in the job, and what it says of that.
-fn located<'a>(desk: &Desk, prepared: &'a Prepared) -> Result<Place<'a>, GivenUp> {
-    let place = begin(desk, prepared).map_err(|why| {
-        let (code, given) = explain(desk, prepared, None, &Failed::Here(why));
+fn located<'a>(shared: &ServiceState, prepared: &'a Prepared) -> Result<Position<'a>, GivenUp> {
+    let position = begin(shared, prepared).map_err(|why| {
+        let (code, given) = explain(shared, prepared, None, &Failed::Here(why));
         tracing::warn!(code, why = given.logged(), "given up");
-        desk.metrics.ended(code);
+        shared.metrics.ended(code);
         given
     })?;
     if prepared.stages.are_two() {
-        let kept = place.stage != Stage::Input;
-        desk.jobs
+        let kept = position.stage != Stage::Input;
+        shared
+            .jobs
             .with(prepared.plan.hash, |entry| entry.status.kept = Some(kept));
     }
-    Ok(place)
+    Ok(position)
 }
 
 /// Whether the other parties have finished the job while this one was away with the inputs it has kept: what is left is to remove them.
 /// Those that have not are told that this party goes on. Where one of them may lie and the output is guaranteed, two have to say so.
-fn done_without_us<'a>(desk: &Desk, prepared: &'a Prepared, place: &mut Option<Place<'a>>) -> bool {
+fn done_without_us<'a>(
+    shared: &ServiceState,
+    prepared: &'a Prepared,
+    position: &mut Option<Position<'a>>,
+) -> bool {
     let plan = prepared.plan.hash;
     // Why a stage cannot begin is said when it does.
-    *place = begin(desk, prepared).ok();
-    let stage = place.as_ref().map(|place| place.stage);
+    *position = begin(shared, prepared).ok();
+    let stage = position.as_ref().map(|position| position.stage);
     if !matches!(stage, Some(Stage::Compute | Stage::Finish(_))) {
         return false;
     }
-    let (identity, members) = (desk.home.identity(), desk.home.members());
+    let (identity, members) = (shared.home.identity(), shared.home.members());
     let request = Request::GoOn {
         plan: Event::plan(plan),
     };
@@ -275,27 +290,27 @@ fn done_without_us<'a>(desk: &Desk, prepared: &'a Prepared, place: &mut Option<P
 
 /// One run of the job, at the stage at which this party is.
 fn one_run(
-    desk: &Desk,
+    shared: &ServiceState,
     prepared: &Prepared,
-    place: &Place<'_>,
+    position: &Position<'_>,
     (asked_by, before): (Option<&str>, Option<String>),
     stop: &AtomicBool,
 ) -> Heard<GivenUp> {
-    let (job, stages, stage) = (prepared.plan.hash, &prepared.stages, place.stage);
+    let (job, stages, stage) = (prepared.plan.hash, &prepared.stages, position.stage);
     let name = &prepared.plan.job.name;
     let span = tracing::info_span!("job", plan = %job, name = %name, stage = Empty, trace = Empty);
     let _entered = span.enter();
     let start = Instant::now();
-    desk.jobs.with(job, |entry| entry.opened = false);
+    shared.jobs.with(job, |entry| entry.opened = false);
     if stages.are_two() {
         span.record("stage", stage.name());
     }
-    let ended = if place.is_left_out() {
-        Err((false, rest(desk, prepared, place, stop)))
+    let ended = if position.is_left_out() {
+        Err((false, rest(shared, prepared, position, stop)))
     } else {
-        attempt(desk, prepared, place, (asked_by, before), stop, &span)
+        attempt(shared, prepared, position, (asked_by, before), stop, &span)
     };
-    let void = void(prepared, place, &ended);
+    let void = void(prepared, position, &ended);
     if let Err((_, Failed::Seen(Seen::Over))) = &ended {
         tracing::info!(
             "two others have finished the job: the inputs that this party kept are removed"
@@ -310,13 +325,13 @@ fn one_run(
         Ok(report) => {
             let (seconds, sent) = (report.elapsed.as_secs_f64(), report.meters.payload_sent);
             tracing::info!(seconds, sent, "done");
-            desk.metrics.done(&report, prepared.plan.lanes);
+            shared.metrics.done(&report, prepared.plan.lanes);
             ("done", Ended::Done)
         }
         Err(failed) => {
-            let (code, given) = explain(desk, prepared, Some(place), &failed);
+            let (code, given) = explain(shared, prepared, Some(position), &failed);
             tracing::warn!(code, why = given.logged(), "given up");
-            desk.metrics.ended(code);
+            shared.metrics.ended(code);
             let again = given.again.filter(|_| !stop.load(Ordering::Relaxed));
             let ended = match again {
                 Some(again) => Ended::Again(again, given),
@@ -326,13 +341,13 @@ fn one_run(
         }
     };
     if began {
-        let known = desk.jobs.with(job, |entry| entry.status.trace.clone());
+        let known = shared.jobs.with(job, |entry| entry.status.trace.clone());
         let trace = trace.map(|trace: TraceId| trace.to_string());
-        desk.record(Event::RunEnded {
+        shared.record(Event::RunEnded {
             plan: Event::plan(job),
             job: stages.plan(stage).job.name.clone(),
             stage: stage.name().to_owned(),
-            opened: desk.jobs.with(job, |entry| entry.opened).unwrap_or(true),
+            opened: shared.jobs.with(job, |entry| entry.opened).unwrap_or(true),
             trace: trace.or(known.flatten()),
             cause: code.to_owned(),
             seconds: start.elapsed().as_secs(),
@@ -342,15 +357,19 @@ fn one_run(
 }
 
 /// Whether the inputs that are kept are of no use any more.
-fn void<T>(prepared: &Prepared, place: &Place<'_>, ended: &Result<T, (bool, Failed)>) -> bool {
-    let (stages, stage) = (&prepared.stages, place.stage);
+fn void<T>(
+    prepared: &Prepared,
+    position: &Position<'_>,
+    ended: &Result<T, (bool, Failed)>,
+) -> bool {
+    let (stages, stage) = (&prepared.stages, position.stage);
     match ended {
         // Where one of them may lie and the output is guaranteed, no single party is believed.
         Err((_, Failed::Run(RunError::Setup(error)))) if !stages.are_guaranteed() => {
             let other = stages.disagree(stage, error).map(|other| other.theirs);
             other.is_some_and(|theirs| [stage, theirs].contains(&Stage::Input))
         }
-        Err((_, Failed::Seen(Seen::Out(out)))) => place.party == *out && place.turn.is_none(),
+        Err((_, Failed::Seen(Seen::Out(out)))) => position.party == *out && position.view.is_none(),
         Err((_, Failed::Seen(Seen::Lost | Seen::Over))) => true,
         // When the job is done the machine removes them.
         Ok(_) | Err(_) => false,

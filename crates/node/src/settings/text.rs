@@ -167,7 +167,7 @@ impl Settings {
         );
         line(
             &optional("listen", self.listen.map(|a| a.to_string()), "0.0.0.0:7000"),
-            "parties only: one port for everybody",
+            "parties only: one port for all participants",
         );
         line(
             &optional("address", self.address.clone(), "mpc.example.org:7000"),

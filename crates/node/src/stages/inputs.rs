@@ -2,7 +2,7 @@
 
 use veil_runtime::{Stage, Stages};
 
-use super::turns::{ANSWER, ENOUGH, ask_all};
+use super::views::{ANSWER, ENOUGH, ask_all};
 use crate::Home;
 use crate::control::{Reply, Request};
 use crate::home::hex;
@@ -61,7 +61,7 @@ impl Inputs {
     /// Whether no party says that it wants them or is not at the job, and enough of them that they have kept them, or have had them since
     /// the owner came. Of the parties that do not answer, `past` marks the ones that were called, each by itself, and take only callers for
     /// a later stage.
-    pub fn are_wanted_by_nobody(&self, past: &[bool]) -> bool {
+    pub fn are_wanted_by_no_party(&self, past: &[bool]) -> bool {
         let over = self
             .said
             .iter()
@@ -114,7 +114,7 @@ mod tests {
     /// Whether the inputs are checkpointed, and wanted by no party, after these answers.
     fn after(answers: &[&[Said]]) -> (bool, bool) {
         let inputs = heard(answers);
-        (inputs.are_kept(), inputs.are_wanted_by_nobody(&[]))
+        (inputs.are_kept(), inputs.are_wanted_by_no_party(&[]))
     }
 
     fn heard(answers: &[&[Said]]) -> Inputs {
@@ -172,16 +172,16 @@ mod tests {
                 let mut past = vec![false; 1 + silent];
                 past[0] = true;
                 let inputs = heard(&[&vec![Kept; 1 + silent], &said]);
-                assert!(!inputs.are_wanted_by_nobody(&past), "{said:?}");
+                assert!(!inputs.are_wanted_by_no_party(&past), "{said:?}");
                 // A second one, whichever way it says so.
                 past[1] = true;
-                assert!(inputs.are_wanted_by_nobody(&past), "{said:?}");
+                assert!(inputs.are_wanted_by_no_party(&past), "{said:?}");
                 said[1] = Kept;
                 let inputs = heard(&[&vec![Kept; 1 + silent], &said]);
-                assert_eq!(inputs.are_wanted_by_nobody(&[]), lie != Nothing);
+                assert_eq!(inputs.are_wanted_by_no_party(&[]), lie != Nothing);
                 // One that answers goes by what it answers.
                 said[1] = Wanted;
-                assert!(!heard(&[&said]).are_wanted_by_nobody(&[true; 4]));
+                assert!(!heard(&[&said]).are_wanted_by_no_party(&[true; 4]));
             }
         }
     }

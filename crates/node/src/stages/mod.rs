@@ -3,8 +3,8 @@
 //! Which stage follows which is in [`veil_runtime`].
 
 mod inputs;
-mod shelf;
-mod turns;
+mod store;
+mod views;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ use veil_runtime::Stages;
 use crate::Home;
 
 pub use inputs::{Inputs, Said, inputs};
-pub use shelf::{Ends, Shelf, inputs_name, supplies};
-pub(crate) use shelf::{Kept, Note};
-pub(crate) use turns::{ANSWER, ENOUGH, agreed, ask_all};
-pub use turns::{At, now};
+pub(crate) use store::{CheckpointedInputs, Note};
+pub use store::{Ends, StageStore, inputs_name, supplies};
+pub(crate) use views::{ANSWER, ENOUGH, agreed, ask_all};
+pub use views::{At, now};
 
 /// How often a participant that waits looks whether to stop.
 pub(crate) const GLANCE: Duration = Duration::from_millis(50);
@@ -30,7 +30,7 @@ pub(crate) const GLANCE: Duration = Duration::from_millis(50);
 /// # Errors
 /// [`PlanError`] as of [`Stages::new`].
 pub fn of(job: &Job, plan: &std::sync::Arc<Plan>) -> Result<Stages, PlanError> {
-    Stages::new(job.lowered(), job.is_durable(), plan)
+    Stages::new(job.spec(), job.is_durable(), plan)
 }
 
 /// Sleeps so long, unless it is asked to stop.

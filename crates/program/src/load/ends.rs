@@ -64,7 +64,7 @@ impl Job {
             return Vec::new();
         }
         let mut holders: Vec<Holder> = self
-            .lowered
+            .spec
             .blocks
             .iter()
             .flat_map(|block| block.holders.iter().copied())
@@ -204,8 +204,8 @@ impl Job {
         peer: Peer,
         folder: Option<&Path>,
     ) -> Result<Output, DataError> {
-        let (name, opening) = (&self.lowered.name, self.opening());
-        let job = (name.as_str(), self.lowered.security);
+        let (name, opening) = (&self.spec.name, self.opening());
+        let job = (name.as_str(), self.spec.security);
         let sink = StatsSink::new(job, &self.roles, stats, opening, peer, folder)?;
         Ok(Output::Stats(Box::new(sink)))
     }
@@ -250,7 +250,7 @@ impl Job {
         let Kind::Stats(stats) = &self.kind else {
             return Ok(None);
         };
-        if !self.lowered.loads().is_empty() {
+        if !self.spec.loads().is_empty() {
             return Ok(None);
         }
         let sources: Vec<(Holder, StatsSource)> = (self.holders().into_iter())
@@ -260,7 +260,7 @@ impl Job {
             .iter()
             .map(|(holder, source)| (*holder, source))
             .collect();
-        let result = stats.clear(&self.lowered.name, &self.roles, peer, &sources)?;
+        let result = stats.clear(&self.spec.name, &self.roles, peer, &sources)?;
         Ok(Some(result))
     }
 }

@@ -1,4 +1,4 @@
-//! A job file, checked and lowered; its owners' data and its recipients' results.
+//! A job file, checked, and its specification; its owners' data and its recipients' results.
 
 mod beside;
 mod ends;
@@ -61,14 +61,14 @@ pub enum Kind {
     Reshare(Resharing),
 }
 
-/// A job: read, checked, and lowered to what planner and engine need.
+/// A job: read, checked, and made into the specification that planner and engine need.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The folder that paths in the job are relative to; nothing where none of them is followed.
     base: Option<PathBuf>,
     roles: Roles,
     kind: Kind,
-    lowered: Arc<JobSpec>,
+    spec: Arc<JobSpec>,
     opening: Option<Opening>,
     durable: bool,
     given: Files,
@@ -226,11 +226,11 @@ impl Job {
             return Err(Fault::new(raw.parties.span(), JobProblem::TwoParties));
         }
         let stats = Stats::parse(raw, &roles)?;
-        let lowered = stats.lower().map_err(|(analysis, problem)| {
+        let made = stats.lower().map_err(|(analysis, problem)| {
             let analysis = raw.analysis.get(analysis).map(toml::Spanned::span);
             Fault::new(analysis.unwrap_or(raw.name.span()), problem)
         })?;
-        let opening = &lowered.opening;
+        let opening = &made.opening;
         let blocks = (stats.blocks.iter())
             .map(|block| Block {
                 name: block.name.clone(),
@@ -243,23 +243,23 @@ impl Job {
                 order: block.pairing.order(),
             })
             .collect();
-        let circuit = lowered.circuit;
-        let mut whole = roles.lowered(raw, circuit, blocks, lowered.audiences, lowered.opened);
+        let circuit = made.circuit;
+        let mut whole = roles.spec(raw, circuit, blocks, made.audiences, made.opened);
         whole.schema = stats.schema();
-        whole.totals = lowered.totals;
+        whole.totals = made.totals;
         whole.inputs = stats.inputs();
-        whole.datasets = stats.datasets(&lowered.opening);
+        whole.datasets = stats.datasets(&made.opening);
         let schema = || whole.schema.clone();
         whole.keep = stats.keep.as_ref().map(|keep| Keep {
             name: keep.name.clone(),
             schema: schema(),
         });
-        let opening = Some(lowered.opening);
+        let opening = Some(made.opening);
         Ok(Self {
             base: beside.folder(),
             roles,
             kind: Kind::Stats(stats),
-            lowered: Arc::new(whole),
+            spec: Arc::new(whole),
             opening,
             durable: false,
             given,
@@ -314,13 +314,13 @@ impl Job {
         let opened = gates.outputs.iter().map(sentence).collect();
         let whole = JobSpec {
             inputs: gates.inputs.iter().map(Input::spec).collect(),
-            ..roles.lowered(raw, circuit, blocks, audiences, opened)
+            ..roles.spec(raw, circuit, blocks, audiences, opened)
         };
         Ok(Self {
             base: beside.folder(),
             roles,
             kind: Kind::Circuit(gates),
-            lowered: Arc::new(whole),
+            spec: Arc::new(whole),
             opening: None,
             durable: false,
             given,
@@ -344,12 +344,12 @@ impl Job {
         )?;
         let section = raw.reshare.as_ref().expect("checked: the section is there");
         let resharing = Resharing::parse(raw, section, &roles)?;
-        let lowered = resharing.lowered(raw.name.get_ref(), &roles);
+        let spec = resharing.spec(raw.name.get_ref(), &roles);
         Ok(Self {
             base: beside.folder(),
             roles,
             kind: Kind::Reshare(resharing),
-            lowered: Arc::new(lowered),
+            spec: Arc::new(spec),
             opening: None,
             durable: false,
             given,
@@ -375,18 +375,18 @@ impl Job {
     }
 
     /// What planner and engine need.
-    pub fn lowered(&self) -> &JobSpec {
-        &self.lowered
+    pub fn spec(&self) -> &JobSpec {
+        &self.spec
     }
 
     /// The same, for a plan: a circuit may take as much memory as everything else.
     pub fn shared(&self) -> Arc<JobSpec> {
-        Arc::clone(&self.lowered)
+        Arc::clone(&self.spec)
     }
 }
 
 impl Roles {
-    fn lowered(
+    fn spec(
         &self,
         raw: &RawJob,
         circuit: veil_circuit::Circuit,

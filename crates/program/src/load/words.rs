@@ -83,7 +83,7 @@ impl Job {
     /// Whether the job garbles, and neither its file nor the command line says in which order: the garbler may say so.
     pub fn leaves_schedule(&self) -> bool {
         let said = self.words().iter().any(|words| words.schedule.is_some());
-        self.lowered.security.protocol == ProtocolKind::Yao && !said
+        self.spec.security.protocol == ProtocolKind::Yao && !said
     }
 
     /// The same job with gates in this order, as if the command line had said so too.
@@ -125,15 +125,15 @@ impl Job {
                 ),
                 Audience::Parties | Audience::Recipient(_) => None,
             };
-            let random = self.lowered.circuit.gates.iter().any(Gate::is_random);
+            let random = self.spec.circuit.gates.iter().any(Gate::is_random);
             let random = random.then_some(
                 "a run may be repeated after its results were opened, and the circuit rounds by chance: another run tells more; compute \
                  without chance, or write \"abort\"",
             );
-            let wide = (self.lowered.circuit.ring == Ring::Z128).then_some(
+            let wide = (self.spec.circuit.ring == Ring::Z128).then_some(
                 "three of four parties compute modulo 2^128 only if none of them lies; compute modulo 2^64, or on bits, or write \"abort\"",
             );
-            let audiences = self.lowered.audiences.iter().filter_map(reason);
+            let audiences = self.spec.audiences.iter().filter_map(reason);
             let mut reasons = audiences.chain(random).chain(wide);
             if let Some(reason) = reasons.next() {
                 return Err(JobProblem::Word {
@@ -144,7 +144,7 @@ impl Job {
             }
             self.durable = true;
         }
-        Arc::make_mut(&mut self.lowered).security = security;
+        Arc::make_mut(&mut self.spec).security = security;
         Ok(())
     }
 
@@ -170,7 +170,7 @@ impl Job {
             return text.to_owned();
         };
         // The section is a table in one line, or has a header, or its fields are written out at the top.
-        let rows = self.lowered.rows();
+        let rows = self.spec.rows();
         let ways = [", rows", "\nrows", "\ncircuit.rows"];
         let ways =
             ways.map(|way| format!("{}{way} = {rows}{}", &text[..end.end], &text[end.end..]));
@@ -209,7 +209,7 @@ mod tests {
         assert!(job.leaves_schedule());
         let ordered = job.ordered(list).unwrap();
         assert!(!ordered.leaves_schedule() && job.leaves_schedule());
-        let security = ordered.lowered().security;
+        let security = ordered.spec().security;
         assert_eq!(
             (security.schedule, security.tables),
             (list, Tables::ThreeHalves)
@@ -270,14 +270,14 @@ mod tests {
             ..Words::default()
         };
         job.choose(guaranteed).unwrap();
-        Arc::make_mut(&mut job.lowered)
+        Arc::make_mut(&mut job.spec)
             .circuit
             .gates
             .push(Gate::Random(0));
         let refused = job.choose(guaranteed).unwrap_err().to_string();
         assert!(refused.contains("rounds by chance"), "{refused}");
-        Arc::make_mut(&mut job.lowered).circuit.gates.pop();
-        Arc::make_mut(&mut job.lowered).circuit.ring = Ring::Z128;
+        Arc::make_mut(&mut job.spec).circuit.gates.pop();
+        Arc::make_mut(&mut job.spec).circuit.ring = Ring::Z128;
         let refused = job.choose(guaranteed).unwrap_err().to_string();
         assert!(refused.contains("modulo 2^128"), "{refused}");
     }

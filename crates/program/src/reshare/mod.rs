@@ -48,7 +48,7 @@ impl Resharing {
     /// The job `name` of the new parties. Output port `k` is kept, and is port `k` of the new dataset.
     ///
     /// Old party `i` supplies [`OldShares`]; every new party needs a [`Zeros`] for the differences that it sees.
-    pub fn lowered(&self, name: &str, roles: &Roles) -> JobSpec {
+    pub fn spec(&self, name: &str, roles: &Roles) -> JobSpec {
         let copies = self.copies();
         let holder = |copy| {
             let name = &self.old[copies.holder(copy).index()];

@@ -83,7 +83,7 @@ impl Case {
         let output = job
             .sink(peer, &self.path("out"))
             .map_err(|error| self.shorten(&error.to_string()))?;
-        evaluate(job.lowered(), &sources, &[(peer, &output as &dyn Sink)])
+        evaluate(job.spec(), &sources, &[(peer, &output as &dyn Sink)])
             .map_err(|error| self.shorten(&error.to_string()))?;
         Ok(output)
     }
@@ -97,11 +97,11 @@ impl Case {
         let clear = job.clear_statistics(peer).unwrap().unwrap();
         assert_eq!(result.analyses, clear.analyses);
         assert_eq!(result.recipient, clear.recipient);
-        let lowered = job.lowered();
-        let mine = lowered
+        let spec = job.spec();
+        let mine = spec
             .audiences
             .iter()
-            .zip(&lowered.opened)
+            .zip(&spec.opened)
             .filter(|(audience, _)| audience.includes(peer));
         let mine: Vec<&String> = mine.map(|(_, sentence)| sentence).collect();
         assert_eq!(

@@ -102,7 +102,7 @@ fn mistakes_in_a_circuit_job() {
         (
             "port = \"x\"",
             "port = \"y\"",
-            "job.toml:8:1: input port `x` of the circuit is supplied by nobody; add an [[input]] for it",
+            "job.toml:8:1: input port `x` of the circuit is supplied by no participant; add an [[input]] for it",
         ),
         (
             "port = \"x\"\n",

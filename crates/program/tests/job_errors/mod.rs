@@ -264,7 +264,7 @@ fn mistakes_in_a_statistics_job() {
         (
             "b = [\"g\"] }",
             "b = [] }",
-            "job.toml:20:1: column `g` of block `all` is held by nobody; name exactly one owner for it in `holds`",
+            "job.toml:20:1: column `g` of block `all` is held by no owner; name exactly one owner for it in `holds`",
         ),
         (
             "b = [\"g\"] }",

@@ -338,7 +338,7 @@ fn what_is_shared_is_one_number_of_each_owner() {
     let job = format!("{}{}", &text[..ends], &text[blocks..]);
     whole.write("job.toml", job.as_bytes());
     let job = whole.load().unwrap();
-    let circuit = &job.lowered().circuit;
+    let circuit = &job.spec().circuit;
     let widths: Vec<u32> = circuit.inputs.iter().map(|port| port.width).collect();
     assert_eq!(widths, [3; 4], "two extremes of two owners");
     assert!(
@@ -348,7 +348,7 @@ fn what_is_shared_is_one_number_of_each_owner() {
             .all(|port| port.per == veil_circuit::Per::Job)
     );
     assert_eq!(circuit.ring, Ring::Z64);
-    assert_eq!(job.lowered().opened.len(), 6);
+    assert_eq!(job.spec().opened.len(), 6);
     let data: Vec<(String, String)> = job
         .data()
         .into_iter()
@@ -419,7 +419,7 @@ fn owners_that_lie_see_no_more_than_the_largest() {
             .collect();
         sources[0].1 = &liar;
         let sink = job.sink(peer, &case.path(&format!("out {lie}"))).unwrap();
-        evaluate(job.lowered(), &sources, &[(peer, &sink as &dyn Sink)]).unwrap();
+        evaluate(job.spec(), &sources, &[(peer, &sink as &dyn Sink)]).unwrap();
         let result = sink.statistics().unwrap();
         let largest = (lie % 16).max(9);
         let shown = value(figures(result, "max", &[]), "max");

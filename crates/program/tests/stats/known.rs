@@ -112,7 +112,7 @@ fn a_million_rows_are_light() {
         ("a2.csv", "x,y\n999.9,0\n"),
         ("c2.csv", "h,g\nk,u\n"),
     ]);
-    assert_eq!(case.load().unwrap().lowered().circuit.ring, Ring::Z64);
+    assert_eq!(case.load().unwrap().spec().circuit.ring, Ring::Z64);
     let result = case.statistics();
     let count = |group: &str| value(figures(&result, "all", &[group]), "count").value();
     assert_eq!((count("u"), count("v")), (Some(666_667.0), Some(333_333.0)));

@@ -314,7 +314,7 @@ fn others_get_only_what_is_theirs() {
     };
     let error = sink.put(0, one, &[0; 8]).unwrap_err().to_string();
     assert!(error.contains("port 0"), "port 0 is for the press: {error}");
-    let last = job.lowered().opened.len() - 1;
+    let last = job.spec().opened.len() - 1;
     sink.put(last, one, &[0; 8]).unwrap();
     assert!(
         sink.put(last, one, &[0; 8]).is_err(),

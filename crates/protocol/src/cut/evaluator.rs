@@ -3,7 +3,7 @@
 use veil_device::{Command, Cut, Op, Span};
 use veil_job::Holder;
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::Peer;
 
 use super::circuit::{Circuit, commit, cut, of_inputs};
@@ -121,7 +121,7 @@ impl Evaluator<'_> {
         }
         if own > 0 {
             let random = part(choices, own, choices.count - own);
-            local.push(super::random(PRIVATE, random, Use::CUT_ENCODING));
+            local.push(super::random(PRIVATE, random, DomainTag::CUT_ENCODING));
             // y = ŷ_1 ⊕ R ŷ_2, so that ŷ_1 = y ⊕ R ŷ_2.
             let step = Cut::Matrix {
                 key: Some(super::ENCODING),
@@ -130,9 +130,9 @@ impl Evaluator<'_> {
             local.push(cut(Cut::Spread, &[choices], &[shape.choices()]));
         }
         for (to, tag) in [
-            (coin, Use::CUT_COIN),
-            (nonce, Use::CUT_NONCE),
-            (key, Use::CUT_MATRIX),
+            (coin, DomainTag::CUT_COIN),
+            (nonce, DomainTag::CUT_NONCE),
+            (key, DomainTag::CUT_MATRIX),
         ] {
             local.push(super::random(PRIVATE, to, tag));
         }

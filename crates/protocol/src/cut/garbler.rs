@@ -2,7 +2,7 @@
 
 use veil_device::{Command, Cut, Span};
 use veil_job::Holder;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::Peer;
 
 use super::circuit::{Circuit, commit, cut};
@@ -36,7 +36,7 @@ fn peer(span: Span, part: u16) -> Transfer {
 }
 
 /// Random values of the garbler's own.
-fn random(to: Span, tag: Use) -> Command {
+fn random(to: Span, tag: DomainTag) -> Command {
     super::random(PRIVATE, to, tag)
 }
 
@@ -107,7 +107,7 @@ impl Garbler<'_> {
         }
         local.push(random(
             part(shape.own_bits(), own, shape.check),
-            Use::CUT_HIDING,
+            DomainTag::CUT_HIDING,
         ));
         for half in 0..2 {
             let [seeds, nonces] = regions::secrets(half);
@@ -116,13 +116,13 @@ impl Garbler<'_> {
             let circuit = self.circuit(half);
             let first = u64::from(half) * u64::from(shape.half);
             for (to, tag) in [
-                (seeds, Use::CUT_SEED),
-                (nonces, Use::CUT_NONCE),
-                (kept.nonce, Use::CUT_ACTIVE),
+                (seeds, DomainTag::CUT_SEED),
+                (nonces, DomainTag::CUT_NONCE),
+                (kept.nonce, DomainTag::CUT_ACTIVE),
             ] {
-                let mut draw = random(to, tag);
-                draw.draws[0].first = first;
-                local.push(draw);
+                let mut call = random(to, tag);
+                call.calls[0].first = first;
+                local.push(call);
             }
             let step = Cut::Number {
                 first: half * shape.half,
@@ -177,7 +177,7 @@ impl Garbler<'_> {
             circuit.digest(&mut local, self.groups.len(), of, regions::digests(half));
         }
         let [_, _, coin, _] = regions::coins();
-        local.push(random(coin, Use::CUT_COIN));
+        local.push(random(coin, DomainTag::CUT_COIN));
         sends.push(peer(shape.all_masked(), 0));
         sends.push(peer(regions::all_digests(), 1));
         sends.push(peer(coin, 2));

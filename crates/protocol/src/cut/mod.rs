@@ -10,7 +10,7 @@
 //! From: Frederiksen, Nielsen, "Fast and Maliciously Secure Two-Party Computation Using the GPU", ACNS 2013, which is not sound as it is
 //! printed. The differences are in `docs/protocol-cut.md`.
 //!
-//! A chunk is one row of the job. Its bank has a row for each circuit of a half ([`veil_device::cut`]).
+//! A chunk is one row of the job. Its workspace has a row for each circuit of a half ([`veil_device::cut`]).
 
 pub(crate) mod bounds;
 mod circuit;
@@ -23,12 +23,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use veil_circuit::{Circuit, Per};
-use veil_device::{Check, Command, Cut, Draw, KeyId, Layout, Op, Program, Span};
+use veil_device::{Check, Command, Cut, KeyId, Layout, Op, PrfCall, Program, Span};
 use veil_job::{Audience, Holder, Schedule, Statistical, Tables};
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{Frame, Peer};
 
-use crate::plan::{BankOf, Plan};
+use crate::plan::{Plan, WorkspaceOf};
 use crate::round::{Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfer, Transfers};
 use crate::yao::{EVALUATOR, Ends, GARBLER, PRIVATE, keys, list, other};
 use regions::Shape;
@@ -148,7 +148,7 @@ pub struct CutAndChoose {
     plan: Arc<Plan>,
     me: Peer,
     shape: Shape,
-    /// Of the banks of chunks, and of that of the set-up.
+    /// Of the workspaces of chunks, and of that of the set-up.
     layouts: [Layout; 2],
     spans: Spans,
     places: u32,
@@ -164,8 +164,8 @@ impl CutAndChoose {
         let mut shape = Shape::of(&plan);
         let groups = circuit::groups(&plan, shape.half);
         shape.gates = groups.iter().map(|group| group.gates).max().unwrap_or(0);
-        let [mut rows, job] =
-            [BankOf::Rows, BankOf::Job].map(|bank| regions::layout(&shape, &plan, me, bank));
+        let [mut rows, job] = [WorkspaceOf::Rows, WorkspaceOf::Job]
+            .map(|workspace| regions::layout(&shape, &plan, me, workspace));
         let ends = Ends::new(&mut rows, me, &BTreeSet::from([shape.transfers()]));
         let rounds = match me {
             Peer::Party(GARBLER) => garbler::rounds(&plan, &shape, &groups, &ends),
@@ -205,9 +205,9 @@ fn transfers(ends: &Ends, shape: &Shape) -> Round {
 }
 
 /// Random values of a party's own, from counter 0 of their use on.
-fn random(key: KeyId, to: Span, tag: Use) -> Command {
+fn random(key: KeyId, to: Span, tag: DomainTag) -> Command {
     let mut command = Command::new(Op::Random, vec![], vec![to]);
-    command.draws = vec![Draw { key, tag, first: 0 }];
+    command.calls = vec![PrfCall { key, tag, first: 0 }];
     command
 }
 
@@ -316,18 +316,18 @@ impl Protocol for CutAndChoose {
         self.me
     }
 
-    fn layout(&self, of: BankOf) -> &Layout {
+    fn layout(&self, of: WorkspaceOf) -> &Layout {
         let [rows, job] = &self.layouts;
         match of {
-            BankOf::Rows => rows,
-            BankOf::Job => job,
+            WorkspaceOf::Rows => rows,
+            WorkspaceOf::Job => job,
         }
     }
 
-    fn rows(&self, of: BankOf, _: u32) -> u32 {
+    fn rows(&self, of: WorkspaceOf, _: u32) -> u32 {
         match of {
-            BankOf::Rows => self.shape.half,
-            BankOf::Job => 1,
+            WorkspaceOf::Rows => self.shape.half,
+            WorkspaceOf::Job => 1,
         }
     }
 
@@ -352,11 +352,11 @@ impl Protocol for CutAndChoose {
     }
 
     fn cost(&self, task: Task, frame: Frame) -> Cost {
-        let bank = match task {
-            Task::SetUp => BankOf::Job,
-            _ => BankOf::Rows,
+        let workspace = match task {
+            Task::SetUp => WorkspaceOf::Job,
+            _ => WorkspaceOf::Rows,
         };
-        let (layout, rows) = (self.layout(bank), self.rows(bank, frame.rows));
+        let (layout, rows) = (self.layout(workspace), self.rows(workspace, frame.rows));
         let rounds = match task {
             Task::SetUp => &self.set_up,
             Task::Inputs { .. } => &self.inputs,

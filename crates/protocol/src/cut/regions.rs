@@ -1,13 +1,13 @@
-//! The regions of a party's bank, and where the host reaches in.
+//! The regions of a party's workspace, and where the host reaches in.
 
 use veil_device::cut::{DIGEST, MARKS};
-use veil_device::{Item, Layout, Place, Region, Span};
+use veil_device::{ColumnType, Layout, Region, Residency, Span};
 use veil_job::Holder;
 use veil_math::Ring;
 use veil_session::Peer;
 
 use super::bounds;
-use crate::plan::{BankOf, Plan};
+use crate::plan::{Plan, WorkspaceOf};
 use crate::round::Spans;
 use crate::yao::{EVALUATOR, GARBLER};
 
@@ -44,7 +44,7 @@ pub(super) const COMMITMENT: u32 = 3 * DIGEST;
 pub(super) fn span(region: u16, first: u32, count: u32) -> Span {
     Span {
         region,
-        part: 0,
+        component: 0,
         first,
         count,
     }
@@ -62,7 +62,7 @@ pub(super) fn part(of: Span, first: u32, count: u32) -> Span {
 /// How large everything is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Shape {
-    /// Circuits of a half: rows of the bank.
+    /// Circuits of a half: rows of the workspace.
     pub(super) half: u32,
     /// Bits of the garbler's inputs, and of the evaluator's.
     pub(super) inputs: [u32; 2],
@@ -121,43 +121,47 @@ pub(super) fn holder(plan: &Plan, port: usize) -> Holder {
     plan.job.blocks[0].holders[port]
 }
 
-/// The regions of `me` in a bank. Both parties have all of them, some empty: one numbering for both.
-pub(super) fn layout(shape: &Shape, plan: &Plan, me: Peer, bank: BankOf) -> Layout {
-    let chunk = bank == BankOf::Rows && me.party().is_some();
+/// The regions of `me` in a workspace. Both parties have all of them, some empty: one numbering for both.
+pub(super) fn layout(shape: &Shape, plan: &Plan, me: Peer, workspace: WorkspaceOf) -> Layout {
+    let chunk = workspace == WorkspaceOf::Rows && me.party().is_some();
     let evaluator = me == Peer::Party(EVALUATOR);
     let mut layout = Layout {
         chunk_rows: shape.half,
         regions: Vec::new(),
     };
-    let mut add = |index: u16, place, item, count: u32| {
+    let mut add = |index: u16, residency, column, count: u32| {
         let count = if chunk || index == LISTS { count } else { 0 };
         let at = layout.add(Region {
-            place,
-            item,
-            parts: 1,
+            residency,
+            column,
+            components: 1,
             count,
         });
         assert_eq!(at, index, "regions are added in the order of their numbers");
     };
-    let (bits, bit, labels) = (Item::Rows(Ring::Bits), Item::One(Ring::Bits), Item::Labels);
-    let (resident, mapped) = (Place::Resident, Place::Mapped);
+    let (bits, bit, labels) = (
+        ColumnType::Rows(Ring::Bits),
+        ColumnType::One(Ring::Bits),
+        ColumnType::Labels,
+    );
+    let (resident, mapped) = (Residency::Resident, Residency::Mapped);
     let (wires, outputs) = (shape.wires(), shape.outputs);
     let [of_garbler, of_evaluator] = [!evaluator, evaluator].map(u32::from);
     add(SLOTS, resident, labels, plan.slots);
-    add(SLOTS + 1, mapped, Item::Label, 0);
-    add(SLOTS + 2, mapped, Item::Label, 0);
+    add(SLOTS + 1, mapped, ColumnType::Label, 0);
+    add(SLOTS + 2, mapped, ColumnType::Label, 0);
     add(TABLES, mapped, labels, 2 * shape.gates);
     add(INPUT, mapped, bit, shape.inputs.iter().sum());
-    add(OPENED, Place::Public, bit, of_evaluator * outputs);
+    add(OPENED, Residency::Public, bit, of_evaluator * outputs);
     add(
         LISTS,
         mapped,
-        Item::Bytes(32),
+        ColumnType::Bytes(32),
         2 * u32::from(me.party().is_some()),
     );
-    add(COINS, mapped, Item::Label, 4);
-    add(HASHES, mapped, Item::Bytes(32), 3);
-    add(ORDER, resident, Item::Bytes(8 * shape.half), 1);
+    add(COINS, mapped, ColumnType::Label, 4);
+    add(HASHES, mapped, ColumnType::Bytes(32), 3);
+    add(ORDER, resident, ColumnType::Bytes(8 * shape.half), 1);
     let own = of_garbler * shape.own() + of_evaluator * shape.encoded;
     add(BITS, resident, bit, own + of_evaluator * shape.inputs[1]);
     add(

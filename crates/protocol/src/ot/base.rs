@@ -104,11 +104,11 @@ impl BaseReceiver {
         choices: Zeroizing<[u8; TRANSFERS]>,
         random: &[u8; RECEIVER_RANDOM],
     ) -> (Self, Vec<u8>) {
-        let (draws, _) = random.as_chunks::<64>();
+        let (chunks, _) = random.as_chunks::<64>();
         let mut drawn = vec![Drawn::default(); TRANSFERS];
         in_parts(&mut drawn, |i, (b, points)| {
-            **b = Scalar::from_bytes_mod_order_wide(&draws[2 * i + 1]);
-            let other = RistrettoPoint::from_uniform_bytes(&draws[2 * i]).compress();
+            **b = Scalar::from_bytes_mod_order_wide(&chunks[2 * i + 1]);
+            let other = RistrettoPoint::from_uniform_bytes(&chunks[2 * i]).compress();
             let hashed = hash_to_point(ends, i, 1 - choices[i], other.as_bytes());
             let chosen = (RistrettoPoint::mul_base(b) - hashed).compress();
             let choice = Choice::from(choices[i]);

@@ -22,9 +22,11 @@
 //! guessed.
 
 use veil_device::ot::{COLUMNS, Ot, column_bytes};
-use veil_device::{Command, Draw, Item, KeyId, Layout, Op, Place, Region, Span, Trees};
+use veil_device::{
+    ColumnType, Command, KeyId, Layout, Op, PrfCall, Region, Residency, Span, Trees,
+};
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::Peer;
 
 use crate::round::{Check, Round, Transfer};
@@ -88,30 +90,31 @@ impl End {
         columns: u32,
     ) -> Self {
         let bytes = column_bytes(items, layout.chunk_rows);
-        let column = Item::Bytes(u32::try_from(bytes).expect("a bank is smaller than 4 GiB"));
-        let mut add = |place, item, count| {
+        let column =
+            ColumnType::Bytes(u32::try_from(bytes).expect("a workspace is smaller than 4 GiB"));
+        let mut add = |residency, column, count| {
             let region = layout.add(Region {
-                place,
-                item,
-                parts: 1,
+                residency,
+                column,
+                components: 1,
                 count,
             });
             layout.all(region, 0)
         };
-        let (block, digest) = (Item::Bytes(16), Item::Bytes(32));
-        let bits = Item::Rows(Ring::Bits);
+        let (block, digest) = (ColumnType::Bytes(16), ColumnType::Bytes(32));
+        let bits = ColumnType::Rows(Ring::Bits);
         End {
             peer,
             trees,
             challenge,
             leaves,
-            corrections: add(Place::Mapped, bits, items * trees.count()),
-            last: add(Place::Mapped, block, trees.count() - 1),
-            columns: add(Place::Resident, column, columns),
-            folds: add(Place::Mapped, block, columns),
+            corrections: add(Residency::Mapped, bits, items * trees.count()),
+            last: add(Residency::Mapped, block, trees.count() - 1),
+            columns: add(Residency::Resident, column, columns),
+            folds: add(Residency::Mapped, block, columns),
             chosen: match challenge {
-                Challenge::Hash => add(Place::Resident, digest, 1),
-                Challenge::Coin(_) => add(Place::Mapped, block, 1),
+                Challenge::Hash => add(Residency::Resident, digest, 1),
+                Challenge::Coin(_) => add(Residency::Mapped, block, 1),
             },
         }
     }
@@ -120,10 +123,10 @@ impl End {
         self.corrections.count / self.trees.count()
     }
 
-    fn draw(&self, at: At) -> Draw {
-        Draw {
+    fn call(&self, at: At) -> PrfCall {
+        PrfCall {
             key: self.leaves,
-            tag: Use::OT_LEAF,
+            tag: DomainTag::OT_LEAF,
             first: at.first,
         }
     }
@@ -136,7 +139,7 @@ impl End {
                 let from = vec![self.corrections, self.last];
                 let mut hash = Command::new(op, from, vec![self.chosen]);
                 // No two uses in a chunk have the same.
-                hash.draws = vec![self.draw(at)];
+                hash.calls = vec![self.call(at)];
                 Some(hash)
             }
             Challenge::Coin(_) => None,
@@ -204,14 +207,14 @@ impl Receiver {
     }
 
     /// The rounds of transfers of `choices` (rows of bits), whose labels go `to` as many items. They write over what the use before has left in
-    /// the bank.
+    /// the workspace.
     pub fn rounds(&self, at: At, choices: Span, to: Span) -> Vec<Round> {
         let end = &self.0;
         let mut rounds = end.rounds(at);
         let op = Op::Ot(Ot::Receive { trees: end.trees });
         let dst = vec![end.corrections, end.last, end.columns];
         let mut receive = Command::new(op, vec![choices], dst);
-        receive.draws = vec![end.draw(at)];
+        receive.calls = vec![end.call(at)];
         rounds[0].local = vec![receive];
         rounds[0].sends = vec![end.transfer(end.corrections, 0), end.transfer(end.last, 1)];
         let told = end.transfer(end.folds, 2);
@@ -251,9 +254,9 @@ impl Sender {
     ) -> Self {
         let end = End::new(layout, (peer, trees, items), (challenge, leaves), COLUMNS);
         let told = layout.add(Region {
-            place: Place::Mapped,
-            item: Item::Bytes(16),
-            parts: 1,
+            residency: Residency::Mapped,
+            column: ColumnType::Bytes(16),
+            components: 1,
             count: COLUMNS + 1,
         });
         let told = layout.all(told, 0);
@@ -268,9 +271,9 @@ impl Sender {
         rounds[0].recvs = vec![end.transfer(end.corrections, 0), end.transfer(end.last, 1)];
         if let Challenge::Coin(key) = end.challenge {
             let mut coin = Command::new(Op::Random, vec![], vec![end.chosen]);
-            coin.draws = vec![Draw {
+            coin.calls = vec![PrfCall {
                 key,
-                tag: Use::OT_COIN,
+                tag: DomainTag::OT_COIN,
                 first: at.first,
             }];
             rounds[1].local.push(coin);
@@ -281,7 +284,7 @@ impl Sender {
             offset: self.offset,
         });
         let mut send = Command::new(op, vec![end.corrections, end.last], vec![end.columns]);
-        send.draws = vec![end.draw(at)];
+        send.calls = vec![end.call(at)];
         let compare = Op::Ot(Ot::Compare {
             offset: self.offset,
         });

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::OnceLock;
 
 use veil_device::Trees;
-use veil_prss::{Prf, Use};
+use veil_prss::{DomainTag, Prf};
 use veil_session::{PartyId, Peer, Secret, SessionId};
 
 use super::hash::{For, SEAL, seal};
@@ -71,7 +71,7 @@ fn drawn(seed: u8) -> impl FnMut(&mut [u8]) -> Result<(), Infallible> {
     let prf = Prf::new(&Secret::new([seed; 16]));
     let mut at = 0u64;
     move |bytes| {
-        prf.stream(Use(1), 0, at << 20, 0, bytes);
+        prf.stream(DomainTag(1), 0, at << 20, 0, bytes);
         at += 1;
         Ok(())
     }

@@ -18,7 +18,7 @@ pub struct Ends {
 impl Ends {
     /// The same pair in the other roles.
     #[must_use]
-    pub const fn turned(self) -> Self {
+    pub const fn reversed(self) -> Self {
         Ends {
             session: self.session,
             sender: self.receiver,
@@ -47,7 +47,7 @@ pub(super) enum For {
     /// The challenge of their check.
     Challenge = 8,
     /// A key of a turned transfer.
-    Turned = 9,
+    Reversed = 9,
     /// The message that turns transfers.
     Turn = 10,
     /// Claims that an end has kept transfers.

@@ -5,7 +5,7 @@
 //!   "SoftSpokenOT: Communication-Computation Tradeoffs in OT Extension", 2022). [`SenderSetUp`] and [`ReceiverSetUp`] are both
 //!   steps as machines: messages in and out as bytes of fixed length, no I/O.
 //!
-//! - [`turn`]: reverses transfers, from one direction to the other, and [`kept`] holds transfers for the next session between the same two
+//! - [`reversal`]: reverses transfers, from one direction to the other, and [`cache`] holds transfers for the next session between the same two
 //!   ends, which then needs no curves.
 //!
 //! Roles are named after the final transfers: the *receiver* chooses, the *sender* does not learn the choice. In the base transfers, and
@@ -44,14 +44,14 @@
 //! ```
 
 pub mod base;
+pub mod cache;
 pub mod extension;
 mod fuzz;
 mod hash;
-pub mod kept;
+pub mod reversal;
 mod set_up;
 pub mod transfer;
 pub mod trees;
-pub mod turn;
 
 #[doc(hidden)]
 pub use fuzz::fuzz_set_up;
@@ -83,7 +83,7 @@ pub enum Cheat {
     Trees,
     /// Corrections that turn transfers by different choices.
     #[error("{}", self.what())]
-    Turned,
+    Reversed,
 }
 
 impl Cheat {
@@ -97,7 +97,7 @@ impl Cheat {
             Cheat::Point => "sent bytes that are no point of the group, or its identity",
             Cheat::Twice => "sent the same point twice",
             Cheat::Trees => "sent trees of keys that do not agree with their check",
-            Cheat::Turned => "turned oblivious transfers around by different choices",
+            Cheat::Reversed => "turned oblivious transfers around by different choices",
         }
     }
 }

@@ -23,8 +23,8 @@ use zeroize::{Zeroize, Zeroizing};
 use super::base::{
     BaseReceiver, BaseSender, RECEIVER_MESSAGE, RECEIVER_RANDOM, SENDER_MESSAGE, SENDER_RANDOM,
 };
-use super::kept::{KeptReceiver, KeptSender};
-use super::{Cheat, Ends, Leaf, trees, turn};
+use super::cache::{CachedReceiver, CachedSender};
+use super::{Cheat, Ends, Leaf, reversal, trees};
 
 /// Where secrets come from: the operating system, unless a run is rehearsed.
 pub type Random<'a, E> = &'a mut dyn FnMut(&mut [u8]) -> Result<(), E>;
@@ -40,7 +40,7 @@ pub struct ReceiverSetUp {
 /// Where the receiver's keys come from.
 enum Base {
     Points(BaseSender),
-    Kept(KeptReceiver),
+    Cached(CachedReceiver),
 }
 
 impl ReceiverSetUp {
@@ -73,20 +73,20 @@ impl ReceiverSetUp {
         Ok((set_up, message))
     }
 
-    /// The receiver that has kept transfers. It sends nothing first, and waits for [`turn::MESSAGE`] bytes. Draws 16 bytes for each tree.
+    /// The receiver that has kept transfers. It sends nothing first, and waits for [`reversal::MESSAGE`] bytes. Draws 16 bytes for each tree.
     ///
     /// # Errors
     /// The error of `random`, unchanged.
     pub fn again<E>(
         ends: &Ends,
         trees: Trees,
-        kept: KeptReceiver,
+        kept: CachedReceiver,
         random: Random<'_, E>,
     ) -> Result<Self, E> {
         Ok(ReceiverSetUp {
             ends: *ends,
             trees,
-            base: Base::Kept(kept),
+            base: Base::Cached(kept),
             roots: roots(trees, random)?,
         })
     }
@@ -94,13 +94,13 @@ impl ReceiverSetUp {
     /// The sender's message is here: the message with the trees, which has [`trees::message_length`] bytes, and all leaves.
     ///
     /// # Errors
-    /// [`Cheat`] as of [`BaseSender::finish`] or, with kept transfers, of [`turn::offer`].
+    /// [`Cheat`] as of [`BaseSender::finish`] or, with kept transfers, of [`reversal::offer`].
     pub fn finish(self, message: &[u8]) -> Result<(Vec<u8>, Vec<Leaf>), Cheat> {
         let (message, leaves, _) = self.grown(message)?;
         Ok((message, leaves))
     }
 
-    /// As [`ReceiverSetUp::finish`], and turns the base transfers by these choices: [`turn::MESSAGE`] bytes follow in the message, and there is
+    /// As [`ReceiverSetUp::finish`], and turns the base transfers by these choices: [`reversal::MESSAGE`] bytes follow in the message, and there is
     /// something to keep. Choices are new random bits, used for nothing else.
     ///
     /// # Errors
@@ -109,21 +109,21 @@ impl ReceiverSetUp {
         self,
         message: &[u8],
         choices: &Secret,
-    ) -> Result<(Vec<u8>, Vec<Leaf>, KeptReceiver), Cheat> {
+    ) -> Result<(Vec<u8>, Vec<Leaf>, CachedReceiver), Cheat> {
         let ends = self.ends;
         let (mut message, leaves, pairs) = self.grown(message)?;
-        let choices = turn::choices(choices);
-        let (more, keys) = turn::choose(&ends, &pairs, &choices);
+        let choices = reversal::choices(choices);
+        let (more, keys) = reversal::choose(&ends, &pairs, &choices);
         message.extend_from_slice(&more);
-        Ok((message, leaves, KeptReceiver { choices, keys }))
+        Ok((message, leaves, CachedReceiver { choices, keys }))
     }
 
     /// The message with the trees, the leaves, and the base transfers.
     fn grown(self, message: &[u8]) -> Result<Grown, Cheat> {
         let pairs = match self.base {
             Base::Points(base) => base.finish(message)?,
-            Base::Kept(kept) => {
-                turn::offer(&self.ends.turned(), &kept.choices, &kept.keys, message)?
+            Base::Cached(kept) => {
+                reversal::offer(&self.ends.reversed(), &kept.choices, &kept.keys, message)?
             }
         };
         let (message, leaves) = trees::grow(&self.ends, self.trees, &self.roots, &pairs);
@@ -168,9 +168,9 @@ impl SenderSetUp {
         random: Random<'_, E>,
     ) -> Result<(Self, Vec<u8>), E> {
         let offset = offset(random)?;
-        let mut draws = Zeroizing::new([0; RECEIVER_RANDOM]);
-        random(&mut draws[..])?;
-        let (base, message) = BaseReceiver::start(ends, trees::choices(trees, &offset), &draws);
+        let mut seed = Zeroizing::new([0; RECEIVER_RANDOM]);
+        random(&mut seed[..])?;
+        let (base, message) = BaseReceiver::start(ends, trees::choices(trees, &offset), &seed);
         let ends = *ends;
         let set_up = SenderSetUp {
             ends,
@@ -181,20 +181,20 @@ impl SenderSetUp {
         Ok((set_up, message))
     }
 
-    /// The sender that has kept transfers, and its message ([`turn::MESSAGE`]). Draws 16 bytes, as [`SenderSetUp::start`].
+    /// The sender that has kept transfers, and its message ([`reversal::MESSAGE`]). Draws 16 bytes, as [`SenderSetUp::start`].
     ///
     /// # Errors
     /// The error of `random`, unchanged.
     pub fn again<E>(
         ends: &Ends,
         trees: Trees,
-        kept: KeptSender,
+        kept: CachedSender,
         random: Random<'_, E>,
     ) -> Result<(SenderTrees, Vec<u8>), E> {
         let offset = offset(random)?;
         let choices = trees::choices(trees, &offset);
-        let KeptSender { pairs } = kept;
-        let (message, keys) = turn::choose(&ends.turned(), &pairs, &choices);
+        let CachedSender { pairs } = kept;
+        let (message, keys) = reversal::choose(&ends.reversed(), &pairs, &choices);
         let ends = *ends;
         let set_up = SenderTrees {
             ends,
@@ -244,18 +244,21 @@ impl SenderTrees {
         Ok((self.offset, leaves))
     }
 
-    /// As [`SenderTrees::finish`], of a message that [`turn::MESSAGE`] bytes follow, and the transfers to keep for the next session.
+    /// As [`SenderTrees::finish`], of a message that [`reversal::MESSAGE`] bytes follow, and the transfers to keep for the next session.
     ///
     /// # Errors
-    /// [`Cheat::Length`] if the message is too short, else [`Cheat`] as of [`trees::puncture`] and [`turn::offer`].
-    pub fn finish_and_keep(self, message: &[u8]) -> Result<(Secret, Vec<Leaf>, KeptSender), Cheat> {
-        let Some((message, turned)) = message.split_at_checked(self.expects()) else {
+    /// [`Cheat::Length`] if the message is too short, else [`Cheat`] as of [`trees::puncture`] and [`reversal::offer`].
+    pub fn finish_and_keep(
+        self,
+        message: &[u8],
+    ) -> Result<(Secret, Vec<Leaf>, CachedSender), Cheat> {
+        let Some((message, reversed)) = message.split_at_checked(self.expects()) else {
             return Err(Cheat::Length);
         };
         let choices = trees::choices(self.trees, &self.offset);
         let leaves = trees::puncture(&self.ends, self.trees, &self.offset, &self.keys, message)?;
-        let pairs = turn::offer(&self.ends, &choices, &self.keys, turned)?;
-        Ok((self.offset, leaves, KeptSender { pairs }))
+        let pairs = reversal::offer(&self.ends, &choices, &self.keys, reversed)?;
+        Ok((self.offset, leaves, CachedSender { pairs }))
     }
 }
 

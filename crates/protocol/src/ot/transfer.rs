@@ -8,9 +8,9 @@
 //! Nothing of this is to be sent before the labels have passed their check ([`extension`](super::extension)).
 
 use veil_device::ot::Ot;
-use veil_device::{Command, Draw, KeyId, Op, Span};
+use veil_device::{Command, KeyId, Op, PrfCall, Span};
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::Peer;
 
 use crate::round::{Round, Transfer};
@@ -25,9 +25,9 @@ pub fn keys(
     (start, first): (KeyId, u64),
 ) -> Command {
     let mut command = Command::new(Op::Ot(Ot::Keys { offset }), vec![labels], to.to_vec());
-    command.draws = vec![Draw {
+    command.calls = vec![PrfCall {
         key: start,
-        tag: Use::OT_KEYS,
+        tag: DomainTag::OT_KEYS,
         first,
     }];
     command

@@ -17,7 +17,7 @@ use sha2::digest::Update;
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use veil_device::Trees;
-use veil_prss::{Prf, Use};
+use veil_prss::{DomainTag, Prf};
 use veil_session::Secret;
 use zeroize::Zeroizing;
 
@@ -170,7 +170,9 @@ fn children(nodes: &[Node], tree: usize, level: usize) -> Zeroizing<Vec<Node>> {
     let mut next = Zeroizing::new(Vec::with_capacity(2 * nodes.len()));
     for node in nodes {
         let prf = Prf::new(&Secret::new(*node));
-        next.extend([0, 1].map(|side| prf.block(Use::OT_NODE, tree as u16, side, level as u32)));
+        next.extend(
+            [0, 1].map(|side| prf.block(DomainTag::OT_NODE, tree as u16, side, level as u32)),
+        );
     }
     next
 }
@@ -178,7 +180,7 @@ fn children(nodes: &[Node], tree: usize, level: usize) -> Zeroizing<Vec<Node>> {
 /// The check value of a leaf.
 fn value(leaf: &Node) -> Value {
     let mut value = [0; VALUE];
-    Prf::new(&Secret::new(*leaf)).stream(Use::OT_PUNCTURE, 0, 0, 0, &mut value);
+    Prf::new(&Secret::new(*leaf)).stream(DomainTag::OT_PUNCTURE, 0, 0, 0, &mut value);
     value
 }
 

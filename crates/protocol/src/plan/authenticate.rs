@@ -1,4 +1,4 @@
-//! Values with MACs, called codes in names: for every value x that a product depends on, the parties also compute r x, for one shared key r
+//! Values with MACs: for every value x that a product depends on, the parties also compute r x, for one shared key r
 //! that no party knows.
 //!
 //! The MAC of an input, or of a value converted from bits, is a product with r; MACs of linear gates are linear gates; and the MAC of x y
@@ -13,33 +13,33 @@ use veil_math::Ring;
 
 use super::net::{Circuit, Gate, Net};
 
-/// Codes of a circuit's wires. A circuit without codes has the default.
+/// MACs of a circuit's wires. A circuit without MACs has the default.
 #[derive(Clone, Default)]
-pub(super) struct Codes {
-    /// The wire of its code, for each product, and for each sum that may become one product with others.
+pub(super) struct Macs {
+    /// The wire of its MAC, for each product, and for each sum that may become one product with others.
     pub(super) of: HashMap<u32, Wire>,
-    /// What each product is that exists for a code's sake.
+    /// What each product is that exists for a MAC's sake.
     pub(super) kind: HashMap<u32, Kind>,
-    /// The input wires of the job whose codes are the last input port, in order.
+    /// The input wires of the job whose MACs are the last input port, in order.
     pub(super) of_inputs: Vec<Wire>,
 }
 
 /// A product that is not the circuit's own.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// The code of a product, or of a sum of products.
-    Code,
+    /// The MAC of a product, or of a sum of products.
+    Mac,
     /// The product of a value that is in a slot, operand 0, with r.
     Authentication,
 }
 
-impl Codes {
-    /// Whether the products of the circuit have codes.
+impl Macs {
+    /// Whether the products of the circuit have MACs.
     pub(super) fn kind(&self, wire: Wire) -> Option<Kind> {
         self.kind.get(&wire.0).copied()
     }
 
-    /// The code of a wire, if it has one that is checked.
+    /// The MAC of a wire, if it has one that is checked.
     pub(super) fn of(&self, wire: Wire) -> Option<Wire> {
         self.of.get(&wire.0).copied()
     }
@@ -48,13 +48,13 @@ impl Codes {
 /// The wire of r: a value that all rows share, the first input.
 const KEY: Wire = Wire(0);
 
-/// Wires from here on are codes of inputs of the job, until it is known how many there are.
-const CODES_OF_INPUTS: u32 = 1 << 31;
+/// Wires from here on are MACs of inputs of the job, until it is known how many there are.
+const MACS_OF_INPUTS: u32 = 1 << 31;
 
 /// Linear gates that are looked at to see which operand of a product is cheaper to authenticate.
 const LOOKED_AT: usize = 64;
 
-/// The net of a circuit over integers with codes. Its first input port is r; if there are codes of values that all rows share, they are its last.
+/// The net of a circuit over integers with MACs. Its first input port is r; if there are MACs of values that all rows share, they are its last.
 pub(super) fn authenticated(net: &Net) -> Net {
     let mut copy = Authenticating::new(net);
     copy.run();
@@ -72,13 +72,13 @@ struct Authenticating<'n> {
     job: Vec<bool>,
     /// The values of public wires.
     public: Vec<Option<u128>>,
-    /// Where each wire of `from` is now, and its code if that was made.
+    /// Where each wire of `from` is now, and its MAC if that was made.
     now: Vec<Wire>,
-    code: Vec<Option<Wire>>,
+    mac: Vec<Option<Wire>>,
     gates: Vec<Gate>,
     inputs: u32,
     components: HashMap<u32, u8>,
-    codes: Codes,
+    macs: Macs,
 }
 
 impl<'n> Authenticating<'n> {
@@ -99,11 +99,11 @@ impl<'n> Authenticating<'n> {
             job: from.inputs.iter().flat_map(of_port).collect(),
             public: vec![None; inputs as usize],
             now: (0..inputs).map(|w| Wire(w + 1)).collect(),
-            code: vec![None; wires],
+            mac: vec![None; wires],
             gates: Vec::new(),
             inputs: inputs + 1,
             components: HashMap::new(),
-            codes: Codes::default(),
+            macs: Macs::default(),
         }
     }
 
@@ -149,9 +149,9 @@ impl<'n> Authenticating<'n> {
                 && self.sums_products(a)
                 && self.sums_products(b)
             {
-                let code = self.code_of(wire);
-                self.codes.of.insert(now.0, code);
-                self.codes.kind.insert(code.0, Kind::Code);
+                let mac = self.mac_of(wire);
+                self.macs.of.insert(now.0, mac);
+                self.macs.kind.insert(mac.0, Kind::Mac);
             }
         }
     }
@@ -172,33 +172,33 @@ impl<'n> Authenticating<'n> {
 
     /// Whether a wire is a product, or a sum of products and nothing else.
     fn sums_products(&self, wire: Wire) -> bool {
-        self.codes.of.contains_key(&self.now[wire.0 as usize].0)
+        self.macs.of.contains_key(&self.now[wire.0 as usize].0)
     }
 
-    /// A product and its code: that of one operand, times the other.
+    /// A product and its MAC: that of one operand, times the other.
     fn product(&mut self, wire: Wire, a: Wire, b: Wire) -> Wire {
         let public = |w: Wire| self.public[w.0 as usize];
         if let Some((other, c)) = (public(b).map(|c| (a, c))).or(public(a).map(|c| (b, c))) {
             return self.push(Gate::Times(self.now[other.0 as usize], c));
         }
-        // A code of what many gates read will be of use to other products.
+        // A MAC of what many gates read will be of use to other products.
         let price = |w: Wire| (self.missing(w), u32::MAX - self.readers[w.0 as usize]);
         let (a, b) = if price(b) < price(a) { (b, a) } else { (a, b) };
-        let code = self.code_of(a);
+        let mac = self.mac_of(a);
         let [a, b] = [a, b].map(|w| self.now[w.0 as usize]);
         let product = self.push(Gate::Mul(a, b));
-        let code = self.push(Gate::Mul(code, b));
-        self.code[wire.0 as usize] = Some(code);
-        self.codes.of.insert(product.0, code);
-        self.codes.kind.insert(code.0, Kind::Code);
+        let mac = self.push(Gate::Mul(mac, b));
+        self.mac[wire.0 as usize] = Some(mac);
+        self.macs.of.insert(product.0, mac);
+        self.macs.kind.insert(mac.0, Kind::Mac);
         product
     }
 
-    /// Values of rows that have to be authenticated for a code of `wire`; of a large sum, those that are seen soon.
+    /// Values of rows that have to be authenticated for a MAC of `wire`; of a large sum, those that are seen soon.
     fn missing(&self, wire: Wire) -> usize {
         let (mut stack, mut seen, mut missing) = (vec![wire], Vec::new(), 0);
         while let Some(w) = stack.pop() {
-            let known = self.code[w.0 as usize].is_some() || self.job[w.0 as usize];
+            let known = self.mac[w.0 as usize].is_some() || self.job[w.0 as usize];
             if known || seen.contains(&w) || seen.len() > LOOKED_AT {
                 continue;
             }
@@ -211,12 +211,12 @@ impl<'n> Authenticating<'n> {
         missing
     }
 
-    /// The gate of a wire, if its code follows from those of its operands.
+    /// The gate of a wire, if its MAC follows from those of its operands.
     fn linear(&self, wire: Wire) -> Option<Gate> {
         let public = self.public[wire.0 as usize].map(Gate::Constant);
         let gate = public.or_else(|| self.gate(wire))?;
         match gate {
-            // Times a public one, or else it has a code.
+            // Times a public one, or else it has a MAC.
             Gate::Mul(a, b) => {
                 let public = |w: Wire| self.public[w.0 as usize];
                 let by_b = public(b).map(|c| Gate::Times(a, c));
@@ -240,53 +240,53 @@ impl<'n> Authenticating<'n> {
         }
     }
 
-    /// The code of a wire, made of those of what it depends on, operands first.
-    fn code_of(&mut self, root: Wire) -> Wire {
+    /// The MAC of a wire, made of those of what it depends on, operands first.
+    fn mac_of(&mut self, root: Wire) -> Wire {
         let mut stack = vec![root];
         while let Some(&wire) = stack.last() {
-            if self.code[wire.0 as usize].is_some() {
+            if self.mac[wire.0 as usize].is_some() {
                 stack.pop();
                 continue;
             }
             let gate = self.linear(wire);
             let before = stack.len();
             let operands = gate.iter().flat_map(Gate::operands);
-            stack.extend(operands.filter(|o| self.code[o.0 as usize].is_none()));
+            stack.extend(operands.filter(|o| self.mac[o.0 as usize].is_none()));
             if stack.len() > before {
                 continue;
             }
-            let code = |w: Wire| self.code[w.0 as usize].expect("operands have codes by now");
+            let mac = |w: Wire| self.mac[w.0 as usize].expect("operands have MACs by now");
             let made = match gate {
                 None if self.job[wire.0 as usize] => {
-                    let of_inputs = &mut self.codes.of_inputs;
-                    let code = Wire(CODES_OF_INPUTS + of_inputs.len() as u32);
+                    let of_inputs = &mut self.macs.of_inputs;
+                    let mac = Wire(MACS_OF_INPUTS + of_inputs.len() as u32);
                     of_inputs.push(self.now[wire.0 as usize]);
-                    self.code[wire.0 as usize] = Some(code);
+                    self.mac[wire.0 as usize] = Some(mac);
                     continue;
                 }
                 None => Gate::Mul(self.now[wire.0 as usize], KEY),
                 Some(Gate::Plus(a, c)) => {
-                    let a = code(a);
+                    let a = mac(a);
                     let of_constant = self.push(Gate::Times(KEY, c));
                     Gate::Add(a, of_constant)
                 }
                 Some(Gate::Constant(c)) => Gate::Times(KEY, c),
-                Some(gate) => gate.map_operands(code),
+                Some(gate) => gate.map_operands(mac),
             };
             let made = self.push(made);
             if gate.is_none() {
-                self.codes.kind.insert(made.0, Kind::Authentication);
+                self.macs.kind.insert(made.0, Kind::Authentication);
             }
-            self.code[wire.0 as usize] = Some(made);
+            self.mac[wire.0 as usize] = Some(made);
         }
-        self.code[root.0 as usize].expect("it was made just now")
+        self.mac[root.0 as usize].expect("it was made just now")
     }
 
-    /// The number of a wire once there are inputs for codes of inputs.
+    /// The number of a wire once there are inputs for MACs of inputs.
     fn at(&self, wire: Wire) -> Wire {
-        let more = self.codes.of_inputs.len() as u32;
+        let more = self.macs.of_inputs.len() as u32;
         Wire(match wire.0 {
-            w if w >= CODES_OF_INPUTS => self.inputs + w - CODES_OF_INPUTS,
+            w if w >= MACS_OF_INPUTS => self.inputs + w - MACS_OF_INPUTS,
             w if w >= self.inputs => w + more,
             w => w,
         })
@@ -300,7 +300,7 @@ impl<'n> Authenticating<'n> {
         };
         let mut inputs = vec![port("the key of the codes", 1)];
         inputs.extend(self.from.inputs.iter().cloned());
-        let more = self.codes.of_inputs.len() as u32;
+        let more = self.macs.of_inputs.len() as u32;
         inputs.extend((more > 0).then(|| port("codes", more)));
         let outputs = self.from.outputs.iter().map(|port| OutputPort {
             wires: (port.wires.iter().map(|w| self.at(self.now[w.0 as usize]))).collect(),
@@ -313,17 +313,12 @@ impl<'n> Authenticating<'n> {
             outputs: outputs.collect(),
         };
         let at = |wire: &u32| self.at(Wire(*wire)).0;
-        let codes = Codes {
-            of: (self
-                .codes
-                .of
-                .iter()
-                .map(|(w, code)| (at(w), self.at(*code))))
-            .collect(),
-            kind: (self.codes.kind.iter().map(|(w, kind)| (at(w), *kind))).collect(),
-            of_inputs: self.codes.of_inputs.clone(),
+        let macs = Macs {
+            of: (self.macs.of.iter().map(|(w, mac)| (at(w), self.at(*mac)))).collect(),
+            kind: (self.macs.kind.iter().map(|(w, kind)| (at(w), *kind))).collect(),
+            of_inputs: self.macs.of_inputs.clone(),
         };
-        // Bits are where they were; all else, and all codes, are integers.
+        // Bits are where they were; all else, and all MACs, are integers.
         let mut rings = vec![self.from.ring; circuit.wires() as usize];
         for (old, now) in self
             .now
@@ -337,7 +332,7 @@ impl<'n> Authenticating<'n> {
             rings,
             circuit,
             components: (self.components.iter().map(|(w, c)| (at(w), *c))).collect(),
-            codes,
+            macs,
         }
     }
 }
@@ -394,28 +389,28 @@ mod tests {
     }
 
     proptest! {
-        /// Beside the values that the circuit makes, each code is r times what it is of, and every product has one.
+        /// Beside the values that the circuit makes, each MAC is r times what it is of, and every product has one.
         #[test]
-        fn codes_are_products_with_the_key(
+        fn macs_are_products_with_the_key(
             steps in prop::collection::vec((0..9u8, any::<usize>(), any::<usize>(), any::<u64>()), 1..40),
             inputs in prop::array::uniform5(any::<u64>()),
             key: u64,
         ) {
             let clear = circuit(&steps);
-            let coded = authenticated(&Net::of(&clear, 3, false));
-            let mut all = plain(&coded.circuit);
+            let authenticated = authenticated(&Net::of(&clear, 3, false));
+            let mut all = plain(&authenticated.circuit);
             all.validate().expect("a valid circuit");
-            // Of each code its wire and that of what it is of.
+            // Of each MAC its wire and that of what it is of.
             let mut pairs: Vec<(Wire, Wire)> =
-                coded.codes.of.iter().map(|(value, code)| (Wire(*value), *code)).collect();
+                authenticated.macs.of.iter().map(|(value, mac)| (Wire(*value), *mac)).collect();
             for (index, gate) in all.gates.iter().enumerate() {
                 let wire = all.gate_wire(index);
-                match (gate, coded.codes.kind(wire)) {
+                match (gate, authenticated.macs.kind(wire)) {
                     (Of::Mul(value, key), Some(Kind::Authentication)) => {
                         prop_assert_eq!(*key, KEY);
                         pairs.push((*value, wire));
                     }
-                    (Of::Mul(..), None) => prop_assert!(coded.codes.of(wire).is_some()),
+                    (Of::Mul(..), None) => prop_assert!(authenticated.macs.of(wire).is_some()),
                     _ => {}
                 }
             }
@@ -426,15 +421,15 @@ mod tests {
             let key = u128::from(key);
             let (x, k) = (inputs[..3].to_vec(), inputs[3..].to_vec());
             let mut ports = vec![vec![key], x.clone(), k.clone()];
-            if !coded.codes.of_inputs.is_empty() {
-                let of = coded.codes.of_inputs.iter();
+            if !authenticated.macs.of_inputs.is_empty() {
+                let of = authenticated.macs.of_inputs.iter();
                 ports.push(of.map(|w| Ring::Z64.mul(key, inputs[w.0 as usize - 1])).collect());
             }
             let mut found = all.evaluate(&ports).expect("ports that fit");
-            let (codes, values) = (found.pop().expect("codes"), found.pop().expect("values"));
+            let (macs, values) = (found.pop().expect("codes"), found.pop().expect("values"));
             prop_assert_eq!(found, clear.evaluate(&[x, k]).expect("ports that fit"));
             let wanted: Vec<u128> = values.iter().map(|v| Ring::Z64.mul(key, *v)).collect();
-            prop_assert_eq!(codes, wanted);
+            prop_assert_eq!(macs, wanted);
         }
     }
 }

@@ -13,7 +13,7 @@ use veil_device::{Dst, Instr, Program, Src};
 use veil_math::Ring;
 
 use super::layers::Schedule;
-use super::{Gives, OutputPlan, PlanError, PortPlan, SLOTS, SUMS, UNIFORMS};
+use super::{Gives, JOB_WIDE, OutputPlan, PlanError, PortPlan, SLOTS, SUMS};
 
 /// Wires of inputs of every cycle that are shared at once, if a cycle does not have more.
 const WINDOW: u64 = 256;
@@ -194,7 +194,7 @@ fn initial(circuit: &Circuit, ports: &[PortPlan], (_, first, _): (u32, u32, u32)
     for (port, place) in circuit.inputs.iter().zip(ports) {
         places.extend((0..port.width).map(|k| match port.per {
             Per::Row | Per::Cycle => Src::Slot(place.first + k),
-            Per::Job => Src::Uniform(place.first + k),
+            Per::Job => Src::JobWide(place.first + k),
         }));
     }
     let registers = (first..).zip(&circuit.clock.registers);
@@ -205,7 +205,7 @@ fn initial(circuit: &Circuit, ports: &[PortPlan], (_, first, _): (u32, u32, u32)
     Program {
         ring: Ring::Bits,
         slots: SLOTS,
-        uniforms: UNIFORMS,
+        job_wide: JOB_WIDE,
         sums: SUMS,
         temps: 0,
         pairs: vec![],

@@ -11,7 +11,7 @@ use super::layers::{Layer, Schedule, Scheduler, Work};
 use super::list;
 use super::net::Gate;
 use super::{
-    CodedPlan, Conversion, ConversionPlan, Gives, OpenedPlan, OutputPlan, PortPlan, REGIONS,
+    Conversion, ConversionPlan, Gives, MacPlan, OpenedPlan, OutputPlan, PortPlan, REGIONS,
 };
 
 /// Where a wire's value is.
@@ -20,19 +20,19 @@ pub(super) enum Home {
     Nowhere,
     Slot(u32),
     Temp(u32),
-    Uniform(u32),
+    JobWide(u32),
 }
 
 /// Slots of a ring.
 #[derive(Default)]
-pub(super) struct Bank {
+pub(super) struct Workspace {
     pub(super) slots: u32,
     free: Vec<u32>,
     /// Slots that become free after a layer.
     dying: Vec<Vec<u32>>,
 }
 
-impl Bank {
+impl Workspace {
     fn take(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             self.slots += 1;
@@ -67,15 +67,15 @@ impl Bank {
 impl Scheduler<'_> {
     pub(super) fn emit_all(mut self, mut work: Work, once: &[Option<usize>]) -> Schedule {
         let passed = |output: usize| once.get(output).copied().flatten();
-        let (ports, uniforms) = self.place_inputs(work.tail);
+        let (ports, job_wide) = self.place_inputs(work.tail);
         let mut layers = Vec::new();
         for layer in 1..=work.tail {
             let conversions = self.convert(&work.conversions[layer as usize], layer);
             let mut e = Emitters::new(self.circuit.ring);
-            let (coded, opened) = self.emit_layer(&mut e, &mut work, layer);
-            for bank in &mut self.banks {
+            let (authenticated, opened) = self.emit_layer(&mut e, &mut work, layer);
+            for workspace in &mut self.workspaces {
                 // Slots are free for the next layer, not for this one: the values of a layer's products arrive at its end.
-                bank.end(layer);
+                workspace.end(layer);
             }
             let [program, bits] = e.0;
             let has_bits = !bits.program.code.is_empty();
@@ -84,14 +84,14 @@ impl Scheduler<'_> {
                 bits: has_bits.then_some(bits.program),
                 conversions,
                 opened,
-                coded,
+                authenticated,
             });
         }
         if let Some(order) = &work.order {
             layers = list::join(layers, order, self.how.most);
         }
-        let [bank, bits] = &self.banks;
-        let mut row_out = bank.slots - work.row_outputs.len() as u32;
+        let [workspace, bits] = &self.workspaces;
+        let mut row_out = workspace.slots - work.row_outputs.len() as u32;
         let mut sum_out = 0;
         let outputs = self
             .circuit
@@ -123,9 +123,9 @@ impl Scheduler<'_> {
             })
             .collect();
         Schedule {
-            slots: bank.slots,
+            slots: workspace.slots,
             bit_slots: bits.slots,
-            uniforms,
+            job_wide,
             sums: work.sum_items,
             inputs: ports,
             outputs,
@@ -134,14 +134,14 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Slots and uniforms of the inputs.
+    /// Slots and job-wide values of the inputs.
     fn place_inputs(&mut self, tail: u32) -> (Vec<PortPlan>, u32) {
-        let (mut uniforms, mut wire, mut ports) = (0, 0u32, Vec::new());
+        let (mut job_wide, mut wire, mut ports) = (0, 0u32, Vec::new());
         for port in &self.circuit.inputs {
-            let slots = &mut self.banks[0].slots;
+            let slots = &mut self.workspaces[0].slots;
             let next = match port.per {
                 Per::Row | Per::Cycle => slots,
-                Per::Job => &mut uniforms,
+                Per::Job => &mut job_wide,
             };
             let first = *next;
             *next += port.width;
@@ -153,22 +153,22 @@ impl Scheduler<'_> {
             for k in 0..port.width {
                 self.home[wire as usize] = match port.per {
                     Per::Row | Per::Cycle => Home::Slot(first + k),
-                    Per::Job => Home::Uniform(first + k),
+                    Per::Job => Home::JobWide(first + k),
                 };
                 wire += 1;
             }
         }
-        for bank in &mut self.banks {
-            bank.dying = vec![Vec::new(); tail as usize + 2];
+        for workspace in &mut self.workspaces {
+            workspace.dying = vec![Vec::new(); tail as usize + 2];
         }
-        let bank = &mut self.banks[0];
+        let workspace = &mut self.workspaces[0];
         for w in self.held..self.inputs {
             if let Home::Slot(slot) = self.home[w as usize] {
-                bank.dying[self.last[w as usize] as usize].push(slot);
+                workspace.dying[self.last[w as usize] as usize].push(slot);
             }
         }
-        bank.end(0);
-        (ports, uniforms)
+        workspace.end(0);
+        (ports, job_wide)
     }
 
     /// Slots of what is converted when `layer` begins. Consecutive bits of one component, and others side by side, go together.
@@ -180,7 +180,7 @@ impl Scheduler<'_> {
             let one = self.conversion(*first).expect("operands come first");
             let mut count = 1;
             while let Some(next) = rest.get(count as usize) {
-                let same = self.bank_of(*next) == self.bank_of(*first);
+                let same = self.workspace_of(*next) == self.workspace_of(*first);
                 let follows = one.after(count).filter(|_| same);
                 if follows.is_none() || self.conversion(*next) != follows {
                     break;
@@ -189,15 +189,15 @@ impl Scheduler<'_> {
             }
             let (these, others) = rest.split_at(count as usize);
             rest = others;
-            let bank = self.bank_of(*first);
-            let to = self.banks[bank].take_run(count);
+            let workspace = self.workspace_of(*first);
+            let to = self.workspaces[workspace].take_run(count);
             for (k, wire) in (0..).zip(these) {
                 self.live(*wire, to + k);
             }
             plans.push(ConversionPlan {
                 to,
                 count,
-                bits: bank == 1,
+                bits: workspace == 1,
                 ..one
             });
         }
@@ -235,7 +235,7 @@ impl Scheduler<'_> {
         };
         let (from, shared) = match from.map(|from| self.home[from.0 as usize]) {
             Some(Home::Slot(slot)) => (slot, false),
-            Some(Home::Uniform(uniform)) => (uniform, true),
+            Some(Home::JobWide(job_value)) => (job_value, true),
             Some(Home::Temp(_) | Home::Nowhere) => return None,
             None => (0, false),
         };
@@ -249,19 +249,19 @@ impl Scheduler<'_> {
         })
     }
 
-    /// Puts the products of a layer in the order of its message: those of the circuit, then their codes in the same order, then values
-    /// that are multiplied with the key of the codes, by slot.
-    fn order(&self, products: &mut [Wire]) -> CodedPlan {
-        let codes = &self.net.codes;
-        products.sort_by_key(|w| match codes.kind(*w) {
+    /// Puts the products of a layer in the order of its message: those of the circuit, then their MACs in the same order, then values
+    /// that are multiplied with the key of the MACs, by slot.
+    fn order(&self, products: &mut [Wire]) -> MacPlan {
+        let macs = &self.net.macs;
+        products.sort_by_key(|w| match macs.kind(*w) {
             None => (0, w.0),
-            Some(Kind::Code) => (1, w.0),
+            Some(Kind::Mac) => (1, w.0),
             Some(Kind::Authentication) => (2, self.authenticated(*w)),
         });
         let of = |kind| {
             products
                 .iter()
-                .filter(move |w| codes.kind(**w) == Some(kind))
+                .filter(move |w| macs.kind(**w) == Some(kind))
         };
         let mut runs: Vec<(u32, u32)> = Vec::new();
         for slot in of(Kind::Authentication).map(|w| self.authenticated(*w)) {
@@ -270,8 +270,8 @@ impl Scheduler<'_> {
                 _ => runs.push((slot, 1)),
             }
         }
-        CodedPlan {
-            products: of(Kind::Code).count() as u32,
+        MacPlan {
+            products: of(Kind::Mac).count() as u32,
             sums: 0,
             authenticated: runs,
         }
@@ -286,21 +286,21 @@ impl Scheduler<'_> {
         }
     }
 
-    /// The programs of a layer; which of its products have codes, and what is opened in it.
+    /// The programs of a layer; which of its products have MACs, and what is opened in it.
     fn emit_layer(
         &mut self,
         e: &mut Emitters,
         work: &mut Work,
         layer: u32,
-    ) -> (CodedPlan, [OpenedPlan; 2]) {
-        let mut coded = self.order(&mut work.products[layer as usize]);
-        coded.sums = work.coded_sums[layer as usize];
+    ) -> (MacPlan, [OpenedPlan; 2]) {
+        let mut authenticated = self.order(&mut work.products[layer as usize]);
+        authenticated.sums = work.authenticated_sums[layer as usize];
         for &w in &work.products[layer as usize] {
             let product = self.products[w.0 as usize].as_mut();
             let pairs = std::mem::take(&mut product.expect("listed by layer").pairs);
             let pairs = self.operands(e, &pairs, layer);
             let out = self.take_slot(w);
-            let e = &mut e.0[self.bank_of(w)];
+            let e = &mut e.0[self.workspace_of(w)];
             e.program.code.push(Instr::Product {
                 pairs,
                 out,
@@ -321,49 +321,49 @@ impl Scheduler<'_> {
         for &w in &work.feeds[layer as usize] {
             self.emit(e, w, layer);
         }
-        let opened =
-            [0, 1].map(|bank| self.emit_opened(e, &work.opened[layer as usize], bank, layer));
+        let opened = [0, 1]
+            .map(|workspace| self.emit_opened(e, &work.opened[layer as usize], workspace, layer));
         if layer < work.tail {
-            return (coded, opened);
+            return (authenticated, opened);
         }
         for &(w, out) in &work.linear_sums {
             let src = self.emit(e, w, layer);
             e.0[0].program.code.push(Instr::Sum(src, out));
         }
         // Output slots lie side by side, behind all others.
-        let first = self.banks[0].slots;
-        self.banks[0].slots += work.row_outputs.len() as u32;
+        let first = self.workspaces[0].slots;
+        self.workspaces[0].slots += work.row_outputs.len() as u32;
         for (k, &w) in work.row_outputs.iter().enumerate() {
             let src = self.emit(e, w, layer);
             let copy = Instr::Copy(src, Dst::Slot(first + k as u32));
             e.0[0].program.code.push(copy);
         }
-        (coded, opened)
+        (authenticated, opened)
     }
 
-    /// Puts what a layer opens, of one bank, side by side, and gives the opened values their slots.
+    /// Puts what a layer opens, of one workspace, side by side, and gives the opened values their slots.
     fn emit_opened(
         &mut self,
         e: &mut Emitters,
         wires: &[Wire],
-        bank: usize,
+        workspace: usize,
         layer: u32,
     ) -> OpenedPlan {
         let wires: Vec<Wire> = (wires.iter().copied())
-            .filter(|w| self.bank_of(*w) == bank)
+            .filter(|w| self.workspace_of(*w) == workspace)
             .collect();
         if wires.is_empty() {
             return OpenedPlan::default();
         }
         let count = wires.len() as u32;
-        let [from, to] = [0, 1].map(|_| self.banks[bank].take_run(count));
+        let [from, to] = [0, 1].map(|_| self.workspaces[workspace].take_run(count));
         // They are sent when the programs of the layer are done.
-        self.banks[bank].dying[layer as usize].extend(from..from + count);
+        self.workspaces[workspace].dying[layer as usize].extend(from..from + count);
         for (k, wire) in (0..).zip(wires) {
             if let Some(Gate::Open { from: masked, .. }) = self.gate(wire) {
                 let src = self.emit(e, masked, layer);
                 let copy = Instr::Copy(src, Dst::Slot(from + k));
-                e.0[bank].program.code.push(copy);
+                e.0[workspace].program.code.push(copy);
             }
             self.live(wire, to + k);
         }
@@ -371,17 +371,17 @@ impl Scheduler<'_> {
     }
 
     fn take_slot(&mut self, wire: Wire) -> u32 {
-        let bank = self.bank_of(wire);
-        let slot = self.banks[bank].take();
+        let workspace = self.workspace_of(wire);
+        let slot = self.workspaces[workspace].take();
         self.live(wire, slot);
         slot
     }
 
     /// The wire's value is in `slot` until the last layer that reads it.
     fn live(&mut self, wire: Wire, slot: u32) {
-        let bank = self.bank_of(wire);
+        let workspace = self.workspace_of(wire);
         self.home[wire.0 as usize] = Home::Slot(slot);
-        self.banks[bank].dying[self.last[wire.0 as usize] as usize].push(slot);
+        self.workspaces[workspace].dying[self.last[wire.0 as usize] as usize].push(slot);
     }
 
     fn operands(&mut self, e: &mut Emitters, pairs: &[(Wire, Wire)], layer: u32) -> Range<u32> {
@@ -389,8 +389,8 @@ impl Scheduler<'_> {
             .iter()
             .map(|(a, b)| (self.emit(e, *a, layer), self.emit(e, *b, layer)))
             .collect();
-        let bank = pairs.first().map_or(0, |(a, _)| self.bank_of(*a));
-        let all = &mut e.0[bank].program.pairs;
+        let workspace = pairs.first().map_or(0, |(a, _)| self.workspace_of(*a));
+        let all = &mut e.0[workspace].program.pairs;
         let start = all.len() as u32;
         all.extend(sources);
         start..all.len() as u32
@@ -398,7 +398,7 @@ impl Scheduler<'_> {
 
     /// Emits what `root` needs and does not have yet, operands first.
     fn emit(&mut self, e: &mut Emitters, root: Wire, layer: u32) -> Src {
-        let e = &mut e.0[self.bank_of(root)];
+        let e = &mut e.0[self.workspace_of(root)];
         let mut stack = vec![root];
         while let Some(&wire) = stack.last() {
             if !matches!(self.home[wire.0 as usize], Home::Nowhere) {
@@ -450,7 +450,7 @@ impl Scheduler<'_> {
         match self.home[wire.0 as usize] {
             Home::Slot(s) => Src::Slot(s),
             Home::Temp(t) => Src::Temp(t),
-            Home::Uniform(u) => Src::Uniform(u),
+            Home::JobWide(u) => Src::JobWide(u),
             Home::Nowhere => unreachable!("operands are emitted first"),
         }
     }
@@ -472,12 +472,12 @@ struct Emitter {
 }
 
 impl Emitter {
-    fn new(ring: Ring, bank: usize) -> Self {
-        let [slots, uniforms, sums] = REGIONS[bank];
+    fn new(ring: Ring, workspace: usize) -> Self {
+        let [slots, job_wide, sums] = REGIONS[workspace];
         let program = Program {
             ring,
             slots,
-            uniforms,
+            job_wide,
             sums,
             temps: 0,
             pairs: vec![],

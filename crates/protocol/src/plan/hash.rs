@@ -67,7 +67,7 @@ impl Encoder {
                     let (kind, number) = match *src {
                         Src::Slot(slot) => (0, slot),
                         Src::Temp(temp) => (1, temp),
-                        Src::Uniform(uniform) => (2, uniform),
+                        Src::JobWide(job_value) => (2, job_value),
                     };
                     e.int(kind << 32 | u64::from(number));
                 }
@@ -92,7 +92,7 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
     // Those of the rows, or of the set-up or the totals if these have more.
     let [job_slots, job_bit_slots] = plan.job_slots;
     e.int(plan.slots.max(job_slots));
-    e.int(plan.uniforms);
+    e.int(plan.job_wide);
     e.layers("layers", plan, |e, layer| {
         e.int(layer.products);
         e.int(layer.sums);
@@ -114,20 +114,20 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
             "random values, and openings behind them",
             plan,
             |e, layer| {
-                let draws = layer.conversions.iter();
-                let draws = draws.filter(|c| matches!(c.how, Conversion::Random { .. }));
-                e.int(draws.map(|c| u64::from(c.count)).sum::<u64>());
+                let randoms = layer.conversions.iter();
+                let randoms = randoms.filter(|c| matches!(c.how, Conversion::Random { .. }));
+                e.int(randoms.map(|c| u64::from(c.count)).sum::<u64>());
                 e.list(&layer.opened, |e, opened| e.int(opened.count));
             },
         );
     }
-    if plan.has_codes() {
+    if plan.has_macs() {
         e.layers("codes of integers, weights of nobody", plan, |e, layer| {
-            e.int(layer.coded.products);
-            e.int(layer.coded.sums);
-            e.int(layer.coded.authenticated.len() as u64);
+            e.int(layer.authenticated.products);
+            e.int(layer.authenticated.sums);
+            e.int(layer.authenticated.authenticated.len() as u64);
         });
-        e.int(plan.coded_uniforms.of.len() as u64);
+        e.int(plan.macs_of_job_wide.of.len() as u64);
     }
     if proves(plan) {
         e.text("proved, challenges echoed");

@@ -24,17 +24,17 @@ use veil_device::Program;
 use veil_math::Ring;
 
 use super::authenticate::Kind;
-use super::emit::{Bank, Home};
+use super::emit::{Home, Workspace};
 use super::list::{self, List};
 use super::net::{Circuit, Gate, Net};
-use super::{CodedPlan, ConversionPlan, OpenedPlan, OutputPlan, PortPlan};
+use super::{ConversionPlan, MacPlan, OpenedPlan, OutputPlan, PortPlan};
 
 /// What the schedule makes of a circuit.
 pub(super) struct Schedule {
     pub(super) slots: u32,
     /// Slots of bits, beside those of integers.
     pub(super) bit_slots: u32,
-    pub(super) uniforms: u32,
+    pub(super) job_wide: u32,
     pub(super) sums: u32,
     pub(super) inputs: Vec<PortPlan>,
     pub(super) outputs: Vec<OutputPlan>,
@@ -48,7 +48,7 @@ pub(super) struct Layer {
     pub(super) bits: Option<Program>,
     pub(super) conversions: Vec<ConversionPlan>,
     pub(super) opened: [OpenedPlan; 2],
-    pub(super) coded: CodedPlan,
+    pub(super) authenticated: MacPlan,
 }
 
 /// Operands of products that are summed. Most products are alone, and then nothing is allocated for them.
@@ -110,7 +110,7 @@ pub(super) struct Scheduler<'a> {
     pub(super) last: Vec<u32>,
     pub(super) home: Vec<Home>,
     /// Slots of the circuit's ring, and of bits beside it.
-    pub(super) banks: [Bank; 2],
+    pub(super) workspaces: [Workspace; 2],
 }
 
 /// What a protocol wants of layers.
@@ -156,7 +156,7 @@ pub(super) fn schedule(
         computed: vec![None; wires],
         last: vec![0; wires],
         home: vec![Home::Nowhere; wires],
-        banks: [Bank::default(), Bank::default()],
+        workspaces: [Workspace::default(), Workspace::default()],
     };
     s.count_readers();
     let sums = s.find_products();
@@ -175,10 +175,10 @@ pub(super) struct Work {
     pub(super) rounds: u32,
     /// Wires of products, by layer.
     pub(super) products: Vec<Vec<Wire>>,
-    /// Sums that are products: number of the sum, operands; by layer. Their codes follow in the same order.
+    /// Sums that are products: number of the sum, operands; by layer. Their MACs follow in the same order.
     pub(super) sums: Vec<Vec<(u32, Pairs)>>,
-    /// How many of them are codes.
-    pub(super) coded_sums: Vec<u32>,
+    /// How many of them are MACs.
+    pub(super) authenticated_sums: Vec<u32>,
     /// Sums over rows of what is there in the end.
     pub(super) linear_sums: Vec<(Wire, u32)>,
     pub(super) sum_items: u32,
@@ -218,8 +218,8 @@ impl Scheduler<'_> {
             if w != wire && self.readers[w.0 as usize] != 1 {
                 return None;
             }
-            // Codes are fused where their values are, and not by themselves: who is checked is a value and its code.
-            if self.net.codes.kind(w).is_some() {
+            // MACs are fused where their values are, and not by themselves: who is checked is a value and its MAC.
+            if self.net.macs.kind(w).is_some() {
                 return None;
             }
             match self.gate(w)? {
@@ -247,10 +247,10 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Operands of the codes of products, if they have codes.
-    fn operands_of_codes(&self, products: &[Wire]) -> Option<Pairs> {
-        let codes: Option<Vec<Wire>> = products.iter().map(|w| self.net.codes.of(*w)).collect();
-        codes.map(|codes| self.operands_of(&codes))
+    /// Operands of the MACs of products, if they have MACs.
+    fn operands_of_macs(&self, products: &[Wire]) -> Option<Pairs> {
+        let macs: Option<Vec<Wire>> = products.iter().map(|w| self.net.macs.of(*w)).collect();
+        macs.map(|macs| self.operands_of(&macs))
     }
 
     /// Finds all products and their layers, and the sums over rows that are products themselves.
@@ -271,8 +271,8 @@ impl Scheduler<'_> {
                 match self.leaves_of(wire).filter(|_| alone) {
                     Some(leaves) => {
                         self.mark_inner(wire, &mut inner);
-                        let codes = self.operands_of_codes(&leaves);
-                        terms.push(SumTerm::Product(self.operands_of(&leaves), codes));
+                        let macs = self.operands_of_macs(&leaves);
+                        terms.push(SumTerm::Product(self.operands_of(&leaves), macs));
                     }
                     None => terms.push(SumTerm::Linear(wire)),
                 }
@@ -282,9 +282,9 @@ impl Scheduler<'_> {
         for index in (0..self.circuit.gates.len()).rev() {
             let wire = self.circuit.gate_wire(index);
             let w = wire.0 as usize;
-            // Codes are products exactly where what they are of is one.
-            let is_code = self.net.codes.kind(wire) == Some(Kind::Code);
-            if inner[w] || self.readers[w] == 0 || is_code {
+            // MACs are products exactly where what they are of is one.
+            let is_mac = self.net.macs.kind(wire) == Some(Kind::Mac);
+            if inner[w] || self.readers[w] == 0 || is_mac {
                 continue;
             }
             let singly = self.how.singly && self.net.rings[w] == Ring::Bits;
@@ -302,8 +302,8 @@ impl Scheduler<'_> {
                 _ => continue,
             };
             pairs_at[w] = Some(self.operands_of(&leaves));
-            if let Some(code) = self.net.codes.of(wire) {
-                pairs_at[code.0 as usize] = self.operands_of_codes(&leaves);
+            if let Some(mac) = self.net.macs.of(wire) {
+                pairs_at[mac.0 as usize] = self.operands_of_macs(&leaves);
             }
         }
         let mut groups: HashMap<u32, Vec<Wire>> = HashMap::new();
@@ -317,11 +317,11 @@ impl Scheduler<'_> {
             let w = wire.0 as usize;
             self.level[w] = match (pairs_at[w].take(), self.circuit.gates[index]) {
                 (Some(pairs), _) => {
-                    // A product and its code are in the same round: both operands are known, and a code of one.
-                    let code = self.net.codes.of(wire);
-                    let code = code.and_then(|code| pairs_at[code.0 as usize].as_ref());
-                    let with_code = code.map_or(0, |pairs| self.deepest(pairs));
-                    let round = 1 + self.deepest(&pairs).max(with_code);
+                    // A product and its MAC are in the same round: both operands are known, and a MAC of one.
+                    let mac = self.net.macs.of(wire);
+                    let mac = mac.and_then(|mac| pairs_at[mac.0 as usize].as_ref());
+                    let with_mac = mac.map_or(0, |pairs| self.deepest(pairs));
+                    let round = 1 + self.deepest(&pairs).max(with_mac);
                     self.products[w] = Some(Product { layer: 0, pairs });
                     Level { round, step: 0 }
                 }
@@ -421,9 +421,9 @@ impl Scheduler<'_> {
             .filter(|w| self.products[*w].is_some())
             .map(|w| self.level[w].round);
         let of_sums = sums.iter().flatten().map(|term| match term {
-            SumTerm::Product(pairs, codes) => {
+            SumTerm::Product(pairs, macs) => {
                 1 + self
-                    .deepest(codes.as_ref().unwrap_or(pairs))
+                    .deepest(macs.as_ref().unwrap_or(pairs))
                     .max(self.deepest(pairs))
             }
             SumTerm::Linear(_) => 0,
@@ -444,7 +444,7 @@ impl Scheduler<'_> {
             rounds,
             products: vec![Vec::new(); lists],
             sums: vec![Vec::new(); lists],
-            coded_sums: vec![0; lists],
+            authenticated_sums: vec![0; lists],
             linear_sums: Vec::new(),
             sum_items: 0,
             row_outputs,
@@ -481,19 +481,19 @@ impl Scheduler<'_> {
                 work.opened[layer as usize].push(Wire(w as u32));
             }
         }
-        let mut codes_of_sums = Vec::new();
+        let mut macs_of_sums = Vec::new();
         for term in sums.iter().flatten() {
             match term {
-                SumTerm::Product(pairs, codes) => {
-                    let with_code = codes.as_ref().map_or(0, |codes| self.deepest(codes));
-                    let layer = self.layer_after(self.deepest(pairs).max(with_code));
-                    let of_codes = codes.iter().flat_map(|codes| codes.iter());
-                    for (a, b) in pairs.iter().chain(of_codes) {
+                SumTerm::Product(pairs, macs) => {
+                    let with_mac = macs.as_ref().map_or(0, |macs| self.deepest(macs));
+                    let layer = self.layer_after(self.deepest(pairs).max(with_mac));
+                    let of_macs = macs.iter().flat_map(|macs| macs.iter());
+                    for (a, b) in pairs.iter().chain(of_macs) {
                         self.read(*a, layer, layer);
                         self.read(*b, layer, layer);
                     }
                     work.sums[layer as usize].push((work.sum_items, pairs.clone()));
-                    codes_of_sums.extend(codes.clone().map(|codes| (layer, codes)));
+                    macs_of_sums.extend(macs.clone().map(|macs| (layer, macs)));
                 }
                 SumTerm::Linear(wire) => {
                     self.read(*wire, tail, tail);
@@ -502,9 +502,9 @@ impl Scheduler<'_> {
             }
             work.sum_items += 1;
         }
-        for (layer, codes) in codes_of_sums {
-            work.coded_sums[layer as usize] += 1;
-            work.sums[layer as usize].push((work.sum_items, codes));
+        for (layer, macs) in macs_of_sums {
+            work.authenticated_sums[layer as usize] += 1;
+            work.sums[layer as usize].push((work.sum_items, macs));
             work.sum_items += 1;
         }
         for &wire in &work.row_outputs {
@@ -585,8 +585,8 @@ impl Scheduler<'_> {
         }
     }
 
-    /// Which of the banks has a wire's slots.
-    pub(super) fn bank_of(&self, wire: Wire) -> usize {
+    /// Which of the workspaces has a wire's slots.
+    pub(super) fn workspace_of(&self, wire: Wire) -> usize {
         let ring = self.net.rings[wire.0 as usize];
         usize::from(ring != self.circuit.ring && ring == Ring::Bits)
     }
@@ -599,7 +599,7 @@ impl Scheduler<'_> {
 
 /// A wire of a summed output.
 enum SumTerm {
-    /// With the operands of its code, if it has one.
+    /// With the operands of its MAC, if it has one.
     Product(Pairs, Option<Pairs>),
     Linear(Wire),
 }

@@ -220,7 +220,7 @@ fn append(to: &mut Program, program: Program) {
     let (temps, pairs) = (to.temps, to.pairs.len() as u32);
     let src = |src: Src| match src {
         Src::Temp(temp) => Src::Temp(temp + temps),
-        Src::Slot(_) | Src::Uniform(_) => src,
+        Src::Slot(_) | Src::JobWide(_) => src,
     };
     let dst = |dst: Dst| match dst {
         Dst::Temp(temp) => Dst::Temp(temp + temps),

@@ -14,17 +14,17 @@ use super::layers::{self, How, Layer, Schedule};
 use super::list::List;
 use super::net::Net;
 use super::{
-    Before, BitsPlan, CodedUniforms, Conversion, Gives, JobPlan, LayerPlan, Options, Plan,
+    Before, BitsPlan, Conversion, Gives, JobPlan, LayerPlan, MacsOfJobWide, Options, Plan,
     PlanError, PortPlan, TotalsPlan, check, hash, hoist, order, rows,
 };
 use crate::choose::Choice;
-use crate::replicated::{Coded, count_before};
+use crate::replicated::{Authenticated, count_before};
 
 /// Blocks that one key may encrypt (protocol documentation, "PRF").
-const MOST_DRAWS: u64 = 1 << 40;
+const MOST_PRF_CALLS: u64 = 1 << 40;
 
-/// Cycles whose proofs have numbers of 32 bits: but for the last one of each kind of bank, a batch takes 2^12 counters at least, so that
-/// `MOST_DRAWS` bounds the numbers of all others.
+/// Cycles whose proofs have numbers of 32 bits: but for the last one of each kind of workspace, a batch takes 2^12 counters at least, so that
+/// `MOST_PRF_CALLS` bounds the numbers of all others.
 const MOST_PROVED_CYCLES: u64 = 1 << 29;
 
 impl Plan {
@@ -35,7 +35,7 @@ impl Plan {
     /// [`PlanError::TooWide`], [`PlanError::BitsOnly`], [`PlanError::NoShares`], [`PlanError::Fit`] and [`PlanError::Random`] if
     /// no protocol computes this job as its security asks; [`PlanError::NoOrder`] if its gates cannot be scheduled;
     /// [`PlanError::TooManyRows`], [`PlanError::TooManyLabels`], [`PlanError::TooManyDigests`], [`PlanError::TooManyKept`] and
-    /// [`PlanError::TooManyDraws`] if it exceeds a bound.
+    /// [`PlanError::TooManyPrfCalls`] if it exceeds a bound.
     pub fn new(job: Arc<JobSpec>, options: Options) -> Result<Plan, PlanError> {
         check::job(&job)?;
         let orders = order::of(&job)?;
@@ -64,15 +64,15 @@ impl Plan {
             schedule: job.security.schedule,
             error,
         };
-        let has_codes = proves && circuit.ring != Ring::Bits;
-        let words = if has_codes { Ring::Z128 } else { circuit.ring };
+        let has_macs = proves && circuit.ring != Ring::Bits;
+        let words = if has_macs { Ring::Z128 } else { circuit.ring };
         let components = job.parties.len();
         let lowered = |circuit: &Circuit| {
-            let net = Net::of(circuit, components, !has_codes);
-            if has_codes { authenticated(&net) } else { net }
+            let net = Net::of(circuit, components, !has_macs);
+            if has_macs { authenticated(&net) } else { net }
         };
-        // With codes their key is the first input port.
-        let key = usize::from(has_codes);
+        // With MACs their key is the first input port.
+        let key = usize::from(has_macs);
         let once: Vec<Option<usize>> = (job.audiences.iter().enumerate())
             .map(|(port, audience)| match audience {
                 Audience::Stored => job.passes_through(port).map(|input| input + key),
@@ -84,7 +84,7 @@ impl Plan {
         let held = step.as_ref().map_or(0, |step| step.held);
         let schedule = layers::schedule(&rows, &once, how.clone(), held);
         let mut schedule = schedule.map_err(unordered)?;
-        let coded_uniforms = coded_uniforms(&mut schedule, &rows.codes.of_inputs);
+        let macs_of_job_wide = macs_of_job_wide(&mut schedule, &rows.macs.of_inputs);
         let derived = split.as_ref().map(|_| {
             let ports = &mut schedule.inputs;
             ports.pop().expect("the derived values are the last port")
@@ -119,9 +119,15 @@ impl Plan {
             });
             let products = programs.map(|program| u64::from(program.products().0));
             let widest = products.max().filter(|_| proves).unwrap_or(0);
-            // Messages of products with codes, and the weights of their pairs, take as much as slots.
-            let coded = schedule.layers.iter().map(|l| Coded::of(&l.coded));
-            let beside = coded.map(|c| c.messages() + c.pairs()).max().unwrap_or(0);
+            // Messages of products with MACs, and the weights of their pairs, take as much as slots.
+            let authenticated = schedule
+                .layers
+                .iter()
+                .map(|l| Authenticated::of(&l.authenticated));
+            let beside = authenticated
+                .map(|c| c.messages() + c.pairs())
+                .max()
+                .unwrap_or(0);
             let slots = schedule.slots.saturating_add(beside);
             rows::of_chunk(words, [slots, schedule.bit_slots], widest)
         });
@@ -155,19 +161,19 @@ impl Plan {
             Some(totals) => Some(making.totals(alone(totals)?, &mut schedule)),
             None => None,
         };
-        // A pair of a value and its code draws no more for its check than for itself.
-        let draws = making.draws_of_chunk(circuit) * (1 + u64::from(has_codes));
+        // A pair of a value and its MAC draws no more for its check than for itself.
+        let calls = making.calls_of_chunk(circuit) * (1 + u64::from(has_macs));
         // A label is a block, where a block is otherwise 128 bits of rows.
-        let draws = if choice.garbles() { 128 * draws } else { draws };
+        let calls = if choice.garbles() { 128 * calls } else { calls };
         let repeated = job.circuit.clock.cycles.saturating_mul(chunks);
         let numbered = !proves || job.circuit.clock.cycles <= MOST_PROVED_CYCLES;
-        if !numbered || draws.saturating_mul(repeated.saturating_add(2)) > MOST_DRAWS {
-            return Err(PlanError::TooManyDraws);
+        if !numbered || calls.saturating_mul(repeated.saturating_add(2)) > MOST_PRF_CALLS {
+            return Err(PlanError::TooManyPrfCalls);
         }
         let cycles = cycles.map(|(cycles, initial)| CyclesPlan {
             initial: making.add(0, initial),
-            // A layer counts as a draw too: so a code for each is one.
-            counters: draws + layers.len() as u64,
+            // A layer counts as a draw too: so a MAC for each is one.
+            counters: calls + layers.len() as u64,
             ..cycles
         });
         let of_ring = making.programs[0].len();
@@ -179,8 +185,8 @@ impl Plan {
             slots: schedule.slots,
             bit_slots: schedule.bit_slots,
             job_slots: making.job_slots,
-            uniforms: schedule.uniforms,
-            coded_uniforms,
+            job_wide: schedule.job_wide,
+            macs_of_job_wide,
             sums: schedule.sums,
             inputs: schedule.inputs,
             outputs: schedule.outputs,
@@ -198,7 +204,7 @@ impl Plan {
         if let Choice::Shared(scheme) = choice {
             count_before(scheme, &mut plan);
         }
-        plan.check_codes()?;
+        plan.check_macs()?;
         plan.hash = hash::of(&plan);
         Ok(plan)
     }
@@ -211,14 +217,14 @@ impl Plan {
         self
     }
 
-    /// Every message of products of integers is that of a value and a code, or of a code of what is kept, if there are codes.
-    fn check_codes(&self) -> Result<(), PlanError> {
-        let coded = |layer: &LayerPlan| {
-            let coded = Coded::of(&layer.coded);
-            (layer.products, layer.sums) == (coded.messages(), 2 * coded.sums)
+    /// Every message of products of integers is that of a value and a MAC, or of a MAC of what is kept, if there are MACs.
+    fn check_macs(&self) -> Result<(), PlanError> {
+        let authenticated = |layer: &LayerPlan| {
+            let authenticated = Authenticated::of(&layer.authenticated);
+            (layer.products, layer.sums) == (authenticated.messages(), 2 * authenticated.sums)
         };
-        match self.all_layers().position(|layer| !coded(layer)) {
-            Some(layer) if self.has_codes() => Err(PlanError::NoCodes { layer }),
+        match self.all_layers().position(|layer| !authenticated(layer)) {
+            Some(layer) if self.has_macs() => Err(PlanError::NoMacs { layer }),
             _ => Ok(()),
         }
     }
@@ -243,18 +249,18 @@ fn list(job: &JobSpec, step: Option<&Step>) -> Option<List> {
     }
 }
 
-/// Which uniforms have codes, and where; the port of these codes, the last one, is taken out of the schedule.
-fn coded_uniforms(schedule: &mut Schedule, of: &[Wire]) -> CodedUniforms {
+/// Which job-wide values have MACs, and where; the port of these MACs, the last one, is taken out of the schedule.
+fn macs_of_job_wide(schedule: &mut Schedule, of: &[Wire]) -> MacsOfJobWide {
     if of.is_empty() {
-        return CodedUniforms::default();
+        return MacsOfJobWide::default();
     }
-    let codes = schedule.inputs.pop().expect("codes are the last port");
+    let macs = schedule.inputs.pop().expect("codes are the last port");
     let ports = schedule.inputs.iter();
-    let uniforms = ports.flat_map(|port| (0..port.width).map(|k| port.first + k));
-    let uniforms: Vec<u32> = uniforms.collect();
-    CodedUniforms {
-        of: of.iter().map(|wire| uniforms[wire.0 as usize]).collect(),
-        first: codes.first,
+    let job_wide = ports.flat_map(|port| (0..port.width).map(|k| port.first + k));
+    let job_wide: Vec<u32> = job_wide.collect();
+    MacsOfJobWide {
+        of: of.iter().map(|wire| job_wide[wire.0 as usize]).collect(),
+        first: macs.first,
     }
 }
 
@@ -267,7 +273,7 @@ struct Making {
     /// Programs over the circuit's ring, and over bits in a circuit of integers.
     programs: [Vec<Arc<Program>>; 2],
     /// Counters that a frame takes, over all schedules.
-    draws: u64,
+    calls: u64,
     /// Slots of the set-up and the totals, whichever has more.
     job_slots: [u32; 2],
 }
@@ -279,7 +285,7 @@ impl Making {
             words,
             strides: [stride(words), stride(Ring::Bits)],
             programs: [vec![], vec![]],
-            draws: 0,
+            calls: 0,
             job_slots: [0; 2],
         }
     }
@@ -287,7 +293,7 @@ impl Making {
     /// The layers of a schedule, whose programs are numbered after those that there are. Every program's draws follow those of the
     /// one before it: of row products under one tag, of sums under another, of random values under a third. Draws of bits follow those of integers.
     fn layers(&mut self, schedule: &mut Schedule) -> Vec<LayerPlan> {
-        let (mut draws, mut sum_draws, mut randoms) = (0u64, 0u64, 0u64);
+        let (mut calls, mut sum_calls, mut randoms) = (0u64, 0u64, 0u64);
         let mut layers = Vec::with_capacity(schedule.layers.len());
         for mut layer in schedule.layers.drain(..) {
             let (products, sums) = layer.program.products();
@@ -298,24 +304,24 @@ impl Making {
                     randoms += u64::from(conversion.count) * self.strides[0];
                 }
             }
-            layers.push(self.layer(layer, draws, sum_draws));
-            draws += u64::from(products) * self.strides[0];
-            sum_draws += u64::from(sums);
+            layers.push(self.layer(layer, calls, sum_calls));
+            calls += u64::from(products) * self.strides[0];
+            sum_calls += u64::from(sums);
         }
         for bits in layers.iter_mut().filter_map(|l| l.bits.as_mut()) {
-            bits.first_draw = draws;
-            draws += u64::from(bits.products) * self.strides[1];
+            bits.first_call = calls;
+            calls += u64::from(bits.products) * self.strides[1];
         }
-        self.draws += draws + sum_draws + randoms;
+        self.calls += calls + sum_calls + randoms;
         layers
     }
 
-    fn layer(&mut self, layer: Layer, first_draw: u64, first_sum_draw: u64) -> LayerPlan {
+    fn layer(&mut self, layer: Layer, first_call: u64, first_sum_call: u64) -> LayerPlan {
         let (products, sums) = layer.program.products();
         let bits = layer.bits.map(|program| BitsPlan {
             products: program.products().0,
             program: self.add(1, program),
-            first_draw: 0,
+            first_call: 0,
         });
         let program = Program {
             ring: self.words,
@@ -325,12 +331,12 @@ impl Making {
             program: self.add(0, program),
             products,
             sums,
-            first_draw,
-            first_sum_draw,
+            first_call,
+            first_sum_call,
             conversions: layer.conversions,
             bits,
             opened: layer.opened,
-            coded: layer.coded,
+            authenticated: layer.authenticated,
             before: Before::default(),
         }
     }
@@ -340,19 +346,19 @@ impl Making {
         self.programs[kind].len() - 1
     }
 
-    /// The layers of a schedule of one row, whose slots share a bank with those of the others.
+    /// The layers of a schedule of one row, whose slots share a workspace with those of the others.
     fn job_layers(&mut self, schedule: &mut Schedule) -> Vec<LayerPlan> {
         let [slots, bit_slots] = self.job_slots;
         self.job_slots = [slots.max(schedule.slots), bit_slots.max(schedule.bit_slots)];
         self.layers(schedule)
     }
 
-    /// The set-up, which computes `width` values into the uniforms from `uniform` on. `inputs` are the ports of the rows.
+    /// The set-up, which computes `width` values into the job-wide values from `job_value` on. `inputs` are the ports of the rows.
     fn job(
         &mut self,
         mut set_up: Schedule,
         inputs: &[PortPlan],
-        uniform: u32,
+        job_value: u32,
         width: u32,
     ) -> JobPlan {
         let layers = self.job_layers(&mut set_up);
@@ -363,7 +369,7 @@ impl Making {
                 .map(|(p, j)| (p.first, j.first, p.width))
                 .collect(),
             slot: set_up.outputs[0].first,
-            uniform,
+            job_value,
             width,
             layers,
         }
@@ -374,7 +380,7 @@ impl Making {
         let layers = self.job_layers(&mut totals);
         let shared = rows.inputs.iter().filter(|p| p.per == Per::Job);
         let summed = rows.outputs.iter_mut().filter(|o| o.gives == Gives::Sum);
-        // With codes their key is a value that all rows share.
+        // With MACs their key is a value that all rows share.
         let ports = totals.inputs.iter().filter(|p| p.per == Per::Row);
         let ports: Vec<&PortPlan> = ports.collect();
         TotalsPlan {
@@ -396,7 +402,7 @@ impl Making {
     }
 
     /// Counters that a chunk may take under one key.
-    fn draws_of_chunk(&self, circuit: &Circuit) -> u64 {
-        self.draws + u64::from(circuit.input_wires()) * self.strides[0]
+    fn calls_of_chunk(&self, circuit: &Circuit) -> u64 {
+        self.calls + u64::from(circuit.input_wires()) * self.strides[0]
     }
 }

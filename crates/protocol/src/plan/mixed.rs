@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use veil_circuit::{Circuit, Gate, Wire};
 use veil_math::Ring;
 
-use super::authenticate::Codes;
+use super::authenticate::Macs;
 use super::net::{self, Gate as Node, Net};
 use super::small::{Of, xors};
 
@@ -396,7 +396,7 @@ impl<'a> Lowering<'a> {
             },
             components: self.components,
             rings: self.rings,
-            codes: Codes::default(),
+            macs: Macs::default(),
         }
     }
 }

@@ -28,17 +28,17 @@ pub use cycles::CyclesPlan;
 pub use order::OrderPlan;
 pub(crate) use parts::Before;
 pub use parts::{
-    BitsPlan, CodedPlan, CodedUniforms, Conversion, ConversionPlan, Gives, JobPlan, LayerPlan,
+    BitsPlan, Conversion, ConversionPlan, Gives, JobPlan, LayerPlan, MacPlan, MacsOfJobWide,
     OpenedPlan, OutputPlan, PortPlan, TotalsPlan,
 };
-pub use rows::{BankOf, Chunk};
+pub use rows::{Chunk, WorkspaceOf};
 
 /// Choices of a plan that are not in the job. All participants must choose alike: they are under the plan hash.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Logical lanes: parts of the batch that run in parallel, on as many cores.
     pub lanes: u16,
-    /// Rows of a chunk; `None`: chosen from the circuit's width so that a bank stays within the cache.
+    /// Rows of a chunk; `None`: chosen from the circuit's width so that a workspace stays within the cache.
     pub chunk_rows: Option<u32>,
 }
 
@@ -105,7 +105,7 @@ pub enum PlanError {
     NoShares(Security),
     /// Products that the protocol checks by MACs have none: a defect of the planner.
     #[error("layer {layer} of the plan has products without codes: report this circuit")]
-    NoCodes {
+    NoMacs {
         /// The layer.
         layer: usize,
     },
@@ -151,7 +151,7 @@ pub enum PlanError {
     },
     /// A key would be used beyond its bound.
     #[error("the plan draws more than 2^40 blocks under one key: split the job")]
-    TooManyDraws,
+    TooManyPrfCalls,
 }
 
 /// The plan. Made once per circuit; its size does not depend on the number of rows.
@@ -161,22 +161,22 @@ pub struct Plan {
     pub job: Arc<JobSpec>,
     /// Ring of all values.
     pub ring: Ring,
-    /// Ring that integers are computed in: a larger one where values have codes.
+    /// Ring that integers are computed in: a larger one where values have MACs.
     pub words: Ring,
     /// Lanes.
     pub lanes: u16,
     /// Rows of a full chunk.
     pub chunk_rows: u32,
-    /// Slots of the bank of a chunk.
+    /// Slots of the workspace of a chunk.
     pub slots: u32,
     /// Slots of bits of the same, in a circuit of integers.
     pub bit_slots: u32,
-    /// Slots of the bank of the set-up, and of the bank of the totals: of the circuit's ring, and of bits in addition to it.
+    /// Slots of the workspace of the set-up, and of the workspace of the totals: of the circuit's ring, and of bits in addition to it.
     pub job_slots: [u32; 2],
     /// Values that all rows use: supplied values, then values derived from them.
-    pub uniforms: u32,
-    /// Which of these have codes, in the rows.
-    pub coded_uniforms: CodedUniforms,
+    pub job_wide: u32,
+    /// Which of these have MACs, in the rows.
+    pub macs_of_job_wide: MacsOfJobWide,
     /// Sums over rows.
     pub sums: u32,
     /// Input ports, in order.
@@ -206,14 +206,14 @@ pub(crate) const PROVED_GATES: u64 = 1 << 19;
 
 /// Regions of programs, as in [`crate::rep3`]'s layout.
 pub(crate) const SLOTS: u16 = 0;
-pub(crate) const UNIFORMS: u16 = 1;
+pub(crate) const JOB_WIDE: u16 = 1;
 pub(crate) const SUMS: u16 = 2;
 pub(crate) const BIT_SLOTS: u16 = 24;
-pub(crate) const BIT_UNIFORMS: u16 = 25;
+pub(crate) const BIT_JOB_WIDE: u16 = 25;
 pub(crate) const BIT_SUMS: u16 = 26;
 
-/// Slots, uniforms and sums: of the circuit's ring, and of bits in a circuit of integers, which has no uniforms and sums of them.
-const REGIONS: [[u16; 3]; 2] = [[SLOTS, UNIFORMS, SUMS], [BIT_SLOTS, BIT_UNIFORMS, BIT_SUMS]];
+/// Slots, job-wide values and sums: of the circuit's ring, and of bits in a circuit of integers, which has no job-wide values and sums of them.
+const REGIONS: [[u16; 3]; 2] = [[SLOTS, JOB_WIDE, SUMS], [BIT_SLOTS, BIT_JOB_WIDE, BIT_SUMS]];
 
 impl Plan {
     /// The computing parties, in order.
@@ -223,8 +223,8 @@ impl Plan {
 
     /// Layers of the rows, then of the set-up, then of the totals.
     pub fn all_layers(&self) -> impl Iterator<Item = &LayerPlan> {
-        self.layers_of(BankOf::Rows)
-            .chain(self.layers_of(BankOf::Job))
+        self.layers_of(WorkspaceOf::Rows)
+            .chain(self.layers_of(WorkspaceOf::Job))
     }
 
     /// The same, to be changed.
@@ -235,28 +235,28 @@ impl Plan {
     }
 
     /// Layers of the rows, or the layers on one row: of the set-up, then of the totals.
-    pub fn layers_of(&self, of: BankOf) -> impl Iterator<Item = &LayerPlan> {
+    pub fn layers_of(&self, of: WorkspaceOf) -> impl Iterator<Item = &LayerPlan> {
         let of_set_up = self.job_plan.as_ref().map_or(&[][..], |j| &j.layers);
         let of_totals = self.totals_plan.as_ref().map_or(&[][..], |t| &t.layers);
         match of {
-            BankOf::Rows => self.layers.iter().chain(&[]),
-            BankOf::Job => of_set_up.iter().chain(of_totals),
+            WorkspaceOf::Rows => self.layers.iter().chain(&[]),
+            WorkspaceOf::Job => of_set_up.iter().chain(of_totals),
         }
     }
 
-    /// In which banks each program runs: banks of chunks, or banks of the set-up and the totals.
-    pub fn banks_of_programs(&self) -> Vec<BankOf> {
-        let mut banks = vec![BankOf::Job; self.programs.len()];
+    /// In which workspaces each program runs: workspaces of chunks, or workspaces of the set-up and the totals.
+    pub fn workspaces_of_programs(&self) -> Vec<WorkspaceOf> {
+        let mut workspaces = vec![WorkspaceOf::Job; self.programs.len()];
         for layer in &self.layers {
             let bits = layer.bits.as_ref().map(|bits| bits.program);
             for program in [layer.program].into_iter().chain(bits) {
-                banks[program] = BankOf::Rows;
+                workspaces[program] = WorkspaceOf::Rows;
             }
         }
         if let Some(cycles) = &self.cycles {
-            banks[cycles.initial] = BankOf::Rows;
+            workspaces[cycles.initial] = WorkspaceOf::Rows;
         }
-        banks
+        workspaces
     }
 
     /// Whether something is opened in every row.
@@ -295,13 +295,13 @@ impl Plan {
 
     /// Whether parties draw random values, or open something behind them, while they compute.
     pub fn is_random(&self) -> bool {
-        let draws = |c: &ConversionPlan| matches!(c.how, Conversion::Random { .. });
+        let randoms = |c: &ConversionPlan| matches!(c.how, Conversion::Random { .. });
         self.all_layers()
-            .any(|layer| layer.conversions.iter().any(draws))
+            .any(|layer| layer.conversions.iter().any(randoms))
     }
 
-    /// Whether integers have codes, which are checked before anything is opened.
-    pub fn has_codes(&self) -> bool {
+    /// Whether integers have MACs, which are checked before anything is opened.
+    pub fn has_macs(&self) -> bool {
         self.words != self.ring
     }
 

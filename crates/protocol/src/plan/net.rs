@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use veil_circuit::{InputPort, OutputPort, Wire};
 use veil_math::Ring;
 
-use super::authenticate::Codes;
+use super::authenticate::Macs;
 
 /// A gate on shares: of a circuit those that are local or products, then what there is on shares alone. Operands are wires of smaller number.
 ///
@@ -172,8 +172,8 @@ pub(super) struct Net {
     pub(super) components: HashMap<u32, u8>,
     /// The ring of every wire.
     pub(super) rings: Vec<Ring>,
-    /// Codes of its products, if they have any.
-    pub(super) codes: Codes,
+    /// MACs of its products, if they have any.
+    pub(super) macs: Macs,
 }
 
 impl Net {
@@ -189,7 +189,7 @@ impl Net {
             },
             components: HashMap::new(),
             rings: circuit.rings(),
-            codes: Codes::default(),
+            macs: Macs::default(),
         })
     }
 

@@ -2,14 +2,14 @@
 
 use veil_circuit::Per;
 
-use crate::replicated::Coded;
+use crate::replicated::Authenticated;
 
-/// Slots or uniforms of an input port.
+/// Slots or job-wide values of an input port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortPlan {
     /// How often there is a value.
     pub per: Per,
-    /// First slot (a value per row) or first uniform (one per job).
+    /// First slot (a value per row) or first job-wide value (one per job).
     pub first: u32,
     /// Wires.
     pub width: u32,
@@ -25,17 +25,17 @@ pub struct LayerPlan {
     /// Products with one element in all.
     pub sums: u32,
     /// Counter of product 0 among the draws of row products.
-    pub first_draw: u64,
+    pub first_call: u64,
     /// Counter of sum 0 among the draws of sums.
-    pub first_sum_draw: u64,
+    pub first_sum_call: u64,
     /// Conversions between integers and bits, which come before anything else, in order.
     pub conversions: Vec<ConversionPlan>,
     /// The layer's computation on bits, in a circuit of integers.
     pub bits: Option<BitsPlan>,
     /// Masked openings, with the messages of products: of the circuit's ring, and of bits in addition to it.
     pub opened: [OpenedPlan; 2],
-    /// Which of its products have codes.
-    pub coded: CodedPlan,
+    /// Which of its products have MACs.
+    pub authenticated: MacPlan,
     /// What the layers before it have, as far as proofs and checks of products count it.
     pub(crate) before: Before,
 }
@@ -45,8 +45,8 @@ pub struct LayerPlan {
 pub(crate) struct Before {
     /// Products of bits that are proved together with its own, of one cycle.
     pub(crate) proved: u32,
-    /// Products with codes, of rows, of the set-up or of the totals, whichever it belongs to.
-    pub(crate) coded: Coded,
+    /// Products with MACs, of rows, of the set-up or of the totals, whichever it belongs to.
+    pub(crate) authenticated: Authenticated,
 }
 
 impl LayerPlan {
@@ -67,24 +67,24 @@ pub struct OpenedPlan {
     pub count: u32,
 }
 
-/// Products of integers that have codes. In the message of a layer come first the products of the circuit, then their codes in the same
-/// order, then codes of values that are no products; in the message of its sums the sums, then their codes.
+/// Products of integers that have MACs. In the message of a layer come first the products of the circuit, then their MACs in the same
+/// order, then MACs of values that are no products; in the message of its sums the sums, then their MACs.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct CodedPlan {
-    /// Products of the circuit, as many as codes.
+pub struct MacPlan {
+    /// Products of the circuit, as many as MACs.
     pub products: u32,
-    /// Sums, as many as codes.
+    /// Sums, as many as MACs.
     pub sums: u32,
-    /// First slot and number of values side by side that get a code, in the order of the message.
+    /// First slot and number of values side by side that get a MAC, in the order of the message.
     pub authenticated: Vec<(u32, u32)>,
 }
 
-/// Values that all rows share and that have codes, which are made in every chunk, under its key.
+/// Values that all rows share and that have MACs, which are made in every chunk, under its key.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct CodedUniforms {
-    /// The uniforms.
+pub struct MacsOfJobWide {
+    /// The job-wide values.
     pub of: Vec<u32>,
-    /// First uniform of their codes, which are in the same order.
+    /// First job-wide value of their MACs, which are in the same order.
     pub first: u32,
 }
 
@@ -96,7 +96,7 @@ pub struct BitsPlan {
     /// Products, one bit per row each.
     pub products: u32,
     /// Counter of product 0 among the draws of row products.
-    pub first_draw: u64,
+    pub first_call: u64,
 }
 
 /// The beginning of a layer: conversions of components, and draws of random values. A conversion of one component makes a shared value
@@ -105,7 +105,7 @@ pub struct BitsPlan {
 pub struct ConversionPlan {
     /// The operation.
     pub how: Conversion,
-    /// First slot of bits that are lifted, or the slot or uniform of the integer that is converted.
+    /// First slot of bits that are lifted, or the slot or job-wide value of the integer that is converted.
     pub from: u32,
     /// Whether the integer is one that all rows share.
     pub shared: bool,
@@ -188,7 +188,7 @@ pub enum Gives {
 pub struct OutputPlan {
     /// Per row, summed, or once.
     pub gives: Gives,
-    /// First slot, first item of the sums, or first uniform.
+    /// First slot, first item of the sums, or first job-wide value.
     pub first: u32,
     /// Wires.
     pub width: u32,
@@ -197,12 +197,12 @@ pub struct OutputPlan {
 /// The computation that the set-up does once on values that all rows share: on one row, over the same slots.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobPlan {
-    /// First uniform, first slot and width of each port with a value per job.
+    /// First job-wide value, first slot and width of each port with a value per job.
     pub inputs: Vec<(u32, u32, u32)>,
     /// First slot of the results.
     pub slot: u32,
-    /// First uniform of the results.
-    pub uniform: u32,
+    /// First job-wide value of the results.
+    pub job_value: u32,
     /// Number of results.
     pub width: u32,
     /// Layers, as [`Plan::layers`](super::Plan::layers).
@@ -214,9 +214,9 @@ pub struct JobPlan {
 pub struct TotalsPlan {
     /// First slot of the sums.
     pub slot: u32,
-    /// How many there are, without codes of sums.
+    /// How many there are, without MACs of sums.
     pub width: u32,
-    /// First uniform, first slot and width of each port with a value per job, if it reads them.
+    /// First job-wide value, first slot and width of each port with a value per job, if it reads them.
     pub inputs: Vec<(u32, u32, u32)>,
     /// First item of the sums, first slot and width of each result, which takes the place of the sums there.
     pub results: Vec<(u32, u32, u32)>,

@@ -17,16 +17,16 @@ pub struct Chunk {
     pub first: u64,
 }
 
-/// The contents of a bank.
+/// The contents of a workspace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BankOf {
+pub enum WorkspaceOf {
     /// The rows of a chunk.
     Rows,
     /// The one row of the set-up, or of the totals.
     Job,
 }
 
-/// Bytes that the live slots of a chunk may take: a share of a 1 MiB level-2 cache, beside messages and the other banks of the core.
+/// Bytes that the live slots of a chunk may take: a share of a 1 MiB level-2 cache, beside messages and the other workspaces of the core.
 const BANK_BYTES: u64 = 512 * 1024;
 
 /// The shortest and the longest chunk chosen by itself. Shorter ones are all overhead; longer ones only add latency.
@@ -68,10 +68,14 @@ impl Plan {
         }
     }
 
-    /// The contents of a frame's bank.
-    pub fn bank_of(&self, frame: Frame) -> BankOf {
+    /// The contents of a frame's workspace.
+    pub fn workspace_of(&self, frame: Frame) -> WorkspaceOf {
         let is_chunk = (1..=self.chunks()).contains(&frame.chunk);
-        if is_chunk { BankOf::Rows } else { BankOf::Job }
+        if is_chunk {
+            WorkspaceOf::Rows
+        } else {
+            WorkspaceOf::Job
+        }
     }
 
     /// Chunk `index`, from 0: it belongs to lane `index mod lanes`, and is number `index + 1` in frames. Nothing beyond the last.
@@ -115,8 +119,8 @@ impl Plan {
     }
 }
 
-/// Rows such that the slots of a bank, of the circuit's ring and of bits beside it, two components each, fit the budget, and the products of a layer of
-/// `widest` that are proved fit one batch: a power of two, whole vectors but of very wide layers.
+/// Rows such that the slots of a workspace, of the circuit's ring and of bits beside it, two components each, fit the budget, and the products of a
+/// layer of `widest` that are proved fit one batch: a power of two, whole vectors but of very wide layers.
 pub(super) fn of_chunk(ring: Ring, [slots, bit_slots]: [u32; 2], widest: u64) -> u32 {
     let bits = 2 * (u64::from(slots.max(1)) * u64::from(ring.bits()) + u64::from(bit_slots));
     let rows = (BANK_BYTES * 8 / bits).clamp(CHUNK_ROWS.0, CHUNK_ROWS.1);
@@ -130,7 +134,7 @@ const LABEL: u64 = 16;
 /// Bits that a kept output takes per row: the colours of both sides, and the value.
 const KEPT: u64 = 3;
 
-/// Rows such that the labels of a bank, the outputs of every cycle that it keeps, and the tables of its widest layer, of `widest` gates, fit the
+/// Rows such that the labels of a workspace, the outputs of every cycle that it keeps, and the tables of its widest layer, of `widest` gates, fit the
 /// budget: a power of two.
 pub(super) fn of_garbled_chunk(slots: u32, kept: u64, widest: u32, table: u64) -> u32 {
     let bytes = LABEL * u64::from(slots.max(1)) + KEPT * kept / 8 + table * u64::from(widest);
@@ -186,15 +190,15 @@ mod tests {
             widest in prop_oneof![Just(0), 1..(PROVED_GATES * 4)],
         ) {
             let rows = u64::from(of_chunk(ring, [slots, bit_slots], widest));
-            let bank = |rows: u64| {
+            let workspace = |rows: u64| {
                 let of_row = u64::from(slots.max(1)) * u64::from(ring.bits()) + u64::from(bit_slots);
                 2 * of_row * rows <= BANK_BYTES * 8 || rows <= CHUNK_ROWS.0
             };
             let batch = |rows: u64| widest * rows <= PROVED_GATES || rows <= FEWEST_PROVED_ROWS;
             prop_assert!(rows.is_power_of_two());
-            prop_assert!(bank(rows) && batch(rows) && rows <= CHUNK_ROWS.1);
+            prop_assert!(workspace(rows) && batch(rows) && rows <= CHUNK_ROWS.1);
             let next = 2 * rows;
-            prop_assert!(!bank(next) || !batch(next) || next > CHUNK_ROWS.1);
+            prop_assert!(!workspace(next) || !batch(next) || next > CHUNK_ROWS.1);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The check that the products of integers of a chunk are right: values fit their codes.
+//! The check that the products of integers of a chunk are right: values fit their MACs.
 //!
 //! Every value x has a MAC r x, and a wrong product does not fit its MAC unless a party knows r (`plan::authenticate`). Of all pairs of a
 //! chunk, of the set-up or of the totals the parties compute Σ w x and Σ w r x with random weights w that no party knows, each as one
@@ -12,22 +12,22 @@
 
 use veil_device::{Command, KeyId, Op, Span};
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
 use super::{KEY_OWN, KEY_PREVIOUS, SCHEME};
-use crate::plan::{LayerPlan, Plan, SLOTS, UNIFORMS};
+use crate::plan::{JOB_WIDE, LayerPlan, Plan, SLOTS};
 use crate::replicated::regions::{
     CHECK, RECEIVE, RECEIVE_SUMS, SEND, SEND_SUMS, SUM_WEIGHTS, WEIGHTS,
 };
-use crate::replicated::{CheckOf, Coded, Frame, check, combine, look, random, transfer};
+use crate::replicated::{Authenticated, CheckOf, Frame, check, combine, look, random, transfer};
 use crate::round::{Cost, Round, Transfer};
 
 /// A message of a check, or of a value that exists only to be checked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CheckMessage {
-    /// A party's part of the codes of values that all rows share.
-    Codes,
+    /// A party's part of the MACs of values that all rows share.
+    Macs,
     /// A party's part of both weighted sums.
     Sums,
     /// A party's part of r times one of them.
@@ -39,7 +39,7 @@ pub enum CheckMessage {
 /// The kind of message that is sent from, or received to, a span. `task`s other than inputs alone have such messages.
 pub fn check_message(of: &Transfer) -> Option<CheckMessage> {
     match (of.span.region, of.span.first) {
-        (UNIFORMS, _) => Some(CheckMessage::Codes),
+        (JOB_WIDE, _) => Some(CheckMessage::Macs),
         (CHECK, VALUES) => Some(CheckMessage::Sums),
         (CHECK, TIMES) => Some(CheckMessage::Product),
         (CHECK, _) => Some(CheckMessage::Difference),
@@ -47,12 +47,12 @@ pub fn check_message(of: &Transfer) -> Option<CheckMessage> {
     }
 }
 
-/// The ring that values and codes are computed in.
+/// The ring that values and MACs are computed in.
 const RING: Ring = Ring::Z128;
 
-/// Elements of a check, own and previous components of each: the weighted sums of values and codes, r times the first, the difference.
+/// Elements of a check, own and previous components of each: the weighted sums of values and MACs, r times the first, the difference.
 const VALUES: u32 = 0;
-const CODES: u32 = 1;
+const MACS: u32 = 1;
 const TIMES: u32 = 2;
 const DIFFERENCE: u32 = 3;
 /// The component that this party lacks, as the next and the previous party say.
@@ -63,7 +63,7 @@ const OPENED: u32 = 5;
 const MASKS: u32 = 6;
 pub(crate) const CHECK_ELEMENTS: u32 = 9;
 
-/// The uniform that is r, in every chunk, in the set-up and in the totals another one.
+/// The job-wide value that is r, in every chunk, in the set-up and in the totals another one.
 const KEY: u32 = 0;
 
 pub(super) const CHECK_OF: CheckOf = CheckOf { rounds, cost };
@@ -71,7 +71,7 @@ pub(super) const CHECK_OF: CheckOf = CheckOf { rounds, cost };
 fn element(part: u8, first: u32, count: u32) -> Span {
     Span {
         region: CHECK,
-        part,
+        component: part,
         first,
         count,
     }
@@ -83,7 +83,7 @@ type Shares = [Span; 2];
 fn shares(regions: [u16; 2], parts: [u8; 2], first: u32, count: u32) -> Shares {
     [0, 1].map(|k| Span {
         region: regions[k],
-        part: parts[k],
+        component: parts[k],
         first,
         count,
     })
@@ -104,11 +104,11 @@ const SENT: [u8; 2] = [0, 0];
 const KEYS: [(u8, KeyId); 2] = [(0, KEY_OWN), (1, KEY_PREVIOUS)];
 
 /// Draws components of random elements.
-fn drawn(region: u16, first: u32, count: u32, tag: Use, counter: u64) -> [Command; 2] {
+fn drawn(region: u16, first: u32, count: u32, tag: DomainTag, counter: u64) -> [Command; 2] {
     KEYS.map(|(part, key)| {
         let to = Span {
             region,
-            part,
+            component: part,
             first,
             count,
         };
@@ -116,10 +116,10 @@ fn drawn(region: u16, first: u32, count: u32, tag: Use, counter: u64) -> [Comman
     })
 }
 
-/// The rounds before the layers, in which r is drawn and values that all rows share get their codes, and those after them.
+/// The rounds before the layers, in which r is drawn and values that all rows share get their MACs, and those after them.
 fn rounds(plan: &Plan, me: PartyId, frame: Frame, place: u32) -> [Vec<Round>; 2] {
     let checking = Checking { plan, me, frame };
-    if checking.coded() == Coded::default() {
+    if checking.authenticated() == Authenticated::default() {
         return Default::default();
     }
     let mut before = vec![checking.begin()];
@@ -132,27 +132,27 @@ fn rounds(plan: &Plan, me: PartyId, frame: Frame, place: u32) -> [Vec<Round>; 2]
 
 /// The commands that add the pairs of a layer, whose messages have arrived, to both weighted sums.
 pub(super) fn weighted(plan: &Plan, layer: &LayerPlan) -> Vec<Command> {
-    let before = layer.before.coded;
-    let here = Coded::of(&layer.coded);
+    let before = layer.before.authenticated;
+    let here = Authenticated::of(&layer.authenticated);
     let mut commands = Vec::new();
     if here.pairs() > 0 {
         // A block for each element: every item takes as many as a full chunk has rows.
         let counter = u64::from(before.pairs()) * u64::from(plan.chunk_rows);
-        commands.extend(drawn(WEIGHTS, 0, here.pairs(), Use::WEIGHT3, counter));
+        commands.extend(drawn(WEIGHTS, 0, here.pairs(), DomainTag::WEIGHT3, counter));
     }
-    let mut pairs = |weights: Shares, values: Shares, codes: Shares| {
+    let mut pairs = |weights: Shares, values: Shares, macs: Shares| {
         commands.push(dot(weights, values, VALUES));
-        commands.push(dot(weights, codes, CODES));
+        commands.push(dot(weights, macs, MACS));
     };
     let weights = |first, count| shares([WEIGHTS; 2], BOTH, first, count);
     let message = |first, count| shares([SEND, RECEIVE], SENT, first, count);
     let products = here.products;
     if products > 0 {
-        let (values, codes) = (message(0, products), message(products, products));
-        pairs(weights(0, products), values, codes);
+        let (values, macs) = (message(0, products), message(products, products));
+        pairs(weights(0, products), values, macs);
     }
     let mut at = products;
-    for &(slot, count) in &layer.coded.authenticated {
+    for &(slot, count) in &layer.authenticated.authenticated {
         let values = shares([SLOTS; 2], BOTH, slot, count);
         pairs(weights(at, count), values, message(products + at, count));
         at += count;
@@ -160,21 +160,21 @@ pub(super) fn weighted(plan: &Plan, layer: &LayerPlan) -> Vec<Command> {
     if here.sums > 0 {
         let sums = |first| shares([SEND_SUMS, RECEIVE_SUMS], SENT, first, here.sums);
         let weights = shares([SUM_WEIGHTS; 2], BOTH, 0, here.sums);
-        let (values, codes) = (sums(0), sums(here.sums));
-        pairs(weights, values, codes);
-        let counter = u64::from(before.sums) + plan.coded_uniforms.of.len() as u64;
-        let weights = drawn(SUM_WEIGHTS, 0, here.sums, Use::SUM_WEIGHT3, counter);
+        let (values, macs) = (sums(0), sums(here.sums));
+        pairs(weights, values, macs);
+        let counter = u64::from(before.sums) + plan.macs_of_job_wide.of.len() as u64;
+        let weights = drawn(SUM_WEIGHTS, 0, here.sums, DomainTag::SUM_WEIGHT3, counter);
         commands.splice(0..0, weights);
     }
     commands
 }
 
 /// What is coded in some layers.
-fn coded(plan: &Plan, layers: std::ops::Range<usize>) -> Coded {
+fn authenticated(plan: &Plan, layers: std::ops::Range<usize>) -> Authenticated {
     let layers = plan.all_layers().take(layers.end).skip(layers.start);
-    layers.fold(Coded::default(), |mut all, layer| {
+    layers.fold(Authenticated::default(), |mut all, layer| {
         look();
-        all += Coded::of(&layer.coded);
+        all += Authenticated::of(&layer.authenticated);
         all
     })
 }
@@ -187,40 +187,40 @@ struct Checking<'a> {
 
 impl Checking<'_> {
     /// What is checked.
-    fn coded(&self) -> Coded {
-        coded(self.plan, self.frame.layers(self.plan))
+    fn authenticated(&self) -> Authenticated {
+        authenticated(self.plan, self.frame.layers(self.plan))
     }
 
-    /// The values that all rows share and that get codes, and the first uniform of these.
-    fn uniforms(&self) -> (&[u32], u32) {
-        let coded = &self.plan.coded_uniforms;
+    /// The values that all rows share and that get MACs, and the first job-wide value of these.
+    fn job_wide(&self) -> (&[u32], u32) {
+        let authenticated = &self.plan.macs_of_job_wide;
         match self.frame {
-            Frame::Rows => (&coded.of, coded.first),
-            Frame::SetUp | Frame::Totals => (&[], coded.first),
+            Frame::Rows => (&authenticated.of, authenticated.first),
+            Frame::SetUp | Frame::Totals => (&[], authenticated.first),
         }
     }
 
     fn begin(&self) -> Round {
         let mut local = vec![combine(RING, vec![], 0, element(0, VALUES, 2))];
-        local.extend(drawn(UNIFORMS, KEY, 1, Use::CODE_KEY3, 0));
-        let (uniforms, first) = self.uniforms();
-        let count = uniforms.len() as u32;
+        local.extend(drawn(JOB_WIDE, KEY, 1, DomainTag::MAC_KEY3, 0));
+        let (job_wide, first) = self.job_wide();
+        let count = job_wide.len() as u32;
         if count == 0 {
             return Round {
                 local,
                 ..Round::default()
             };
         }
-        let share = |first, count| shares([UNIFORMS; 2], BOTH, first, count);
+        let share = |first, count| shares([JOB_WIDE; 2], BOTH, first, count);
         let [own, received] = share(first, count);
         local.push(combine(RING, vec![], 0, own));
-        for (to, &uniform) in (first..).zip(uniforms) {
-            let ([r, s], [a, b]) = (share(KEY, 1), share(uniform, 1));
+        for (to, &job_value) in (first..).zip(job_wide) {
+            let ([r, s], [a, b]) = (share(KEY, 1), share(job_value, 1));
             let [to, _] = share(to, 1);
             local.push(Command::new(Op::Dot, vec![r, s, a, b], vec![to]));
         }
         // The weights are drawn after this.
-        local.extend(drawn(SUM_WEIGHTS, 0, count, Use::CODE3, 0));
+        local.extend(drawn(SUM_WEIGHTS, 0, count, DomainTag::MAC3, 0));
         let [mask, minus] = shares([SUM_WEIGHTS; 2], BOTH, 0, count);
         local.push(combine(RING, vec![own, mask, minus], 0b100, own));
         let [previous, next] = self.neighbours();
@@ -230,19 +230,19 @@ impl Checking<'_> {
             recvs: vec![transfer(received, previous, 0)],
             ..Round::default()
         };
-        let weights = drawn(SUM_WEIGHTS, 0, count, Use::SUM_WEIGHT3, 0);
+        let weights = drawn(SUM_WEIGHTS, 0, count, DomainTag::SUM_WEIGHT3, 0);
         round.finish.extend(weights);
-        for (k, &uniform) in (0..).zip(uniforms) {
+        for (k, &job_value) in (0..).zip(job_wide) {
             let weight = shares([SUM_WEIGHTS; 2], BOTH, k, 1);
-            round.finish.push(dot(weight, share(uniform, 1), VALUES));
-            round.finish.push(dot(weight, share(first + k, 1), CODES));
+            round.finish.push(dot(weight, share(job_value, 1), VALUES));
+            round.finish.push(dot(weight, share(first + k, 1), MACS));
         }
         round
     }
 
     /// Masks what this party computed of elements, so that they are its message, and exchanges them.
     fn share(&self, mut local: Vec<Command>, first: u32, count: u32) -> Round {
-        let masks = drawn(CHECK, MASKS + first, count, Use::CHECK3, first.into());
+        let masks = drawn(CHECK, MASKS + first, count, DomainTag::CHECK3, first.into());
         local.extend(masks);
         let own = element(0, first, count);
         let [mask, minus] = shares([CHECK; 2], BOTH, MASKS + first, count);
@@ -267,7 +267,7 @@ impl Checking<'_> {
 
     /// r times the sum of the values.
     fn product(&self) -> Round {
-        let key = shares([UNIFORMS; 2], BOTH, KEY, 1);
+        let key = shares([JOB_WIDE; 2], BOTH, KEY, 1);
         let values = shares([CHECK; 2], BOTH, VALUES, 1);
         let local = vec![
             combine(RING, vec![], 0, element(0, TIMES, 1)),
@@ -279,7 +279,7 @@ impl Checking<'_> {
     /// Opens the difference, which has to be 0.
     fn open(&self) -> Round {
         let of = |part| {
-            let src = vec![element(part, CODES, 1), element(part, TIMES, 1)];
+            let src = vec![element(part, MACS, 1), element(part, TIMES, 1)];
             combine(RING, src, 0b10, element(part, DIFFERENCE, 1))
         };
         let mine = [0, 1].map(|part| element(part, DIFFERENCE, 1));
@@ -305,17 +305,17 @@ impl Checking<'_> {
     }
 }
 
-/// Codes of values that all rows share, then the sums, the product and two components of the difference, if there is anything to check.
+/// MACs of values that all rows share, then the sums, the product and two components of the difference, if there is anything to check.
 fn cost(plan: &Plan, frame: Frame) -> Cost {
-    if coded(plan, frame.layers(plan)) == Coded::default() {
+    if authenticated(plan, frame.layers(plan)) == Authenticated::default() {
         return Cost::default();
     }
-    let uniforms = plan.coded_uniforms.of.len() as u64;
-    let uniforms = if frame == Frame::Rows { uniforms } else { 0 };
-    let any = u64::from(uniforms > 0);
+    let job_wide = plan.macs_of_job_wide.of.len() as u64;
+    let job_wide = if frame == Frame::Rows { job_wide } else { 0 };
+    let any = u64::from(job_wide > 0);
     Cost {
         rounds: 3 + any,
         messages: 4 + any,
-        bytes: (5 + uniforms) * RING.bytes(1),
+        bytes: (5 + job_wide) * RING.bytes(1),
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! P_i computes r_i, masked by α_i = ρ_i - ρ_{i-1}, and sends it to P_{i+1}; the new share is (r_i, r_{i-1}).
 
-use veil_device::{Command, Draw, Form, Op, Span};
+use veil_device::{Command, Form, Op, PrfCall, Span};
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
 use super::{KEY_OWN, KEY_PREVIOUS, PREVIOUS, SCHEME, check};
@@ -19,7 +19,7 @@ pub(super) fn round(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, _
 }
 
 /// The same, and what a proof of its products of bits needs is kept: operands and masks in the trace, received messages where they are. Its
-/// products with codes are added to what is checked.
+/// products with MACs are added to what is checked.
 pub(super) fn traced_round(
     plan: &Plan,
     me: PartyId,
@@ -58,17 +58,17 @@ fn multiply(
     traced: Option<u32>,
 ) {
     let tag = match work.ring {
-        Ring::Bits => Use::AND3,
-        Ring::Z64 | Ring::Z128 => Use::MUL3,
+        Ring::Bits => DomainTag::AND3,
+        Ring::Z64 | Ring::Z128 => DomainTag::MUL3,
     };
     run.op = Op::Product(Form::replicated(work.ring));
-    let draw = |key, tag, first| Draw { key, tag, first };
-    let [first, first_sum] = work.draws;
-    run.draws = vec![
-        draw(KEY_OWN, tag, first),
-        draw(KEY_PREVIOUS, tag, first),
-        draw(KEY_OWN, Use::SUM3, first_sum),
-        draw(KEY_PREVIOUS, Use::SUM3, first_sum),
+    let call = |key, tag, first| PrfCall { key, tag, first };
+    let [first, first_sum] = work.calls;
+    run.calls = vec![
+        call(KEY_OWN, tag, first),
+        call(KEY_PREVIOUS, tag, first),
+        call(KEY_OWN, DomainTag::SUM3, first_sum),
+        call(KEY_PREVIOUS, DomainTag::SUM3, first_sum),
     ];
     run.dst = work.messages(work.send, 0).to_vec();
     let mut received = work.messages(work.receive, 0).to_vec();
@@ -89,7 +89,7 @@ fn multiply(
         }
     }
     let op = Op::Scatter {
-        part: PREVIOUS,
+        component: PREVIOUS,
         add: false,
     };
     let mut scatter = Command::new(op, received, vec![]);

@@ -23,7 +23,7 @@ pub(crate) use proof::{elements as proof_elements, longest as proof_longest};
 
 use veil_device::KeyId;
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::PartyId;
 
 use crate::replicated::{Products, Scheme};
@@ -44,9 +44,9 @@ pub(crate) static SCHEME: Scheme = Scheme {
     parties: &PartyId::THREE,
     parts: &[0, 2],
     lacks: 1,
-    input: Use::input3,
-    share: Use::SHARE3,
-    random: Use::RAND3,
+    input: DomainTag::input3,
+    share: DomainTag::SHARE3,
+    random: DomainTag::RAND3,
     constants,
     keys: 2,
     pair_keys,
@@ -54,7 +54,7 @@ pub(crate) static SCHEME: Scheme = Scheme {
     products: Products {
         messages: 1,
         are_shares: true,
-        codes: 0,
+        macs: 0,
         layer: layers::round,
         cost: layers::cost,
         proof: None,
@@ -62,14 +62,14 @@ pub(crate) static SCHEME: Scheme = Scheme {
     },
 };
 
-/// The same, with a proof that products of bits are right, and a check of the codes of products of integers, before anything that depends
+/// The same, with a proof that products of bits are right, and a check of the MACs of products of integers, before anything that depends
 /// on them is opened.
 pub(crate) static MALICIOUS: Scheme = Scheme {
     guarantee: "malicious with abort: private and correct against any one party, whatever it does; it can make the job stop",
     products: Products {
         messages: 1,
         are_shares: true,
-        codes: 0,
+        macs: 0,
         layer: layers::traced_round,
         cost: layers::cost,
         proof: Some(proof::PROOF_OF),

@@ -9,8 +9,8 @@
 //! `docs/protocol-rep3.md` has the equations, and what a forged proof has to guess.
 
 use veil_device::proof::{COUNTS, Side, factor, length, levels, values};
-use veil_device::{Command, Draw, KeyId, Op, Proof, Span};
-use veil_prss::Use;
+use veil_device::{Command, KeyId, Op, PrfCall, Proof, Span};
+use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
 use super::{KEY_OWN, KEY_PREVIOUS, SCHEME};
@@ -74,7 +74,7 @@ enum One {
 fn element(first: u32, count: u32) -> Span {
     Span {
         region: PROOF,
-        part: 0,
+        component: 0,
         first,
         count,
     }
@@ -138,7 +138,7 @@ fn vector(side: Side, batch: &Batch) -> Span {
     let part = Side::ALL.iter().position(|s| *s == side);
     Span {
         region: VECTORS,
-        part: part.expect("all sides are listed") as u8,
+        component: part.expect("all sides are listed") as u8,
         first: 0,
         count: longest(batch),
     }
@@ -148,8 +148,8 @@ fn step(proof: Proof, src: Vec<Span>, dst: Vec<Span>) -> Command {
     Command::new(Op::Proof(proof), src, dst)
 }
 
-fn drawing(mut command: Command, draws: Vec<Draw>) -> Command {
-    command.draws = draws;
+fn with_calls(mut command: Command, calls: Vec<PrfCall>) -> Command {
+    command.calls = calls;
     command
 }
 
@@ -189,16 +189,16 @@ impl Prover<'_> {
     fn gates(&self) -> [Span; 2] {
         [TRACE, self.batch.received].map(|region| Span {
             region,
-            part: 0,
+            component: 0,
             first: 0,
             count: self.batch.products,
         })
     }
 
     /// Elements of a level are drawn from this counter on: batch, level and element have fields of their own.
-    fn draw(&self, key: KeyId, tag: Use, level: u32) -> Draw {
+    fn call(&self, key: KeyId, tag: DomainTag, level: u32) -> PrfCall {
         let first = u64::from(self.batch.number) << 32 | u64::from(level) << 16;
-        Draw { key, tag, first }
+        PrfCall { key, tag, first }
     }
 
     /// Makes the vectors of `sides` those after `level`, of which the challenges are those of `which`.
@@ -226,7 +226,7 @@ impl Prover<'_> {
         let last = level == self.levels;
         let counts = Span {
             region: PROOF_COUNTS,
-            part: 0,
+            component: 0,
             first: 0,
             count: COUNTS,
         };
@@ -242,19 +242,19 @@ impl Prover<'_> {
             2 => vec![counts, one(1, One::Challenge)],
             _ => own.map(|side| vector(side, self.batch)).to_vec(),
         };
-        let mut draws = vec![self.draw(KEY_PREVIOUS, Use::dzkp_share(me), level)];
+        let mut calls = vec![self.call(KEY_PREVIOUS, DomainTag::dzkp_share(me), level)];
         if last {
-            draws.push(self.draw(KEY_OWN, Use::dzkp_p_mask(me), 0));
-            draws.push(self.draw(KEY_PREVIOUS, Use::dzkp_q_mask(me), 0));
+            calls.push(self.call(KEY_OWN, DomainTag::dzkp_p_mask(me), 0));
+            calls.push(self.call(KEY_PREVIOUS, DomainTag::dzkp_q_mask(me), 0));
         }
         let step_of_level = Proof::Share {
             level,
             products,
             last,
         };
-        local.push(drawing(
+        local.push(with_calls(
             step(step_of_level, src, vec![share(level, 0)]),
-            draws,
+            calls,
         ));
         let [previous, next] = [self.previous(), self.next()].map(Peer::Party);
         let shares = part(ProofMessage::Share);
@@ -288,26 +288,26 @@ impl Prover<'_> {
         let products = self.batch.products;
         let last = level == self.levels;
         let from = factor(level);
-        let elements = |from, to: Span, draw| {
+        let elements = |from, to: Span, call| {
             let elements = step(Proof::Elements { from }, vec![], vec![to]);
-            drawing(elements, vec![draw])
+            with_calls(elements, vec![call])
         };
         let given = [PREVIOUS_PROVER, NEXT_PROVER].map(|p| one(level, One::Given([p])));
         let mut local = vec![
             elements(
                 from,
                 given[0],
-                self.draw(KEY_OWN, Use::dzkp_challenge(previous), level),
+                self.call(KEY_OWN, DomainTag::dzkp_challenge(previous), level),
             ),
             elements(
                 from,
                 given[1],
-                self.draw(KEY_PREVIOUS, Use::dzkp_challenge(next), level),
+                self.call(KEY_PREVIOUS, DomainTag::dzkp_challenge(next), level),
             ),
             elements(
                 0,
                 share(level, 2),
-                self.draw(KEY_OWN, Use::dzkp_share(next), level),
+                self.call(KEY_OWN, DomainTag::dzkp_share(next), level),
             ),
         ];
         for prover in [PREVIOUS_PROVER, NEXT_PROVER] {
@@ -331,8 +331,8 @@ impl Prover<'_> {
         ];
         if last {
             let masks = [
-                self.draw(KEY_PREVIOUS, Use::dzkp_p_mask(previous), 0),
-                self.draw(KEY_OWN, Use::dzkp_q_mask(next), 0),
+                self.call(KEY_PREVIOUS, DomainTag::dzkp_p_mask(previous), 0),
+                self.call(KEY_OWN, DomainTag::dzkp_q_mask(next), 0),
             ];
             for (prover, (side, mask)) in
                 (0..).zip(sides.map(|(side, _)| side).into_iter().zip(masks))
@@ -340,7 +340,7 @@ impl Prover<'_> {
                 let src = vec![vector(side, self.batch), given[prover as usize]];
                 let to = nth(found(self.levels, prover, false), self.levels);
                 let end = step(Proof::End { level, products }, src, vec![to]);
-                local.push(drawing(end, vec![mask]));
+                local.push(with_calls(end, vec![mask]));
             }
         } else {
             local.extend(self.fold(level, &sides));

@@ -6,13 +6,13 @@
 //!
 //! In odd chunks sender and voucher change places, so that all parties send as much. Against semi-honest parties there is no voucher.
 
-use veil_device::{Command, Draw, Form, Op, Span};
-use veil_prss::Use;
+use veil_device::{Command, Form, Op, PrfCall, Span};
+use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
 use super::{SCHEME, pair_key};
 use crate::plan::{LayerPlan, Plan};
-use crate::replicated::regions::CODES;
+use crate::replicated::regions::MACS;
 use crate::replicated::{Component, Products, Scheme, Work, check, conversions, place, transfer};
 use crate::round::{Cost, Round};
 
@@ -50,12 +50,12 @@ const CROSSES: [[usize; 3]; 4] = [[0, 3, 4], [1, 0, 5], [2, 1, 4], [3, 2, 5]];
 /// Most joint messages that one party vouches for, and that one receives.
 const MOST_CODES: u32 = 2;
 
-/// With a code of each joint message, or without.
+/// With a MAC of each joint message, or without.
 pub(super) const fn products<const CHECKED: bool>() -> Products {
     Products {
         messages: 3,
         are_shares: false,
-        codes: if CHECKED { 3 * MOST_CODES } else { 0 },
+        macs: if CHECKED { 3 * MOST_CODES } else { 0 },
         layer: round::<CHECKED>,
         cost: cost::<CHECKED>,
         proof: None,
@@ -86,8 +86,8 @@ fn part(joint: usize, kind: usize) -> u16 {
     number as u16
 }
 
-/// The code among the messages of a joint message.
-const CODE: usize = 2;
+/// The MAC among the messages of a joint message.
+const MAC: usize = 2;
 /// The products of bits among them.
 const BITS: usize = 3;
 
@@ -109,17 +109,17 @@ fn there(messages: &[(usize, Span)]) -> impl Iterator<Item = (usize, Span)> {
     messages.iter().copied().filter(|(_, span)| span.count > 0)
 }
 
-/// Where codes are: those that this party sends, those that it computes, those that it receives.
-fn code(group: u32, k: u32) -> Span {
+/// Where MACs are: those that this party sends, those that it computes, those that it receives.
+fn mac_span(group: u32, k: u32) -> Span {
     Span {
-        region: CODES,
-        part: 0,
+        region: MACS,
+        component: 0,
         first: MOST_CODES * group + k,
         count: 1,
     }
 }
 
-/// The code of joint message `joint` in layer `index`, under the key of `me` and `other`.
+/// The MAC of joint message `joint` in layer `index`, under the key of `me` and `other`.
 fn mac(
     me: PartyId,
     other: PartyId,
@@ -130,9 +130,9 @@ fn mac(
 ) -> Command {
     let of = of.iter().map(|(_, span)| *span).collect();
     let mut command = Command::new(Op::Mac, of, vec![to]);
-    command.draws = vec![Draw {
+    command.calls = vec![PrfCall {
         key: pair_key(me, other),
-        tag: Use::code4(joint as u8),
+        tag: DomainTag::mac4(joint as u8),
         first: index as u64,
     }];
     command
@@ -174,11 +174,11 @@ fn round<const CHECKED: bool>(
             }
         } else if CHECKED {
             debug_assert_eq!(me, voucher);
-            let code = code(0, vouched);
+            let span = mac_span(0, vouched);
             round
                 .local
-                .push(mac(me, receiver, joint, index, &sent[k], code));
-            round.sends.push(transfer(code, to, part(joint, CODE)));
+                .push(mac(me, receiver, joint, index, &sent[k], span));
+            round.sends.push(transfer(span, to, part(joint, MAC)));
             vouched += 1;
         }
     }
@@ -192,9 +192,9 @@ fn round<const CHECKED: bool>(
             round.recvs.push(transfer(span, from, part(joint, kind)));
         }
         if CHECKED {
-            let (mine, theirs) = (code(1, k as u32), code(2, k as u32));
+            let (mine, theirs) = (mac_span(1, k as u32), mac_span(2, k as u32));
             let by = Peer::Party(voucher);
-            round.recvs.push(transfer(theirs, by, part(joint, CODE)));
+            round.recvs.push(transfer(theirs, by, part(joint, MAC)));
             round
                 .finish
                 .push(mac(me, voucher, joint, index, &got, mine));
@@ -208,7 +208,7 @@ fn round<const CHECKED: bool>(
         }
         let to = scheme.part_of(me, Component(JOINT[joint].outsider));
         let op = Op::Scatter {
-            part: to.expect("a party lacks the component of its own number alone"),
+            component: to.expect("a party lacks the component of its own number alone"),
             add: true,
         };
         for work in works.iter().filter(|work| work.multiplies()) {
@@ -241,24 +241,24 @@ fn run(me: PartyId, work: &Work) -> Command {
         .into_iter()
         .flat_map(|kind| sent.iter().map(move |m| m[kind]))
         .collect();
-    let draws = |tag: fn(u8) -> Use, first| {
+    let calls = |tag: fn(u8) -> DomainTag, first| {
         drawn.iter().map(move |joint| {
             let key = scheme.part_of(me, Component(JOINT[*joint].receiver));
-            let key = key.expect("everybody but the receiver holds the key");
-            Draw {
+            let key = key.expect("all parties but the receiver hold the key");
+            PrfCall {
                 key: Scheme::key(key),
                 tag: tag(*joint as u8),
                 first,
             }
         })
     };
-    run.draws = draws(Use::joint4, work.draws[0])
-        .chain(draws(Use::sum4, work.draws[1]))
+    run.calls = calls(DomainTag::joint4, work.calls[0])
+        .chain(calls(DomainTag::sum4, work.calls[1]))
         .collect();
     run
 }
 
-/// Of every joint message that the party sends its products, its sums and its products of bits, of every one that it vouches for a code.
+/// Of every joint message that the party sends its products, its sums and its products of bits, of every one that it vouches for a MAC.
 fn cost<const CHECKED: bool>(me: PartyId, layer: &LayerPlan, sizes: [u64; 3], odd: bool) -> Cost {
     let bits = layer.bits.as_ref().map_or(0, |bits| bits.products);
     let counts = [layer.products, layer.sums, bits].map(u64::from);

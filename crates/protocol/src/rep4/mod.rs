@@ -16,7 +16,7 @@ mod layers;
 
 use veil_device::KeyId;
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::PartyId;
 
 use crate::replicated::{Component, Products, Scheme};
@@ -49,9 +49,9 @@ const fn scheme(guarantee: &'static str, products: Products) -> Scheme {
         parties: &PartyId::FOUR,
         parts: &[1, 2, 3],
         lacks: 0,
-        input: Use::input4,
-        share: Use::SHARE4,
-        random: Use::RAND4,
+        input: DomainTag::input4,
+        share: DomainTag::SHARE4,
+        random: DomainTag::RAND4,
         constants,
         keys: PART_KEYS + 3,
         pair_keys,
@@ -65,7 +65,7 @@ fn constants(_: Ring, me: PartyId) -> u8 {
     SCHEME.part_of(me, Component(0)).map_or(0, |part| 1 << part)
 }
 
-/// The key of a pair, for codes that one of them sends and the other checks.
+/// The key of a pair, for MACs that one of them sends and the other checks.
 fn pair_key(me: PartyId, other: PartyId) -> KeyId {
     let by = (other.index() + 4 - me.index()) % 4;
     KeyId(PART_KEYS + by as u16 - 1)

@@ -5,7 +5,7 @@ use veil_session::PartyId;
 
 use super::regions;
 use super::{Scheme, place};
-use crate::plan::{Before, CodedPlan, PROVED_GATES, Plan};
+use crate::plan::{Before, MacPlan, PROVED_GATES, Plan};
 use crate::round::{Cost, Round};
 
 /// How the products of a batch are proved to be right.
@@ -53,7 +53,7 @@ impl Batch {
     }
 }
 
-/// How products of integers with codes are checked.
+/// How products of integers with MACs are checked.
 #[derive(Debug)]
 pub(crate) struct CheckOf {
     /// The rounds before the first layer of a run of layers, and after the last: from the place of the first of them on.
@@ -99,33 +99,33 @@ impl Frame {
     }
 }
 
-/// Products of integers that have codes: of rows and of sums, and those that make a code of what is no product.
+/// Products of integers that have MACs: of rows and of sums, and those that make a MAC of what is no product.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Coded {
+pub(crate) struct Authenticated {
     pub(crate) products: u32,
-    pub(crate) authenticated: u32,
+    pub(crate) macs: u32,
     pub(crate) sums: u32,
 }
 
-impl Coded {
+impl Authenticated {
     /// Those of a layer.
-    pub(crate) fn of(layer: &CodedPlan) -> Self {
+    pub(crate) fn of(layer: &MacPlan) -> Self {
         let authenticated = layer.authenticated.iter();
-        Coded {
+        Authenticated {
             products: layer.products,
-            authenticated: authenticated.map(|(_, count)| count).sum(),
+            macs: authenticated.map(|(_, count)| count).sum(),
             sums: layer.sums,
         }
     }
 
     /// Messages with an element per row.
     pub(crate) const fn messages(self) -> u32 {
-        2 * self.products + self.authenticated
+        2 * self.products + self.macs
     }
 
-    /// Pairs of a value and its code with an element per row.
+    /// Pairs of a value and its MAC with an element per row.
     pub(crate) const fn pairs(self) -> u32 {
-        self.products + self.authenticated
+        self.products + self.macs
     }
 }
 
@@ -135,15 +135,15 @@ pub(crate) fn look() {
     tests::LOOKS.set(tests::LOOKS.get() + 1);
 }
 
-impl std::ops::AddAssign for Coded {
-    fn add_assign(&mut self, other: Coded) {
+impl std::ops::AddAssign for Authenticated {
+    fn add_assign(&mut self, other: Authenticated) {
         self.products += other.products;
-        self.authenticated += other.authenticated;
+        self.macs += other.macs;
         self.sums += other.sums;
     }
 }
 
-/// Rounds of layers from `first` on, after the last of each batch its proof, and before and after all of them the check of their codes.
+/// Rounds of layers from `first` on, after the last of each batch its proof, and before and after all of them the check of their MACs.
 pub(super) fn with_proofs(
     scheme: &Scheme,
     plan: &Plan,
@@ -184,17 +184,17 @@ pub(crate) fn count_before(scheme: &Scheme, plan: &mut Plan) {
             before.proved = 0;
         }
         while frames.next_if_eq(&index).is_some() {
-            before.coded = Coded::default();
+            before.authenticated = Authenticated::default();
         }
         layer.before = before;
         before.proved = before.proved.saturating_add(products);
-        before.coded += Coded::of(&layer.coded);
+        before.authenticated += Authenticated::of(&layer.authenticated);
     }
 }
 
-/// The rounds before and after the layers of a frame in which products with codes are checked.
+/// The rounds before and after the layers of a frame in which products with MACs are checked.
 fn checks(scheme: &Scheme, plan: &Plan, me: PartyId, frame: Frame) -> [Vec<Round>; 2] {
-    let check = scheme.products.check.as_ref().filter(|_| plan.has_codes());
+    let check = scheme.products.check.as_ref().filter(|_| plan.has_macs());
     let place = place_of_checks(scheme, plan) + CHECK_PLACES * frame as u32;
     check.map_or_else(Default::default, |check| {
         (check.rounds)(plan, me, frame, place)

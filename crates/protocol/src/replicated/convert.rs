@@ -7,7 +7,7 @@ use veil_session::PartyId;
 use super::regions::NARROW;
 use super::scheme::{Component, Scheme};
 use super::{combine, random};
-use crate::plan::{BIT_SLOTS, Conversion, ConversionPlan, LayerPlan, Plan, SLOTS, UNIFORMS};
+use crate::plan::{BIT_SLOTS, Conversion, ConversionPlan, JOB_WIDE, LayerPlan, Plan, SLOTS};
 
 /// The commands that begin a layer. A party that holds a component converts it, or draws it; where one component is converted, all others of the
 /// result are zero.
@@ -23,7 +23,7 @@ pub(crate) fn conversions(
             let component = scheme.component_of(me, part);
             let to = result(conversion, part);
             match conversion.how {
-                Conversion::Shift { by } if plan.has_codes() => {
+                Conversion::Shift { by } if plan.has_macs() => {
                     commands.extend(shift_low(conversion, by, part));
                 }
                 _ => commands.push(of_component(scheme, plan.words, conversion, to, component)),
@@ -37,11 +37,11 @@ pub(crate) fn conversions(
 fn shift_low(conversion: &ConversionPlan, by: u32, part: u8) -> [Command; 3] {
     let span = |region, first| Span {
         region,
-        part,
+        component: part,
         first,
         count: 1,
     };
-    let from = if conversion.shared { UNIFORMS } else { SLOTS };
+    let from = if conversion.shared { JOB_WIDE } else { SLOTS };
     let [low, shifted] = [0, 1].map(|first| span(NARROW, first));
     let command = |op, from, to| Command::new(op, vec![from], vec![to]);
     [
@@ -55,7 +55,7 @@ fn shift_low(conversion: &ConversionPlan, by: u32, part: u8) -> [Command; 3] {
 fn result(conversion: &ConversionPlan, part: u8) -> Span {
     Span {
         region: if conversion.bits { BIT_SLOTS } else { SLOTS },
-        part,
+        component: part,
         first: conversion.to,
         count: conversion.count,
     }
@@ -81,7 +81,7 @@ fn of_component(
         count,
         ..to
     };
-    let integer = span(if shared { UNIFORMS } else { SLOTS }, from, 1);
+    let integer = span(if shared { JOB_WIDE } else { SLOTS }, from, 1);
     let (op, of, src) = match conversion.how {
         Conversion::Split { component, bit } => {
             (Op::Split { first: bit }, Some(component), vec![integer])
@@ -98,7 +98,7 @@ fn of_component(
         Conversion::Shift { by } => (Op::Shift { by }, None, vec![integer]),
         Conversion::Scale { by } => (Op::Scale, None, vec![integer, span(SLOTS, by, 1)]),
         Conversion::Random { first } => {
-            return random(to, Scheme::key(to.part), scheme.random, first);
+            return random(to, Scheme::key(to.component), scheme.random, first);
         }
     };
     match of {

@@ -136,7 +136,7 @@ impl<'a> Costs<'a> {
             })
         });
         let check = self.scheme.products.check.as_ref();
-        let check = check.filter(|_| self.plan.has_codes());
+        let check = check.filter(|_| self.plan.has_macs());
         proofs + check.map_or(Cost::default(), |check| (check.cost)(self.plan, of))
     }
 

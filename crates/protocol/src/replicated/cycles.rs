@@ -20,7 +20,7 @@ use crate::round::Round;
 /// Places of the inputs of cycles, and of what is compared of them: behind all others.
 pub(super) fn places(scheme: &Scheme, plan: &Plan) -> (u32, u32) {
     let checks = CHECK_PLACES * Frame::ALL.len() as u32;
-    let checks = if plan.has_codes() { checks } else { 0 };
+    let checks = if plan.has_macs() { checks } else { 0 };
     let first = super::place_of_checks(scheme, plan) + checks;
     (first, first + 1)
 }
@@ -169,7 +169,7 @@ impl Cycles {
     fn copies(&self, from: u32, to: u32, count: u32) -> Vec<Command> {
         let span = |part, first| Span {
             region: SLOTS,
-            part,
+            component: part,
             first,
             count,
         };
@@ -186,8 +186,8 @@ fn proof_counters(batches: u64) -> u64 {
 /// Advances all counters of a round.
 fn advance(round: &mut Round, taken: u64) {
     let commands = round.local.iter_mut().chain(&mut round.finish);
-    for draw in commands.flat_map(|command| &mut command.draws) {
-        draw.first += taken;
+    for call in commands.flat_map(|command| &mut command.calls) {
+        call.first += taken;
     }
 }
 

@@ -49,7 +49,7 @@ impl Digests {
     fn digest(first: u32) -> Span {
         Span {
             region: DIGESTS,
-            part: 0,
+            component: 0,
             first,
             count: 1,
         }

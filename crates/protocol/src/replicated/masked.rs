@@ -52,7 +52,7 @@ impl Masked {
     fn slots(&self, part: u8, first: u32) -> Span {
         Span {
             region: self.regions[0],
-            part,
+            component: part,
             first,
             count: self.plan.count,
         }
@@ -61,7 +61,7 @@ impl Masked {
     fn message(&self, part: u8) -> Span {
         Span {
             region: self.regions[1],
-            part,
+            component: part,
             first: 0,
             count: self.plan.count,
         }

@@ -16,12 +16,14 @@ mod work;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use veil_device::{Command, Draw, KeyId, Layout, Op, Program, Span};
+use veil_device::{Command, KeyId, Layout, Op, PrfCall, Program, Span};
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
-pub(crate) use checks::{Batch, CheckOf, Coded, Frame, ProofOf, batches, count_before, look};
+pub(crate) use checks::{
+    Authenticated, Batch, CheckOf, Frame, ProofOf, batches, count_before, look,
+};
 use checks::{CHECK_PLACES, place_of_checks, with_proofs};
 pub(crate) use convert::conversions;
 pub use masked::is_masked;
@@ -30,7 +32,7 @@ use sharing::Inputs;
 pub(crate) use work::Work;
 
 use crate::choose::Choice;
-use crate::plan::{BankOf, Gives, LayerPlan, Plan, SLOTS, SUMS, UNIFORMS};
+use crate::plan::{Gives, JOB_WIDE, LayerPlan, Plan, SLOTS, SUMS, WorkspaceOf};
 use crate::round::{Check, Cost, Flow, Meaning, Protocol, Round, Seed, Spans, Task, Transfer};
 
 /// Places of rounds in the plan. The same for every participant.
@@ -94,7 +96,8 @@ impl Replicated {
 
     /// The rounds of participant `me`.
     fn with(scheme: &'static Scheme, plan: Arc<Plan>, me: Peer) -> Self {
-        let layouts = [BankOf::Rows, BankOf::Job].map(|of| regions::layout(scheme, &plan, me, of));
+        let layouts =
+            [WorkspaceOf::Rows, WorkspaceOf::Job].map(|of| regions::layout(scheme, &plan, me, of));
         let list = |rounds: Vec<Round>| -> Arc<[Arc<Round>]> {
             rounds.into_iter().map(Arc::new).collect()
         };
@@ -143,11 +146,11 @@ impl Protocol for Replicated {
         self.me
     }
 
-    fn layout(&self, of: BankOf) -> &Layout {
+    fn layout(&self, of: WorkspaceOf) -> &Layout {
         let [chunk, job] = &self.layouts;
         match of {
-            BankOf::Rows => chunk,
-            BankOf::Job => job,
+            WorkspaceOf::Rows => chunk,
+            WorkspaceOf::Job => job,
         }
     }
 
@@ -191,7 +194,7 @@ impl Protocol for Replicated {
 
     fn places(&self) -> u32 {
         let checks = CHECK_PLACES * Frame::ALL.len() as u32;
-        let checks = if self.plan.has_codes() { checks } else { 0 };
+        let checks = if self.plan.has_macs() { checks } else { 0 };
         let cycles = if self.plan.cycles.is_some() { 2 } else { 0 };
         place_of_checks(self.scheme, &self.plan) + checks + cycles
     }
@@ -317,25 +320,25 @@ fn job_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
     let copy = |from: (u16, u32), to: (u16, u32), count, part| {
         let span = |(region, first)| Span {
             region,
-            part,
+            component: part,
             first,
             count,
         };
         combine(plan.words, vec![span(from)], 0, span(to))
     };
     for part in scheme.parts() {
-        for &(uniform, slot, width) in &job.inputs {
+        for &(job_value, slot, width) in &job.inputs {
             // Before everything else of the first layer.
             rounds[0]
                 .local
-                .insert(0, copy((UNIFORMS, uniform), (SLOTS, slot), width, part));
+                .insert(0, copy((JOB_WIDE, job_value), (SLOTS, slot), width, part));
         }
         let last = rounds
             .last_mut()
             .expect("the last layer computes what is linear");
         last.finish.push(copy(
             (SLOTS, job.slot),
-            (UNIFORMS, job.uniform),
+            (JOB_WIDE, job.job_value),
             job.width,
             part,
         ));
@@ -348,9 +351,9 @@ fn totals_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
     let Peer::Party(me) = me else {
         return Vec::new();
     };
-    // Without codes they are where the host finds them.
+    // Without MACs they are where the host finds them.
     let kept = opening::keep(scheme, plan, Gives::Sum);
-    let kept = (plan.has_codes() && !kept.is_empty()).then(|| Round {
+    let kept = (plan.has_macs() && !kept.is_empty()).then(|| Round {
         place: place::OPEN_TOTALS,
         local: kept,
         ..Round::default()
@@ -373,7 +376,7 @@ fn of_totals(scheme: &Scheme, plan: &Plan, me: PartyId) -> Vec<Round> {
     for part in scheme.parts() {
         let span = |region, first, count| Span {
             region,
-            part,
+            component: part,
             first,
             count,
         };
@@ -382,8 +385,8 @@ fn of_totals(scheme: &Scheme, plan: &Plan, me: PartyId) -> Vec<Round> {
             span(SLOTS, totals.slot, totals.width),
         );
         let shared = totals.inputs.iter();
-        let shared = shared.map(|&(uniform, slot, width)| {
-            let (from, to) = (span(UNIFORMS, uniform, width), span(SLOTS, slot, width));
+        let shared = shared.map(|&(job_value, slot, width)| {
+            let (from, to) = (span(JOB_WIDE, job_value, width), span(SLOTS, slot, width));
             combine(plan.words, vec![from], 0, to)
         });
         let first: Vec<Command> = std::iter::once(combine(plan.words, vec![from], 0, to))
@@ -404,7 +407,7 @@ fn of_totals(scheme: &Scheme, plan: &Plan, me: PartyId) -> Vec<Round> {
 
 /// dst 0 = src 0: elements of the plan's ring as those that are computed with, or the other way.
 fn convert(plan: &Plan, from: Span, to: Span) -> Command {
-    if plan.has_codes() {
+    if plan.has_macs() {
         Command::new(Op::Resize, vec![from], vec![to])
     } else {
         combine(plan.ring, vec![from], 0, to)
@@ -417,9 +420,9 @@ pub(crate) fn combine(ring: Ring, src: Vec<Span>, minus: u32, to: Span) -> Comma
 }
 
 /// dst 0 = pseudorandom elements.
-pub(crate) fn random(to: Span, key: KeyId, tag: Use, first: u64) -> Command {
+pub(crate) fn random(to: Span, key: KeyId, tag: DomainTag, first: u64) -> Command {
     let mut command = Command::new(Op::Random, vec![], vec![to]);
-    command.draws = vec![Draw { key, tag, first }];
+    command.calls = vec![PrfCall { key, tag, first }];
     command
 }
 

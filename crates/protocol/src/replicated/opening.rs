@@ -137,7 +137,7 @@ impl Exchange<'_> {
             return (previous, vec![next]);
         }
         let mut holders = self.scheme.holders(component);
-        let first = holders.next().expect("somebody holds it");
+        let first = holders.next().expect("a party holds it");
         (first, holders.collect())
     }
 

@@ -1,18 +1,18 @@
-//! The regions of a participant's bank, and where the host reaches in.
+//! The regions of a participant's workspace, and where the host reaches in.
 
 use veil_circuit::Per;
 use veil_device::proof::{COUNTS, TRACE_PARTS};
-use veil_device::{Item, Layout, Place, Region, Side, Span};
+use veil_device::{ColumnType, Layout, Region, Residency, Side, Span};
 use veil_job::{Audience, Holder};
 use veil_math::Ring;
 use veil_session::Peer;
 
 use super::digests::Digests;
 use super::scheme::Scheme;
-use super::{Batch, Coded, batches};
+use super::{Authenticated, Batch, batches};
 use crate::plan::{
-    BIT_SLOTS, BIT_SUMS, BIT_UNIFORMS, BankOf, Conversion, ConversionPlan, Gives, LayerPlan,
-    OutputPlan, Plan, PortPlan, SLOTS, SUMS, UNIFORMS,
+    BIT_JOB_WIDE, BIT_SLOTS, BIT_SUMS, Conversion, ConversionPlan, Gives, JOB_WIDE, LayerPlan,
+    OutputPlan, Plan, PortPlan, SLOTS, SUMS, WorkspaceOf,
 };
 use crate::rep3::{CHECK_ELEMENTS, proof_elements, proof_longest};
 use crate::round::{Spans, Stored};
@@ -38,8 +38,8 @@ pub(super) const STORED: u16 = 16;
 pub(super) const JOB_STORED: u16 = 17;
 /// Components of values that all rows share, for the party's store. Those of rows are in `OPEN`, those of sums in `SUMS`.
 pub(super) const KEPT: u16 = 18;
-/// Authentication codes of messages of products.
-pub(crate) const CODES: u16 = 19;
+/// Authentication MACs of messages of products.
+pub(crate) const MACS: u16 = 19;
 
 /// Operands and masks of products that are proved to be right.
 pub(crate) const TRACE: u16 = 20;
@@ -56,7 +56,7 @@ pub(crate) const BIT_RECEIVE: u16 = 28;
 pub(super) const MASKED: u16 = 29;
 pub(super) const MASKED_BITS: u16 = 30;
 
-/// What pairs of values and codes of a layer are multiplied with for their check: pairs of rows, and of single elements.
+/// What pairs of values and MACs of a layer are multiplied with for their check: pairs of rows, and of single elements.
 pub(crate) const WEIGHTS: u16 = 31;
 pub(crate) const SUM_WEIGHTS: u16 = 32;
 /// Elements of a check.
@@ -64,9 +64,9 @@ pub(crate) const CHECK: u16 = 33;
 /// A component in the ring of the inputs, and what is computed of it.
 pub(super) const NARROW: u16 = 34;
 
-/// The regions of `me`, in the banks of chunks or in those of the set-up and the totals. Every participant has all of them in both, some empty: one
-/// numbering for all. They differ in what layers have there.
-pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, bank: BankOf) -> Layout {
+/// The regions of `me`, in the workspaces of chunks or in those of the set-up and the totals. Every participant has all of them in both, some
+/// empty: one numbering for all. They differ in what layers have there.
+pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, workspace: WorkspaceOf) -> Layout {
     let ring = plan.ring;
     let party = me.party().is_some();
     let owner = matches!(me, Peer::Owner(_));
@@ -83,8 +83,12 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, bank: BankOf) -> La
         .filter(|o| o.gives == Gives::Row)
         .map(|o| o.width)
         .sum();
-    let products = plan.layers_of(bank).map(|l| l.products).max().unwrap_or(0);
-    let sums = plan.layers_of(bank).map(|l| l.sums).max().unwrap_or(0);
+    let products = plan
+        .layers_of(workspace)
+        .map(|l| l.products)
+        .max()
+        .unwrap_or(0);
+    let sums = plan.layers_of(workspace).map(|l| l.sums).max().unwrap_or(0);
     let loads = |per| loaded(plan, per).next().is_some();
     let kept = plan.outputs.iter().filter(|o| o.gives == Gives::Once);
     let kept: u32 = kept.map(|o| o.width).sum();
@@ -94,17 +98,24 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, bank: BankOf) -> La
     let components = scheme.parties.len() as u8;
     let messages = scheme.products.messages;
     let mut batches = batches(scheme, plan);
-    let most = |of: fn(Coded) -> u32| {
-        let coded = plan.layers_of(bank).map(|l| of(Coded::of(&l.coded)));
-        when(party, coded.max().unwrap_or(0))
+    let most = |of: fn(Authenticated) -> u32| {
+        let authenticated = plan
+            .layers_of(workspace)
+            .map(|l| of(Authenticated::of(&l.authenticated)));
+        when(party, authenticated.max().unwrap_or(0))
     };
-    let (pairs, sums_with_codes) = (most(Coded::pairs), most(|coded| coded.sums));
-    let coded_uniforms = when(party, plan.coded_uniforms.of.len() as u32);
+    let (pairs, sums_with_macs) = (
+        most(Authenticated::pairs),
+        most(|authenticated| authenticated.sums),
+    );
+    let macs_of_job_wide = when(party, plan.macs_of_job_wide.of.len() as u32);
     let of_rows = |batch: &Batch| batch.layers.start < plan.layers.len();
-    batches.retain(|batch| party && batch.products > 0 && of_rows(batch) == (bank == BankOf::Rows));
-    let [slots, bit_slots] = match bank {
-        BankOf::Rows => [plan.slots, plan.bit_slots],
-        BankOf::Job => plan.job_slots,
+    batches.retain(|batch| {
+        party && batch.products > 0 && of_rows(batch) == (workspace == WorkspaceOf::Rows)
+    });
+    let [slots, bit_slots] = match workspace {
+        WorkspaceOf::Rows => [plan.slots, plan.bit_slots],
+        WorkspaceOf::Job => plan.job_slots,
     };
     let [slots, bit_slots] = [slots, bit_slots].map(|count| when(party, count));
     let proved = batches.iter().map(|b| b.products).max().unwrap_or(0);
@@ -116,118 +127,152 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, bank: BankOf) -> La
         chunk_rows: plan.chunk_rows,
         regions: Vec::new(),
     };
-    let mut add = |index: u16, place, item, parts, count| {
+    let mut add = |index: u16, residency, column, components, count| {
         let at = layout.add(Region {
-            place,
-            item,
-            parts,
+            residency,
+            column,
+            components,
             count,
         });
         assert_eq!(at, index, "regions are added in the order of their numbers");
     };
-    let (words, word) = (Item::Rows(plan.words), Item::One(plan.words));
-    let place = Place::Resident;
+    let (words, word) = (ColumnType::Rows(plan.words), ColumnType::One(plan.words));
+    let place = Residency::Resident;
     add(SLOTS, place, words, parts, slots);
-    let place = Place::Mapped;
-    add(UNIFORMS, place, word, parts, when(party, plan.uniforms));
+    let place = Residency::Mapped;
+    add(JOB_WIDE, place, word, parts, when(party, plan.job_wide));
     add(SUMS, place, word, parts, when(party, plan.sums));
     let received = products.max(proved_here);
     add(SEND, place, words, messages, when(party, products));
     add(RECEIVE, place, words, messages, when(party, received));
     add(SEND_SUMS, place, word, messages, when(party, sums));
     add(RECEIVE_SUMS, place, word, messages, when(party, sums));
-    let (rows, one) = (Item::Rows(ring), Item::One(ring));
+    let (rows, one) = (ColumnType::Rows(ring), ColumnType::One(ring));
     add(
         INPUT,
-        Place::Mapped,
+        Residency::Mapped,
         rows,
         1,
         when(party || owner, row_inputs),
     );
     add(
         JOB_INPUT,
-        Place::Mapped,
+        Residency::Mapped,
         one,
         1,
-        when(party || owner, plan.uniforms),
+        when(party || owner, plan.job_wide),
     );
     add(
         OPEN,
-        Place::Mapped,
+        Residency::Mapped,
         rows,
         components,
         when(!owner, row_outputs),
     );
     add(
         OPEN_SUMS,
-        Place::Mapped,
+        Residency::Mapped,
         one,
         components,
         when(!owner, plan.sums),
     );
-    add(OPENED, Place::Public, rows, 1, when(!owner, row_outputs));
-    add(OPENED_SUMS, Place::Public, one, 1, when(!owner, plan.sums));
-    add(DIGESTS, Place::Mapped, Item::Bytes(32), 1, digests);
-    add(MASKS, Place::Resident, rows, parts, when(owner, row_inputs));
+    add(
+        OPENED,
+        Residency::Public,
+        rows,
+        1,
+        when(!owner, row_outputs),
+    );
+    add(
+        OPENED_SUMS,
+        Residency::Public,
+        one,
+        1,
+        when(!owner, plan.sums),
+    );
+    add(
+        DIGESTS,
+        Residency::Mapped,
+        ColumnType::Bytes(32),
+        1,
+        digests,
+    );
+    add(
+        MASKS,
+        Residency::Resident,
+        rows,
+        parts,
+        when(owner, row_inputs),
+    );
     add(
         JOB_MASKS,
-        Place::Resident,
+        Residency::Resident,
         one,
         parts,
-        when(owner, plan.uniforms),
+        when(owner, plan.job_wide),
     );
-    // With codes all inputs come this way, into the larger ring.
-    let staged = |per| party && (loads(per) || plan.has_codes());
+    // With MACs all inputs come this way, into the larger ring.
+    let staged = |per| party && (loads(per) || plan.has_macs());
     let (stored, job_stored) = (
         when(staged(Per::Row), row_inputs),
-        when(staged(Per::Job), plan.uniforms),
+        when(staged(Per::Job), plan.job_wide),
     );
-    add(STORED, Place::Mapped, rows, parts, stored);
-    add(JOB_STORED, Place::Mapped, one, parts, job_stored);
-    add(KEPT, Place::Mapped, one, parts, when(party, kept));
-    let codes = when(party, scheme.products.codes);
-    add(CODES, Place::Mapped, Item::Bytes(16), 1, codes);
-    let element = Item::One(Ring::Z64);
+    add(STORED, Residency::Mapped, rows, parts, stored);
+    add(JOB_STORED, Residency::Mapped, one, parts, job_stored);
+    add(KEPT, Residency::Mapped, one, parts, when(party, kept));
+    let macs = when(party, scheme.products.macs);
+    add(MACS, Residency::Mapped, ColumnType::Bytes(16), 1, macs);
+    let element = ColumnType::One(Ring::Z64);
     let most = |of: fn(&Batch) -> u32| when(proved > 0, batches.iter().map(of).max().unwrap_or(0));
     let (sides, traced) = (Side::ALL.len() as u8, TRACE_PARTS);
-    let (bits, bit) = (Item::Rows(Ring::Bits), Item::One(Ring::Bits));
-    add(TRACE, Place::Resident, bits, traced, when(party, proved));
+    let (bits, bit) = (ColumnType::Rows(Ring::Bits), ColumnType::One(Ring::Bits));
+    add(
+        TRACE,
+        Residency::Resident,
+        bits,
+        traced,
+        when(party, proved),
+    );
     add(
         VECTORS,
-        Place::Resident,
+        Residency::Resident,
         element,
         sides,
         most(proof_longest),
     );
     let counts = when(proved > 0, COUNTS);
-    add(PROOF_COUNTS, Place::Resident, element, 1, counts);
-    add(PROOF, Place::Mapped, element, 1, most(proof_elements));
-    add(BIT_SLOTS, Place::Resident, bits, parts, bit_slots);
-    add(BIT_UNIFORMS, Place::Mapped, bit, parts, 0);
-    add(BIT_SUMS, Place::Mapped, bit, parts, 0);
-    let of_bits = plan.layers_of(bank).filter_map(|l| l.bits.as_ref());
+    add(PROOF_COUNTS, Residency::Resident, element, 1, counts);
+    add(PROOF, Residency::Mapped, element, 1, most(proof_elements));
+    add(BIT_SLOTS, Residency::Resident, bits, parts, bit_slots);
+    add(BIT_JOB_WIDE, Residency::Mapped, bit, parts, 0);
+    add(BIT_SUMS, Residency::Mapped, bit, parts, 0);
+    let of_bits = plan.layers_of(workspace).filter_map(|l| l.bits.as_ref());
     let products = of_bits.map(|b| b.products).max().unwrap_or(0);
     let products = when(party, products);
-    add(BIT_SEND, Place::Mapped, bits, messages, products);
+    add(BIT_SEND, Residency::Mapped, bits, messages, products);
     let received = products.max(proved_beside);
-    add(BIT_RECEIVE, Place::Mapped, bits, messages, received);
-    let opened = |of: usize| plan.layers_of(bank).map(move |l| l.opened[of].count).max();
+    add(BIT_RECEIVE, Residency::Mapped, bits, messages, received);
+    let opened = |of: usize| {
+        plan.layers_of(workspace)
+            .map(move |l| l.opened[of].count)
+            .max()
+    };
     let opened = |of| when(party, opened(of).unwrap_or(0));
-    add(MASKED, Place::Mapped, rows, components, opened(0));
-    add(MASKED_BITS, Place::Mapped, bits, components, opened(1));
-    add(WEIGHTS, Place::Resident, words, parts, pairs);
-    let singly = sums_with_codes.max(coded_uniforms);
-    add(SUM_WEIGHTS, Place::Resident, word, parts, singly);
-    let checks = party && plan.has_codes();
+    add(MASKED, Residency::Mapped, rows, components, opened(0));
+    add(MASKED_BITS, Residency::Mapped, bits, components, opened(1));
+    add(WEIGHTS, Residency::Resident, words, parts, pairs);
+    let singly = sums_with_macs.max(macs_of_job_wide);
+    add(SUM_WEIGHTS, Residency::Resident, word, parts, singly);
+    let checks = party && plan.has_macs();
     let elements = when(checks, CHECK_ELEMENTS);
-    add(CHECK, Place::Mapped, word, parts, elements);
+    add(CHECK, Residency::Mapped, word, parts, elements);
     let shifts = |c: &ConversionPlan| matches!(c.how, Conversion::Shift { .. });
     let shifts = plan
-        .layers_of(bank)
+        .layers_of(workspace)
         .flat_map(|l| &l.conversions)
         .any(shifts);
     let narrow = when(checks && shifts, 2);
-    add(NARROW, Place::Resident, rows, parts, narrow);
+    add(NARROW, Residency::Resident, rows, parts, narrow);
     layout
 }
 
@@ -261,7 +306,7 @@ pub(super) fn stored(port: &PortPlan, part: u8) -> Span {
     };
     Span {
         region,
-        part,
+        component: part,
         ..input(port)
     }
 }
@@ -274,15 +319,15 @@ pub(super) fn input(port: &PortPlan) -> Span {
     };
     Span {
         region,
-        part: 0,
+        component: 0,
         first: port.first,
         count: port.width,
     }
 }
 
-/// Where a port's shares arrive: with codes, where they are still elements of the plan's ring.
+/// Where a port's shares arrive: with MACs, where they are still elements of the plan's ring.
 pub(super) fn arriving(plan: &Plan, port: &PortPlan, part: u8) -> Span {
-    if plan.has_codes() {
+    if plan.has_macs() {
         stored(port, part)
     } else {
         shares(port, part)
@@ -293,11 +338,11 @@ pub(super) fn arriving(plan: &Plan, port: &PortPlan, part: u8) -> Span {
 pub(super) fn shares(port: &PortPlan, part: u8) -> Span {
     let region = match port.per {
         Per::Row | Per::Cycle => SLOTS,
-        Per::Job => UNIFORMS,
+        Per::Job => JOB_WIDE,
     };
     Span {
         region,
-        part,
+        component: part,
         first: port.first,
         count: port.width,
     }
@@ -315,7 +360,7 @@ pub(super) fn output(plan: &Plan, port: usize, rows: u16, sums: u16, part: u8) -
     };
     Span {
         region,
-        part,
+        component: part,
         first: before.map(|o| o.width).sum(),
         count: width,
     }
@@ -326,11 +371,11 @@ pub(super) fn result(output: &OutputPlan, part: u8) -> Span {
     let region = match output.gives {
         Gives::Row => SLOTS,
         Gives::Sum => SUMS,
-        Gives::Once => UNIFORMS,
+        Gives::Once => JOB_WIDE,
     };
     Span {
         region,
-        part,
+        component: part,
         first: output.first,
         count: output.width,
     }
@@ -375,7 +420,7 @@ pub(super) fn spans(scheme: &Scheme, plan: &Plan, me: Peer, layout: &Layout) -> 
         let ports = kept(plan, gives).filter(|_| party);
         let span = |k: usize, c| match gives {
             // They are in a mapped region already.
-            Gives::Sum if !plan.has_codes() => result(&plan.outputs[k], c),
+            Gives::Sum if !plan.has_macs() => result(&plan.outputs[k], c),
             Gives::Sum | Gives::Row | Gives::Once => output(plan, k, OPEN, OPEN_SUMS, c),
         };
         ports.map(|k| all(k, &|c| span(k, c))).collect()
@@ -389,7 +434,7 @@ pub(super) fn spans(scheme: &Scheme, plan: &Plan, me: Peer, layout: &Layout) -> 
         inputs: ports(Per::Row),
         cycle_inputs: ports(Per::Cycle),
         job_inputs: ports(Per::Job),
-        uniforms: shares(UNIFORMS),
+        job_wide: shares(JOB_WIDE),
         sums: shares(SUMS),
         list: me.party().map(|_| Digests::of(scheme, plan).list(0)),
         opened: opened(Gives::Row),

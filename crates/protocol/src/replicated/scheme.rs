@@ -2,7 +2,7 @@
 
 use veil_device::KeyId;
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::PartyId;
 
 use super::checks::{CheckOf, ProofOf};
@@ -26,11 +26,11 @@ pub(crate) struct Scheme {
     /// Party i lacks component i + lacks.
     pub(crate) lacks: usize,
     /// What the mask of an input by a party is drawn for.
-    pub(crate) input: fn(u8) -> Use,
+    pub(crate) input: fn(u8) -> DomainTag,
     /// What an outside owner's random components are drawn for.
-    pub(crate) share: Use,
+    pub(crate) share: DomainTag,
     /// What random values are drawn for.
-    pub(crate) random: Use,
+    pub(crate) random: DomainTag,
     /// Parts that public constants act on: bit k for part k.
     pub(crate) constants: fn(Ring, PartyId) -> u8,
     /// Keys that are not owners' seeds; the first of them are those of the parts.
@@ -50,15 +50,15 @@ pub(crate) struct Products {
     pub(crate) messages: u8,
     /// Whether the messages of all parties together are the products, as their sum.
     pub(crate) are_shares: bool,
-    /// Places for authentication codes of messages.
-    pub(crate) codes: u32,
+    /// Places for authentication MACs of messages.
+    pub(crate) macs: u32,
     /// The round of a layer: its number in the plan, and what it computes.
     pub(crate) layer: fn(&Plan, PartyId, usize, &LayerPlan, bool) -> Round,
     /// What a layer costs whose products have so many bytes, its sums so many, and its products of bits beside integers so many.
     pub(crate) cost: fn(PartyId, &LayerPlan, [u64; 3], bool) -> Cost,
     /// What the parties prove to each other after the layers of a batch; nothing if every layer is checked, or none.
     pub(crate) proof: Option<ProofOf>,
-    /// How they check products of integers, if the plan gives these codes.
+    /// How they check products of integers, if the plan gives these MACs.
     pub(crate) check: Option<CheckOf>,
 }
 

@@ -149,7 +149,7 @@ impl<'a> Inputs<'a> {
         let mut suppliers: Vec<Holder> = Vec::new();
         let mut arrived = Vec::new();
         for (k, port, holder) in self.ports(kind) {
-            if self.me.party().is_some() && holder != Holder::Stored && self.plan.has_codes() {
+            if self.me.party().is_some() && holder != Holder::Stored && self.plan.has_macs() {
                 arrived.push(port);
             }
             match (self.me, holder) {
@@ -274,7 +274,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// Counter of a port's first wire: wires in order, as many counters each as a full chunk of one wire takes.
-    fn first_draw(self, port: &PortPlan) -> u64 {
+    fn first_call(self, port: &PortPlan) -> u64 {
         let stride = match port.per {
             Per::Row | Per::Cycle => self
                 .plan
@@ -288,7 +288,7 @@ impl<'a> Inputs<'a> {
 
     fn by_party(self, round: &mut Round, me: PartyId, holder: PartyId, k: usize, port: &PortPlan) {
         let (scheme, ring) = (self.scheme, self.plan.ring);
-        let (tag, first) = ((scheme.input)(holder.index() as u8), self.first_draw(port));
+        let (tag, first) = ((scheme.input)(holder.index() as u8), self.first_call(port));
         let (explicit, zero) = (scheme.explicit(holder), scheme.missing(holder));
         let input = regions::input(port);
         let mut drawn = Vec::new();
@@ -326,7 +326,7 @@ impl<'a> Inputs<'a> {
 
     fn of_owner(self, round: &mut Round, me: PartyId, owner: u16, k: usize, port: &PortPlan) {
         let (scheme, input) = (self.scheme, regions::input(port));
-        let first = self.first_draw(port);
+        let first = self.first_call(port);
         for part in scheme.parts() {
             let to = regions::arriving(self.plan, port, part);
             let component = scheme.component_of(me, part);
@@ -350,12 +350,12 @@ impl<'a> Inputs<'a> {
             Per::Row | Per::Cycle => MASKS,
             Per::Job => JOB_MASKS,
         };
-        let first = self.first_draw(port);
+        let first = self.first_call(port);
         let mut src = vec![input];
         for seed in scheme.seeded() {
             let to = Span {
                 region,
-                part: seed.number() as u8,
+                component: seed.number() as u8,
                 ..input
             };
             let key = scheme.seed_key(owner, seed);

@@ -14,7 +14,7 @@ pub(crate) struct Work {
     /// Products with an element per row, and sums of products.
     pub(crate) counts: [u32; 2],
     /// First counters of their draws.
-    pub(crate) draws: [u64; 2],
+    pub(crate) calls: [u64; 2],
     /// Regions of messages that are sent, of products and of sums.
     pub(crate) send: [u16; 2],
     /// Regions of messages that are received.
@@ -28,7 +28,7 @@ impl Work {
             ring: plan.words,
             program: layer.program,
             counts: [layer.products, layer.sums],
-            draws: [layer.first_draw, layer.first_sum_draw],
+            calls: [layer.first_call, layer.first_sum_call],
             send: [regions::SEND, regions::SEND_SUMS],
             receive: [regions::RECEIVE, regions::RECEIVE_SUMS],
         };
@@ -36,7 +36,7 @@ impl Work {
             ring: Ring::Bits,
             program: bits.program,
             counts: [bits.products, 0],
-            draws: [bits.first_draw, 0],
+            calls: [bits.first_call, 0],
             send: [regions::BIT_SEND, regions::SEND_SUMS],
             receive: [regions::BIT_RECEIVE, regions::RECEIVE_SUMS],
         };
@@ -54,7 +54,7 @@ impl Work {
     pub(crate) fn messages(&self, regions: [u16; 2], part: u8) -> [Span; 2] {
         [0, 1].map(|kind| Span {
             region: regions[kind],
-            part,
+            component: part,
             first: 0,
             count: self.counts[kind],
         })

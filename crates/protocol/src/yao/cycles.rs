@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
-use veil_device::{Command, Draw, Op, ProgramId, Repeat, Span, Step};
-use veil_prss::Use;
+use veil_device::{Command, Op, PrfCall, ProgramId, Repeat, Span, Step};
+use veil_prss::DomainTag;
 use veil_session::Peer;
 
 use super::inputs::Inputs;
@@ -97,10 +97,10 @@ impl Cycles {
         if let Some(first) = rounds.first_mut() {
             first.feeds = true;
         }
-        for Draw { tag, first, .. } in draws(&mut rounds) {
+        for PrfCall { tag, first, .. } in calls(&mut rounds) {
             *first += match *tag {
-                Use::ACTIVE => cycle / window * taken.labels,
-                Use::OT_LEAF => cycle / window * taken.leaves,
+                DomainTag::ACTIVE => cycle / window * taken.labels,
+                DomainTag::OT_LEAF => cycle / window * taken.leaves,
                 _ => cycle / window * taken.shares,
             };
         }
@@ -110,7 +110,7 @@ impl Cycles {
     /// A cycle that has messages of its own.
     fn one(&self, cycle: u64) -> Vec<Round> {
         let mut rounds = self.layers.clone();
-        for Draw { tag, first, .. } in draws(&mut rounds) {
+        for PrfCall { tag, first, .. } in calls(&mut rounds) {
             *first += cycle * self.taken(*tag);
         }
         let mut before = if cycle == 0 { self.begin() } else { Vec::new() };
@@ -130,17 +130,17 @@ impl Cycles {
         let layers = std::mem::take(self.commands(&mut round));
         let mut body = self.before(cycle);
         body.extend(layers.into_iter().map(|mut command| {
-            for Draw { tag, first, .. } in &mut command.draws {
+            for PrfCall { tag, first, .. } in &mut command.calls {
                 *first += cycle * self.taken(*tag);
             }
-            let taken = |draw: &Draw| self.taken(draw.tag);
+            let taken = |call: &PrfCall| self.taken(call.tag);
             let tables = regions::tables(&self.plan, 0, self.garbles.gates as u32);
             let all: Vec<u32> = tables.iter().map(|span| span.count).collect();
             let moved = |spans: &[Span]| all[..spans.len()].to_vec();
             Step {
                 src: moved(&command.src),
                 dst: moved(&command.dst),
-                draws: command.draws.iter().map(taken).collect(),
+                calls: command.calls.iter().map(taken).collect(),
                 command,
             }
         }));
@@ -168,9 +168,9 @@ impl Cycles {
     }
 
     /// Counters that a cycle takes.
-    fn taken(&self, tag: Use) -> u64 {
+    fn taken(&self, tag: DomainTag) -> u64 {
         match tag {
-            Use::DICE => self.garbles.gates * self.garbles.dice,
+            DomainTag::DICE => self.garbles.gates * self.garbles.dice,
             _ => self.garbles.gates,
         }
     }
@@ -241,10 +241,10 @@ impl Cycles {
 }
 
 /// The draws of rounds.
-fn draws(rounds: &mut [Round]) -> impl Iterator<Item = &mut Draw> {
+fn calls(rounds: &mut [Round]) -> impl Iterator<Item = &mut PrfCall> {
     rounds.iter_mut().flat_map(|round| {
         let commands = round.local.iter_mut().chain(&mut round.finish);
-        commands.flat_map(|command| &mut command.draws)
+        commands.flat_map(|command| &mut command.calls)
     })
 }
 

@@ -6,9 +6,9 @@
 //! takes Q ⊕ (x ⊕ s)Δ for the label of 0.
 
 use veil_circuit::Per;
-use veil_device::{Command, Draw, Op, Span, ot};
+use veil_device::{Command, Op, PrfCall, Span, ot};
 use veil_job::Holder;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
 use super::cycles::Taken;
@@ -173,9 +173,9 @@ impl<'a> Inputs<'a> {
             let (input, bits) = (regions::input(port.port), port.bits());
             match port.holder {
                 Holder::Owner(owner) => {
-                    let mut draw = Command::new(Op::Random, vec![], vec![input]);
-                    draw.draws = vec![self.share(port.port, owner)];
-                    before.push(draw);
+                    let mut call = Command::new(Op::Random, vec![], vec![input]);
+                    call.calls = vec![self.share(port.port, owner)];
+                    before.push(call);
                 }
                 Holder::Party(EVALUATOR) => {}
                 Holder::Party(_) | Holder::Stored => continue,
@@ -196,9 +196,9 @@ impl<'a> Inputs<'a> {
         let mine = self.ports.iter();
         for port in mine.filter(|port| port.holder == Holder::Owner(me)) {
             let (input, mask) = (regions::input(port.port), regions::mask(port.port));
-            let mut draw = Command::new(Op::Random, vec![], vec![mask]);
-            draw.draws = vec![self.share(port.port, me)];
-            round.local.push(draw);
+            let mut call = Command::new(Op::Random, vec![], vec![mask]);
+            call.calls = vec![self.share(port.port, me)];
+            round.local.push(call);
             round.local.push(combine(vec![input, mask], input));
             round
                 .sends
@@ -215,10 +215,10 @@ impl<'a> Inputs<'a> {
     }
 
     /// How the evaluator's share of a port of an owner is drawn: wires in order.
-    fn share(&self, port: &PortPlan, owner: u16) -> Draw {
-        Draw {
+    fn share(&self, port: &PortPlan, owner: u16) -> PrfCall {
+        PrfCall {
             key: seed_key(owner),
-            tag: Use::SHARE2,
+            tag: DomainTag::SHARE2,
             first: self.before.shares + u64::from(port.first) * self.stride(),
         }
     }
@@ -229,14 +229,14 @@ impl<'a> Inputs<'a> {
         let count = self.wires() - transferred;
         if count > 0 {
             let to = regions::span(LABELS, transferred, count);
-            let mut draw = Command::new(Op::Random, vec![], vec![to]);
+            let mut call = Command::new(Op::Random, vec![], vec![to]);
             // A block per row and wire.
-            draw.draws = vec![Draw {
+            call.calls = vec![PrfCall {
                 key: COMMON,
-                tag: Use::ACTIVE,
+                tag: DomainTag::ACTIVE,
                 first: self.before.labels,
             }];
-            commands.push(draw);
+            commands.push(call);
         }
     }
 }

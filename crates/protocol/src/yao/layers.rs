@@ -5,12 +5,12 @@
 
 use std::ops::Range;
 
-use veil_device::{Command, Draw, Garbling, Op, ProgramId, Span};
+use veil_device::{Command, Garbling, Op, PrfCall, ProgramId, Span};
 use veil_job::Schedule;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
-use super::regions::{self, SLOTS, UNIFORMS};
+use super::regions::{self, JOB_WIDE, SLOTS};
 use super::{COMMON, EVALUATOR, GARBLER, OFFSET, PRIVATE, combine, cost, place, transfer};
 use crate::choose::garbling;
 use crate::plan::{LayerPlan, Plan};
@@ -154,7 +154,7 @@ pub(super) fn of_job(plan: &Plan, messages: &Messages, me: Peer) -> Vec<Round> {
         combine(vec![span(from)], span(to))
     };
     let first: Vec<Command> = (job.inputs.iter())
-        .map(|&(uniform, slot, width)| copy((UNIFORMS, uniform), (SLOTS, slot), width))
+        .map(|&(job_value, slot, width)| copy((JOB_WIDE, job_value), (SLOTS, slot), width))
         .collect();
     if let Some(round) = rounds.first_mut() {
         // Before everything else of the first layer, at whichever end of the round that is.
@@ -165,9 +165,11 @@ pub(super) fn of_job(plan: &Plan, messages: &Messages, me: Peer) -> Vec<Round> {
         commands.splice(0..0, first);
     }
     if let Some(round) = rounds.last_mut() {
-        round
-            .finish
-            .push(copy((SLOTS, job.slot), (UNIFORMS, job.uniform), job.width));
+        round.finish.push(copy(
+            (SLOTS, job.slot),
+            (JOB_WIDE, job.job_value),
+            job.width,
+        ));
     }
     rounds
 }
@@ -227,10 +229,10 @@ fn rounds(
             let tables = regions::tables(plan, at, layer.products);
             let mut run = run(Peer::Party(me), &garbles, tables);
             run.program = Some(ProgramId(layer.program as u32));
-            let draw = |key, tag, first| Draw { key, tag, first };
-            run.draws = vec![draw(COMMON, Use::GARBLE, gate)];
+            let call = |key, tag, first| PrfCall { key, tag, first };
+            run.calls = vec![call(COMMON, DomainTag::GARBLE, gate)];
             if me == GARBLER && dice > 0 {
-                run.draws.push(draw(PRIVATE, Use::DICE, gate * dice));
+                run.calls.push(call(PRIVATE, DomainTag::DICE, gate * dice));
             }
             match me {
                 GARBLER => round.local.push(run),

@@ -34,7 +34,7 @@ use veil_device::{Command, KeyId, Layout, Op, Program, Span};
 use veil_math::Ring;
 use veil_session::{Frame, PartyId, Peer};
 
-use crate::plan::{BankOf, Plan};
+use crate::plan::{Plan, WorkspaceOf};
 use crate::round::{Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfer, Transfers};
 
 /// Who garbles.
@@ -70,7 +70,7 @@ mod place {
 pub struct Yao {
     plan: Arc<Plan>,
     me: Peer,
-    /// Layouts of the banks of chunks, and of the banks of one row.
+    /// Layouts of the workspaces of chunks, and of the workspaces of one row.
     layouts: [Layout; 2],
     spans: Spans,
     messages: layers::Messages,
@@ -93,14 +93,14 @@ impl Yao {
         let of_cycles = blocks.map(|block| inputs::Inputs::of_cycles(&plan, me, block));
         let in_chunks: Vec<_> = of_rows.iter().cloned().chain(of_cycles).collect();
         let of_job = vec![inputs::Inputs::of_job(&plan, me)];
-        let bank = |of, inputs: &[inputs::Inputs<'_>]| {
+        let workspace = |of, inputs: &[inputs::Inputs<'_>]| {
             let mut layout = regions::layout(&plan, &messages, me, of, inputs);
             let wires = inputs.iter().map(inputs::Inputs::transferred).collect();
             let ends = transfers::Ends::new(&mut layout, me, &wires);
             (layout, ends)
         };
-        let (rows, row_ends) = bank(BankOf::Rows, &in_chunks);
-        let (job, job_ends) = bank(BankOf::Job, &of_job);
+        let (rows, row_ends) = workspace(WorkspaceOf::Rows, &in_chunks);
+        let (job, job_ends) = workspace(WorkspaceOf::Job, &of_job);
         let list = |rounds: Vec<Round>| -> Arc<[Arc<Round>]> {
             rounds.into_iter().map(Arc::new).collect()
         };
@@ -148,11 +148,11 @@ impl Protocol for Yao {
         self.me
     }
 
-    fn layout(&self, of: BankOf) -> &Layout {
+    fn layout(&self, of: WorkspaceOf) -> &Layout {
         let [rows, job] = &self.layouts;
         match of {
-            BankOf::Rows => rows,
-            BankOf::Job => job,
+            WorkspaceOf::Rows => rows,
+            WorkspaceOf::Job => job,
         }
     }
 

@@ -1,7 +1,7 @@
-//! The regions of a participant's bank, and where the host reaches in.
+//! The regions of a participant's workspace, and where the host reaches in.
 
 use veil_circuit::Per;
-use veil_device::{Item, Layout, Place, Region, Span};
+use veil_device::{ColumnType, Layout, Region, Residency, Span};
 use veil_job::Holder;
 use veil_math::Ring;
 use veil_session::{PartyId, Peer};
@@ -10,10 +10,10 @@ use super::EVALUATOR;
 use super::inputs::Inputs;
 use super::layers::Messages;
 use crate::choose::garbling;
-use crate::plan::{BankOf, OutputPlan, Plan, PortPlan};
+use crate::plan::{OutputPlan, Plan, PortPlan, WorkspaceOf};
 use crate::round::Spans;
 
-pub(super) use crate::plan::{SLOTS, SUMS, UNIFORMS};
+pub(super) use crate::plan::{JOB_WIDE, SLOTS, SUMS};
 
 /// Tables of the gates of a message: a region for each kind of item that they have.
 pub(super) const TABLES: u16 = 3;
@@ -37,7 +37,7 @@ pub(super) const DIGESTS: u16 = 13;
 pub(super) fn span(region: u16, first: u32, count: u32) -> Span {
     Span {
         region,
-        part: 0,
+        component: 0,
         first,
         count,
     }
@@ -58,24 +58,24 @@ fn input_wires(plan: &Plan, shared: bool) -> u32 {
     ports.map(|port| port.width).sum()
 }
 
-/// The regions of `me` in a bank where `inputs` are put. Every participant has all of them, some empty: one numbering for all.
+/// The regions of `me` in a workspace where `inputs` are put. Every participant has all of them, some empty: one numbering for all.
 pub(super) fn layout(
     plan: &Plan,
     messages: &Messages,
     me: Peer,
-    bank: BankOf,
+    workspace: WorkspaceOf,
     inputs: &[Inputs<'_>],
 ) -> Layout {
     let party = me.party().is_some();
     let owner = matches!(me, Peer::Owner(_));
     let when = |yes: bool, count: u32| if yes { count } else { 0 };
-    let (slots, gates, outputs, wires) = match bank {
-        BankOf::Rows => {
+    let (slots, gates, outputs, wires) = match workspace {
+        WorkspaceOf::Rows => {
             let outputs = plan.outputs.iter().map(|output| output.width).sum();
             let wires = [input_wires(plan, false), 0];
             (plan.slots, messages.gates(), outputs, wires)
         }
-        BankOf::Job => {
+        WorkspaceOf::Job => {
             let wires = [0, input_wires(plan, true)];
             let gates = messages.job.iter().map(|group| group.gates).max();
             (plan.job_slots[0], gates.unwrap_or(0), 0, wires)
@@ -87,23 +87,29 @@ pub(super) fn layout(
         chunk_rows: plan.chunk_rows,
         regions: Vec::new(),
     };
-    let mut add = |index: u16, place, item, parts, count| {
+    let mut add = |index: u16, residency, column, components, count| {
         let at = layout.add(Region {
-            place,
-            item,
-            parts,
+            residency,
+            column,
+            components,
             count,
         });
         assert_eq!(at, index, "regions are added in the order of their numbers");
     };
-    let (bits, bit) = (Item::Rows(Ring::Bits), Item::One(Ring::Bits));
-    let (resident, mapped) = (Place::Resident, Place::Mapped);
-    add(SLOTS, resident, Item::Labels, 1, when(party, slots));
-    add(UNIFORMS, mapped, Item::Label, 1, when(party, plan.uniforms));
-    add(SUMS, mapped, Item::Label, 1, 0);
+    let (bits, bit) = (ColumnType::Rows(Ring::Bits), ColumnType::One(Ring::Bits));
+    let (resident, mapped) = (Residency::Resident, Residency::Mapped);
+    add(SLOTS, resident, ColumnType::Labels, 1, when(party, slots));
+    add(
+        JOB_WIDE,
+        mapped,
+        ColumnType::Label,
+        1,
+        when(party, plan.job_wide),
+    );
+    add(SUMS, mapped, ColumnType::Label, 1, 0);
     for (k, index) in (TABLES..=TABLE_BITS).enumerate() {
         let tables = garbling(plan.job.security.tables).tables().get(k);
-        let (item, count) = tables.copied().unwrap_or((Item::Bytes(0), 0));
+        let (item, count) = tables.copied().unwrap_or((ColumnType::Bytes(0), 0));
         let items = count * gates;
         add(index, mapped, item, 1, when(party, items));
     }
@@ -112,10 +118,10 @@ pub(super) fn layout(
     add(MASKS, resident, bits, 1, when(owner, row_inputs));
     add(JOB_MASKS, resident, bit, 1, when(owner, job_inputs));
     add(BITS, resident, bits, 1, when(party, staged));
-    add(LABELS, resident, Item::Labels, 1, when(party, staged));
+    add(LABELS, resident, ColumnType::Labels, 1, when(party, staged));
     add(OPEN, mapped, bits, 2, when(!owner, outputs));
-    add(OPENED, Place::Public, bits, 1, when(!owner, outputs));
-    add(DIGESTS, mapped, Item::Bytes(32), 1, when(party, 2));
+    add(OPENED, Residency::Public, bits, 1, when(!owner, outputs));
+    add(DIGESTS, mapped, ColumnType::Bytes(32), 1, when(party, 2));
     layout
 }
 
@@ -141,7 +147,7 @@ pub(super) fn mask(port: &PortPlan) -> Span {
 pub(super) fn labels(port: &PortPlan) -> Span {
     let region = match port.per {
         Per::Row | Per::Cycle => SLOTS,
-        Per::Job => UNIFORMS,
+        Per::Job => JOB_WIDE,
     };
     span(region, port.first, port.width)
 }
@@ -159,7 +165,7 @@ fn output(plan: &Plan, port: usize, region: u16) -> Span {
 /// The share of an output that a party has.
 pub(super) fn share(plan: &Plan, port: usize, party: u8) -> Span {
     Span {
-        part: party,
+        component: party,
         ..output(plan, port, OPEN)
     }
 }
@@ -188,7 +194,7 @@ pub(super) fn spans(plan: &Plan, me: Peer) -> Spans {
         inputs: ports(Per::Row),
         cycle_inputs: ports(Per::Cycle),
         job_inputs: ports(Per::Job),
-        uniforms: party.map_or(vec![], |_| vec![span(UNIFORMS, 0, plan.uniforms)]),
+        job_wide: party.map_or(vec![], |_| vec![span(JOB_WIDE, 0, plan.job_wide)]),
         list: party.map(|_: PartyId| list(true)),
         opened: (0..plan.outputs.len())
             .filter(sees)

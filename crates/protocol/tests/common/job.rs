@@ -23,7 +23,7 @@ impl Net {
         let plan = Arc::clone(&self.plan);
         let ring = plan.ring;
         let mut results = vec![Results::new(); self.nodes.len()];
-        let uniforms = self.set_up(values)?;
+        let job_wide = self.set_up(values)?;
         let mut sums: Vec<Vec<Vec<u128>>> = vec![Vec::new(); self.nodes.len()];
         for index in 0.. {
             let Some(chunk) = plan.chunk(index) else {
@@ -35,12 +35,12 @@ impl Net {
                 chunk.frame.rows as usize,
             );
             self.open(chunk.frame);
-            for (node, uniforms) in self.nodes.iter_mut().zip(&uniforms) {
+            for (node, job_wide) in self.nodes.iter_mut().zip(&job_wide) {
                 let spans = node.protocol.spans().clone();
                 spans
-                    .uniforms
+                    .job_wide
                     .iter()
-                    .zip(uniforms)
+                    .zip(job_wide)
                     .for_each(|(span, bytes)| node.write(*span, bytes));
                 for (port, span) in spans.inputs {
                     if holds(&plan, node.me, block, port) {
@@ -107,17 +107,17 @@ impl Net {
         }
         self.write_seed_digests();
         self.run(|_| Task::SetUp)?;
-        let uniforms = |node: &Node| {
+        let job_wide = |node: &Node| {
             node.protocol
                 .spans()
-                .uniforms
+                .job_wide
                 .iter()
                 .map(|s| node.view(*s))
                 .collect()
         };
-        let uniforms = self.nodes.iter().map(uniforms).collect();
+        let job_wide = self.nodes.iter().map(job_wide).collect();
         self.close();
-        Ok(uniforms)
+        Ok(job_wide)
     }
 
     fn write_seed_digests(&mut self) {

@@ -118,7 +118,7 @@ pub fn samples(size: usize) -> impl Strategy<Value = Sample> {
         let audiences = prop::collection::vec(0..6u16, circuit.outputs.len());
         let options = (1..4u16, 1..20u32);
         (Just(circuit), blocks, audiences, options).prop_flat_map(|(circuit, blocks, audiences, (lanes, chunk_rows))| {
-            let job = lowered(circuit, &blocks, &audiences);
+            let job = spec(circuit, &blocks, &audiences);
             let options = Options { lanes, chunk_rows: Some(chunk_rows) };
             let count = job.rows() as usize * job.circuit.input_wires() as usize;
             let element = prop_oneof![1 => Just(0), 1 => Just(1), 1 => Just(u128::MAX), 5 => any::<u128>()];
@@ -130,7 +130,7 @@ pub fn samples(size: usize) -> impl Strategy<Value = Sample> {
     })
 }
 
-fn lowered(circuit: Circuit, blocks: &[(u64, Vec<u16>)], audiences: &[u16]) -> JobSpec {
+fn spec(circuit: Circuit, blocks: &[(u64, Vec<u16>)], audiences: &[u16]) -> JobSpec {
     let first = &blocks[0].1;
     let block = |(k, (rows, holders)): (usize, &(u64, Vec<u16>))| {
         // A value per job has one holder.

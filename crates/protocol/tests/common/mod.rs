@@ -15,11 +15,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use veil_device::{
-    Bank, Command, Cpu, Device, Isa, Item, Layout, Op, Outcome, Place, Reference, Region, Span, Tag,
+    ColumnType, Command, Cpu, Device, Isa, Layout, Op, Outcome, Reference, Region, Residency, Span,
+    Tag, Workspace,
 };
 use veil_math::Ring;
-use veil_protocol::{BankOf, Cleared, Cost, Plan, Protocol, Round, Task, Transfer};
-use veil_prss::{Prf, Use};
+use veil_protocol::{Cleared, Cost, Plan, Protocol, Round, Task, Transfer, WorkspaceOf};
+use veil_prss::{DomainTag, Prf};
 use veil_session::{Frame, PartyId, Peer, Secret, SessionId};
 
 /// The session of every test; what differs from one to the other is the keys.
@@ -64,7 +65,7 @@ impl Keys {
     /// Keys that follow from `seed`.
     pub fn from_seed(seed: u64, owners: usize) -> Keys {
         let prf = Prf::new(&Secret::new([0xa5; 16]));
-        let key = |use_of: u16, index: usize| prf.block(Use(use_of), 0, seed, index as u32);
+        let key = |use_of: u16, index: usize| prf.block(DomainTag(use_of), 0, seed, index as u32);
         Keys {
             pairs: std::array::from_fn(|i| key(0, i)),
             seeds: (0..owners).map(|o| [key(1, o), key(2, o)]).collect(),
@@ -149,16 +150,16 @@ pub struct Node {
     layouts: [Layout; 2],
     /// A region through which tests see rows that a host never sees; and behind it one for labels.
     window: u16,
-    bank: Option<Bank>,
+    workspace: Option<Workspace>,
     cleared: Option<Cleared>,
 }
 
 impl Node {
     /// Runs commands, and says which of them found two values to differ.
     pub fn submit(&mut self, commands: &[Command]) -> Option<usize> {
-        let bank = self.bank();
+        let workspace = self.workspace();
         self.device
-            .submit(bank, commands, Tag(0))
+            .submit(workspace, commands, Tag(0))
             .expect("commands that the device can run");
         match self
             .device
@@ -173,16 +174,16 @@ impl Node {
 
     /// Fills a mapped span.
     pub fn write(&mut self, to: Span, bytes: &[u8]) {
-        let bank = self.bank();
+        let workspace = self.workspace();
         self.device
-            .write(bank, to, bytes)
+            .write(workspace, to, bytes)
             .expect("bytes that fill the span");
     }
 
     /// Reads a mapped or public span.
     pub fn view(&self, from: Span) -> Vec<u8> {
         self.device
-            .view(self.bank(), from)
+            .view(self.workspace(), from)
             .expect("a span that the host may see")
             .to_vec()
     }
@@ -209,15 +210,15 @@ impl Node {
 
     /// Where the window shows a span of resident rows, and the command that copies between the two.
     pub fn window(&self, span: Span) -> (Span, Op) {
-        let (region, ring) = match self.layouts[0].regions[span.region as usize].item {
-            Item::Rows(ring) => (self.window, ring),
-            Item::Labels => (self.window + 1, Ring::Bits),
+        let (region, ring) = match self.layouts[0].regions[span.region as usize].column {
+            ColumnType::Rows(ring) => (self.window, ring),
+            ColumnType::Labels => (self.window + 1, Ring::Bits),
             item => panic!("the window shows no {item:?}"),
         };
         (
             Span {
                 region,
-                part: 0,
+                component: 0,
                 first: 0,
                 count: span.count,
             },
@@ -225,8 +226,8 @@ impl Node {
         )
     }
 
-    fn bank(&self) -> Bank {
-        self.bank.expect("a bank is open")
+    fn workspace(&self) -> Workspace {
+        self.workspace.expect("a workspace is open")
     }
 
     /// The permission of the last agreement.
@@ -278,25 +279,36 @@ impl Net {
         let node = |me: Peer| {
             let protocol = veil_protocol::protocol(Arc::clone(&plan), me);
             let garbles = protocol.transfers().is_some();
-            let banks = [(BankOf::Rows, plan.slots), (BankOf::Job, plan.job_slots[0])];
-            let [(chunk, window), (job, _)] = banks.map(|(of, count)| {
+            let workspaces = [
+                (WorkspaceOf::Rows, plan.slots),
+                (WorkspaceOf::Job, plan.job_slots[0]),
+            ];
+            let [(chunk, window), (job, _)] = workspaces.map(|(of, count)| {
                 let mut layout = protocol.layout(of).clone();
-                let mut window = |item, count| {
+                let mut window = |column, count| {
                     layout.add(Region {
-                        place: Place::Mapped,
-                        item,
-                        parts: 1,
+                        residency: Residency::Mapped,
+                        column,
+                        components: 1,
                         count,
                     })
                 };
-                let rows = window(Item::Rows(plan.words), count);
-                window(Item::Labels, if garbles { count } else { 0 });
+                let rows = window(ColumnType::Rows(plan.words), count);
+                window(ColumnType::Labels, if garbles { count } else { 0 });
                 (layout, rows)
             });
             let mut device = kind.device();
             device.bind(SESSION);
-            for (program, of) in protocol.programs().iter().zip(plan.banks_of_programs()) {
-                let layout = if of == BankOf::Rows { &chunk } else { &job };
+            for (program, of) in protocol
+                .programs()
+                .iter()
+                .zip(plan.workspaces_of_programs())
+            {
+                let layout = if of == WorkspaceOf::Rows {
+                    &chunk
+                } else {
+                    &job
+                };
                 device
                     .load(program, layout)
                     .expect("a program that fits the layout");
@@ -323,7 +335,7 @@ impl Net {
                 device,
                 layouts: [chunk, job],
                 window,
-                bank: None,
+                workspace: None,
                 cleared: None,
             }
         };
@@ -344,31 +356,35 @@ impl Net {
         }
     }
 
-    /// Opens the bank of a chunk at every participant.
+    /// Opens the workspace of a chunk at every participant.
     pub fn open(&mut self, frame: Frame) {
-        self.open_for(BankOf::Rows, frame);
+        self.open_for(WorkspaceOf::Rows, frame);
     }
 
-    /// Opens the bank of the set-up, or of the totals.
+    /// Opens the workspace of the set-up, or of the totals.
     pub fn open_job(&mut self, frame: Frame) {
-        self.open_for(BankOf::Job, frame);
+        self.open_for(WorkspaceOf::Job, frame);
     }
 
-    fn open_for(&mut self, of: BankOf, frame: Frame) {
+    fn open_for(&mut self, of: WorkspaceOf, frame: Frame) {
         self.frame = frame;
         for node in &mut self.nodes {
             node.cleared = None;
             let [chunk, job] = &node.layouts;
-            let layout = if of == BankOf::Rows { chunk } else { job };
-            node.bank = Some(node.device.open(layout, frame).expect("room for a bank"));
+            let layout = if of == WorkspaceOf::Rows { chunk } else { job };
+            node.workspace = Some(
+                node.device
+                    .open(layout, frame)
+                    .expect("room for a workspace"),
+            );
         }
     }
 
-    /// Closes the banks.
+    /// Closes the workspaces.
     pub fn close(&mut self) {
         for node in &mut self.nodes {
-            let bank = node.bank.take().expect("a bank is open");
-            node.device.close(bank);
+            let workspace = node.workspace.take().expect("a workspace is open");
+            node.device.close(workspace);
         }
     }
 
@@ -471,7 +487,7 @@ impl Net {
         }
         assert!(
             under_way.is_empty(),
-            "messages that nobody takes: {:?}",
+            "messages that no party takes: {:?}",
             under_way.keys()
         );
         for (k, node) in self.nodes.iter_mut().enumerate() {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
-use veil_device::{Command, Draw, KeyId, Op, Span};
+use veil_device::{Command, KeyId, Op, PrfCall, Span};
 use veil_job::{Audience, Block, Holder, JobSpec, Security};
 use veil_math::Ring;
 use veil_protocol::rep3::{KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS};
 use veil_protocol::{Options, Plan, Task};
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{Frame, PartyId, Peer};
 
 use super::{Keyring, Keys, Net};
@@ -192,7 +192,7 @@ pub fn shares(net: &Net, part: u8) -> Span {
     let (slots, port) = (net.plan.programs[0].slots, net.plan.inputs[0]);
     Span {
         region: slots,
-        part,
+        component: part,
         first: port.first,
         count: port.width,
     }
@@ -208,7 +208,7 @@ pub fn results(net: &Net, part: u8) -> Span {
     };
     Span {
         region,
-        part,
+        component: part,
         first: port.first,
         count: port.width,
     }
@@ -256,20 +256,20 @@ pub fn opened(net: &Net, party: usize, sum: bool) -> Vec<u8> {
 
 /// Moves draws to where the vectors stand.
 pub fn moved(first: u64) -> impl Fn(&mut Command) {
-    move |command| command.draws.iter_mut().for_each(|d| d.first += first)
+    move |command| command.calls.iter_mut().for_each(|d| d.first += first)
 }
 
 /// Draws of the own and the previous key into `to`: a party's components of a random value.
 pub fn drawn(to: [Span; 2], tag: u16, first: u64) -> [Command; 2] {
-    [(to[0], KEY_OWN), (to[1], KEY_PREVIOUS)].map(|(to, key)| draw(to, key, tag, first))
+    [(to[0], KEY_OWN), (to[1], KEY_PREVIOUS)].map(|(to, key)| call(to, key, tag, first))
 }
 
 /// A draw of `key` into `to`.
-pub fn draw(to: Span, key: KeyId, tag: u16, first: u64) -> Command {
+pub fn call(to: Span, key: KeyId, tag: u16, first: u64) -> Command {
     let mut command = Command::new(Op::Random, vec![], vec![to]);
-    command.draws = vec![Draw {
+    command.calls = vec![PrfCall {
         key,
-        tag: Use(tag),
+        tag: DomainTag(tag),
         first,
     }];
     command

@@ -49,9 +49,9 @@ fn transfers_are_those_of_the_model() {
             let challenge = pair.sender.rounds(AT, pair.ends[0].labels(0))[1].sends[0].span;
             let told = pair.transfers_at(
                 number("first"),
-                &mut |_, op, device, bank| {
+                &mut |_, op, device, workspace| {
                     if let Op::Random = op {
-                        let to = device.map(bank, challenge).expect("it is mapped");
+                        let to = device.map(workspace, challenge).expect("it is mapped");
                         to.copy_from_slice(&block("challenge"));
                     }
                 },

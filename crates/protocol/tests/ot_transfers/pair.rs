@@ -1,12 +1,13 @@
 //! Both parties of transfers, on any device, and what goes between them.
 
 use veil_device::{
-    Bank, Device, Frame, Item, KeyId, Layout, Op, Outcome, Place, Region, Span, Tag, Trees,
+    ColumnType, Device, Frame, KeyId, Layout, Op, Outcome, Region, Residency, Span, Tag, Trees,
+    Workspace,
 };
 use veil_math::Ring;
 use veil_protocol::Round;
 use veil_protocol::ot::extension::{At, Challenge, Receiver, Sender};
-use veil_prss::{Prf, Use};
+use veil_prss::{DomainTag, Prf};
 use veil_session::{PartyId, Peer, Secret, SessionId};
 
 use crate::common::Kind;
@@ -29,10 +30,10 @@ pub(crate) const AT: At = At {
     label: 0x7000,
 };
 
-/// A party: a device with a bank of both regions that a test looks at, and those of transfers.
+/// A party: a device with a workspace of both regions that a test looks at, and those of transfers.
 pub(crate) struct End {
     pub(crate) device: Box<dyn Device>,
-    pub(crate) bank: Bank,
+    pub(crate) workspace: Workspace,
     pub(crate) labels: Span,
     pub(crate) choices: Span,
     pub(crate) items: u32,
@@ -51,7 +52,7 @@ impl End {
     pub(crate) fn see(&self, kind: u32) -> Vec<u128> {
         let bytes = self
             .device
-            .view(self.bank, self.labels(kind))
+            .view(self.workspace, self.labels(kind))
             .expect("it is mapped");
         let chunks = bytes.as_chunks().0.iter();
         chunks.map(|label| u128::from_le_bytes(*label)).collect()
@@ -61,23 +62,23 @@ impl End {
         let bytes: Vec<u8> = labels.iter().flat_map(|l| l.to_le_bytes()).collect();
         let to = self.labels(kind);
         self.device
-            .write(self.bank, to, &bytes)
+            .write(self.workspace, to, &bytes)
             .expect("it is mapped");
     }
 
-    /// Runs commands one by one; `look` may change the bank after each.
+    /// Runs commands one by one; `look` may change the workspace after each.
     pub(crate) fn run(
         &mut self,
         commands: &[veil_device::Command],
-        look: &mut dyn FnMut(&Op, &mut dyn Device, Bank),
+        look: &mut dyn FnMut(&Op, &mut dyn Device, Workspace),
     ) -> Result<(), usize> {
         for (k, command) in commands.iter().enumerate() {
             let one = std::slice::from_ref(command);
             self.device
-                .submit(self.bank, one, Tag(0))
+                .submit(self.workspace, one, Tag(0))
                 .expect("a good command");
             match self.device.poll().expect("a completion").outcome {
-                Outcome::Done => look(&command.op, &mut *self.device, self.bank),
+                Outcome::Done => look(&command.op, &mut *self.device, self.workspace),
                 Outcome::Mismatch { .. } => return Err(k),
             }
         }
@@ -112,7 +113,7 @@ pub(crate) const SHAPE: Shape = Shape {
 };
 
 pub(crate) fn block(seed: u64, what: u32) -> [u8; 16] {
-    Prf::new(&Secret::new([0x77; 16])).block(Use(1), 0, seed, what)
+    Prf::new(&Secret::new([0x77; 16])).block(DomainTag(1), 0, seed, what)
 }
 
 impl Pair {
@@ -150,17 +151,17 @@ impl Pair {
                 chunk_rows,
                 regions: vec![],
             };
-            let mut add = |item, count| {
+            let mut add = |column, count| {
                 let region = layout.add(Region {
-                    place: Place::Mapped,
-                    item,
-                    parts: 1,
+                    residency: Residency::Mapped,
+                    column,
+                    components: 1,
                     count,
                 });
                 layout.all(region, 0)
             };
-            let labels = add(Item::Labels, KINDS * items);
-            let choices = add(Item::Rows(Ring::Bits), items);
+            let labels = add(ColumnType::Labels, KINDS * items);
+            let choices = add(ColumnType::Rows(Ring::Bits), items);
             let both = (trees, items);
             if me == SENDER {
                 sender = Some(Sender::new(
@@ -181,10 +182,10 @@ impl Pair {
                 chunk,
                 rows,
             };
-            let bank = device.open(&layout, frame).expect("a small bank");
+            let workspace = device.open(&layout, frame).expect("a small workspace");
             End {
                 device,
-                bank,
+                workspace,
                 labels,
                 choices,
                 items,
@@ -223,7 +224,7 @@ impl Pair {
     pub(crate) fn choose(&mut self, choices: &[u8]) {
         let end = &mut self.ends[1];
         end.device
-            .write(end.bank, end.choices, choices)
+            .write(end.workspace, end.choices, choices)
             .expect("it is mapped");
     }
 
@@ -232,7 +233,7 @@ impl Pair {
         let end = &self.ends[1];
         let bytes = end
             .device
-            .view(end.bank, end.choices)
+            .view(end.workspace, end.choices)
             .expect("it is mapped");
         let width = self.rows.div_ceil(8);
         bytes[(item * width + row / 8) as usize] >> (row % 8) & 1 == 1
@@ -243,7 +244,7 @@ impl Pair {
     pub(crate) fn round(
         &mut self,
         rounds: [&Round; 2],
-        look: &mut dyn FnMut(Peer, &Op, &mut dyn Device, Bank),
+        look: &mut dyn FnMut(Peer, &Op, &mut dyn Device, Workspace),
         pass: &mut dyn FnMut(Peer, u16, &mut Vec<u8>),
     ) -> Result<(), Failed> {
         assert_eq!(rounds[0].place, rounds[1].place);
@@ -252,8 +253,8 @@ impl Pair {
             .iter_mut()
             .zip(rounds.iter().zip([SENDER, RECEIVER]))
         {
-            let done = end.run(&round.local, &mut |op, device, bank| {
-                look(me, op, device, bank);
+            let done = end.run(&round.local, &mut |op, device, workspace| {
+                look(me, op, device, workspace);
             });
             assert_eq!(done, Ok(()), "nothing is checked before it is received");
         }
@@ -265,7 +266,7 @@ impl Pair {
                 let mut bytes = {
                     let end = &self.ends[from];
                     end.device
-                        .view(end.bank, send.span)
+                        .view(end.workspace, send.span)
                         .expect("it is mapped")
                         .to_vec()
                 };
@@ -274,7 +275,7 @@ impl Pair {
                 let span = recv.expect("what is sent is received").span;
                 let end = &mut self.ends[to];
                 end.device
-                    .write(end.bank, span, &bytes)
+                    .write(end.workspace, span, &bytes)
                     .expect("as long as agreed");
             }
         }
@@ -283,8 +284,8 @@ impl Pair {
             .iter_mut()
             .zip(rounds.iter().zip([SENDER, RECEIVER]))
         {
-            let done = end.run(&round.finish, &mut |op, device, bank| {
-                look(me, op, device, bank);
+            let done = end.run(&round.finish, &mut |op, device, workspace| {
+                look(me, op, device, workspace);
             });
             if let Err(command) = done {
                 let mut checks = round.checks.iter();
@@ -300,7 +301,7 @@ impl Pair {
     /// All rounds of the transfers.
     pub(crate) fn transfers(
         &mut self,
-        look: &mut dyn FnMut(Peer, &Op, &mut dyn Device, Bank),
+        look: &mut dyn FnMut(Peer, &Op, &mut dyn Device, Workspace),
         pass: &mut dyn FnMut(Peer, u16, &mut Vec<u8>),
     ) -> Result<(), Failed> {
         self.transfers_at(AT.first, look, pass)
@@ -309,7 +310,7 @@ impl Pair {
     pub(crate) fn transfers_at(
         &mut self,
         first: u64,
-        look: &mut dyn FnMut(Peer, &Op, &mut dyn Device, Bank),
+        look: &mut dyn FnMut(Peer, &Op, &mut dyn Device, Workspace),
         pass: &mut dyn FnMut(Peer, u16, &mut Vec<u8>),
     ) -> Result<(), Failed> {
         let at = At { first, ..AT };
@@ -365,7 +366,7 @@ pub(crate) fn caught() -> Result<(), Failed> {
 
 pub(crate) fn drawn(seed: u64, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
-    Prf::new(&Secret::new([0x33; 16])).stream(Use(2), 0, seed << 20, 0, &mut bytes);
+    Prf::new(&Secret::new([0x33; 16])).stream(DomainTag(2), 0, seed << 20, 0, &mut bytes);
     bytes
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use veil_device::{Command, Op};
 use veil_math::Ring;
 use veil_protocol::{Protocol, Replicated, Round, Task, Transfer};
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
 use super::{SCHEMES, Scheme, and_plan};
@@ -82,7 +82,7 @@ fn rounds(scheme: &Scheme, ring: Ring, chunk: u32) -> Vec<(Arc<Round>, BTreeMap<
 
 impl Product {
     fn new(scheme: &'static Scheme, ring: Ring, chunk: u32, masked: bool) -> Self {
-        let mut all: Vec<(Name, Use)> = Vec::new();
+        let mut all: Vec<(Name, DomainTag)> = Vec::new();
         let (mut messages, mut drawn) = (BTreeMap::new(), Vec::new());
         let mut held = vec![vec![Sum::default(); scheme.parts.len()]; scheme.count()];
         let rounds = rounds(scheme, ring, chunk);
@@ -92,8 +92,8 @@ impl Product {
             let Op::Product(form) = command.op else {
                 unreachable!("it was looked for")
             };
-            let draws = command.draws[..form.draws()].iter();
-            let mine = draws.map(|d| {
+            let calls = command.calls[..form.calls()].iter();
+            let mine = calls.map(|d| {
                 let mask = (names[&d.key.0], d.tag);
                 all.iter().position(|m| *m == mask).unwrap_or_else(|| {
                     all.push(mask);
@@ -120,8 +120,8 @@ impl Product {
                     );
                 }
             }
-            for (draw, to) in form.keeps.iter().filter(|_| masked) {
-                let masks = vec![(mine[usize::from(*draw)], false)];
+            for (call, to) in form.keeps.iter().filter(|_| masked) {
+                let masks = vec![(mine[usize::from(*call)], false)];
                 let terms = Vec::new();
                 held[party][usize::from(*to)].add(&Sum { terms, masks });
             }
@@ -130,7 +130,11 @@ impl Product {
         let mut received = vec![Vec::new(); scheme.count()];
         for (party, (round, _)) in rounds.iter().enumerate() {
             for scatter in &round.finish {
-                let Op::Scatter { part, add } = scatter.op else {
+                let Op::Scatter {
+                    component: part,
+                    add,
+                } = scatter.op
+                else {
                     continue;
                 };
                 let of = |t: &&Transfer| t.span == scatter.src[0];
@@ -161,7 +165,7 @@ impl Product {
             masks: all.len(),
             drawn,
             received,
-            components: components.map(|c| c.expect("somebody holds it")).collect(),
+            components: components.map(|c| c.expect("a party holds it")).collect(),
         }
     }
 

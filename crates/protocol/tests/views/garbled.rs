@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use veil_device::{Garbling, Item, KeyId, Span};
+use veil_device::{ColumnType, Garbling, KeyId, Span};
 use veil_job::{Audience, Holder, Security, Tables};
 use veil_math::Ring;
 use veil_protocol::yao::{EVALUATOR, GARBLER};
@@ -90,11 +90,11 @@ fn net(plan: Plan, seed: u64) -> Net {
 }
 
 /// Bit 0 of what a message of columns of items has for a row.
-fn low(bytes: &[u8], item: Item, column: usize, row: usize) -> u8 {
+fn low(bytes: &[u8], item: ColumnType, column: usize, row: usize) -> u8 {
     let rows = ROWS as usize;
     match item {
-        Item::Labels => bytes[16 * (column * rows + row)] & 1,
-        Item::Halves => bytes[8 * (column * rows + row)] & 1,
+        ColumnType::Labels => bytes[16 * (column * rows + row)] & 1,
+        ColumnType::Halves => bytes[8 * (column * rows + row)] & 1,
         _ => bytes[column * rows / 8 + row / 8] >> (row % 8) & 1,
     }
 }
@@ -129,7 +129,7 @@ fn seen(
             wires.map(|first| {
                 net.nodes[party].peek(Span {
                     region: SLOTS,
-                    part: 0,
+                    component: 0,
                     first,
                     count: 1,
                 })
@@ -138,17 +138,17 @@ fn seen(
         let labels = [0, 1].map(|party| peek(&mut net, party));
         for (party, seen) in all.iter_mut().enumerate() {
             let me = Peer::Party(PartyId::TWO[party]);
-            let mut columns: Vec<(&[u8], Item, usize)> = labels[party]
+            let mut columns: Vec<(&[u8], ColumnType, usize)> = labels[party]
                 .iter()
-                .map(|label| (&label[..], Item::Labels, 0))
+                .map(|label| (&label[..], ColumnType::Labels, 0))
                 .collect();
             if together && party == 1 {
-                columns.push((&labels[0][0], Item::Labels, 0));
+                columns.push((&labels[0][0], ColumnType::Labels, 0));
             }
             let to_me = |m: &&crate::common::Message| m.to == me;
             for m in net.log[..before].iter().filter(to_me) {
                 seen.received.extend_from_slice(&m.bytes);
-                let bit = Item::Rows(Ring::Bits);
+                let bit = ColumnType::Rows(Ring::Bits);
                 match (m.task, m.from) {
                     (Task::Layers, _) => {
                         let scheme = match tables {
@@ -171,7 +171,7 @@ fn seen(
             columns.truncate(10);
             // What is opened to a party is a bit of each row, too.
             for m in net.log[before..].iter().filter(to_me) {
-                columns.push((&m.bytes, Item::Rows(Ring::Bits), 0));
+                columns.push((&m.bytes, ColumnType::Rows(Ring::Bits), 0));
             }
             for row in 0..ROWS as usize {
                 let cell = columns.iter().fold(0, |cell, (bytes, item, k)| {

@@ -97,7 +97,7 @@ fn got(
                 let parts = 0..scheme.parts.len() as u8;
                 let shares = parts.map(|part| Span {
                     region: 0,
-                    part,
+                    component: part,
                     first: 0,
                     count: 1,
                 });
@@ -109,9 +109,9 @@ fn got(
             .collect();
         let before = net.log.len();
         if under == Under::Errors {
-            let liar = Peer::Party(scheme.parties[1]);
+            let byzantine = Peer::Party(scheme.parties[1]);
             net.tap = Box::new(move |m| {
-                if m.from == liar && m.task == Task::Layers && !is_masked(m.part) {
+                if m.from == byzantine && m.task == Task::Layers && !is_masked(m.part) {
                     // Another error in every layer, and in every row.
                     let mut byte = 0x6b ^ m.place as u8;
                     for sent in &mut m.bytes {
@@ -125,7 +125,7 @@ fn got(
             // Masks of zero: whatever is drawn is nothing.
             if under == Under::NoMasks && command.op == Op::Random {
                 command.op = Op::Combine { ring, minus: 0 };
-                command.draws.clear();
+                command.calls.clear();
             }
             if under == Under::Errors && command.op == Op::CheckEqual {
                 command.src[1] = command.src[0];

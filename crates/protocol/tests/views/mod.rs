@@ -14,7 +14,7 @@ use veil_device::{Command, Cross, Form, Op, Span};
 use veil_job::{Adversary, Audience, Block, Holder, JobSpec, Security};
 use veil_math::Ring;
 use veil_protocol::{Options, Plan, Task};
-use veil_prss::{Prf, Use};
+use veil_prss::{DomainTag, Prf};
 use veil_session::{PartyId, Peer, Secret};
 
 /// Who holds what.
@@ -71,8 +71,8 @@ const RUNS: u64 = 32;
 struct Seen {
     /// Bytes of the messages of products that it received.
     received: Vec<u8>,
-    /// Codes of them that others sent.
-    codes: Vec<u8>,
+    /// MACs of them that others sent.
+    macs: Vec<u8>,
     /// Bytes that it received from the owner.
     inputs: Vec<u8>,
     /// Per row the low bits of its components of `x` and of `y`, and of what it received of the product.
@@ -142,7 +142,7 @@ struct Seeded(u64);
 impl Seeded {
     fn key(&self, use_of: u16, index: usize) -> [u8; 16] {
         let prf = Prf::new(&Secret::new([0xa5; 16]));
-        prf.block(Use(use_of), 0, self.0, index as u32)
+        prf.block(DomainTag(use_of), 0, self.0, index as u32)
     }
 }
 
@@ -177,7 +177,7 @@ fn bare(command: &mut Command) {
         keeps: &[],
         ..*form
     })));
-    command.draws.clear();
+    command.calls.clear();
 }
 
 /// Runs the real rounds under the keys of `runs`, with `x` and `y` in every row, on the fastest device.
@@ -214,7 +214,7 @@ fn seen(
             .flat_map(|port| {
                 parts.clone().map(|part| Span {
                     region: slots,
-                    part,
+                    component: part,
                     first: port.first,
                     count: port.width,
                 })
@@ -236,8 +236,8 @@ fn seen(
                 .filter(|m| m.to == me && m.from == Peer::Owner(0));
             seen.inputs.extend(from_owner.flat_map(|m| &m.bytes));
             let to_me = net.log[sent_before..].iter().filter(|m| m.to == me);
-            let (codes, products): (Vec<_>, Vec<_>) = to_me.partition(|m| m.bytes.len() == 16);
-            seen.codes.extend(codes.iter().flat_map(|m| &m.bytes));
+            let (macs, products): (Vec<_>, Vec<_>) = to_me.partition(|m| m.bytes.len() == 16);
+            seen.macs.extend(macs.iter().flat_map(|m| &m.bytes));
             let received: Vec<Vec<u8>> = products.iter().map(|m| m.bytes.clone()).collect();
             for t in 0..ROWS as usize {
                 let bits = shares[i].iter().chain(&received);
@@ -331,12 +331,12 @@ fn what_a_party_sees_does_not_depend_on_the_inputs() {
         let joint = alike(&a.joint, &b.joint, cells(a));
         assert!(joint, "{what}: products together with own shares");
         assert_eq!(
-            a.codes.is_empty(),
+            a.macs.is_empty(),
             scheme.adversary == Adversary::SemiHonest,
             "{what}"
         );
-        if !a.codes.is_empty() {
-            check(&a.codes, &b.codes, "codes");
+        if !a.macs.is_empty() {
+            check(&a.macs, &b.macs, "codes");
         }
         assert_eq!(a.inputs.is_empty(), i == scheme.seeded, "{what}");
         if i != scheme.seeded {

@@ -9,7 +9,7 @@ use veil_job::Adversary;
 use veil_math::{P61, Ring};
 use veil_protocol::rep3::{ProofMessage, proof_message};
 use veil_protocol::{Options, Plan, Task};
-use veil_prss::{Prf, Use};
+use veil_prss::{DomainTag, Prf};
 use veil_session::{PartyId, Peer, Secret};
 
 use super::{Scheme, Seeded, alike, and_plan, bits, net};
@@ -55,7 +55,7 @@ fn elements(bytes: &[u8]) -> Vec<u64> {
 }
 
 /// Runs the real rounds with these operands in every row; draws of `moved` come from other counters, at all that draw them.
-fn run(seed: u64, rows: u32, [x, y]: [u128; 2], moved: Option<Use>) -> Run {
+fn run(seed: u64, rows: u32, [x, y]: [u128; 2], moved: Option<DomainTag>) -> Run {
     let kind = *Kind::all().last().expect("there is a device");
     let mut net: Net = net(&SCHEME, plan(rows), seed, kind);
     let frame = net.plan.chunk(0).expect("a chunk").frame;
@@ -73,7 +73,7 @@ fn run(seed: u64, rows: u32, [x, y]: [u128; 2], moved: Option<Use>) -> Run {
     let operands = ports.iter().flat_map(|port| {
         [0, 1].map(|part| Span {
             region: slots,
-            part,
+            component: part,
             first: port.first,
             count: 1,
         })
@@ -83,8 +83,8 @@ fn run(seed: u64, rows: u32, [x, y]: [u128; 2], moved: Option<Use>) -> Run {
     let shares = parties.map(|node| operands.iter().map(|of| node.peek(*of)[0] & 1).collect());
     let shares = shares.collect();
     let change = |command: &mut Command| {
-        for draw in command.draws.iter_mut().filter(|d| Some(d.tag) == moved) {
-            draw.first += MOVED;
+        for call in command.calls.iter_mut().filter(|d| Some(d.tag) == moved) {
+            call.first += MOVED;
         }
     };
     net.run_changed(|_| Task::Layers, change)
@@ -117,7 +117,7 @@ fn run(seed: u64, rows: u32, [x, y]: [u128; 2], moved: Option<Use>) -> Run {
 const MOVED: u64 = 1 << 40;
 
 /// An element that two parties draw, from a place on.
-fn drawn(seed: u64, [a, b]: [usize; 2], tag: Use, counter: u64, from: u32) -> u64 {
+fn drawn(seed: u64, [a, b]: [usize; 2], tag: DomainTag, counter: u64, from: u32) -> u64 {
     let [a, b] = [a, b].map(|party| PartyId::THREE[party]);
     let prf = Prf::new(&Secret::new(Seeded(seed).pair(a, b)));
     let frame = plan(1).chunk(0).expect("a chunk").frame;
@@ -160,7 +160,7 @@ proptest! {
         seed in any::<u64>(), rows in 1..=FEW, x in 0..2u128, y in 0..2u128, prover in 0..3usize,
     ) {
         let [prover, next, previous] = all(prover);
-        let tag = Use::dzkp_share(prover as u8);
+        let tag = DomainTag::dzkp_share(prover as u8);
         let [a, b] = [None, Some(tag)].map(|moved| run(seed, rows, [x, y], moved));
         let shares = |run: &Run| run.said[&(prover, next, ProofMessage::Share)].clone();
         let (shares, others) = (shares(&a), shares(&b));
@@ -190,9 +190,9 @@ proptest! {
     ) {
         let [prover, next, previous] = all(prover);
         let (tag, who, other) = if first {
-            (Use::dzkp_p_mask(prover as u8), next, previous)
+            (DomainTag::dzkp_p_mask(prover as u8), next, previous)
         } else {
-            (Use::dzkp_q_mask(prover as u8), previous, next)
+            (DomainTag::dzkp_q_mask(prover as u8), previous, next)
         };
         let [a, b] = [None, Some(tag)].map(|moved| run(seed, rows, [x, y], moved));
         let r = a.said[&(next, prover, ProofMessage::Challenge)][LEVELS - 1][0];
@@ -226,7 +226,7 @@ proptest! {
         seed in any::<u64>(), rows in 1..=FEW, x in 0..2u128, y in 0..2u128, prover in 0..3usize,
     ) {
         let [prover, next, previous] = all(prover);
-        let tag = Use::dzkp_challenge(prover as u8);
+        let tag = DomainTag::dzkp_challenge(prover as u8);
         let [a, b] = [None, Some(tag)].map(|moved| run(seed, rows, [x, y], moved));
         let told = &a.said[&(next, prover, ProofMessage::Challenge)];
         for (level, challenge) in (1..).zip(told) {
@@ -272,7 +272,7 @@ fn seen(input: [u128; 2], runs: std::ops::Range<u64>, masked: bool) -> Vec<Seen>
         for prover in 0..3 {
             let [prover, next, previous] = all(prover);
             let share = run.said[&(prover, next, ProofMessage::Share)][0][0];
-            let tag = Use::dzkp_share(prover as u8);
+            let tag = DomainTag::dzkp_share(prover as u8);
             let mask = drawn(seed, [previous, prover], tag, counter(1), 0);
             let share = if masked { share } else { P61::add(share, mask) };
             let value = run.said[&(previous, next, ProofMessage::Findings)][0][LEVELS];

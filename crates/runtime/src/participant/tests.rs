@@ -226,14 +226,14 @@ fn a_run_takes_back_disagreements_and_a_stage_that_is_done_takes_back_all_failur
 }
 
 #[test]
-fn turns_come_to_an_end_whoever_counts_them() {
-    for again in [Again::Turn as fn(u32) -> Again, Again::Follow] {
+fn views_come_to_an_end_whichever_party_counts_them() {
+    for again in [Again::View as fn(u32) -> Again, Again::Follow] {
         let mut run = Run::of(As::Party { serves: true }, true, true);
-        run.comes(Stage::Compute).again(again(TURNS - 1));
+        run.comes(Stage::Compute).again(again(VIEWS - 1));
         assert!(run.rest() <= PAUSE);
         run.comes(Stage::Finish(PartyId::FOUR[0]))
-            .again(again(TURNS));
-        run.given_up(Some("why"), Some(again(TURNS)));
+            .again(again(VIEWS));
+        run.given_up(Some("why"), Some(again(VIEWS)));
     }
 }
 
@@ -387,9 +387,9 @@ fn a_recipient_gives_up_when_the_parties_say_nothing_for_so_long() {
 #[test]
 fn a_recipient_of_a_guaranteed_output_comes_again_at_once_and_for_every_turn() {
     let mut run = Run::recipient(true);
-    for turn in 0..TURNS {
+    for view in 0..VIEWS {
         run.comes(Stage::Compute).again(Again::Interrupted);
-        let attempt = Some((turn + 1, TURNS));
+        let attempt = Some((view + 1, VIEWS));
         assert!(matches!(run.step, Step::Rest { attempt: of, .. } if of == attempt));
         assert_eq!(run.rest(), PAUSE);
         run.expects(&Step::AskStage).hears(Heard::Parties(None));
@@ -451,7 +451,7 @@ fn answers_in_any_order_come_to_an_end() {
                 Again::Interrupted,
                 Again::Disagreed,
                 Again::Unmet,
-                Again::Turn(draw(12) as u32),
+                Again::View(draw(12) as u32),
                 Again::Follow(draw(12) as u32),
                 Again::Seen,
                 Again::Recipients,

@@ -7,7 +7,7 @@ use std::path::Path;
 use veil_job::Slice;
 use veil_math::Ring;
 use veil_session::{PartyId, PlanHash};
-use veil_store::{Description, Expected, Member, Port, Rows, StoreKey, Writer};
+use veil_store::{BlockRows, Description, Expected, Member, Port, StoreKey, Writer};
 
 /// The dataset that [`description`] names.
 pub(crate) const NAME: &str = "pay 2025";
@@ -52,7 +52,7 @@ pub(crate) fn description(
         width: *width,
         once: once && index + 1 == widths.len(),
     };
-    let block = |(index, rows): (usize, &u64)| Rows {
+    let block = |(index, rows): (usize, &u64)| BlockRows {
         name: format!("b{index}"),
         rows: *rows,
     };

@@ -56,7 +56,7 @@ pub(crate) fn cases() -> Vec<Case> {
         let found = |by, other| check(by, kind, &[supplier, other], what);
         vec![found(a, b), found(b, a)]
     };
-    let (code, job_code) = (Kind::Code, Kind::JobCode);
+    let (code, job_mac) = (Kind::Mac, Kind::JobMac);
     let mut cases = Vec::new();
     for (name, chunk, from, to, voucher) in MESSAGES {
         let [from, to, voucher] = [from, to, voucher].map(peer);
@@ -83,7 +83,7 @@ pub(crate) fn cases() -> Vec<Case> {
             Kind::JobProduct,
             p1,
             p0,
-            joint(p0, job_code, p1, p2),
+            joint(p0, job_mac, p1, p2),
         ),
         case(
             "the code of a product",
@@ -96,10 +96,10 @@ pub(crate) fn cases() -> Vec<Case> {
         case(
             "the code of values per job",
             0,
-            job_code,
+            job_mac,
             p3,
             p1,
-            joint(p1, job_code, p2, p3),
+            joint(p1, job_mac, p2, p3),
         ),
         case(
             "B8: other rows of a party",

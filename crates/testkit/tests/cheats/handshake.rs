@@ -33,7 +33,7 @@ pub(crate) fn cases() -> Vec<Case> {
         found,
     };
     let nonces = "was told other nonces by another party";
-    let keys = "does not hold the same keys: somebody sits between the two ends";
+    let keys = "does not hold the same keys: an attacker sits between the two ends";
     let plan = "runs another plan: compare job files, versions, lanes, and --protocol, --adversary and --output";
     let mut told = vec![set_up(p0, p1, nonces), set_up(p1, p0, nonces)];
     told.extend(everyone.map(|by| set_up(by, p0, nonces)));

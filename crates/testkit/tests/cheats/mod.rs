@@ -1,12 +1,12 @@
 //! For every message of the protocol a sender that changes it: who finds it, in which round, whom it suspects, and that nothing is
 //! opened that depends on it (attack cases A3, A4, A7, G4, G5). Last words come after all openings: G7.
 
-mod coded;
 mod cut;
 mod four;
 mod garbled;
 mod handshake;
 mod inputs;
+mod macs;
 mod malicious;
 mod masked;
 mod openings;
@@ -119,57 +119,57 @@ fn nothing_was_opened(outcome: &Outcome, case: &Case) {
 }
 
 #[test]
-fn whoever_changes_the_handshake_is_found() {
+fn changes_of_the_handshake_are_found() {
     play(&handshake::cases());
 }
 
 #[test]
-fn whoever_changes_inputs_is_found_before_they_are_used() {
+fn changed_inputs_are_found_before_they_are_used() {
     play(&inputs::cases());
 }
 
 #[test]
-fn whoever_changes_an_opening_is_found_before_it_is_used() {
+fn a_changed_opening_is_found_before_it_is_used() {
     play(&openings::cases());
 }
 
 #[test]
-fn whoever_changes_what_is_loaded_is_found_before_it_is_used() {
+fn a_change_of_what_is_loaded_is_found_before_it_is_used() {
     play(&stored::cases());
 }
 
 #[test]
-fn whoever_changes_the_order_of_rows_ends_the_run_before_any_is_shared() {
+fn a_changed_order_of_rows_ends_the_run_before_any_is_shared() {
     play(&order::cases());
 }
 
 #[test]
-fn whoever_changes_what_four_parties_send_is_found_before_it_is_used() {
+fn a_change_of_what_four_parties_send_is_found_before_it_is_used() {
     play(&four::cases());
 }
 
 #[test]
-fn whoever_forges_a_proof_is_found_before_anything_is_opened() {
+fn a_forged_proof_is_found_before_anything_is_opened() {
     play(&malicious::cases());
 }
 
 #[test]
-fn whoever_makes_codes_that_do_not_fit_is_found_before_anything_is_opened() {
-    play(&coded::cases());
+fn macs_that_do_not_fit_are_found_before_anything_is_opened() {
+    play(&macs::cases());
 }
 
 #[test]
-fn whoever_changes_a_masked_value_is_found_before_it_is_used() {
+fn a_changed_masked_value_is_found_before_it_is_used() {
     play(&masked::cases());
 }
 
 #[test]
-fn whoever_changes_an_oblivious_transfer_is_found_before_a_table_is_sent() {
+fn a_changed_oblivious_transfer_is_found_before_a_table_is_sent() {
     play(&garbled::cases());
 }
 
 #[test]
-fn whoever_lies_in_cut_and_choose_is_found_before_a_result_is_told() {
+fn a_byzantine_party_of_cut_and_choose_is_found_before_a_result_is_told() {
     play(&cut::cases());
 }
 
@@ -184,7 +184,7 @@ fn no_message_is_without_a_cheat() {
         order::cases(),
         four::cases(),
         malicious::cases(),
-        coded::cases(),
+        macs::cases(),
         masked::cases(),
         garbled::cases(),
         cut::cases(),

@@ -32,7 +32,7 @@ fn cheated(world: &World, from: Peer, to: Peer, fate: fn(&Message) -> Fate) -> O
 
 fn waits_for_the_word(abort: &Abort, of: Peer, outcome: &Outcome) -> bool {
     let word = outcome.of(Kind::Written).next();
-    let at = word.expect("somebody says a last word").at;
+    let at = word.expect("a party says a last word").at;
     match abort {
         Abort::Stalled { waits, .. } => waits.iter().any(|w| w.peer == of && w.at == at),
         // It is done, and has left.

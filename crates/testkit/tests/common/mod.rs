@@ -154,21 +154,21 @@ pub(crate) fn found_of_challenge(prover: Peer, round: Kind) -> Vec<Found> {
     }]
 }
 
-/// How a wrong product of `cheater` is found: in its own proof, or in that of the next party, if that one has multiplied with it and
+/// How a wrong product of `corrupt` is found: in its own proof, or in that of the next party, if that one has multiplied with it and
 /// the cheater, who verifies its proof, has something else.
-pub(crate) fn found_of_product(cheater: Peer, round: Kind) -> Vec<Found> {
-    let next = cheater.party().expect("parties multiply").after(1, 3);
-    let mut found = found_about(cheater, round);
+pub(crate) fn found_of_product(corrupt: Peer, round: Kind) -> Vec<Found> {
+    let next = corrupt.party().expect("parties multiply").after(1, 3);
+    let mut found = found_about(corrupt, round);
     found.extend(found_about(Peer::Party(next), round));
     found
 }
 
-/// The difference of values and codes is not zero: every party finds that, and none can tell which one deviated.
+/// The difference of values and MACs is not zero: every party finds that, and none can tell which one deviated.
 pub(crate) const NOT_ZERO: &str = "the codes of products";
 /// Two parties do not have the same component of it.
 pub(crate) const NOT_THE_SAME: &str = "a component of the difference of values and codes";
 
-/// Which parties may find that codes do not fit, and as what: all, also the one whose message was changed on its way.
+/// Which parties may find that MACs do not fit, and as what: all, also the one whose message was changed on its way.
 pub(crate) fn found_by_codes(round: Kind, what: &[&'static str]) -> Vec<Found> {
     let by = |what: &'static str| {
         PartyId::THREE.map(|by| Found::Check {
@@ -225,12 +225,12 @@ impl Found {
 
 /// A participant found it as said; one that could have found it and did not was told before; none went on, and none got a wrong value.
 #[track_caller]
-pub(crate) fn assert_found(outcome: &Outcome, chunk: u32, found: &[Found], cheater: Peer) {
+pub(crate) fn assert_found(outcome: &Outcome, chunk: u32, found: &[Found], corrupt: Peer) {
     let seed = outcome.seed;
     let exact = |f: &Found| f.is(outcome, chunk, outcome.abort(f.by()));
     assert!(
         found.iter().any(exact),
-        "{seed}: nobody found {found:?} in {:?}",
+        "{seed}: no party found {found:?} in {:?}",
         outcome.aborts
     );
     for f in found {
@@ -265,7 +265,7 @@ pub(crate) fn assert_found(outcome: &Outcome, chunk: u32, found: &[Found], cheat
         "{seed}: it took {:?}",
         outcome.elapsed
     );
-    outcome.assert_sound(Some(cheater));
+    outcome.assert_sound(Some(corrupt));
 }
 
 #[track_caller]

@@ -91,7 +91,7 @@ fn disk(home: &Home) -> Finding {
 /// How the planning of what others propose is confined.
 fn planning(home: &Home) -> Finding {
     if home.settings().role != Role::Party {
-        return Finding::ok("planning", "nobody proposes anything here");
+        return Finding::ok("planning", "no member proposes anything here");
     }
     let require = home.settings().admission.sandbox;
     match veil_node::planner::confinement("/proc/self/exe".as_ref(), require) {
@@ -175,7 +175,7 @@ fn of(home: &Home, member: &Member) -> Finding {
                     "ask its operator whether it runs, and both firewalls for that port"
                 }
                 ControlError::WrongKey { .. } => {
-                    "if it rotated its key, take its statement with `veil join`; if not, somebody is in between"
+                    "if it rotated its key, take its statement with `veil join`; if not, an attacker is in between"
                 }
                 ControlError::OurKey { .. } => {
                     "was our key rotated, and not announced there? `veil identity show --statements` prints what `veil join` takes there; else ask for an invitation"

@@ -127,7 +127,7 @@ impl Explanation {
             let _ = writeln!(text, "  opened: {}, to: {}", opened.what, opened.to);
         }
         if !self.kept.is_empty() {
-            text += "\nkept as shares at the parties, opened to nobody\n";
+            text += "\nkept as shares at the parties, opened to no recipient\n";
         }
         for kept in &self.kept {
             let _ = writeln!(text, "  kept: {}", kept.what);

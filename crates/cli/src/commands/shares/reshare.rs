@@ -134,8 +134,8 @@ fn write(file: &Path, text: &str) -> Result<(), Failure> {
 /// What to do with the job.
 fn next(job: &Job, of: &Resharing, file: &Path) -> String {
     let file = file.display();
-    let new = job.lowered().parties.join(", ");
-    let outside = job.lowered().owners.join(", ");
+    let new = job.spec().parties.join(", ");
+    let outside = job.spec().owners.join(", ");
     let old = of.old.join(", ");
     format!(
         "this job gives `{}` of {old} to {new}, as `{}`; nothing was sent yet\n\

@@ -13,7 +13,7 @@ use veil_link::{LinkKind, shape};
 use veil_node::meeting::{Foreground, HeldFor, Parties};
 use veil_node::order::{self, Heard};
 use veil_node::policy::Facts;
-use veil_node::stages::{self, Shelf};
+use veil_node::stages::{self, StageStore};
 use veil_node::{Begins, Home, Request, roles_of};
 use veil_program::Job;
 use veil_protocol::Plan;
@@ -73,16 +73,18 @@ pub(crate) struct Engagement<'a> {
 
 impl<'a> Engagement<'a> {
     /// Where this participant has shares, if the job needs any.
-    pub(super) fn shelf<'b>(&self, stages: &'b Stages) -> Result<Shelf<'b>, Failure>
+    pub(super) fn stage_store<'b>(&self, stages: &'b Stages) -> Result<StageStore<'b>, Failure>
     where
         'a: 'b,
     {
         let job: &'b Job = self.job;
         match self.stores {
-            Some(root) => Shelf::new(job, stages, &self.home.settings().name, |parties, party| {
-                stores::open(root, parties, party)
-            }),
-            None => Ok(Shelf::of_home(self.home, job, stages)?),
+            Some(root) => {
+                StageStore::new(job, stages, &self.home.settings().name, |parties, party| {
+                    stores::open(root, parties, party)
+                })
+            }
+            None => Ok(StageStore::of_home(self.home, job, stages)?),
         }
     }
 

@@ -55,9 +55,9 @@ impl<'a> Owner<'a> {
 
     /// Whether enough parties say that they have its values, and none that it wants them, when one was at a later stage that it called as
     /// `role`. So it calls each by itself: those in the foreground say nothing else, and one alone may lie.
-    pub(super) fn is_wanted_by_nobody(&self, role: Option<&Role>) -> bool {
+    pub(super) fn is_wanted_by_no_party(&self, role: Option<&Role>) -> bool {
         let past = role.map(|role| roles::past(self.engagement, self.at, role));
-        self.ask(|inputs| inputs.are_wanted_by_nobody(&past.unwrap_or_default()))
+        self.ask(|inputs| inputs.are_wanted_by_no_party(&past.unwrap_or_default()))
     }
 
     /// Takes part, with what ends its meeting; nothing, if all parties say meanwhile, and before it is let in, that the inputs are kept.

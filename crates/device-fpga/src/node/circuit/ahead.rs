@@ -4,9 +4,9 @@ use crate::node::{JOINT, MOST_NODES};
 
 const NODES: usize = MOST_NODES as usize;
 
-/// Places that a sender has for each message, by turns from depth to depth: so many that it never writes over what was not joined. The sender
+/// Slots that a sender has for each message, used in rotation from depth to depth: so many that it never writes over what was not joined. The sender
 /// is in even chunks another one than in odd ones, and there are as many as either needs.
-pub(super) fn turns(checks: bool) -> u32 {
+pub(super) fn message_slots(checks: bool) -> u32 {
     let chunks = [0, 1].map(|chunk| {
         let gives = gives(checks, chunk);
         let steps = steps(&gives);
@@ -17,7 +17,7 @@ pub(super) fn turns(checks: bool) -> u32 {
     chunks.into_iter().flatten().max().unwrap_or(0) + 1
 }
 
-/// Who gives a message or a code to whom.
+/// Who gives a message or a MAC to whom.
 fn gives(checks: bool, chunk: u32) -> [[bool; NODES]; NODES] {
     let mut gives = [[false; NODES]; NODES];
     for joint in &JOINT {
@@ -45,13 +45,13 @@ fn steps(gives: &[[bool; NODES]; NODES]) -> [[u32; NODES]; NODES] {
 
 #[cfg(test)]
 mod tests {
-    use super::{gives, steps, turns};
+    use super::{gives, message_slots, steps};
 
     #[test]
     fn turns_are_those_of_the_longest_way_back() {
-        // Party 0 sends to 3 in even chunks; what 3 gives comes to 0 by party 1, and without codes by 2 and 1.
+        // Party 0 sends to 3 in even chunks; what 3 gives comes to 0 by party 1, and without MACs by 2 and 1.
         let back = |checks| steps(&gives(checks, 0))[3][0];
         assert_eq!([true, false].map(back), [2, 3]);
-        assert_eq!([true, false].map(turns), [3, 4]);
+        assert_eq!([true, false].map(message_slots), [3, 4]);
     }
 }

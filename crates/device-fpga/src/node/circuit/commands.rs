@@ -1,9 +1,9 @@
 //! What each node does for a plan: its list, and how it asks afterwards which message was wrong.
 
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 
-use super::ahead::turns;
+use super::ahead::message_slots;
 use super::pack::Packed;
 use super::{Parties, Plan, Round, WORD};
 use crate::node::trio::{next, previous};
@@ -18,21 +18,21 @@ const MOST_TELLS: usize = u16::MAX as usize;
 ///
 /// Nothing is drawn from twice: a run takes [`Plan::words`] counters, and [`Plan::layers`] numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Draws {
+pub struct PrfCounters {
     /// For masks. Of four parties the chunk also says who sends and who vouches, and the use is that of joint messages.
     pub masks: Tuple,
-    /// Of four parties: number of the first layer, for the masks of codes.
+    /// Of four parties: number of the first layer, for the masks of MACs.
     pub layer: u64,
 }
 
-impl Draws {
+impl PrfCounters {
     /// Of parties whose first product is that of a run of theirs.
     pub(in crate::node) const fn first(parties: Parties) -> Self {
-        Draws {
+        PrfCounters {
             masks: Tuple {
                 tag: match parties {
-                    Parties::Three => Use::AND3,
-                    Parties::Four { .. } => Use::joint4(0),
+                    Parties::Three => DomainTag::AND3,
+                    Parties::Four { .. } => DomainTag::joint4(0),
                 },
                 lane: 0,
                 counter: 0,
@@ -48,22 +48,22 @@ type Piece = four::Piece<Vec<(u64, u32)>, Vec<(u64, u32)>>;
 
 impl Plan {
     /// What a party does: commands in their order, and whether each begins when all before it have ended.
-    pub fn commands(&self, me: u8, draws: Draws) -> Vec<(Command, bool)> {
+    pub fn commands(&self, me: u8, counters: PrfCounters) -> Vec<(Command, bool)> {
         let mut all = Vec::new();
         for round in &self.rounds {
             all.extend(self.moves(me, round));
             let begin = all.len();
-            let products = (0..round.products.len()).map(|k| self.send(me, round, k, draws));
+            let products = (0..round.products.len()).map(|k| self.send(me, round, k, counters));
             all.extend(products.map(|command| (command, false)));
             let sums = round.sums.iter().map(|of| self.sum(me, of));
             all.extend(sums.map(|command| (command, false)));
             all[begin].1 = true;
-            let awaits = self.awaits(me, round, draws.masks.chunk);
+            let awaits = self.awaits(me, round, counters.masks.chunk);
             all.extend(awaits.map(|command| (command, false)));
             if let Parties::Four { checks } = self.parties {
                 let begin = all.len();
                 let pieces =
-                    (0..round.products.len()).map(|k| self.piece(me, round, k, draws, checks));
+                    (0..round.products.len()).map(|k| self.piece(me, round, k, counters, checks));
                 all.extend(pieces.map(|piece| (piece.join(me, 0), false)));
                 if let Some((_, after)) = all.get_mut(begin) {
                     *after = true;
@@ -74,9 +74,9 @@ impl Plan {
     }
 
     /// The list of a party. Tags of its commands are numbers from `tag` on.
-    pub fn list(&self, me: u8, draws: Draws, tag: u32) -> List {
+    pub fn list(&self, me: u8, counters: PrfCounters, tag: u32) -> List {
         let mut list = List::new();
-        for (tag, (mut command, after)) in (tag..).zip(self.commands(me, draws)) {
+        for (tag, (mut command, after)) in (tag..).zip(self.commands(me, counters)) {
             // If it fails its completion says which it is.
             command.tag = tag;
             list.push(&command, after);
@@ -93,9 +93,9 @@ impl Plan {
     pub(super) fn longest_list(&self) -> u32 {
         let all = (0..=self.parties.parts() as u8).flat_map(|me| [0, 1].map(|chunk| (me, chunk)));
         let words = all.map(|(me, chunk)| {
-            let mut draws = Draws::first(self.parties);
-            draws.masks.chunk = chunk;
-            self.list(me, draws, 0).words(self.lanes)
+            let mut counters = PrfCounters::first(self.parties);
+            counters.masks.chunk = chunk;
+            self.list(me, counters, 0).words(self.lanes)
         });
         words.max().unwrap_or(0)
     }
@@ -112,33 +112,39 @@ impl Plan {
         &self,
         node: &mut Node,
         me: u8,
-        draws: Draws,
+        counters: PrfCounters,
         tags: [u32; 2],
     ) -> Result<Command, NodeError> {
         let [commands, own] = tags;
-        let list = self.list(me, draws, commands);
+        let list = self.list(me, counters, commands);
         node.store(self.list.address, &list.bytes(self.lanes))?;
         let from = Segment::new(me, self.list.address, list.words(self.lanes));
         Ok(Command::list(own, vec![from]))
     }
 
     /// What a party of four asks when a list ended with [`super::super::Failure::Mismatch`]: command number `number` of it again, with one of the
-    /// messages that came alone, of those that [`super::super::received`] says. It ends in the same way if that one is not what its code says: of
+    /// messages that came alone, of those that [`super::super::received`] says. It ends in the same way if that one is not what its MAC says: of
     /// what lies there now, where who sent it may have written since. None if there is no such join or message.
-    pub fn only(&self, me: u8, draws: Draws, number: usize, message: usize) -> Option<Command> {
+    pub fn only(
+        &self,
+        me: u8,
+        counters: PrfCounters,
+        number: usize,
+        message: usize,
+    ) -> Option<Command> {
         let Parties::Four { checks } = self.parties else {
             return None;
         };
         let mut joins = 0;
         for round in &self.rounds {
-            let awaits = self.awaits(me, round, draws.masks.chunk).count();
+            let awaits = self.awaits(me, round, counters.masks.chunk).count();
             let products = round.products.len();
             joins += round.moves.len() + products + round.sums.len() + awaits;
             if number < joins {
                 return None;
             }
             if number < joins + products {
-                let piece = self.piece(me, round, number - joins, draws, checks);
+                let piece = self.piece(me, round, number - joins, counters, checks);
                 let came = message < four::received(me).len();
                 return came.then(|| piece.only(me, 0, message));
             }
@@ -148,9 +154,9 @@ impl Plan {
     }
 
     /// The first command of products, of three parties the only one. The message leaves before the own copy is written, and is counted.
-    fn send(&self, me: u8, round: &Round, k: usize, draws: Draws) -> Command {
+    fn send(&self, me: u8, round: &Round, k: usize, counters: PrfCounters) -> Command {
         if let Parties::Four { checks } = self.parties {
-            let mut local = self.piece(me, round, k, draws, checks).local(me, 0);
+            let mut local = self.piece(me, round, k, counters, checks).local(me, 0);
             let others = local.to.iter_mut().filter(|to| to.node != me);
             others.for_each(|to| to.tell = Some(COUNTED));
             return local;
@@ -164,9 +170,9 @@ impl Plan {
         to.extend(self.segments(me, &of.to[1..]));
         let from = self.segments(me, &of.from).collect();
         Command {
-            draw: Some(Tuple {
-                counter: draws.masks.counter + round.before + u64::from(of.first),
-                ..draws.masks
+            call: Some(Tuple {
+                counter: counters.masks.counter + round.before + u64::from(of.first),
+                ..counters.masks
             }),
             ..Command::new(Op::Product(Ring::Bits), 0, of.words, from, to)
         }
@@ -188,13 +194,13 @@ impl Plan {
     }
 
     /// Both commands of some products of four parties. Each message, or code, has the place that the words of its products have in the wave.
-    fn piece(&self, me: u8, round: &Round, k: usize, draws: Draws, checks: bool) -> Piece {
+    fn piece(&self, me: u8, round: &Round, k: usize, counters: PrfCounters, checks: bool) -> Piece {
         let of = &round.products[k];
-        let turn = round.depth % turns(checks);
+        let slot = round.depth % message_slots(checks);
         let sent = [0, 1, 2, 3].map(|from| {
             let most = u64::from(self.most);
             [0, 1].map(|place| {
-                let words = (2 * u64::from(turn) + place) * most + u64::from(of.first);
+                let words = (2 * u64::from(slot) + place) * most + u64::from(of.first);
                 self.inbox(from).address + WORD * words
             })
         });
@@ -207,17 +213,17 @@ impl Plan {
             sums: false,
             words: of.words,
             lanes: self.lanes,
-            lane: draws.masks.lane,
-            counter: draws.masks.counter + round.before + u64::from(of.first),
-            number: draws.layer + round.commands + k as u64,
-            chunk: draws.masks.chunk,
+            lane: counters.masks.lane,
+            counter: counters.masks.counter + round.before + u64::from(of.first),
+            number: counters.layer + round.commands + k as u64,
+            chunk: counters.masks.chunk,
             checks,
             from: columns(&of.from),
             left: vec![(self.left + 3 * WORD * u64::from(of.first), 3 * of.words)],
             out: columns(&of.to),
             // A party sends a message or vouches for it: it needs one place for both.
             message: sent,
-            code: sent,
+            mac: sent,
         }
     }
 

@@ -1,9 +1,9 @@
 //! Where everything of a circuit lies, and which commands that makes.
 
-use super::ahead::turns;
+use super::ahead::message_slots;
+use super::columns::{Pool, last_reads, ordered, runs};
 use super::graph::{Graph, Step};
 use super::pack::{Packed, Run, Source, pack};
-use super::places::{Pool, last_reads, ordered, runs};
 use super::waves::Wave;
 use super::{BROUGHT, Columns, INBOX, Parties, Plan, ROWS, Round, Site, Value, WORD, public};
 use crate::node::{Limits, Window};
@@ -12,9 +12,9 @@ use crate::node::{Limits, Window};
 const SEGMENTS: usize = 14;
 /// Of one with a stage.
 const OF_STAGE: usize = 13;
-/// Of a local beside its sources: three messages and codes, and shares that are not complete.
+/// Of a local beside its sources: three messages and MACs, and shares that are not complete.
 const LEAVING: usize = 4;
-/// Of a join beside its results: such shares, two messages and two codes.
+/// Of a join beside its results: such shares, two messages and two MACs.
 const COMING: usize = 5;
 /// Words of a command below which it mostly waits for memory: waves are cut no further among workers.
 const SHORTEST: u32 = 256;
@@ -313,7 +313,7 @@ impl<'a> Layout<'a> {
             Parties::Three => (left, self.inbox.columns.saturating_mul(self.stride), 1),
             Parties::Four { checks } => {
                 let end = brought + WORD * 6 * u64::from(brings);
-                (end, most.saturating_mul(2 * turns(checks)), 4)
+                (end, most.saturating_mul(2 * message_slots(checks)), 4)
             }
         };
         let behind = |from: u64| end + from % inboxes * WORD * u64::from(inbox);

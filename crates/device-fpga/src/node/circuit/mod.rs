@@ -11,18 +11,18 @@
 //! So y reads nothing any more of waves before its products of depth m-L, and of depth m what was there in depth m-L-1 may be written over.
 
 mod ahead;
+mod columns;
 mod commands;
 mod graph;
 mod layout;
 mod pack;
-mod places;
 mod run;
 mod waves;
 
 use veil_circuit::{Circuit, Reduce, simplify};
 use veil_math::Ring;
 
-pub use self::commands::Draws;
+pub use self::commands::PrfCounters;
 pub(crate) use self::graph::{Graph, Value};
 use self::layout::Layout;
 use self::pack::Packed;
@@ -81,7 +81,7 @@ pub enum Parties {
     Three,
     /// Four, each with three, in its order: that which the next party lacks first.
     Four {
-        /// Whether messages have codes. Without them a party that sends something else is not found.
+        /// Whether messages have MACs. Without them a party that sends something else is not found.
         checks: bool,
     },
 }
@@ -263,7 +263,7 @@ impl Plan {
         self.words
     }
 
-    /// Commands with products; of four parties each is a layer of its own, whose codes have a number of their own.
+    /// Commands with products; of four parties each is a layer of its own, whose MACs have a number of their own.
     pub fn layers(&self) -> u64 {
         self.layers
     }

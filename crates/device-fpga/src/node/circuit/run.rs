@@ -75,9 +75,9 @@ impl<T: Hosts> Circuits for T {
 
 /// Writes the list of each node, and makes the command that runs it.
 fn lists(hosts: &mut impl Hosts, plan: &Plan) -> Result<Vec<Command>, NodeError> {
-    let (tag, draws) = (hosts.use_tags(1), hosts.draw(plan));
+    let (tag, counters) = (hosts.use_tags(1), hosts.take_counters(plan));
     let lists = (0..).zip(hosts.nodes());
-    let lists = lists.map(|(me, node)| plan.put_list(node, me, draws, [0, tag]));
+    let lists = lists.map(|(me, node)| plan.put_list(node, me, counters, [0, tag]));
     lists.collect()
 }
 
@@ -117,7 +117,7 @@ impl Trio {
 }
 
 impl Quartet {
-    /// The same for four nodes, whose messages have codes or not.
+    /// The same for four nodes, whose messages have MACs or not.
     ///
     /// # Errors
     /// As of [`Trio::plan`].

@@ -7,12 +7,12 @@ use super::super::vector::{VECTOR, Vector};
 use super::product::{next_to, row};
 use super::ring::{Z64Ops, element};
 use super::terms::{Shape, bilinear, replicated};
-use super::{Rows, Run};
+use super::{RowAddresses, Run};
 
 /// Σ over rows and pairs of a cross term, elements of Z_2^64.
 #[inline(always)]
 pub(super) unsafe fn dot64<V: Vector>(
-    rows: Rows,
+    rows: RowAddresses,
     run: &Run<'_>,
     terms: &[(u8, u8)],
     product: &Product,
@@ -27,14 +27,14 @@ pub(super) unsafe fn dot64<V: Vector>(
             for at in (0..whole).step_by(VECTOR) {
                 let (a, b) = (row(a, next_to(at)), row(b, next_to(at)));
                 acc = match run.shape {
-                    Shape::Replicated => replicated::<V, Z64Ops>(rows.part, a, b, acc),
-                    _ => bilinear::<V, Z64Ops>(rows.part, terms, a, b, acc),
+                    Shape::Replicated => replicated::<V, Z64Ops>(rows.component, a, b, acc),
+                    _ => bilinear::<V, Z64Ops>(rows.component, terms, a, b, acc),
                 };
             }
             for at in (whole..rows.packed).step_by(8) {
                 for &(i, j) in terms {
-                    let x = element(Ring::Z64, a.add(i as usize * rows.part + at)) as u64;
-                    let y = element(Ring::Z64, b.add(j as usize * rows.part + at)) as u64;
+                    let x = element(Ring::Z64, a.add(i as usize * rows.component + at)) as u64;
+                    let y = element(Ring::Z64, b.add(j as usize * rows.component + at)) as u64;
                     sum = sum.wrapping_add(x.wrapping_mul(y));
                 }
             }
@@ -48,7 +48,7 @@ pub(super) unsafe fn dot64<V: Vector>(
 /// Σ over rows and pairs of a cross term, elements of Z_2^128.
 #[inline(always)]
 pub(super) unsafe fn dot128(
-    rows: Rows,
+    rows: RowAddresses,
     tape: &Tape,
     terms: &[(u8, u8)],
     product: &Product,
@@ -61,8 +61,8 @@ pub(super) unsafe fn dot128(
                 // SAFETY: rows of the product exist.
                 let (x, y) = unsafe {
                     (
-                        element(Ring::Z128, a.add(i as usize * rows.part + at)),
-                        element(Ring::Z128, b.add(j as usize * rows.part + at)),
+                        element(Ring::Z128, a.add(i as usize * rows.component + at)),
+                        element(Ring::Z128, b.add(j as usize * rows.component + at)),
                     )
                 };
                 sum = sum.wrapping_add(x.wrapping_mul(y));

@@ -23,7 +23,7 @@ pub(super) struct Group<'a> {
     pub(super) len: usize,
     /// Product, and offsets of the value's vectors in its rows.
     pub(super) which: [(&'a Product, [usize; MOST_VECTORS]); GROUP],
-    /// Counter of each vector, before the first of its draw is added.
+    /// Counter of each vector, before the first of its call is added.
     pub(super) counters: [u64; GROUP],
 }
 

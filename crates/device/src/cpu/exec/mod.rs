@@ -1,4 +1,4 @@
-//! The kernels: a tape over a bank, generic over the vector. No branch and no address here depends on a value.
+//! The kernels: a tape over a workspace, generic over the vector. No branch and no address here depends on a value.
 
 #![allow(
     clippy::inline_always,
@@ -17,9 +17,9 @@ use std::marker::PhantomData;
 
 use veil_math::Ring;
 
-use super::bank::{Memory, Place512};
-use super::tape::{NO_ROW, NO_UNIFORM, Product, Tape, TapeOp};
+use super::tape::{NO_JOB_WIDE, NO_ROW, Product, Tape, TapeOp};
 use super::vector::{Domain, GROUP, Kernel, RoundKeys, VECTOR, Vector};
+use super::workspace::{Memory, RegionStrides};
 use crate::Form;
 use crate::layout::Span;
 use dot::{dot64, dot128};
@@ -30,7 +30,7 @@ use ring::{BitOps, Z64Ops, Z128Ops, element, fill, plus, set_element, times, tot
 pub(super) use terms::{Shape, shape_of};
 use xor::{xor, xor2, xor3};
 
-/// A draw with its key at hand.
+/// A call with its key at hand.
 #[derive(Clone, Copy)]
 pub(super) struct Mask<'a> {
     pub(super) key: &'a RoundKeys,
@@ -38,7 +38,7 @@ pub(super) struct Mask<'a> {
     pub(super) first: u64,
 }
 
-/// Where a message of each cross term begins in the bank.
+/// Where a message of each cross term begins in the workspace.
 pub(super) type Offsets = [usize; Form::MOST_CROSSES];
 
 /// Everything a run of a tape needs.
@@ -50,8 +50,8 @@ pub(super) struct Run<'a> {
     pub(super) shape: Shape,
     /// Components of a product that the form writes: bit c for component c.
     pub(super) writes: u8,
-    /// Draws of row products, of sums.
-    pub(super) draws: [&'a [Mask<'a>]; 2],
+    /// Calls of row products, of sums.
+    pub(super) calls: [&'a [Mask<'a>]; 2],
     /// Offset of product 0 in the messages of row products, of sums.
     pub(super) messages: [Offsets; 2],
     /// Counters per row product.
@@ -60,39 +60,39 @@ pub(super) struct Run<'a> {
     pub(super) trace: Option<Traced>,
 }
 
-/// Where the trace of row products begins in the bank. Its parts are as long as those of slots.
+/// Where the trace of row products begins in the workspace. Its parts are as long as those of slots.
 #[derive(Clone, Copy)]
 pub(super) struct Traced {
     offset: usize,
-    item: usize,
-    part: usize,
+    column: usize,
+    component: usize,
 }
 
 impl Traced {
     pub(super) fn at(memory: &Memory, span: Span) -> Self {
-        let place = memory.places[span.region as usize];
+        let strides = memory.all_strides[span.region as usize];
         Traced {
-            offset: memory.item(span, 0).0,
-            item: place.item,
-            part: place.part,
+            offset: memory.column(span, 0).0,
+            column: strides.column,
+            component: strides.component,
         }
     }
 }
 
-/// Addresses of a bank's rows. All derived once, from a checked program and layout.
+/// Addresses of a workspace's rows. All derived once, from a checked program and layout.
 #[derive(Clone, Copy)]
-pub(super) struct Rows {
+pub(super) struct RowAddresses {
     pub(super) base: *mut u8,
     pub(super) slots: usize,
     /// Bytes of a slot: all parts.
     pub(super) slot: usize,
     /// Bytes of a part, whole vectors.
-    pub(super) part: usize,
+    pub(super) component: usize,
     /// Bytes of a part that count.
     pub(super) packed: usize,
 }
 
-impl Rows {
+impl RowAddresses {
     #[inline(always)]
     pub(super) fn at(&self, row: u32) -> *mut u8 {
         self.base
@@ -107,42 +107,42 @@ impl Rows {
     }
 }
 
-/// Where operations find rows, uniforms and sums.
+/// Where operations find rows, job-wide values and sums.
 #[derive(Clone, Copy)]
-struct Bank {
-    rows: Rows,
+struct Addresses {
+    rows: RowAddresses,
     /// Components of a row.
-    parts: usize,
-    uniforms: Place512,
-    sums: Place512,
+    components: usize,
+    job_wide: RegionStrides,
+    sums: RegionStrides,
 }
 
 /// Runs the tape.
 ///
 /// # Safety
-/// `V`'s instruction set is enabled in the caller; the tape was compiled from a program that was checked against the bank's
-/// layout, the bank has `tape.scratch` scratch rows, and the messages lie in the bank with room for all products.
+/// `V`'s instruction set is enabled in the caller; the tape was compiled from a program that was checked against the workspace's
+/// layout, the workspace has `tape.scratch` scratch rows, and the messages lie in the workspace with room for all products.
 #[inline(always)]
 pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
     let tape = run.tape;
-    let place = memory.places[tape.slots as usize];
-    let parts = memory.layout.regions[tape.slots as usize].parts as usize;
-    let rows = Rows {
+    let strides = memory.all_strides[tape.slots as usize];
+    let components = memory.layout.regions[tape.slots as usize].components as usize;
+    let rows = RowAddresses {
         base: memory.base(),
-        slots: place.offset,
-        slot: place.item,
-        part: place.part,
-        packed: place.packed,
+        slots: strides.offset,
+        slot: strides.column,
+        component: strides.component,
+        packed: strides.packed,
     };
-    let uniforms = memory.places[tape.uniforms as usize];
-    let bank = Bank {
+    let job_wide = memory.all_strides[tape.job_wide as usize];
+    let workspace = Addresses {
         rows,
-        parts,
-        uniforms,
-        sums: memory.places[tape.sums_region as usize],
+        components,
+        job_wide,
+        sums: memory.all_strides[tape.sums_region as usize],
     };
     for op in &tape.ops {
-        // SAFETY: rows, uniforms and sums named by the tape exist (caller), and every access below stays within one of them.
+        // SAFETY: rows, job-wide values and sums named by the tape exist (caller), and every access below stays within one of them.
         unsafe {
             match *op {
                 TapeOp::Xors { start, len } => {
@@ -158,23 +158,23 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
                     start,
                     len,
                     one,
-                    uniform,
+                    job_value,
                     out,
                 } => {
                     let srcs = &tape.srcs[start as usize..][..len as usize];
-                    for part in 0..parts {
+                    for component in 0..components {
                         let mut constant =
-                            u64::from(one && run.constants >> part & 1 == 1).wrapping_neg();
-                        if uniform != NO_UNIFORM {
-                            let from = uniforms.offset
-                                + part * uniforms.part
-                                + uniform as usize * uniforms.item;
+                            u64::from(one && run.constants >> component & 1 == 1).wrapping_neg();
+                        if job_value != NO_JOB_WIDE {
+                            let from = job_wide.offset
+                                + component * job_wide.component
+                                + job_value as usize * job_wide.column;
                             constant ^= u64::from(rows.base.add(from).read() & 1).wrapping_neg();
                         }
                         xor::<V>(
                             rows,
                             srcs,
-                            part * rows.part,
+                            component * rows.component,
                             V::splat(constant),
                             rows.at(out),
                         );
@@ -189,9 +189,9 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
                     }
                 }
                 TapeOp::ProductSum { at } => {
-                    V::outlined::<SumOfProducts<V>>((bank, run, &tape.sums[at as usize]));
+                    V::outlined::<SumOfProducts<V>>((workspace, run, &tape.sums[at as usize]));
                 }
-                _ => V::outlined::<OfRing<V>>((bank, run, op)),
+                _ => V::outlined::<OfRing<V>>((workspace, run, op)),
             }
         }
     }
@@ -201,34 +201,34 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
 struct OfRing<V>(PhantomData<V>);
 
 impl<V: Vector> Kernel for OfRing<V> {
-    type Args<'a> = (Bank, &'a Run<'a>, &'a TapeOp);
+    type Args<'a> = (Addresses, &'a Run<'a>, &'a TapeOp);
 
     #[inline(always)]
-    unsafe fn run((bank, run, op): Self::Args<'_>) {
-        let (tape, parts) = (run.tape, bank.parts);
-        let Bank {
+    unsafe fn run((workspace, run, op): Self::Args<'_>) {
+        let (tape, components) = (run.tape, workspace.components);
+        let Addresses {
             rows,
-            uniforms,
+            job_wide,
             sums,
             ..
-        } = bank;
+        } = workspace;
         // SAFETY: as `run`.
         unsafe {
             match *op {
                 TapeOp::Add { a, b, out } => zip::<V>(tape.ring, rows, a, b, out, false),
                 TapeOp::Sub { a, b, out } => zip::<V>(tape.ring, rows, a, b, out, true),
                 TapeOp::Plus { a, c, out } => {
-                    for part in 0..parts {
-                        let c = if run.constants >> part & 1 == 1 {
+                    for component in 0..components {
+                        let c = if run.constants >> component & 1 == 1 {
                             tape.constants[c as usize]
                         } else {
                             0
                         };
                         let (a, out) = (
-                            rows.at(a).add(part * rows.part),
-                            rows.at(out).add(part * rows.part),
+                            rows.at(a).add(component * rows.component),
+                            rows.at(out).add(component * rows.component),
                         );
-                        plus::<V>(tape.ring, a, c, out, rows.part);
+                        plus::<V>(tape.ring, a, c, out, rows.component);
                     }
                 }
                 TapeOp::Times { a, c, out } => {
@@ -241,34 +241,43 @@ impl<V: Vector> Kernel for OfRing<V> {
                     );
                 }
                 TapeOp::Constant { c, out } => {
-                    for part in 0..parts {
-                        let c = if run.constants >> part & 1 == 1 {
+                    for component in 0..components {
+                        let c = if run.constants >> component & 1 == 1 {
                             tape.constants[c as usize]
                         } else {
                             0
                         };
-                        fill::<V>(tape.ring, c, rows.at(out).add(part * rows.part), rows.part);
+                        fill::<V>(
+                            tape.ring,
+                            c,
+                            rows.at(out).add(component * rows.component),
+                            rows.component,
+                        );
                     }
                 }
-                TapeOp::Spread { uniform, out } => {
-                    for part in 0..parts {
-                        let from = uniforms.offset
-                            + part * uniforms.part
-                            + uniform as usize * uniforms.item;
+                TapeOp::Spread { job_value, out } => {
+                    for component in 0..components {
+                        let from = job_wide.offset
+                            + component * job_wide.component
+                            + job_value as usize * job_wide.column;
                         let value = element(tape.ring, rows.base.add(from));
                         fill::<V>(
                             tape.ring,
                             value,
-                            rows.at(out).add(part * rows.part),
-                            rows.part,
+                            rows.at(out).add(component * rows.component),
+                            rows.component,
                         );
                     }
                 }
                 TapeOp::Sum { a, out } => {
-                    for part in 0..parts {
-                        let total =
-                            total::<V>(tape.ring, rows.at(a).add(part * rows.part), rows.packed);
-                        let to = sums.offset + part * sums.part + out as usize * sums.item;
+                    for component in 0..components {
+                        let total = total::<V>(
+                            tape.ring,
+                            rows.at(a).add(component * rows.component),
+                            rows.packed,
+                        );
+                        let to =
+                            sums.offset + component * sums.component + out as usize * sums.column;
                         set_element(tape.ring, rows.base.add(to), total);
                     }
                 }
@@ -283,16 +292,16 @@ impl<V: Vector> Kernel for OfRing<V> {
 struct SumOfProducts<V>(PhantomData<V>);
 
 impl<V: Vector> Kernel for SumOfProducts<V> {
-    type Args<'a> = (Bank, &'a Run<'a>, &'a Product);
+    type Args<'a> = (Addresses, &'a Run<'a>, &'a Product);
 
     #[inline(always)]
-    unsafe fn run((bank, run, product): Self::Args<'_>) {
-        let (tape, Bank { rows, sums, .. }) = (run.tape, bank);
+    unsafe fn run((workspace, run, product): Self::Args<'_>) {
+        let (tape, Addresses { rows, sums, .. }) = (run.tape, workspace);
         let Some(form) = run.form else { return };
         // SAFETY: as `run`.
         unsafe {
-            let mut drawn = [0u128; Form::MOST_DRAWS];
-            for (d, mask) in run.draws[1].iter().enumerate() {
+            let mut drawn = [0u128; Form::MOST_PRF_CALLS];
+            for (d, mask) in run.calls[1].iter().enumerate() {
                 let mut bytes = [0; VECTOR];
                 let ctr = mask.first + u64::from(product.index);
                 V::prf(mask.key, mask.domain, [ctr; GROUP])[0].store(bytes.as_mut_ptr());
@@ -320,17 +329,19 @@ impl<V: Vector> Kernel for SumOfProducts<V> {
                 let to = &mut result[to as usize];
                 *to = tape.ring.add(*to, drawn[d as usize]);
             }
-            for part in 0..Form::MOST_PARTS {
-                if run.writes >> part & 1 == 1 {
-                    let to = sums.offset + part * sums.part + product.out as usize * sums.item;
-                    set_element(tape.ring, rows.base.add(to), result[part]);
+            for component in 0..Form::MOST_PARTS {
+                if run.writes >> component & 1 == 1 {
+                    let to = sums.offset
+                        + component * sums.component
+                        + product.out as usize * sums.column;
+                    set_element(tape.ring, rows.base.add(to), result[component]);
                 }
             }
         }
     }
 }
 
-/// The stream of one item of a draw: `out` is filled from block `ctr` on.
+/// The stream of one column of a call: `out` is filled from block `ctr` on.
 #[inline(always)]
 pub(super) unsafe fn random<V: Vector>(mask: Mask<'_>, ctr: u64, out: &mut [u8]) {
     let mut block = [0u8; VECTOR * GROUP];

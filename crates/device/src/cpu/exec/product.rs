@@ -2,22 +2,22 @@
 
 use std::marker::PhantomData;
 
-use super::super::bank::Memory;
 use super::super::tape::{Product, Tape};
 use super::super::vector::{At, GROUP, Kernel, MOST_VECTORS, VECTOR, Vector};
+use super::super::workspace::Memory;
 use super::groups::Groups;
 use super::ring::{RingOps, accumulate, after};
 use super::terms::{Shape, bilinear, fourfold, replicated};
-use super::{Rows, Run, from};
+use super::{RowAddresses, Run, from};
 use crate::Form;
 
-/// Masks of a group of vectors of row products of three-party sharing, one for each value: the first draw minus the second.
+/// Masks of a group of vectors of row products of three-party sharing, one for each value: the first call minus the second.
 #[inline(always)]
 unsafe fn masks_of<V: Vector, R: RingOps<V>>(
     run: &Run<'_>,
     counters: [u64; GROUP],
 ) -> [R::Value; GROUP] {
-    let (a, b) = (run.draws[0][0], run.draws[0][1]);
+    let (a, b) = (run.calls[0][0], run.calls[0][1]);
     // SAFETY: the caller's instruction set.
     unsafe {
         let mut masks = [R::zero(); GROUP];
@@ -60,7 +60,7 @@ pub(super) fn next_to(at: usize) -> [usize; MOST_VECTORS] {
 /// Stores a value of a product: whole in the slot, and the rows that count in the message.
 #[inline(always)]
 unsafe fn store<V: Vector, R: RingOps<V>>(
-    rows: Rows,
+    rows: RowAddresses,
     r: R::Value,
     slot: *mut u8,
     message: *mut u8,
@@ -76,7 +76,7 @@ unsafe fn store<V: Vector, R: RingOps<V>>(
 /// Stores the rows that count of a value of a message.
 #[inline(always)]
 unsafe fn store_message<V: Vector, R: RingOps<V>>(
-    rows: Rows,
+    rows: RowAddresses,
     r: R::Value,
     message: *mut u8,
     at: [usize; MOST_VECTORS],
@@ -103,7 +103,7 @@ macro_rules! kernels {
         struct $kernel<V, R>(PhantomData<(V, R)>);
 
         impl<V: Vector, R: RingOps<V>> Kernel for $kernel<V, R> {
-            type Args<'a> = (Rows, &'a Run<'a>, &'a [Product]);
+            type Args<'a> = (RowAddresses, &'a Run<'a>, &'a [Product]);
 
             #[inline(always)]
             unsafe fn run((rows, run, products): Self::Args<'_>) {
@@ -123,7 +123,7 @@ kernels! {
 /// A batch of products, `GROUP` vectors at a time.
 #[inline(always)]
 pub(super) unsafe fn products_of<V: Vector, R: RingOps<V>>(
-    rows: Rows,
+    rows: RowAddresses,
     run: &Run<'_>,
     products: &[Product],
 ) {
@@ -144,11 +144,11 @@ pub(super) unsafe fn products_of<V: Vector, R: RingOps<V>>(
 
 #[inline(always)]
 unsafe fn replicated_products<V: Vector, R: RingOps<V>>(
-    rows: Rows,
+    rows: RowAddresses,
     run: &Run<'_>,
     products: &[Product],
 ) {
-    let vectors = rows.part / VECTOR;
+    let vectors = rows.component / VECTOR;
     // SAFETY: as `products_of`.
     unsafe {
         if vectors.is_multiple_of(GROUP) {
@@ -166,13 +166,13 @@ unsafe fn replicated_products<V: Vector, R: RingOps<V>>(
                     );
                     for k in 0..GROUP / R::VECTORS {
                         let at = next_to((v + k * R::VECTORS) * VECTOR);
-                        r[k] = replicated::<V, R>(rows.part, row(a, at), row(b, at), r[k]);
+                        r[k] = replicated::<V, R>(rows.component, row(a, at), row(b, at), r[k]);
                     }
                     for &(a, b) in &pairs[1..] {
                         let (a, b) = (rows.at(a), rows.at(b));
                         for k in 0..GROUP / R::VECTORS {
                             let at = next_to((v + k * R::VECTORS) * VECTOR);
-                            r[k] = replicated::<V, R>(rows.part, row(a, at), row(b, at), r[k]);
+                            r[k] = replicated::<V, R>(rows.component, row(a, at), row(b, at), r[k]);
                         }
                     }
                     for k in 0..GROUP / R::VECTORS {
@@ -206,7 +206,7 @@ unsafe fn replicated_products<V: Vector, R: RingOps<V>>(
                 let mut r = masks[k];
                 for &(a, b) in &run.tape.pairs[product.start as usize..][..product.len as usize] {
                     let (a, b) = (row(rows.at(a), at), row(rows.at(b), at));
-                    r = replicated::<V, R>(rows.part, a, b, r);
+                    r = replicated::<V, R>(rows.component, a, b, r);
                 }
                 let message = rows.message(run, 0, product);
                 store::<V, R>(rows, r, rows.at(product.out), message, at);
@@ -218,31 +218,37 @@ unsafe fn replicated_products<V: Vector, R: RingOps<V>>(
 /// Products of three-party sharing whose operands and masks are kept.
 #[inline(always)]
 unsafe fn traced_products<V: Vector, R: RingOps<V>>(
-    rows: Rows,
+    rows: RowAddresses,
     run: &Run<'_>,
     products: &[Product],
 ) {
     let Some(trace) = run.trace else { return };
-    let mut groups = Groups::new::<V, R>(products, rows.part / VECTOR);
+    let mut groups = Groups::new::<V, R>(products, rows.component / VECTOR);
     while let Some(group) = groups.next(run.stride) {
-        // SAFETY: as `products_of`; the trace has an item for every product (checked by the caller of `run`), whose parts are padded to
+        // SAFETY: as `products_of`; the trace has a column for every product (checked by the caller of `run`), whose parts are padded to
         // vectors as those of slots are.
         unsafe {
-            let draws = draws_of::<V, R>(run, &group.counters);
+            let calls = calls_of::<V, R>(run, &group.counters);
             for k in 0..group.len {
                 let (product, at) = group.which[k];
                 let (a, b) = run.tape.pairs[product.start as usize];
                 let (a, b) = (row(rows.at(a), at), row(rows.at(b), at));
-                let to = trace.offset + product.index as usize * trace.item;
+                let to = trace.offset + product.index as usize * trace.column;
                 let to = row(rows.base.wrapping_add(to), at);
                 R::store(R::load(a), to);
-                R::store(R::load(after(a, rows.part)), after(to, trace.part));
-                R::store(R::load(b), after(to, 2 * trace.part));
-                R::store(R::load(after(b, rows.part)), after(to, 3 * trace.part));
-                R::store(draws[0][k], after(to, 4 * trace.part));
-                R::store(draws[1][k], after(to, 5 * trace.part));
-                let mask = R::add(draws[0][k], draws[1][k]);
-                let r = replicated::<V, R>(rows.part, a, b, mask);
+                R::store(
+                    R::load(after(a, rows.component)),
+                    after(to, trace.component),
+                );
+                R::store(R::load(b), after(to, 2 * trace.component));
+                R::store(
+                    R::load(after(b, rows.component)),
+                    after(to, 3 * trace.component),
+                );
+                R::store(calls[0][k], after(to, 4 * trace.component));
+                R::store(calls[1][k], after(to, 5 * trace.component));
+                let mask = R::add(calls[0][k], calls[1][k]);
+                let r = replicated::<V, R>(rows.component, a, b, mask);
                 // After the trace: the slot may be one of the operands.
                 let message = rows.message(run, 0, product);
                 store::<V, R>(rows, r, rows.at(product.out), message, at);
@@ -253,37 +259,37 @@ unsafe fn traced_products<V: Vector, R: RingOps<V>>(
 
 #[inline(always)]
 unsafe fn fourfold_products<V: Vector, R: RingOps<V>>(
-    rows: Rows,
+    rows: RowAddresses,
     run: &Run<'_>,
     products: &[Product],
 ) {
     let swapped = run.shape == Shape::Fourfold { swapped: true };
-    let mut groups = Groups::new::<V, R>(products, rows.part / VECTOR);
+    let mut groups = Groups::new::<V, R>(products, rows.component / VECTOR);
     while let Some(group) = groups.next(run.stride) {
         // SAFETY: as `products_of`.
         unsafe {
-            let draws = draws_of::<V, R>(run, &group.counters);
+            let calls = calls_of::<V, R>(run, &group.counters);
             for k in 0..group.len {
                 let (product, at) = group.which[k];
                 let mut m = [R::zero(); 3];
                 for c in 0..3 {
-                    m[c] = R::sub(m[c], draws[c][k]);
+                    m[c] = R::sub(m[c], calls[c][k]);
                 }
                 for &(a, b) in &run.tape.pairs[product.start as usize..][..product.len as usize] {
                     let (a, b) = (row(rows.at(a), at), row(rows.at(b), at));
-                    m = fourfold::<V, R>(rows.part, a, b, m);
+                    m = fourfold::<V, R>(rows.component, a, b, m);
                 }
                 let mut r = [
-                    R::add(m[1], draws[3][k]),
-                    R::add(R::add(m[0], draws[1][k]), draws[4][k]),
-                    draws[0][k],
+                    R::add(m[1], calls[3][k]),
+                    R::add(R::add(m[0], calls[1][k]), calls[4][k]),
+                    calls[0][k],
                 ];
                 let (to, kept) = if swapped { (2, 0) } else { (0, 2) };
                 r[to] = R::add(r[to], m[2]);
-                r[kept] = R::add(r[kept], draws[2][k]);
+                r[kept] = R::add(r[kept], calls[2][k]);
                 let out = rows.at(product.out);
                 for c in 0..3 {
-                    R::store(r[c], row(out.add(c * rows.part), at));
+                    R::store(r[c], row(out.add(c * rows.component), at));
                     store_message::<V, R>(rows, m[c], rows.message(run, c, product), at);
                 }
             }
@@ -292,13 +298,17 @@ unsafe fn fourfold_products<V: Vector, R: RingOps<V>>(
 }
 
 #[inline(always)]
-unsafe fn any_products<V: Vector, R: RingOps<V>>(rows: Rows, run: &Run<'_>, products: &[Product]) {
+unsafe fn any_products<V: Vector, R: RingOps<V>>(
+    rows: RowAddresses,
+    run: &Run<'_>,
+    products: &[Product],
+) {
     let Some(form) = run.form else { return };
-    let mut groups = Groups::new::<V, R>(products, rows.part / VECTOR);
+    let mut groups = Groups::new::<V, R>(products, rows.component / VECTOR);
     while let Some(group) = groups.next(run.stride) {
         // SAFETY: as `products_of`.
         unsafe {
-            let draws = draws_of::<V, R>(run, &group.counters);
+            let calls = calls_of::<V, R>(run, &group.counters);
             for k in 0..group.len {
                 let (product, at) = group.which[k];
                 let mut result = [R::zero(); Form::MOST_PARTS];
@@ -307,10 +317,10 @@ unsafe fn any_products<V: Vector, R: RingOps<V>>(rows: Rows, run: &Run<'_>, prod
                     for &(a, b) in &run.tape.pairs[product.start as usize..][..product.len as usize]
                     {
                         let (a, b) = (row(rows.at(a), at), row(rows.at(b), at));
-                        m = bilinear::<V, R>(rows.part, cross.terms, a, b, m);
+                        m = bilinear::<V, R>(rows.component, cross.terms, a, b, m);
                     }
                     for &(d, minus) in cross.masks {
-                        let mask = draws[d as usize][k];
+                        let mask = calls[d as usize][k];
                         m = if minus {
                             R::sub(m, mask)
                         } else {
@@ -321,12 +331,12 @@ unsafe fn any_products<V: Vector, R: RingOps<V>>(rows: Rows, run: &Run<'_>, prod
                     result[cross.to as usize] = R::add(result[cross.to as usize], m);
                 }
                 for &(d, to) in form.keeps {
-                    result[to as usize] = R::add(result[to as usize], draws[d as usize][k]);
+                    result[to as usize] = R::add(result[to as usize], calls[d as usize][k]);
                 }
-                for part in 0..Form::MOST_PARTS {
-                    if run.writes >> part & 1 == 1 {
-                        let slot = rows.at(product.out).add(part * rows.part);
-                        R::store(result[part], row(slot, at));
+                for component in 0..Form::MOST_PARTS {
+                    if run.writes >> component & 1 == 1 {
+                        let slot = rows.at(product.out).add(component * rows.component);
+                        R::store(result[component], row(slot, at));
                     }
                 }
             }
@@ -334,29 +344,29 @@ unsafe fn any_products<V: Vector, R: RingOps<V>>(rows: Rows, run: &Run<'_>, prod
     }
 }
 
-/// The draws of row products for a group of vectors, by value; draws that the form does not have are zero.
+/// The calls of row products for a group of vectors, by value; calls that the form does not have are zero.
 #[inline(always)]
-unsafe fn draws_of<V: Vector, R: RingOps<V>>(
+unsafe fn calls_of<V: Vector, R: RingOps<V>>(
     run: &Run<'_>,
     counters: &[u64; GROUP],
-) -> [[R::Value; GROUP]; Form::MOST_DRAWS] {
+) -> [[R::Value; GROUP]; Form::MOST_PRF_CALLS] {
     // SAFETY: the caller's instruction set.
     unsafe {
-        let mut draws = [[R::zero(); GROUP]; Form::MOST_DRAWS];
-        for (values, mask) in draws.iter_mut().zip(run.draws[0]) {
+        let mut calls = [[R::zero(); GROUP]; Form::MOST_PRF_CALLS];
+        for (values, mask) in calls.iter_mut().zip(run.calls[0]) {
             let drawn = V::prf(mask.key, mask.domain, from(*counters, mask.first));
             for k in 0..GROUP / R::VECTORS {
                 values[k] = value::<V, R>(&drawn, k);
             }
         }
-        draws
+        calls
     }
 }
 
 /// A group of `GROUP / N` products of `N` vectors each, of which values are.
 #[inline(always)]
 unsafe fn side_by_side<V: Vector, R: RingOps<V>, const N: usize>(
-    rows: Rows,
+    rows: RowAddresses,
     run: &Run<'_>,
     products: &[Product],
 ) {
@@ -373,7 +383,7 @@ unsafe fn side_by_side<V: Vector, R: RingOps<V>, const N: usize>(
             let (a, b) = run.tape.pairs[product.start as usize];
             let at = next_to(first % N * VECTOR);
             let (a, b) = (row(rows.at(a), at), row(rows.at(b), at));
-            let r = replicated::<V, R>(rows.part, a, b, r[k]);
+            let r = replicated::<V, R>(rows.component, a, b, r[k]);
             let message = rows.message(run, 0, product);
             store::<V, R>(rows, r, rows.at(product.out), message, at);
         }
@@ -388,25 +398,28 @@ unsafe fn side_by_side<V: Vector, R: RingOps<V>, const N: usize>(
 pub(in crate::cpu) unsafe fn scatter<V: Vector>(
     memory: &mut Memory,
     tape: &Tape,
-    (part, add): (u8, bool),
+    (component, add): (u8, bool),
     message: usize,
 ) {
-    let place = memory.places[tape.slots as usize];
+    let strides = memory.all_strides[tape.slots as usize];
     let base = memory.base();
     for product in &tape.products {
         // SAFETY: slot and message of the product exist and do not overlap.
         unsafe {
-            let to = base
-                .add(place.offset + product.out as usize * place.item + part as usize * place.part);
-            let from = base.add(message + product.index as usize * place.packed);
+            let to = base.add(
+                strides.offset
+                    + product.out as usize * strides.column
+                    + component as usize * strides.component,
+            );
+            let from = base.add(message + product.index as usize * strides.packed);
             if add {
-                accumulate::<V>(tape.ring, false, from, to, place.packed);
-            } else if place.packed.is_multiple_of(VECTOR) {
-                for at in (0..place.packed).step_by(VECTOR) {
+                accumulate::<V>(tape.ring, false, from, to, strides.packed);
+            } else if strides.packed.is_multiple_of(VECTOR) {
+                for at in (0..strides.packed).step_by(VECTOR) {
                     V::load(from.add(at)).store(to.add(at));
                 }
             } else {
-                std::ptr::copy_nonoverlapping(from, to, place.packed);
+                std::ptr::copy_nonoverlapping(from, to, strides.packed);
             }
         }
     }

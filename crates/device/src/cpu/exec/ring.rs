@@ -3,7 +3,7 @@
 use veil_math::Ring;
 
 use super::super::vector::{At, MOST_VECTORS, VECTOR, Vector, Wide};
-use super::Rows;
+use super::RowAddresses;
 
 #[inline(always)]
 pub(super) unsafe fn element(ring: Ring, from: *const u8) -> u128 {
@@ -181,7 +181,14 @@ impl<V: Vector> RingOps<V> for Z128Ops {
 }
 
 #[inline(always)]
-pub(super) unsafe fn zip<V: Vector>(ring: Ring, rows: Rows, a: u32, b: u32, out: u32, minus: bool) {
+pub(super) unsafe fn zip<V: Vector>(
+    ring: Ring,
+    rows: RowAddresses,
+    a: u32,
+    b: u32,
+    out: u32,
+    minus: bool,
+) {
     let (a, b, out) = (rows.at(a), rows.at(b), rows.at(out));
     for at in (0..rows.slot).step_by(VECTOR) {
         // SAFETY: every row is `rows.slot` bytes.

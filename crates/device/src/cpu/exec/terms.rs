@@ -9,7 +9,7 @@ use crate::Form;
 pub(in crate::cpu) enum Shape {
     /// Three-party replicated sharing: one cross term, for which two products do instead of three.
     Replicated,
-    /// Four-party replicated sharing: three cross terms of two products each. If `swapped`, the last one goes to component 2 and its draw to
+    /// Four-party replicated sharing: three cross terms of two products each. If `swapped`, the last one goes to component 2 and its call to
     /// component 0, else the other way round.
     Fourfold {
         /// Whether they are.
@@ -38,15 +38,15 @@ pub(in crate::cpu) fn shape_of(form: &Form) -> Shape {
 /// acc + the form of replicated sharing at one value: bits u0 w1 + u1 (w0 + w1), rings u0 (w0 + w1) + u1 w0.
 #[inline(always)]
 pub(super) unsafe fn replicated<V: Vector, R: RingOps<V>>(
-    part: usize,
+    component: usize,
     a: At,
     b: At,
     acc: R::Value,
 ) -> R::Value {
     // SAFETY: the caller's addresses, as in `product::products_of`.
     unsafe {
-        let (u0, u1) = (R::load(a), R::load(after(a, part)));
-        let (w0, w1) = (R::load(b), R::load(after(b, part)));
+        let (u0, u1) = (R::load(a), R::load(after(a, component)));
+        let (w0, w1) = (R::load(b), R::load(after(b, component)));
         let w = R::add(w0, w1);
         if R::BITS {
             R::dot(acc, [(u0, w1), (u1, w)])
@@ -59,7 +59,7 @@ pub(super) unsafe fn replicated<V: Vector, R: RingOps<V>>(
 /// acc + the three cross terms of four-party sharing at one value.
 #[inline(always)]
 pub(super) unsafe fn fourfold<V: Vector, R: RingOps<V>>(
-    part: usize,
+    component: usize,
     a: At,
     b: At,
     acc: [R::Value; 3],
@@ -68,13 +68,13 @@ pub(super) unsafe fn fourfold<V: Vector, R: RingOps<V>>(
     unsafe {
         let (u0, u1, u2) = (
             R::load(a),
-            R::load(after(a, part)),
-            R::load(after(a, 2 * part)),
+            R::load(after(a, component)),
+            R::load(after(a, 2 * component)),
         );
         let (w0, w1, w2) = (
             R::load(b),
-            R::load(after(b, part)),
-            R::load(after(b, 2 * part)),
+            R::load(after(b, component)),
+            R::load(after(b, 2 * component)),
         );
         [
             R::dot(acc[0], [(u1, R::add(w1, w2)), (u2, w1)]),
@@ -87,7 +87,7 @@ pub(super) unsafe fn fourfold<V: Vector, R: RingOps<V>>(
 /// acc + the terms of a cross term at one value.
 #[inline(always)]
 pub(super) unsafe fn bilinear<V: Vector, R: RingOps<V>>(
-    part: usize,
+    component: usize,
     terms: &[(u8, u8)],
     a: At,
     b: At,
@@ -96,8 +96,8 @@ pub(super) unsafe fn bilinear<V: Vector, R: RingOps<V>>(
     // SAFETY: the caller's addresses, as in `product::products_of`.
     unsafe {
         for &(i, j) in terms {
-            let x = R::load(after(a, i as usize * part));
-            let y = R::load(after(b, j as usize * part));
+            let x = R::load(after(a, i as usize * component));
+            let y = R::load(after(b, j as usize * component));
             acc = R::dot(acc, [(x, y)]);
         }
         acc

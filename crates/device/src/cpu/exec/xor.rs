@@ -1,11 +1,11 @@
 //! XOR of slots: most of what a bit circuit is made of.
 
 use super::super::vector::{VECTOR, Vector};
-use super::Rows;
+use super::RowAddresses;
 
 /// out = a ^ b, whole slots, all parts at once.
 #[inline(always)]
-pub(in crate::cpu) unsafe fn xor2<V: Vector>(rows: Rows, a: u32, b: u32, out: u32) {
+pub(in crate::cpu) unsafe fn xor2<V: Vector>(rows: RowAddresses, a: u32, b: u32, out: u32) {
     let (a, b, out) = (rows.at(a), rows.at(b), rows.at(out));
     // SAFETY: every row is `rows.slot` bytes, whole vectors.
     unsafe {
@@ -32,7 +32,7 @@ pub(in crate::cpu) unsafe fn xor2<V: Vector>(rows: Rows, a: u32, b: u32, out: u3
 
 /// out = a ^ b ^ c, whole slots, all parts at once.
 #[inline(always)]
-pub(in crate::cpu) unsafe fn xor3<V: Vector>(rows: Rows, a: u32, b: u32, c: u32, out: u32) {
+pub(in crate::cpu) unsafe fn xor3<V: Vector>(rows: RowAddresses, a: u32, b: u32, c: u32, out: u32) {
     let (a, b, c, out) = (rows.at(a), rows.at(b), rows.at(c), rows.at(out));
     // SAFETY: every row is `rows.slot` bytes, whole vectors.
     unsafe {
@@ -60,25 +60,25 @@ pub(in crate::cpu) unsafe fn xor3<V: Vector>(rows: Rows, a: u32, b: u32, c: u32,
 /// One part of out = XOR of any number of rows and a constant; the running value stays in a register.
 #[inline(always)]
 pub(in crate::cpu) unsafe fn xor<V: Vector>(
-    rows: Rows,
+    rows: RowAddresses,
     srcs: &[u32],
-    part: usize,
+    component: usize,
     constant: V,
     out: *mut u8,
 ) {
-    // SAFETY: every row is `rows.slot` bytes, of which this part is `rows.part`; `out` is such a row.
+    // SAFETY: every row is `rows.slot` bytes, of which this part is `rows.component`; `out` is such a row.
     unsafe {
-        let to = out.add(part);
+        let to = out.add(component);
         match srcs.len() {
-            0 => xor_n::<V, 0>(rows, srcs, part, constant, to),
-            1 => xor_n::<V, 1>(rows, srcs, part, constant, to),
-            2 => xor_n::<V, 2>(rows, srcs, part, constant, to),
-            3 => xor_n::<V, 3>(rows, srcs, part, constant, to),
-            4 => xor_n::<V, 4>(rows, srcs, part, constant, to),
-            5 => xor_n::<V, 5>(rows, srcs, part, constant, to),
-            6 => xor_n::<V, 6>(rows, srcs, part, constant, to),
+            0 => xor_n::<V, 0>(rows, srcs, component, constant, to),
+            1 => xor_n::<V, 1>(rows, srcs, component, constant, to),
+            2 => xor_n::<V, 2>(rows, srcs, component, constant, to),
+            3 => xor_n::<V, 3>(rows, srcs, component, constant, to),
+            4 => xor_n::<V, 4>(rows, srcs, component, constant, to),
+            5 => xor_n::<V, 5>(rows, srcs, component, constant, to),
+            6 => xor_n::<V, 6>(rows, srcs, component, constant, to),
             _ => {
-                for at in (part..part + rows.part).step_by(VECTOR) {
+                for at in (component..component + rows.component).step_by(VECTOR) {
                     let mut x = constant;
                     for &s in srcs {
                         x = x.xor(V::load(rows.at(s).add(at)));
@@ -93,17 +93,17 @@ pub(in crate::cpu) unsafe fn xor<V: Vector>(
 /// As [`xor`] for `N` rows: addresses are computed once.
 #[inline(always)]
 unsafe fn xor_n<V: Vector, const N: usize>(
-    rows: Rows,
+    rows: RowAddresses,
     srcs: &[u32],
-    part: usize,
+    component: usize,
     constant: V,
     to: *mut u8,
 ) {
     let mut from = [rows.base; N];
     for k in 0..N {
-        from[k] = rows.at(srcs[k]).wrapping_add(part);
+        from[k] = rows.at(srcs[k]).wrapping_add(component);
     }
-    for at in (0..rows.part).step_by(VECTOR) {
+    for at in (0..rows.component).step_by(VECTOR) {
         // SAFETY: as in `xor`.
         unsafe {
             let mut x = constant;

@@ -5,23 +5,23 @@
     reason = "everything is inlined into the function that enables the instruction set"
 )]
 
-use super::super::bank::Memory;
+use super::super::workspace::Memory;
 use super::blocks::{Blocks, LANES};
 use crate::layout::Span;
 
-/// Items of a bank: where the first one is, and bytes from one to the next.
+/// Items of a workspace: where the first one is, and bytes from one to the next.
 #[derive(Clone, Copy)]
-struct Items {
+struct Columns {
     first: *mut u8,
     pitch: usize,
 }
 
-impl Items {
+impl Columns {
     fn of(memory: &mut Memory, span: Span) -> Self {
-        let (at, _) = memory.item(span, 0);
-        Items {
+        let (at, _) = memory.column(span, 0);
+        Columns {
             first: memory.base().wrapping_add(at),
-            pitch: memory.places[span.region as usize].item,
+            pitch: memory.all_strides[span.region as usize].column,
         }
     }
 
@@ -45,7 +45,7 @@ impl Items {
 /// to = labels ⊕ bits · offset, of `rows` labels in each item.
 ///
 /// # Safety
-/// The instruction set of `B` is enabled in the caller; the spans lie in the bank, hold labels and bits, and are as long as `to`.
+/// The instruction set of `B` is enabled in the caller; the spans lie in the workspace, hold labels and bits, and are as long as `to`.
 #[inline(always)]
 pub(super) unsafe fn encode<B: Blocks>(
     memory: &mut Memory,
@@ -55,7 +55,7 @@ pub(super) unsafe fn encode<B: Blocks>(
     rows: usize,
 ) {
     let count = to.count as usize;
-    let [labels, bits, to] = [labels, bits, to].map(|span| Items::of(memory, span));
+    let [labels, bits, to] = [labels, bits, to].map(|span| Columns::of(memory, span));
     // SAFETY: the caller's; whatever is read or written belongs to an item below `count` and a row below `rows`.
     unsafe {
         let offset = B::splat(offset);
@@ -90,7 +90,7 @@ pub(super) unsafe fn encode<B: Blocks>(
 #[inline(always)]
 pub(super) unsafe fn colour<B: Blocks>(memory: &mut Memory, labels: Span, to: Span, rows: usize) {
     let count = to.count as usize;
-    let [labels, to] = [labels, to].map(|span| Items::of(memory, span));
+    let [labels, to] = [labels, to].map(|span| Columns::of(memory, span));
     // SAFETY: the caller's, as in `encode`.
     unsafe {
         if rows == 1 {

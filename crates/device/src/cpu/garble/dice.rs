@@ -12,7 +12,7 @@ use super::super::tape::Product;
 use super::super::vector::Vector;
 use super::Run;
 #[cfg(target_arch = "x86_64")]
-use super::{blocks::LANES, items::Item};
+use super::{blocks::LANES, gates::GateGroup};
 
 /// Bytes of a block of the PRF.
 const BLOCK: usize = 16;
@@ -77,15 +77,15 @@ impl Dice {
     /// ρ and ρ' of the lanes of an item, a bit for each.
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
-    pub(super) fn of<const NARROW: bool>(&self, item: &Item) -> [u8; 2] {
+    pub(super) fn of<const NARROW: bool>(&self, gates: &GateGroup) -> [u8; 2] {
         let mut pairs = 0;
         if NARROW {
             for lane in 0..LANES {
-                let (product, row) = item.which[lane];
+                let (product, row) = gates.which[lane];
                 pairs |= (self.bytes[product * self.pitch] >> (2 * row) & 3) << (2 * lane);
             }
         } else {
-            let (product, row) = item.which[0];
+            let (product, row) = gates.which[0];
             pairs = self.bytes[product * self.pitch + row / 4];
         }
         [evens(pairs), evens(pairs >> 1)]

@@ -8,9 +8,9 @@ pub(super) mod blocks;
 mod colours;
 mod dice;
 #[cfg(target_arch = "x86_64")]
-mod half;
+mod gates;
 #[cfg(target_arch = "x86_64")]
-mod items;
+mod half;
 #[cfg(target_arch = "x86_64")]
 mod narrow;
 #[cfg(target_arch = "x86_64")]
@@ -27,17 +27,17 @@ pub(super) mod x86;
 pub use rate::HashRate;
 use zeroize::Zeroize;
 
-use super::bank::Memory;
 use super::commands::fitting;
 use super::exec::Mask;
 use super::tape::{LABEL_BATCH, Tape};
 #[cfg(target_arch = "x86_64")]
 use super::vector::{Avx2, Avx512};
+use super::workspace::Memory;
 use super::{Cpu, Isa};
 use crate::Fault;
 use crate::command::{Command, KeyId, Op};
 use crate::garble::{Garbling, NO_OFFSET};
-use crate::layout::{Item, Span};
+use crate::layout::{ColumnType, Span};
 use dice::Dice;
 #[cfg(target_arch = "x86_64")]
 use {aesni::Xmm, x86::Zmm};
@@ -54,7 +54,7 @@ struct Run<'a> {
     each: Option<Each>,
     /// Number of product 0.
     first: u64,
-    /// Offsets in the bank of the tables of product 0.
+    /// Offsets in the workspace of the tables of product 0.
     tables: [usize; 2],
     /// Two bits of each row of each product, if the garbler throws dice.
     dice: Option<Mask<'a>>,
@@ -62,7 +62,7 @@ struct Run<'a> {
     stride: u64,
 }
 
-/// Where in the bank offsets and start points of rows are.
+/// Where in the workspace offsets and start points of rows are.
 struct Each {
     offsets: Option<usize>,
     starts: usize,
@@ -77,7 +77,7 @@ impl Cpu {
         (offsets, starts): (Option<Span>, Span),
         (first, tables): (u64, &[Span]),
     ) {
-        let at = |span: Span| memory.item(span, 0).0;
+        let at = |span: Span| memory.column(span, 0).0;
         let run = Run {
             tape,
             scheme: Garbling::HalfGates,
@@ -188,12 +188,12 @@ impl Cpu {
             stride: scheme.dice(memory.layout.chunk_rows),
         };
         if tape.message_len[0] > 0 {
-            let draw = command.draws[0];
-            let start = self.mask(draw, memory.frame)?;
-            run.start = scheme.start(start.key.prf(), draw.tag, memory.frame);
-            run.first = draw.first;
+            let call = command.calls[0];
+            let start = self.mask(call, memory.frame)?;
+            run.start = scheme.start(start.key.prf(), call.tag, memory.frame);
+            run.first = call.first;
             if offset.is_some() && run.stride > 0 {
-                run.dice = Some(self.mask(command.draws[1], memory.frame)?);
+                run.dice = Some(self.mask(command.calls[1], memory.frame)?);
             }
             let messages = if offset.is_some() {
                 &command.dst
@@ -201,7 +201,7 @@ impl Cpu {
                 &command.src
             };
             for (at, span) in run.tables.iter_mut().zip(messages) {
-                *at = memory.item(*span, 0).0;
+                *at = memory.column(*span, 0).0;
             }
         }
         self.gates_of(memory, &run);
@@ -214,7 +214,7 @@ impl Cpu {
         let rows = memory.frame.rows as usize;
         let mut dice = Dice::new(run, LABEL_BATCH, rows);
         // SAFETY: `with` checked the instruction set, or it is asked for here; `load` checked the program against its layout; `run` checked
-        // that the bank has the same regions and room for the scratch rows, and that the tables fit them.
+        // that the workspace has the same regions and room for the scratch rows, and that the tables fit them.
         unsafe {
             match self.isa {
                 // Vectors are of rows of one gate there.
@@ -285,8 +285,8 @@ unsafe fn rate_xmm<const K: usize, const X: usize>(round: u64) -> u8 {
 
 /// Labels of an item.
 fn labels_of(memory: &Memory, span: Span) -> usize {
-    match memory.layout.regions[span.region as usize].item {
-        Item::Label => 1,
+    match memory.layout.regions[span.region as usize].column {
+        ColumnType::Label => 1,
         _ => memory.frame.rows as usize,
     }
 }

@@ -13,7 +13,7 @@ use std::arch::x86_64::*;
 
 use super::super::tape::{NO_ROW, Row, Xor};
 use super::blocks::LANES;
-use super::items::Wires;
+use super::gates::Wires;
 
 #[inline(always)]
 unsafe fn load(from: *const u8, row: usize) -> __m128i {

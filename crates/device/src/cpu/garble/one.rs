@@ -8,8 +8,8 @@
 use super::super::tape::{Product, Row};
 use super::Run;
 use super::blocks::{Blocks, LANES, each};
+use super::gates::Wires;
 use super::half;
-use super::items::Wires;
 use super::run::Fixed;
 use crate::garble::ROW_BITS;
 

@@ -8,12 +8,12 @@
 
 use std::marker::PhantomData;
 
-use super::super::bank::Memory;
 use super::super::exec::{self, xor};
-use super::super::tape::{NO_ROW, NO_UNIFORM, Product, Row, TapeOp, Xor};
+use super::super::tape::{NO_JOB_WIDE, NO_ROW, Product, Row, TapeOp, Xor};
 use super::super::vector::{Kernel, Vector};
+use super::super::workspace::Memory;
 use super::blocks::{Blocks, Constants, LANES, each};
-use super::items::{Item, Items, Wires};
+use super::gates::{GateGroup, GateWalk, Wires};
 use super::{Dice, Each, Run, half, narrow, one, three};
 use crate::garble::{Garbling, ROW_BITS};
 
@@ -37,7 +37,7 @@ pub(super) struct Fixed<B> {
 ///
 /// # Safety
 /// The instruction sets of `V` and `B` are enabled in the caller; the tape was compiled from a program that was checked against the
-/// bank's layout, the bank has `tape.scratch` scratch rows, and the tables lie in the bank with room for all products.
+/// workspace's layout, the workspace has `tape.scratch` scratch rows, and the tables lie in the workspace with room for all products.
 #[inline(always)]
 pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize, const T: usize>(
     memory: &mut Memory,
@@ -45,18 +45,18 @@ pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize, const T: usize>(
     dice: &mut Dice,
 ) {
     let tape = run.tape;
-    let place = memory.places[tape.slots as usize];
-    let uniforms = memory.places[tape.uniforms as usize];
+    let strides = memory.all_strides[tape.slots as usize];
+    let job_wide = memory.all_strides[tape.job_wide as usize];
     let wires = Wires {
-        slots: place.offset,
-        slot: place.item,
+        slots: strides.offset,
+        slot: strides.column,
         rows: memory.frame.rows as usize,
         base: memory.base(),
     };
     if wires.rows == 0 {
         return;
     }
-    // SAFETY: rows and uniforms named by the tape exist (caller), and every access below stays within one of them or within a message.
+    // SAFETY: rows and job-wide values named by the tape exist (caller), and every access below stays within one of them or within a message.
     unsafe {
         let offset = run.offset.unwrap_or(0);
         let fixed = Fixed::<B> {
@@ -67,11 +67,11 @@ pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize, const T: usize>(
             steps: B::tweaks([0, PRODUCT, 2 * PRODUCT, 3 * PRODUCT]),
             four: B::tweak(4 * PRODUCT),
         };
-        let uniform = |uniform: u32| {
-            if uniform == NO_UNIFORM {
+        let job_value = |job_value: u32| {
+            if job_value == NO_JOB_WIDE {
                 return 0;
             }
-            let at = uniforms.offset + uniform as usize * uniforms.item;
+            let at = job_wide.offset + job_value as usize * job_wide.column;
             let label = wires.base.wrapping_add(at).cast::<[u8; 16]>();
             u128::from_le_bytes(label.read_unaligned())
         };
@@ -84,17 +84,17 @@ pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize, const T: usize>(
                     start,
                     len,
                     one,
-                    uniform: of,
+                    job_value: of,
                     out,
                 } => {
                     let bit = u128::from(one).wrapping_neg();
                     let rows = &tape.srcs[start as usize..][..len as usize];
-                    sum::<V>(&wires, rows, (bit & offset) ^ uniform(of), out);
+                    sum::<V>(&wires, rows, (bit & offset) ^ job_value(of), out);
                     if let (true, Some(each)) = (one, &run.each) {
                         add_offsets::<B>(&wires, each, out);
                     }
                 }
-                TapeOp::Spread { uniform: of, out } => sum::<V>(&wires, &[], uniform(of), out),
+                TapeOp::Spread { job_value: of, out } => sum::<V>(&wires, &[], job_value(of), out),
                 TapeOp::Products { start, len } => {
                     let products = &tape.products[start as usize..][..len as usize];
                     dice.throw::<V>(run, products);
@@ -148,12 +148,12 @@ unsafe fn sum<V: Vector>(wires: &Wires, rows: &[Row], constant: u128, out: Row) 
 }
 
 #[inline(always)]
-fn slots(wires: &Wires) -> exec::Rows {
-    exec::Rows {
+fn slots(wires: &Wires) -> exec::RowAddresses {
+    exec::RowAddresses {
         base: wires.base,
         slots: wires.slots,
         slot: wires.slot,
-        part: wires.slot,
+        component: wires.slot,
         packed: 16 * wires.rows,
     }
 }
@@ -232,7 +232,7 @@ impl<
 
     #[inline(always)]
     unsafe fn run((wires, run, products, dice, fixed): Gates<'_, B>) {
-        let mut items = Items::new::<NARROW>(products, &run.tape.pairs, *wires);
+        let mut items = GateWalk::new::<NARROW>(products, &run.tape.pairs, *wires);
         // SAFETY: as `run`.
         unsafe {
             while items.left::<NARROW>() >= N {
@@ -286,7 +286,7 @@ unsafe fn group_of<
 >(
     wires: &Wires,
     run: &Run<'_>,
-    group: &[Item; N],
+    group: &[GateGroup; N],
     dice: &Dice,
     fixed: &Fixed<B>,
 ) {
@@ -303,7 +303,7 @@ unsafe fn group_of<
 /// Operands of a group.
 #[inline(always)]
 unsafe fn operands<B: Blocks, const N: usize, const NARROW: bool>(
-    group: &[Item; N],
+    group: &[GateGroup; N],
     fixed: &Fixed<B>,
 ) -> [[B; N]; 2] {
     let mut operands = [[fixed.start; N]; 2];
@@ -321,7 +321,7 @@ unsafe fn operands<B: Blocks, const N: usize, const NARROW: bool>(
 #[inline(always)]
 unsafe fn keys<B: Blocks, const N: usize, const K: usize, const NARROW: bool>(
     run: &Run<'_>,
-    group: &[Item; N],
+    group: &[GateGroup; N],
     fixed: &Fixed<B>,
 ) -> [[B; K]; N] {
     let mut keys = [[fixed.start; K]; N];
@@ -342,21 +342,21 @@ unsafe fn keys<B: Blocks, const N: usize, const K: usize, const NARROW: bool>(
     keys
 }
 
-/// Labels of the rows of an item, out of an item of labels of the bank.
+/// Labels of the rows of an item, out of an item of labels of the workspace.
 #[inline(always)]
-unsafe fn of_rows<B: Blocks>(wires: &Wires, at: usize, item: &Item) -> B {
-    let from = wires.base.wrapping_add(at + 16 * item.which[0].1);
+unsafe fn of_rows<B: Blocks>(wires: &Wires, at: usize, gates: &GateGroup) -> B {
+    let from = wires.base.wrapping_add(at + 16 * gates.which[0].1);
     // SAFETY: as `run`; the item has a label for each row.
-    unsafe { B::load_part(from, item.lanes) }
+    unsafe { B::load_part(from, gates.lanes) }
 }
 
 /// Δ and σ(Δ) of the rows of an item.
 #[inline(always)]
-unsafe fn offset_of<B: Blocks>(wires: &Wires, run: &Run<'_>, item: &Item) -> [B; 2] {
+unsafe fn offset_of<B: Blocks>(wires: &Wires, run: &Run<'_>, gates: &GateGroup) -> [B; 2] {
     let offsets = run.each.as_ref().and_then(|each| each.offsets);
     // SAFETY: as `run`.
     unsafe {
-        let offset = offsets.map_or(B::splat(0), |at| of_rows(wires, at, item));
+        let offset = offsets.map_or(B::splat(0), |at| of_rows(wires, at, gates));
         [offset, offset.sigma()]
     }
 }
@@ -366,7 +366,7 @@ unsafe fn offset_of<B: Blocks>(wires: &Wires, run: &Run<'_>, item: &Item) -> [B;
 unsafe fn keys_of_each<B: Blocks, const N: usize>(
     wires: &Wires,
     run: &Run<'_>,
-    group: &[Item; N],
+    group: &[GateGroup; N],
     fixed: &Fixed<B>,
 ) -> [[B; 2]; N] {
     let starts = run.each.as_ref().map_or(0, |each| each.starts);
@@ -394,7 +394,7 @@ unsafe fn half_gates<
 >(
     wires: &Wires,
     run: &Run<'_>,
-    group: &[Item; N],
+    group: &[GateGroup; N],
     fixed: &Fixed<B>,
 ) {
     // SAFETY: as `run`.
@@ -412,11 +412,11 @@ unsafe fn half_gates<
         if GARBLER {
             let out = half::garble(a, b, keys, offsets, &fixed.constants);
             each!(n < N, {
-                let (item, [c, garbler, evaluator]) = (&group[n], out[n]);
-                item.out.store::<B, NARROW>(c, item.lanes);
-                let to = |k| item.table::<NARROW>(wires, run, k, (16, 2));
-                to(0).store_part::<B, NARROW>(garbler, item.lanes);
-                to(1).store_part::<B, NARROW>(evaluator, item.lanes);
+                let (gates, [c, garbler, evaluator]) = (&group[n], out[n]);
+                gates.out.store::<B, NARROW>(c, gates.lanes);
+                let to = |k| gates.table::<NARROW>(wires, run, k, (16, 2));
+                to(0).store_part::<B, NARROW>(garbler, gates.lanes);
+                to(1).store_part::<B, NARROW>(evaluator, gates.lanes);
             });
             return;
         }
@@ -438,7 +438,7 @@ unsafe fn half_gates<
 unsafe fn three_halves<B: Blocks, const N: usize, const GARBLER: bool, const NARROW: bool>(
     wires: &Wires,
     run: &Run<'_>,
-    group: &[Item; N],
+    group: &[GateGroup; N],
     dice: &Dice,
     fixed: &Fixed<B>,
 ) {
@@ -454,15 +454,15 @@ unsafe fn three_halves<B: Blocks, const N: usize, const GARBLER: bool, const NAR
             });
             let out = three::garble(a, b, keys, thrown, fixed.offset, &fixed.constants);
             each!(n < N, {
-                let (item, ([c, g01, g2], z)) = (&group[n], out[n]);
-                item.out.store::<B, NARROW>(c, item.lanes);
+                let (gates, ([c, g01, g2], z)) = (&group[n], out[n]);
+                gates.out.store::<B, NARROW>(c, gates.lanes);
                 let halves = [g01.swap(), g01, g2.swap()];
                 for k in 0..3 {
-                    let to = item.table::<NARROW>(wires, run, k, (8, 3));
-                    to.store_halves::<B, NARROW>(halves[k], item.lanes);
+                    let to = gates.table::<NARROW>(wires, run, k, (8, 3));
+                    to.store_halves::<B, NARROW>(halves[k], gates.lanes);
                 }
                 for k in 0..z.len() {
-                    item.put_bits::<NARROW>(wires, run, k, B::number(z[k]));
+                    gates.put_bits::<NARROW>(wires, run, k, B::number(z[k]));
                 }
             });
             return;

@@ -1,20 +1,20 @@
 //! Any machine: gate by gate, by the formulas.
 
-use super::super::bank::Memory;
-use super::super::tape::{NO_ROW, NO_UNIFORM, Product, Row, TapeOp};
+use super::super::tape::{NO_JOB_WIDE, NO_ROW, Product, Row, TapeOp};
 use super::super::vector::Portable;
+use super::super::workspace::Memory;
 use super::dice::Dice;
 use super::{Run, labels_of};
 use crate::garble::{Gate, Table};
-use crate::layout::{Item, Span};
+use crate::layout::{ColumnType, Span};
 
-/// Labels of a bank by row of the tape.
+/// Labels of a workspace by row of the tape.
 struct Wires<'a> {
     bytes: &'a mut [u8],
     /// Offset of slot 0, and bytes from a slot to the next.
     slots: (usize, usize),
-    /// The same of uniforms.
-    uniforms: (usize, usize),
+    /// The same of job-wide values.
+    job_wide: (usize, usize),
     rows: usize,
 }
 
@@ -31,13 +31,13 @@ impl Wires<'_> {
         self.bytes[at..][..16].copy_from_slice(&value.to_le_bytes());
     }
 
-    fn uniform(&self, uniform: u32) -> u128 {
-        if uniform == NO_UNIFORM {
+    fn job_value(&self, job_value: u32) -> u128 {
+        if job_value == NO_JOB_WIDE {
             return 0;
         }
         label(
             self.bytes,
-            self.uniforms.0 + uniform as usize * self.uniforms.1,
+            self.job_wide.0 + job_value as usize * self.job_wide.1,
         )
     }
 
@@ -81,12 +81,12 @@ fn label(bytes: &[u8], at: usize) -> u128 {
 pub(super) fn run(memory: &mut Memory, run: &Run<'_>, dice: &mut Dice) {
     let tape = run.tape;
     let of = |region: u16| {
-        let place = memory.places[region as usize];
-        (place.offset, place.item)
+        let strides = memory.all_strides[region as usize];
+        (strides.offset, strides.column)
     };
     let mut wires = Wires {
         slots: of(tape.slots),
-        uniforms: of(tape.uniforms),
+        job_wide: of(tape.job_wide),
         rows: memory.frame.rows as usize,
         bytes: memory.all_mut(),
     };
@@ -103,17 +103,17 @@ pub(super) fn run(memory: &mut Memory, run: &Run<'_>, dice: &mut Dice) {
                 start,
                 len,
                 one: bit,
-                uniform,
+                job_value,
                 out,
             } => {
                 let one = u128::from(bit).wrapping_neg() & run.offset.unwrap_or(0);
                 let rows = &tape.srcs[start as usize..][..len as usize];
-                wires.xor(rows, one ^ wires.uniform(uniform), out);
+                wires.xor(rows, one ^ wires.job_value(job_value), out);
                 if bit {
                     wires.add_offsets(run, out);
                 }
             }
-            TapeOp::Spread { uniform, out } => wires.xor(&[], wires.uniform(uniform), out),
+            TapeOp::Spread { job_value, out } => wires.xor(&[], wires.job_value(job_value), out),
             TapeOp::Products { start, len } => {
                 let products = &tape.products[start as usize..][..len as usize];
                 // SAFETY: every machine has these instructions.
@@ -149,15 +149,15 @@ fn gates(wires: &mut Wires<'_>, run: &Run<'_>, product: &Product, dice: impl Fn(
 
 /// Offset of entry `k` of the table of a product, of kind `kind`, and its bytes.
 fn entry(wires: &Wires<'_>, run: &Run<'_>, kind: usize, index: u32, k: u32) -> (usize, usize) {
-    let (item, count) = run.scheme.tables()[kind];
-    let bytes = item.bytes(wires.rows as u32) as usize;
+    let (gates, count) = run.scheme.tables()[kind];
+    let bytes = gates.bytes(wires.rows as u32) as usize;
     let number = index as usize * count as usize + k as usize;
     (run.tables[kind] + number * bytes, bytes)
 }
 
 /// Bytes of a label in a table.
 fn label_bytes(run: &Run<'_>) -> usize {
-    if run.scheme.tables()[0].0 == Item::Halves {
+    if run.scheme.tables()[0].0 == ColumnType::Halves {
         8
     } else {
         16
@@ -204,7 +204,7 @@ fn table(wires: &Wires<'_>, run: &Run<'_>, index: u32, row: usize) -> Table {
 pub(super) fn encode(memory: &mut Memory, offset: u128, [labels, bits]: [Span; 2], to: Span) {
     let rows = labels_of(memory, to);
     for k in 0..to.count {
-        let [(from, _), (bits, _), (to, _)] = [labels, bits, to].map(|span| memory.item(span, k));
+        let [(from, _), (bits, _), (to, _)] = [labels, bits, to].map(|span| memory.column(span, k));
         let bytes = memory.all_mut();
         for row in 0..rows {
             let bit = u128::from(bytes[bits + row / 8] >> (row % 8) & 1);
@@ -218,7 +218,7 @@ pub(super) fn encode(memory: &mut Memory, offset: u128, [labels, bits]: [Span; 2
 pub(super) fn colour(memory: &mut Memory, labels: Span, to: Span) {
     let rows = labels_of(memory, labels);
     for k in 0..to.count {
-        let [(from, _), (to, len)] = [labels, to].map(|span| memory.item(span, k));
+        let [(from, _), (to, len)] = [labels, to].map(|span| memory.column(span, k));
         let bytes = memory.all_mut();
         for byte in 0..len {
             let rows = 8 * byte..rows.min(8 * byte + 8);

@@ -9,26 +9,26 @@
 #[cfg(target_arch = "x86_64")]
 mod keys;
 mod stretch;
-mod turn;
+mod transpose;
 
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::bank::Memory;
 #[cfg(target_arch = "x86_64")]
 use super::garble::{aesni::Xmm, x86::Zmm};
 use super::mac::MacKey;
 use super::vector::{self, Portable, RoundKeys, VECTOR, Vector};
+use super::workspace::Memory;
 use super::{Cpu, Isa};
 use crate::Fault;
-use crate::command::{Command, Draw, KeyId};
+use crate::command::{Command, KeyId, PrfCall};
 use crate::garble::{ROW_BITS, hash};
 use crate::layout::Span;
 use crate::ot::{BLOCK, COLUMNS, Ot, Trees, blocks};
 #[cfg(target_arch = "x86_64")]
 use keys::Labels;
-use stretch::{Beside, TILE_BYTES, Tree, stretch};
-use turn::{LABELS, Words};
+use stretch::{LeafSum, TILE_BYTES, Tree, stretch};
+use transpose::{LABELS, Words};
 
 impl Cpu {
     /// Does a step, which was checked, and says what a comparison found.
@@ -41,17 +41,17 @@ impl Cpu {
         let (src, dst) = (&command.src, &command.dst);
         match step {
             Ot::Receive { trees } => {
-                self.receive(memory, trees, command.draws[0], src[0], dst)?;
+                self.receive(memory, trees, command.calls[0], src[0], dst)?;
             }
             Ot::Send { trees, offset } => {
                 let offset = self.offset(offset)?;
-                self.send(memory, trees, command.draws[0], offset, src, dst[0])?;
+                self.send(memory, trees, command.calls[0], offset, src, dst[0])?;
             }
             Ot::Fold { items } => self.fold(memory, items, [src[0], src[1]], dst[0]),
             Ot::Compare { offset } => {
                 return Ok(compare(memory, self.offset(offset)?, [src[0], src[1]]));
             }
-            Ot::Labels => self.turn(memory, src[0], dst[0]),
+            Ot::Labels => self.transpose(memory, src[0], dst[0]),
             Ot::Keys { offset } => {
                 let offset = offset.map(|key| self.offset(key)).transpose()?;
                 self.transfer_keys(memory, offset, command)?;
@@ -86,11 +86,11 @@ impl Cpu {
         &self,
         memory: &mut Memory,
         trees: Trees,
-        draw: Draw,
+        call: PrfCall,
         choices: Span,
         dst: &[Span],
     ) -> Result<(), Fault> {
-        let leaves = self.leaves(trees, draw.key, 0)?;
+        let leaves = self.leaves(trees, call.key, 0)?;
         let [corrections, last, columns] = [dst[0], dst[1], dst[2]];
         let bytes = blocks(choices.count, memory.frame.rows) as usize * BLOCK;
         let end = bytes - BLOCK;
@@ -104,13 +104,13 @@ impl Cpu {
         let mut u = Zeroizing::new(vec![0; bytes.next_multiple_of(TILE_BYTES)]);
         let of_tree = leaves.chunks(trees.leaves() as usize);
         for (tree, leaves) in (0..).zip(of_tree) {
-            let leaves = Cpu::tree(leaves, draw, memory);
+            let leaves = Cpu::tree(leaves, call, memory);
             let to = columns_of(memory, columns, trees, tree);
-            self.stretch(&leaves, to, (length, bytes), &mut Beside::Sum(&mut u));
+            self.stretch(&leaves, to, (length, bytes), &mut LeafSum::Sum(&mut u));
             if tree == 0 {
                 x[end..].copy_from_slice(&u[end..bytes]);
             } else {
-                let last = memory.item_bytes_mut(last, tree - 1);
+                let last = memory.column_bytes_mut(last, tree - 1);
                 add(last, &x[end..], &u[end..bytes]);
             }
             let message = Span {
@@ -120,7 +120,7 @@ impl Cpu {
             };
             add(memory.bytes_mut(message), &x[..length], &u[..length]);
         }
-        memory.item_bytes_mut(columns, COLUMNS)[..bytes].copy_from_slice(&x);
+        memory.column_bytes_mut(columns, COLUMNS)[..bytes].copy_from_slice(&x);
         Ok(())
     }
 
@@ -128,12 +128,12 @@ impl Cpu {
         &self,
         memory: &mut Memory,
         trees: Trees,
-        draw: Draw,
+        call: PrfCall,
         offset: u128,
         src: &[Span],
         columns: Span,
     ) -> Result<(), Fault> {
-        let leaves = self.leaves(trees, draw.key, 1)?;
+        let leaves = self.leaves(trees, call.key, 1)?;
         let (corrections, last) = (src[0], src[1]);
         let items = corrections.count / trees.count();
         let bytes = blocks(items, memory.frame.rows) as usize * BLOCK;
@@ -154,25 +154,25 @@ impl Cpu {
             let length = message.len();
             d[..length].copy_from_slice(message);
             if tree > 0 {
-                let last = memory.item_bytes(last, tree - 1);
+                let last = memory.column_bytes(last, tree - 1);
                 d[bytes - BLOCK..bytes].copy_from_slice(last);
             }
-            let leaves = Cpu::tree(leaves, draw, memory);
+            let leaves = Cpu::tree(leaves, call, memory);
             let to = columns_of(memory, columns, trees, tree);
-            self.stretch(&leaves, to, (length, bytes), &mut Beside::Add(&d, masks));
+            self.stretch(&leaves, to, (length, bytes), &mut LeafSum::Add(&d, masks));
         }
         Ok(())
     }
 
-    fn tree<'a>(leaves: &'a [&'a RoundKeys], draw: Draw, memory: &Memory) -> Tree<'a> {
+    fn tree<'a>(leaves: &'a [&'a RoundKeys], call: PrfCall, memory: &Memory) -> Tree<'a> {
         Tree {
             leaves,
             domain: vector::Domain {
-                tag: draw.tag,
+                tag: call.tag,
                 lane: memory.frame.lane,
                 j: memory.frame.chunk,
             },
-            first: draw.first,
+            first: call.first,
         }
     }
 
@@ -182,7 +182,7 @@ impl Cpu {
         tree: &Tree<'_>,
         (columns, item): (&mut [u8], usize),
         (length, bytes): (usize, usize),
-        beside: &mut Beside<'_>,
+        leaf_sum: &mut LeafSum<'_>,
     ) {
         let mut columns: Vec<&mut [u8]> =
             columns.chunks_mut(item).map(|c| &mut c[..bytes]).collect();
@@ -190,10 +190,10 @@ impl Cpu {
         unsafe {
             match self.isa {
                 #[cfg(target_arch = "x86_64")]
-                Isa::Avx512 => stretch_avx512(tree, &mut columns, beside),
+                Isa::Avx512 => stretch_avx512(tree, &mut columns, leaf_sum),
                 #[cfg(target_arch = "x86_64")]
-                Isa::Avx2 => stretch_avx2(tree, &mut columns, beside),
-                _ => any::<Portable>(tree, &mut columns, beside),
+                Isa::Avx2 => stretch_avx2(tree, &mut columns, leaf_sum),
+                _ => any::<Portable>(tree, &mut columns, leaf_sum),
             }
         }
         for column in columns {
@@ -203,13 +203,13 @@ impl Cpu {
 
     fn fold(&self, memory: &mut Memory, items: u32, [columns, challenge]: [Span; 2], to: Span) {
         let bytes = blocks(items, memory.frame.rows) as usize * BLOCK;
-        let challenge = &memory.item_bytes(challenge, 0)[..BLOCK];
+        let challenge = &memory.column_bytes(challenge, 0)[..BLOCK];
         let key = MacKey::of(self.isa, challenge.try_into().expect("16 bytes"));
         for k in 0..to.count {
-            let (column, last) = memory.item_bytes(columns, k)[..bytes].split_at(bytes - BLOCK);
+            let (column, last) = memory.column_bytes(columns, k)[..bytes].split_at(bytes - BLOCK);
             let mut folded = key.blocks(self.isa, column);
             folded.iter_mut().zip(last).for_each(|(a, b)| *a ^= b);
-            memory.item_bytes_mut(to, k).copy_from_slice(&folded[..]);
+            memory.column_bytes_mut(to, k).copy_from_slice(&folded[..]);
         }
     }
 
@@ -219,17 +219,17 @@ impl Cpu {
         offset: Option<u128>,
         command: &Command,
     ) -> Result<(), Fault> {
-        let (from, draw, frame) = (command.src[0], command.draws[0], memory.frame);
-        let start = self.mask(draw, frame)?;
-        let start = start.key.prf().block(draw.tag, frame.lane, 0, frame.chunk);
+        let (from, call, frame) = (command.src[0], command.calls[0], memory.frame);
+        let start = self.mask(call, frame)?;
+        let start = start.key.prf().block(call.tag, frame.lane, 0, frame.chunk);
         let start = u128::from_le_bytes(start);
         for p in 0..from.count {
-            let tweak = (draw.first + u64::from(p)) << ROW_BITS;
+            let tweak = (call.first + u64::from(p)) << ROW_BITS;
             #[cfg(target_arch = "x86_64")]
             if self.isa != Isa::Portable {
-                let (at, length) = memory.item(from, p);
+                let (at, length) = memory.column(from, p);
                 let to = [command.dst[0], command.dst[command.dst.len() - 1]];
-                let to = to.map(|to| memory.item(to, p).0);
+                let to = to.map(|to| memory.column(to, p).0);
                 let base = memory.base();
                 // SAFETY: `with` checked the instruction set; the spans have the item, and do not overlap.
                 unsafe {
@@ -250,7 +250,7 @@ impl Cpu {
             }
             for (k, to) in command.dst.iter().enumerate() {
                 let offset = if k == 0 { 0 } else { offset.unwrap_or(0) };
-                let [(from, length), (to, _)] = [memory.item(from, p), memory.item(*to, p)];
+                let [(from, length), (to, _)] = [memory.column(from, p), memory.column(*to, p)];
                 let bytes = memory.all_mut();
                 for (row, at) in (0..).zip((0..length).step_by(16)) {
                     let label: [u8; 16] = bytes[from + at..][..16].try_into().expect("16 bytes");
@@ -262,11 +262,11 @@ impl Cpu {
         Ok(())
     }
 
-    fn turn(&self, memory: &mut Memory, columns: Span, to: Span) {
+    fn transpose(&self, memory: &mut Memory, columns: Span, to: Span) {
         let width = memory.frame.rows.div_ceil(8) as usize;
         let rows = memory.frame.rows as usize;
         let length = width * to.count as usize;
-        let (first, stride) = memory.item(columns, 0);
+        let (first, stride) = memory.column(columns, 0);
         let mut scratch = Scratch::new();
         for at in (0..length).step_by(VECTOR) {
             let end = length.min(at + VECTOR);
@@ -276,7 +276,7 @@ impl Cpu {
                 (unsafe { base.add(first + at) }.cast_const(), stride)
             } else {
                 for (c, padded) in (0..).zip(&mut scratch.columns) {
-                    padded[..end - at].copy_from_slice(&memory.item_bytes(columns, c)[at..end]);
+                    padded[..end - at].copy_from_slice(&memory.column_bytes(columns, c)[at..end]);
                 }
                 (scratch.columns.as_ptr().cast(), VECTOR)
             };
@@ -284,7 +284,7 @@ impl Cpu {
             let row = 8 * (at - p * width);
             if end - at == VECTOR && row + LABELS <= rows {
                 // SAFETY: the item has these rows.
-                let into = unsafe { base.add(memory.item(to, p as u32).0 + 16 * row) };
+                let into = unsafe { base.add(memory.column(to, p as u32).0 + 16 * row) };
                 self.turn_tile(&mut scratch.words, from, into);
                 continue;
             }
@@ -295,7 +295,7 @@ impl Cpu {
                 let row = 8 * (first - p * width);
                 let last = rows.min(8 * (end - p * width));
                 let labels = &scratch.labels[8 * (first - at)..][..last.saturating_sub(row)];
-                let into = &mut memory.item_bytes_mut(to, p as u32)[16 * row..];
+                let into = &mut memory.column_bytes_mut(to, p as u32)[16 * row..];
                 into[..16 * labels.len()].copy_from_slice(labels.as_flattened());
             }
         }
@@ -303,14 +303,14 @@ impl Cpu {
 
     /// Turns what `from` begins with, 64 bytes of each column, into 512 labels at `to`.
     fn turn_tile(&self, words: &mut Words, from: (*const u8, usize), to: *mut u8) {
-        // SAFETY: `with` checked the instruction set; both ends lie in the bank or in scratch, and are long enough.
+        // SAFETY: `with` checked the instruction set; both ends lie in the workspace or in scratch, and are long enough.
         unsafe {
             match self.isa {
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx512 => turn_avx512(words, from, to),
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx2 => turn_avx2(words, from, to),
-                _ => turn::turn::<Portable>(words, from, to),
+                _ => transpose::transpose::<Portable>(words, from, to),
             }
         }
     }
@@ -347,10 +347,10 @@ impl Drop for Scratch {
 fn string_of(memory: &Memory, choices: Span, bytes: usize) -> Zeroizing<Vec<u8>> {
     let mut x = Zeroizing::new(Vec::with_capacity(bytes));
     let keep = memory.layout.regions[choices.region as usize]
-        .item
+        .column
         .padding(memory.frame.rows);
     for k in 0..choices.count {
-        x.extend_from_slice(memory.item_bytes(choices, k));
+        x.extend_from_slice(memory.column_bytes(choices, k));
         if let Some(last) = x.last_mut() {
             *last &= keep;
         }
@@ -366,7 +366,7 @@ fn columns_of(memory: &mut Memory, columns: Span, trees: Trees, tree: u32) -> (&
         count: trees.bits(),
         ..columns
     };
-    let item = memory.item(columns, 0).1;
+    let item = memory.column(columns, 0).1;
     (memory.bytes_mut(of_tree), item)
 }
 
@@ -395,7 +395,7 @@ fn compare(memory: &Memory, offset: u128, [own, theirs]: [Span; 2]) -> bool {
 fn choose(memory: &mut Memory, [a, b, choices]: [Span; 3], to: Span) {
     for k in 0..to.count {
         let [(a, _), (b, _), (choices, _), (to, length)] =
-            [a, b, choices, to].map(|span| memory.item(span, k));
+            [a, b, choices, to].map(|span| memory.column(span, k));
         let bytes = memory.all_mut();
         for row in 0..length / 16 {
             let bit = u128::from(bytes[choices + row / 8] >> (row % 8) & 1);
@@ -411,14 +411,14 @@ fn choose(memory: &mut Memory, [a, b, choices]: [Span; 3], to: Span) {
 
 /// A tree of any number of bits.
 #[inline(always)]
-unsafe fn any<V: Vector>(tree: &Tree<'_>, columns: &mut [&mut [u8]], beside: &mut Beside<'_>) {
+unsafe fn any<V: Vector>(tree: &Tree<'_>, columns: &mut [&mut [u8]], leaf_sum: &mut LeafSum<'_>) {
     // SAFETY: the caller's instruction set.
     unsafe {
         match columns.len() {
-            1 => stretch::<V, 1>(tree, columns, beside),
-            2 => stretch::<V, 2>(tree, columns, beside),
-            4 => stretch::<V, 4>(tree, columns, beside),
-            _ => stretch::<V, 8>(tree, columns, beside),
+            1 => stretch::<V, 1>(tree, columns, leaf_sum),
+            2 => stretch::<V, 2>(tree, columns, leaf_sum),
+            4 => stretch::<V, 4>(tree, columns, leaf_sum),
+            _ => stretch::<V, 8>(tree, columns, leaf_sum),
         }
     }
 }
@@ -426,16 +426,16 @@ unsafe fn any<V: Vector>(tree: &Tree<'_>, columns: &mut [&mut [u8]], beside: &mu
 /// The kernels once per instruction set.
 #[cfg(target_arch = "x86_64")]
 macro_rules! kernels {
-    ($vector:ty, $blocks:ty, $groups:literal, $features:literal, $stretch:ident, $turn:ident, $keys:ident) => {
+    ($vector:ty, $blocks:ty, $groups:literal, $features:literal, $stretch:ident, $transpose:ident, $keys:ident) => {
         #[target_feature(enable = $features)]
-        unsafe fn $stretch(tree: &Tree<'_>, columns: &mut [&mut [u8]], beside: &mut Beside<'_>) {
+        unsafe fn $stretch(tree: &Tree<'_>, columns: &mut [&mut [u8]], leaf_sum: &mut LeafSum<'_>) {
             // SAFETY: the caller's.
-            unsafe { any::<$vector>(tree, columns, beside) }
+            unsafe { any::<$vector>(tree, columns, leaf_sum) }
         }
         #[target_feature(enable = $features)]
-        unsafe fn $turn(words: &mut Words, from: (*const u8, usize), to: *mut u8) {
+        unsafe fn $transpose(words: &mut Words, from: (*const u8, usize), to: *mut u8) {
             // SAFETY: the caller's.
-            unsafe { turn::turn::<$vector>(words, from, to) }
+            unsafe { transpose::transpose::<$vector>(words, from, to) }
         }
         #[target_feature(enable = $features)]
         unsafe fn $keys(labels: &Labels, sender: bool) {

@@ -19,7 +19,7 @@ pub(super) struct Tree<'a> {
 }
 
 /// What is done beside the columns.
-pub(super) enum Beside<'a> {
+pub(super) enum LeafSum<'a> {
     /// The sum of all leaves is written, in whole tiles.
     Sum(&'a mut [u8]),
     /// These bytes, whole tiles, are added to columns whose mask is all ones.
@@ -51,13 +51,13 @@ impl<V: Vector> Make<V, GROUP> for Whole<V> {
 }
 
 /// A vector of each leaf: what is left at the end, and all there is of a few transfers.
-struct Part<V> {
+struct Tail<V> {
     domain: Domain,
     counter: u64,
     input: V,
 }
 
-impl<V: Vector> Make<V, 1> for Part<V> {
+impl<V: Vector> Make<V, 1> for Tail<V> {
     #[inline(always)]
     unsafe fn make(&self, keys: [&RoundKeys; 4]) -> [[V; 1]; 4] {
         // SAFETY: the caller's instruction set.
@@ -74,7 +74,7 @@ impl<V: Vector> Make<V, 1> for Part<V> {
 pub(super) unsafe fn stretch<V: Vector, const K: usize>(
     tree: &Tree<'_>,
     columns: &mut [&mut [u8]],
-    beside: &mut Beside<'_>,
+    leaf_sum: &mut LeafSum<'_>,
 ) {
     let (bytes, domain) = (columns[0].len(), tree.domain);
     let tiles = bytes / TILE_BYTES * TILE_BYTES;
@@ -89,17 +89,17 @@ pub(super) unsafe fn stretch<V: Vector, const K: usize>(
                 inputs: V::inputs(domain, counters),
             };
             let (sum, sums) = leaves::<V, K, GROUP>(tree, &whole);
-            put::<V, K, GROUP>(at, columns, beside, sum, sums);
+            put::<V, K, GROUP>(at, columns, leaf_sum, sum, sums);
         }
         for at in (tiles..bytes).step_by(VECTOR) {
             let counter = tree.first + (at / BLOCK) as u64;
-            let part = Part {
+            let part = Tail {
                 domain,
                 counter,
                 input: V::inputs(domain, [counter; GROUP])[0],
             };
             let (sum, sums) = leaves::<V, K, 1>(tree, &part);
-            put::<V, K, 1>(at, columns, beside, sum, sums);
+            put::<V, K, 1>(at, columns, leaf_sum, sum, sums);
         }
     }
 }
@@ -109,20 +109,20 @@ pub(super) unsafe fn stretch<V: Vector, const K: usize>(
 unsafe fn put<V: Vector, const K: usize, const N: usize>(
     at: usize,
     columns: &mut [&mut [u8]],
-    beside: &mut Beside<'_>,
+    leaf_sum: &mut LeafSum<'_>,
     sum: [V; N],
     mut sums: [[V; N]; K],
 ) {
     // SAFETY: the caller's instruction set; what is beside has whole vectors, and columns are cut.
     unsafe {
-        match beside {
-            Beside::Sum(to) => {
+        match leaf_sum {
+            LeafSum::Sum(to) => {
                 let to = &mut to[at..at + N * VECTOR];
                 for g in 0..N {
                     sum[g].store(to.as_mut_ptr().add(g * VECTOR));
                 }
             }
-            Beside::Add(from, masks) => {
+            LeafSum::Add(from, masks) => {
                 let from = &from[at..at + N * VECTOR];
                 for g in 0..N {
                     let add = V::load(from.as_ptr().add(g * VECTOR));

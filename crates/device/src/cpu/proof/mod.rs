@@ -12,8 +12,8 @@ mod wide;
 use veil_math::P61;
 use zeroize::Zeroizing;
 
-use super::bank::Memory;
 use super::vector::VECTOR;
+use super::workspace::Memory;
 use super::{Cpu, Isa};
 use crate::command::Command;
 use crate::layout::Span;
@@ -40,29 +40,36 @@ type Register = [u64; VECTOR / 8];
 /// Of 512 gates, three bits each: x, y, s. Rows that do not exist are zero.
 type Half = [Register; 3];
 
-/// Rows of items in a region of the bank.
-struct Items<'a> {
+/// Rows of items in a region of the workspace.
+struct Columns<'a> {
     region: &'a [u8],
     /// Of item 0 of part 0 in the region.
     offset: usize,
-    item: usize,
-    part: usize,
+    column: usize,
+    component: usize,
 }
 
-impl<'a> Items<'a> {
-    fn new(region: &'a [u8], (place, item, part): (usize, usize, usize), first: usize) -> Self {
-        Items {
+impl<'a> Columns<'a> {
+    fn new(
+        region: &'a [u8],
+        (place, column, component): (usize, usize, usize),
+        first: usize,
+    ) -> Self {
+        Columns {
             region,
             offset: first - place,
-            item,
-            part,
+            column,
+            component,
         }
     }
 
     /// A register of an item, of which `bytes` bytes count from there on.
     #[inline(always)]
-    fn register(&self, part: usize, item: u32, register: usize, bytes: usize) -> Register {
-        let at = self.offset + part * self.part + item as usize * self.item + register * VECTOR;
+    fn register(&self, component: usize, column: u32, register: usize, bytes: usize) -> Register {
+        let at = self.offset
+            + component * self.component
+            + column as usize * self.column
+            + register * VECTOR;
         let bytes = &self.region[at..][..bytes.min(VECTOR)];
         let mut all = [0; VECTOR];
         match bytes.first_chunk::<VECTOR>() {
@@ -79,8 +86,8 @@ impl<'a> Items<'a> {
 
 /// The trace of a batch and what was received of it.
 pub(super) struct Gates<'a> {
-    trace: Items<'a>,
-    received: Items<'a>,
+    trace: Columns<'a>,
+    received: Columns<'a>,
     products: u32,
     rows: usize,
 }
@@ -126,7 +133,7 @@ impl Gates<'_> {
     #[inline(always)]
     fn half(&self, side: Side, product: u32, register: usize, present: &Register) -> Half {
         let bytes = self.bytes() - register * VECTOR;
-        let trace = |part| self.trace.register(part, product, register, bytes);
+        let trace = |component| self.trace.register(component, product, register, bytes);
         let (u, u1, w, w1) = (trace(0), trace(1), trace(2), trace(3));
         let mask = trace(if side == Side::Next { 4 } else { 5 });
         let received = match side {
@@ -213,22 +220,22 @@ impl Kernels {
 fn words(bytes: &[u8], length: usize) -> &[u64] {
     // SAFETY: any bytes are words, and those that are not aligned are left out.
     let (before, words, _) = unsafe { bytes.align_to::<u64>() };
-    assert!(before.is_empty(), "regions of a bank are aligned");
+    assert!(before.is_empty(), "regions of a workspace are aligned");
     &words[..length]
 }
 
 fn words_mut(bytes: &mut [u8], length: usize) -> &mut [u64] {
     // SAFETY: as `words`.
     let (before, words, _) = unsafe { bytes.align_to_mut::<u64>() };
-    assert!(before.is_empty(), "regions of a bank are aligned");
+    assert!(before.is_empty(), "regions of a workspace are aligned");
     &mut words[..length]
 }
 
 /// Where a span begins in its region: of the region, of an item, of a part, of the span.
 fn shape(memory: &Memory, span: Span) -> ((usize, usize, usize), usize) {
-    let place = memory.places[span.region as usize];
-    let first = memory.item(span, 0).0;
-    ((place.offset, place.item, place.part), first)
+    let strides = memory.all_strides[span.region as usize];
+    let first = memory.column(span, 0).0;
+    ((strides.offset, strides.column, strides.component), first)
 }
 
 impl Cpu {
@@ -238,11 +245,11 @@ impl Cpu {
         step: Proof,
         command: &Command,
     ) -> Result<bool, Fault> {
-        let blocks = |memory: &Memory, draw: usize, count: u32| {
-            let draw = command.draws[draw];
-            let mask = self.mask(draw, memory.frame)?;
+        let blocks = |memory: &Memory, call: usize, count: u32| {
+            let call = command.calls[call];
+            let mask = self.mask(call, memory.frame)?;
             let mut bytes = Zeroizing::new(vec![0; mac::BLOCK * count as usize]);
-            self.random(mask, draw.first, &mut bytes);
+            self.random(mask, call.first, &mut bytes);
             Ok(bytes)
         };
         if let Some(fits) = proof::step(step, memory, command, blocks)? {
@@ -285,7 +292,7 @@ impl Cpu {
                 proof::put_share(memory, dst[0], &gram, places, &masks);
             }
             // Those that every device does alike.
-            _ => return Err(Fault::Program("a step of a proof that nobody does")),
+            _ => return Err(Fault::Program("a step of a proof that no party does")),
         }
         Ok(true)
     }
@@ -304,8 +311,8 @@ fn with_gates(
     let regions = [src[0].region, src[1].region, to.region];
     let [of_trace, of_received, of_out] = memory.regions_mut(regions)?;
     let gates = Gates {
-        trace: Items::new(of_trace, trace.0, trace.1),
-        received: Items::new(of_received, received.0, received.1),
+        trace: Columns::new(of_trace, trace.0, trace.1),
+        received: Columns::new(of_received, received.0, received.1),
         products: src[0].count,
         rows,
     };

@@ -120,7 +120,7 @@ pub(super) fn fuse(program: &Program, slots: u32) -> Vec<Fused> {
                     }
                     None => list.push(*src),
                 },
-                Src::Slot(_) | Src::Uniform(_) => list.push(*src),
+                Src::Slot(_) | Src::JobWide(_) => list.push(*src),
             }
         }
         match dst {

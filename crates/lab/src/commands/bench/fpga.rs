@@ -232,7 +232,7 @@ impl Measured {
             gates: sequential.body.gates.len(),
             ands: sequential.body.ands().into(),
             core: "",
-            rows: capacity.rows,
+            rows: capacity.engines,
             cycles: None,
             scheduled: 0,
             bound: least(&sequential.body, capacity, cycles),

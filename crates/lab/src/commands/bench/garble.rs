@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use miette::{IntoDiagnostic, Result, miette};
 use plotters::prelude::*;
 use veil_device::{
-    Bank, Command, Cpu, Device, Draw, Frame, Garbling, HashRate, Item, KeyId, Layout, Op, Outcome,
-    Place, Region, Span, Tag,
+    ColumnType, Command, Cpu, Device, Frame, Garbling, HashRate, KeyId, Layout, Op, Outcome,
+    PrfCall, Region, Residency, Span, Tag, Workspace,
 };
 use veil_job::{ProtocolKind, Security, Tables, Word};
 use veil_protocol::{Options, Plan};
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::Secret;
 
 use super::chart::{self, Drawn, Line};
@@ -42,7 +42,7 @@ struct Row {
     rows: u32,
     ands: u32,
     /// Bytes of wires that live at once.
-    bank_bytes: u64,
+    workspace_bytes: u64,
     bytes_per_and: f64,
     /// ANDs per second of one core, and the part of what its hashes alone would allow.
     garble_per_s: f64,
@@ -112,32 +112,32 @@ const fn scheme(tables: Tables) -> Garbling {
     }
 }
 
-/// A bank with all tables of a layer, and a command for each layer at either side.
+/// A workspace with all tables of a layer, and a command for each layer at either side.
 struct Case {
     device: Cpu,
-    bank: Bank,
+    workspace: Workspace,
     garble: Vec<Command>,
     evaluate: Vec<Command>,
 }
 
 impl Case {
     fn new(plan: &Plan, scheme: Garbling, rows: u32) -> Result<Self> {
-        let region = |place, item, count| Region {
-            place,
-            item,
-            parts: 1,
+        let region = |residency, column, count| Region {
+            residency,
+            column,
+            components: 1,
             count,
         };
         let most = plan.layers.iter().map(|layer| layer.products).max();
         let most = most.unwrap_or(0);
-        // Slots, uniforms and sums are the planner's regions 0 to 2.
+        // Slots, job-wide values and sums are the planner's regions 0 to 2.
         let mut regions = vec![
-            region(Place::Resident, Item::Labels, plan.slots),
-            region(Place::Mapped, Item::Label, plan.uniforms),
-            region(Place::Mapped, Item::Label, plan.sums),
+            region(Residency::Resident, ColumnType::Labels, plan.slots),
+            region(Residency::Mapped, ColumnType::Label, plan.job_wide),
+            region(Residency::Mapped, ColumnType::Label, plan.sums),
         ];
         let kinds = scheme.tables().iter();
-        regions.extend(kinds.map(|(item, count)| region(Place::Mapped, *item, most * count)));
+        regions.extend(kinds.map(|(item, count)| region(Residency::Mapped, *item, most * count)));
         let layout = Layout {
             chunk_rows: rows,
             regions,
@@ -151,9 +151,9 @@ impl Case {
         for layer in &plan.layers {
             let program = Arc::clone(&plan.programs[layer.program]);
             let id = device.load(&program, &layout).into_diagnostic()?;
-            let span = |(region, (_, count)): (u16, &(Item, u32))| Span {
+            let span = |(region, (_, count)): (u16, &(ColumnType, u32))| Span {
                 region,
-                part: 0,
+                component: 0,
                 first: 0,
                 count: count * layer.products,
             };
@@ -162,10 +162,10 @@ impl Case {
                 scheme,
                 offset: OFFSET,
             };
-            let draw = |key, tag, first| Draw { key, tag, first };
-            let draws = vec![
-                draw(START, Use::GARBLE, first),
-                draw(DICE, Use::DICE, first * scheme.dice(rows)),
+            let call = |key, tag, first| PrfCall { key, tag, first };
+            let calls = vec![
+                call(START, DomainTag::GARBLE, first),
+                call(DICE, DomainTag::DICE, first * scheme.dice(rows)),
             ];
             for (op, src, dst, to) in [
                 (op, vec![], tables.clone(), &mut garble),
@@ -173,7 +173,7 @@ impl Case {
             ] {
                 let mut command = Command::new(op, src, dst);
                 command.program = Some(id);
-                command.draws.clone_from(&draws);
+                command.calls.clone_from(&calls);
                 to.push(command);
             }
             first += u64::from(layer.products);
@@ -184,10 +184,10 @@ impl Case {
             chunk: 1,
             rows,
         };
-        let bank = device.open(&layout, frame).into_diagnostic()?;
+        let workspace = device.open(&layout, frame).into_diagnostic()?;
         Ok(Case {
             device,
-            bank,
+            workspace,
             garble,
             evaluate,
         })
@@ -203,7 +203,7 @@ impl Case {
         let (start, mut best) = (Instant::now(), f64::INFINITY);
         while start.elapsed() < BUDGET || best.is_infinite() {
             let began = Instant::now();
-            let submitted = self.device.submit(self.bank, commands, Tag(0));
+            let submitted = self.device.submit(self.workspace, commands, Tag(0));
             best = best.min(began.elapsed().as_secs_f64());
             submitted.into_diagnostic()?;
             if self.device.poll().map(|c| c.outcome) != Some(Outcome::Done) {
@@ -241,7 +241,7 @@ fn measure(tables: Tables, rows: u32, limits: Limits) -> Result<Row> {
         tables: tables.word(),
         rows,
         ands,
-        bank_bytes: u64::from(plan.slots) * Item::Labels.bytes(rows),
+        workspace_bytes: u64::from(plan.slots) * ColumnType::Labels.bytes(rows),
         bytes_per_and: table as f64 / f64::from(rows),
         garble_per_s: garble,
         garble_of_hash: garble / limits.hash.garble,
@@ -274,7 +274,7 @@ fn print(row: &Row) {
         "{:<12} {:>5} {:>9.2} {:>7.3} {:>11} {:>8.0}% {garble:>7.0}% {:>12} {:>8.0}% {evaluate:>7.0}%",
         row.tables,
         row.rows,
-        row.bank_bytes as f64 / 1e6,
+        row.workspace_bytes as f64 / 1e6,
         row.bytes_per_and,
         short(row.garble_per_s),
         row.garble_of_hash * 100.0,

@@ -108,7 +108,7 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
         set_up_ms.get_or_insert(took);
         if reports
             .values()
-            .any(|r| r.transfers == Some(TransfersFrom::Kept))
+            .any(|r| r.transfers == Some(TransfersFrom::Cache))
         {
             kept_set_up_ms = Some(kept_set_up_ms.map_or(took, |least| least.min(took)));
         }
@@ -185,7 +185,7 @@ fn settings(carrier: Carrier, net: Option<shape::Profile>) -> Settings {
     };
     Settings {
         window,
-        kept: Some(Arc::default()),
+        ot_cache: Some(Arc::default()),
         ..Settings::default()
     }
 }

@@ -6,15 +6,15 @@ use miette::{IntoDiagnostic, Result, miette};
 use plotters::prelude::*;
 use veil_device::ot::blocks;
 use veil_device::{
-    Bank, Command, Cpu, Device, Draw, Frame, Item, KeyId, Layout, Op, Outcome, Place, Region, Span,
-    Tag, Trees,
+    ColumnType, Command, Cpu, Device, Frame, KeyId, Layout, Op, Outcome, PrfCall, Region,
+    Residency, Span, Tag, Trees, Workspace,
 };
 use veil_math::Ring;
 use veil_protocol::Round;
 use veil_protocol::ot::extension::{At, Challenge, Receiver, Sender};
 use veil_protocol::ot::transfer::keys;
 use veil_protocol::ot::{Ends, ReceiverSetUp, SenderSetUp};
-use veil_prss::Use;
+use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer, Secret, SessionId};
 
 use super::chart::{self, BAR, BOUND, Drawn, SIZE};
@@ -28,7 +28,7 @@ const TRANSFERS: u64 = 1 << 23;
 const ROWS: u32 = 1 << 14;
 const ITEMS: u32 = 1;
 
-/// Uses of transfers in a chunk, one after the other in the same bank.
+/// Uses of transfers in a chunk, one after the other in the same workspace.
 const USES: u32 = 64;
 
 const SENDER: Peer = Peer::Party(PartyId::THREE[0]);
@@ -115,7 +115,7 @@ fn print(row: &Row) {
 struct End {
     device: Cpu,
     layout: Layout,
-    bank: Bank,
+    workspace: Workspace,
     /// Labels of the transfers, then keys: of the receiver's choice, or of choice 0 and of choice 1.
     labels: [Span; 3],
     choices: Span,
@@ -129,21 +129,21 @@ impl End {
             chunk_rows: ROWS,
             regions: vec![],
         };
-        let mut add = |item| {
+        let mut add = |column| {
             let region = layout.add(Region {
-                place: Place::Mapped,
-                item,
-                parts: 1,
+                residency: Residency::Mapped,
+                column,
+                components: 1,
                 count: ITEMS,
             });
             layout.all(region, 0)
         };
-        let labels = [(); 3].map(|()| add(Item::Labels));
-        let choices = add(Item::Rows(Ring::Bits));
+        let labels = [(); 3].map(|()| add(ColumnType::Labels));
+        let choices = add(ColumnType::Rows(Ring::Bits));
         End {
             device: Cpu::detect(),
             layout,
-            bank: Bank(0),
+            workspace: Workspace(0),
             labels,
             choices,
             time: Duration::ZERO,
@@ -160,7 +160,7 @@ impl End {
 
     fn submit(&mut self, commands: &[Command]) -> Result<()> {
         self.device
-            .submit(self.bank, commands, Tag(0))
+            .submit(self.workspace, commands, Tag(0))
             .into_diagnostic()?;
         match self.device.poll().map(|done| done.outcome) {
             Some(Outcome::Done) => Ok(()),
@@ -169,7 +169,7 @@ impl End {
     }
 }
 
-/// Both parties, and where transfers are in their banks.
+/// Both parties, and where transfers are in their workspaces.
 struct Pair {
     ends: [End; 2],
     sender: Sender,
@@ -241,7 +241,7 @@ impl Pair {
         };
         for end in &mut self.ends {
             end.timed(|end| {
-                end.bank = end.device.open(&end.layout, frame).into_diagnostic()?;
+                end.workspace = end.device.open(&end.layout, frame).into_diagnostic()?;
                 Ok(())
             })?;
         }
@@ -254,7 +254,7 @@ impl Pair {
         }
         for end in &mut self.ends {
             end.timed(|end| {
-                end.device.close(end.bank);
+                end.device.close(end.workspace);
                 Ok(())
             })?;
         }
@@ -273,9 +273,9 @@ impl Pair {
         let [labels, own, _] = self.ends[1].labels;
         let receiver = self.receiver.rounds(at, self.ends[1].choices, labels);
         let mut random = Command::new(Op::Random, vec![], vec![self.ends[1].choices]);
-        random.draws = vec![Draw {
+        random.calls = vec![PrfCall {
             key: PRIVATE,
-            tag: Use::RAND3,
+            tag: DomainTag::RAND3,
             first,
         }];
         self.ends[1].timed(|end| end.submit(&[random]))?;
@@ -300,13 +300,16 @@ impl Pair {
         for from in [0, 1] {
             for send in &rounds[from].sends {
                 let into = rounds[1 - from].recvs.iter().find(|r| r.part == send.part);
-                let into = into.ok_or_else(|| miette!("nobody waits for a message"))?;
+                let into = into.ok_or_else(|| miette!("no party waits for a message"))?;
                 let start = thread_cpu();
                 let [a, b] = &mut self.ends;
                 let (from, to) = if from == 0 { (a, b) } else { (b, a) };
-                let message = from.device.view(from.bank, send.span).into_diagnostic()?;
+                let message = from
+                    .device
+                    .view(from.workspace, send.span)
+                    .into_diagnostic()?;
                 to.device
-                    .write(to.bank, into.span, message)
+                    .write(to.workspace, into.span, message)
                     .into_diagnostic()?;
                 // The copy is the link of both.
                 let took = thread_cpu().saturating_sub(start);
@@ -327,7 +330,7 @@ impl Pair {
     fn check(&self) -> Result<()> {
         let view = |end: usize, span: Span| {
             let end = &self.ends[end];
-            end.device.view(end.bank, span).into_diagnostic()
+            end.device.view(end.workspace, span).into_diagnostic()
         };
         let (own, choices) = (
             view(1, self.ends[1].labels[1])?,

@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use veil_session::PlanHash;
 
-use super::places::Holder;
+use super::holders::Holder;
 use super::replies::Replies;
 use super::slots::Promise;
-use super::{Admission, Away, Caller, Desk};
+use super::{Admission, Away, Caller, PortState};
 use crate::tls::config::UnknownKey;
 use crate::tls::handshake::{Fail, Handshake, Progress};
 use crate::tls::identity::Fingerprint;
@@ -111,12 +111,12 @@ impl Pending {
     }
 
     /// Moves it on.
-    pub(super) fn step(&mut self, desk: &Desk, replies: Option<&Replies>) -> Outcome {
+    pub(super) fn step(&mut self, shared: &PortState, replies: Option<&Replies>) -> Outcome {
         let stranger = |why: String| Outcome::Away(Away::Stranger, why);
         let shaking = self.handshake.tls.is_handshaking();
-        let outcome = self.advance(desk, replies);
+        let outcome = self.advance(shared, replies);
         if shaking && !self.handshake.tls.is_handshaking() {
-            self.meet(desk);
+            self.meet(shared);
         }
         match outcome {
             Ok(Outcome::Waiting | Outcome::More) if Instant::now() >= self.expires => {
@@ -125,7 +125,7 @@ impl Pending {
             Ok(outcome) => outcome,
             Err(Fail::Tls(error)) => stranger(match UnknownKey::within(&error) {
                 Some(key) => {
-                    desk.noticed(&key, self.from);
+                    shared.noticed(&key, self.from);
                     unknown(&key)
                 }
                 None => error.to_string(),
@@ -135,15 +135,15 @@ impl Pending {
     }
 
     /// It has shown its key: from here on it has its place under that, if it is a member's.
-    fn meet(&mut self, desk: &Desk) {
+    fn meet(&mut self, shared: &PortState) {
         if let Some(key) = shown(&self.handshake)
-            && (desk.admit)(&key) == Admission::Member
+            && (shared.admit)(&key) == Admission::Member
         {
             self.holder = Holder::Member(key);
         }
     }
 
-    fn advance(&mut self, desk: &Desk, replies: Option<&Replies>) -> Result<Outcome, Fail> {
+    fn advance(&mut self, shared: &PortState, replies: Option<&Replies>) -> Result<Outcome, Fail> {
         loop {
             match &mut self.stage {
                 Stage::Call { bytes, have } => {
@@ -156,7 +156,7 @@ impl Pending {
                         continue;
                     }
                     let bytes = *bytes;
-                    self.called(desk, &bytes, replies.is_some())?;
+                    self.called(shared, &bytes, replies.is_some())?;
                 }
                 Stage::Request {
                     caller,
@@ -198,23 +198,28 @@ impl Pending {
     }
 
     /// The call is here: decides what comes of it.
-    fn called(&mut self, desk: &Desk, bytes: &[u8; CALL], answers: bool) -> Result<(), Fail> {
+    fn called(
+        &mut self,
+        shared: &PortState,
+        bytes: &[u8; CALL],
+        answers: bool,
+    ) -> Result<(), Fail> {
         let nothing = PlanHash([0; 32]);
         let key = shown(&self.handshake);
         // Asked again: it may have changed since the handshake.
         let caller = key.map(|key| Caller {
             key,
-            admission: (desk.admit)(&key),
+            admission: (shared.admit)(&key),
         });
         let Some(caller) = caller.filter(|caller| caller.admission != Admission::Stranger) else {
             if let Some(key) = key {
-                desk.noticed(&key, self.from);
+                shared.noticed(&key, self.from);
             }
             let why = "nobody here knows its key any more".into();
             return self.refuse(Refusal::Unknown, nothing, Away::Stranger, why);
         };
         let mut is_unknown = || {
-            desk.noticed(&caller.key, self.from);
+            shared.noticed(&caller.key, self.from);
             self.refuse(
                 Refusal::Unknown,
                 nothing,
@@ -224,7 +229,7 @@ impl Pending {
         };
         match Call::decode(bytes) {
             Ok(Call::Lane(call)) if caller.admission == Admission::Member => {
-                self.lane(desk, caller.key, call)
+                self.lane(shared, caller.key, call)
             }
             // Who is no member learns nothing about jobs.
             Ok(Call::Lane(_)) => is_unknown(),
@@ -234,7 +239,7 @@ impl Pending {
             }
             Ok(Call::Control { length }) => {
                 let length = length as usize;
-                if length > desk.longest_request(caller.admission) {
+                if length > shared.longest_request(caller.admission) {
                     if caller.admission == Admission::Joiner {
                         return is_unknown();
                     }
@@ -251,7 +256,7 @@ impl Pending {
                 Ok(())
             }
             Err(Garbled::Version(theirs)) => {
-                let why = desk.slots.other_version(&caller.key, theirs);
+                let why = shared.slots.other_version(&caller.key, theirs);
                 self.refuse(Refusal::Version, nothing, Away::Refused, why)
             }
             Err(Garbled::Kind) => {
@@ -265,10 +270,10 @@ impl Pending {
         }
     }
 
-    fn lane(&mut self, desk: &Desk, key: Fingerprint, call: LaneCall) -> Result<(), Fail> {
+    fn lane(&mut self, shared: &PortState, key: Fingerprint, call: LaneCall) -> Result<(), Fail> {
         // A caller that is gone already takes no seat, and none from itself that comes again.
         self.still_there()?;
-        match desk.slots.seat(key, call) {
+        match shared.slots.seat(key, call) {
             Ok(promise) => {
                 self.handshake.say(&Answer::new(None, call.plan).encode())?;
                 self.stage = Stage::Answer(Some(Verdict::Seated(promise)));
@@ -278,8 +283,8 @@ impl Pending {
                 let mut away = Away::Refused;
                 if no.refusal == Refusal::NotYet {
                     away = Away::Later;
-                    if let Some(knock) = &desk.knock {
-                        knock(key, call.plan);
+                    if let Some(on_request) = &shared.on_request {
+                        on_request(key, call.plan);
                     }
                 }
                 let answer = Answer::new(Some(no.refusal), no.plan).with_link(no.link);

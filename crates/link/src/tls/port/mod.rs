@@ -6,7 +6,7 @@
 //! opens or asks much loses only its own, a job that fails or ends takes its own connections with it, and other callers never notice.
 
 mod caller;
-mod places;
+mod holders;
 mod replies;
 mod slots;
 
@@ -23,7 +23,7 @@ use rustls::{ServerConfig, ServerConnection};
 use veil_session::{Peer, PlanHash};
 
 use self::caller::{Outcome, Pending};
-use self::places::{Holder, PENDING, crowded, overdrawn};
+use self::holders::{Holder, PENDING, crowded, overdrawn};
 use self::replies::Replies;
 use self::slots::Slots;
 use super::config;
@@ -103,7 +103,7 @@ impl Lane {
 pub type Lanes = Arc<dyn Fn(&Caller, &[u8]) -> Lane + Send + Sync>;
 
 /// Hears of members that come for a plan which does not await them here now. Runs in the thread of the port: it must not wait.
-pub type Knock = Arc<dyn Fn(Fingerprint, PlanHash) + Send + Sync>;
+pub type OnConnectRequest = Arc<dyn Fn(Fingerprint, PlanHash) + Send + Sync>;
 
 /// Hears of unknown keys, and of the addresses that they came from. Runs in the thread of the port: it must not wait.
 pub type Noticed = Arc<dyn Fn(&Fingerprint, SocketAddr) + Send + Sync>;
@@ -114,7 +114,7 @@ pub struct Reception {
     admit: Admit,
     handler: Option<Handler>,
     lanes: Option<Lanes>,
-    knock: Option<Knock>,
+    on_request: Option<OnConnectRequest>,
     noticed: Option<Noticed>,
     sole: bool,
 }
@@ -126,7 +126,7 @@ impl Reception {
             admit,
             handler: None,
             lanes: None,
-            knock: None,
+            on_request: None,
             noticed: None,
             sole: false,
         }
@@ -163,10 +163,10 @@ impl Reception {
         self
     }
 
-    /// Tells `knock` which members come for a plan that is not awaited: a service may then prepare it.
+    /// Tells `on_request` which members come for a plan that is not awaited: a service may then prepare it.
     #[must_use]
-    pub fn with_knock(mut self, knock: Knock) -> Self {
-        self.knock = Some(knock);
+    pub fn on_connect_request(mut self, on_request: OnConnectRequest) -> Self {
+        self.on_request = Some(on_request);
         self
     }
 
@@ -191,18 +191,18 @@ pub struct Turned {
 
 /// The declared port of this participant. Closed when dropped.
 pub struct Port {
-    desk: Arc<Desk>,
+    shared: Arc<PortState>,
     address: SocketAddr,
     thread: Option<JoinHandle<()>>,
 }
 
 /// What the thread of a port shares with its owners.
-struct Desk {
+struct PortState {
     slots: Slots,
     /// Whether requests are short.
     short: bool,
     admit: Admit,
-    knock: Option<Knock>,
+    on_request: Option<OnConnectRequest>,
     noticed: Option<Noticed>,
     config: Mutex<Arc<ServerConfig>>,
     wake: OwnedFd,
@@ -210,7 +210,7 @@ struct Desk {
     turned: [AtomicU64; 3],
 }
 
-/// Kinds of [`Desk::turned`].
+/// Kinds of [`PortState::turned`].
 #[derive(Clone, Copy)]
 enum Away {
     Stranger,
@@ -240,11 +240,11 @@ impl Port {
         let wake =
             eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|e| local(&e))?;
         let config = server_config(identity, &reception.admit).map_err(|e| local(&e))?;
-        let desk = Arc::new(Desk {
+        let shared = Arc::new(PortState {
             slots: Slots::new(reception.sole),
             short: reception.sole,
             admit: reception.admit,
-            knock: reception.knock,
+            on_request: reception.on_request,
             noticed: reception.noticed,
             config: Mutex::new(config),
             wake,
@@ -258,16 +258,16 @@ impl Port {
             None => None,
         };
         let thread = {
-            let desk = Arc::clone(&desk);
+            let shared = Arc::clone(&shared);
             // Parsing certificates is the deepest that it gets.
             let thread = thread::Builder::new()
                 .name("port".into())
                 .stack_size(512 << 10);
-            let serve = move || serve(&desk, &socket, replies.as_ref());
+            let serve = move || serve(&shared, &socket, replies.as_ref());
             thread.spawn(serve).map_err(|e| local(&e))?
         };
         Ok(Port {
-            desk,
+            shared,
             address: bound,
             thread: Some(thread),
         })
@@ -309,13 +309,13 @@ impl Port {
         within: (Instant, &Ended<'_>),
         lacks: &Misses<'_>,
     ) -> Result<Vec<Connected>, SetupError> {
-        self.desk.slots.gather(terms, peers, lanes, within, lacks)
+        self.shared.slots.gather(terms, peers, lanes, within, lacks)
     }
 
     /// Ends every meeting that awaits the holder of `key`, which was revoked or replaced. Runs that have met are ended by their own engine;
     /// new calls of the key are refused by the admission that forgot it.
     pub fn drop_key(&self, key: &Fingerprint) {
-        self.desk.slots.drop_key(key);
+        self.shared.slots.drop_key(key);
     }
 
     /// Shows `identity` to callers from here on: a new certificate, or a new key.
@@ -323,15 +323,15 @@ impl Port {
     /// # Errors
     /// [`SetupError::Local`] if TLS refuses the certificate. The port keeps the former one then.
     pub fn renew(&self, identity: &Identity) -> Result<(), SetupError> {
-        let config = server_config(identity, &self.desk.admit)
+        let config = server_config(identity, &self.shared.admit)
             .map_err(|e| SetupError::Local(e.to_string()))?;
-        *lock(&self.desk.config) = config;
+        *lock(&self.shared.config) = config;
         Ok(())
     }
 
     /// Who was turned away.
     pub fn turned(&self) -> Turned {
-        let count = |away: Away| self.desk.turned[away as usize].load(Ordering::Relaxed);
+        let count = |away: Away| self.shared.turned[away as usize].load(Ordering::Relaxed);
         Turned {
             strangers: count(Away::Stranger),
             refused: count(Away::Refused),
@@ -342,9 +342,9 @@ impl Port {
 
 impl Drop for Port {
     fn drop(&mut self) {
-        self.desk.closed.store(true, Ordering::Relaxed);
+        self.shared.closed.store(true, Ordering::Relaxed);
         // The counter of an eventfd is full only if no thread reads it, and then it wakes all the same.
-        let _ = rustix::io::write(&self.desk.wake, &1u64.to_ne_bytes());
+        let _ = rustix::io::write(&self.shared.wake, &1u64.to_ne_bytes());
         // The last who holds a port may be a callback in its own thread, which ends by itself.
         let own = |thread: &JoinHandle<()>| thread.thread().id() == thread::current().id();
         if let Some(thread) = self.thread.take().filter(|thread| !own(thread)) {
@@ -360,7 +360,7 @@ impl std::fmt::Debug for Port {
     }
 }
 
-impl Desk {
+impl PortState {
     /// Bytes of the longest request that a caller may send.
     fn longest_request(&self, admission: Admission) -> usize {
         match admission {
@@ -402,13 +402,13 @@ fn advice(kind: io::ErrorKind) -> &'static str {
 }
 
 /// The thread of a port.
-fn serve(desk: &Desk, socket: &TcpListener, replies: Option<&Replies>) {
+fn serve(shared: &PortState, socket: &TcpListener, replies: Option<&Replies>) {
     let mut pending: Vec<Pending> = Vec::new();
-    while !desk.closed.load(Ordering::Relaxed) {
-        let short = !take_in(desk, socket, &mut pending);
+    while !shared.closed.load(Ordering::Relaxed) {
+        let short = !take_in(shared, socket, &mut pending);
         let (mut index, mut more) = (0, false);
         while index < pending.len() {
-            match pending[index].step(desk, replies) {
+            match pending[index].step(shared, replies) {
                 outcome @ (Outcome::Waiting | Outcome::More) => {
                     more |= matches!(outcome, Outcome::More);
                     index += 1;
@@ -426,27 +426,27 @@ fn serve(desk: &Desk, socket: &TcpListener, replies: Option<&Replies>) {
                     continue;
                 }
                 Outcome::Away(away, why) => {
-                    desk.count(away);
+                    shared.count(away);
                     if !why.is_empty() {
                         let hint = format!("{} was turned away: {why}", pending[index].from);
-                        desk.slots.hint(&hint);
+                        shared.slots.hint(&hint);
                     }
                 }
             }
             pending.swap_remove(index);
         }
         while let Some(victim) = overdrawn(&pending) {
-            cut_off(desk, &mut pending, victim);
+            cut_off(shared, &mut pending, victim);
         }
         // Polling only fails for want of memory, which the next round may have.
         if !more {
-            let _ = sleep(desk, socket, &pending, short);
+            let _ = sleep(shared, socket, &pending, short);
         }
     }
 }
 
 /// Takes in new connections. `false` if the machine is short of something.
-fn take_in(desk: &Desk, socket: &TcpListener, pending: &mut Vec<Pending>) -> bool {
+fn take_in(shared: &PortState, socket: &TcpListener, pending: &mut Vec<Pending>) -> bool {
     loop {
         let (socket, from) = match socket.accept() {
             Ok(accepted) => accepted,
@@ -463,11 +463,11 @@ fn take_in(desk: &Desk, socket: &TcpListener, pending: &mut Vec<Pending>) -> boo
         };
         if pending.len() >= PENDING {
             match crowded(pending) {
-                Some(victim) => cut_off(desk, pending, victim),
+                Some(victim) => cut_off(shared, pending, victim),
                 None => continue,
             }
         }
-        let config = Arc::clone(&lock(&desk.config));
+        let config = Arc::clone(&lock(&shared.config));
         let Ok(tls) = ServerConnection::new(config) else {
             return false;
         };
@@ -479,16 +479,21 @@ fn take_in(desk: &Desk, socket: &TcpListener, pending: &mut Vec<Pending>) -> boo
 }
 
 /// Gives the place of a connection to a newcomer.
-fn cut_off(desk: &Desk, pending: &mut Vec<Pending>, victim: usize) {
-    desk.count(match pending.swap_remove(victim).holder() {
+fn cut_off(shared: &PortState, pending: &mut Vec<Pending>, victim: usize) {
+    shared.count(match pending.swap_remove(victim).holder() {
         Holder::Member(_) => Away::Later,
         Holder::Unknown(_) => Away::Stranger,
     });
 }
 
-fn sleep(desk: &Desk, socket: &TcpListener, pending: &[Pending], short: bool) -> io::Result<()> {
+fn sleep(
+    shared: &PortState,
+    socket: &TcpListener,
+    pending: &[Pending],
+    short: bool,
+) -> io::Result<()> {
     let mut fds = Vec::with_capacity(pending.len() + 2);
-    fds.push(PollFd::from_borrowed_fd(desk.wake.as_fd(), PollFlags::IN));
+    fds.push(PollFd::from_borrowed_fd(shared.wake.as_fd(), PollFlags::IN));
     if !short {
         fds.push(PollFd::new(socket, PollFlags::IN));
     }

@@ -264,7 +264,7 @@ impl Slot {
         if !self.peers.contains(&call.from) {
             return Err((
                 Refusal::Stranger,
-                "it says it is somebody whom we do not await",
+                "it says it is a participant whom we do not await",
             ));
         }
         if self.terms.pin(call.from) != Ok(key) {
@@ -276,7 +276,7 @@ impl Slot {
         if call.to != self.terms.me {
             return Err((
                 Refusal::WrongNumber,
-                "it wanted somebody else: compare the addresses",
+                "it wanted another participant: compare the addresses",
             ));
         }
         if call.link != self.terms.link {

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use super::places::{Place, REQUESTS};
+use super::holders::{AddressRange, REQUESTS};
 use super::*;
 use crate::LinkKind;
 use crate::tls::dial::{Missed, ask, reach};
@@ -103,7 +103,7 @@ fn garbage_and_unknown_kinds_are_refused_and_the_port_goes_on() {
     assert_eq!(
         refusal(&say(&them, (&us, &port), &lane).unwrap()),
         Some(Refusal::Version),
-        "it names nobody"
+        "it names no participant"
     );
     // HTTP, or anything else that is not TLS.
     for noise in [
@@ -224,7 +224,7 @@ fn who_says_nothing_gives_way_to_who_comes_next() {
 /// A stranger with a network of IPv6 to itself is one stranger, and loses its own places alone.
 #[test]
 fn addresses_of_one_network_share_their_places() {
-    let of = |address: &str| Place::of(address.parse().unwrap());
+    let of = |address: &str| AddressRange::of(address.parse().unwrap());
     assert_eq!(
         of("2001:db8:1:2::1"),
         of("2001:db8:1:2:ffff:ffff:ffff:ffff")
@@ -281,7 +281,7 @@ fn stall(identity: &Identity, port: (&Identity, &Port), bytes: &[u8]) -> Handsha
 
 /// A member that begins many requests, or shows its key many times and says nothing, loses its own places and no others'.
 #[test]
-fn a_member_that_stalls_shuts_nobody_out() {
+fn a_member_that_stalls_shuts_no_other_out() {
     let [us, bad, good] = [(); 3].map(|()| Identity::generate().unwrap());
     let keys = [bad.fingerprint(), good.fingerprint()];
     let call = Call::Control { length: 100 }.encode();
@@ -463,7 +463,7 @@ fn who_hangs_up_before_it_is_answered_keeps_no_seat() {
 }
 
 #[test]
-fn a_seat_is_promised_once_and_again_if_nobody_takes_it() {
+fn a_seat_is_promised_once_and_again_if_no_caller_takes_it() {
     let [us, them] = [(); 2].map(|()| Identity::generate().unwrap());
     let (terms, call) = two_parties(&us, &them);
     let (slots, never) = (Slots::new(true), AtomicBool::new(false));

@@ -120,7 +120,7 @@ impl Stats {
                     .map(|(_, name)| format!("`{name}`"))
                     .collect();
                 let holders = if names.is_empty() {
-                    "nobody".into()
+                    "no owner".into()
                 } else {
                     names.join(" and ")
                 };

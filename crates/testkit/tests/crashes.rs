@@ -8,7 +8,7 @@ use veil_engine::{Abort, participants};
 use veil_math::Ring;
 use veil_session::Peer;
 use veil_testkit::sample::{among_four, between_two, cut, everything};
-use veil_testkit::{Fall, Outcome, World};
+use veil_testkit::{Crash, Outcome, World};
 
 /// Long enough for an honest participant on a busy machine, short enough to be waited for a few hundred times.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -52,12 +52,12 @@ fn at_every_message(world: &World, check: impl Fn(&World, Peer, u64) + Sync) {
 }
 
 #[track_caller]
-fn assert_ended(outcome: &Outcome, fallen: Peer, after: u64) {
+fn assert_ended(outcome: &Outcome, crashed: Peer, after: u64) {
     let seed = outcome.seed;
-    let case = format!("{seed}: {fallen} fell after {after} messages");
-    outcome.assert_sound(Some(fallen));
+    let case = format!("{seed}: {crashed} fell after {after} messages");
+    outcome.assert_sound(Some(crashed));
     assert!(outcome.elapsed < END, "{case}: {:?}", outcome.elapsed);
-    let others = || outcome.aborts.iter().filter(|(who, _)| **who != fallen);
+    let others = || outcome.aborts.iter().filter(|(who, _)| **who != crashed);
     for (who, abort) in others() {
         let clear = match abort {
             Abort::Stalled { waits, after } => {
@@ -68,13 +68,13 @@ fn assert_ended(outcome: &Outcome, fallen: Peer, after: u64) {
         assert!(clear, "{case}: {who} says {abort:?}");
     }
     // Every message is for a receiver that cannot go on without it.
-    assert!(others().count() > 0, "{case}: nobody noticed");
+    assert!(others().count() > 0, "{case}: no participant noticed");
     // A participant that waited for the fallen one names it, even if another gave up first, and so tells the operator where to look.
     let names = |abort: &Abort| match abort {
         Abort::Stalled { waits, .. } | Abort::Told { waits, .. } => {
-            waits.iter().any(|w| w.peer == fallen)
+            waits.iter().any(|w| w.peer == crashed)
         }
-        Abort::Link(error) => error.peer == fallen,
+        Abort::Link(error) => error.peer == crashed,
         _ => false,
     };
     assert!(
@@ -86,23 +86,23 @@ fn assert_ended(outcome: &Outcome, fallen: Peer, after: u64) {
 
 /// A participant that has a connection with the killed one names it, and no peer that noticed a moment before and said so.
 #[track_caller]
-fn assert_named_by_all(outcome: &Outcome, fallen: Peer, after: u64) {
+fn assert_named_by_all(outcome: &Outcome, crashed: Peer, after: u64) {
     let seed = outcome.seed;
-    let linked = |who: &Peer| fallen.party().is_some() || who.party().is_some();
+    let linked = |who: &Peer| crashed.party().is_some() || who.party().is_some();
     for (who, abort) in &outcome.aborts {
-        let names = matches!(abort, Abort::Link(error) if error.peer == fallen);
+        let names = matches!(abort, Abort::Link(error) if error.peer == crashed);
         assert!(
-            names || *who == fallen || !linked(who),
-            "{seed}: {fallen} fell after {after} messages: {who} says {abort:?}"
+            names || *who == crashed || !linked(who),
+            "{seed}: {crashed} fell after {after} messages: {who} says {abort:?}"
         );
     }
 }
 
 #[test]
-fn whoever_is_killed_is_named_in_one_process() {
+fn a_killed_participant_is_named_in_one_process() {
     for world in [world(1), world(2), two()] {
         at_every_message(&world, |world, who, after| {
-            let outcome = world.clone().fall(who, Fall::Killed, after).run();
+            let outcome = world.clone().crash(who, Crash::Killed, after).run();
             assert!(
                 outcome.seen.values().all(|seen| !seen.finished()),
                 "{}: a sink was finished",
@@ -115,11 +115,11 @@ fn whoever_is_killed_is_named_in_one_process() {
 
 #[test]
 #[ignore = "tier long: seconds of one processor"]
-fn whoever_is_killed_is_named_by_each() {
+fn a_killed_participant_is_named_by_each() {
     for world in [world(1), world(2), four(), two(), cut_and_chosen()] {
         let world = world.timeout(PATIENCE);
         at_every_message(&world, |world, who, after| {
-            let outcome = world.clone().fall(who, Fall::Killed, after).run_apart();
+            let outcome = world.clone().crash(who, Crash::Killed, after).run_apart();
             assert_ended(&outcome, who, after);
             assert_named_by_all(&outcome, who, after);
         });
@@ -128,10 +128,10 @@ fn whoever_is_killed_is_named_by_each() {
 
 #[test]
 #[ignore = "tier long: seconds of one processor"]
-fn whoever_stands_still_is_named_in_one_process() {
+fn a_paused_participant_is_named_in_one_process() {
     for world in [world(1), four(), two()] {
         at_every_message(&world, |world, who, after| {
-            let outcome = world.clone().fall(who, Fall::Paused, after).run();
+            let outcome = world.clone().crash(who, Crash::Paused, after).run();
             assert!(
                 outcome.seen.values().all(|seen| !seen.finished()),
                 "{}: a sink was finished",
@@ -144,11 +144,11 @@ fn whoever_stands_still_is_named_in_one_process() {
 
 #[test]
 #[ignore = "tier long: seconds of one processor"]
-fn whoever_stands_still_is_named_by_each() {
+fn a_paused_participant_is_named_by_each() {
     for world in [world(2), two(), cut_and_chosen()] {
         at_every_message(&world, |world, who, after| {
             assert_ended(
-                &world.clone().fall(who, Fall::Paused, after).run_apart(),
+                &world.clone().crash(who, Crash::Paused, after).run_apart(),
                 who,
                 after,
             );

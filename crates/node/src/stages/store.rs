@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use veil_job::{ShareSink, ShareSource, Source};
 use veil_program::{Job, OldShares, Resharing};
-use veil_runtime::{Stage, Stages, TURNS};
+use veil_runtime::{Stage, Stages, VIEWS};
 use veil_session::{PartyId, PlanHash};
 use veil_store::{Store, StoreError, StoreKey, Whole};
 
+use crate::attendance::{Attendance, Checkpoint, Missing};
 use crate::file::{self, FileError};
 use crate::home::hex;
-use crate::roll::{Checkpoint, Missing, Roll};
 use crate::{Home, HomeError};
 
 /// Longest name of a dataset, in bytes.
@@ -41,7 +41,7 @@ pub struct Ends {
 }
 
 /// A participant's store, as the stages of one job use it.
-pub struct Shelf<'a> {
+pub struct StageStore<'a> {
     /// As a party of the job; nothing of others, nor where the job neither loads nor keeps shares.
     store: Option<Store>,
     /// The store of a party that has the dataset which the job gives to other parties.
@@ -50,16 +50,16 @@ pub struct Shelf<'a> {
     stages: &'a Stages,
     /// The path of the note about kept inputs, if the output is guaranteed.
     note: Option<PathBuf>,
-    kept: Option<Kept>,
+    kept: Option<CheckpointedInputs>,
 }
 
 /// What is known of the inputs that a party has kept for a job whose output is guaranteed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct CheckpointedInputs {
     /// Which ones, and who is missing.
-    pub(crate) roll: Roll,
+    pub(crate) attendance: Attendance,
     /// Runs on them that were given up.
-    pub(crate) turn: u32,
+    pub(crate) view: u32,
     /// Whether this party's log says which party is out, if one is.
     pub(crate) told: bool,
 }
@@ -71,7 +71,8 @@ pub(crate) struct Note {
     /// The run that kept them.
     pub(crate) run: String,
     /// Runs on them that were given up.
-    pub(crate) turn: u32,
+    #[serde(rename = "turn")]
+    pub(crate) view: u32,
     /// Who is missing.
     pub(crate) said: Vec<Missing>,
 }
@@ -81,7 +82,7 @@ impl Note {
     pub(crate) const fn of(run: String) -> Self {
         Note {
             run,
-            turn: 0,
+            view: 0,
             said: Vec::new(),
         }
     }
@@ -98,42 +99,46 @@ impl Note {
     }
 }
 
-impl<'a> Shelf<'a> {
+impl<'a> StageStore<'a> {
     /// Of the participant of a home.
     ///
     /// # Errors
     /// [`HomeError`] as of [`Home::store`].
     pub fn of_home(home: &Home, job: &'a Job, stages: &'a Stages) -> Result<Self, HomeError> {
         let name = &home.settings().name;
-        let shelf = Self::new(job, stages, name, |parties, party| {
+        let stage_store = Self::new(job, stages, name, |parties, party| {
             home.store(parties, party)
         })?;
-        if !stages.are_guaranteed() || shelf.store.is_none() {
-            return Ok(shelf);
+        if !stages.are_guaranteed() || stage_store.store.is_none() {
+            return Ok(stage_store);
         }
         let path = home.note_file(stages.whole().hash);
         let kept = Note::read(&path)
             .zip(super::party_keys(stages, home))
             .map(|(note, keys)| {
                 let plan = stages.plan(Stage::Compute).hash;
-                let mut roll = Roll::new(
+                let mut attendance = Attendance::new(
                     Checkpoint {
                         plan,
                         run: note.run,
                     },
                     keys,
                 );
-                roll.hear(&note.said);
+                attendance.hear(&note.said);
                 // A job that was given up and is asked for again begins anew.
-                let turn = if note.turn < TURNS { note.turn } else { 0 };
-                let told = roll.out().is_some();
-                Kept { roll, turn, told }
+                let view = if note.view < VIEWS { note.view } else { 0 };
+                let told = attendance.out().is_some();
+                CheckpointedInputs {
+                    attendance,
+                    view,
+                    told,
+                }
             });
         let note = Some(path);
-        Ok(Shelf {
+        Ok(StageStore {
             note,
             kept,
-            ..shelf
+            ..stage_store
         })
     }
 
@@ -152,9 +157,9 @@ impl<'a> Shelf<'a> {
             let party = index.and_then(|index| PartyId::new(index as u8));
             party.map(|party| open(parties, party)).transpose()
         };
-        let parties = job.needs_stores().then_some(&job.lowered().parties[..]);
+        let parties = job.needs_stores().then_some(&job.spec().parties[..]);
         let old = job.resharing().map(|resharing| &resharing.old[..]);
-        Ok(Shelf {
+        Ok(StageStore {
             store: parties.map(of).transpose()?.flatten(),
             old: old.map(of).transpose()?.flatten(),
             job,
@@ -165,10 +170,7 @@ impl<'a> Shelf<'a> {
     }
 
     fn inputs(&self) -> String {
-        inputs_name(
-            &self.job.lowered().name,
-            self.stages.plan(Stage::Input).hash,
-        )
+        inputs_name(&self.job.spec().name, self.stages.plan(Stage::Input).hash)
     }
 
     /// At which stage this party is: at the second one if it has kept the inputs of the first. The second value says why kept inputs cannot
@@ -184,7 +186,7 @@ impl<'a> Shelf<'a> {
         match (self.load(store), &self.note, &self.kept) {
             // The run ended before it was written down which one it was: this party cannot say whether others have the same.
             (Ok(_), Some(_), None) => Ok((Stage::Input, None)),
-            (Ok(_), _, Some(kept)) => Ok((Stage::at_turn(kept.turn, kept.roll.out()), None)),
+            (Ok(_), _, Some(kept)) => Ok((Stage::at_view(kept.view, kept.attendance.out()), None)),
             (Ok(_), None, None) => Ok((Stage::Compute, None)),
             (Err(error), ..) => Self::unusable(error),
         }
@@ -199,7 +201,7 @@ impl<'a> Shelf<'a> {
     }
 
     /// What is known of the inputs that are kept, at a stage that uses them.
-    pub(crate) fn kept(&self, stage: Stage) -> Option<&Kept> {
+    pub(crate) fn kept(&self, stage: Stage) -> Option<&CheckpointedInputs> {
         self.kept.as_ref().filter(|_| stage != Stage::Input)
     }
 
@@ -240,7 +242,7 @@ impl<'a> Shelf<'a> {
                 Some(store.resume_without(&plan.job, &self.inputs(), input, out)?)
             }
             Stage::Whole | Stage::Input => {
-                let loads = store.loads(self.job.lowered())?;
+                let loads = store.loads(self.job.spec())?;
                 loads.map(|loads| Arc::new(loads) as Arc<dyn ShareSource>)
             }
         };
@@ -252,7 +254,7 @@ impl<'a> Shelf<'a> {
             }
             Stage::Finish(_) => None,
             Stage::Whole | Stage::Compute => {
-                store.kept(self.job.lowered(), plan.hash, plan.chunk_rows)?
+                store.kept(self.job.spec(), plan.hash, plan.chunk_rows)?
             }
         };
         Ok(Ends {

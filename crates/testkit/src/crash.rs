@@ -9,7 +9,7 @@ use veil_session::{Channel, Peer, SessionId};
 
 /// How a participant leaves a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fall {
+pub enum Crash {
     /// Its connections end without a word: the process was killed.
     Killed,
     /// Its connections stay, and nothing passes any more: the process or the network stands still.
@@ -19,7 +19,7 @@ pub enum Fall {
 /// State of the falling participant, over all its lanes.
 #[derive(Debug)]
 pub(crate) struct Edge {
-    fall: Fall,
+    crash: Crash,
     /// Messages that it still posts.
     left: AtomicU64,
     down: AtomicBool,
@@ -37,9 +37,9 @@ impl std::fmt::Debug for Parked {
 }
 
 impl Edge {
-    pub(crate) fn new(fall: Fall, after: u64) -> Self {
+    pub(crate) fn new(crash: Crash, after: u64) -> Self {
         Edge {
-            fall,
+            crash,
             left: AtomicU64::new(after),
             down: AtomicBool::new(false),
             limbo: Mutex::default(),
@@ -48,35 +48,35 @@ impl Edge {
 }
 
 /// A link that its owner loses.
-pub(crate) struct Falling {
+pub(crate) struct CrashingLink {
     inner: Option<Box<dyn Link>>,
     edge: Arc<Edge>,
 }
 
-impl Falling {
+impl CrashingLink {
     pub(crate) fn new(inner: Box<dyn Link>, edge: Arc<Edge>) -> Self {
-        Falling {
+        CrashingLink {
             inner: Some(inner),
             edge,
         }
     }
 
     /// The link, as long as there is one; else how it was lost.
-    fn inner(&mut self) -> Result<&mut Box<dyn Link>, Fall> {
+    fn inner(&mut self) -> Result<&mut Box<dyn Link>, Crash> {
         if self.edge.down.load(Ordering::Acquire) {
-            if self.edge.fall == Fall::Killed {
+            if self.edge.crash == Crash::Killed {
                 self.inner = None;
             }
-            return Err(self.edge.fall);
+            return Err(self.edge.crash);
         }
-        self.inner.as_mut().ok_or(self.edge.fall)
+        self.inner.as_mut().ok_or(self.edge.crash)
     }
 
     /// What a call on the lost link gives: a killed participant fails, one that stands still waits.
-    fn lost<T>(fall: Fall, peer: Option<Peer>, quiet: T) -> Result<T, LinkError> {
-        match fall {
-            Fall::Paused => Ok(quiet),
-            Fall::Killed => Err(LinkError {
+    fn lost<T>(crash: Crash, peer: Option<Peer>, quiet: T) -> Result<T, LinkError> {
+        match crash {
+            Crash::Paused => Ok(quiet),
+            Crash::Killed => Err(LinkError {
                 peer: peer.unwrap_or(Peer::Recipient(u16::MAX)),
                 at: None,
                 fault: LinkFault::Closed("this participant was killed by the test".into()),
@@ -85,7 +85,7 @@ impl Falling {
     }
 }
 
-impl Link for Falling {
+impl Link for CrashingLink {
     fn bind(&mut self, session: SessionId) {
         if let Ok(link) = self.inner() {
             link.bind(session);
@@ -104,7 +104,7 @@ impl Link for Falling {
         }
         let posted = match self.inner() {
             Ok(link) => link.post(to, at, bytes)?,
-            Err(fall) => return Self::lost(fall, Some(to), false),
+            Err(crash) => return Self::lost(crash, Some(to), false),
         };
         if !posted {
             self.edge.left.fetch_add(1, Ordering::AcqRel);
@@ -115,34 +115,34 @@ impl Link for Falling {
     fn expect(&mut self, from: Peer, at: Channel, bytes: u64) -> Result<(), LinkError> {
         match self.inner() {
             Ok(link) => link.expect(from, at, bytes),
-            Err(fall) => Self::lost(fall, Some(from), ()),
+            Err(crash) => Self::lost(crash, Some(from), ()),
         }
     }
 
     fn land(&mut self, from: Peer, at: Channel, into: &mut [u8]) -> Result<bool, LinkError> {
         match self.inner() {
             Ok(link) => link.land(from, at, into),
-            Err(fall) => Self::lost(fall, Some(from), false),
+            Err(crash) => Self::lost(crash, Some(from), false),
         }
     }
 
     fn poll(&mut self) -> Result<bool, LinkError> {
         match self.inner() {
             Ok(link) => link.poll(),
-            Err(fall) => Self::lost(fall, None, false),
+            Err(crash) => Self::lost(crash, None, false),
         }
     }
 
     fn wait(&mut self, until: Instant) -> Result<Woken, LinkError> {
         match self.inner() {
             Ok(link) => link.wait(until),
-            Err(fall) => {
+            Err(crash) => {
                 std::thread::sleep(
                     until
                         .saturating_duration_since(Instant::now())
                         .min(Duration::from_millis(5)),
                 );
-                Self::lost(fall, None, Woken::TimedOut)
+                Self::lost(crash, None, Woken::TimedOut)
             }
         }
     }
@@ -162,7 +162,7 @@ impl Link for Falling {
     fn close(&mut self, until: Instant) -> Result<(), LinkError> {
         match self.inner() {
             Ok(link) => link.close(until),
-            Err(fall) => Self::lost(fall, None, ()),
+            Err(crash) => Self::lost(crash, None, ()),
         }
     }
 
@@ -171,9 +171,9 @@ impl Link for Falling {
     }
 }
 
-impl Drop for Falling {
+impl Drop for CrashingLink {
     fn drop(&mut self) {
-        if self.edge.fall == Fall::Paused
+        if self.edge.crash == Crash::Paused
             && self.edge.down.load(Ordering::Acquire)
             && let Some(link) = self.inner.take()
         {

@@ -1,4 +1,4 @@
-//! Cheats among three parties of whom one may be malicious, in the check of products of integers by their codes (attack case A1).
+//! Cheats among three parties of whom one may be malicious, in the check of products of integers by their MACs (attack case A1).
 
 use veil_math::Ring;
 use veil_testkit::sample::{against_malicious, everything, peer};
@@ -32,7 +32,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("A1: a product, or its code", 2, Kind::Product, 1, 1),
         case("A1: a sum of products", 1, Kind::SumProduct, 2, 1),
         case("A1: a product per job", 0, Kind::JobProduct, 0, 1),
-        case("a code of values per job", 2, Kind::UniformCode, 1, 1),
+        case("a code of values per job", 2, Kind::JobWideMac, 1, 1),
         case("weighted sums", 2, Kind::CheckSums, 0, 1),
         case("r times one of them", 1, Kind::CheckProduct, 1, 1),
         case("the difference, to the next", 2, Kind::Difference, 2, 1),

@@ -1,6 +1,6 @@
 //! Banks: bytes of a device, packed as the host sees them, and what the host has of them.
 
-use veil_device::{Fault, Frame, Layout, Place, Span};
+use veil_device::{Fault, Frame, Layout, Residency, Span};
 
 use super::{card, too_large};
 use crate::backend::{Backend, Buffer, Host};
@@ -8,7 +8,7 @@ use crate::backend::{Backend, Buffer, Host};
 /// Regions begin at multiples of this.
 const ALIGNED: u64 = 256;
 
-/// A bank.
+/// A workspace.
 pub(super) struct Memory {
     pub(super) layout: Layout,
     pub(super) frame: Frame,
@@ -31,12 +31,12 @@ impl Memory {
         let (mut bytes, mut near) = (0u64, 0u64);
         let (mut places, mut mirrored) = (Vec::new(), Vec::new());
         for region in &layout.regions {
-            let items = u64::from(region.parts) * u64::from(region.count);
-            let all = region.item.bytes(frame.rows).saturating_mul(items);
+            let items = u64::from(region.components) * u64::from(region.count);
+            let all = region.column.bytes(frame.rows).saturating_mul(items);
             let all = all.saturating_add(ALIGNED - 1) / ALIGNED * ALIGNED;
             places.push(bytes);
             bytes = bytes.saturating_add(all);
-            let reached = region.place != Place::Resident;
+            let reached = region.residency != Residency::Resident;
             mirrored.push(reached.then_some(near));
             if reached {
                 near = near.saturating_add(all);
@@ -92,12 +92,12 @@ impl Memory {
     /// Where a span is within its region, and how long it is.
     fn within(&self, span: Span) -> (u64, u64) {
         let region = &self.layout.regions[span.region as usize];
-        let item = region.item.bytes(self.frame.rows);
-        let first = u64::from(span.part) * u64::from(region.count) + u64::from(span.first);
+        let item = region.column.bytes(self.frame.rows);
+        let first = u64::from(span.component) * u64::from(region.count) + u64::from(span.first);
         (first * item, u64::from(span.count) * item)
     }
 
-    /// Where a span is in the bank.
+    /// Where a span is in the workspace.
     pub(super) fn at(&self, span: Span) -> u64 {
         self.places[span.region as usize] + self.within(span).0
     }
@@ -105,7 +105,7 @@ impl Memory {
     /// Bytes of an item of a region.
     pub(super) fn item(&self, region: u16) -> u64 {
         let region = &self.layout.regions[region as usize];
-        region.item.bytes(self.frame.rows)
+        region.column.bytes(self.frame.rows)
     }
 
     /// Bytes of a component of a region.
@@ -127,7 +127,7 @@ impl Memory {
         to: Span,
     ) -> Result<&'a mut [u8], Fault> {
         let mapped = self.layout.contains(to)
-            && self.layout.regions[to.region as usize].place == Place::Mapped;
+            && self.layout.regions[to.region as usize].residency == Residency::Mapped;
         let near = self.near_if(mapped, to)?;
         if !self.touched.contains(&to) {
             self.touched.push(to);

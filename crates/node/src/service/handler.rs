@@ -8,10 +8,11 @@ use veil_link::tls::{Admission, Caller, Fingerprint, Lane};
 use veil_program::Files;
 use veil_session::PlanHash;
 
-use super::places::Claim;
 use super::said::{NO_ROOM, NOT_HERE, held, of_join, of_rotation, public_reason};
-use super::{Desk, News};
+use super::slots::Claim;
+use super::{News, ServiceState};
 use crate::approvals::{Begins, Decision, Filed, Filing, Request, plan_of};
+use crate::attendance::Missing;
 use crate::control::{self, Hello, Kind, Reply, Request as Asked};
 use crate::home::HomeError;
 use crate::jobs::{Entry, State, Status};
@@ -19,7 +20,6 @@ use crate::log::Event;
 use crate::members::Standing;
 use crate::members::all_known;
 use crate::planner::{Planned, Prepared, Refusal, Terms};
-use crate::roll::Missing;
 use crate::settings::Quota;
 use crate::stages::At;
 use crate::time::Time;
@@ -41,7 +41,7 @@ pub(super) struct Unsaid {
     count: u64,
 }
 
-impl Desk {
+impl ServiceState {
     /// As what a key is let in.
     pub(super) fn admit(&self, key: &Fingerprint) -> Admission {
         match self.home.members().standing(key) {
@@ -128,7 +128,7 @@ impl Desk {
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(key = %caller.key, %error, "somebody could not join");
+                    tracing::warn!(key = %caller.key, %error, "a participant could not join");
                     Reply::Refused {
                         why: of_join(&error),
                     }
@@ -171,7 +171,9 @@ impl Desk {
             (Asked::Jobs {}, Some(member)) => Reply::Jobs {
                 jobs: self.jobs.list(Some(&member.name)),
             },
-            (Asked::Roll { plan, said }, Some(member)) => self.called(&plan, &said, &member.name),
+            (Asked::Attendance { plan, said }, Some(member)) => {
+                self.called(&plan, &said, &member.name)
+            }
             (Asked::GoOn { plan }, Some(member)) => Reply::Jobs {
                 jobs: self.goes_on(&plan, &member.name),
             },
@@ -205,9 +207,9 @@ impl Desk {
         let (said, at) = match status {
             None => (Vec::new(), At::Away),
             Some((_, status)) if status.state == State::Done => (Vec::new(), At::Done),
-            Some((job, _)) => self.rolls.hear(job, said),
+            Some((job, _)) => self.attendances.hear(job, said),
         };
-        Reply::Roll { said, at }
+        Reply::Attendance { said, at }
     }
 
     /// Has a proposed job planned, asks consent, and keeps it unless it is refused.
@@ -357,7 +359,7 @@ impl Desk {
     pub(super) fn may_store(&self, asked_by: &str) -> Result<(), String> {
         let room = self.home.settings().quotas.of(asked_by).stored;
         let taken = self.home.stored_bytes(asked_by).map_err(|error| {
-            tracing::error!(%error, "nobody can say what datasets take");
+            tracing::error!(%error, "it cannot be read what datasets take");
             NOT_HERE.to_owned()
         })?;
         if taken <= room {
@@ -500,7 +502,7 @@ impl Desk {
             }
         };
         decided.unwrap_or_else(|error| {
-            tracing::error!(%error, "nobody can say whether a job may run");
+            tracing::error!(%error, "it cannot be decided whether a job may run");
             held(&error)
         })
     }

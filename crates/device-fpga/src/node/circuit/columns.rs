@@ -146,7 +146,7 @@ mod tests {
     use super::Pool;
 
     #[test]
-    fn columns_are_used_again_when_nobody_reads_them() {
+    fn columns_are_used_again_when_no_step_reads_them() {
         let mut pool = Pool::default();
         assert_eq!(pool.take(4, 0), 0);
         assert_eq!(pool.take(2, 0), 4);

@@ -24,24 +24,24 @@ pub(super) enum Holder {
     /// It showed the key of a member.
     Member(Fingerprint),
     /// It showed no key, or one that is no member's: keys are free, addresses in a network less so.
-    Unknown(Place),
+    Unknown(AddressRange),
 }
 
-/// Where a caller is: an address of IPv4, whichever way it is written, or the first 64 bits of one of IPv6. A caller with one
-/// address of IPv6 has all that begin so.
+/// The range of addresses that counts as one caller: an address of IPv4, whichever way it is written, or the first 64 bits of one of IPv6. A caller
+/// with one address of IPv6 has all that begin so.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(super) enum AddressRange {
     Address(Ipv4Addr),
     Prefix([u16; 4]),
 }
 
-impl Place {
+impl AddressRange {
     pub(super) fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
-            IpAddr::V4(address) => Place::Address(address),
+            IpAddr::V4(address) => AddressRange::Address(address),
             IpAddr::V6(address) => {
                 let [a, b, c, d, ..] = address.segments();
-                Place::Prefix([a, b, c, d])
+                AddressRange::Prefix([a, b, c, d])
             }
         }
     }
@@ -50,7 +50,7 @@ impl Place {
 impl Holder {
     /// Of a caller that has shown no key yet.
     pub(super) fn unknown(address: IpAddr) -> Self {
-        Holder::Unknown(Place::of(address))
+        Holder::Unknown(AddressRange::of(address))
     }
 
     const fn is_member(self) -> bool {

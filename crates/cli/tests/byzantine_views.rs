@@ -32,12 +32,12 @@ struct Site {
     folder: Folder,
     homes: Vec<Home>,
     services: Vec<Service>,
-    liar: &'static str,
+    byzantine: &'static str,
     timeout: u64,
 }
 
 impl Site {
-    fn new(liar: &'static str, timeout: u64) -> Self {
+    fn new(byzantine: &'static str, timeout: u64) -> Self {
         let folder = Folder::blocks();
         let four = "parties = [\"a\", \"b\", \"c\", \"d\"]\ndelivery = \"guaranteed\"";
         folder.replace("job.toml", r#"parties = ["a", "b", "c"]"#, four);
@@ -47,7 +47,7 @@ impl Site {
             folder,
             homes,
             services: Vec::new(),
-            liar,
+            byzantine,
             timeout,
         };
         let services = site.others().map(|name| site.serve(name));
@@ -56,8 +56,8 @@ impl Site {
     }
 
     fn others(&self) -> impl Iterator<Item = &'static str> + use<> {
-        let liar = self.liar;
-        PARTIES.into_iter().filter(move |party| *party != liar)
+        let byzantine = self.byzantine;
+        PARTIES.into_iter().filter(move |party| *party != byzantine)
     }
 
     fn home(&self, party: &str) -> &Home {
@@ -116,7 +116,7 @@ struct Liar {
 
 impl Liar {
     fn start(site: &Site, lies: fn(&Op) -> bool) -> Self {
-        let home = Home::open(&site.folder.at(site.liar)).unwrap();
+        let home = Home::open(&site.folder.at(site.byzantine)).unwrap();
         let options = service::Options {
             yes: true,
             wait: Some(Duration::from_secs(PATIENCE)),
@@ -147,9 +147,9 @@ impl Drop for Liar {
 }
 
 /// The corrupt party is in every pair that a check names, and the job is done without it, or in a run in which it had nowhere to deviate.
-fn lies(liar: &'static str, about: fn(&Op) -> bool, without: &str) {
-    let site = Site::new(liar, NEVER);
-    let _liar = Liar::start(&site, about);
+fn lies(byzantine: &'static str, about: fn(&Op) -> bool, without: &str) {
+    let site = Site::new(byzantine, NEVER);
+    let _byzantine = Liar::start(&site, about);
     let (plan, _) = submit(&site.folder, "job.toml");
     site.take_part("ann");
     site.take_part("eve");
@@ -157,7 +157,7 @@ fn lies(liar: &'static str, about: fn(&Op) -> bool, without: &str) {
     let named = site.named();
     assert!(!named.is_empty());
     for pair in &named {
-        assert!(pair.contains(&format!("\"{liar}\"")), "{named:?}");
+        assert!(pair.contains(&format!("\"{byzantine}\"")), "{named:?}");
     }
 }
 
@@ -201,7 +201,7 @@ fn answers(at_job: impl Fn(String) -> At + Send + Sync + 'static) {
     });
     drop(honest);
     let home = site.home("b");
-    let request = Request::Roll {
+    let request = Request::Attendance {
         plan: plan.clone(),
         said: Vec::new(),
     };
@@ -209,7 +209,7 @@ fn answers(at_job: impl Fn(String) -> At + Send + Sync + 'static) {
     let members = home.members();
     let a = members.by_name("a").unwrap();
     let told = control::ask(&home.identity(), a, &request, until);
-    let Ok(Reply::Roll {
+    let Ok(Reply::Attendance {
         at: At::Kept { run, .. },
         ..
     }) = told
@@ -218,7 +218,7 @@ fn answers(at_job: impl Fn(String) -> At + Send + Sync + 'static) {
     };
     let done = says_done(&plan);
     let handler = move |caller, request: &[u8]| match control::decode(request) {
-        Ok(Request::Roll { .. }) => control::encode(&Reply::Roll {
+        Ok(Request::Attendance { .. }) => control::encode(&Reply::Attendance {
             said: Vec::new(),
             at: at_job(run.clone()),
         }),
@@ -252,8 +252,8 @@ fn one_party_that_says_the_job_is_done_is_not_believed() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn one_party_that_hurries_the_others_is_left_behind() {
-    let turn = u32::MAX;
-    answers(move |run| At::Kept { run, turn });
+    let view = u32::MAX;
+    answers(move |run| At::Kept { run, view });
 }
 
 /// Answers everything else with: the job is done.

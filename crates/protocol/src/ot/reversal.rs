@@ -92,7 +92,7 @@ pub fn choose(
 /// If there are not 128 keys.
 ///
 /// # Errors
-/// [`Cheat::Length`] and [`Cheat::Stranger`] if this is no such message of these ends and this session, [`Cheat::Turned`] if the
+/// [`Cheat::Length`] and [`Cheat::Stranger`] if this is no such message of these ends and this session, [`Cheat::Reversed`] if the
 /// folds do not fit: the corrections are of several choices.
 pub fn offer(
     ends: &Ends,
@@ -121,7 +121,7 @@ pub fn offer(
         right &= fold(&challenge, column).ct_eq(&*want);
     }
     if !bool::from(right) {
-        return Err(Cheat::Turned);
+        return Err(Cheat::Reversed);
     }
     let labels = labels(&columns);
     let pair = |(r, q): (usize, &u128)| [key(ends, r, *q), key(ends, r, *q ^ *offset)];
@@ -147,7 +147,7 @@ fn challenge(ends: &Ends, corrections: &[u8]) -> [u8; BLOCK] {
 
 /// H(r, label).
 fn key(ends: &Ends, r: usize, label: u128) -> Secret {
-    let mut hash: Sha256 = start(ends, For::Turned);
+    let mut hash: Sha256 = start(ends, For::Reversed);
     Update::update(&mut hash, &(r as u16).to_le_bytes());
     Update::update(&mut hash, &label.to_le_bytes());
     let mut digest: [u8; 32] = hash.finalize().into();

@@ -1,20 +1,20 @@
-//! Who of the parties is there, and at which turn, asked while a job of guaranteed output waits for them.
+//! Who of the parties is there, and at which view, asked while a job of guaranteed output waits for them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use veil_runtime::{Stage, TURNS};
+use veil_runtime::{Stage, VIEWS};
 use veil_session::{PartyId, PlanHash};
 
-use super::Desk;
-use super::attempt::Place;
+use super::ServiceState;
+use super::attempt::Position;
+use crate::attendance::{Missing, TOGETHER};
 use crate::control::{Reply, Request};
 use crate::log::Event;
 use crate::planner::Prepared;
-use crate::roll::{Missing, TOGETHER};
-use crate::stages::{self, ANSWER, At, ENOUGH, Kept, Note, agreed, ask_all};
+use crate::stages::{self, ANSWER, At, CheckpointedInputs, ENOUGH, Note, agreed, ask_all};
 
 /// How often the others are asked.
 const BETWEEN: Duration = Duration::from_millis(500);
@@ -24,8 +24,8 @@ const BETWEEN: Duration = Duration::from_millis(500);
 pub(super) enum Seen {
     /// This party of the job is out.
     Out(PartyId),
-    /// The others are at a later turn.
-    Turned,
+    /// The others are at a later view.
+    LaterView,
     /// Two others have not kept the inputs, or others than this party.
     Lost,
     /// Two others are done with the job.
@@ -34,14 +34,14 @@ pub(super) enum Seen {
 
 /// What is known about the parties of jobs whose output is guaranteed; nothing but that there is one, while its inputs are not kept.
 #[derive(Default)]
-pub(super) struct Rolls(Mutex<BTreeMap<PlanHash, Option<Kept>>>);
+pub(super) struct Attendances(Mutex<BTreeMap<PlanHash, Option<CheckpointedInputs>>>);
 
-impl Rolls {
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<PlanHash, Option<Kept>>> {
+impl Attendances {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<PlanHash, Option<CheckpointedInputs>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn with<T>(&self, job: PlanHash, with: impl FnOnce(&mut Kept) -> T) -> Option<T> {
+    fn with<T>(&self, job: PlanHash, with: impl FnOnce(&mut CheckpointedInputs) -> T) -> Option<T> {
         self.lock().get_mut(&job)?.as_mut().map(with)
     }
 
@@ -51,19 +51,20 @@ impl Rolls {
             None => (Vec::new(), At::Away),
             Some(None) => (Vec::new(), At::Inputs),
             Some(Some(kept)) => {
-                kept.roll.hear(said);
-                let (run, turn) = (kept.roll.of().run.clone(), kept.turn);
-                (kept.roll.statements(), At::Kept { run, turn })
+                kept.attendance.hear(said);
+                let (run, view) = (kept.attendance.of().run.clone(), kept.view);
+                (kept.attendance.statements(), At::Kept { run, view })
             }
         }
     }
 
     /// Opens the roll of a job. What was heard about the same inputs before stays.
-    pub(super) fn open(&self, job: PlanHash, kept: Option<&Kept>) {
-        let mut rolls = self.lock();
-        let known = rolls.remove(&job).flatten();
-        let same = known.filter(|known| kept.is_some_and(|kept| kept.roll.is_like(&known.roll)));
-        rolls.insert(job, same.or_else(|| kept.cloned()));
+    pub(super) fn open(&self, job: PlanHash, kept: Option<&CheckpointedInputs>) {
+        let mut attendances = self.lock();
+        let known = attendances.remove(&job).flatten();
+        let same = known
+            .filter(|known| kept.is_some_and(|kept| kept.attendance.is_like(&known.attendance)));
+        attendances.insert(job, same.or_else(|| kept.cloned()));
     }
 
     fn close(&self, job: PlanHash) {
@@ -72,39 +73,39 @@ impl Rolls {
 }
 
 /// The roll of a job is closed when this is dropped: no party is missing any more.
-pub(super) struct Closes<'a>(pub(super) &'a Desk, pub(super) PlanHash);
+pub(super) struct Closes<'a>(pub(super) &'a ServiceState, pub(super) PlanHash);
 
 impl Drop for Closes<'_> {
     fn drop(&mut self) {
-        self.0.rolls.close(self.1);
+        self.0.attendances.close(self.1);
     }
 }
 
-/// At which turn of a job this party is, if it has kept the inputs.
-pub(super) fn turn(desk: &Desk, job: PlanHash) -> Option<u32> {
-    desk.rolls.with(job, |kept| kept.turn)
+/// At which view of a job this party is, if it has kept the inputs.
+pub(super) fn view(shared: &ServiceState, job: PlanHash) -> Option<u32> {
+    shared.attendances.with(job, |kept| kept.view)
 }
 
 /// The turn, and the stage that runs there.
-pub(super) fn now(desk: &Desk, prepared: &Prepared) -> Option<(u32, Stage)> {
-    let known = |kept: &mut Kept| (kept.turn, kept.roll.out());
-    let (turn, out) = desk.rolls.with(prepared.plan.hash, known)?;
-    Some((turn, Stage::at_turn(turn, out)))
+pub(super) fn now(shared: &ServiceState, prepared: &Prepared) -> Option<(u32, Stage)> {
+    let known = |kept: &mut CheckpointedInputs| (kept.view, kept.attendance.out());
+    let (view, out) = shared.attendances.with(prepared.plan.hash, known)?;
+    Some((view, Stage::at_view(view, out)))
 }
 
-/// The run at this turn is given up: the next one follows. At which turn this party is now.
-pub(super) fn give_up(desk: &Desk, prepared: &Prepared, turn: u32) -> u32 {
-    advance(desk, prepared, turn + 1).unwrap_or(TURNS)
+/// The run at this turn is given up: the next one follows. At which view this party is now.
+pub(super) fn give_up(shared: &ServiceState, prepared: &Prepared, view: u32) -> u32 {
+    advance(shared, prepared, view + 1).unwrap_or(VIEWS)
 }
 
-/// Comes to a turn, unless it is past it.
-fn advance(desk: &Desk, prepared: &Prepared, to: u32) -> Option<u32> {
+/// Comes to a view, unless it is past it.
+fn advance(shared: &ServiceState, prepared: &Prepared, to: u32) -> Option<u32> {
     let job = prepared.plan.hash;
-    let now = desk.rolls.with(job, |kept| {
-        kept.turn = kept.turn.max(to.min(TURNS));
-        kept.turn
+    let now = shared.attendances.with(job, |kept| {
+        kept.view = kept.view.max(to.min(VIEWS));
+        kept.view
     });
-    write_down(desk, job);
+    write_down(shared, job);
     now
 }
 
@@ -123,21 +124,25 @@ struct Other<'a> {
 
 /// Asks the other parties where they are.
 pub(super) struct Watch<'a> {
-    desk: &'a Desk,
+    shared: &'a ServiceState,
     prepared: &'a Prepared,
-    place: &'a Place<'a>,
+    position: &'a Position<'a>,
     others: Vec<Other<'a>>,
 }
 
 impl<'a> Watch<'a> {
-    pub(super) fn new(desk: &'a Desk, prepared: &'a Prepared, place: &'a Place<'a>) -> Self {
+    pub(super) fn new(
+        shared: &'a ServiceState,
+        prepared: &'a Prepared,
+        position: &'a Position<'a>,
+    ) -> Self {
         let heard = Instant::now();
         let others = prepared.plan.job.parties.iter().zip(PartyId::FOUR);
-        let others = others.filter(|(_, party)| *party != place.party);
+        let others = others.filter(|(_, party)| *party != position.party);
         Watch {
-            desk,
+            shared,
             prepared,
-            place,
+            position,
             others: others
                 .map(|(name, party)| Other {
                     name,
@@ -181,19 +186,19 @@ impl<'a> Watch<'a> {
 
     /// Asks once, and says who is missing.
     fn look(&mut self) -> Option<Seen> {
-        let (desk, job) = (self.desk, self.prepared.plan.hash);
-        let (said, own) = desk.rolls.hear(job, &[]);
-        let request = Request::Roll {
+        let (shared, job) = (self.shared, self.prepared.plan.hash);
+        let (said, own) = shared.attendances.hear(job, &[]);
+        let request = Request::Attendance {
             plan: Event::plan(job),
             said,
         };
         let names = self.others.iter().map(|other| other.name);
-        let (identity, members) = (desk.home.identity(), desk.home.members());
+        let (identity, members) = (shared.home.identity(), shared.home.members());
         let replies = ask_all(&identity, &members, names, &request, ANSWER);
         let mut all = Vec::new();
         for (other, reply) in self.others.iter_mut().zip(replies) {
             let (said, at) = match reply {
-                Ok(Reply::Roll { said, at }) => (said, at),
+                Ok(Reply::Attendance { said, at }) => (said, at),
                 // The party is there.
                 Ok(_) => (Vec::new(), At::Away),
                 Err(error) if error.is_answer() => (Vec::new(), At::Away),
@@ -202,21 +207,21 @@ impl<'a> Watch<'a> {
                     continue;
                 }
             };
-            desk.rolls.hear(job, &said);
+            shared.attendances.hear(job, &said);
             other.take(&own, at.clone());
             all.push((said, at));
         }
         if own == At::Inputs {
             // A party that has lost inputs that the others have checkpointed thereby finds out that it is out.
-            let (roll, _) = agreed(&self.prepared.stages, &desk.home, &all)?;
-            let me = Some(self.place.party);
-            return me.filter(|_| roll.out() == me).map(Seen::Out);
+            let (attendance, _) = agreed(&self.prepared.stages, &shared.home, &all)?;
+            let me = Some(self.position.party);
+            return me.filter(|_| attendance.out() == me).map(Seen::Out);
         }
         let count = |at: &dyn Fn(&Other<'_>) -> bool| self.others.iter().filter(|o| at(o)).count();
         if count(&|other| other.at == At::Done) >= ENOUGH {
             return Some(Seen::Over);
         }
-        let patience = desk.engine().timeout;
+        let patience = shared.engine().timeout;
         let silent = |other: &Other<'_>| other.heard.elapsed() >= patience;
         if count(&|other| silent(other) && other.lacks && other.at != At::Done) >= ENOUGH {
             return Some(Seen::Lost);
@@ -225,57 +230,57 @@ impl<'a> Watch<'a> {
         if count(&silent) == 1
             && let Some(missing) = self.others.iter().find(|other| silent(other))
         {
-            say(desk, job, missing);
+            say(shared, job, missing);
         }
-        self.out().or_else(|| self.turned(&own))
+        self.out().or_else(|| self.at_later_view(&own))
     }
 
     /// Whether a party is out, so that another stage runs than the one that this party is at.
     fn out(&self) -> Option<Seen> {
-        let (desk, job) = (self.desk, self.prepared.plan.hash);
-        let known = |kept: &mut Kept| {
-            let out = kept.roll.out()?;
+        let (shared, job) = (self.shared, self.prepared.plan.hash);
+        let known = |kept: &mut CheckpointedInputs| {
+            let out = kept.attendance.out()?;
             Some((out, std::mem::replace(&mut kept.told, true)))
         };
-        let (out, told) = desk.rolls.with(job, known).flatten()?;
-        if !told && out != self.place.party {
+        let (out, told) = shared.attendances.with(job, known).flatten()?;
+        if !told && out != self.position.party {
             let name = self.prepared.stages.party(out);
             tracing::warn!(plan = %job, party = name, "it is out: all others miss it, and finish without it");
-            desk.record(Event::PartyOut {
+            shared.record(Event::PartyOut {
                 plan: Event::plan(job),
                 job: self.prepared.plan.job.name.clone(),
                 party: name.to_owned(),
             });
         }
         if !told {
-            write_down(desk, job);
+            write_down(shared, job);
         }
-        let now = Stage::at_turn(self.place.turn?, Some(out));
-        (self.place.stage != now).then_some(Seen::Out(out))
+        let now = Stage::at_view(self.position.view?, Some(out));
+        (self.position.stage != now).then_some(Seen::Out(out))
     }
 
-    /// Whether the turn is over: an honest party is at a later one, or one that is needed says that it is.
-    fn turned(&self, own: &At) -> Option<Seen> {
-        let At::Kept { run: ours, turn } = own else {
+    /// Whether the view is over: an honest party is at a later one, or one that is needed says that it is.
+    fn at_later_view(&self, own: &At) -> Option<Seen> {
+        let At::Kept { run: ours, view } = own else {
             return None;
         };
         let later = |other: &Other<'_>| match &other.at {
-            At::Kept { run, turn: theirs } if run == ours && theirs > turn => Some(*theirs),
+            At::Kept { run, view: theirs } if run == ours && theirs > view => Some(*theirs),
             _ => None,
         };
-        let mut turns: Vec<u32> = self.others.iter().filter_map(later).collect();
-        turns.sort_unstable_by(|a, b| b.cmp(a));
-        let needed = |other: &Other<'_>| self.place.stage != Stage::Finish(other.party);
+        let mut views: Vec<u32> = self.others.iter().filter_map(later).collect();
+        views.sort_unstable_by(|a, b| b.cmp(a));
+        let needed = |other: &Other<'_>| self.position.stage != Stage::Finish(other.party);
         // A party that is left out does not know whether the others need it: it follows them.
-        let takes_part = !self.place.is_left_out();
+        let takes_part = !self.position.is_left_out();
         let leaves = |other: &Other<'_>| takes_part && needed(other) && later(other).is_some();
-        let next = match turns.get(ENOUGH - 1) {
+        let next = match views.get(ENOUGH - 1) {
             Some(honest) => *honest,
-            None if self.others.iter().any(leaves) => turn + 1,
+            None if self.others.iter().any(leaves) => view + 1,
             None => return None,
         };
-        advance(self.desk, self.prepared, next);
-        Some(Seen::Turned)
+        advance(self.shared, self.prepared, next);
+        Some(Seen::LaterView)
     }
 }
 
@@ -296,14 +301,15 @@ impl Other<'_> {
 }
 
 /// Says that a party is missing, unless that was said a while ago; again and again while it stays so.
-fn say(desk: &Desk, job: PlanHash, missing: &Other<'_>) {
-    let identity = desk.home.identity();
+fn say(shared: &ServiceState, job: PlanHash, missing: &Other<'_>) {
+    let identity = shared.home.identity();
     let own = identity.fingerprint();
     let name = missing.name;
-    let about = desk.rolls.with(job, |kept| {
-        let key = kept.roll.key(missing.party)?;
-        let known = kept.roll.out().is_some() || kept.roll.says(&own, &key, TOGETHER / 2);
-        (!known).then(|| (kept.roll.of().clone(), key))
+    let about = shared.attendances.with(job, |kept| {
+        let key = kept.attendance.key(missing.party)?;
+        let known =
+            kept.attendance.out().is_some() || kept.attendance.says(&own, &key, TOGETHER / 2);
+        (!known).then(|| (kept.attendance.of().clone(), key))
     });
     let Some((of, key)) = about.flatten() else {
         return;
@@ -315,19 +321,19 @@ fn say(desk: &Desk, job: PlanHash, missing: &Other<'_>) {
         tracing::warn!(plan = %job, party, "it does not answer: this party says so to the others");
     }
     match Missing::make(&identity, &of, &key) {
-        Ok(statement) => drop(desk.rolls.hear(job, &[statement])),
+        Ok(statement) => drop(shared.attendances.hear(job, &[statement])),
         Err(error) => tracing::error!(%error, "a statement cannot be signed"),
     }
 }
 
-/// Writes down who is out and at which turn the job is, so that this party knows it when it starts again.
-fn write_down(desk: &Desk, job: PlanHash) {
-    let note = desk.rolls.with(job, |kept| Note {
-        run: kept.roll.of().run.clone(),
-        turn: kept.turn,
-        said: kept.roll.statements(),
+/// Writes down who is out and at which view the job is, so that this party knows it when it starts again.
+fn write_down(shared: &ServiceState, job: PlanHash) {
+    let note = shared.attendances.with(job, |kept| Note {
+        run: kept.attendance.of().run.clone(),
+        view: kept.view,
+        said: kept.attendance.statements(),
     });
-    let path = desk.home.note_file(job);
+    let path = shared.home.note_file(job);
     if let Some(Err(error)) = note.map(|note| note.write(&path)) {
         tracing::error!(%error, "what is known of the kept inputs cannot be written down");
     }

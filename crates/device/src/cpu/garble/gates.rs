@@ -11,7 +11,7 @@ use super::super::tape::{Product, Row};
 use super::Run;
 use super::blocks::{Blocks, LANES};
 
-/// Addresses of a bank's labels. All derived once, from a checked program and layout.
+/// Addresses of a workspace's labels. All derived once, from a checked program and layout.
 #[derive(Clone, Copy)]
 pub(super) struct Wires {
     pub(super) base: *mut u8,
@@ -43,12 +43,12 @@ impl Wires {
 
 /// A label of each of four gates: side by side from the first address on, or each at its own.
 #[derive(Clone, Copy)]
-pub(super) struct Place([*mut u8; LANES]);
+pub(super) struct LabelPointers([*mut u8; LANES]);
 
-impl Place {
+impl LabelPointers {
     #[inline(always)]
     pub(super) unsafe fn load<B: Blocks, const NARROW: bool>(self) -> B {
-        // SAFETY: the caller's, here and below: places are of labels of the bank.
+        // SAFETY: the caller's, here and below: places are of labels of the workspace.
         unsafe {
             if NARROW {
                 let [a, b, c, d] = self.0;
@@ -136,10 +136,10 @@ impl Place {
 
 /// Four gates.
 #[derive(Clone, Copy)]
-pub(super) struct Item {
-    pub(super) a: Place,
-    pub(super) b: Place,
-    pub(super) out: Place,
+pub(super) struct GateGroup {
+    pub(super) a: LabelPointers,
+    pub(super) b: LabelPointers,
+    pub(super) out: LabelPointers,
     /// How many of the lanes are gates; the others repeat the last one, or lie beyond the last row.
     pub(super) lanes: usize,
     /// Number in the batch, and row, of each lane; in rows side by side, of lane 0.
@@ -148,7 +148,7 @@ pub(super) struct Item {
     pub(super) index: [u32; LANES],
 }
 
-impl Item {
+impl GateGroup {
     /// The numbers of the gates.
     #[inline(always)]
     pub(super) fn numbers<const NARROW: bool>(&self, run: &Run<'_>) -> [u64; LANES] {
@@ -173,7 +173,7 @@ impl Item {
         run: &Run<'_>,
         k: usize,
         (bytes, count): (usize, usize),
-    ) -> Place {
+    ) -> LabelPointers {
         let mut place = [wires.base; LANES];
         for lane in 0..LANES {
             if NARROW || lane == 0 {
@@ -182,7 +182,7 @@ impl Item {
                 place[lane] = wires.base.wrapping_add(run.tables[0] + at);
             }
         }
-        Place(place)
+        LabelPointers(place)
     }
 
     /// Where the byte with a lane's row of item `k` of bits of the tables is.
@@ -248,7 +248,7 @@ impl Item {
 }
 
 /// Walks over the gates of a batch of products.
-pub(super) struct Items<'a> {
+pub(super) struct GateWalk<'a> {
     products: &'a [Product],
     pairs: &'a [(Row, Row)],
     wires: Wires,
@@ -258,7 +258,7 @@ pub(super) struct Items<'a> {
     left: usize,
 }
 
-impl<'a> Items<'a> {
+impl<'a> GateWalk<'a> {
     #[inline(always)]
     pub(super) fn new<const NARROW: bool>(
         products: &'a [Product],
@@ -270,7 +270,7 @@ impl<'a> Items<'a> {
         } else {
             wires.rows.div_ceil(LANES)
         };
-        Items {
+        GateWalk {
             products,
             pairs,
             wires,
@@ -302,9 +302,9 @@ impl<'a> Items<'a> {
 
     /// The next four gates; there are some left.
     #[inline(always)]
-    pub(super) fn next<const NARROW: bool>(&mut self) -> Item {
-        let none = Place([self.wires.base; LANES]);
-        let mut item = Item {
+    pub(super) fn next<const NARROW: bool>(&mut self) -> GateGroup {
+        let none = LabelPointers([self.wires.base; LANES]);
+        let mut gates = GateGroup {
             a: none,
             b: none,
             out: none,
@@ -313,33 +313,33 @@ impl<'a> Items<'a> {
             index: [0; LANES],
         };
         if NARROW {
-            item.lanes = self.left.min(LANES);
-            self.left -= item.lanes;
+            gates.lanes = self.left.min(LANES);
+            self.left -= gates.lanes;
             for lane in 0..LANES {
-                self.put(&mut item, lane);
-                if lane + 1 < item.lanes || (lane + 1 == LANES && self.left > 0) {
+                self.put(&mut gates, lane);
+                if lane + 1 < gates.lanes || (lane + 1 == LANES && self.left > 0) {
                     self.advance(1);
                 }
             }
         } else {
-            item.lanes = (self.wires.rows - self.next.1).min(LANES);
+            gates.lanes = (self.wires.rows - self.next.1).min(LANES);
             self.left -= 1;
-            self.put(&mut item, 0);
+            self.put(&mut gates, 0);
             self.advance(LANES);
         }
-        item
+        gates
     }
 
     /// The next gate as a lane of an item.
     #[inline(always)]
-    fn put(&self, item: &mut Item, lane: usize) {
+    fn put(&self, gates: &mut GateGroup, lane: usize) {
         let (p, row) = self.next;
         let (product, wires) = (&self.products[p], &self.wires);
         let (a, b) = self.pairs[product.start as usize];
-        item.a.0[lane] = wires.at(a).wrapping_add(16 * row);
-        item.b.0[lane] = wires.at(b).wrapping_add(16 * row);
-        item.out.0[lane] = wires.at(product.out).wrapping_add(16 * row);
-        item.which[lane] = (p, row);
-        item.index[lane] = product.index;
+        gates.a.0[lane] = wires.at(a).wrapping_add(16 * row);
+        gates.b.0[lane] = wires.at(b).wrapping_add(16 * row);
+        gates.out.0[lane] = wires.at(product.out).wrapping_add(16 * row);
+        gates.which[lane] = (p, row);
+        gates.index[lane] = product.index;
     }
 }

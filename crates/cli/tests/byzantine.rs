@@ -3,8 +3,8 @@
 
 use std::thread;
 
+use crate::common::byzantine::{Round, Site};
 use crate::common::deployment::turn;
-use crate::common::faithless::{Round, Site};
 use veil_testkit::Kind;
 
 /// In each round the second of two parties stands still, since the first one keeps it there. All at once: nothing moves for most of the

@@ -1,10 +1,10 @@
 //! Which of its plans a job whose output is guaranteed runs next, and how the parties tell each other.
 //!
-//! A *turn* is a run on the kept inputs, with a plan that follows from its number alone. A run that fails is the end of its turn, and the
-//! next one follows: first all four parties, then the four plans without one of them. These are secure against a malicious party, so a turn
-//! without the malicious party gives the result, and every other turn at worst fails. No party has to know which one it was. A party that
-//! all others find missing is left out at once, and in every other turn: should it be missing by the doing of a malicious party, that one
-//! is left out in the turns between.
+//! A *view* is a run on the kept inputs, with a plan that follows from its number alone. A run that fails is the end of its view, and the
+//! next one follows: first all four parties, then the four plans without one of them. These are secure against a malicious party, so a view
+//! without the malicious party gives the result, and every other view at worst fails. No party has to know which one it was. A party that
+//! all others find missing is left out at once, and in every other view: should it be missing by the doing of a malicious party, that one
+//! is left out in the views between.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,9 +14,9 @@ use veil_link::tls::Identity;
 use veil_runtime::{Stage, Stages};
 
 use super::party_keys;
+use crate::attendance::{Attendance, Checkpoint, Missing};
 use crate::control::{self, CallError, Reply, Request};
 use crate::home::hex;
-use crate::roll::{Checkpoint, Missing, Roll};
 use crate::{Home, Members};
 
 /// How long each of the parties has to say where it is.
@@ -38,49 +38,50 @@ pub enum At {
     Kept {
         /// In which run.
         run: String,
-        /// At which turn it is.
-        turn: u32,
+        /// At which view it is.
+        #[serde(rename = "turn")]
+        view: u32,
     },
     /// It is done with the job.
     Done,
 }
 
-/// What was said about the inputs of a run that two parties say to have kept, and at which turn one honest party is at least.
+/// What was said about the inputs of a run that two parties say to have kept, and at which view one honest party is at least.
 pub(crate) fn agreed(
     stages: &Stages,
     home: &Home,
     replies: &[(Vec<Missing>, At)],
-) -> Option<(Roll, u32)> {
-    let turns = |wanted: &str| {
-        let turns = replies.iter().filter_map(|(_, at)| match at {
-            At::Kept { run, turn } if run == wanted => Some(*turn),
+) -> Option<(Attendance, u32)> {
+    let views = |wanted: &str| {
+        let views = replies.iter().filter_map(|(_, at)| match at {
+            At::Kept { run, view } if run == wanted => Some(*view),
             _ => None,
         });
-        let mut turns: Vec<u32> = turns.collect();
-        turns.sort_unstable_by(|a, b| b.cmp(a));
-        turns
+        let mut views: Vec<u32> = views.collect();
+        views.sort_unstable_by(|a, b| b.cmp(a));
+        views
     };
     let mut runs = replies.iter().filter_map(|(_, at)| match at {
         At::Kept { run, .. } => Some(run),
         _ => None,
     });
-    let run = runs.find(|run| turns(run).len() >= ENOUGH)?;
+    let run = runs.find(|run| views(run).len() >= ENOUGH)?;
     let of = Checkpoint {
         plan: stages.plan(Stage::Compute).hash,
         run: run.clone(),
     };
-    let mut roll = Roll::new(of, party_keys(stages, home)?);
+    let mut attendance = Attendance::new(of, party_keys(stages, home)?);
     for (said, _) in replies {
-        roll.hear(said);
+        attendance.hear(said);
     }
-    Some((roll, turns(run)[ENOUGH - 1]))
+    Some((attendance, views(run)[ENOUGH - 1]))
 }
 
 /// At which stage the parties are that use the inputs they have kept, by the word of two of them and, where it matters who is left out, by
 /// a verdict. Nothing, if they do not say so.
 pub fn now(home: &Home, stages: &Stages) -> Option<Stage> {
     let (identity, members) = (home.identity(), home.members());
-    let request = Request::Roll {
+    let request = Request::Attendance {
         plan: hex(&stages.whole().hash.0),
         said: Vec::new(),
     };
@@ -88,12 +89,12 @@ pub fn now(home: &Home, stages: &Stages) -> Option<Stage> {
     let replies = ask_all(&identity, &members, names, &request, ANSWER).into_iter();
     let replies: Vec<_> = replies
         .filter_map(|reply| match reply {
-            Ok(Reply::Roll { said, at }) => Some((said, at)),
+            Ok(Reply::Attendance { said, at }) => Some((said, at)),
             _ => None,
         })
         .collect();
-    let (roll, turn) = agreed(stages, home, &replies)?;
-    Some(Stage::at_turn(turn, roll.out()))
+    let (attendance, view) = agreed(stages, home, &replies)?;
+    Some(Stage::at_view(view, attendance.out()))
 }
 
 /// Asks members the same at once; what each of them answers within so much time.
@@ -132,7 +133,7 @@ mod tests {
     use veil_job::Adversary;
     use veil_program::{Files, Job};
     use veil_protocol::{Options, Plan};
-    use veil_runtime::TURNS;
+    use veil_runtime::VIEWS;
     use veil_session::PartyId;
 
     use super::*;
@@ -157,27 +158,27 @@ output = [{ port = "out", to = "eve", format = "binary", file = "blocks" }]
             lanes: 1,
             chunk_rows: None,
         };
-        let plan = Plan::new(Arc::new(job.lowered().clone()), options).unwrap();
+        let plan = Plan::new(Arc::new(job.spec().clone()), options).unwrap();
         let stages = super::super::of(&job, &Arc::new(plan)).unwrap();
         assert!(stages.are_guaranteed());
         assert_eq!(stages.adversary(), Adversary::Malicious);
-        let turns: Vec<Stage> = (0..TURNS).map(|turn| Stage::at_turn(turn, None)).collect();
-        assert_eq!(turns[..2], [Stage::Compute; 2]);
-        for (turn, stage) in turns[2..].iter().enumerate() {
-            assert_eq!(*stage, Stage::Finish(PartyId::FOUR[turn % 4]));
+        let views: Vec<Stage> = (0..VIEWS).map(|view| Stage::at_view(view, None)).collect();
+        assert_eq!(views[..2], [Stage::Compute; 2]);
+        for (view, stage) in views[2..].iter().enumerate() {
+            assert_eq!(*stage, Stage::Finish(PartyId::FOUR[view % 4]));
         }
-        assert_eq!(turns.len(), 2 + 2 * 4);
+        assert_eq!(views.len(), 2 + 2 * 4);
         // First without the party that is out; but all others are left out too, since it may be an honest party that is out.
         for out in PartyId::FOUR {
-            let at = |turn| Stage::at_turn(turn, Some(out));
-            for turn in [0, 1, 2, 4, 6, 8] {
-                assert_eq!(at(turn), Stage::Finish(out));
+            let at = |view| Stage::at_view(view, Some(out));
+            for view in [0, 1, 2, 4, 6, 8] {
+                assert_eq!(at(view), Stage::Finish(out));
             }
             for (k, other) in (0..).zip(PartyId::FOUR) {
                 assert_eq!(at(3 + 2 * k), Stage::Finish(other));
             }
         }
         // Whatever a note says.
-        assert!(matches!(Stage::at_turn(u32::MAX, None), Stage::Finish(_)));
+        assert!(matches!(Stage::at_view(u32::MAX, None), Stage::Finish(_)));
     }
 }

@@ -5,8 +5,8 @@ use sha2::{Digest, Sha256};
 use veil_device::Trees;
 use veil_device::ot::fold;
 use veil_protocol::ot::base::TRANSFERS;
-use veil_protocol::ot::kept::{KeptReceiver, KeptSender, claim};
-use veil_protocol::ot::turn::{self, MESSAGE, choose, offer};
+use veil_protocol::ot::cache::{CachedReceiver, CachedSender, claim};
+use veil_protocol::ot::reversal::{self, MESSAGE, choose, offer};
 use veil_protocol::ot::{Cheat, Ends, ReceiverSetUp, SenderSetUp, SenderTrees};
 use veil_session::Secret;
 
@@ -19,7 +19,7 @@ const FOLDS: usize = MESSAGE - SEAL - (TRANSFERS + 1) * FOLD;
 /// Old transfers: both keys, the other end's choices, and its keys.
 struct Old {
     pairs: Vec<[Secret; 2]>,
-    choices: turn::Choices,
+    choices: reversal::Choices,
     keys: Vec<Secret>,
 }
 
@@ -28,7 +28,7 @@ fn old(random: &mut Drawn) -> Old {
     let pairs: Vec<_> = (0..TRANSFERS)
         .map(|i| [0, 1].map(|j: usize| both[j][i].clone()))
         .collect();
-    let choices = turn::choices(&random.secret());
+    let choices = reversal::choices(&random.secret());
     let chosen = pairs.iter().zip(choices.iter());
     let keys = chosen.map(|(pair, c)| pair[usize::from(*c)].clone());
     Old {
@@ -65,7 +65,7 @@ fn turned_transfers_give_the_chosen_key() {
     let mut random = drawn(1);
     for _ in 0..20 {
         let old = old(&mut random);
-        let choices = turn::choices(&random.secret());
+        let choices = reversal::choices(&random.secret());
         let (message, chosen) = choose(&ends(1), &old.pairs, &choices);
         assert_eq!(message.len(), MESSAGE);
         let pairs = offer(&ends(1), &old.choices, &old.keys, &message).unwrap();
@@ -82,8 +82,8 @@ fn turned_transfers_give_the_chosen_key() {
 #[test]
 fn every_session_turns_to_other_keys() {
     let mut random = drawn(2);
-    let (old, choices) = (old(&mut random), turn::choices(&random.secret()));
-    let all = [ends(1), ends(2), ends(1).turned()].map(|ends| {
+    let (old, choices) = (old(&mut random), reversal::choices(&random.secret()));
+    let all = [ends(1), ends(2), ends(1).reversed()].map(|ends| {
         let (message, keys) = choose(&ends, &old.pairs, &choices);
         let keys = keys.iter().flat_map(|key| *key.expose());
         [message, keys.collect()]
@@ -101,14 +101,14 @@ fn every_session_turns_to_other_keys() {
 #[test]
 fn a_turn_of_another_session_is_refused() {
     let mut random = drawn(3);
-    let (old, choices) = (old(&mut random), turn::choices(&random.secret()));
+    let (old, choices) = (old(&mut random), reversal::choices(&random.secret()));
     let told = |message: &[u8]| offer(&ends(1), &old.choices, &old.keys, message).err();
-    for other in [ends(2), ends(1).turned()] {
+    for other in [ends(2), ends(1).reversed()] {
         let (message, _) = choose(&other, &old.pairs, &choices);
         assert_eq!(told(&message), Some(Cheat::Stranger));
         // Who seals it anew has a challenge of the other session.
         let anew = sealed(&ends(1), message);
-        assert_eq!(told(&anew), Some(Cheat::Turned));
+        assert_eq!(told(&anew), Some(Cheat::Reversed));
     }
     let (message, _) = choose(&ends(1), &old.pairs, &choices);
     assert_eq!(told(&message), None);
@@ -124,17 +124,17 @@ fn a_turn_of_another_session_is_refused() {
 fn who_lacks_the_keys_turns_nothing() {
     let mut random = drawn(4);
     let (right, wrong) = (old(&mut random), old(&mut random));
-    let choices = turn::choices(&random.secret());
+    let choices = reversal::choices(&random.secret());
     let (message, _) = choose(&ends(1), &wrong.pairs, &choices);
     let told = offer(&ends(1), &right.choices, &right.keys, &message);
-    assert_eq!(told.err(), Some(Cheat::Turned));
+    assert_eq!(told.err(), Some(Cheat::Reversed));
     // The end that chose before, without the keys, gets none of the new ones.
     let (message, chosen) = choose(&ends(1), &right.pairs, &choices);
     let told = offer(&ends(1), &wrong.choices, &wrong.keys, &message);
-    assert_eq!(told.err(), Some(Cheat::Turned));
+    assert_eq!(told.err(), Some(Cheat::Reversed));
     let one = [right.keys[..127].to_vec(), wrong.keys[127..].to_vec()].concat();
     let told = offer(&ends(1), &right.choices, &one, &message);
-    assert_eq!(told.err(), Some(Cheat::Turned));
+    assert_eq!(told.err(), Some(Cheat::Reversed));
     drop(chosen);
 }
 
@@ -142,19 +142,19 @@ fn who_lacks_the_keys_turns_nothing() {
 #[test]
 fn other_folds_are_caught() {
     let mut random = drawn(5);
-    let (old, choices) = (old(&mut random), turn::choices(&random.secret()));
+    let (old, choices) = (old(&mut random), reversal::choices(&random.secret()));
     let (message, _) = choose(&ends(1), &old.pairs, &choices);
     for fold in 0..=TRANSFERS {
         let mut other = message.clone();
         other[FOLDS + FOLD * fold + fold % FOLD] ^= 1 << (fold % 8);
         let told = offer(&ends(1), &old.choices, &old.keys, &sealed(&ends(1), other));
-        assert_eq!(told.err(), Some(Cheat::Turned), "{fold}");
+        assert_eq!(told.err(), Some(Cheat::Reversed), "{fold}");
     }
 }
 
 /// The message of an end that makes the other choice in transfer 0 in some of its corrections, and of each of those guesses what the other end
 /// lacks, to mend its fold.
-fn forged(ends: &Ends, pairs: &[[Secret; 2]], choices: &turn::Choices, lies: &[u8]) -> Vec<u8> {
+fn forged(ends: &Ends, pairs: &[[Secret; 2]], choices: &reversal::Choices, lies: &[u8]) -> Vec<u8> {
     let add = |a: &[u8], b: &[u8]| -> Vec<u8> { a.iter().zip(b).map(|(a, b)| a ^ b).collect() };
     let string = |i: usize, j: u8| {
         let parts = [
@@ -199,7 +199,7 @@ fn forged(ends: &Ends, pairs: &[[Secret; 2]], choices: &turn::Choices, lies: &[u
 fn other_choices_cost_a_guess_each() {
     let mut random = drawn(6);
     for _ in 0..8 {
-        let (old, choices) = (old(&mut random), turn::choices(&random.secret()));
+        let (old, choices) = (old(&mut random), reversal::choices(&random.secret()));
         let honest = forged(&ends(1), &old.pairs, &choices, &[]);
         assert_eq!(honest, choose(&ends(1), &old.pairs, &choices).0);
         for guess in 0..16u8 {
@@ -207,13 +207,13 @@ fn other_choices_cost_a_guess_each() {
             let message = forged(&ends(1), &old.pairs, &choices, &lies);
             let told = offer(&ends(1), &old.choices, &old.keys, &message);
             let right = (0..4).all(|i| lies[i] == 1 - old.choices[i]);
-            assert_eq!(told.err(), (!right).then_some(Cheat::Turned));
+            assert_eq!(told.err(), (!right).then_some(Cheat::Reversed));
         }
     }
 }
 
 /// A session with curves that leaves something to keep.
-fn first(trees: Trees) -> (KeptSender, KeptReceiver) {
+fn first(trees: Trees) -> (CachedSender, CachedReceiver) {
     let (sender, to_receiver, receiver, to_sender) = start(1, trees);
     let sender = sender.base(&to_sender).expect("both are honest");
     let choices = drawn(7).secret();
@@ -230,7 +230,7 @@ fn first(trees: Trees) -> (KeptSender, KeptReceiver) {
 fn again(
     session: u8,
     trees: Trees,
-    kept: (KeptSender, KeptReceiver),
+    kept: (CachedSender, CachedReceiver),
 ) -> (SenderTrees, ReceiverSetUp, Vec<u8>) {
     let (mine, theirs) = kept;
     let seed = u64::from(session);
@@ -285,7 +285,7 @@ fn ends_that_kept_other_things_are_found() {
     };
     let [(mine, _), (_, theirs)] = both();
     let (_, receiver, message) = again(3, trees, (mine, theirs));
-    assert_eq!(receiver.finish(&message).err(), Some(Cheat::Turned));
+    assert_eq!(receiver.finish(&message).err(), Some(Cheat::Reversed));
     // The receiver lies: whatever it makes its trees of, the sender finds that it lacks the keys.
     let [(mine, theirs), (other, others)] = both();
     let (sender, _, _) = again(3, trees, (mine, theirs));
@@ -325,7 +325,7 @@ fn claims_are_of_one_key_session_and_end() {
         claim(&ends, you, &one),
         claim(&ends, me, &other),
         claim(&crate::common::transfers::ends(2), me, &one),
-        claim(&ends.turned(), me, &one),
+        claim(&ends.reversed(), me, &one),
     ];
     let set: std::collections::BTreeSet<_> = all.into_iter().collect();
     assert_eq!(set.len(), all.len());

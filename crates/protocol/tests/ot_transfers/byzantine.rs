@@ -26,8 +26,8 @@ fn other_corrections_in_some_trees_cost_a_guess_of_their_bits() {
                 pair.choose(&choices(shape, seed));
                 let item = 8 * shape.rows.div_ceil(8) as usize;
                 // Not in the first tree, whose bit 0 it knows.
-                let lie = |device: &mut dyn Device, bank, message| {
-                    let message = device.map(bank, message).expect("it is mapped");
+                let lie = |device: &mut dyn Device, workspace, message| {
+                    let message = device.map(workspace, message).expect("it is mapped");
                     (1..=wrong).for_each(|tree| flip(message, tree * item + 5));
                 };
                 let corrections =
@@ -36,9 +36,9 @@ fn other_corrections_in_some_trees_cost_a_guess_of_their_bits() {
                         .sends[0]
                         .span;
                 let told = pair.transfers(
-                    &mut |_, op, device, bank| {
+                    &mut |_, op, device, workspace| {
                         if matches!(op, Op::Ot(Ot::Receive { .. })) {
-                            lie(device, bank, corrections);
+                            lie(device, workspace, corrections);
                         }
                     },
                     &mut |_, _, _| {},

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use veil_engine::{Abort, Kept, Limits, TransfersFrom};
+use veil_engine::{Abort, Limits, OtCache, TransfersFrom};
 use veil_link::tap::Fate;
 use veil_math::Ring;
 use veil_session::Peer;
@@ -20,11 +20,11 @@ const TURN: usize = 6176;
 const WORD: usize = 64;
 
 /// The garbler, who sends, and the evaluator, each with its store.
-struct Pair([Arc<Kept>; 2]);
+struct Pair([Arc<OtCache>; 2]);
 
 impl Pair {
     fn new(limits: Limits) -> Self {
-        Pair([(); 2].map(|()| Arc::new(Kept::within(limits))))
+        Pair([(); 2].map(|()| Arc::new(OtCache::within(limits))))
     }
 
     fn counts(&self) -> [usize; 2] {
@@ -34,7 +34,7 @@ impl Pair {
     fn world(&self) -> World {
         let job = between_two(everything(Ring::Bits, &[13, 9]));
         let world = World::in_chunks(job, 8, 1);
-        (world.kept(peer(0), &self.0[0])).kept(peer(1), &self.0[1])
+        (world.with_ot_cache(peer(0), &self.0[0])).with_ot_cache(peer(1), &self.0[1])
     }
 
     fn run(&self) -> Outcome {
@@ -51,7 +51,7 @@ impl Pair {
         }
         let lengths = match from {
             TransfersFrom::Curves => [vec![POINTS], vec![POINT]],
-            TransfersFrom::Kept => [vec![TURN], vec![]],
+            TransfersFrom::Cache => [vec![TURN], vec![]],
         };
         assert_eq!(
             [0, 1].map(|end| lengths_of(&outcome, Kind::Points, peer(end))),
@@ -86,7 +86,7 @@ fn the_second_run_has_no_curves() {
     let mut runs = vec![pair.right(TransfersFrom::Curves)];
     for _ in 0..4 {
         assert_eq!(pair.counts(), [1, 1]);
-        runs.push(pair.right(TransfersFrom::Kept));
+        runs.push(pair.right(TransfersFrom::Cache));
     }
     // Nothing that has any secret in it is sent twice.
     let secret = [
@@ -116,8 +116,8 @@ fn ends_apart_keep_the_same() {
     let pair = pair();
     for from in [
         TransfersFrom::Curves,
-        TransfersFrom::Kept,
-        TransfersFrom::Kept,
+        TransfersFrom::Cache,
+        TransfersFrom::Cache,
     ] {
         let outcome = pair.world().run_apart();
         outcome.assert_right();
@@ -131,10 +131,10 @@ fn an_end_that_has_lost_it_has_curves() {
     for end in [0, 1] {
         let mut pair = pair();
         pair.right(TransfersFrom::Curves);
-        pair.right(TransfersFrom::Kept);
+        pair.right(TransfersFrom::Cache);
         pair.0[end] = Arc::default();
         pair.right(TransfersFrom::Curves);
-        pair.right(TransfersFrom::Kept);
+        pair.right(TransfersFrom::Cache);
     }
 }
 
@@ -146,7 +146,7 @@ fn ends_with_other_transfers_have_curves() {
     other.right(TransfersFrom::Curves);
     one.0[1] = Arc::clone(&other.0[1]);
     one.right(TransfersFrom::Curves);
-    one.right(TransfersFrom::Kept);
+    one.right(TransfersFrom::Cache);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn an_end_that_keeps_nothing_is_told_nothing() {
     for end in [0, 1u8] {
         let pair = pair();
         let job = between_two(everything(Ring::Bits, &[13, 9]));
-        let alone = World::in_chunks(job, 8, 1).kept(peer(end), &pair.0[usize::from(end)]);
+        let alone = World::in_chunks(job, 8, 1).with_ot_cache(peer(end), &pair.0[usize::from(end)]);
         for _ in 0..2 {
             let outcome = alone.run();
             outcome.assert_right();
@@ -186,7 +186,7 @@ fn kept_transfers_have_an_end() {
         for _ in 0..2 {
             pair.right(TransfersFrom::Curves);
             for _ in 0..kept {
-                pair.right(TransfersFrom::Kept);
+                pair.right(TransfersFrom::Cache);
             }
         }
     }
@@ -207,14 +207,14 @@ fn who_is_forgotten_has_curves() {
 /// claim that is withheld from its receiver is the same.
 #[test]
 fn false_claims_end_the_run() {
-    for liar in [0, 1].map(peer) {
+    for byzantine in [0, 1].map(peer) {
         let said = |what, claim| [&[what][..], &[claim; 32]].concat();
         let words = [said(2, 7), said(1, 0), said(0, 0)];
         for word in words {
             let pair = pair();
             pair.right(TransfersFrom::Curves);
             let outcome = pair.lies(move |m: &Message| match m.kind {
-                Some(Kind::Proof) if m.from == liar && m.bytes.len() > WORD => {
+                Some(Kind::Proof) if m.from == byzantine && m.bytes.len() > WORD => {
                     Fate::Replace([&m.bytes[..WORD], &word].concat())
                 }
                 _ => Fate::Pass,
@@ -228,16 +228,16 @@ fn false_claims_end_the_run() {
 /// What an end said in the run before is no claim in this one.
 #[test]
 fn claims_cannot_be_replayed() {
-    for liar in [0, 1].map(peer) {
+    for byzantine in [0, 1].map(peer) {
         let pair = pair();
         pair.right(TransfersFrom::Curves);
-        let before = pair.right(TransfersFrom::Kept);
+        let before = pair.right(TransfersFrom::Cache);
         let mut proofs = before.of(Kind::Proof);
-        let said = proofs.find(|m| m.from == liar && m.bytes.len() > WORD);
+        let said = proofs.find(|m| m.from == byzantine && m.bytes.len() > WORD);
         let said = said.expect("both say something").bytes[WORD..].to_vec();
         assert_eq!(said[0], 2);
         let outcome = pair.lies(move |m: &Message| match m.kind {
-            Some(Kind::Proof) if m.from == liar && m.bytes.len() > WORD => {
+            Some(Kind::Proof) if m.from == byzantine && m.bytes.len() > WORD => {
                 Fate::Replace([&m.bytes[..WORD], &said[..]].concat())
             }
             _ => Fate::Pass,
@@ -254,8 +254,8 @@ fn both_gave_up(outcome: &Outcome) {
 }
 
 #[test]
-fn words_that_nobody_says_are_refused() {
-    for (liar, other) in [(0, 1), (1, 0)].map(|(a, b)| (peer(a), peer(b))) {
+fn words_that_no_party_says_are_refused() {
+    for (byzantine, other) in [(0, 1), (1, 0)].map(|(a, b)| (peer(a), peer(b))) {
         for word in [
             [3; 33],
             [0xff; 33],
@@ -264,7 +264,7 @@ fn words_that_nobody_says_are_refused() {
         ] {
             let pair = pair();
             let outcome = pair.lies(move |m: &Message| match m.kind {
-                Some(Kind::Proof) if m.from == liar && m.bytes.len() > WORD => {
+                Some(Kind::Proof) if m.from == byzantine && m.bytes.len() > WORD => {
                     Fate::Replace([&m.bytes[..WORD], &word[..]].concat())
                 }
                 _ => Fate::Pass,
@@ -274,7 +274,7 @@ fn words_that_nobody_says_are_refused() {
             };
             assert_eq!(
                 (*peer, *what),
-                (liar, "says of kept transfers what nobody says")
+                (byzantine, "says of kept transfers what no party says")
             );
         }
     }
@@ -293,7 +293,7 @@ fn a_run_that_fails_leaves_nothing() {
     for (kind, from) in kinds {
         let pair = pair();
         pair.right(TransfersFrom::Curves);
-        pair.right(TransfersFrom::Kept);
+        pair.right(TransfersFrom::Cache);
         let outcome = pair.lies(move |m: &Message| {
             if m.kind == Some(kind) && m.from == from {
                 Fate::Replace(flipped(&m.bytes))
@@ -303,6 +303,6 @@ fn a_run_that_fails_leaves_nothing() {
         });
         assert!(!outcome.aborts.is_empty(), "{kind:?}");
         pair.right(TransfersFrom::Curves);
-        pair.right(TransfersFrom::Kept);
+        pair.right(TransfersFrom::Cache);
     }
 }

@@ -121,7 +121,7 @@ impl Site {
             lanes: 1,
             chunk_rows: None,
         };
-        let plan = Plan::new(Arc::new(job.lowered().clone()), options).unwrap();
+        let plan = Plan::new(Arc::new(job.spec().clone()), options).unwrap();
         (job, Arc::new(plan))
     }
 
@@ -184,13 +184,13 @@ impl Site {
         part.run(connections, &settings, data, &wrap, &|_| ()).err()
     }
 
-    /// All participants run; when the party within the test has done its act, `fall` happens to party `victim`. How the others end within
+    /// All participants run; when the party within the test has done its act, `crash` happens to party `victim`. How the others end within
     /// so many seconds, and why the party within the test gave up, if it did.
     fn play(
         &self,
         [inside, victim]: [usize; 2],
         act: (Act, Round, usize),
-        fall: Option<Signal>,
+        crash: Option<Signal>,
         [timeout, within]: [u64; 2],
     ) -> (Ends, Option<Abort>) {
         let plan = self.plan(inside);
@@ -204,8 +204,8 @@ impl Site {
             let own = scope.spawn(|| self.inside(&plan, inside, act, &did, timeout));
             done.recv_timeout(Duration::from_secs(PATIENCE))
                 .expect("the run comes to the round");
-            let mut fallen = None;
-            if let Some(signal) = fall {
+            let mut crashed = None;
+            if let Some(signal) = crash {
                 // All others get as far as they can.
                 thread::sleep(Duration::from_millis(300));
                 let at = players
@@ -213,7 +213,7 @@ impl Site {
                     .position(|(name, _)| *name == self.names[victim]);
                 let (_, process) = players.remove(at.unwrap());
                 kill_process(Pid::from_child(&process), signal).unwrap();
-                fallen = Some(process);
+                crashed = Some(process);
             }
             let until = Instant::now() + Duration::from_secs(within);
             let ends = players.into_iter().map(|(name, mut process)| {
@@ -227,8 +227,8 @@ impl Site {
             });
             let ends: Ends = ends.collect();
             let own = own.join().unwrap();
-            if let Some(fallen) = fallen {
-                kill(fallen);
+            if let Some(crashed) = crashed {
+                kill(crashed);
             }
             (ends, own)
         })
@@ -244,9 +244,9 @@ impl Site {
     }
 
     /// `victim` falls at a round: all others end in time, none with a result, and one of them names it.
-    fn falls(&self, round: Round, [inside, victim]: [usize; 2], fall: Signal, times: [u64; 2]) {
+    fn crash_at(&self, round: Round, [inside, victim]: [usize; 2], crash: Signal, times: [u64; 2]) {
         let act = (Act::Withholds, round, victim);
-        let (ends, own) = self.play([inside, victim], act, Some(fall), times);
+        let (ends, own) = self.play([inside, victim], act, Some(crash), times);
         let case = format!("{} fell in {round:?}", self.names[victim]);
         let own = own.map(|abort| abort.to_string()).unwrap_or_default();
         println!("{case}: within the test: {own}");
@@ -275,40 +275,40 @@ impl Site {
             let waits = said
                 .matches(&format!("waiting for party {victim} "))
                 .count();
-            match fall {
+            match crash {
                 Signal::STOP => waits > 0 && waits == said.matches("waiting for party ").count(),
                 _ => said.contains(&format!("party {victim}: the connection ended")),
             }
         };
         let stalled = |said: &str| said.contains("nothing happened for");
         let stall = ends.iter().any(|(_, _, said)| stalled(said)) || stalled(&own);
-        assert_eq!(stall, fall == Signal::STOP, "{case}: who stalled");
+        assert_eq!(stall, crash == Signal::STOP, "{case}: who stalled");
         let named = format!("party {victim} is `{}`", self.names[victim]);
         let blames = |said: &str| noticed(said) && said.contains(&named);
         let blamed = ends.iter().any(|(_, _, said)| blames(said));
-        assert!(blamed || noticed(&own), "{case}: nobody names it");
+        assert!(blamed || noticed(&own), "{case}: no participant names it");
         assert!(self.results().is_empty(), "{case}");
     }
 
     /// `victim` is killed when it stands in a round, in which `inside` keeps it: all others end at once.
     pub(crate) fn is_killed(&self, round: Round, inside_and_victim: [usize; 2]) {
-        self.falls(round, inside_and_victim, Signal::KILL, [PATIENCE, AT_ONCE]);
+        self.crash_at(round, inside_and_victim, Signal::KILL, [PATIENCE, AT_ONCE]);
     }
 
     /// `victim` does nothing any more in a round, in which `inside` keeps it: all others end when they have no more patience.
     pub(crate) fn stands_still(&self, round: Round, inside_and_victim: [usize; 2]) {
         let times = [IMPATIENCE, 2 * IMPATIENCE + AT_ONCE];
-        self.falls(round, inside_and_victim, Signal::STOP, times);
+        self.crash_at(round, inside_and_victim, Signal::STOP, times);
     }
 
-    /// `liar` changes a message of a round for `to`. At least one of `finders` says so and, unless it is `liar`, blames it; all others
+    /// `byzantine` changes a message of a round for `to`. At least one of `finders` says so and, unless it is `byzantine`, blames it; all others
     /// end at once.
-    pub(crate) fn lies(&self, round: Round, [liar, to]: [usize; 2], finders: &[usize]) {
+    pub(crate) fn lies(&self, round: Round, [byzantine, to]: [usize; 2], finders: &[usize]) {
         let act = (Act::Changes, round, to);
-        let (ends, own) = self.play([liar, to], act, None, [PATIENCE, AT_ONCE]);
+        let (ends, own) = self.play([byzantine, to], act, None, [PATIENCE, AT_ONCE]);
         let case = format!(
             "{} lies to {} in {round:?}",
-            self.names[liar], self.names[to]
+            self.names[byzantine], self.names[to]
         );
         let own = own.map(|abort| abort.to_string()).unwrap_or_default();
         println!("{case}: within the test: {own}");
@@ -318,7 +318,7 @@ impl Site {
             println!("{case}: {name} ends with {code:?}: {said}");
             if *code == Some(4) {
                 assert!(finders.iter().any(|k| self.names[*k] == *name), "{case}");
-                let blamed = format!("party {liar} is `{}`", self.names[liar]);
+                let blamed = format!("party {byzantine} is `{}`", self.names[byzantine]);
                 assert!(said.contains(round.blamed), "{case}");
                 assert!(said.contains(&blamed), "{case}");
                 found = true;
@@ -334,8 +334,8 @@ impl Site {
             let told = told.iter().any(|part| said.contains(part));
             assert!(*code == Some(0) || told, "{case}: {name}");
         }
-        let itself = finders.contains(&liar) && own.contains(round.blamed);
-        assert!(found || itself, "{case}: nobody finds it");
+        let itself = finders.contains(&byzantine) && own.contains(round.blamed);
+        assert!(found || itself, "{case}: no participant finds it");
         assert!(self.results().is_empty(), "{case}");
     }
 }

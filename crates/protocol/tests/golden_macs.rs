@@ -1,4 +1,4 @@
-//! The golden vectors of the check of products of integers by their codes: `vectors/codes.json`, written by the Python model, reproduced by
+//! The golden vectors of the check of products of integers by their MACs: `vectors/macs.json`, written by the Python model, reproduced by
 //! the planner's own rounds on every device of this machine.
 
 use crate::common::vectors::{

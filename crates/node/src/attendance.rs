@@ -94,7 +94,7 @@ impl Missing {
 
 /// The statements about the parties of one job, and one checkpoint of it, that are known somewhere.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Roll {
+pub struct Attendance {
     of: Checkpoint,
     keys: Vec<Fingerprint>,
     /// The last one of each party about each other, with who made it; once there is a verdict, that and no more.
@@ -102,10 +102,10 @@ pub struct Roll {
     out: Option<PartyId>,
 }
 
-impl Roll {
+impl Attendance {
     /// About a checkpoint of the parties that have these keys, in their order.
     pub const fn new(of: Checkpoint, keys: Vec<Fingerprint>) -> Self {
-        Roll {
+        Attendance {
             of,
             keys,
             said: Vec::new(),
@@ -245,15 +245,15 @@ mod tests {
             said
         }
 
-        fn roll(&self) -> Roll {
-            Roll::new(here(), self.pins.clone())
+        fn attendance(&self) -> Attendance {
+            Attendance::new(here(), self.pins.clone())
         }
 
         /// Who is out after these statements.
         fn out(&self, said: &[Missing]) -> Option<PartyId> {
-            let mut roll = self.roll();
-            roll.hear(said);
-            roll.out()
+            let mut attendance = self.attendance();
+            attendance.hear(said);
+            attendance.out()
         }
     }
 
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_lies_puts_nobody_out() {
+    fn a_byzantine_party_puts_no_other_out() {
         let world = World::new();
         let good = [0, 1, 2].map(|by| world.says(by, 3));
         assert!(world.out(&good).is_some());
@@ -316,9 +316,12 @@ mod tests {
         let plan = PlanHash([8; 32]);
         let run = "two".to_owned();
         for of in [Checkpoint { plan, ..here() }, Checkpoint { run, ..here() }] {
-            let mut roll = Roll::new(of, world.pins.clone());
-            roll.hear(&good);
-            assert_eq!((roll.out(), roll.statements()), (None, Vec::new()));
+            let mut attendance = Attendance::new(of, world.pins.clone());
+            attendance.hear(&good);
+            assert_eq!(
+                (attendance.out(), attendance.statements()),
+                (None, Vec::new())
+            );
         }
     }
 
@@ -341,15 +344,15 @@ mod tests {
     #[test]
     fn a_newer_statement_takes_the_place_of_an_older_one() {
         let world = World::new();
-        let mut roll = world.roll();
-        roll.hear(&[0, 1].map(|by| world.said(by, 3, 0)));
-        roll.hear(&[world.said(2, 3, TOGETHER + 5)]);
-        assert_eq!(roll.out(), None);
-        assert!(roll.says(&world.pins[2], &world.pins[3], TOGETHER + 50));
-        assert!(!roll.says(&world.pins[2], &world.pins[3], TOGETHER));
-        roll.hear(&[world.said(2, 3, 9)]);
-        assert_eq!(roll.statements().len(), 3);
-        assert_eq!(roll.out(), Some(PartyId::FOUR[3]));
+        let mut attendance = world.attendance();
+        attendance.hear(&[0, 1].map(|by| world.said(by, 3, 0)));
+        attendance.hear(&[world.said(2, 3, TOGETHER + 5)]);
+        assert_eq!(attendance.out(), None);
+        assert!(attendance.says(&world.pins[2], &world.pins[3], TOGETHER + 50));
+        assert!(!attendance.says(&world.pins[2], &world.pins[3], TOGETHER));
+        attendance.hear(&[world.said(2, 3, 9)]);
+        assert_eq!(attendance.statements().len(), 3);
+        assert_eq!(attendance.out(), Some(PartyId::FOUR[3]));
     }
 
     /// A party that has signed again since does not miss the verdict that another one has seen.
@@ -358,16 +361,16 @@ mod tests {
         let world = World::new();
         let seen = [700, 600, 300].map(|ago| ago + TOGETHER);
         let verdict: Vec<Missing> = (0..3).map(|by| world.said(by, 3, seen[by])).collect();
-        let mut roll = world.roll();
-        roll.hear(&[world.said(1, 3, 0)]);
-        roll.hear(&verdict[..1]);
-        assert_eq!(roll.out(), None);
-        roll.hear(&verdict);
-        assert_eq!(roll.out(), Some(PartyId::FOUR[3]));
-        assert_eq!(roll.statements(), verdict);
+        let mut attendance = world.attendance();
+        attendance.hear(&[world.said(1, 3, 0)]);
+        attendance.hear(&verdict[..1]);
+        assert_eq!(attendance.out(), None);
+        attendance.hear(&verdict);
+        assert_eq!(attendance.out(), Some(PartyId::FOUR[3]));
+        assert_eq!(attendance.statements(), verdict);
         // Nothing after it.
-        roll.hear(&[0, 2, 3].map(|by| world.says(by, 1)));
-        assert_eq!(roll.out(), Some(PartyId::FOUR[3]));
-        assert_eq!(roll.statements(), verdict);
+        attendance.hear(&[0, 2, 3].map(|by| world.says(by, 1)));
+        assert_eq!(attendance.out(), Some(PartyId::FOUR[3]));
+        assert_eq!(attendance.statements(), verdict);
     }
 }

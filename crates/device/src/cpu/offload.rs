@@ -1,14 +1,14 @@
-//! For devices that keep their banks here and do some commands elsewhere.
+//! For devices that keep their workspaces here and do some commands elsewhere.
 
 use zeroize::Zeroizing;
 
 use super::Cpu;
-use super::bank::Memory;
+use super::workspace::Memory;
 use crate::command::{Command, NO_PROGRAM, Op};
-use crate::layout::{Item, Place, Span};
-use crate::{Bank, Fault, Frame, Garbling, Repeat};
+use crate::layout::{ColumnType, Residency, Span};
+use crate::{Fault, Frame, Garbling, Repeat, Workspace};
 
-/// A garbling command that is offloaded: a card does it on a bank of this device.
+/// A garbling command that is offloaded: a card does it on a workspace of this device.
 pub struct Gates<'a> {
     /// How tables are made.
     pub scheme: Garbling,
@@ -25,52 +25,52 @@ impl Cpu {
     /// Checks command `index` of a batch, a [`Op::Garble`] whose program has products, and gives what the card that does it has to know.
     ///
     /// # Errors
-    /// [`Fault`] as of [`Command::check`]; [`Fault::Unknown`] if bank or key is not loaded, or the command is no [`Op::Garble`]
-    /// with a program and a draw.
-    pub fn gates_beside(
+    /// [`Fault`] as of [`Command::check`]; [`Fault::Unknown`] if workspace or key is not loaded, or the command is no [`Op::Garble`]
+    /// with a program and a call.
+    pub fn offload_gates(
         &mut self,
-        bank: Bank,
+        workspace: Workspace,
         index: usize,
         command: &Command,
     ) -> Result<Gates<'_>, Fault> {
         let needs = command.program.and_then(|id| self.tapes.get(id.0 as usize));
         let needs = needs.map(|(_, needs)| needs);
-        let memory = (self.banks.get(bank.0 as usize)).and_then(Option::as_ref);
-        let memory = memory.ok_or(Fault::Unknown("the bank"))?;
+        let memory = (self.workspaces.get(workspace.0 as usize)).and_then(Option::as_ref);
+        let memory = memory.ok_or(Fault::Unknown("the workspace"))?;
         command.check(index, (&memory.layout, memory.frame.rows), needs)?;
-        let (Op::Garble { scheme, offset }, Some(draw)) = (&command.op, command.draws.first())
+        let (Op::Garble { scheme, offset }, Some(call)) = (&command.op, command.calls.first())
         else {
             return Err(NO_PROGRAM);
         };
         let offset = Zeroizing::new(self.offset(*offset)?);
-        let mask = self.mask(*draw, memory.frame)?;
-        let start = Zeroizing::new(scheme.start(mask.key.prf(), draw.tag, memory.frame));
-        let memory = (self.banks.get_mut(bank.0 as usize)).and_then(Option::as_mut);
+        let mask = self.mask(*call, memory.frame)?;
+        let start = Zeroizing::new(scheme.start(mask.key.prf(), call.tag, memory.frame));
+        let memory = (self.workspaces.get_mut(workspace.0 as usize)).and_then(Option::as_mut);
         Ok(Gates {
             scheme: *scheme,
             offset,
             start,
-            first: draw.first,
-            memory: memory.ok_or(Fault::Unknown("the bank"))?,
+            first: call.first,
+            memory: memory.ok_or(Fault::Unknown("the workspace"))?,
         })
     }
 }
 
 impl Cpu {
     /// Checks command `index` of a batch, an [`Op::Repeat`], and its commands in the first and in the last repetition, around which no other
-    /// goes. Says how many rows the bank has.
+    /// goes. Says how many rows the workspace has.
     ///
     /// # Errors
     /// [`Fault`] as of [`Command::check`], for the command itself and for its body in the first and the last repetition;
-    /// [`Fault::Unknown`] if the bank is not open or the command is no [`Op::Repeat`].
-    pub fn repeats_beside(
+    /// [`Fault::Unknown`] if the workspace is not open or the command is no [`Op::Repeat`].
+    pub fn offload_repeat(
         &self,
-        bank: Bank,
+        workspace: Workspace,
         index: usize,
         command: &Command,
     ) -> Result<u32, Fault> {
-        let memory = (self.banks.get(bank.0 as usize)).and_then(Option::as_ref);
-        let memory = memory.ok_or(Fault::Unknown("the bank"))?;
+        let memory = (self.workspaces.get(workspace.0 as usize)).and_then(Option::as_ref);
+        let memory = memory.ok_or(Fault::Unknown("the workspace"))?;
         let of = (&memory.layout, memory.frame.rows);
         command.check(index, of, None)?;
         let Op::Repeat(repeat) = &command.op else {
@@ -88,15 +88,15 @@ impl Cpu {
 }
 
 impl Cpu {
-    /// Clears the repeated items that do not live, when a card has done the repetition.
+    /// Clears the repeated columns that do not live, when a card has done the repetition.
     ///
     /// # Errors
-    /// [`Fault::Unknown`] if the bank is not open.
-    pub fn clear_beside(&mut self, bank: Bank, repeat: &Repeat) -> Result<(), Fault> {
-        let memory = (self.banks.get_mut(bank.0 as usize)).and_then(Option::take);
-        let mut memory = memory.ok_or(Fault::Unknown("the bank"))?;
+    /// [`Fault::Unknown`] if the workspace is not open.
+    pub fn clear_offloaded(&mut self, workspace: Workspace, repeat: &Repeat) -> Result<(), Fault> {
+        let memory = (self.workspaces.get_mut(workspace.0 as usize)).and_then(Option::take);
+        let mut memory = memory.ok_or(Fault::Unknown("the workspace"))?;
         self.forget(&mut memory, repeat);
-        self.banks[bank.0 as usize] = Some(memory);
+        self.workspaces[workspace.0 as usize] = Some(memory);
         Ok(())
     }
 }
@@ -107,55 +107,55 @@ impl Gates<'_> {
         self.memory.frame
     }
 
-    /// Labels of item `item` of a region: one per row, or one that all rows share.
-    pub fn labels(&self, region: u16, item: u32) -> &[[u8; 16]] {
-        let bytes = self.memory.item_bytes(self.of(region, item), 0);
+    /// Labels of column `column` of a region: one per row, or one that all rows share.
+    pub fn labels(&self, region: u16, column: u32) -> &[[u8; 16]] {
+        let bytes = self.memory.column_bytes(self.of(region, column), 0);
         bytes.as_chunks().0
     }
 
     /// The same, to be written.
-    pub fn labels_mut(&mut self, region: u16, item: u32) -> &mut [[u8; 16]] {
-        let span = self.of(region, item);
-        self.memory.item_bytes_mut(span, 0).as_chunks_mut().0
+    pub fn labels_mut(&mut self, region: u16, column: u32) -> &mut [[u8; 16]] {
+        let span = self.of(region, column);
+        self.memory.column_bytes_mut(span, 0).as_chunks_mut().0
     }
 
-    fn of(&self, region: u16, item: u32) -> Span {
+    fn of(&self, region: u16, column: u32) -> Span {
         let there = &self.memory.layout.regions[region as usize];
         assert!(
-            matches!(there.item, Item::Labels | Item::Label)
-                && item < there.count
-                && there.place != Place::Public,
+            matches!(there.column, ColumnType::Labels | ColumnType::Label)
+                && column < there.count
+                && there.residency != Residency::Public,
             "the command was checked, and names labels"
         );
         Span {
             region,
-            part: 0,
-            first: item,
+            component: 0,
+            first: column,
             count: 1,
         }
     }
 }
 
-/// A bank with shares that an offloading card computes on.
+/// A workspace with shares that an offloading card computes on.
 pub struct Shares<'a> {
     memory: &'a mut Memory,
 }
 
 impl Cpu {
-    /// Checks commands of a batch, the first of which is number `first`, and lends their bank. They run programs over shares, scatter
+    /// Checks commands of a batch, the first of which is number `first`, and lends their workspace. They run programs over shares, scatter
     /// products, or make and compare MACs; the card that does them writes the bytes of the reference, and stays within the spans that they
     /// name.
     ///
     /// # Errors
-    /// [`Fault`] as of [`Command::check`]; [`Fault::Unknown`] if the bank is not open or a command is of another kind.
-    pub fn shares_beside(
+    /// [`Fault`] as of [`Command::check`]; [`Fault::Unknown`] if the workspace is not open or a command is of another kind.
+    pub fn offload_shares(
         &mut self,
-        bank: Bank,
+        workspace: Workspace,
         first: usize,
         commands: &[Command],
     ) -> Result<Shares<'_>, Fault> {
-        let memory = (self.banks.get_mut(bank.0 as usize)).and_then(Option::as_mut);
-        let memory = memory.ok_or(Fault::Unknown("the bank"))?;
+        let memory = (self.workspaces.get_mut(workspace.0 as usize)).and_then(Option::as_mut);
+        let memory = memory.ok_or(Fault::Unknown("the workspace"))?;
         let of = (&memory.layout, memory.frame.rows);
         for (index, command) in (first..).zip(commands) {
             let needs = command.program.and_then(|id| self.tapes.get(id.0 as usize));
@@ -182,28 +182,29 @@ impl Shares<'_> {
         self.memory.layout.chunk_rows
     }
 
-    /// Packed bytes of one component of item `item` of a region.
+    /// Packed bytes of one component of column `column` of a region.
     ///
     /// # Panics
-    /// If there is no such item.
-    pub fn item(&self, region: u16, part: u8, item: u32) -> &[u8] {
-        self.memory.item_bytes(self.of(region, part, item), 0)
+    /// If there is no such column.
+    pub fn column(&self, region: u16, component: u8, column: u32) -> &[u8] {
+        self.memory
+            .column_bytes(self.of(region, component, column), 0)
     }
 
     /// The same, to be written.
     ///
     /// # Panics
-    /// If there is no such item.
-    pub fn item_mut(&mut self, region: u16, part: u8, item: u32) -> &mut [u8] {
-        let span = self.of(region, part, item);
-        self.memory.item_bytes_mut(span, 0)
+    /// If there is no such column.
+    pub fn column_mut(&mut self, region: u16, component: u8, column: u32) -> &mut [u8] {
+        let span = self.of(region, component, column);
+        self.memory.column_bytes_mut(span, 0)
     }
 
-    fn of(&self, region: u16, part: u8, item: u32) -> Span {
+    fn of(&self, region: u16, component: u8, column: u32) -> Span {
         let span = Span {
             region,
-            part,
-            first: item,
+            component,
+            first: column,
             count: 1,
         };
         assert!(

@@ -1,5 +1,5 @@
 //! The transfers that both ends keep after a session, so that the next one begins without base transfers: 128 unused transfers, in the
-//! other direction than the session's own ([`turn`](super::turn)). The next session reverses them again, into its base transfers. That uses
+//! other direction than the session's own ([`reversal`](super::reversal)). The next session reverses them again, into its base transfers. That uses
 //! them up, however that session ends; if it ends well it leaves new ones.
 
 use sha2::digest::Update;
@@ -8,15 +8,15 @@ use veil_session::{Peer, Secret};
 
 use super::Ends;
 use super::hash::{For, start};
-use super::turn::Choices;
+use super::reversal::Choices;
 
 /// The kept transfers of a session's sender: both keys of each transfer. Wiped on drop.
-pub struct KeptSender {
+pub struct CachedSender {
     pub(super) pairs: Vec<[Secret; 2]>,
 }
 
 /// The kept transfers of a session's receiver: its choices, and the keys that it chose. Wiped on drop.
-pub struct KeptReceiver {
+pub struct CachedReceiver {
     pub(super) choices: Choices,
     pub(super) keys: Vec<Secret>,
 }

@@ -6,11 +6,11 @@ use std::collections::HashSet;
 use veil_circuit::make;
 use veil_device_fpga::Stalls;
 use veil_device_fpga::node::{
-    Circuits, Command, Draws, Event, Failure, JOINT, LANES, List, NodeError, Op, Products, Quartet,
-    Segment, Shape, Start, Tuple, code_key, component_key, link_key, received,
+    Circuits, Command, Event, Failure, JOINT, LANES, List, NodeError, Op, PrfCounters, Products,
+    Quartet, Segment, Shape, Start, Tuple, code_key, component_key, link_key, received,
 };
 use veil_math::Ring;
-use veil_prss::Use;
+use veil_prss::DomainTag;
 
 use super::faults::{found, halves};
 use super::four::{components, opened, quartet};
@@ -37,7 +37,7 @@ enum Lie {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Of {
     Message,
-    Code,
+    Mac,
 }
 
 fn layer(values: [u32; 3], chunk: u32) -> Products {
@@ -54,7 +54,7 @@ fn layer(values: [u32; 3], chunk: u32) -> Products {
 fn turned(
     quartet: &Quartet,
     command: &mut Command,
-    liar: u8,
+    byzantine: u8,
     to: (u8, u64),
     spare: u32,
 ) -> Segment {
@@ -62,14 +62,14 @@ fn turned(
     let segment = command.to.iter_mut().find(is);
     let segment = segment.expect("a destination of the command");
     let before = *segment;
-    *segment = Segment::new(liar, quartet.column(0, spare), before.words);
+    *segment = Segment::new(byzantine, quartet.column(0, spare), before.words);
     before
 }
 
 /// A host puts something from its memory to another node.
-fn put(quartet: &mut Quartet, liar: u8, spare: u32, to: Segment) {
-    let from = Segment::new(liar, quartet.column(0, spare), to.words);
-    let node = &mut quartet.nodes[usize::from(liar)];
+fn put(quartet: &mut Quartet, byzantine: u8, spare: u32, to: Segment) {
+    let from = Segment::new(byzantine, quartet.column(0, spare), to.words);
+    let node = &mut quartet.nodes[usize::from(byzantine)];
     node.submit(&Command::new(Op::Move, TAG, to.words, vec![from], vec![to]));
     node.finish("a lie", &[TAG]).expect("it is in the window");
 }
@@ -81,7 +81,7 @@ fn load(quartet: &mut Quartet, node: u8, address: u64, words: u32) -> Vec<u8> {
     bytes
 }
 
-/// Where joint message `k`, or its code, comes from, and the node and address that it goes to.
+/// Where joint message `k`, or its MAC, comes from, and the node and address that it goes to.
 fn goes(quartet: &Quartet, k: u8, of: Of, chunk: u32) -> (u8, (u8, u64)) {
     let joint = JOINT[usize::from(k)];
     let place = received(joint.receiver).iter().position(|of| *of == k);
@@ -91,9 +91,9 @@ fn goes(quartet: &Quartet, k: u8, of: Of, chunk: u32) -> (u8, (u8, u64)) {
             let from = joint.sender(chunk);
             (from, (joint.receiver, quartet.message(from, place)))
         }
-        Of::Code => {
+        Of::Mac => {
             let from = joint.voucher(chunk);
-            (from, (joint.receiver, quartet.code(from, place, 0)))
+            (from, (joint.receiver, quartet.mac(from, place, 0)))
         }
     }
 }
@@ -130,38 +130,38 @@ fn lies(quartet: &mut Quartet, k: u8, of: Of, lie: Lie, chunk: u32) {
     let what = format!("B{}: {of:?}, {lie:?}", k + 1);
     let first = layer([0, 1, 2], chunk);
     assert_eq!(quartet.products(Start::Hosts, &first), Ok(()), "{what}");
-    let (liar, to) = goes(quartet, k, of, chunk);
+    let (byzantine, to) = goes(quartet, k, of, chunk);
     let mut plan = quartet.stages(&layer([1, 2, 3], chunk));
-    let local = &mut plan[usize::from(liar)][0][0];
-    let there = turned(quartet, local, liar, to, SPARE);
+    let local = &mut plan[usize::from(byzantine)][0][0];
+    let there = turned(quartet, local, byzantine, to, SPARE);
     let old = load(quartet, to.0, to.1, there.words);
     let ended = quartet.stage(&plan.each_ref().map(|of| &of[0][..]));
     assert_eq!(ended, [Ok(()), Ok(()), Ok(()), Ok(())], "{what}");
     let spare = quartet.column(0, SPARE);
-    let mut sent = load(quartet, liar, spare, there.words);
+    let mut sent = load(quartet, byzantine, spare, there.words);
     match lie {
         Lie::Bit => sent[7] ^= 0x10,
         Lie::Nothing => {}
         Lie::Zeros => sent.fill(0),
         Lie::Old => sent = old,
     }
-    let stored = quartet.nodes[usize::from(liar)].store(spare, &sent);
+    let stored = quartet.nodes[usize::from(byzantine)].store(spare, &sent);
     assert_eq!(stored, Ok(()), "{what}");
     if lie != Lie::Nothing {
-        put(quartet, liar, SPARE, there);
+        put(quartet, byzantine, SPARE, there);
     }
     refused(quartet, &plan, to.0, 3, &what);
 }
 
-/// After a code that was wrong the worker takes other commands at once: a mismatch scrubs its core alone.
+/// After a MAC that was wrong the worker takes other commands at once: a mismatch scrubs its core alone.
 #[test]
 fn lies_about_joint_messages_are_found_by_their_receivers() {
     let Some(mut quartet) = quartet((5, WORDS, 2), 80, Stalls::default()) else {
         return;
     };
     for k in 0..6 {
-        for (n, of) in [Of::Message, Of::Code].into_iter().enumerate() {
-            // A bit of all messages and codes in even chunks; in odd ones one after the other.
+        for (n, of) in [Of::Message, Of::Mac].into_iter().enumerate() {
+            // A bit of all messages and MACs in even chunks; in odd ones one after the other.
             let others = [Lie::Bit, Lie::Nothing, Lie::Zeros, Lie::Old];
             let other = others[(usize::from(k) + 2 * n) % 4];
             for (lie, chunk) in [(Lie::Bit, 0), (other, 1)] {
@@ -174,10 +174,10 @@ fn lies_about_joint_messages_are_found_by_their_receivers() {
     assert_eq!(opened(&mut quartet, Ring::Z64, 2), expected);
 }
 
-/// Party 0 sends both messages that party 3 gets in even chunks, and both codes in odd ones: it changes their places.
+/// Party 0 sends both messages that party 3 gets in even chunks, and both MACs in odd ones: it changes their places.
 #[test]
 fn messages_and_codes_in_each_others_places_are_found() {
-    for (of, chunk) in [(Of::Message, 2), (Of::Code, 3)] {
+    for (of, chunk) in [(Of::Message, 2), (Of::Mac, 3)] {
         let Some(mut quartet) = quartet((6, WORDS, 2), 81, Stalls { seed: 4, rate: 20 }) else {
             return;
         };
@@ -185,7 +185,7 @@ fn messages_and_codes_in_each_others_places_are_found() {
         let mut plan = quartet.stages(&layer([0, 1, 3], chunk));
         let local = &mut plan[0][0][0];
         let places = [0, 4].map(|k| goes(&quartet, k, of, chunk));
-        assert_eq!(places.map(|(liar, _)| liar), [0, 0]);
+        assert_eq!(places.map(|(byzantine, _)| byzantine), [0, 0]);
         let [a, b] = [0, 1].map(|n| {
             let spare = SPARE + n as u32;
             turned(&quartet, local, 0, places[n].1, spare)
@@ -207,10 +207,10 @@ fn a_lie_ends_the_run_and_the_next_is_right() {
     };
     let of = layer([0, 1, 3], 0);
     // Node 2 vouches for joint message 1, whose receiver is node 0; it has armed a command whose code stays with it.
-    let (liar, to) = goes(&quartet, 1, Of::Code, 0);
-    assert_eq!((liar, to.0), (2, 0));
+    let (byzantine, to) = goes(&quartet, 1, Of::Mac, 0);
+    assert_eq!((byzantine, to.0), (2, 0));
     let mut plan = quartet.stages(&of);
-    turned(&quartet, &mut plan[2][0][0], liar, to, SPARE);
+    turned(&quartet, &mut plan[2][0][0], byzantine, to, SPARE);
     let armed = quartet.armed(plan, &mut 0);
     let failed = NodeError::Failed {
         what: "a layer",
@@ -280,9 +280,9 @@ fn lies_in_a_circuit(seed: u64, of: Of) {
     }
     let armed = quartet.arm_circuit(&plan).expect("the memory is there");
     // What a first circuit draws.
-    let draws = Draws {
+    let counters = PrfCounters {
         masks: Tuple {
-            tag: Use::joint4(0),
+            tag: DomainTag::joint4(0),
             lane: 0,
             counter: 0,
             chunk: 0,
@@ -306,16 +306,16 @@ fn lies_in_a_circuit(seed: u64, of: Of) {
         }
         waves
     };
-    // Party 1 vouches for joint message 0, of which party 3 gets a code; party 0 sends it joint messages 0 and 4.
-    let liar = match of {
-        Of::Code => 1,
+    // Party 1 vouches for joint message 0, of which party 3 gets a MAC; party 0 sends it joint messages 0 and 4.
+    let byzantine = match of {
+        Of::Mac => 1,
         Of::Message => 0,
     };
-    let mut commands = plan.commands(liar, draws);
+    let mut commands = plan.commands(byzantine, counters);
     let second = waves(&commands)[1];
     let local = &mut commands[second].0;
     match (of, &mut local.op) {
-        (Of::Code, Op::Local(stage)) => stage.counter += 1 << 40,
+        (Of::Mac, Op::Local(stage)) => stage.counter += 1 << 40,
         (Of::Message, _) => {
             let [a, b] = [0, 1].map(|k| local.to[k].address);
             assert_eq!([local.to[0].node, local.to[1].node], [3, 3], "{what}");
@@ -329,7 +329,7 @@ fn lies_in_a_circuit(seed: u64, of: Of) {
         list.push(command, *after);
     }
     let at = plan.list_at().address;
-    let stored = quartet.nodes[usize::from(liar)].store(at, &list.bytes(LANES));
+    let stored = quartet.nodes[usize::from(byzantine)].store(at, &list.bytes(LANES));
     assert_eq!(stored, Ok(()), "{what}");
     let ended = quartet.start(&[armed]);
     let failed = matches!(ended, Err(NodeError::Failed { .. }));
@@ -341,16 +341,16 @@ fn lies_in_a_circuit(seed: u64, of: Of) {
     assert_eq!((first.event, first.result), (Event::Command, differs));
     assert_eq!((last.event, last.result), (Event::Invoked(0), differs));
     let number = first.tag as usize;
-    let commands = plan.commands(3, draws);
+    let commands = plan.commands(3, counters);
     assert!(matches!(commands[number].0.op, Op::Join(_)), "{what}");
     let waves = waves(&commands);
     assert!((waves[1]..waves[2]).contains(&number), "{what}");
     let expected = match of {
-        Of::Code => [Err(Failure::Mismatch), Ok(())],
+        Of::Mac => [Err(Failure::Mismatch), Ok(())],
         Of::Message => [Err(Failure::Mismatch); 2],
     };
     let wrong = [0, 1].map(|message| {
-        let only = plan.only(3, draws, number, message).expect("a message");
+        let only = plan.only(3, counters, number, message).expect("a message");
         node.submit(&only);
         node.next("a message").expect("a completion").result
     });
@@ -394,7 +394,7 @@ fn lies_in_a_circuit(seed: u64, of: Of) {
 
 #[test]
 fn lies_in_the_middle_of_a_circuit_end_it() {
-    lies_in_a_circuit(84, Of::Code);
+    lies_in_a_circuit(84, Of::Mac);
     lies_in_a_circuit(85, Of::Message);
 }
 
@@ -408,7 +408,7 @@ fn secrets(seed: u64) -> HashSet<u64> {
 fn keys(seed: u64) -> impl Iterator<Item = Vec<u8>> {
     let pairs = (0..16).map(|pair| [pair / 4, pair % 4]);
     let links = pairs.clone().map(move |pair| link_key(seed, pair).0);
-    let codes = pairs.map(move |pair| code_key(seed, pair));
+    let macs = pairs.map(move |pair| code_key(seed, pair));
     let keys = (0..4).map(move |of| component_key(seed, of)).chain(links);
-    keys.chain(codes).map(|key| key.expose().to_vec())
+    keys.chain(macs).map(|key| key.expose().to_vec())
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use veil_device::Trees;
-use veil_protocol::ot::kept::{KeptReceiver, KeptSender};
+use veil_protocol::ot::cache::{CachedReceiver, CachedSender};
 use veil_session::{Secret, SessionId};
 
 /// How long a participant keeps transfers, and how many.
@@ -44,7 +44,7 @@ pub trait Marks: Send + Sync {
 }
 
 /// Transfers that a participant keeps for its next runs, of all peers. Wiped on drop.
-pub struct Kept {
+pub struct OtCache {
     limits: Limits,
     /// Where each use is written down before it.
     marks: Option<Box<dyn Marks>>,
@@ -78,18 +78,18 @@ pub(crate) struct State {
 }
 
 /// What a run leaves if it ends well. Wiped on drop.
-pub(crate) struct Left {
-    store: Arc<Kept>,
+pub(crate) struct PendingEntry {
+    store: Arc<OtCache>,
     with: With,
     state: Box<State>,
     /// The count of forgotten transfers when the run began.
     forgotten: u64,
 }
 
-impl Left {
-    pub(crate) fn new(store: Arc<Kept>, with: With, state: Box<State>) -> Self {
+impl PendingEntry {
+    pub(crate) fn new(store: Arc<OtCache>, with: With, state: Box<State>) -> Self {
         let forgotten = store.forgotten.load(Ordering::SeqCst);
-        Left {
+        PendingEntry {
             store,
             with,
             state,
@@ -105,8 +105,8 @@ impl Left {
 
 /// An end of kept transfers.
 pub(crate) enum End {
-    Sender(KeptSender),
-    Receiver(KeptReceiver),
+    Sender(CachedSender),
+    Receiver(CachedReceiver),
 }
 
 /// Runs since there were curves.
@@ -134,16 +134,16 @@ impl Chain {
     }
 }
 
-impl Default for Kept {
+impl Default for OtCache {
     fn default() -> Self {
-        Kept::within(Limits::default())
+        OtCache::within(Limits::default())
     }
 }
 
-impl Kept {
+impl OtCache {
     /// Nothing yet, and no more than `limits` allow.
     pub fn within(limits: Limits) -> Self {
-        Kept {
+        OtCache {
             limits,
             marks: None,
             process: std::process::id(),
@@ -155,7 +155,7 @@ impl Kept {
     /// The same, of which nothing is used before `marks` say so.
     #[must_use]
     pub fn marked(self, marks: impl Marks + 'static) -> Self {
-        Kept {
+        OtCache {
             marks: Some(Box::new(marks)),
             ..self
         }
@@ -271,9 +271,9 @@ mod tests {
         let made = receiver.finish_and_keep(&points, &choices);
         let (message, ..) = made.expect("both are honest");
         let sender = sender.base(&point).expect("both are honest");
-        let (_, _, kept) = sender.finish_and_keep(&message).expect("both are honest");
+        let (_, _, cache) = sender.finish_and_keep(&message).expect("both are honest");
         State {
-            end: End::Sender(kept),
+            end: End::Sender(cache),
             key: Secret::new([0; 16]),
             chain: Chain::begin(),
             left_by: session,
@@ -282,29 +282,29 @@ mod tests {
 
     #[test]
     fn what_is_taken_is_gone() {
-        let kept = Kept::default();
-        kept.put(with(1), Box::new(state(1)), 0);
+        let cache = OtCache::default();
+        cache.put(with(1), Box::new(state(1)), 0);
         let other = With {
             sends: false,
             ..with(1)
         };
-        assert!(kept.take(&other).is_none());
-        assert!(kept.take(&with(2)).is_none());
-        assert!(kept.take(&with(1)).is_some());
-        assert!(kept.take(&with(1)).is_none());
+        assert!(cache.take(&other).is_none());
+        assert!(cache.take(&with(2)).is_none());
+        assert!(cache.take(&with(1)).is_some());
+        assert!(cache.take(&with(1)).is_none());
     }
 
     #[test]
     fn the_oldest_makes_room() {
-        let kept = Kept::within(Limits {
+        let cache = OtCache::within(Limits {
             states: 2,
             ..Limits::default()
         });
         for peer in 1..=3 {
-            kept.put(with(peer), Box::new(state(peer)), 0);
+            cache.put(with(peer), Box::new(state(peer)), 0);
         }
-        assert_eq!(kept.count(), 2);
-        let held = [1, 2, 3].map(|peer| kept.take(&with(peer)).is_some());
+        assert_eq!(cache.count(), 2);
+        let held = [1, 2, 3].map(|peer| cache.take(&with(peer)).is_some());
         assert_eq!(held, [false, true, true]);
     }
 
@@ -327,16 +327,16 @@ mod tests {
     fn a_copy_of_the_memory_gets_nothing() {
         let disk = Arc::new(AtomicU64::new(7));
         let snapshot = || {
-            let kept = Kept::default().marked(Word {
+            let cache = OtCache::default().marked(Word {
                 disk: Arc::clone(&disk),
                 memory: AtomicU64::new(7),
             });
             for peer in 1..=3 {
-                kept.put(with(peer), Box::new(state(peer)), 0);
+                cache.put(with(peer), Box::new(state(peer)), 0);
             }
-            kept
+            cache
         };
-        let used = |kept: &Kept, peer| kept.take(&with(peer)).is_some();
+        let used = |cache: &OtCache, peer| cache.take(&with(peer)).is_some();
         let original = snapshot();
         assert!(used(&original, 1) && used(&original, 2));
         for _ in 0..68 {
@@ -346,7 +346,7 @@ mod tests {
             assert_eq!(copy.count(), 0);
             assert!(!used(&copy, 1));
             // It goes on with what it makes itself.
-            let fresh = Left::new(Arc::new(copy), with(1), Box::new(state(1)));
+            let fresh = PendingEntry::new(Arc::new(copy), with(1), Box::new(state(1)));
             let copy = Arc::clone(&fresh.store);
             fresh.keep();
             assert!(used(&copy, 1));
@@ -363,59 +363,59 @@ mod tests {
                 false
             }
         }
-        let kept = Kept::default().marked(Full);
-        kept.put(with(1), Box::new(state(1)), 0);
-        assert!(kept.take(&with(1)).is_none());
-        assert_eq!(kept.count(), 0);
+        let cache = OtCache::default().marked(Full);
+        cache.put(with(1), Box::new(state(1)), 0);
+        assert!(cache.take(&with(1)).is_none());
+        assert_eq!(cache.count(), 0);
     }
 
     /// A child of a process has a copy of its memory.
     #[test]
     fn another_process_gets_nothing() {
-        let mut kept = Kept::default();
-        kept.process = kept.process.wrapping_add(1);
-        kept.put(with(1), Box::new(state(1)), 0);
-        assert!(kept.take(&with(1)).is_none());
-        assert_eq!(kept.count(), 0);
+        let mut cache = OtCache::default();
+        cache.process = cache.process.wrapping_add(1);
+        cache.put(with(1), Box::new(state(1)), 0);
+        assert!(cache.take(&with(1)).is_none());
+        assert_eq!(cache.count(), 0);
     }
 
     /// Ends that hear of the ends of two runs in another order keep the same.
     #[test]
     fn of_two_runs_at_once_the_greater_name_stays() {
         for order in [[1, 2], [2, 1]] {
-            let kept = Kept::default();
+            let cache = OtCache::default();
             for session in order {
-                kept.put(with(1), Box::new(state(session)), 0);
+                cache.put(with(1), Box::new(state(session)), 0);
             }
-            assert_eq!(kept.count(), 1);
-            let left = kept.take(&with(1)).map(|state| state.left_by.0);
-            assert_eq!(left, Some([2; 32]));
+            assert_eq!(cache.count(), 1);
+            let pending = cache.take(&with(1)).map(|state| state.left_by.0);
+            assert_eq!(pending, Some([2; 32]));
         }
     }
 
     #[test]
     fn what_is_too_old_is_wiped() {
-        let mut kept = Kept::default();
-        kept.put(with(1), Box::new(state(1)), 0);
-        kept.sweep();
-        assert_eq!(kept.count(), 1);
-        kept.limits.age = Duration::ZERO;
-        kept.sweep();
-        assert_eq!(kept.count(), 0);
+        let mut cache = OtCache::default();
+        cache.put(with(1), Box::new(state(1)), 0);
+        cache.sweep();
+        assert_eq!(cache.count(), 1);
+        cache.limits.age = Duration::ZERO;
+        cache.sweep();
+        assert_eq!(cache.count(), 0);
     }
 
     /// A run that began before may be of a key that was forgotten meanwhile.
     #[test]
     fn what_is_forgotten_does_not_come_back() {
-        let kept = Arc::new(Kept::default());
+        let cache = Arc::new(OtCache::default());
         let [before, after] = [1, 2].map(|peer| (with(peer), Box::new(state(peer))));
-        let before = Left::new(Arc::clone(&kept), before.0, before.1);
-        kept.forget(|_| false);
+        let before = PendingEntry::new(Arc::clone(&cache), before.0, before.1);
+        cache.forget(|_| false);
         before.keep();
-        assert_eq!(kept.count(), 0);
-        Left::new(Arc::clone(&kept), after.0, after.1).keep();
-        assert_eq!(kept.count(), 1);
-        kept.forget(|key| *key == [2; 32]);
-        assert_eq!(kept.count(), 0);
+        assert_eq!(cache.count(), 0);
+        PendingEntry::new(Arc::clone(&cache), after.0, after.1).keep();
+        assert_eq!(cache.count(), 1);
+        cache.forget(|key| *key == [2; 32]);
+        assert_eq!(cache.count(), 0);
     }
 }

@@ -1,58 +1,58 @@
-//! The memory of a bank: one aligned block, scrubbed when it goes back to the pool.
+//! The memory of a workspace: one aligned block, scrubbed when it goes back to the pool.
 
 use veil_session::Frame;
 
 use super::vector::VECTOR;
 use crate::Fault;
-use crate::layout::{Item, Layout, Place, Span};
+use crate::layout::{ColumnType, Layout, Residency, Span};
 
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Line(#[expect(dead_code, reason = "read through pointers")] [u8; VECTOR]);
 
-/// Where a region lies.
+/// Where a region lies, and how far its columns and components are apart.
 #[derive(Clone, Copy)]
-pub(super) struct Place512 {
-    /// Offset of item 0, part 0.
+pub(super) struct RegionStrides {
+    /// Offset of column 0, part 0.
     pub(super) offset: usize,
-    /// Bytes from an item to the next.
-    pub(super) item: usize,
+    /// Bytes from a column to the next.
+    pub(super) column: usize,
     /// Bytes from a part to the next.
-    pub(super) part: usize,
-    /// Bytes of one part of one item that count; resident rows are padded beyond it to whole vectors.
+    pub(super) component: usize,
+    /// Bytes of one part of one column that count; resident rows are padded beyond it to whole vectors.
     pub(super) packed: usize,
-    /// Items behind the region, for temps.
+    /// Columns behind the region, for temps.
     pub(super) scratch: u32,
 }
 
-/// A bank. Resident rows are `[item][part][row]`, padded to vectors, so that a slot is one run of memory; what the host reaches is
-/// packed `[part][item][row]`.
+/// A workspace. Resident rows are `[column][component][row]`, padded to vectors, so that a slot is one run of memory; what the host reaches is
+/// packed `[component][column][row]`.
 pub(super) struct Memory {
     lines: Vec<Line>,
     pub(super) layout: Layout,
     pub(super) frame: Frame,
-    pub(super) places: Vec<Place512>,
+    pub(super) all_strides: Vec<RegionStrides>,
 }
 
 impl Memory {
-    /// A zeroed bank in `pooled` memory. `scratch[r]` items are kept behind region `r` for temps.
+    /// A zeroed workspace in `pooled` memory. `scratch[r]` columns are kept behind region `r` for temps.
     pub(super) fn new(
         pooled: Option<Memory>,
         layout: &Layout,
         frame: Frame,
         scratch: &[u32],
     ) -> Self {
-        let (mut lines, mut places) =
-            pooled.map_or((Vec::new(), Vec::new()), |m| (m.lines, m.places));
-        places.clear();
+        let (mut lines, mut all_strides) =
+            pooled.map_or((Vec::new(), Vec::new()), |m| (m.lines, m.all_strides));
+        all_strides.clear();
         let mut offset = 0usize;
         for (index, region) in layout.regions.iter().enumerate() {
-            let packed = region.item.bytes(frame.rows) as usize;
-            let (parts, count) = (region.parts as usize, region.count as usize);
-            let (padded, scratched) = match (region.place, region.item) {
-                (Place::Resident, Item::Rows(_)) => (true, true),
-                // A few labels are as many wires as they are: circuits with one row have long banks.
-                (Place::Resident, Item::Labels) => (packed >= VECTOR, true),
+            let packed = region.column.bytes(frame.rows) as usize;
+            let (components, count) = (region.components as usize, region.count as usize);
+            let (padded, scratched) = match (region.residency, region.column) {
+                (Residency::Resident, ColumnType::Rows(_)) => (true, true),
+                // A few labels are as many wires as they are: circuits with one row have long workspaces.
+                (Residency::Resident, ColumnType::Labels) => (packed >= VECTOR, true),
                 _ => (false, false),
             };
             let scratch = if scratched {
@@ -60,43 +60,43 @@ impl Memory {
             } else {
                 0
             };
-            let place = if padded {
-                let part = packed.next_multiple_of(VECTOR);
-                Place512 {
+            let strides = if padded {
+                let component = packed.next_multiple_of(VECTOR);
+                RegionStrides {
                     offset,
-                    item: part * parts,
-                    part,
+                    column: component * components,
+                    component,
                     packed,
                     scratch,
                 }
             } else {
-                Place512 {
+                RegionStrides {
                     offset,
-                    item: packed,
-                    part: packed * count,
+                    column: packed,
+                    component: packed * count,
                     packed,
                     scratch,
                 }
             };
-            let extra = scratch as usize * place.item;
+            let extra = scratch as usize * strides.column;
             let bytes = if padded {
-                place.item * count
+                strides.column * count
             } else {
-                packed * parts * count
+                packed * components * count
             };
             offset = (offset + bytes + extra).next_multiple_of(VECTOR);
-            places.push(place);
+            all_strides.push(strides);
         }
         lines.resize(offset / VECTOR, Line([0; VECTOR]));
         Memory {
             lines,
             layout: layout.clone(),
             frame,
-            places,
+            all_strides,
         }
     }
 
-    /// Bytes that a bank of this shape takes.
+    /// Bytes that a workspace of this shape takes.
     pub(super) fn len(&self) -> usize {
         self.lines.len() * VECTOR
     }
@@ -112,18 +112,19 @@ impl Memory {
         self.lines.as_mut_ptr().cast()
     }
 
-    /// Offset of one item of a span's part, and its packed length.
-    pub(super) fn item(&self, span: Span, k: u32) -> (usize, usize) {
-        let place = &self.places[span.region as usize];
-        let at =
-            place.offset + span.part as usize * place.part + (span.first + k) as usize * place.item;
-        (at, place.packed)
+    /// Offset of one column of a span's part, and its packed length.
+    pub(super) fn column(&self, span: Span, k: u32) -> (usize, usize) {
+        let strides = &self.all_strides[span.region as usize];
+        let at = strides.offset
+            + span.component as usize * strides.component
+            + (span.first + k) as usize * strides.column;
+        (at, strides.packed)
     }
 
-    /// Where the bytes of a span are, if its items lie one after the other, without gaps.
+    /// Where the bytes of a span are, if its columns lie one after the other, without gaps.
     pub(super) fn run(&self, span: Span) -> Option<std::ops::Range<usize>> {
-        let (at, packed) = self.item(span, 0);
-        let whole = self.places[span.region as usize].item == packed;
+        let (at, packed) = self.column(span, 0);
+        let whole = self.all_strides[span.region as usize].column == packed;
         whole.then(|| at..at + packed * span.count as usize)
     }
 
@@ -146,61 +147,61 @@ impl Memory {
         regions: [u16; N],
     ) -> Result<[&mut [u8]; N], Fault> {
         let range = |index: u16| {
-            let (place, region) = (
-                &self.places[index as usize],
+            let (strides, region) = (
+                &self.all_strides[index as usize],
                 &self.layout.regions[index as usize],
             );
-            let parts = usize::from(region.parts);
-            let items = if place.item == place.part * parts {
-                place.item * region.count as usize
+            let components = usize::from(region.components);
+            let columns = if strides.column == strides.component * components {
+                strides.column * region.count as usize
             } else {
-                place.part * parts
+                strides.component * components
             };
-            place.offset..place.offset + items
+            strides.offset..strides.offset + columns
         };
         let ranges = regions.map(range);
         let disjoint = self.all_mut().get_disjoint_mut(ranges);
         disjoint.map_err(|_| Fault::Program("a region that is read and written at once"))
     }
 
-    /// The packed bytes of item `k` of a span.
-    pub(super) fn item_bytes(&self, span: Span, k: u32) -> &[u8] {
-        let (at, len) = self.item(span, k);
+    /// The packed bytes of column `k` of a span.
+    pub(super) fn column_bytes(&self, span: Span, k: u32) -> &[u8] {
+        let (at, len) = self.column(span, k);
         &self.all()[at..at + len]
     }
 
-    /// The packed bytes of item `k` of a span.
-    pub(super) fn item_bytes_mut(&mut self, span: Span, k: u32) -> &mut [u8] {
-        let (at, len) = self.item(span, k);
+    /// The packed bytes of column `k` of a span.
+    pub(super) fn column_bytes_mut(&mut self, span: Span, k: u32) -> &mut [u8] {
+        let (at, len) = self.column(span, k);
         &mut self.all_mut()[at..at + len]
     }
 
     /// The bytes of a span that is stored packed (not resident rows).
     pub(super) fn bytes(&self, span: Span) -> &[u8] {
-        let (at, len) = self.item(span, 0);
+        let (at, len) = self.column(span, 0);
         &self.all()[at..at + len * span.count as usize]
     }
 
     /// The bytes of a span that is stored packed (not resident rows).
     pub(super) fn bytes_mut(&mut self, span: Span) -> &mut [u8] {
-        let (at, len) = self.item(span, 0);
+        let (at, len) = self.column(span, 0);
         &mut self.all_mut()[at..at + len * span.count as usize]
     }
 
-    /// Clears the bits beyond the last row in the last byte of item `k` of a span of bits.
+    /// Clears the bits beyond the last row in the last byte of column `k` of a span of bits.
     pub(super) fn clear_padding(&mut self, span: Span, k: u32) {
         let keep = self.layout.regions[span.region as usize]
-            .item
+            .column
             .padding(self.frame.rows);
-        if let Some(last) = self.item_bytes_mut(span, k).last_mut() {
+        if let Some(last) = self.column_bytes_mut(span, k).last_mut() {
             *last &= keep;
         }
     }
 
-    /// Copies item `k` of `from` to item `l` of `to`; both have the same packed length.
+    /// Copies column `k` of `from` to column `l` of `to`; both have the same packed length.
     pub(super) fn copy_item(&mut self, from: (Span, u32), to: (Span, u32)) {
-        let (a, len) = self.item(from.0, from.1);
-        let (b, _) = self.item(to.0, to.1);
+        let (a, len) = self.column(from.0, from.1);
+        let (b, _) = self.column(to.0, to.1);
         self.all_mut().copy_within(a..a + len, b);
     }
 }

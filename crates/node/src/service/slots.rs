@@ -38,7 +38,7 @@ pub(crate) struct Claim {
 }
 
 /// The places of a service.
-pub(crate) struct Places {
+pub(crate) struct Slots {
     limits: Limits,
     taken: Mutex<Taken>,
     freed: Condvar,
@@ -73,10 +73,10 @@ struct Waiting {
 }
 
 /// A place among the running jobs, until it is dropped.
-pub(crate) struct Place<'a>(&'a Places, PlanHash);
+pub(crate) struct Slot<'a>(&'a Slots, PlanHash);
 
 /// The bytes of the plans of a job that is met, until they are dropped.
-pub(crate) struct Held<'a>(&'a Places, PlanHash);
+pub(crate) struct Reservation<'a>(&'a Slots, PlanHash);
 
 impl Claim {
     const fn is_small(&self) -> bool {
@@ -84,9 +84,9 @@ impl Claim {
     }
 }
 
-impl Places {
+impl Slots {
     pub(crate) fn new(limits: Limits) -> Self {
-        Places {
+        Slots {
             limits,
             taken: Mutex::default(),
             freed: Condvar::new(),
@@ -99,16 +99,21 @@ impl Places {
     }
 
     /// Room for the plans of a job that is to be met; why there is none.
-    pub(crate) fn hold(&self, claim: &Claim, held: u64, shares: u64) -> Result<Held<'_>, String> {
+    pub(crate) fn reserve(
+        &self,
+        claim: &Claim,
+        held: u64,
+        shares: u64,
+    ) -> Result<Reservation<'_>, String> {
         let mut taken = self.lock();
         self.has_room(&taken, claim, held, shares)?;
         let plans = (claim.member.clone(), held);
         taken.plans.insert(claim.job, plans);
-        Ok(Held(self, claim.job))
+        Ok(Reservation(self, claim.job))
     }
 
     /// Whether there is such room now.
-    pub(crate) fn may_hold(&self, claim: &Claim, held: u64, shares: u64) -> Result<(), String> {
+    pub(crate) fn may_reserve(&self, claim: &Claim, held: u64, shares: u64) -> Result<(), String> {
         self.has_room(&self.lock(), claim, held, shares)
     }
 
@@ -153,13 +158,13 @@ impl Places {
     }
 
     /// Waits for a place among the running jobs and working memory, at most so long, and `say`s what it waits for.
-    pub(crate) fn place(
+    pub(crate) fn slot(
         &self,
         claim: &Claim,
         wait: Duration,
         stop: &AtomicBool,
         say: &dyn Fn(&str),
-    ) -> Result<Place<'_>, String> {
+    ) -> Result<Slot<'_>, String> {
         let until = Instant::now() + wait;
         let mut taken = self.lock();
         let ticket = taken.join(claim);
@@ -183,7 +188,7 @@ impl Places {
         drop(taken);
         // The job that is next now may fit as well.
         self.freed.notify_all();
-        Ok(Place(self, claim.job))
+        Ok(Slot(self, claim.job))
     }
 
     /// What a job waits for, if it cannot run beside those that run.
@@ -289,7 +294,7 @@ impl Taken {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Slot<'_> {
     fn drop(&mut self) {
         self.0.lock().running.remove(&self.1);
         // A job that needs less than the one that was woken may fit.
@@ -297,7 +302,7 @@ impl Drop for Place<'_> {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         self.0.lock().plans.remove(&self.1);
         self.0.freed.notify_all();
@@ -330,21 +335,21 @@ mod tests {
 
     /// In which order jobs that wait behind another one start, where one runs at a time.
     fn order(claims: &[Claim]) -> Vec<u8> {
-        let places = Places::new(limits(1));
+        let slots = Slots::new(limits(1));
         let never = AtomicBool::new(false);
         let long = Duration::from_secs(60);
         let started = Mutex::new(Vec::new());
-        let first = places
-            .place(&claim(255, "", 1), long, &never, &|_| ())
+        let first = slots
+            .slot(&claim(255, "", 1), long, &never, &|_| ())
             .unwrap();
         thread::scope(|scope| {
             for (before, one) in claims.iter().enumerate() {
-                let (places, started, never) = (&places, &started, &never);
+                let (slots, started, never) = (&slots, &started, &never);
                 scope.spawn(move || {
-                    let _place = places.place(one, long, never, &|_| ()).unwrap();
+                    let _slot = slots.slot(one, long, never, &|_| ()).unwrap();
                     started.lock().unwrap().push(one.job.0[0]);
                 });
-                while places.lock().waiting.len() <= before {
+                while slots.lock().waiting.len() <= before {
                     thread::yield_now();
                 }
             }
@@ -371,9 +376,9 @@ mod tests {
 
     #[test]
     fn no_member_has_all_places() {
-        let places = Places::new(limits(4));
+        let slots = Slots::new(limits(4));
         let never = AtomicBool::new(false);
-        let at_once = |claim: &Claim| places.place(claim, Duration::ZERO, &never, &|_| ());
+        let at_once = |claim: &Claim| slots.slot(claim, Duration::ZERO, &never, &|_| ());
         let _two = [1, 2].map(|number| at_once(&claim(number, "ann", 1)).unwrap());
         let why = at_once(&claim(3, "ann", 1)).err().unwrap();
         assert_eq!(why, "quota: 2 jobs of the same member run");
@@ -382,9 +387,9 @@ mod tests {
 
     #[test]
     fn the_last_place_is_for_small_jobs() {
-        let places = Places::new(limits(2));
+        let slots = Slots::new(limits(2));
         let never = AtomicBool::new(false);
-        let at_once = |claim: &Claim| places.place(claim, Duration::ZERO, &never, &|_| ());
+        let at_once = |claim: &Claim| slots.slot(claim, Duration::ZERO, &never, &|_| ());
         let _large = at_once(&claim(1, "ann", SMALL)).unwrap();
         let why = at_once(&claim(2, "bob", SMALL)).err().unwrap();
         assert_eq!(why, "the last place is kept for small jobs");
@@ -394,23 +399,23 @@ mod tests {
     #[test]
     fn plans_that_wait_have_a_part_of_the_memory_and_each_member_its_share() {
         // 25 MiB: 12 for jobs that come first, and as much in four shares.
-        let places = Places::new(limits(4));
+        let slots = Slots::new(limits(4));
         let never = AtomicBool::new(false);
-        let hold = |claim: &Claim, mib| places.hold(claim, mib * MIB, 4);
-        let first = hold(&claim(1, "ann", 1), 12).unwrap();
-        let why = hold(&claim(2, "ann", 1), 2).err().unwrap();
+        let reserve = |claim: &Claim, mib| slots.reserve(claim, mib * MIB, 4);
+        let first = reserve(&claim(1, "ann", 1), 12).unwrap();
+        let why = reserve(&claim(2, "ann", 1), 2).err().unwrap();
         assert_eq!(
             why,
             "its plan takes up to 2 MiB, and those of jobs that wait for their participants take 12 of 25 MiB (a part of `memory_mib` under \
              [admission] in veil.toml)"
         );
-        let _bobs = hold(&claim(3, "bob", 1), 3).unwrap();
-        assert!(hold(&claim(4, "bob", 1), 1).is_err());
+        let _bobs = reserve(&claim(3, "bob", 1), 3).unwrap();
+        assert!(reserve(&claim(4, "bob", 1), 1).is_err());
         // What runs and what waits are within the memory together.
         let place = |number, member, need| {
             let mut own = claim(number, member, 1);
             own.need = need * MIB;
-            places.place(&own, Duration::ZERO, &never, &|_| ())
+            slots.slot(&own, Duration::ZERO, &never, &|_| ())
         };
         let why = place(1, "ann", 98).err().unwrap();
         assert!(
@@ -418,8 +423,8 @@ mod tests {
             "{why}"
         );
         let first_runs = place(1, "ann", 95).unwrap();
-        let _second = hold(&claim(2, "ann", 1), 2).unwrap();
-        let why = hold(&claim(6, "ann", 1), 1).err().unwrap();
+        let _second = reserve(&claim(2, "ann", 1), 2).unwrap();
+        let why = reserve(&claim(6, "ann", 1), 1).err().unwrap();
         assert_eq!(
             why,
             "its plan takes up to 1 MiB, and jobs that run or wait for their participants take 100 of 100 MiB (`memory_mib` under \
@@ -429,7 +434,7 @@ mod tests {
         assert!(why.contains("0 of 100 MiB are free"), "{why}");
         drop((first, first_runs));
         // However large it is, one may wait.
-        let empty = Places::new(limits(4));
-        let _large = empty.hold(&claim(1, "ann", 1), 90 * MIB, 4).unwrap();
+        let empty = Slots::new(limits(4));
+        let _large = empty.reserve(&claim(1, "ann", 1), 90 * MIB, 4).unwrap();
     }
 }
