@@ -3,15 +3,13 @@
 # `make demo` no library is built again.
 source "$(dirname "$0")/lib.sh"
 
-libraries=()
+packages=()
 for crate in math session sandbox circuit prss link share device job program protocol engine node runtime; do
-  libraries+=(--package "veil-$crate")
+  packages+=(--package "veil-$crate")
 done
-# Those that take seconds each are for `make test`.
+# One choice of packages: another one would build libraries with other features. Those that take seconds each are for `make test`.
 slow=(--skip conformance::tests::every_instruction_set --skip ot_cache::tests::a_copy_of --skip planner::pool::)
-run cargo test --profile demo --no-default-features --locked --lib "${libraries[@]}" -- "${slow[@]}"
-run cargo test --profile demo --no-default-features --locked --package veil-prss --package veil-session --package veil-share --test golden
-run cargo test --profile demo --no-default-features --locked --package veil-protocol --test tests -- golden
+run cargo test --profile demo --no-default-features --locked "${packages[@]}" --lib --test golden -- "${slow[@]}"
 folder=$target/pay-gap
 run cargo build --profile demo --no-default-features --locked --package veil-cli --package pay-gap
 [[ -e $folder/job.toml ]] || run "$target/demo/pay-gap-generate" "$folder"

@@ -7,16 +7,6 @@
 mod checks;
 mod common;
 mod contract;
-mod golden;
-mod golden4;
-mod golden_conversions;
-mod golden_cut;
-mod golden_garbling;
-mod golden_inputs;
-mod golden_macs;
-mod golden_masked;
-mod golden_ot_set_up;
-mod golden_proof;
 mod hashes;
 mod ot_cache;
 mod ot_set_up;

@@ -14,8 +14,8 @@ use veil_protocol::Task;
 use veil_session::{PartyId, Peer};
 
 const FILES: [(usize, &str); 2] = [
-    (3, include_str!("../../../vectors/conversions3.json")),
-    (4, include_str!("../../../vectors/conversions4.json")),
+    (3, include_str!("../../../../vectors/conversions3.json")),
+    (4, include_str!("../../../../vectors/conversions4.json")),
 ];
 
 /// The component that party `i` of `parties` keeps as part `part`.

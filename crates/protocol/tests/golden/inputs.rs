@@ -16,7 +16,7 @@ use veil_session::{PartyId, Peer};
 
 /// The file.
 fn vectors() -> Value {
-    json(include_str!("../../../vectors/share.json"))
+    json(include_str!("../../../../vectors/share.json"))
 }
 
 /// Runs the input rounds of a case by `holder`; the shares are then in the slots.

@@ -9,7 +9,7 @@ use veil_protocol::ot::trees::grow;
 use veil_protocol::ot::{Ends, Leaf, ReceiverSetUp, SenderSetUp};
 use veil_session::{Peer, Secret, SessionId};
 
-const VECTORS: &str = include_str!("../../../vectors/ot_set_up.json");
+const VECTORS: &str = include_str!("../../../../vectors/ot_set_up.json");
 
 fn hex(value: &Value) -> Vec<u8> {
     let text = value.as_str().expect("hex digits");

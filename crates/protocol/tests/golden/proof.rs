@@ -14,7 +14,7 @@ use veil_math::Ring;
 use veil_protocol::{Options, Plan, Task};
 use veil_session::{PartyId, Peer};
 
-const VECTORS: &str = include_str!("../../../vectors/dzkp.json");
+const VECTORS: &str = include_str!("../../../../vectors/dzkp.json");
 
 fn net(vectors: &Value, case: &Value, kind: Kind) -> Net {
     let inputs = list(&case["operands"]).len() as u32;

@@ -15,7 +15,7 @@ use veil_math::Ring;
 use veil_prss::DomainTag;
 use veil_session::Secret;
 
-const VECTORS: &str = include_str!("../../../vectors/garbling.json");
+const VECTORS: &str = include_str!("../../../../vectors/garbling.json");
 
 const OFFSET: KeyId = KeyId(7);
 const START: KeyId = KeyId(8);

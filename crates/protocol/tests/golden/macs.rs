@@ -11,7 +11,7 @@ use veil_math::Ring;
 use veil_protocol::Task;
 use veil_session::{PartyId, Peer};
 
-const VECTORS: &str = include_str!("../../../vectors/codes.json");
+const VECTORS: &str = include_str!("../../../../vectors/codes.json");
 
 fn party(index: usize) -> Peer {
     Peer::Party(PartyId::THREE[index])

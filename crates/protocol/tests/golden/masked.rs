@@ -15,8 +15,8 @@ use veil_protocol::{Task, is_masked};
 use veil_session::{PartyId, Peer};
 
 const FILES: [(usize, &str); 2] = [
-    (3, include_str!("../../../vectors/masked3.json")),
-    (4, include_str!("../../../vectors/masked4.json")),
+    (3, include_str!("../../../../vectors/masked3.json")),
+    (4, include_str!("../../../../vectors/masked4.json")),
 ];
 
 /// The component that party `i` of `parties` keeps as part `part`.

@@ -12,7 +12,7 @@ use veil_device::{
 };
 use veil_math::Ring;
 
-const VECTORS: &str = include_str!("../../../vectors/cut.json");
+const VECTORS: &str = include_str!("../../../../vectors/cut.json");
 
 /// A workspace that has what a case has, and what steps make of it.
 struct Bench<'a> {

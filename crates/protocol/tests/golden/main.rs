@@ -1,0 +1,18 @@
+//! What protocols send, byte for byte, against vectors of the Python models: a program of its own, which `make quick` builds without the others.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects by failing there"
+)]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod conversions;
+mod cut;
+mod four;
+mod garbling;
+mod inputs;
+mod macs;
+mod masked;
+mod ot_set_up;
+mod proof;
+mod three;
