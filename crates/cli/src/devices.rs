@@ -363,7 +363,7 @@ impl Devices {
         let Some(name) = self.named(plan, peer) else {
             return Ok(None);
         };
-        let rows = make(name, &*self.registry)?.rows().and_then(Rows::of);
+        let rows = make(name, &*self.registry)?.engines().and_then(Rows::of);
         Ok(rows.map(|rows| (name, rows)))
     }
 

@@ -92,7 +92,7 @@ impl Site {
         receipt["without"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// The pairs that failed checks name, in the logs of all but the liar.
+    /// The pairs that failed checks name, in the logs of all but the Byzantine party.
     fn named(&self) -> Vec<String> {
         let mut named = Vec::new();
         for party in self.others() {

@@ -169,7 +169,7 @@ fn make_durable(folder: &Folder) {
     folder.replace("job.toml", "version = 1\n", "version = 1\ndurable = true\n");
 }
 
-/// Whether `party` of the circuit job has this file of the kept inputs.
+/// Whether `party` of the circuit job has this file of the checkpointed inputs.
 fn keeps(folder: &Folder, party: &str, file: &str) -> bool {
     let kept = format!(".veil-run/{party}/shares/blocks%3a input/{file}");
     folder.at(&kept).is_file()

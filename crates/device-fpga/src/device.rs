@@ -533,7 +533,7 @@ impl Device for Fpga {
         self.name
     }
 
-    fn rows(&self) -> Option<u32> {
+    fn engines(&self) -> Option<u32> {
         Some(self.garbler.as_ref()?.capacity().engines)
     }
 

@@ -61,7 +61,7 @@ pub enum Op {
     /// dst 0 = Σ ± src; bit k of `minus` set: source k is subtracted. No source: zero. The destination may be source 0 itself, if
     /// that is not subtracted; it overlaps no other.
     ///
-    /// Bits beyond the last row become zero: rows that do not exist are computed along, on values that all rows share, and must never be
+    /// Bits beyond the last row become zero: rows that do not exist are computed along, on job-wide values, and must never be
     /// opened. Labels are combined as bits are, to their XOR.
     Combine {
         /// Ring.
@@ -80,8 +80,8 @@ pub enum Op {
     /// another holder hashed the same bytes. The hash's key is block ([`DomainTag::MAC_KEY`], 0, 0, 0) of the call's key. Each source's bytes are
     /// padded with zeros to whole blocks; then follows LE64 of their number, padded too.
     Mac,
-    /// Bits of a column of integers: column k of dst 0 is bit `first + k` of every row of src 0, which is one column of rows, or of a value that
-    /// all rows share. Bits beyond the last row become zero.
+    /// Bits of a column of integers: column k of dst 0 is bit `first + k` of every row of src 0, which is one column of rows, or of a job-wide
+    /// value. Bits beyond the last row become zero.
     Split {
         /// Bit that column 0 is.
         first: u32,

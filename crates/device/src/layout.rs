@@ -18,13 +18,13 @@ pub enum Residency {
 pub enum ColumnType {
     /// A wire of the batch: one element per row.
     Rows(Ring),
-    /// One element for the whole chunk: a sum over rows, or a value that all rows share.
+    /// One element for the whole chunk: a sum over rows, or a job-wide value.
     One(Ring),
     /// Bytes: a digest.
     Bytes(u32),
     /// A wire of the batch as labels of a garbled circuit: 16 bytes per row, little-endian.
     Labels,
-    /// One label: of a value that all rows share, which is [`ColumnType::Labels`] in the place of [`ColumnType::One`].
+    /// One label: of a job-wide value, which is [`ColumnType::Labels`] in the place of [`ColumnType::One`].
     Label,
     /// Half labels: 8 bytes per row, little-endian.
     Halves,

@@ -147,8 +147,8 @@ pub trait Device: Send {
     /// Name for reports, such as `cpu-avx512`.
     fn name(&self) -> &'static str;
 
-    /// Rows of hardware that start a gate in each cycle, if it is best at programs over labels whose gates are in order for so many.
-    fn rows(&self) -> Option<u32> {
+    /// Garbling engines that each start a gate in each cycle, if it is best at programs over labels whose gates are in order for so many.
+    fn engines(&self) -> Option<u32> {
         None
     }
 

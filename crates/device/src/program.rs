@@ -91,7 +91,7 @@ pub struct Program {
     pub ring: Ring,
     /// Region of slots: resident, `ColumnType::Rows(ring)`; or `ColumnType::Labels`, for a program of bits that is garbled or evaluated.
     pub slots: u16,
-    /// Region of values that all rows share: `ColumnType::One(ring)`, or `ColumnType::Label`; read only.
+    /// Region of job-wide values: `ColumnType::One(ring)`, or `ColumnType::Label`; read only.
     pub job_wide: u16,
     /// Region of sums: `ColumnType::One(ring)`, or `ColumnType::Label`.
     pub sums: u16,

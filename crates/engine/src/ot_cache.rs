@@ -1,6 +1,6 @@
 //! Oblivious transfers that a participant keeps between runs: the next run with the same party begins from them, without curves.
 //!
-//! In memory only. Kept transfers are taken out before the other end hears of them, and used in that run or not at all: only a run that
+//! In memory only. Cached transfers are taken out before the other end hears of them, and used in that run or not at all: only a run that
 //! ends well puts new ones back. So a run that fails has told its peer nothing about transfers that are used again (rule R3).
 //!
 //! Memory can be copied: a virtual machine is set back to a snapshot, or a process goes on twice. Then each copy holds what another one has used.
@@ -36,7 +36,7 @@ impl Default for Limits {
     }
 }
 
-/// A record of the use of kept transfers that outlives this memory.
+/// A record of the use of cached transfers that outlives this memory.
 pub trait Marks: Send + Sync {
     /// Writes down for good that something is used from now on. False if that cannot be written, or if another writer has written since this
     /// memory last did: then it is a copy of one that went on, or was set back, and nothing that it keeps may be used.
@@ -103,7 +103,7 @@ impl PendingEntry {
     }
 }
 
-/// An end of kept transfers.
+/// An end of cached transfers.
 pub(crate) enum End {
     Sender(CachedSender),
     Receiver(CachedReceiver),

@@ -50,7 +50,7 @@ pub enum Phase {
     Meeting,
     /// Nonces, key shares, seeds.
     Handshake,
-    /// The list of accepted inputs, and values that all rows share.
+    /// The list of accepted inputs, and job-wide values.
     SetUp,
     /// Chunks of rows: inputs, layers, openings per row.
     Rows,
@@ -149,7 +149,7 @@ impl Progress {
 pub struct Report {
     /// From the first message to the last.
     pub elapsed: Duration,
-    /// Of that, the handshake and the inputs that all rows share.
+    /// Of that, the handshake and the job-wide inputs.
     pub set_up: Duration,
     /// From the first message until the last result was given, or the last rows were done, without the wiping and closing that follow.
     pub results: Duration,

@@ -56,7 +56,7 @@ pub fn evaluate(
     let of_outputs = circuit.outputs.iter().map(|port| port.value_width(cycles));
     let widest = of_inputs.chain(of_outputs).max().unwrap_or(1).max(1);
     let chunk = (MOST_BITS / widest).clamp(1, CHUNK);
-    // Values that all rows share.
+    // Job-wide values.
     let mut shared: Vec<Vec<u128>> = Vec::new();
     for (index, block) in job.blocks.iter().enumerate() {
         let block_index = index as u32;

@@ -13,7 +13,7 @@ pub enum Schedule {
     List(Rows),
 }
 
-/// Rows of hardware that start a gate in each cycle.
+/// Garbling engines, each of which starts a gate in each cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Rows {
     /// 1.

@@ -287,7 +287,7 @@ fn an_approval_is_good_for_as_long_as_its_giver_says() {
     assert_eq!(world.start().to_string(), over);
 }
 
-/// Runs on the same kept inputs are one run of a durable job; to bring other inputs is another, unless nothing was opened of these.
+/// Runs on the same checkpointed inputs are one run of a durable job; to bring other inputs is another, unless nothing was opened of these.
 #[test]
 fn a_durable_job_uses_its_approval_once() {
     let world = World::new();

@@ -53,7 +53,7 @@
 //! # Promises
 //!
 //! - Equal jobs and options give equal plans and hashes, on every machine.
-//! - No two PRF draws of a plan overlap.
+//! - No two PRF calls of a plan overlap.
 //!
 //! # Limits
 //!

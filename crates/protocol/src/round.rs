@@ -289,7 +289,7 @@ pub struct Spans {
     pub job_loads: Vec<Stored>,
     /// Output ports with a value per row that are kept, at parties: where the host finds them after the layers.
     pub keeps: Vec<Stored>,
-    /// Output ports with a value that all rows share that are kept: where the host finds them after the set-up.
+    /// Output ports with a job-wide value that are kept: where the host finds them after the set-up.
     pub job_keeps: Vec<Stored>,
     /// Summed output ports that are kept: where the host finds them in the workspace of totals.
     pub keeps_sums: Vec<Stored>,

@@ -119,7 +119,7 @@ fn a_turn_of_another_session_is_refused() {
     }
 }
 
-/// An end that names kept transfers which it does not have.
+/// An end that names cached transfers which it does not have.
 #[test]
 fn who_lacks_the_keys_turns_nothing() {
     let mut random = drawn(4);

@@ -143,7 +143,7 @@ kinds! {
     CheckProduct,
     /// A component of their difference.
     Difference,
-    /// A party's part of MACs of values that all rows share.
+    /// A party's part of MACs of job-wide values.
     JobWideMac,
     /// A party says that all its checks have passed.
     Agreement,

@@ -227,7 +227,7 @@ fn there_and_back() {
     }
 }
 
-/// Conversions after conversions and products, values that all rows share, sums over rows, and bits of constants.
+/// Conversions after conversions and products, job-wide values, sums over rows, and bits of constants.
 fn tangle(ring: Ring) -> Circuit {
     let mut b = Builder::new(ring);
     let x = b.input("x", 2, Per::Row);

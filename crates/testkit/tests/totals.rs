@@ -54,8 +54,8 @@ fn a_bound_decides_what_is_seen() {
     }
 }
 
-/// Of every port one element: its first sum times k, of owner 0, plus what is larger of the two of q, of party 2; both are values that all
-/// rows share.
+/// Of every port one element: its first sum times k, of owner 0, plus what is larger of the two of q, of party 2; both are
+/// job-wide values.
 fn shared(job: JobSpec) -> JobSpec {
     let ring = job.circuit.ring;
     let sums = job.circuit.outputs.iter();

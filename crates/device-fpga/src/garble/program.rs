@@ -9,7 +9,7 @@ use super::body::{Body, Of, Value};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Layer {
     pub(crate) body: Body,
-    /// Values that all rows share, which are inputs of the run in this order.
+    /// Job-wide values, which are inputs of the run in this order.
     pub(crate) job_wide: Vec<u32>,
     /// Slots whose labels are inputs of every repetition, in this order.
     pub(crate) reads: Vec<u32>,

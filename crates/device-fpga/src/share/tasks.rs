@@ -91,7 +91,7 @@ impl Known {
         keys.iter().all(|key| self.keys.contains_key(key))
     }
 
-    /// The keys of a program of three parties: of its products, all of whose masks are drawn under the same two.
+    /// The keys of a program of three parties: of its products, all of whose masks are made under the same two.
     pub(super) fn three(&self, command: &Command) -> Option<Vec<KeyId>> {
         let Op::Product(form) = command.op else {
             return Some(Vec::new());

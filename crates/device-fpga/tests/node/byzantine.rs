@@ -17,7 +17,7 @@ use super::four::{components, opened, quartet};
 use super::{TIMEOUT, built, product, random, sum};
 
 const WORDS: u32 = 72;
-/// A value whose columns a liar uses for what it computes.
+/// A value whose columns a Byzantine party uses for what it computes.
 const SPARE: u32 = 4;
 const TAG: u32 = 1 << 20;
 
@@ -50,7 +50,7 @@ fn layer(values: [u32; 3], chunk: u32) -> Products {
     }
 }
 
-/// Turns a destination of a liar's command to its own memory; says where it went before.
+/// Turns a destination of a Byzantine party's command to its own memory; says where it went before.
 fn turned(
     quartet: &Quartet,
     command: &mut Command,

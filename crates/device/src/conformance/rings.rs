@@ -80,7 +80,7 @@ struct Case {
     program: Arc<Program>,
     session: SessionId,
     keys: [Secret; Form::MOST_PRF_CALLS],
-    /// Per component: of the slots, and of the values that all rows share.
+    /// Per component: of the slots, and of the job-wide values.
     input: Vec<Vec<u8>>,
     ones: Vec<Vec<u8>>,
     /// A peer's messages of products, and of sums.

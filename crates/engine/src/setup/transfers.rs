@@ -1,7 +1,7 @@
-//! The set-up of oblivious transfers, as steps of the handshake: two messages that cross, and one more. Where both ends have kept transfers
+//! The set-up of oblivious transfers, as steps of the handshake: two messages that cross, and one more. Where both ends have cached transfers
 //! from the run before ([`OtCache`]), one message in the place of the first two.
 //!
-//! With its proof of the keys, each end states its kept transfers: that it keeps none, none yet, or a claim that only the end with the same
+//! With its proof of the keys, each end states its cached transfers: that it keeps none, none yet, or a claim that only the end with the same
 //! transfers can make and check. If the claims do not match, both ends wipe what they had and run the base OT on curves. A peer that claims
 //! transfers which it lacks cannot go on: its messages fail their checks, like any Byzantine party's in the set-up.
 

@@ -45,7 +45,7 @@ type Parts = Vec<(Peer, Vec<u8>)>;
 
 #[derive(Default)]
 struct State {
-    /// Values that all rows share, when they are known.
+    /// Job-wide values, when they are known.
     job_wide: Option<Vec<u128>>,
     chunks: BTreeMap<u32, Going>,
     /// Chunks that were compared to their end.

@@ -9,7 +9,7 @@ use veil_session::Peer;
 pub struct Divergence {
     /// The kind of value that differs.
     pub what: Diverged,
-    /// Name of the block; nothing for values that all rows share.
+    /// Name of the block; nothing for job-wide values.
     pub block: Option<String>,
     /// Row of the block, from 0.
     pub row: u64,

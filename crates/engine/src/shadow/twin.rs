@@ -44,7 +44,7 @@ impl Twin {
         }
     }
 
-    /// Puts a value that all rows share into a slot.
+    /// Puts a job-wide value into a slot.
     pub(super) fn spread(&mut self, slot: u32, value: u128) {
         self.slots[slot as usize] = self.constant(value);
     }

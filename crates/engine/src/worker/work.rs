@@ -182,7 +182,7 @@ impl Worker {
         Ok(run)
     }
 
-    /// Puts what the set-up made, the values that all rows share, into the workspace of a run.
+    /// Puts what the set-up made, the job-wide values, into the workspace of a run.
     fn share_job_wide(&mut self, run: &Run) -> Result<(), Abort> {
         let protocol = Arc::clone(&self.protocol);
         if let Some(ready) = self.shared.ready.get() {

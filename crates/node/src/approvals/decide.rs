@@ -25,7 +25,7 @@ pub struct Request<'a> {
     pub asked_by: Option<&'a str>,
     /// As what this participant takes part: [`roles_of`](crate::roles_of).
     pub roles: BTreeSet<String>,
-    /// Whether it is another run on the same kept inputs, of which one was counted: rules that count runs count them once, and approvals are
+    /// Whether it is another run on the same checkpointed inputs, of which one was counted: rules that count runs count them once, and approvals are
     /// used once.
     pub repeats: bool,
 }

@@ -24,7 +24,7 @@ impl At {
     }
 }
 
-/// Where the last of several runs on the same kept inputs is.
+/// Where the last of several runs on the same checkpointed inputs is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Last {
     /// Its end is not in the log.
@@ -34,7 +34,7 @@ enum Last {
     Done,
 }
 
-/// Runs on the same kept inputs: they are one run of the job, however often it is interrupted.
+/// Runs on the same checkpointed inputs: they are one run of the job, however often it is interrupted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Kept {
     /// Whether the approval allowed it.
@@ -54,7 +54,7 @@ impl Kept {
 /// How often an approval was used.
 ///
 /// A run counts when it begins. It does not any more when it ends without success before anything may have been opened; one whose end is not
-/// in the log counts. What is repeated on the same kept inputs is the same run.
+/// in the log counts. What is repeated on the same checkpointed inputs is the same run.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Uses {
     whole: u64,

@@ -224,7 +224,7 @@ fn of_others(
     (code, GivenUp::failed(why, here, again))
 }
 
-/// Where a job can be finished without a party that lies, and it was a party that made a run on the kept inputs fail: the next view.
+/// Where a job can be finished without a party that lies, and it was a party that made a run on the checkpointed inputs fail: the next view.
 fn next_view(
     shared: &ServiceState,
     prepared: &Prepared,

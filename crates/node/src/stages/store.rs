@@ -48,7 +48,7 @@ pub struct StageStore<'a> {
     old: Option<Store>,
     job: &'a Job,
     stages: &'a Stages,
-    /// The path of the note about kept inputs, if the output is guaranteed.
+    /// The path of the note about checkpointed inputs, if the output is guaranteed.
     note: Option<PathBuf>,
     kept: Option<CheckpointedInputs>,
 }
@@ -173,11 +173,11 @@ impl<'a> StageStore<'a> {
         inputs_name(&self.job.spec().name, self.stages.plan(Stage::Input).hash)
     }
 
-    /// At which stage this party is: at the second one if it has kept the inputs of the first. The second value says why kept inputs cannot
+    /// At which stage this party is: at the second one if it has kept the inputs of the first. The second value says why checkpointed inputs cannot
     /// be used; the first stage replaces them.
     ///
     /// # Errors
-    /// [`StoreError`] if kept inputs cannot be looked at and it is not known that they are useless: another process writes them,
+    /// [`StoreError`] if checkpointed inputs cannot be looked at and it is not known that they are useless: another process writes them,
     /// or the system refuses.
     pub fn stage(&self) -> Result<(Stage, Option<StoreError>), StoreError> {
         let Some(store) = self.store.as_ref().filter(|_| self.stages.are_two()) else {

@@ -1,6 +1,6 @@
 //! Which of its plans a job whose output is guaranteed runs next, and how the parties tell each other.
 //!
-//! A *view* is a run on the kept inputs, with a plan that follows from its number alone. A run that fails is the end of its view, and the
+//! A *view* is a run on the checkpointed inputs, with a plan that follows from its number alone. A run that fails is the end of its view, and the
 //! next one follows: first all four parties, then the four plans without one of them. These are secure against a malicious party, so a view
 //! without the malicious party gives the result, and every other view at worst fails. No party has to know which one it was. A party that
 //! all others find missing is left out at once, and in every other view: should it be missing by the doing of a malicious party, that one

@@ -10,12 +10,12 @@ use super::Ends;
 use super::hash::{For, start};
 use super::reversal::Choices;
 
-/// The kept transfers of a session's sender: both keys of each transfer. Wiped on drop.
+/// The cached transfers of a session's sender: both keys of each transfer. Wiped on drop.
 pub struct CachedSender {
     pub(super) pairs: Vec<[Secret; 2]>,
 }
 
-/// The kept transfers of a session's receiver: its choices, and the keys that it chose. Wiped on drop.
+/// The cached transfers of a session's receiver: its choices, and the keys that it chose. Wiped on drop.
 pub struct CachedReceiver {
     pub(super) choices: Choices,
     pub(super) keys: Vec<Secret>,
@@ -24,7 +24,7 @@ pub struct CachedReceiver {
 /// Bytes of a [`claim`].
 pub const CLAIM: usize = 32;
 
-/// The claim of `from`, one of the ends, in a session that it has kept transfers under `key`, which only both ends had in the session that
+/// The claim of `from`, one of the ends, in a session that it has cached transfers under `key`, which only both ends had in the session that
 /// left them. Without the key it cannot be made, and tells nothing; a claim of one session is worthless in another.
 pub fn claim(ends: &Ends, from: Peer, key: &Secret) -> [u8; CLAIM] {
     let mut hash: Sha256 = start(ends, For::Claim);

@@ -50,7 +50,7 @@ pub(super) enum For {
     Reversed = 9,
     /// The message that turns transfers.
     Turn = 10,
-    /// Claims that an end has kept transfers.
+    /// Claims that an end has cached transfers.
     Claim = 11,
 }
 

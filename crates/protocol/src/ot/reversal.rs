@@ -1,4 +1,4 @@
-//! Transfers that are turned around: of 128 transfers in one direction, 128 fresh ones in the other.
+//! Reversal of transfers: of 128 transfers in one direction, 128 fresh ones in the other.
 //!
 //! Of the old transfers one end has both keys of each, the other one has choices and the chosen keys. In the new ones the first end chooses, and
 //! the second gets both keys. It is the transfer extension of `veil_device::ot` with trees of one bit, one block of transfers and one block

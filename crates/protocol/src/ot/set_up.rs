@@ -9,7 +9,7 @@
 //!
 //! | | sender → receiver | receiver → sender |
 //! | --- | --- | --- |
-//! | first | the kept transfers, turned | |
+//! | first | the cached transfers, turned | |
 //! | then | | sums of trees, and their check |
 //!
 //! If both keep something for the next session, the receiver turns the base transfers of this one in the message with the trees.
@@ -73,7 +73,7 @@ impl ReceiverSetUp {
         Ok((set_up, message))
     }
 
-    /// The receiver that has kept transfers. It sends nothing first, and waits for [`reversal::MESSAGE`] bytes. Draws 16 bytes for each tree.
+    /// The receiver that has cached transfers. It sends nothing first, and waits for [`reversal::MESSAGE`] bytes. Draws 16 bytes for each tree.
     ///
     /// # Errors
     /// The error of `random`, unchanged.
@@ -94,7 +94,7 @@ impl ReceiverSetUp {
     /// The sender's message is here: the message with the trees, which has [`trees::message_length`] bytes, and all leaves.
     ///
     /// # Errors
-    /// [`Cheat`] as of [`BaseSender::finish`] or, with kept transfers, of [`reversal::offer`].
+    /// [`Cheat`] as of [`BaseSender::finish`] or, with cached transfers, of [`reversal::offer`].
     pub fn finish(self, message: &[u8]) -> Result<(Vec<u8>, Vec<Leaf>), Cheat> {
         let (message, leaves, _) = self.grown(message)?;
         Ok((message, leaves))
@@ -181,7 +181,7 @@ impl SenderSetUp {
         Ok((set_up, message))
     }
 
-    /// The sender that has kept transfers, and its message ([`reversal::MESSAGE`]). Draws 16 bytes, as [`SenderSetUp::start`].
+    /// The sender that has cached transfers, and its message ([`reversal::MESSAGE`]). Draws 16 bytes, as [`SenderSetUp::start`].
     ///
     /// # Errors
     /// The error of `random`, unchanged.

@@ -45,7 +45,7 @@ impl Macs {
     }
 }
 
-/// The wire of r: a value that all rows share, the first input.
+/// The wire of r: a job-wide value, the first input.
 const KEY: Wire = Wire(0);
 
 /// Wires from here on are MACs of inputs of the job, until it is known how many there are.
@@ -54,7 +54,7 @@ const MACS_OF_INPUTS: u32 = 1 << 31;
 /// Linear gates that are looked at to see which operand of a product is cheaper to authenticate.
 const LOOKED_AT: usize = 64;
 
-/// The net of a circuit over integers with MACs. Its first input port is r; if there are MACs of values that all rows share, they are its last.
+/// The net of a circuit over integers with MACs. Its first input port is r; if there are MACs of job-wide values, they are its last.
 pub(super) fn authenticated(net: &Net) -> Net {
     let mut copy = Authenticating::new(net);
     copy.run();

@@ -155,7 +155,7 @@ fn cycles(job: &JobSpec) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// What is computed of the sums reads all of them, and after them all values that all rows share or none, and puts no more than they are in
+/// What is computed of the sums reads all of them, and after them all job-wide values or none, and puts no more than they are in
 /// the place of each.
 fn totals(circuit: &Circuit, totals: &Circuit) -> Result<(), PlanError> {
     totals

@@ -6,7 +6,7 @@ use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 
 /// A circuit cut in two.
 pub(super) struct Split {
-    /// Over the values that all rows share, as if they were one row; one output port, the derived values.
+    /// Over the job-wide values, as if they were one row; one output port, the derived values.
     pub(super) job: Circuit,
     /// The rest. Its last input port is the derived values, which all rows share.
     pub(super) rows: Circuit,
@@ -19,7 +19,7 @@ pub(super) struct Split {
 enum Depends {
     /// On public constants alone: both halves may have it.
     Nothing,
-    /// On values that all rows share.
+    /// On job-wide values.
     Job,
     /// On values of a row.
     Row,
@@ -40,7 +40,7 @@ pub(super) fn split(circuit: &Circuit) -> Option<Split> {
     for gate in &circuit.gates {
         let most = gate.operands().map(|w| depends[w.0 as usize]).max();
         // Every row has its own random values; and the set-up works on the circuit's ring alone, so that bits are taken in every row, of
-        // values that all rows share, and of constants.
+        // job-wide values, and of constants.
         let of_row = gate.is_random() || gate.converts();
         depends.push(if of_row {
             Depends::Row

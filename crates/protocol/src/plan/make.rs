@@ -380,7 +380,7 @@ impl Making {
         let layers = self.job_layers(&mut totals);
         let shared = rows.inputs.iter().filter(|p| p.per == Per::Job);
         let summed = rows.outputs.iter_mut().filter(|o| o.gives == Gives::Sum);
-        // With MACs their key is a value that all rows share.
+        // With MACs their key is a job-wide value.
         let ports = totals.inputs.iter().filter(|p| p.per == Per::Row);
         let ports: Vec<&PortPlan> = ports.collect();
         TotalsPlan {

@@ -26,7 +26,7 @@ pub(super) enum Gate {
     Lift(Wire),
     /// Every component without its lowest bits.
     ShiftRight(Wire, u32),
-    /// A uniform value: every component is drawn under the key of its holders.
+    /// A uniform value: every component is made under the key of its holders.
     Random,
     /// Opened to all parties, when all of its group are known. A group opens the sum of a value and a mask drawn for this opening, on which
     /// no other opened value depends except through this one.

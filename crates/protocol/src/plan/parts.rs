@@ -79,7 +79,7 @@ pub struct MacPlan {
     pub authenticated: Vec<(u32, u32)>,
 }
 
-/// Values that all rows share and that have MACs, which are made in every chunk, under its key.
+/// Job-wide values and that have MACs, which are made in every chunk, under its key.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct MacsOfJobWide {
     /// The job-wide values.
@@ -147,7 +147,7 @@ pub enum Conversion {
         /// Slot of that.
         by: u32,
     },
-    /// Every component is drawn under the key of its holders.
+    /// Every component is made under the key of its holders.
     Random {
         /// Counter of the first value.
         first: u64,
@@ -194,7 +194,7 @@ pub struct OutputPlan {
     pub width: u32,
 }
 
-/// The computation that the set-up does once on values that all rows share: on one row, over the same slots.
+/// The computation that the set-up does once on job-wide values: on one row, over the same slots.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JobPlan {
     /// First job-wide value, first slot and width of each port with a value per job.

@@ -8,7 +8,7 @@
 //! Each party is sent the component of T that it lacks by both others, and goes on if they sent the same and T is 0. If it is not, T tells nothing but what
 //! follows from the errors and from r, which is used for one chunk.
 //!
-//! `docs/protocol-rep3.md` has the argument, and what a cheater has to guess.
+//! `docs/protocol-rep3.md` has the argument, and what a corrupt party has to guess.
 
 use veil_device::{Command, KeyId, Op, Span};
 use veil_math::Ring;
@@ -26,7 +26,7 @@ use crate::round::{Cost, Round, Transfer};
 /// A message of a check, or of a value that exists only to be checked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum CheckMessage {
-    /// A party's part of the MACs of values that all rows share.
+    /// A party's part of the MACs of job-wide values.
     Macs,
     /// A party's part of both weighted sums.
     Sums,
@@ -100,7 +100,7 @@ const BOTH: [u8; 2] = [0, 1];
 /// Sent messages are own components, received ones previous components.
 const SENT: [u8; 2] = [0, 0];
 
-/// Own and previous components, and the keys that they are drawn under.
+/// Own and previous components, and the keys that they are made under.
 const KEYS: [(u8, KeyId); 2] = [(0, KEY_OWN), (1, KEY_PREVIOUS)];
 
 /// Draws components of random elements.
@@ -116,7 +116,7 @@ fn drawn(region: u16, first: u32, count: u32, tag: DomainTag, counter: u64) -> [
     })
 }
 
-/// The rounds before the layers, in which r is drawn and values that all rows share get their MACs, and those after them.
+/// The rounds before the layers, in which r is drawn and job-wide values get their MACs, and those after them.
 fn rounds(plan: &Plan, me: PartyId, frame: Frame, place: u32) -> [Vec<Round>; 2] {
     let checking = Checking { plan, me, frame };
     if checking.authenticated() == Authenticated::default() {
@@ -191,7 +191,7 @@ impl Checking<'_> {
         authenticated(self.plan, self.frame.layers(self.plan))
     }
 
-    /// The values that all rows share and that get MACs, and the first job-wide value of these.
+    /// The job-wide values and that get MACs, and the first job-wide value of these.
     fn job_wide(&self) -> (&[u32], u32) {
         let authenticated = &self.plan.macs_of_job_wide;
         match self.frame {
@@ -305,7 +305,7 @@ impl Checking<'_> {
     }
 }
 
-/// MACs of values that all rows share, then the sums, the product and two components of the difference, if there is anything to check.
+/// MACs of job-wide values, then the sums, the product and two components of the difference, if there is anything to check.
 fn cost(plan: &Plan, frame: Frame) -> Cost {
     if authenticated(plan, frame.layers(plan)) == Authenticated::default() {
         return Cost::default();

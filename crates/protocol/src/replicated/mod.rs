@@ -304,7 +304,7 @@ fn round_of(
     round
 }
 
-/// The layers of the set-up: on one row, from values that all rows share to others that they all share.
+/// The layers of the set-up: on one row, from job-wide values to others that they all share.
 fn job_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
     let (Peer::Party(me), Some(job)) = (me, &plan.job_plan) else {
         return Vec::new();

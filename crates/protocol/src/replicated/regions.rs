@@ -36,7 +36,7 @@ pub(super) const JOB_MASKS: u16 = 15;
 /// Components that the host loads from the party's store.
 pub(super) const STORED: u16 = 16;
 pub(super) const JOB_STORED: u16 = 17;
-/// Components of values that all rows share, for the party's store. Those of rows are in `OPEN`, those of sums in `SUMS`.
+/// Components of job-wide values, for the party's store. Those of rows are in `OPEN`, those of sums in `SUMS`.
 pub(super) const KEPT: u16 = 18;
 /// Authentication MACs of messages of products.
 pub(crate) const MACS: u16 = 19;
@@ -349,7 +349,7 @@ pub(super) fn shares(port: &PortPlan, part: u8) -> Span {
 }
 
 /// An output port's items in region `rows` or `sums`, depending on its kind, which start at `0` for the first such port; in `KEPT` if it
-/// has one value that all rows share.
+/// has one job-wide value.
 pub(super) fn output(plan: &Plan, port: usize, rows: u16, sums: u16, part: u8) -> Span {
     let OutputPlan { gives, width, .. } = plan.outputs[port];
     let before = plan.outputs[..port].iter().filter(|o| o.gives == gives);

@@ -35,7 +35,7 @@ pub(super) struct Inputs<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    /// Agreement on the list of inputs and on seeds, then the inputs that all rows share, and what follows from them.
+    /// Agreement on the list of inputs and on seeds, then the job-wide inputs, and what follows from them.
     pub(super) fn set_up(self) -> Vec<Round> {
         let Inputs { scheme, plan, me } = self;
         let mut rounds = Vec::new();

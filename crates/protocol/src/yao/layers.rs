@@ -142,7 +142,7 @@ pub(super) fn of_rows(plan: &Plan, messages: &Messages, me: Peer) -> Vec<Round> 
     })
 }
 
-/// The layers of the set-up: on one row, from values that all rows share to others that they all share.
+/// The layers of the set-up: on one row, from job-wide values to others that they all share.
 pub(super) fn of_job(plan: &Plan, messages: &Messages, me: Peer) -> Vec<Round> {
     let (Some(me), Some(job)) = (me.party(), &plan.job_plan) else {
         return Vec::new();

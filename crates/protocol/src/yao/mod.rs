@@ -125,7 +125,7 @@ impl Yao {
     }
 }
 
-/// Agreement on the list of inputs, then the inputs that all rows share, and what follows from them.
+/// Agreement on the list of inputs, then the job-wide inputs, and what follows from them.
 fn set_up(plan: &Plan, messages: &layers::Messages, me: Peer, inputs: Vec<Round>) -> Vec<Round> {
     let mut rounds = Vec::new();
     let lists = [true, false].map(regions::list);

@@ -155,7 +155,7 @@ pub(crate) fn found_of_challenge(prover: Peer, round: Kind) -> Vec<Found> {
 }
 
 /// How a wrong product of `corrupt` is found: in its own proof, or in that of the next party, if that one has multiplied with it and
-/// the cheater, who verifies its proof, has something else.
+/// the corrupt party, who verifies its proof, has something else.
 pub(crate) fn found_of_product(corrupt: Peer, round: Kind) -> Vec<Found> {
     let next = corrupt.party().expect("parties multiply").after(1, 3);
     let mut found = found_about(corrupt, round);

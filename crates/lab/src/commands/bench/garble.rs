@@ -42,6 +42,7 @@ struct Row {
     rows: u32,
     ands: u32,
     /// Bytes of wires that live at once.
+    #[serde(rename = "bank_bytes")]
     workspace_bytes: u64,
     bytes_per_and: f64,
     /// ANDs per second of one core, and the part of what its hashes alone would allow.

@@ -67,7 +67,7 @@ pub(crate) struct Row {
     pub(crate) peak_rss_mb: f64,
     /// Milliseconds from the end of the set-up to the last result.
     pub(crate) online_ms: f64,
-    /// Milliseconds of handshake and inputs that all rows share, in the first of the runs.
+    /// Milliseconds of handshake and job-wide inputs, in the first of the runs.
     pub(crate) set_up_ms: f64,
     /// The same in the others, where they began with what the first one had kept: the least.
     pub(crate) kept_set_up_ms: Option<f64>,

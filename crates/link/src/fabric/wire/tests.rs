@@ -239,7 +239,7 @@ fn credit_that_is_false_early_or_repeated_is_found() {
             let posted = attack.link.post(parties()[1], at(i), &vec![1; 1 << 16]);
             assert!(posted.unwrap());
         }
-        // As if the packets had been taken, which the liar only looks at.
+        // As if the packets had been taken, which the Byzantine party only looks at.
         let mut seen = 0;
         attack.until(|attack| {
             seen += std::mem::take(&mut attack.liar.came);
