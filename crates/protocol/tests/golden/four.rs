@@ -19,9 +19,15 @@ use veil_session::{PartyId, Peer};
 use veil_share::rep4::component;
 
 const RINGS: [(Ring, &str); 3] = [
-    (Ring::Bits, include_str!("../../../../vectors/rep4_bits.json")),
+    (
+        Ring::Bits,
+        include_str!("../../../../vectors/rep4_bits.json"),
+    ),
     (Ring::Z64, include_str!("../../../../vectors/rep4_z64.json")),
-    (Ring::Z128, include_str!("../../../../vectors/rep4_z128.json")),
+    (
+        Ring::Z128,
+        include_str!("../../../../vectors/rep4_z128.json"),
+    ),
 ];
 
 /// A net whose only layer is the command of a case.

@@ -16,9 +16,15 @@ use veil_protocol::rep3::{KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS};
 use veil_session::{Frame, PartyId, Peer};
 
 const RINGS: [(Ring, &str); 3] = [
-    (Ring::Bits, include_str!("../../../../vectors/rep3_bits.json")),
+    (
+        Ring::Bits,
+        include_str!("../../../../vectors/rep3_bits.json"),
+    ),
     (Ring::Z64, include_str!("../../../../vectors/rep3_z64.json")),
-    (Ring::Z128, include_str!("../../../../vectors/rep3_z128.json")),
+    (
+        Ring::Z128,
+        include_str!("../../../../vectors/rep3_z128.json"),
+    ),
 ];
 
 /// What party `i` sent to the next one at even parts (values; digests have odd ones) in the messages from `start` on.
