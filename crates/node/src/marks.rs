@@ -1,6 +1,6 @@
 //! A word in a file of the home, by which a service finds out that its memory is a copy.
 //!
-//! Oblivious transfers that are kept in memory are used once ([`veil_engine::Kept`]). A virtual machine that is set back to a snapshot, or
+//! Oblivious transfers that are kept in memory are used once ([`veil_engine::OtCache`]). A virtual machine that is set back to a snapshot, or
 //! a process that is restored or goes on twice, has them again. So the file has a random word that the memory knows, too, and every use
 //! begins with another word, which is on the disk before anything is sent. A memory that knows another word than the file is a copy, and
 //! another copy has used transfers since. A reset of the disk together with the memory deceives this check.

@@ -5,7 +5,7 @@
 //! | first, at once | points of 128 base transfers | the point of their sender |
 //! | then | | sums of trees, and their check |
 //!
-//! With transfers that were kept from the session before ([`kept`](super::kept)):
+//! With transfers that were kept from the session before ([`cache`](super::cache)):
 //!
 //! | | sender → receiver | receiver → sender |
 //! | --- | --- | --- |
