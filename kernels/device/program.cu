@@ -33,7 +33,7 @@ enum Call {
   KEEPS,          // how many
   KEPT,           // a byte each: draw, component
   CROSS,          // of each: terms, masks and component; a byte for each term; a byte for each mask
-  MESSAGES = CROSS + 9,
+  MESSAGES = CROSS + 9,  // each, or all ones where a component of the slots is it
   SUM_MESSAGES = MESSAGES + 3,
   DRAWN = SUM_MESSAGES + 3,  // of each draw: word of the schedule, first counter, head | tail
   SUM_DRAWN = DRAWN + 18,
@@ -155,7 +155,7 @@ DEV void run(u8 *bank, u8 *temps, u64 *sums, const u64 *call, const u32 *schedul
         }
         for (u32 k = 0; k < call[CROSSES]; k++) {
           messages[k] = masked<RING>(call, k, crossed<RING>(r, k, pairs, instruction[4]), drawn);
-          store_part(bank + call[MESSAGES + k] + a * call[ITEM_BYTES] + r.at, r.bytes, messages[k]);
+          if (call[MESSAGES + k] != ~0ull) store_part(bank + call[MESSAGES + k] + a * call[ITEM_BYTES] + r.at, r.bytes, messages[k]);
         }
         for (u32 part = 0; part < call[PARTS]; part++)
           if ((call[WRITES] >> part) & 1) put<RING>(r, out, part, component<RING>(call, part, messages, drawn));
@@ -229,15 +229,13 @@ DEV void end_sums(u8 *bank, u64 *sums, const u64 *call, const u32 *schedules, co
 PROGRAM_SUMS(program_sums_z64, Z64)
 PROGRAM_SUMS(program_sums_z128, Z128)
 
-// Puts received products in their places. A thread has sixteen bytes of one of rows, or one of sums. `products`: of four words, first those of rows:
+// Adds received products to their results. A thread has sixteen bytes of one of rows, or one of sums. `products`: of four words, first those of rows:
 // where it goes, and its place in the message, are the second and the third. call: products of rows, all, bytes of an item, bytes of a sum, slots of
-// the component, message, sums of the component, message of sums, whether it is added, ring.
-template <u32 RING> DEV void put_received(u8 *to, const u8 *from, u64 bytes, bool add) {
-  uint4 v = load_part(from, bytes);
-  if (add) v = ring_add<RING>(v, load_part(to, bytes));
-  store_part(to, bytes, v);
+// the component, message, sums of the component, message of sums, ring.
+template <u32 RING> DEV void add_received(u8 *to, const u8 *from, u64 bytes) {
+  store_part(to, bytes, ring_add<RING>(load_part(from, bytes), load_part(to, bytes)));
 }
-KERNEL void program_scatter(u8 *bank, const u64 *__restrict__ call, const u32 *__restrict__ verdict, const u32 *__restrict__ products) {
+KERNEL void program_add_received(u8 *bank, const u64 *__restrict__ call, const u32 *__restrict__ verdict, const u32 *__restrict__ products) {
   if (verdict[0]) return;
   const u64 units = (call[2] + 15) / 16, rows = call[0] * units, all = rows + (call[1] - call[0]);
   for (u64 k = u64(blockIdx.x) * blockDim.x + threadIdx.x; k < all; k += u64(gridDim.x) * blockDim.x) {
@@ -246,8 +244,8 @@ KERNEL void program_scatter(u8 *bank, const u64 *__restrict__ call, const u32 *_
     const u64 item = row ? call[2] : call[3], at = row ? 16 * (k % units) : 0;
     u8 *to = bank + call[row ? 4 : 6] + product[1] * item + at;
     const u8 *from = bank + call[row ? 5 : 7] + product[2] * item + at;
-    if (call[9] == BITS) put_received<BITS>(to, from, item - at, call[8]);
-    if (call[9] == Z64) put_received<Z64>(to, from, item - at, call[8]);
-    if (call[9] == Z128) put_received<Z128>(to, from, item - at, call[8]);
+    if (call[8] == BITS) add_received<BITS>(to, from, item - at);
+    if (call[8] == Z64) add_received<Z64>(to, from, item - at);
+    if (call[8] == Z128) add_received<Z128>(to, from, item - at);
   }
 }

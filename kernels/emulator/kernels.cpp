@@ -57,7 +57,7 @@ extern "C" int veil_emulate(const char *name, const emulator::Launch *launch, vo
   ENTRY(program_z128)
   ENTRY(program_sums_z64)
   ENTRY(program_sums_z128)
-  ENTRY(program_scatter)
+  ENTRY(program_add_received)
   ENTRY(cut_stretch)
   ENTRY(cut_number)
   ENTRY(cut_digest)

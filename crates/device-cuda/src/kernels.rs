@@ -391,5 +391,5 @@ of_device! {
     END "proof_end", 32, 0, [TRUSTED, TRUSTED, VERDICT];
     VERIFY "proof_verify", 32, 0, [TRUSTED, TRUSTED, VERDICT];
     COMPARE_FOUND "proof_compare", 32, 0, [TRUSTED, TRUSTED, VERDICT];
-    SCATTER "program_scatter", 256, 0, [TRUSTED, TRUSTED, VERDICT, TRUSTED];
+    ADD_RECEIVED "program_add_received", 256, 0, [TRUSTED, TRUSTED, VERDICT, TRUSTED];
 }

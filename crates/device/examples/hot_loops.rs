@@ -131,11 +131,8 @@ fn hot_loops() -> Vec<HotLoop> {
         ),
         bits("xor", Op::Linear, xors.collect(), 6 * WIRES),
         bits(
-            "scatter",
-            Op::Scatter {
-                component: 1,
-                add: false,
-            },
+            "add_received",
+            Op::AddReceived { component: 1 },
             (0..WIRES).map(product).collect(),
             0,
         ),
@@ -206,7 +203,11 @@ impl HotLoop {
             Some(_) => (ColumnType::Labels, ColumnType::Label, 1),
             None => (ColumnType::Rows(self.ring), ColumnType::One(self.ring), 2),
         };
-        let slots = layout.add(region(Residency::Resident, rows, parts, 3 * WIRES));
+        let residency = match self.scheme() {
+            Some(_) => Residency::Resident,
+            None => Residency::Plane,
+        };
+        let slots = layout.add(region(residency, rows, parts, 3 * WIRES));
         let job_wide = layout.add(region(Residency::Mapped, one, parts, 1));
         let sums = layout.add(region(Residency::Mapped, one, parts, WIRES));
         // The messages of products, and of sums; or tables of both kinds.
@@ -251,7 +252,11 @@ impl HotLoop {
             tag: DomainTag(0x0100),
             first: 0,
         };
-        let messages = [message, sum_message].map(|r| layout.all(r, 0)).to_vec();
+        let mut messages = [message, sum_message].map(|r| layout.all(r, 0)).to_vec();
+        if matches!(self.op, Op::Product(_)) {
+            // The own component of the products is their message.
+            messages[0].count = 0;
+        }
         let random = |to: Span| {
             let mut command = Command::new(Op::Random, vec![], vec![to]);
             command.calls = vec![call(0)];
@@ -265,7 +270,7 @@ impl HotLoop {
         }
         let mut command = match self.op {
             Op::Random => random(layout.all(message, 0)),
-            Op::Scatter { .. } | Op::Evaluate { .. } => {
+            Op::AddReceived { .. } | Op::Evaluate { .. } => {
                 Command::new(self.op.clone(), messages, vec![])
             }
             _ => Command::new(self.op.clone(), vec![], messages),

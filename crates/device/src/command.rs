@@ -48,13 +48,16 @@ pub enum Op {
     ///
     /// One more dst is a trace, which the replicated product of bits can have where every product has one pair of operands: of each product
     /// its operands' components (u, u'), (w, w') and its two masks, parts 0 to 5 of the trace's columns in the order of the message.
+    ///
+    /// Where slots are a [`Residency::Plane`], and a component of the result is a cross term and nothing else, that
+    /// component of the slots is the message of row products; then the place of another one may be a span without columns.
     Product(&'static Form),
-    /// Puts received products of the program in their places, as component `component`. src 0: message of row products, src 1: of sums.
-    Scatter {
-        /// Component to fill.
+    /// src: columns of planes, which the host will view as they are now.
+    Publish,
+    /// Adds received products of the program to component `component` of their results. src 0: message of row products, src 1: of sums.
+    AddReceived {
+        /// Component that grows.
         component: u8,
-        /// Added to the present values, instead of written over them.
-        add: bool,
     },
     /// dst 0 = pseudorandom elements of call 0.
     Random,
@@ -206,9 +209,16 @@ impl Command {
         let column = |span: &Span| layout.regions[span.region as usize].column;
         let bytes = |span: &Span| column(span).bytes(rows);
         match &self.op {
-            Op::Linear | Op::Product(_) | Op::Scatter { .. } => {
+            Op::Linear | Op::Product(_) | Op::AddReceived { .. } => {
                 let program = program.ok_or(NO_PROGRAM)?;
                 return self.check_with(index, layout, program);
+            }
+            Op::Publish => {
+                let plane =
+                    |s: &Span| layout.regions[s.region as usize].residency == Residency::Plane;
+                if !self.src.iter().all(plane) {
+                    return shape("what is published is a plane's");
+                }
             }
             Op::Random if self.dst.is_empty() || self.calls.is_empty() => {
                 return shape("one destination and one draw are needed");
@@ -243,8 +253,7 @@ impl Command {
                 _ => return shape("a digest of 32 bytes is needed"),
             },
             Op::Mac => {
-                let reached =
-                    |s: &Span| layout.regions[s.region as usize].residency != Residency::Resident;
+                let reached = |s: &Span| layout.regions[s.region as usize].residency.is_packed();
                 let whole =
                     |to: &Span| column(to) == ColumnType::Bytes(BLOCK as u32) && to.count == 1;
                 if self.calls.is_empty() || !self.dst.first().is_some_and(whole) {
@@ -395,8 +404,8 @@ impl Command {
             return shape("a program over labels, which is garbled or evaluated");
         }
         let has = |component: u8| component < program.regions[0].components;
-        let (messages, crosses) = match &self.op {
-            Op::Scatter { component, .. } if has(*component) => (&self.src, 1),
+        let (messages, crosses, form) = match &self.op {
+            Op::AddReceived { component } if has(*component) => (&self.src, 1, None),
             Op::Product(form)
                 if form.ring == program.ring && form.fits(program.regions[0].components) =>
             {
@@ -410,7 +419,7 @@ impl Command {
                 {
                     return shape("a trace of products that can have none, or of another shape");
                 }
-                (&self.dst, form.crosses.len())
+                (&self.dst, form.crosses.len(), Some(*form))
             }
             Op::Linear if program.messages == [0, 0] => return Ok(()),
             Op::Linear => return shape("a linear command whose program has products"),
@@ -428,11 +437,12 @@ impl Command {
                 let Some(span) = messages.get(m * crosses + cross) else {
                     return shape("a message is missing");
                 };
+                let of_slots = |form: &Form| program.is_message(form, cross);
+                if m == 0 && span.count == 0 && form.is_some_and(of_slots) {
+                    continue;
+                }
                 let region = &layout.regions[span.region as usize];
-                if region.column != column
-                    || region.residency == Residency::Resident
-                    || length > span.count
-                {
+                if region.column != column || !region.residency.is_packed() || length > span.count {
                     return shape("a message is too short for its products");
                 }
             }

@@ -61,6 +61,14 @@ impl Form {
         self == Form::replicated(Ring::Bits)
     }
 
+    /// Whether cross term `k` is all that its component of the result gets: the message is that component.
+    pub fn is_component(&self, k: usize) -> bool {
+        let mine = |cross: &Cross| self.crosses.get(k).is_some_and(|of| of.to == cross.to);
+        let kept = self.keeps.iter();
+        self.crosses.iter().filter(|cross| mine(cross)).count() == 1
+            && !kept.clone().any(|(_, to)| *to == self.crosses[k].to)
+    }
+
     /// The components of the result that it writes: bit c for component c.
     pub fn writes(&self) -> u8 {
         let crosses = self.crosses.iter().map(|cross| cross.to);

@@ -7,10 +7,25 @@ use veil_math::Ring;
 pub enum Residency {
     /// Stays on the device.
     Resident,
+    /// Stays on the device, as rows that programs compute on; the host moves runs of its columns, and looks at none of them. What it sends is
+    /// what a batch has named as a message; what it receives is there for the next batch.
+    Plane,
     /// Source and target of transfers: the host moves its bytes, and looks at none of them.
     Mapped,
     /// The host may look: opened values.
     Public,
+}
+
+impl Residency {
+    /// Whether the bytes of its columns lie packed, one behind the other, where the host reaches them.
+    pub(crate) const fn is_packed(self) -> bool {
+        matches!(self, Residency::Mapped | Residency::Public)
+    }
+
+    /// Whether the host may write into it.
+    pub const fn is_mapped(self) -> bool {
+        matches!(self, Residency::Mapped | Residency::Plane)
+    }
 }
 
 /// The type of a column of a region.

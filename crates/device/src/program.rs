@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use veil_math::Ring;
 
-use crate::Fault;
 use crate::layout::{ColumnType, Layout, Region, Residency, Span};
 use crate::proof::TRACE_PARTS;
+use crate::{Fault, Form};
 
 /// Where an operand comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -47,7 +47,7 @@ pub enum Instr {
     Product {
         /// Range of [`Program::pairs`]; not empty.
         pairs: Range<u32>,
-        /// Slot that gets the own component now and the received one by `Scatter`.
+        /// Slot that gets the components which the form writes.
         out: u32,
         /// Place in the message, and in the calls.
         index: u32,
@@ -83,13 +83,13 @@ impl Instr {
 
 /// A program over the slots of a workspace.
 ///
-/// The result of a product of shares is complete only after `Scatter`: no later instruction of the same program touches its slot. The
+/// The result of a product of shares is complete only when messages have come: no later instruction of the same program touches its slot. The
 /// result of a product of labels is complete at once, and later instructions read it and reuse its slot like any other.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Program {
     /// The ring of all its values.
     pub ring: Ring,
-    /// Region of slots: resident, `ColumnType::Rows(ring)`; or `ColumnType::Labels`, for a program of bits that is garbled or evaluated.
+    /// Region of slots: resident or a plane, `ColumnType::Rows(ring)`; or resident, `ColumnType::Labels`, for a program of bits that is garbled or evaluated.
     pub slots: u16,
     /// Region of job-wide values: `ColumnType::One(ring)`, or `ColumnType::Label`; read only.
     pub job_wide: u16,
@@ -262,7 +262,12 @@ impl Needs {
         let sums = region(program.sums, one)?;
         // Which components constants act on is said in 8 bits.
         let same = slots.components == job_wide.components && slots.components == sums.components;
-        if slots.residency != Residency::Resident || !same || slots.components > 8 {
+        let resident = match slots.residency {
+            Residency::Resident => true,
+            Residency::Plane => !labels,
+            Residency::Mapped | Residency::Public => false,
+        };
+        if !resident || !same || slots.components > 8 {
             return Err(Fault::Program("regions of different components"));
         }
         program
@@ -321,6 +326,11 @@ impl Needs {
                     0,
                 )
             && span.count >= self.messages[0]
+    }
+
+    /// Whether a component of the slots is what cross term `k` of a form is for row products: there is no other message of it.
+    pub(crate) fn is_message(&self, form: &Form, k: usize) -> bool {
+        self.regions[0].residency == Residency::Plane && form.is_component(k)
     }
 
     /// Whether a workspace has these regions.

@@ -133,7 +133,9 @@ impl Device for Reference {
             .get_mut(&workspace.0)
             .ok_or(Fault::Unknown("the workspace"))?;
         if !memory.layout.contains(to)
-            || memory.layout.regions[to.region as usize].residency != Residency::Mapped
+            || !memory.layout.regions[to.region as usize]
+                .residency
+                .is_mapped()
         {
             return Err(Fault::NotReachable);
         }

@@ -3,17 +3,41 @@
 use veil_session::Peer;
 
 use crate::command::Command;
-use crate::layout::Span;
+use crate::layout::{Layout, Span};
 
-/// Bytes of a span that go to or come from a peer.
+/// Bytes of spans that go to or come from a peer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transfer {
-    /// Which bytes: of a mapped region.
+    /// Which bytes: of a region that the host may write.
     pub span: Span,
+    /// Spans that follow, where the message is in pieces.
+    pub more: Vec<Span>,
     /// The other end.
     pub peer: Peer,
     /// Which message of the round.
     pub part: u16,
+}
+
+impl Transfer {
+    /// A message of one span.
+    pub const fn new(span: Span, peer: Peer, part: u16) -> Self {
+        Transfer {
+            span,
+            more: Vec::new(),
+            peer,
+            part,
+        }
+    }
+
+    /// The spans of the message, in order.
+    pub fn pieces(&self) -> impl Iterator<Item = Span> + Clone {
+        std::iter::once(self.span).chain(self.more.iter().copied())
+    }
+
+    /// Bytes of the message in a chunk of `rows` rows.
+    pub fn bytes(&self, layout: &Layout, rows: u32) -> u64 {
+        self.pieces().map(|span| layout.bytes(span, rows)).sum()
+    }
 }
 
 /// A check among the finishing commands: who is to blame if it fails.

@@ -64,7 +64,7 @@ fn longest(plan: &Plan, protocol: &dyn Protocol) -> u64 {
         let of_round = flow.rounds().iter().flat_map(|round| {
             let transfers = round.sends.iter().chain(&round.recvs);
             let rows = protocol.rows(of, frame.rows);
-            transfers.map(move |transfer| layout.bytes(transfer.span, rows))
+            transfers.map(move |transfer| transfer.bytes(layout, rows))
         });
         of_round.max()
     });

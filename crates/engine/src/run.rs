@@ -9,6 +9,8 @@ use veil_link::{Link, Meters};
 use veil_protocol::{Chunk, Cleared, Flow, Protocol, Round, Task, Transfer, WorkspaceOf};
 use veil_session::{Channel, Frame, StepId};
 
+use zeroize::Zeroizing;
+
 use crate::abort::{Abort, Wait};
 use crate::trace::{Recorder, RoundEvent, Stamps};
 
@@ -106,6 +108,8 @@ pub(crate) struct Run {
     exchanged: Vec<Arc<Round>>,
     phase: Phase,
     landed: Vec<bool>,
+    /// A message that is in pieces on the device, whole: as it is on the wire, masked.
+    pieces: Zeroizing<Vec<u8>>,
     tag: Tag,
     /// The latest cycle, from 0.
     cycles: u64,
@@ -128,6 +132,7 @@ impl Run {
             exchanged: Vec::new(),
             phase: Phase::Between,
             landed: Vec::new(),
+            pieces: Zeroizing::default(),
             tag: Tag(0),
             cycles: 0,
             index: 0,
@@ -186,9 +191,7 @@ impl Run {
                         self.flow = Some((task, means.protocol.flow(task, self.chunk.frame)));
                         continue;
                     };
-                    let rounds = flow.rest();
-                    let feeds = rounds.iter().position(|round| round.feeds);
-                    let rounds = &rounds[..feeds.unwrap_or(rounds.len())];
+                    let rounds = flow.until_fed();
                     if !rounds.is_empty() {
                         let tag = Tag(*means.tags + 1);
                         let taken = means.device.exchange(self.workspace, rounds, tag)?;
@@ -228,7 +231,7 @@ impl Run {
                     self.landed.clear();
                     for recv in &round.recvs {
                         let layout = means.protocol.layout(self.work.workspace());
-                        let bytes = layout.bytes(recv.span, self.rows);
+                        let bytes = recv.bytes(layout, self.rows);
                         // Nothing is sent where nothing is to be said: a port without wires.
                         self.landed.push(bytes == 0);
                         if bytes > 0 {
@@ -255,7 +258,16 @@ impl Run {
                     let round = self.round.as_ref().expect("a round is sent");
                     let mut sent = from;
                     for send in &round.sends[from..] {
-                        let bytes = means.device.view(self.workspace, send.span)?;
+                        let bytes = if send.more.is_empty() {
+                            means.device.view(self.workspace, send.span)?
+                        } else {
+                            self.pieces.clear();
+                            for piece in send.pieces() {
+                                let piece = means.device.view(self.workspace, piece)?;
+                                self.pieces.extend_from_slice(piece);
+                            }
+                            &self.pieces[..]
+                        };
                         if !bytes.is_empty()
                             && !means
                                 .link
@@ -278,8 +290,12 @@ impl Run {
                     for (k, recv) in round.recvs.iter().enumerate() {
                         if !self.landed[k] {
                             let at = self.channel(&round, recv.part);
-                            let into = means.device.map(self.workspace, recv.span)?;
-                            self.landed[k] = means.link.land(recv.peer, at, into)?;
+                            self.landed[k] = if recv.more.is_empty() {
+                                let into = means.device.map(self.workspace, recv.span)?;
+                                means.link.land(recv.peer, at, into)?
+                            } else {
+                                self.land_pieces(means, recv, at)?
+                            };
                             moved |= self.landed[k];
                             if self.landed[k] {
                                 self.stamp(|stamps, now| stamps.received[k].1 = now);
@@ -338,6 +354,30 @@ impl Run {
         })
     }
 
+    /// Lands a message in several places.
+    fn land_pieces(
+        &mut self,
+        means: &mut Means<'_>,
+        recv: &Transfer,
+        at: Channel,
+    ) -> Result<bool, Abort> {
+        let layout = means.protocol.layout(self.work.workspace());
+        let bytes = recv.bytes(layout, self.rows);
+        let bytes = usize::try_from(bytes).expect("a message that was agreed on fits the memory");
+        self.pieces.resize(bytes, 0);
+        if !means.link.land(recv.peer, at, &mut self.pieces)? {
+            return Ok(false);
+        }
+        let mut rest = &self.pieces[..];
+        for piece in recv.pieces() {
+            let into = means.device.map(self.workspace, piece)?;
+            let (these, others) = rest.split_at(into.len());
+            into.copy_from_slice(these);
+            rest = others;
+        }
+        Ok(true)
+    }
+
     /// The rounds that the device has done are over.
     fn exchanged(&mut self, means: &mut Means<'_>) {
         for round in std::mem::take(&mut self.exchanged) {
@@ -346,7 +386,7 @@ impl Run {
             }
             self.cycles = self.cycles.max(round.cycle);
             let layout = means.protocol.layout(self.work.workspace());
-            let bytes = |of: &Transfer| layout.bytes(of.span, self.rows);
+            let bytes = |of: &Transfer| of.bytes(layout, self.rows);
             for sent in round.sends.iter().map(bytes).filter(|bytes| *bytes > 0) {
                 means.exchanged.sent(sent as usize);
             }
@@ -373,7 +413,7 @@ impl Run {
     /// Times of a round that begins now.
     fn stamps(&self, means: &Means<'_>, round: &Round) -> Stamps {
         let layout = means.protocol.layout(self.work.workspace());
-        let bytes = |t: &Transfer| layout.bytes(t.span, self.rows);
+        let bytes = |t: &Transfer| t.bytes(layout, self.rows);
         let sent = round.sends.iter().map(bytes).collect();
         Stamps::new(sent, round.recvs.iter().map(bytes))
     }

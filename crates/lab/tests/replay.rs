@@ -37,7 +37,7 @@ fn a_recorded_party_replays_alone() {
     let mode = |path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(folder.at("rec")), mode(file.clone())), (0o700, 0o600));
     let head = std::fs::read(&file).unwrap();
-    assert!(head.starts_with(b"veilworks device record 1\nSECRET"));
+    assert!(head.starts_with(b"veilworks device record 2\nSECRET"));
     for device in ["cpu", "reference"] {
         let said = folder.succeed(&format!("device replay rec --device {device}"));
         assert!(
@@ -70,10 +70,10 @@ fn a_recorded_party_replays_alone() {
         ],
     );
     for (bytes, part) in [
-        (&b""[..], "this is no device record of version 1"),
+        (&b""[..], "this is no device record of version 2"),
         (
             b"veilworks device record 2\n",
-            "this is no device record of version 1",
+            "this is no device record of version 2",
         ),
         (&damaged[..300], "it was cut off, or the run was"),
     ] {

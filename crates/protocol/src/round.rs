@@ -40,6 +40,8 @@ pub struct Cleared(());
 pub struct Flow {
     rounds: Arc<[Arc<Round>]>,
     next: usize,
+    /// Rounds before this one take no inputs on the way.
+    unfed: usize,
     clears: bool,
     further: Option<Further>,
 }
@@ -69,6 +71,7 @@ impl Flow {
         Flow {
             rounds,
             next: 0,
+            unfed: 0,
             clears,
             further: None,
         }
@@ -100,7 +103,7 @@ impl Flow {
             && self.next >= self.rounds.len()
         {
             self.rounds = (further.rounds)(further.next);
-            self.next = 0;
+            (self.next, self.unfed) = (0, 0);
             further.next += 1;
         }
         let round = self.rounds.get(self.next).cloned();
@@ -108,9 +111,18 @@ impl Flow {
         round
     }
 
-    /// The rounds that come next in the present cycle.
-    pub fn rest(&self) -> &[Arc<Round>] {
-        self.rounds.get(self.next..).unwrap_or_default()
+    /// The rounds that come next in the present cycle, up to one that takes inputs.
+    pub fn until_fed(&mut self) -> &[Arc<Round>] {
+        // Every round is looked at once.
+        self.unfed = self.unfed.max(self.next);
+        while self
+            .rounds
+            .get(self.unfed)
+            .is_some_and(|round| !round.feeds)
+        {
+            self.unfed += 1;
+        }
+        self.rounds.get(self.next..self.unfed).unwrap_or_default()
     }
 
     /// The permission that a finished agreement gives.

@@ -6,6 +6,7 @@ use crate::common::jobs::{Sample, expected, samples};
 use crate::common::{Keys, Kind, Net};
 use proptest::prelude::*;
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
+use veil_device::{Instr, Src};
 use veil_job::{Adversary, Audience, Block, Delivery, Holder, JobSpec, Security};
 use veil_math::Ring;
 use veil_protocol::{Cost, Options, Plan, PlanError, Protocol, Replicated, Task};
@@ -56,6 +57,33 @@ proptest! {
     #[test]
     fn jobs_draw_nothing_twice(sample in samples(60), seed: u64) {
         run(&sample, Kind::Reference, seed)?;
+    }
+
+    /// A message is slots in runs, which nothing else has until the layer is over: no operand of it, and no other product.
+    #[test]
+    fn products_of_a_layer_have_slots_of_their_own(sample in samples(60)) {
+        let plan = Plan::new(Arc::clone(&sample.job), sample.options).expect("a job that can be planned");
+        for layer in &plan.layers {
+            let of_bits = layer.bits.iter().map(|bits| (bits.program, bits.products));
+            for (program, products) in std::iter::once((layer.program, layer.products)).chain(of_bits) {
+                let program = &plan.programs[program];
+                let mut slots: Vec<u32> = Vec::new();
+                for instr in &program.code {
+                    if let Instr::Product { out, index, .. } = instr {
+                        prop_assert_eq!(*index as usize, slots.len(), "in the order of the message");
+                        slots.push(*out);
+                    }
+                }
+                prop_assert_eq!(slots.len(), products as usize);
+                prop_assert!(slots.windows(2).all(|two| two[0] < two[1]), "{:?}", slots);
+                for (a, b) in &program.pairs {
+                    for src in [a, b] {
+                        let inside = matches!(src, Src::Slot(s) if slots.contains(s));
+                        prop_assert!(!inside, "an operand in the slot of a product of its layer");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

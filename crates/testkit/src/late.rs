@@ -65,6 +65,7 @@ impl Late {
                         count: 1,
                     };
                     let made = round.finish.iter_mut().flat_map(|c| &mut c.dst);
+                    // What is compared came in one piece.
                     let got = round.recvs.iter_mut().map(|r| &mut r.span);
                     made.chain(got).filter(|s| *s == side).for_each(|s| *s = to);
                     *side = to;

@@ -1,10 +1,73 @@
 //! Devices that compute a bit wrong.
 
-use veil_device::{Command, Device, Fault, Op, ProgramId, Tag, Workspace};
+use std::sync::Arc;
+
+use veil_device::{
+    Command, Device, Fault, Instr, Layout, Op, Program, ProgramId, Span, Tag, Workspace,
+};
+
+/// Programs that were loaded, in order: they say where messages of products are.
+#[derive(Default)]
+struct Programs(Vec<Arc<Program>>);
+
+impl Programs {
+    fn load(
+        &mut self,
+        inner: &mut dyn Device,
+        program: &Arc<Program>,
+        layout: &Layout,
+    ) -> Result<ProgramId, Fault> {
+        let id = inner.load(program, layout)?;
+        self.0.push(Arc::clone(program));
+        Ok(id)
+    }
+
+    /// Columns of the first message of a command, of sums if it has no products of rows: a region of messages, or slots of which a component is it.
+    fn message(&self, command: &Command) -> Vec<Span> {
+        let columns = |span: &Span| {
+            let column = |k| Span {
+                first: span.first + k,
+                count: 1,
+                ..*span
+            };
+            (0..span.count).map(column).collect()
+        };
+        let of_slots = self.products(command);
+        if of_slots.is_empty() {
+            let there = command.dst.iter().find(|span| span.count > 0);
+            return there.map(columns).unwrap_or_default();
+        }
+        of_slots
+    }
+
+    /// Components of slots that are the first message of a command.
+    fn products(&self, command: &Command) -> Vec<Span> {
+        let (Op::Product(form), Some(id)) = (&command.op, command.program) else {
+            return Vec::new();
+        };
+        if command.dst[0].count > 0 {
+            return Vec::new();
+        }
+        let program = &self.0[id.0 as usize];
+        let slots = program.code.iter().filter_map(|instr| match instr {
+            Instr::Product { out, .. } => Some(*out),
+            _ => None,
+        });
+        slots
+            .map(|first| Span {
+                region: program.slots,
+                component: form.crosses[0].to,
+                first,
+                count: 1,
+            })
+            .collect()
+    }
+}
 
 /// Another device, but for the first bit of the message of one layer.
 pub struct OneBitWrong {
     inner: Box<dyn Device>,
+    programs: Programs,
     /// The program of that layer.
     program: ProgramId,
 }
@@ -14,6 +77,7 @@ impl OneBitWrong {
     pub fn new(inner: Box<dyn Device>, program: u32) -> Self {
         OneBitWrong {
             inner,
+            programs: Programs::default(),
             program: ProgramId(program),
         }
     }
@@ -29,27 +93,36 @@ impl Device for OneBitWrong {
         let wrong = batch
             .iter()
             .find(|c| matches!(c.op, Op::Product(_)) && c.program == Some(self.program));
-        let message = wrong.and_then(|c| c.dst.iter().find(|span| span.count > 0));
+        let message = wrong.and_then(|c| self.programs.message(c).first().copied());
         if let Some(message) = message {
-            self.inner.map(workspace, *message)?[0] ^= 1;
+            self.inner.map(workspace, message)?[0] ^= 1;
         }
         Ok(())
     }
 
-    veil_device::forward!(self, self.inner, bind load_key load open close write map view poll wipe);
+    fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
+        self.programs.load(&mut *self.inner, program, layout)
+    }
+
+    veil_device::forward!(self, self.inner, bind load_key open close write map view poll wipe);
 }
 
 /// A device that flips the first bit of the result of one kind of command, in every run: a party with it sends wrong messages wherever that
 /// result is sent.
 pub struct Lying {
     inner: Box<dyn Device>,
+    programs: Programs,
     lies: fn(&Op) -> bool,
 }
 
 impl Lying {
     /// `inner`, wrong in what commands of this kind make.
     pub fn new(inner: Box<dyn Device>, lies: fn(&Op) -> bool) -> Self {
-        Lying { inner, lies }
+        Lying {
+            inner,
+            programs: Programs::default(),
+            lies,
+        }
     }
 }
 
@@ -61,20 +134,25 @@ impl Device for Lying {
     fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault> {
         self.inner.submit(workspace, batch, tag)?;
         for command in batch.iter().filter(|command| (self.lies)(&command.op)) {
-            if let Some(made) = command.dst.iter().find(|span| span.count > 0) {
+            if let Some(made) = self.programs.message(command).first() {
                 self.inner.map(workspace, *made)?[0] ^= 1;
             }
         }
         Ok(())
     }
 
-    veil_device::forward!(self, self.inner, bind load_key load open close write map view poll wipe);
+    fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
+        self.programs.load(&mut *self.inner, program, layout)
+    }
+
+    veil_device::forward!(self, self.inner, bind load_key open close write map view poll wipe);
 }
 
 /// Another device of a party, which adds something to messages of products: to an element of 128 bits in the message of a layer, in one
 /// chunk. The party's later messages fit the one that it sent.
 pub struct Adding {
     inner: Box<dyn Device>,
+    programs: Programs,
     /// The program of that layer.
     program: ProgramId,
     /// Whether to the message of sums.
@@ -90,6 +168,7 @@ impl Adding {
     pub fn new(inner: Box<dyn Device>, program: u32, element: usize, error: u128) -> Self {
         Adding {
             inner,
+            programs: Programs::default(),
             program: ProgramId(program),
             sums: false,
             element,
@@ -114,16 +193,27 @@ impl Device for Adding {
         let of_layer = batch
             .iter()
             .find(|c| matches!(c.op, Op::Product(_)) && c.program == Some(self.program));
-        let message = of_layer.and_then(|c| c.dst.get(usize::from(self.sums)));
-        if let Some(message) = message.filter(|span| span.count > 0) {
-            let bytes = self.inner.map(workspace, *message)?;
-            if let Some(element) = bytes.as_chunks_mut::<16>().0.get_mut(self.element) {
+        let message = match of_layer {
+            Some(command) if self.sums => command.dst.get(1).copied().into_iter().collect(),
+            Some(command) => self.programs.products(command),
+            None => Vec::new(),
+        };
+        let mut element = self.element;
+        for part in message.iter().filter(|span| span.count > 0) {
+            let elements = self.inner.map(workspace, *part)?.as_chunks_mut::<16>().0;
+            if let Some(element) = elements.get_mut(element) {
                 let sum = u128::from_le_bytes(*element).wrapping_add(self.error);
                 *element = sum.to_le_bytes();
+                break;
             }
+            element -= elements.len();
         }
         Ok(())
     }
 
-    veil_device::forward!(self, self.inner, bind load_key load open close write map view poll wipe);
+    fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
+        self.programs.load(&mut *self.inner, program, layout)
+    }
+
+    veil_device::forward!(self, self.inner, bind load_key open close write map view poll wipe);
 }

@@ -50,7 +50,7 @@ fn of_rounds(plan: &Plan, protocol: &dyn Protocol, task: Task, frame: Frame) -> 
         let bytes = round
             .sends
             .iter()
-            .map(|send| layout.bytes(send.span, frame.rows))
+            .map(|send| send.bytes(layout, frame.rows))
             .sum();
         cost + Cost {
             rounds: u64::from(!round.recvs.is_empty()),

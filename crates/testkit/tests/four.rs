@@ -94,9 +94,10 @@ fn sends_what_it_declares(world: &World) {
             for frame in [plan.set_up_frame(), plan.chunk(0).expect("a chunk").frame] {
                 let rounds = protocol.flow(task, frame);
                 let sends = rounds.rounds().iter().flat_map(|round| &round.sends);
-                let bytes = |span| protocol.layout(WorkspaceOf::Rows).bytes(span, frame.rows);
-                let (count, sum) =
-                    sends.fold((0, 0), |(n, sum), send| (n + 1, sum + bytes(send.span)));
+                let layout = protocol.layout(WorkspaceOf::Rows);
+                let (count, sum) = sends.fold((0, 0), |(n, sum), send| {
+                    (n + 1, sum + send.bytes(layout, frame.rows))
+                });
                 let declared = protocol.cost(task, frame);
                 // What all rows share has one row.
                 if !matches!(task, Task::SetUp) || frame.rows == 1 {

@@ -118,13 +118,14 @@ fn a_wrong_bit_is_named() {
         let Err(ReplayError::Differs(difference)) = replay(&record[..], &mut wrong) else {
             panic!("a wrong device passed");
         };
-        assert_eq!((difference.frame.chunk, difference.item), (1, 0));
+        // The product's slot, behind those of its operands.
+        assert_eq!((difference.frame.chunk, difference.item), (1, 2));
         assert_eq!(difference.byte, 0);
         let (_, command, name) = difference.command.unwrap();
         assert_eq!((command, name), (0, "product"));
         let text = difference.to_string();
         assert!(
-            text.contains("item 0 of region 3") && text.contains("command 0 (product)"),
+            text.contains("item 2 of region 0") && text.contains("command 0 (product)"),
             "{text}"
         );
     }

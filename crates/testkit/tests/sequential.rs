@@ -265,7 +265,7 @@ fn what_a_cycle_costs_is_declared() {
                 while let Some(round) = flow.next() {
                     measured.rounds += u64::from(!round.recvs.is_empty());
                     measured.messages += round.sends.len() as u64;
-                    let bytes = round.sends.iter().map(|s| layout.bytes(s.span, 10));
+                    let bytes = round.sends.iter().map(|s| s.bytes(layout, 10));
                     measured.bytes += bytes.sum::<u64>();
                 }
                 let mut declared = protocol.cost(Task::Layers, frame);

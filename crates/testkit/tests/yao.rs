@@ -292,9 +292,7 @@ fn costs(world: &World, outcome: &Outcome) {
             let layout = protocol.layout(plan.workspace_of(frame));
             let flow = protocol.flow(task, frame);
             let sends = flow.rounds().iter().flat_map(|round| &round.sends);
-            let bytes = sends
-                .clone()
-                .map(|send| layout.bytes(send.span, frame.rows));
+            let bytes = sends.clone().map(|send| send.bytes(layout, frame.rows));
             let sent = bytes.clone().filter(|bytes| *bytes > 0).count() as u64;
             assert_eq!(
                 (declared.messages, declared.bytes),

@@ -295,7 +295,8 @@ impl Counter<'_> {
         let mut work = Work::default();
         work.count(Kind::Round, 1);
         for transfer in round.sends.iter().chain(&round.recvs) {
-            let bytes = workspace.bytes(&[transfer.span]);
+            let pieces: Vec<Span> = transfer.pieces().collect();
+            let bytes = workspace.bytes(&pieces);
             work.count(Kind::Message, 1);
             work.count(Kind::Sent, bytes + HEADER_BYTES);
         }
@@ -337,7 +338,7 @@ impl Counter<'_> {
                     add(Kind::Column, to);
                 }
             }
-            Op::Scatter { .. } => {
+            Op::AddReceived { .. } => {
                 add(Kind::Instruction, program().map_or(0, |code| code.products));
                 add(Kind::Column, from);
             }

@@ -223,7 +223,8 @@ fn described(command: &Command) -> (&'static str, u64) {
     match command.op {
         Op::Linear => ("linear", written),
         Op::Product(_) => ("product", written),
-        Op::Scatter { .. } => ("scatter", items(&command.src)),
+        Op::AddReceived { .. } => ("add received", items(&command.src)),
+        Op::Publish => ("publish", items(&command.src)),
         Op::Random => ("random", written),
         Op::Combine { .. } => ("combine", written),
         Op::Hash { .. } => ("hash", written),

@@ -12,8 +12,8 @@ use super::program::{Code, form};
 use super::workspace::Memory;
 use super::{Key, unsupported};
 use crate::kernels::{
-    COMBINE, COMPARE, CONVERT, DECIDE, DOT, DOT_END, HASH, Kernel, MAC, MAC_END, PIECES,
-    PROGRAM_BITS, PROGRAM_Z64, PROGRAM_Z128, RANDOM, SCALE, SCATTER, SCHEDULE_BYTES, SPLIT,
+    ADD_RECEIVED, COMBINE, COMPARE, CONVERT, DECIDE, DOT, DOT_END, HASH, Kernel, MAC, MAC_END,
+    PIECES, PROGRAM_BITS, PROGRAM_Z64, PROGRAM_Z128, RANDOM, SCALE, SCHEDULE_BYTES, SPLIT,
     SUMS_Z64, SUMS_Z128,
 };
 
@@ -189,10 +189,11 @@ impl Queue<'_> {
         let (src, dst) = (&command.src, &command.dst);
         match &command.op {
             Op::Linear | Op::Product(_) => return self.program(command),
-            Op::Scatter {
-                component: part,
-                add,
-            } => return self.scatter(command, *part, *add),
+            Op::Publish => {
+                self.written.extend(src);
+                return Ok(());
+            }
+            Op::AddReceived { component } => return self.add_received(command, *component),
             Op::Random => {
                 let item = self.item(dst[0]);
                 let [schedule, first, ends] = self.prf_call(command.calls[0])?;
@@ -440,7 +441,10 @@ impl Queue<'_> {
                 } else {
                     with_sums
                 };
-                if needed {
+                // A component of the slots is its own message.
+                if needed && message.count == 0 {
+                    messages[k / crosses * 3 + k % crosses] = u64::MAX;
+                } else if needed {
                     messages[k / crosses * 3 + k % crosses] = memory.at(*message);
                     if message.region == job_wide || message.region == sums {
                         return Err(unsupported(
@@ -500,7 +504,7 @@ impl Queue<'_> {
         Ok(())
     }
 
-    fn scatter(&mut self, command: &Command, part: u8, add: bool) -> Result<(), Fault> {
+    fn add_received(&mut self, command: &Command, part: u8) -> Result<(), Fault> {
         let id = command.program.map_or(usize::MAX, |id| id.0 as usize);
         let code = self.codes.get(id).ok_or(Fault::Unknown("a program"))?;
         let memory = self.memory;
@@ -518,13 +522,12 @@ impl Queue<'_> {
             message(0),
             memory.at(self.component(sums, part)),
             message(1),
-            u64::from(add),
             number(code.ring),
         ]);
         let products = Argument::Code(id, code.products);
         let work = rows * bytes.div_ceil(16) + (all - rows);
         let arguments = [Argument::Workspace, call, Argument::Verdict, products];
-        self.step(&SCATTER, Some(work), &arguments);
+        self.step(&ADD_RECEIVED, Some(work), &arguments);
         let span = self.component(sums, part);
         self.written.push(span);
         Ok(())

@@ -127,7 +127,9 @@ impl Memory {
         to: Span,
     ) -> Result<&'a mut [u8], Fault> {
         let mapped = self.layout.contains(to)
-            && self.layout.regions[to.region as usize].residency == Residency::Mapped;
+            && self.layout.regions[to.region as usize]
+                .residency
+                .is_mapped();
         let near = self.near_if(mapped, to)?;
         if !self.touched.contains(&to) {
             self.touched.push(to);

@@ -99,38 +99,55 @@ impl Known {
 
     fn three_whole(&self, me: u8, round: &Round, before: usize) -> Option<Whole> {
         let mut keys = None;
-        let (mut sends, mut receives) = (Vec::new(), Vec::new());
-        let mut finish = round.finish.iter();
-        for command in &round.local[before..] {
+        let (mut sends, mut receives) = (0, 0);
+        for (number, command) in round.local[before..].iter().enumerate() {
+            if command.op == Op::Publish {
+                continue;
+            }
             let loaded = self.program(command).filter(|of| of.parts == 2)?;
             if command.op == Op::Linear {
                 continue;
             }
             let of = self.three(command)?;
-            let scatter = finish.next()?;
-            let adds = Op::Scatter {
-                component: 1,
-                add: false,
-            };
-            let fits = scatter.op == adds
-                && scatter.program == command.program
-                && command.dst.len() == 2
+            let fits = command.dst.len() == 2
+                && command.dst[0].count == 0
                 && loaded.is_apart()
                 && *keys.get_or_insert(of.clone()) == of;
             if !fits {
                 return None;
             }
-            let counts = loaded.counts();
-            sends.extend(there(counts, &command.dst)?);
-            receives.extend(there(counts, &scatter.src)?);
+            let [rows, sums] = loaded.counts();
+            for (kind, count) in [rows?, sums?].into_iter().enumerate() {
+                if count == 0 {
+                    continue;
+                }
+                let part = (2 * number + kind) as u16;
+                let [sent, received] = [(&round.sends, me + 1), (&round.recvs, me + 2)]
+                    .map(|(of, peer)| message(of, part, peer % 3));
+                let (sent, received) = (sent?, received?);
+                let fits = if kind == 0 {
+                    // Components of products are their messages, and land where they belong.
+                    sent.pieces().eq(loaded.pieces(0)) && received.pieces().eq(loaded.pieces(1))
+                } else {
+                    // Those of sums are copied when the round is finished.
+                    let one = |of: &Transfer| of.more.is_empty() && of.span.count == count;
+                    sent.span == command.dst[1] && one(sent) && one(received)
+                };
+                if !fits {
+                    return None;
+                }
+                sends += 1;
+                receives += 1;
+            }
         }
-        let all = finish.next().is_none()
-            && are(&round.sends, &sends, |_| (me + 1) % 3)
-            && are(&round.recvs, &receives, |_| (me + 2) % 3);
+        let copies = |command: &Command| matches!(command.op, Op::Combine { .. });
+        let all = round.checks.is_empty()
+            && round.finish.iter().all(copies)
+            && (round.sends.len(), round.recvs.len()) == (sends, receives);
         Some(Whole {
             before,
             parts: 2,
-            keys: keys.filter(|_| all && !sends.is_empty())?,
+            keys: keys.filter(|_| all && sends > 0)?,
             macs: None,
             compares: Vec::new(),
         })
@@ -171,11 +188,11 @@ impl Known {
                 }
             }
             for (k, joint) in received.iter().enumerate() {
-                let scatter = &round.finish.get(second.scatter(k, number))?;
-                if scatter.program != command.program {
+                let add = &round.finish.get(second.add(k, number))?;
+                if add.program != command.program {
                     return None;
                 }
-                let of = there(counts, &scatter.src)?.into_iter();
+                let of = there(counts, &add.src)?.into_iter();
                 receives.extend(of.map(|of| (of, joint.sender(chunk))));
             }
         }
@@ -243,6 +260,12 @@ fn there(counts: [Option<u32>; 2], spans: &[Span]) -> Option<Vec<Span>> {
     Some(there)
 }
 
+/// The message of this number that goes to a party or comes from it.
+fn message(of: &[Transfer], part: u16, party: u8) -> Option<&Transfer> {
+    let peer = PartyId::new(party).map(Peer::Party);
+    (of.iter()).find(|of| of.part == part && Some(of.peer) == peer)
+}
+
 /// Whether the messages of a round are these, in any order, with these parties.
 fn are(of: &[Transfer], spans: &[Span], party: impl Fn(usize) -> u8) -> bool {
     let is = |at: usize| {
@@ -308,16 +331,14 @@ impl Cores {
         let local = &round.local[whole.before..];
         let mut shares = host.offload_shares(workspace, whole.before, local)?;
         let mut made = made.iter();
-        let mut scatters = round.finish.iter();
-        for command in local {
+        for (number, command) in local.iter().enumerate() {
             let (Op::Product(_), Some(loaded)) = (&command.op, self.known.program(command)) else {
                 continue;
             };
-            // Three parties: where the previous components are received.
-            let came = match whole.parts {
-                2 => scatters.next().map(|scatter| &scatter.src),
-                _ => None,
-            };
+            // Three parties: where the previous components of sums are received.
+            let part = (2 * number + 1) as u16;
+            let sums = round.recvs.iter().find(|of| of.part == part);
+            let came = (whole.parts == 2).then(|| sums.map(|of| of.span));
             loaded.put(&mut shares, command, came, &mut made);
         }
         Ok(())
@@ -325,6 +346,24 @@ impl Cores {
 }
 
 impl Loaded {
+    /// A component of its products of rows, in the order of their message.
+    fn pieces(&self, component: u8) -> impl Iterator<Item = Span> {
+        let [rows, _] = self.products();
+        let follows = |a: &(u32, (u16, u32)), b: &(u32, (u16, u32))| (a.1.0, a.1.1 + 1) == b.1;
+        let mut rows = rows;
+        rows.sort_unstable();
+        let runs: Vec<Span> = rows
+            .chunk_by(follows)
+            .map(|run| Span {
+                region: run[0].1.0,
+                component,
+                first: run[0].1.1,
+                count: run.len() as u32,
+            })
+            .collect();
+        runs.into_iter()
+    }
+
     /// Whether its products are of one pair each and have results of their own; sums may be of many.
     fn is_apart(&self) -> bool {
         let alone = |step: &super::steps::Step| {
@@ -417,12 +456,12 @@ impl Loaded {
         Ok(())
     }
 
-    /// Puts the products of a command where they go. `came`: where the host would have received messages of three parties.
+    /// Puts the products of a command where they go. `came`: of three parties, where the host would have received the message of sums.
     fn put<'a>(
         &self,
         shares: &mut Shares<'_>,
         command: &Command,
-        came: Option<&Vec<Span>>,
+        came: Option<Option<Span>>,
         made: &mut impl Iterator<Item = &'a Components>,
     ) {
         let packed = self.ring.bytes(shares.frame().rows.into()) as usize;
@@ -443,17 +482,16 @@ impl Loaded {
             let Some(parts) = parts else { return };
             for (part, words) in (0..).zip(parts) {
                 let words = &words[first..first + bytes];
-                // Of three parties the previous component is scattered from where it is received.
-                let (region, part, item) = match came {
-                    Some(spans) if part == 1 => {
-                        let span = spans[kind];
+                // Of three parties the previous component of a sum is copied from where it is received.
+                let (region, part, item) = match came.flatten() {
+                    Some(span) if (kind, part) == (1, 1) => {
                         (span.region, span.component, span.first + index)
                     }
                     _ => (region, part, item),
                 };
                 shares.column_mut(region, part, item).copy_from_slice(words);
             }
-            if came.is_some() {
+            if came.is_some() && kind == 1 {
                 let span = command.dst[kind];
                 let message = shares.column_mut(span.region, span.component, span.first + index);
                 message.copy_from_slice(&parts[0][first..first + bytes]);

@@ -353,6 +353,10 @@ impl Running<'_, '_> {
         for (k, message) in made.messages.iter().enumerate() {
             if let Some(message) = message {
                 let span = self.command.dst[kind * crosses + k];
+                if span.count == 0 {
+                    // The component itself is the message.
+                    continue;
+                }
                 let to = self
                     .shares
                     .column_mut(span.region, span.component, span.first + index);

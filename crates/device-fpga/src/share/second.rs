@@ -93,7 +93,7 @@ fn columns(
     for (number, id) in second.programs.iter().enumerate() {
         let loaded = known.programs.get(id);
         let loaded = loaded.ok_or(Fault::Unknown("the program of a command"))?;
-        let spans = (0..second.to.len()).map(|k| &batch[second.scatter(k, number)].src);
+        let spans = (0..second.to.len()).map(|k| &batch[second.add(k, number)].src);
         let spans: Vec<&Vec<Span>> = spans.collect();
         for (kind, products) in loaded.products().into_iter().enumerate() {
             let rows = [shares.frame().rows, 1][kind];

@@ -51,13 +51,13 @@ pub(crate) struct Second {
 
 impl Second {
     /// The command that adds message `message` of program number `program`.
-    pub(super) const fn scatter(&self, message: usize, program: usize) -> usize {
+    pub(super) const fn add(&self, message: usize, program: usize) -> usize {
         2 * self.macs + message * self.programs.len() + program
     }
 
     /// Commands of the batch that this is.
     pub(super) const fn commands(&self) -> usize {
-        self.scatter(self.to.len(), 0)
+        self.add(self.to.len(), 0)
     }
 }
 
@@ -82,7 +82,7 @@ impl Known {
                 self.three(command).map(Task::Three)
             }
             Op::Linear | Op::Product(_) => self.first(batch).map(Task::First),
-            Op::Mac | Op::Scatter { .. } => self.second(batch).map(Task::Second),
+            Op::Mac | Op::AddReceived { .. } => self.second(batch).map(Task::Second),
             _ => None,
         }
     }
@@ -253,11 +253,7 @@ impl Known {
         let macs = batch.chunks(2).take(MACS).take_while(|of| compared(of));
         let macs = macs.count();
         let added = batch[2 * macs..].iter().map_while(|command| {
-            let Op::Scatter {
-                component: part,
-                add: true,
-            } = command.op
-            else {
+            let Op::AddReceived { component: part } = command.op else {
                 return None;
             };
             let loaded = self.program(command)?;
@@ -289,7 +285,7 @@ impl Known {
                 ids.eq(programs(each)) && of.iter().all(|(part, _)| *part == second.to[k])
             });
         let coded = (0..macs).all(|k| {
-            let of = (0..each).map(|w| &batch[second.scatter(k, w)]);
+            let of = (0..each).map(|w| &batch[second.add(k, w)]);
             let of = of.map(|command| (command, &command.src, 1));
             let same = |at: usize| batch[at].calls.first().map(|call| call.first);
             self.is_mac(&batch[2 * k], of, 0) && same(0) == same(2 * k)

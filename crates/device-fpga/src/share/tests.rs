@@ -56,8 +56,7 @@ fn tasks(known: &Known, batch: &[Command], counts: &mut [usize; 3], checked: boo
             }
             None => {
                 let left = match &batch[at].op {
-                    Op::Linear | Op::Product(_) | Op::Mac => true,
-                    Op::Scatter { add, .. } => *add,
+                    Op::Linear | Op::Product(_) | Op::Mac | Op::AddReceived { .. } => true,
                     _ => false,
                 };
                 assert!(!left, "{:?} is left to the CPU", batch[at]);

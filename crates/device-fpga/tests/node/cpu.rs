@@ -295,10 +295,7 @@ fn party(
         batch.push(Command {
             program: Some(program),
             ..Command::new(
-                Op::Scatter {
-                    component,
-                    add: true,
-                },
+                Op::AddReceived { component },
                 vec![span(came, 0, place, 1), span(none, 0, 0, 0)],
                 vec![],
             )

@@ -9,8 +9,8 @@ use veil_session::{Frame, Secret, SessionId};
 use super::program::program;
 use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions};
 use crate::{
-    ColumnType, Command, Cross, Device, Fault, Form, KeyId, Layout, Op, Outcome, PrfCall, Program,
-    ProgramId, Reference, Residency, Span, Tag,
+    ColumnType, Command, Cross, Device, Fault, Form, Instr, KeyId, Layout, Op, Outcome, PrfCall,
+    Program, ProgramId, Reference, Residency, Span, Tag,
 };
 
 /// Components of a share: as many as any form has; two where a form is about no more, in half of the cases.
@@ -36,7 +36,7 @@ const BITS_SEEN: u16 = 12;
 /// Columns of bits.
 const WORD: u32 = 128;
 
-fn layout(ring: Ring, chunk_rows: u32, parts: u8) -> Layout {
+fn layout(ring: Ring, chunk_rows: u32, (parts, slots): (u8, Residency)) -> Layout {
     let (rows, one, bits) = (
         ColumnType::Rows(ring),
         ColumnType::One(ring),
@@ -48,7 +48,7 @@ fn layout(ring: Ring, chunk_rows: u32, parts: u8) -> Layout {
         chunk_rows,
         &[
             (mapped, rows, parts, SLOTS),
-            (resident, rows, parts, SLOTS),
+            (slots, rows, parts, SLOTS),
             (mapped, one, parts, JOB_WIDE),
             (mapped, one, parts, SUMS),
             (mapped, rows, MESSAGES, 64),
@@ -88,8 +88,10 @@ struct Case {
     received_sums: Vec<Vec<u8>>,
     /// Components on which constants act.
     constants: u8,
-    /// Component that gets the received values, and whether they are added.
-    scatter: (u8, bool),
+    /// Component to which received products are added.
+    grows: u8,
+    /// Columns of a plane that are received, and their bytes; nothing if slots are resident.
+    landed: Option<(Span, Vec<u8>)>,
     /// Counter of the first calls.
     first: u64,
     conversions: Vec<Command>,
@@ -123,8 +125,24 @@ impl Case {
         };
         let kept = (0..form.calls()).all(|d| keeper(form, d).is_some());
         let keyed = kept && rng.below(2) == 0;
-        let layout = layout(ring, rows + rng.below(3) as u32 * 100, parts);
+        let plane = rng.below(2) == 0;
+        let slots = if plane {
+            Residency::Plane
+        } else {
+            Residency::Resident
+        };
+        let layout = layout(ring, rows + rng.below(3) as u32 * 100, (parts, slots));
         let program = Arc::new(program(rng, ring));
+        let landed = plane.then(|| {
+            let count = 1 + rng.below(5) as u32;
+            let span = Span {
+                region: SLOT_REGION,
+                component: rng.below(parts.into()) as u8,
+                first: rng.below((SLOTS - count) as usize) as u32,
+                count,
+            };
+            (span, rng.bytes(layout.bytes(span, rows) as usize))
+        });
         let session = SessionId(std::array::from_fn(|_| rng.next() as u8));
         let keys = [(); Form::MOST_PRF_CALLS]
             .map(|()| Secret::new(std::array::from_fn(|_| rng.next() as u8)));
@@ -140,7 +158,8 @@ impl Case {
             received: per_part(MESSAGE, 1),
             received_sums: per_part(SUM_MESSAGE, 1),
             constants: rng.below(1 << parts) as u8,
-            scatter: (rng.below(parts.into()) as u8, rng.below(2) == 0),
+            grows: rng.below(parts.into()) as u8,
+            landed,
             frame: Frame {
                 epoch: 0,
                 lane: rng.next() as u16,
@@ -185,13 +204,38 @@ impl Case {
         })
     }
 
+    /// Columns of a plane that are the message of cross term `k`, if they are.
+    fn in_plane(&self, k: u8) -> Option<Vec<Span>> {
+        let is = self.landed.is_some() && self.form.is_component(k.into());
+        is.then(|| {
+            let products = self.program.code.iter().filter_map(|instr| match instr {
+                Instr::Product { out, .. } => Some(*out),
+                _ => None,
+            });
+            products
+                .map(|first| Span {
+                    region: SLOT_REGION,
+                    component: self.form.crosses[usize::from(k)].to,
+                    first,
+                    count: 1,
+                })
+                .collect()
+        })
+    }
+
     /// The program, as products if it has any.
     fn products(&self, id: ProgramId) -> Command {
         let form = self.form;
         let messages = [MESSAGE, SUM_MESSAGE].map(|region| {
             let crosses = 0..form.crosses.len() as u8;
             crosses
-                .map(|k| self.layout.all(region, k))
+                .map(|k| match self.in_plane(k) {
+                    Some(_) if region == MESSAGE => Span {
+                        count: 0,
+                        ..self.layout.all(region, k)
+                    },
+                    _ => self.layout.all(region, k),
+                })
                 .collect::<Vec<_>>()
         });
         let linear = self.program.products() == (0, 0);
@@ -239,23 +283,19 @@ impl Case {
         mac.calls = vec![self.call(1, DomainTag::RAND3)];
         let mut commands: Vec<Command> = self.copies(IN, SLOT_REGION).collect();
         commands.extend([self.products(id), random, hash, difference, mac]);
+        let crosses = 0..self.form.crosses.len() as u8;
+        let published = crosses.filter_map(|k| self.in_plane(k)).flatten();
+        commands.push(Command::new(Op::Publish, published.collect(), vec![]));
         commands
     }
 
     /// What it computes of what it received.
     fn finish(&self, id: ProgramId) -> Vec<Command> {
-        let (part, add) = self.scatter;
         let messages = [MESSAGE, SUM_MESSAGE].map(|region| self.layout.all(region, 0));
-        let mut scatter = Command::new(
-            Op::Scatter {
-                component: part,
-                add,
-            },
-            messages.to_vec(),
-            vec![],
-        );
-        scatter.program = Some(id);
-        let mut commands = vec![scatter];
+        let component = self.grows;
+        let mut add = Command::new(Op::AddReceived { component }, messages.to_vec(), vec![]);
+        add.program = Some(id);
+        let mut commands = vec![add];
         commands.extend(self.copies(SLOT_REGION, OUT));
         commands.extend(self.conversions.iter().cloned());
         commands
@@ -281,11 +321,13 @@ impl Case {
         device.submit(workspace, &self.local(id), Tag(1))?;
         expect_done(device)?;
         for k in 0..self.form.crosses.len() as u8 {
-            let products = Span {
+            let message = Span {
                 count: self.program.products().0,
                 ..layout.all(MESSAGE, k)
             };
-            seen.push(look(device, "the message of products", products)?);
+            for span in self.in_plane(k).unwrap_or(vec![message]) {
+                seen.push(look(device, "the message of products", span)?);
+            }
             let sums = layout.all(SUM_MESSAGE, k);
             seen.push(look(device, "the message of sums", sums)?);
         }
@@ -300,6 +342,9 @@ impl Case {
             layout.all(SUM_MESSAGE, 0),
             &self.received_sums[0],
         )?;
+        if let Some((span, bytes)) = &self.landed {
+            device.write(workspace, *span, bytes)?;
+        }
         device.submit(workspace, &self.finish(id), Tag(2))?;
         expect_done(device)?;
         for part in 0..self.parts {

@@ -8,7 +8,7 @@ use super::convert;
 use super::exec::{self, Mask, Offsets, Run, Shape, Traced};
 use super::hash::digest;
 use super::mac::MacKey;
-use super::tape::Tape;
+use super::tape::{Product, Tape};
 use super::vector::{self, Domain, Portable};
 use super::workspace::Memory;
 use super::{Cpu, Isa, dot};
@@ -48,26 +48,9 @@ impl Cpu {
         let tape = tape.map(|(tape, _)| tape);
         match &command.op {
             Op::Linear | Op::Product(_) => self.program(memory, fitting(tape, memory)?, command)?,
-            Op::Scatter { component, add } => {
-                let tape = fitting(tape, memory)?;
-                let [rows, _] = messages(memory, tape, &command.src, 1);
-                self.scatter(memory, tape, (*component, *add), rows[0]);
-                for p in &tape.sums {
-                    let to = Span {
-                        region: tape.sums_region,
-                        component: *component,
-                        first: p.out,
-                        count: 1,
-                    };
-                    let from = (command.src[1], p.index);
-                    if *add {
-                        let ((from, length), (to, _)) =
-                            (memory.column(from.0, from.1), memory.column(to, 0));
-                        self.accumulate(memory, (tape.ring, false), [from, to], length);
-                    } else {
-                        memory.copy_item(from, (to, 0));
-                    }
-                }
+            Op::Publish => command.src.iter().for_each(|span| memory.publish(*span)),
+            Op::AddReceived { component } => {
+                self.add_received(memory, tape, *component, command)?
             }
             Op::Random => {
                 let (to, call) = (command.dst[0], command.calls[0]);
@@ -167,17 +150,51 @@ impl Cpu {
         Ok(())
     }
 
-    fn scatter(&self, memory: &mut Memory, tape: &Tape, component: (u8, bool), message: usize) {
-        // SAFETY: as in `program`.
-        unsafe {
-            match self.isa {
-                #[cfg(target_arch = "x86_64")]
-                Isa::Avx512 => scatter_avx512(memory, tape, component, message),
-                #[cfg(target_arch = "x86_64")]
-                Isa::Avx2 => scatter_avx2(memory, tape, component, message),
-                _ => exec::scatter::<Portable>(memory, tape, component, message),
+    /// Adds messages of products to a component of their results.
+    fn add_received(
+        &self,
+        memory: &mut Memory,
+        tape: Option<&Tape>,
+        component: u8,
+        command: &Command,
+    ) -> Result<(), Fault> {
+        let tape = tape.ok_or(NO_PROGRAM)?;
+        let of = |region, first, count| Span {
+            region,
+            component,
+            first,
+            count,
+        };
+        for (kind, (products, region)) in
+            [(&tape.products, tape.slots), (&tape.sums, tape.sums_region)]
+                .into_iter()
+                .enumerate()
+        {
+            let Some(from) = command.src.get(kind) else {
+                continue;
+            };
+            // Runs of results side by side are as good as one, where columns have no padding.
+            let follows = |a: &Product, b: &Product| {
+                (a.out.wrapping_add(1), a.index.wrapping_add(1)) == (b.out, b.index)
+            };
+            for run in products.chunk_by(follows) {
+                let count = run.len() as u32;
+                let to = of(region, run[0].out, count);
+                let from = Span {
+                    first: from.first + run[0].index,
+                    count,
+                    ..*from
+                };
+                let whole = memory.run(to).is_some() && memory.run(from).is_some();
+                let (columns, times) = if whole { (1, count) } else { (count, 1) };
+                for k in 0..columns {
+                    let ((from, length), (to, _)) = (memory.column(from, k), memory.column(to, k));
+                    let length = length * times as usize;
+                    self.accumulate(memory, (tape.ring, false), [from, to], length);
+                }
             }
         }
+        Ok(())
     }
 
     pub(super) fn random(&self, mask: Mask<'_>, ctr: u64, out: &mut [u8]) {
@@ -282,13 +299,15 @@ fn stride(memory: &Memory, region: u16) -> u64 {
         .div_ceil(16)
 }
 
-/// Offsets of the messages of row products and of sums, `crosses` of each, as far as the program has them; they were checked.
+/// Offsets of the messages of row products and of sums, `crosses` of each, as far as the program has them and they are no components of its
+/// results; they were checked.
 fn messages(memory: &Memory, tape: &Tape, spans: &[Span], crosses: usize) -> [Offsets; 2] {
     let mut messages = [Offsets::default(); 2];
     for (kind, offsets) in messages.iter_mut().enumerate() {
         if tape.message_len[kind] > 0 {
             for (cross, offset) in offsets.iter_mut().enumerate().take(crosses) {
-                *offset = memory.column(spans[kind * crosses + cross], 0).0;
+                let span = spans[kind * crosses + cross];
+                *offset = (span.count > 0).then(|| memory.column(span, 0).0);
             }
         }
     }
@@ -298,21 +317,11 @@ fn messages(memory: &Memory, tape: &Tape, spans: &[Span], crosses: usize) -> [Of
 /// The kernels once per instruction set: everything below them is inlined into these functions, but for what is outlined again.
 #[cfg(target_arch = "x86_64")]
 macro_rules! kernels {
-    ($vector:ty, $features:literal, $run:ident, $scatter:ident, $random:ident, $accumulate:ident) => {
+    ($vector:ty, $features:literal, $run:ident, $random:ident, $accumulate:ident) => {
         #[target_feature(enable = $features)]
         unsafe fn $run(memory: &mut Memory, run: &Run<'_>) {
             // SAFETY: the caller's.
             unsafe { exec::run::<$vector>(memory, run) }
-        }
-        #[target_feature(enable = $features)]
-        unsafe fn $scatter(
-            memory: &mut Memory,
-            tape: &Tape,
-            component: (u8, bool),
-            message: usize,
-        ) {
-            // SAFETY: the caller's.
-            unsafe { exec::scatter::<$vector>(memory, tape, component, message) }
         }
         #[target_feature(enable = $features)]
         unsafe fn $random(mask: Mask<'_>, ctr: u64, out: &mut [u8]) {
@@ -337,7 +346,6 @@ kernels!(
     vector::Avx512,
     "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2,vaes,bmi2,adx",
     run_avx512,
-    scatter_avx512,
     random_avx512,
     accumulate_avx512
 );
@@ -346,7 +354,6 @@ kernels!(
     vector::Avx2,
     "avx2,aes",
     run_avx2,
-    scatter_avx2,
     random_avx2,
     accumulate_avx2
 );

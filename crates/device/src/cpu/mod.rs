@@ -187,7 +187,9 @@ impl Device for Cpu {
             .enumerate()
             .map(|(index, r)| {
                 let scratch = scratch.get(index).copied().unwrap_or(0);
-                (r.column.bytes(frame.rows) + 64)
+                // A plane may have a copy.
+                let times = 1 + u64::from(r.residency == Residency::Plane);
+                (times * (r.column.bytes(frame.rows) + 64))
                     .saturating_mul(u64::from(r.components))
                     .saturating_mul(u64::from(r.count) + u64::from(scratch))
             })
@@ -226,11 +228,13 @@ impl Device for Cpu {
             .and_then(Option::as_mut)
             .ok_or(Fault::Unknown("the workspace"))?;
         if !memory.layout.contains(to)
-            || memory.layout.regions[to.region as usize].residency != Residency::Mapped
+            || !memory.layout.regions[to.region as usize]
+                .residency
+                .is_mapped()
         {
             return Err(Fault::NotReachable);
         }
-        Ok(memory.bytes_mut(to))
+        Ok(memory.map(to))
     }
 
     fn view(&self, workspace: Workspace, from: Span) -> Result<&[u8], Fault> {
@@ -244,7 +248,7 @@ impl Device for Cpu {
         {
             return Err(Fault::NotReachable);
         }
-        Ok(memory.bytes(from))
+        Ok(memory.view(from))
     }
 
     fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault> {
@@ -253,6 +257,7 @@ impl Device for Cpu {
         let mut memory = slot
             .and_then(Option::take)
             .ok_or(Fault::Unknown("the workspace"))?;
+        memory.land();
         let mut outcome = Ok(Outcome::Done);
         for (index, command) in batch.iter().enumerate() {
             match self.run(&mut memory, index, command) {

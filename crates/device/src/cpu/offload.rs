@@ -142,8 +142,8 @@ pub struct Shares<'a> {
 }
 
 impl Cpu {
-    /// Checks commands of a batch, the first of which is number `first`, and lends their workspace. They run programs over shares, scatter
-    /// products, or make and compare MACs; the card that does them writes the bytes of the reference, and stays within the spans that they
+    /// Checks commands of a batch, the first of which is number `first`, and lends their workspace. They run programs over shares, add
+    /// messages, or make and compare MACs; the card that does them writes the bytes of the reference, and stays within the spans that they
     /// name.
     ///
     /// # Errors
@@ -162,7 +162,12 @@ impl Cpu {
             command.check(index, of, needs.map(|(_, needs)| needs))?;
             if !matches!(
                 command.op,
-                Op::Linear | Op::Product(_) | Op::Scatter { .. } | Op::Mac | Op::CheckEqual
+                Op::Linear
+                    | Op::Product(_)
+                    | Op::AddReceived { .. }
+                    | Op::Publish
+                    | Op::Mac
+                    | Op::CheckEqual
             ) {
                 return Err(NO_PROGRAM);
             }

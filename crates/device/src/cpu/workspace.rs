@@ -21,17 +21,21 @@ pub(super) struct RegionStrides {
     pub(super) component: usize,
     /// Bytes of one part of one column that count; resident rows are padded beyond it to whole vectors.
     pub(super) packed: usize,
-    /// Columns behind the region, for temps.
+    /// Columns behind each part of the region, for temps.
     pub(super) scratch: u32,
+    /// Of a plane whose columns are padded: where its packed copy begins, `[component][column][row]`, through which the host moves bytes.
+    pub(super) copy: Option<usize>,
 }
 
-/// A workspace. Resident rows are `[column][component][row]`, padded to vectors, so that a slot is one run of memory; what the host reaches is
-/// packed `[component][column][row]`.
+/// A workspace: each region is `[component][column][row]`. Rows that programs compute on are padded to whole vectors; what the host reaches is
+/// packed. Columns of a plane are both where their bytes are whole vectors; where not, messages go through a packed copy.
 pub(super) struct Memory {
     lines: Vec<Line>,
     pub(super) layout: Layout,
     pub(super) frame: Frame,
     pub(super) all_strides: Vec<RegionStrides>,
+    /// Spans of copies of planes that the host may have written since the last batch.
+    landed: Vec<Span>,
 }
 
 impl Memory {
@@ -45,12 +49,13 @@ impl Memory {
         let (mut lines, mut all_strides) =
             pooled.map_or((Vec::new(), Vec::new()), |m| (m.lines, m.all_strides));
         all_strides.clear();
+        let plane = |residency| residency == Residency::Plane;
         let mut offset = 0usize;
         for (index, region) in layout.regions.iter().enumerate() {
             let packed = region.column.bytes(frame.rows) as usize;
             let (components, count) = (region.components as usize, region.count as usize);
             let (padded, scratched) = match (region.residency, region.column) {
-                (Residency::Resident, ColumnType::Rows(_)) => (true, true),
+                (Residency::Resident | Residency::Plane, ColumnType::Rows(_)) => (true, true),
                 // A few labels are as many wires as they are: circuits with one row have long workspaces.
                 (Residency::Resident, ColumnType::Labels) => (packed >= VECTOR, true),
                 _ => (false, false),
@@ -60,31 +65,29 @@ impl Memory {
             } else {
                 0
             };
-            let strides = if padded {
-                let component = packed.next_multiple_of(VECTOR);
-                RegionStrides {
-                    offset,
-                    column: component * components,
-                    component,
-                    packed,
-                    scratch,
-                }
+            let column = if padded {
+                packed.next_multiple_of(VECTOR)
             } else {
-                RegionStrides {
-                    offset,
-                    column: packed,
-                    component: packed * count,
-                    packed,
-                    scratch,
-                }
+                packed
             };
-            let extra = scratch as usize * strides.column;
-            let bytes = if padded {
-                strides.column * count
-            } else {
-                packed * components * count
+            let mut component = column * (count + scratch as usize);
+            if padded && components > 1 {
+                // An odd number of lines: components of a column do not compete for one set of the cache.
+                component = (component / VECTOR | 1) * VECTOR;
+            }
+            let mut strides = RegionStrides {
+                offset,
+                column,
+                component,
+                packed,
+                scratch,
+                copy: None,
             };
-            offset = (offset + bytes + extra).next_multiple_of(VECTOR);
+            offset = (offset + component * components).next_multiple_of(VECTOR);
+            if plane(region.residency) && column != packed {
+                strides.copy = Some(offset);
+                offset = (offset + packed * count * components).next_multiple_of(VECTOR);
+            }
             all_strides.push(strides);
         }
         lines.resize(offset / VECTOR, Line([0; VECTOR]));
@@ -93,6 +96,7 @@ impl Memory {
             layout: layout.clone(),
             frame,
             all_strides,
+            landed: Vec::new(),
         }
     }
 
@@ -151,13 +155,8 @@ impl Memory {
                 &self.all_strides[index as usize],
                 &self.layout.regions[index as usize],
             );
-            let components = usize::from(region.components);
-            let columns = if strides.column == strides.component * components {
-                strides.column * region.count as usize
-            } else {
-                strides.component * components
-            };
-            strides.offset..strides.offset + columns
+            let bytes = strides.component * usize::from(region.components);
+            strides.offset..strides.offset + bytes
         };
         let ranges = regions.map(range);
         let disjoint = self.all_mut().get_disjoint_mut(ranges);
@@ -188,6 +187,62 @@ impl Memory {
         &mut self.all_mut()[at..at + len * span.count as usize]
     }
 
+    /// Where the host finds the packed bytes of a span: in the copy of a plane that has one.
+    fn reached(&self, span: Span) -> std::ops::Range<usize> {
+        let strides = &self.all_strides[span.region as usize];
+        let at = match strides.copy {
+            Some(copy) => self.copied(copy, span),
+            None => self.column(span, 0).0,
+        };
+        at..at + strides.packed * span.count as usize
+    }
+
+    /// Where a span is in the packed copy of its plane, which begins at `copy`.
+    fn copied(&self, copy: usize, span: Span) -> usize {
+        let count = self.layout.regions[span.region as usize].count as usize;
+        let columns = span.component as usize * count + span.first as usize;
+        copy + columns * self.all_strides[span.region as usize].packed
+    }
+
+    /// The packed bytes of a span that the host reaches.
+    pub(super) fn view(&self, span: Span) -> &[u8] {
+        &self.all()[self.reached(span)]
+    }
+
+    /// The same, to be filled: what is written takes effect with the next batch.
+    pub(super) fn map(&mut self, span: Span) -> &mut [u8] {
+        let copied = self.all_strides[span.region as usize].copy.is_some();
+        if copied && !self.landed.contains(&span) {
+            self.landed.push(span);
+        }
+        let range = self.reached(span);
+        &mut self.all_mut()[range]
+    }
+
+    /// Puts what the host has written into copies of planes where it belongs.
+    pub(super) fn land(&mut self) {
+        for span in std::mem::take(&mut self.landed) {
+            let packed = self.all_strides[span.region as usize].packed;
+            let range = self.reached(span);
+            for (k, from) in (0..span.count).zip(range.step_by(packed.max(1))) {
+                let (to, _) = self.column(span, k);
+                self.all_mut().copy_within(from..from + packed, to);
+            }
+        }
+    }
+
+    /// Makes columns of a plane a message: they are in its copy, if there is one.
+    pub(super) fn publish(&mut self, span: Span) {
+        if self.all_strides[span.region as usize].copy.is_some() {
+            let packed = self.all_strides[span.region as usize].packed;
+            let range = self.reached(span);
+            for (k, to) in (0..span.count).zip(range.step_by(packed.max(1))) {
+                let (from, _) = self.column(span, k);
+                self.all_mut().copy_within(from..from + packed, to);
+            }
+        }
+    }
+
     /// Clears the bits beyond the last row in the last byte of column `k` of a span of bits.
     pub(super) fn clear_padding(&mut self, span: Span, k: u32) {
         let keep = self.layout.regions[span.region as usize]
@@ -196,12 +251,5 @@ impl Memory {
         if let Some(last) = self.column_bytes_mut(span, k).last_mut() {
             *last &= keep;
         }
-    }
-
-    /// Copies column `k` of `from` to column `l` of `to`; both have the same packed length.
-    pub(super) fn copy_item(&mut self, from: (Span, u32), to: (Span, u32)) {
-        let (a, len) = self.column(from.0, from.1);
-        let (b, _) = self.column(to.0, to.1);
-        self.all_mut().copy_within(a..a + len, b);
     }
 }

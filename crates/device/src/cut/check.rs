@@ -5,7 +5,7 @@ use veil_math::Ring;
 use super::{Cut, DIGEST, MARKS};
 use crate::command::Command;
 use crate::garble::{Garbling, MOST_PRODUCTS};
-use crate::layout::{ColumnType, Layout, Residency, Span};
+use crate::layout::{ColumnType, Layout, Span};
 use crate::program::Needs;
 
 /// The scheme of its tables.
@@ -158,7 +158,7 @@ fn garbled(
         return Err("a message of tables is missing");
     };
     let region = &layout.regions[span.region as usize];
-    if region.column != kind || region.residency == Residency::Resident {
+    if region.column != kind || !region.residency.is_packed() {
         return Err("a message that holds no tables of the scheme");
     }
     if u64::from(span.count) < u64::from(products) * u64::from(count) {

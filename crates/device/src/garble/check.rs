@@ -4,7 +4,7 @@ use veil_math::Ring;
 
 use super::{Garbling, MOST_PRODUCTS, ROW_BITS};
 use crate::command::{Command, Op};
-use crate::layout::{ColumnType, Layout, Residency, Span};
+use crate::layout::{ColumnType, Layout, Span};
 use crate::program::Needs;
 
 /// The first thing that is wrong with a command about labels, in a workspace of `layout` with `rows` rows.
@@ -92,7 +92,7 @@ fn tables(
             return Err("a message of tables is missing");
         };
         let region = &layout.regions[span.region as usize];
-        if region.column != *item || region.residency == Residency::Resident {
+        if region.column != *item || !region.residency.is_packed() {
             return Err("a message that holds no tables of the scheme");
         }
         if u64::from(span.count) < u64::from(products) * u64::from(*count) {

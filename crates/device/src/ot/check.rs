@@ -17,7 +17,7 @@ pub(crate) fn check(
     let item = |span: &Span| region(span).column;
     let bits = |span: &Span| item(span) == ColumnType::Rows(Ring::Bits);
     // What came from a peer or goes to it.
-    let message = |span: &Span| region(span).residency != Residency::Resident;
+    let message = |span: &Span| region(span).residency.is_packed();
     let columns = |span: &Span, count: u32, items: u32| {
         let long = match item(span) {
             ColumnType::Bytes(bytes) => u64::from(bytes) >= column_bytes(items, rows),

@@ -34,7 +34,7 @@ pub(crate) fn check(
             bits(trace)
                 && bits(received)
                 && traced == (Residency::Resident, TRACE_PARTS, 0)
-                && region(received).residency != Residency::Resident
+                && region(received).residency.is_packed()
                 && trace.count == received.count
                 && trace.count > 0
         }

@@ -229,6 +229,7 @@ impl Parser<'_> {
                 0 => Residency::Resident,
                 1 => Residency::Mapped,
                 2 => Residency::Public,
+                3 => Residency::Plane,
                 _ => return Err("an unknown place"),
             };
             let item = match p.u8()? {
@@ -349,9 +350,8 @@ impl Parser<'_> {
         let op = match kind {
             0 => Op::Linear,
             1 => Op::Product(self.form()?),
-            2 => Op::Scatter {
+            2 => Op::AddReceived {
                 component: self.u8()?,
-                add: self.u8()? != 0,
             },
             3 => Op::Random,
             4 => Op::Combine {
@@ -381,6 +381,7 @@ impl Parser<'_> {
             18 => Op::Colour,
             19 => Op::Ot(self.transfer()?),
             21 => Op::Cut(self.cut()?),
+            22 => Op::Publish,
             _ => return Err("an unknown command"),
         };
         self.command_of(op)

@@ -161,6 +161,7 @@ impl Writer<'_> {
                 Residency::Resident => 0,
                 Residency::Mapped => 1,
                 Residency::Public => 2,
+                Residency::Plane => 3,
             });
             match region.column {
                 ColumnType::Rows(ring) => {
@@ -390,14 +391,11 @@ impl Writer<'_> {
                 });
                 self.list(form.keeps, |w, keep| pair(w, *keep));
             }
-            Op::Scatter {
-                component: part,
-                add,
-            } => {
+            Op::AddReceived { component } => {
                 self.u8(2);
-                self.u8(*part);
-                self.u8((*add).into());
+                self.u8(*component);
             }
+            Op::Publish => self.u8(22),
             Op::Random => self.u8(3),
             Op::Combine { ring, minus } => {
                 self.u8(4);

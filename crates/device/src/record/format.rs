@@ -8,7 +8,7 @@ use zeroize::Zeroize;
 use crate::{Command, Completion, KeyId, Layout, Program, ProgramId, Span, Tag, Workspace};
 
 /// The first line tells a reader what the file is, the second that it is secret.
-pub(super) const MAGIC: &[u8] = b"veilworks device record 1\n\
+pub(super) const MAGIC: &[u8] = b"veilworks device record 2\n\
 SECRET: this file holds the keys, the shares and the values of one party. Keep it to yourself and delete it after use.\n";
 
 /// Why a record cannot be read.
@@ -16,7 +16,7 @@ SECRET: this file holds the keys, the shares and the values of one party. Keep i
 #[non_exhaustive]
 pub enum Damage {
     /// Not a record at all, or of another version.
-    #[error("this is no device record of version 1")]
+    #[error("this is no device record of version 2")]
     Stranger,
     /// The file ends before its end mark.
     #[error("the record ends within step {step}: it was cut off, or the run was")]

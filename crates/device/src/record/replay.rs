@@ -349,6 +349,7 @@ impl Player<'_> {
             return Err(unknown);
         };
         let layout = &self.layouts[open.layout];
+        let mut slots = Vec::with_capacity(batch.len());
         // No device has to ask.
         for (index, command) in batch.iter_mut().enumerate() {
             let program = match command.program {
@@ -363,15 +364,22 @@ impl Player<'_> {
             if fits.is_err() {
                 return Err(self.nonsense("a command that fits no workspace"));
             }
+            slots.push(needs.map(Needs::slots));
             command.program = program.map(|(id, _)| *id);
         }
         open.batches += 1;
-        for (index, command) in batch.iter().enumerate() {
-            for span in command.dst.iter().filter(|span| span.count > 0) {
+        for (index, (command, slots)) in batch.iter().zip(slots).enumerate() {
+            // Which of its slots a program writes does not matter: what is viewed of a plane is what came of it.
+            let of_slots = slots.into_iter().flat_map(|slots| {
+                let components = layout.regions[slots as usize].components;
+                (0..components).map(move |component| layout.all(slots, component))
+            });
+            let written = command.dst.iter().copied().chain(of_slots);
+            for span in written.filter(|span| span.count > 0) {
                 // A later write to the same place hides the earlier one.
-                open.written.retain(|(old, ..)| old != span);
+                open.written.retain(|(old, ..)| *old != span);
                 let name = name(&command.op);
-                open.written.push((*span, open.batches, index, name));
+                open.written.push((span, open.batches, index, name));
             }
         }
         let workspace = open.workspace;
@@ -427,7 +435,8 @@ fn name(op: &Op) -> &'static str {
     match op {
         Op::Linear => "linear",
         Op::Product(_) => "product",
-        Op::Scatter { .. } => "scatter",
+        Op::AddReceived { .. } => "add received",
+        Op::Publish => "publish",
         Op::Random => "random",
         Op::Combine { .. } => "combine",
         Op::Hash { .. } => "hash",

@@ -30,10 +30,12 @@ impl Reference {
                 let program = program.ok_or(NO_PROGRAM)?;
                 self.program(memory, &program, command)?;
             }
-            Op::Scatter { component, add } => {
+            Op::AddReceived { component } => {
                 let program = program.ok_or(NO_PROGRAM)?;
-                memory.scatter(&program, command, *component, *add);
+                memory.add_received(&program, command, *component);
             }
+            // Its planes are packed.
+            Op::Publish => {}
             Op::Random => {
                 let (to, call) = (command.dst[0], command.calls[0]);
                 let column = memory.layout.regions[to.region as usize].column;
@@ -93,7 +95,7 @@ impl Reference {
 }
 
 impl Memory {
-    fn scatter(&mut self, program: &Program, command: &Command, component: u8, add: bool) {
+    fn add_received(&mut self, program: &Program, command: &Command, component: u8) {
         let ring = program.ring;
         for instr in &program.code {
             let (message, to, index) = match *instr {
@@ -109,11 +111,8 @@ impl Memory {
                 count: 1,
             };
             for cell in 0..self.cells(to.region) {
-                let mut value = self.get(from, ring, cell);
-                if add {
-                    value = ring.add(value, self.get(to, ring, cell));
-                }
-                self.set(to, ring, cell, value);
+                let sum = ring.add(self.get(from, ring, cell), self.get(to, ring, cell));
+                self.set(to, ring, cell, sum);
             }
         }
     }

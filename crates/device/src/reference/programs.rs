@@ -78,8 +78,8 @@ struct Product<'a> {
     out: Span,
     /// Whether it is summed over the rows.
     summed: bool,
-    /// Its column of each message.
-    messages: Vec<Span>,
+    /// Its column of each message that is none of its components.
+    messages: Vec<Option<Span>>,
 }
 
 impl<'a> Running<'a> {
@@ -199,7 +199,9 @@ impl<'a> Running<'a> {
             index,
             out,
             summed,
-            messages: messages.iter().map(|m| m.column(index)).collect(),
+            messages: (messages.iter())
+                .map(|m| (m.count > 0).then(|| m.column(index)))
+                .collect(),
         };
         if let Some(trace) = self.command.trace() {
             self.trace(&product, trace);
@@ -213,7 +215,7 @@ impl<'a> Running<'a> {
             }
             self.result(&product, totals, 0, 1);
         } else {
-            let packed = self.memory.cells(product.messages[0].region);
+            let packed = self.memory.cells(self.program.slots);
             for cell in 0..self.cells {
                 let terms = self.crossed(&product, cell);
                 self.result(&product, terms, cell, packed);
@@ -250,7 +252,9 @@ impl<'a> Running<'a> {
                     ring.add(terms[k], call(d))
                 };
             }
-            self.memory.set(product.messages[k], ring, cell, terms[k]);
+            if let Some(message) = product.messages[k] {
+                self.memory.set(message, ring, cell, terms[k]);
+            }
             let component = &mut components[usize::from(cross.to)];
             *component = ring.add(*component, terms[k]);
         }

@@ -363,7 +363,7 @@ impl Protocol for CutAndChoose {
             Task::Layers => &self.tables,
             _ => return Cost::default(),
         };
-        let bytes = |t: &Transfer| layout.bytes(t.span, rows);
+        let bytes = |t: &Transfer| t.bytes(layout, rows);
         let of = |round: &Arc<Round>| {
             let sent = round.sends.iter().map(bytes).filter(|bytes| *bytes > 0);
             // The evaluator waits for the first tables, and gets the others as fast as they come.

@@ -162,11 +162,7 @@ impl End {
     }
 
     fn transfer(&self, span: Span, part: u16) -> Transfer {
-        Transfer {
-            span,
-            peer: self.peer,
-            part,
-        }
+        Transfer::new(span, self.peer, part)
     }
 
     /// The rounds, empty.

@@ -124,5 +124,5 @@ impl Chosen {
 }
 
 fn transfer(span: Span, peer: Peer, part: u16) -> Transfer {
-    Transfer { span, peer, part }
+    Transfer::new(span, peer, part)
 }

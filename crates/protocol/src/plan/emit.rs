@@ -23,47 +23,6 @@ pub(super) enum Home {
     JobWide(u32),
 }
 
-/// Slots of a ring.
-#[derive(Default)]
-pub(super) struct Workspace {
-    pub(super) slots: u32,
-    free: Vec<u32>,
-    /// Slots that become free after a layer.
-    dying: Vec<Vec<u32>>,
-}
-
-impl Workspace {
-    fn take(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
-            self.slots += 1;
-            self.slots - 1
-        })
-    }
-
-    /// So many slots side by side.
-    fn take_run(&mut self, count: u32) -> u32 {
-        if count == 1 {
-            return self.take();
-        }
-        self.free.sort_unstable();
-        let mut runs = self.free.windows(count as usize);
-        let side_by_side = |run: &[u32]| run[run.len() - 1] - run[0] == count - 1;
-        if let Some(at) = runs.position(side_by_side) {
-            let first = self.free[at];
-            self.free.drain(at..at + count as usize);
-            first
-        } else {
-            self.slots += count;
-            self.slots - count
-        }
-    }
-
-    fn end(&mut self, layer: u32) {
-        let mut freed = std::mem::take(&mut self.dying[layer as usize]);
-        self.free.append(&mut freed);
-    }
-}
-
 impl Scheduler<'_> {
     pub(super) fn emit_all(mut self, mut work: Work, once: &[Option<usize>]) -> Schedule {
         let passed = |output: usize| once.get(output).copied().flatten();
@@ -91,7 +50,7 @@ impl Scheduler<'_> {
             layers = list::join(layers, order, self.how.most);
         }
         let [workspace, bits] = &self.workspaces;
-        let mut row_out = workspace.slots - work.row_outputs.len() as u32;
+        let mut row_out = workspace.count - work.row_outputs.len() as u32;
         let mut sum_out = 0;
         let outputs = self
             .circuit
@@ -123,8 +82,8 @@ impl Scheduler<'_> {
             })
             .collect();
         Schedule {
-            slots: workspace.slots,
-            bit_slots: bits.slots,
+            slots: workspace.count,
+            bit_slots: bits.count,
             job_wide,
             sums: work.sum_items,
             inputs: ports,
@@ -138,7 +97,7 @@ impl Scheduler<'_> {
     fn place_inputs(&mut self, tail: u32) -> (Vec<PortPlan>, u32) {
         let (mut job_wide, mut wire, mut ports) = (0, 0u32, Vec::new());
         for port in &self.circuit.inputs {
-            let slots = &mut self.workspaces[0].slots;
+            let slots = &mut self.workspaces[0].count;
             let next = match port.per {
                 Per::Row | Per::Cycle => slots,
                 Per::Job => &mut job_wide,
@@ -159,12 +118,12 @@ impl Scheduler<'_> {
             }
         }
         for workspace in &mut self.workspaces {
-            workspace.dying = vec![Vec::new(); tail as usize + 2];
+            workspace.begin(tail);
         }
         let workspace = &mut self.workspaces[0];
         for w in self.held..self.inputs {
             if let Home::Slot(slot) = self.home[w as usize] {
-                workspace.dying[self.last[w as usize] as usize].push(slot);
+                workspace.dies(slot, self.last[w as usize]);
             }
         }
         workspace.end(0);
@@ -295,11 +254,18 @@ impl Scheduler<'_> {
     ) -> (MacPlan, [OpenedPlan; 2]) {
         let mut authenticated = self.order(&mut work.products[layer as usize]);
         authenticated.sums = work.authenticated_sums[layer as usize];
+        let mut runs = self.slots_of(&work.products[layer as usize]);
         for &w in &work.products[layer as usize] {
             let product = self.products[w.0 as usize].as_mut();
             let pairs = std::mem::take(&mut product.expect("listed by layer").pairs);
             let pairs = self.operands(e, &pairs, layer);
-            let out = self.take_slot(w);
+            let out = match runs[self.workspace_of(w)].next() {
+                Some(slot) => {
+                    self.live(w, slot);
+                    slot
+                }
+                None => self.take_slot(w),
+            };
             let e = &mut e.0[self.workspace_of(w)];
             e.program.code.push(Instr::Product {
                 pairs,
@@ -331,14 +297,28 @@ impl Scheduler<'_> {
             e.0[0].program.code.push(Instr::Sum(src, out));
         }
         // Output slots lie side by side, behind all others.
-        let first = self.workspaces[0].slots;
-        self.workspaces[0].slots += work.row_outputs.len() as u32;
+        let first = self.workspaces[0].count;
+        self.workspaces[0].count += work.row_outputs.len() as u32;
         for (k, &w) in work.row_outputs.iter().enumerate() {
             let src = self.emit(e, w, layer);
             let copy = Instr::Copy(src, Dst::Slot(first + k as u32));
             e.0[0].program.code.push(copy);
         }
         (authenticated, opened)
+    }
+
+    /// Slots for these products in each workspace, if they are to lie side by side.
+    fn slots_of(&mut self, products: &[Wire]) -> [impl Iterator<Item = u32> + use<>; 2] {
+        [0, 1].map(|workspace| {
+            let here = (products.iter()).filter(|w| self.workspace_of(**w) == workspace);
+            let count = if self.how.side_by_side {
+                here.count()
+            } else {
+                0
+            };
+            let runs = self.workspaces[workspace].take_runs(count as u32);
+            runs.into_iter().flatten()
+        })
     }
 
     /// Puts what a layer opens, of one workspace, side by side, and gives the opened values their slots.
@@ -358,7 +338,9 @@ impl Scheduler<'_> {
         let count = wires.len() as u32;
         let [from, to] = [0, 1].map(|_| self.workspaces[workspace].take_run(count));
         // They are sent when the programs of the layer are done.
-        self.workspaces[workspace].dying[layer as usize].extend(from..from + count);
+        for slot in from..from + count {
+            self.workspaces[workspace].dies(slot, layer);
+        }
         for (k, wire) in (0..).zip(wires) {
             if let Some(Gate::Open { from: masked, .. }) = self.gate(wire) {
                 let src = self.emit(e, masked, layer);
@@ -381,7 +363,8 @@ impl Scheduler<'_> {
     fn live(&mut self, wire: Wire, slot: u32) {
         let workspace = self.workspace_of(wire);
         self.home[wire.0 as usize] = Home::Slot(slot);
-        self.workspaces[workspace].dying[self.last[wire.0 as usize] as usize].push(slot);
+        let last = self.last[wire.0 as usize];
+        self.workspaces[workspace].dies(slot, last);
     }
 
     fn operands(&mut self, e: &mut Emitters, pairs: &[(Wire, Wire)], layer: u32) -> Range<u32> {

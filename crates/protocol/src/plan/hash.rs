@@ -11,7 +11,7 @@ use super::{Conversion, LayerPlan, Plan};
 use crate::choose::Choice;
 
 /// Changes whenever frames, counters or rounds change their meaning: peers of different releases refuse each other.
-const VERSION: &str = "veilworks plan 4";
+const VERSION: &str = "veilworks plan 5";
 
 struct Encoder(Sha256);
 

@@ -24,9 +24,10 @@ use veil_device::Program;
 use veil_math::Ring;
 
 use super::authenticate::Kind;
-use super::emit::{Home, Workspace};
+use super::emit::Home;
 use super::list::{self, List};
 use super::net::{Circuit, Gate, Net};
+use super::slots::Slots;
 use super::{ConversionPlan, MacPlan, OpenedPlan, OutputPlan, PortPlan};
 
 /// What the schedule makes of a circuit.
@@ -110,7 +111,7 @@ pub(super) struct Scheduler<'a> {
     pub(super) last: Vec<u32>,
     pub(super) home: Vec<Home>,
     /// Slots of the circuit's ring, and of bits beside it.
-    pub(super) workspaces: [Workspace; 2],
+    pub(super) workspaces: [Slots; 2],
 }
 
 /// What a protocol wants of layers.
@@ -120,6 +121,8 @@ pub(super) struct How {
     pub(super) singly: bool,
     /// Products of a layer, at most. Those of a round beyond it have layers of their own.
     pub(super) most: u32,
+    /// Products of a layer get slots in runs, side by side, in the order of their message.
+    pub(super) side_by_side: bool,
     /// The order of products, if it is not that of layers: of bits, which are multiplied singly, and neither converted nor summed over rows.
     pub(super) list: Option<List>,
 }
@@ -142,6 +145,7 @@ pub(super) fn schedule(
     let circuit = &net.circuit;
     let inputs = circuit.input_wires();
     let wires = circuit.wires() as usize;
+    let side_by_side = how.side_by_side;
     let mut s = Scheduler {
         net,
         circuit,
@@ -156,7 +160,7 @@ pub(super) fn schedule(
         computed: vec![None; wires],
         last: vec![0; wires],
         home: vec![Home::Nowhere; wires],
-        workspaces: [Workspace::default(), Workspace::default()],
+        workspaces: [Slots::new(side_by_side), Slots::new(side_by_side)],
     };
     s.count_readers();
     let sums = s.find_products();

@@ -58,6 +58,7 @@ impl Plan {
                 Choice::Cut => crate::cut::WIDEST,
                 Choice::Shared(_) => u32::MAX,
             },
+            side_by_side: matches!(choice, Choice::Shared(_)),
             list: list(&job, step.as_ref()).filter(|_| choice.garbles()),
         };
         let unordered = |error| PlanError::NoOrder {

@@ -14,6 +14,7 @@ mod net;
 mod order;
 mod parts;
 mod rows;
+mod slots;
 mod small;
 
 use std::sync::Arc;

@@ -15,12 +15,12 @@ use veil_math::Ring;
 use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
-use super::{KEY_OWN, KEY_PREVIOUS, SCHEME};
+use super::{KEY_OWN, KEY_PREVIOUS, OWN, SCHEME};
 use crate::plan::{JOB_WIDE, LayerPlan, Plan, SLOTS};
-use crate::replicated::regions::{
-    CHECK, RECEIVE, RECEIVE_SUMS, SEND, SEND_SUMS, SUM_WEIGHTS, WEIGHTS,
+use crate::replicated::regions::{CHECK, RECEIVE_SUMS, SEND_SUMS, SUM_WEIGHTS, WEIGHTS};
+use crate::replicated::{
+    Authenticated, CheckOf, Frame, Work, check, combine, look, random, transfer, within,
 };
-use crate::replicated::{Authenticated, CheckOf, Frame, check, combine, look, random, transfer};
 use crate::round::{Cost, Round, Transfer};
 
 /// A message of a check, or of a value that exists only to be checked.
@@ -140,28 +140,32 @@ pub(super) fn weighted(plan: &Plan, layer: &LayerPlan) -> Vec<Command> {
         let counter = u64::from(before.pairs()) * u64::from(plan.chunk_rows);
         commands.extend(drawn(WEIGHTS, 0, here.pairs(), DomainTag::WEIGHT3, counter));
     }
-    let mut pairs = |weights: Shares, values: Shares, macs: Shares| {
-        commands.push(dot(weights, values, VALUES));
-        commands.push(dot(weights, macs, MACS));
+    // Products are in their slots, in pieces: first weight, first slot, how many, and the sum to which they are added.
+    let message = Work::of(plan, layer)[0].products(plan, OWN);
+    let pieces = |weight: u32, first: u32, count: u32, to: u32| {
+        let found = within(&message, first, count).into_iter();
+        found.map(move |(after, piece)| (weight + after, piece.first, piece.count, to))
     };
-    let weights = |first, count| shares([WEIGHTS; 2], BOTH, first, count);
-    let message = |first, count| shares([SEND, RECEIVE], SENT, first, count);
     let products = here.products;
-    if products > 0 {
-        let (values, macs) = (message(0, products), message(products, products));
-        pairs(weights(0, products), values, macs);
-    }
+    let mut terms: Vec<(u32, u32, u32, u32)> = pieces(0, 0, products, VALUES).collect();
+    terms.extend(pieces(0, products, products, MACS));
     let mut at = products;
     for &(slot, count) in &layer.authenticated.authenticated {
-        let values = shares([SLOTS; 2], BOTH, slot, count);
-        pairs(weights(at, count), values, message(products + at, count));
+        terms.push((at, slot, count, VALUES));
+        terms.extend(pieces(at, products + at, count, MACS));
         at += count;
     }
+    let terms = terms.into_iter().map(|(weight, slot, count, to)| {
+        let weights = shares([WEIGHTS; 2], BOTH, weight, count);
+        dot(weights, shares([SLOTS; 2], BOTH, slot, count), to)
+    });
+    commands.extend(terms);
     if here.sums > 0 {
         let sums = |first| shares([SEND_SUMS, RECEIVE_SUMS], SENT, first, here.sums);
         let weights = shares([SUM_WEIGHTS; 2], BOTH, 0, here.sums);
         let (values, macs) = (sums(0), sums(here.sums));
-        pairs(weights, values, macs);
+        commands.push(dot(weights, values, VALUES));
+        commands.push(dot(weights, macs, MACS));
         let counter = u64::from(before.sums) + plan.macs_of_job_wide.of.len() as u64;
         let weights = drawn(SUM_WEIGHTS, 0, here.sums, DomainTag::SUM_WEIGHT3, counter);
         commands.splice(0..0, weights);

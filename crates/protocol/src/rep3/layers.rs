@@ -7,11 +7,11 @@ use veil_math::Ring;
 use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
-use super::{KEY_OWN, KEY_PREVIOUS, PREVIOUS, SCHEME, check};
-use crate::plan::{LayerPlan, Plan};
+use super::{KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS, SCHEME, check};
+use crate::plan::{BIT_SLOTS, LayerPlan, Plan, SLOTS};
 use crate::replicated::regions::TRACE;
-use crate::replicated::{Work, conversions, place, transfer};
-use crate::round::{Cost, Round};
+use crate::replicated::{Work, combine, conversions, in_pieces, place};
+use crate::round::{Cost, Round, Transfer};
 
 /// Layer `index` of the plan, those of the set-up after those of the rows.
 pub(super) fn round(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, _: bool) -> Round {
@@ -42,15 +42,26 @@ fn of(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, traced: Option<
     for (number, work) in (0..).zip(Work::of(plan, layer)) {
         let mut run = work.run(&SCHEME, me);
         if work.multiplies() {
-            multiply(&mut round, &mut run, me, (number, &work), traced);
+            multiply(plan, &mut round, &mut run, me, (number, &work), traced);
         }
         round.local.push(run);
+    }
+    let sent = round.sends.iter().flat_map(Transfer::pieces);
+    let published: Vec<Span> = sent.filter(|span| is_slots(span.region)).collect();
+    if !published.is_empty() {
+        let publish = Command::new(Op::Publish, published, vec![]);
+        round.local.push(publish);
     }
     round
 }
 
+const fn is_slots(region: u16) -> bool {
+    region == SLOTS || region == BIT_SLOTS
+}
+
 /// Makes `run` a product, whose messages are numbers `2 number` and the next, of products and of sums.
 fn multiply(
+    plan: &Plan,
     round: &mut Round,
     run: &mut Command,
     me: PartyId,
@@ -70,31 +81,41 @@ fn multiply(
         call(KEY_OWN, DomainTag::SUM3, first_sum),
         call(KEY_PREVIOUS, DomainTag::SUM3, first_sum),
     ];
-    run.dst = work.messages(work.send, 0).to_vec();
-    let mut received = work.messages(work.receive, 0).to_vec();
+    // A message of products is their own component, and lands in the previous one.
+    let [mut none, sent_sums] = work.messages(work.send, 0);
+    none.count = 0;
+    run.dst = vec![none, sent_sums];
+    let [mut kept, received_sums] = work.messages(work.receive, 0);
+    let [sent, received] = [OWN, PREVIOUS].map(|part| work.products(plan, part));
     if let Some(before) = traced.filter(|_| work.ring == Ring::Bits) {
-        received[0].first = before;
+        // A proof reads what was received after its slots are used again.
+        kept.first = before;
         run.dst.push(Span {
             region: TRACE,
-            ..received[0]
+            ..kept
         });
+        let copies = received.iter().map(|piece| {
+            let to = Span {
+                count: piece.count,
+                ..kept
+            };
+            kept.first += piece.count;
+            combine(work.ring, vec![*piece], 0, to)
+        });
+        round.finish.extend(copies);
     }
     let next = Peer::Party(SCHEME.next(me));
     let previous = Peer::Party(SCHEME.previous(me));
-    for (kind, count) in work.counts.into_iter().enumerate() {
-        if count > 0 {
+    let messages = [(sent, received), (vec![sent_sums], vec![received_sums])];
+    for (kind, (sent, received)) in messages.into_iter().enumerate() {
+        if work.counts[kind] > 0 {
             let part = 2 * number + kind as u16;
-            round.sends.push(transfer(run.dst[kind], next, part));
-            round.recvs.push(transfer(received[kind], previous, part));
+            round.sends.push(in_pieces(&sent, next, part));
+            round.recvs.push(in_pieces(&received, previous, part));
         }
     }
-    let op = Op::Scatter {
-        component: PREVIOUS,
-        add: false,
-    };
-    let mut scatter = Command::new(op, received, vec![]);
-    scatter.program = run.program;
-    round.finish.push(scatter);
+    let sums = work.copy_sums(plan, received_sums, PREVIOUS);
+    round.finish.extend(sums);
 }
 
 /// One message of products, whose elements have `element` bytes, one of sums, whose elements have `one`, and one of products of bits, which

@@ -207,15 +207,14 @@ fn round<const CHECKED: bool>(
             );
         }
         let to = scheme.part_of(me, Component(JOINT[joint].outsider));
-        let op = Op::Scatter {
+        let op = Op::AddReceived {
             component: to.expect("a party lacks the component of its own number alone"),
-            add: true,
         };
         for work in works.iter().filter(|work| work.multiplies()) {
             let got = work.messages(work.receive, k as u8);
-            let mut scatter = Command::new(op.clone(), got.to_vec(), vec![]);
-            scatter.program = work.run(scheme, me).program;
-            added.push(scatter);
+            let mut add = Command::new(op.clone(), got.to_vec(), vec![]);
+            add.program = work.run(scheme, me).program;
+            added.push(add);
         }
     }
     // After all checks.

@@ -29,7 +29,7 @@ pub(crate) use convert::conversions;
 pub use masked::is_masked;
 pub(crate) use scheme::{Component, Products, Scheme};
 use sharing::Inputs;
-pub(crate) use work::Work;
+pub(crate) use work::{Work, within};
 
 use crate::choose::Choice;
 use crate::plan::{Gives, JOB_WIDE, LayerPlan, Plan, SLOTS, SUMS, WorkspaceOf};
@@ -439,5 +439,15 @@ pub(crate) fn check(round: &mut Round, a: Span, b: Span, suspects: Vec<Peer>, wh
 }
 
 pub(crate) fn transfer(span: Span, peer: Peer, part: u16) -> Transfer {
-    Transfer { span, peer, part }
+    Transfer::new(span, peer, part)
+}
+
+/// A message of these spans, of which there is at least one.
+pub(crate) fn in_pieces(pieces: &[Span], peer: Peer, part: u16) -> Transfer {
+    Transfer {
+        span: pieces[0],
+        more: pieces[1..].to_vec(),
+        peer,
+        part,
+    }
 }

@@ -137,13 +137,14 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, workspace: Workspac
         assert_eq!(at, index, "regions are added in the order of their numbers");
     };
     let (words, word) = (ColumnType::Rows(plan.words), ColumnType::One(plan.words));
-    let place = Residency::Resident;
-    add(SLOTS, place, words, parts, slots);
+    add(SLOTS, Residency::Plane, words, parts, slots);
     let place = Residency::Mapped;
     add(JOB_WIDE, place, word, parts, when(party, plan.job_wide));
     add(SUMS, place, word, parts, when(party, plan.sums));
-    let received = products.max(proved_here);
-    add(SEND, place, words, messages, when(party, products));
+    // Messages that are shares are sent from slots, and land there, unless a proof needs them.
+    let apart = |products: u32| when(party && !scheme.products.are_shares, products);
+    let received = apart(products).max(proved_here);
+    add(SEND, place, words, messages, apart(products));
     add(RECEIVE, place, words, messages, when(party, received));
     add(SEND_SUMS, place, word, messages, when(party, sums));
     add(RECEIVE_SUMS, place, word, messages, when(party, sums));
@@ -243,12 +244,12 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, workspace: Workspac
     let counts = when(proved > 0, COUNTS);
     add(PROOF_COUNTS, Residency::Resident, element, 1, counts);
     add(PROOF, Residency::Mapped, element, 1, most(proof_elements));
-    add(BIT_SLOTS, Residency::Resident, bits, parts, bit_slots);
+    add(BIT_SLOTS, Residency::Plane, bits, parts, bit_slots);
     add(BIT_JOB_WIDE, Residency::Mapped, bit, parts, 0);
     add(BIT_SUMS, Residency::Mapped, bit, parts, 0);
     let of_bits = plan.layers_of(workspace).filter_map(|l| l.bits.as_ref());
     let products = of_bits.map(|b| b.products).max().unwrap_or(0);
-    let products = when(party, products);
+    let products = apart(products);
     add(BIT_SEND, Residency::Mapped, bits, messages, products);
     let received = products.max(proved_beside);
     add(BIT_RECEIVE, Residency::Mapped, bits, messages, received);

@@ -279,5 +279,5 @@ pub(crate) fn combine(src: Vec<Span>, to: Span) -> Command {
 }
 
 pub(crate) fn transfer(span: Span, peer: Peer, part: u16) -> Transfer {
-    Transfer { span, peer, part }
+    Transfer::new(span, peer, part)
 }

@@ -428,7 +428,12 @@ impl Net {
                         }
                         for t in &round.recvs {
                             let bytes = under_way.remove(&key(t)).expect("looked up above");
-                            node.write(t.span, &bytes);
+                            let mut rest = &bytes[..];
+                            for piece in t.pieces() {
+                                let (these, others) = rest.split_at(node.view(piece).len());
+                                node.write(piece, these);
+                                rest = others;
+                            }
                         }
                         if let Some(command) = node.submit(&changed(&round.finish)) {
                             let check = round.checks.iter().find(|c| c.command == command);
@@ -455,7 +460,7 @@ impl Net {
                             "checks finish a round"
                         );
                         for t in &round.sends {
-                            let bytes = node.view(t.span);
+                            let bytes = t.pieces().flat_map(|piece| node.view(piece)).collect();
                             let mut message = Message {
                                 from: node.me,
                                 to: t.peer,

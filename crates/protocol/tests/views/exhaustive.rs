@@ -11,6 +11,9 @@ use veil_session::{PartyId, Peer};
 
 use super::{SCHEMES, Scheme, and_plan};
 
+/// The region of slots: the first one.
+const SLOTS: u16 = 0;
+
 /// What all that have a key know it by: the pair, or who chose it and its number.
 type Name = (Peer, Peer, u8);
 
@@ -113,7 +116,12 @@ impl Product {
                 };
                 held[party][usize::from(cross.to)].add(&sum);
                 let sends = round.sends.iter();
-                for send in sends.filter(|send| send.span == command.dst[k]) {
+                let own = |send: &&Transfer| {
+                    // The component itself, or what the product writes beside it.
+                    let component = send.span.region == SLOTS && send.span.component == cross.to;
+                    component || send.span == command.dst[k]
+                };
+                for send in sends.filter(own) {
                     messages.insert(
                         (Peer::Party(scheme.parties[party]), send.peer, send.part),
                         sum.clone(),
@@ -129,19 +137,23 @@ impl Product {
         }
         let mut received = vec![Vec::new(); scheme.count()];
         for (party, (round, _)) in rounds.iter().enumerate() {
-            for scatter in &round.finish {
-                let Op::Scatter {
-                    component: part,
-                    add,
-                } = scatter.op
-                else {
+            for recv in &round.recvs {
+                let to = Peer::Party(scheme.parties[party]);
+                let Some(got) = messages.get(&(recv.peer, to, recv.part)) else {
                     continue;
                 };
-                let of = |t: &&Transfer| t.span == scatter.src[0];
-                let recv = round.recvs.iter().find(of).expect("a message");
-                let got = &messages[&(recv.peer, Peer::Party(scheme.parties[party]), recv.part)];
-                let to = &mut held[party][usize::from(part)];
-                if !add {
+                // It is added when the round is finished, or has landed where it belongs.
+                let mut adds = round.finish.iter().filter_map(|command| match command.op {
+                    Op::AddReceived { component } if command.src[0] == recv.span => Some(component),
+                    _ => None,
+                });
+                let part = adds.next();
+                let to = &mut held[party][usize::from(part.unwrap_or(recv.span.component))];
+                if part.is_none() {
+                    assert_eq!(
+                        recv.span.region, SLOTS,
+                        "a message that nothing is done with"
+                    );
                     *to = Sum::default();
                 }
                 to.add(got);

@@ -24,7 +24,6 @@ use crate::Form;
 use crate::layout::Span;
 use dot::{dot64, dot128};
 use product::products_of;
-pub(super) use product::scatter;
 pub(super) use ring::accumulate;
 use ring::{BitOps, Z64Ops, Z128Ops, element, fill, plus, set_element, times, total, zip};
 pub(super) use terms::{Shape, shape_of};
@@ -38,8 +37,8 @@ pub(super) struct Mask<'a> {
     pub(super) first: u64,
 }
 
-/// Where a message of each cross term begins in the workspace.
-pub(super) type Offsets = [usize; Form::MOST_CROSSES];
+/// Where a message of each cross term begins in the workspace, if it lies apart from the results.
+pub(super) type Offsets = [Option<usize>; Form::MOST_CROSSES];
 
 /// Everything a run of a tape needs.
 pub(super) struct Run<'a> {
@@ -84,11 +83,13 @@ impl Traced {
 pub(super) struct RowAddresses {
     pub(super) base: *mut u8,
     pub(super) slots: usize,
-    /// Bytes of a slot: all parts.
-    pub(super) slot: usize,
-    /// Bytes of a part, whole vectors.
+    /// Bytes of a component of a slot, whole vectors: the next slot's follows.
+    pub(super) column: usize,
+    /// Bytes from a component of a slot to the next.
     pub(super) component: usize,
-    /// Bytes of a part that count.
+    /// Components of a slot.
+    pub(super) components: usize,
+    /// Bytes of a component of a slot that count.
     pub(super) packed: usize,
 }
 
@@ -96,14 +97,15 @@ impl RowAddresses {
     #[inline(always)]
     pub(super) fn at(&self, row: u32) -> *mut u8 {
         self.base
-            .wrapping_add(self.slots + row as usize * self.slot)
+            .wrapping_add(self.slots + row as usize * self.column)
     }
 
     /// Where a row product's element of the message of a cross term begins.
     #[inline(always)]
-    fn message(&self, run: &Run<'_>, cross: usize, product: &Product) -> *mut u8 {
-        let at = run.messages[0][cross] + product.index as usize * self.packed;
-        self.base.wrapping_add(at)
+    fn message(&self, run: &Run<'_>, cross: usize, product: &Product) -> Option<*mut u8> {
+        let first = run.messages[0][cross]?;
+        let at = first + product.index as usize * self.packed;
+        Some(self.base.wrapping_add(at))
     }
 }
 
@@ -111,8 +113,6 @@ impl RowAddresses {
 #[derive(Clone, Copy)]
 struct Addresses {
     rows: RowAddresses,
-    /// Components of a row.
-    components: usize,
     job_wide: RegionStrides,
     sums: RegionStrides,
 }
@@ -130,14 +130,14 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
     let rows = RowAddresses {
         base: memory.base(),
         slots: strides.offset,
-        slot: strides.column,
+        column: strides.column,
         component: strides.component,
+        components,
         packed: strides.packed,
     };
     let job_wide = memory.all_strides[tape.job_wide as usize];
     let workspace = Addresses {
         rows,
-        components,
         job_wide,
         sums: memory.all_strides[tape.sums_region as usize],
     };
@@ -205,7 +205,7 @@ impl<V: Vector> Kernel for OfRing<V> {
 
     #[inline(always)]
     unsafe fn run((workspace, run, op): Self::Args<'_>) {
-        let (tape, components) = (run.tape, workspace.components);
+        let (tape, components) = (run.tape, workspace.rows.components);
         let Addresses {
             rows,
             job_wide,
@@ -228,17 +228,19 @@ impl<V: Vector> Kernel for OfRing<V> {
                             rows.at(a).add(component * rows.component),
                             rows.at(out).add(component * rows.component),
                         );
-                        plus::<V>(tape.ring, a, c, out, rows.component);
+                        plus::<V>(tape.ring, a, c, out, rows.column);
                     }
                 }
                 TapeOp::Times { a, c, out } => {
-                    times::<V>(
-                        tape.ring,
-                        rows.at(a),
-                        tape.constants[c as usize],
-                        rows.at(out),
-                        rows.slot,
-                    );
+                    for component in 0..components {
+                        times::<V>(
+                            tape.ring,
+                            rows.at(a).add(component * rows.component),
+                            tape.constants[c as usize],
+                            rows.at(out).add(component * rows.component),
+                            rows.column,
+                        );
+                    }
                 }
                 TapeOp::Constant { c, out } => {
                     for component in 0..components {
@@ -251,7 +253,7 @@ impl<V: Vector> Kernel for OfRing<V> {
                             tape.ring,
                             c,
                             rows.at(out).add(component * rows.component),
-                            rows.component,
+                            rows.column,
                         );
                     }
                 }
@@ -265,7 +267,7 @@ impl<V: Vector> Kernel for OfRing<V> {
                             tape.ring,
                             value,
                             rows.at(out).add(component * rows.component),
-                            rows.component,
+                            rows.column,
                         );
                     }
                 }
@@ -320,8 +322,10 @@ impl<V: Vector> Kernel for SumOfProducts<V> {
                         tape.ring.add(m, drawn[d as usize])
                     };
                 }
-                let message = run.messages[1][c] + product.index as usize * sums.packed;
-                set_element(tape.ring, rows.base.add(message), m);
+                if let Some(first) = run.messages[1][c] {
+                    let message = first + product.index as usize * sums.packed;
+                    set_element(tape.ring, rows.base.add(message), m);
+                }
                 let to = &mut result[cross.to as usize];
                 *to = tape.ring.add(*to, m);
             }

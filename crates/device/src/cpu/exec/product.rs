@@ -1,12 +1,11 @@
-//! Products of shares with their masks, and the scattering of what came back.
+//! Products of shares with their masks.
 
 use std::marker::PhantomData;
 
-use super::super::tape::{Product, Tape};
+use super::super::tape::Product;
 use super::super::vector::{At, GROUP, Kernel, MOST_VECTORS, VECTOR, Vector};
-use super::super::workspace::Memory;
 use super::groups::Groups;
-use super::ring::{RingOps, accumulate, after};
+use super::ring::{RingOps, after};
 use super::terms::{Shape, bilinear, fourfold, replicated};
 use super::{RowAddresses, Run, from};
 use crate::Form;
@@ -57,13 +56,13 @@ pub(super) fn next_to(at: usize) -> [usize; MOST_VECTORS] {
     [at, at + VECTOR]
 }
 
-/// Stores a value of a product: whole in the slot, and the rows that count in the message.
+/// Stores a value of a product: whole in the slot, and the rows that count in the message, if that lies apart.
 #[inline(always)]
 unsafe fn store<V: Vector, R: RingOps<V>>(
     rows: RowAddresses,
     r: R::Value,
     slot: *mut u8,
-    message: *mut u8,
+    message: Option<*mut u8>,
     at: [usize; MOST_VECTORS],
 ) {
     // SAFETY: the caller's addresses, as in `products_of`.
@@ -73,14 +72,15 @@ unsafe fn store<V: Vector, R: RingOps<V>>(
     }
 }
 
-/// Stores the rows that count of a value of a message.
+/// Stores the rows that count of a value of a message that lies apart.
 #[inline(always)]
 unsafe fn store_message<V: Vector, R: RingOps<V>>(
     rows: RowAddresses,
     r: R::Value,
-    message: *mut u8,
+    message: Option<*mut u8>,
     at: [usize; MOST_VECTORS],
 ) {
+    let Some(message) = message else { return };
     // SAFETY: the caller's addresses, as in `products_of`.
     unsafe {
         if at[R::VECTORS - 1] + VECTOR <= rows.packed {
@@ -148,7 +148,7 @@ unsafe fn replicated_products<V: Vector, R: RingOps<V>>(
     run: &Run<'_>,
     products: &[Product],
 ) {
-    let vectors = rows.component / VECTOR;
+    let vectors = rows.column / VECTOR;
     // SAFETY: as `products_of`.
     unsafe {
         if vectors.is_multiple_of(GROUP) {
@@ -223,7 +223,7 @@ unsafe fn traced_products<V: Vector, R: RingOps<V>>(
     products: &[Product],
 ) {
     let Some(trace) = run.trace else { return };
-    let mut groups = Groups::new::<V, R>(products, rows.component / VECTOR);
+    let mut groups = Groups::new::<V, R>(products, rows.column / VECTOR);
     while let Some(group) = groups.next(run.stride) {
         // SAFETY: as `products_of`; the trace has a column for every product (checked by the caller of `run`), whose parts are padded to
         // vectors as those of slots are.
@@ -264,7 +264,7 @@ unsafe fn fourfold_products<V: Vector, R: RingOps<V>>(
     products: &[Product],
 ) {
     let swapped = run.shape == Shape::Fourfold { swapped: true };
-    let mut groups = Groups::new::<V, R>(products, rows.component / VECTOR);
+    let mut groups = Groups::new::<V, R>(products, rows.column / VECTOR);
     while let Some(group) = groups.next(run.stride) {
         // SAFETY: as `products_of`.
         unsafe {
@@ -304,7 +304,7 @@ unsafe fn any_products<V: Vector, R: RingOps<V>>(
     products: &[Product],
 ) {
     let Some(form) = run.form else { return };
-    let mut groups = Groups::new::<V, R>(products, rows.component / VECTOR);
+    let mut groups = Groups::new::<V, R>(products, rows.column / VECTOR);
     while let Some(group) = groups.next(run.stride) {
         // SAFETY: as `products_of`.
         unsafe {
@@ -386,41 +386,6 @@ unsafe fn side_by_side<V: Vector, R: RingOps<V>, const N: usize>(
             let r = replicated::<V, R>(rows.component, a, b, r[k]);
             let message = rows.message(run, 0, product);
             store::<V, R>(rows, r, rows.at(product.out), message, at);
-        }
-    }
-}
-
-/// Puts a received message of row products in its place, or adds it to what is there.
-///
-/// # Safety
-/// As [`super::run`]; `message` is the offset of product 0.
-#[inline(always)]
-pub(in crate::cpu) unsafe fn scatter<V: Vector>(
-    memory: &mut Memory,
-    tape: &Tape,
-    (component, add): (u8, bool),
-    message: usize,
-) {
-    let strides = memory.all_strides[tape.slots as usize];
-    let base = memory.base();
-    for product in &tape.products {
-        // SAFETY: slot and message of the product exist and do not overlap.
-        unsafe {
-            let to = base.add(
-                strides.offset
-                    + product.out as usize * strides.column
-                    + component as usize * strides.component,
-            );
-            let from = base.add(message + product.index as usize * strides.packed);
-            if add {
-                accumulate::<V>(tape.ring, false, from, to, strides.packed);
-            } else if strides.packed.is_multiple_of(VECTOR) {
-                for at in (0..strides.packed).step_by(VECTOR) {
-                    V::load(from.add(at)).store(to.add(at));
-                }
-            } else {
-                std::ptr::copy_nonoverlapping(from, to, strides.packed);
-            }
         }
     }
 }

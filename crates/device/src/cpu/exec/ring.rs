@@ -189,12 +189,19 @@ pub(super) unsafe fn zip<V: Vector>(
     out: u32,
     minus: bool,
 ) {
-    let (a, b, out) = (rows.at(a), rows.at(b), rows.at(out));
-    for at in (0..rows.slot).step_by(VECTOR) {
-        // SAFETY: every row is `rows.slot` bytes.
+    for component in 0..rows.components {
+        // SAFETY: every component of a row is `rows.column` bytes.
         unsafe {
-            let (x, y) = (V::load(a.add(at)), V::load(b.add(at)));
-            step(ring, minus, x, y).store(out.add(at));
+            let from = component * rows.component;
+            let (a, b, out) = (
+                rows.at(a).add(from),
+                rows.at(b).add(from),
+                rows.at(out).add(from),
+            );
+            for at in (0..rows.column).step_by(VECTOR) {
+                let (x, y) = (V::load(a.add(at)), V::load(b.add(at)));
+                step(ring, minus, x, y).store(out.add(at));
+            }
         }
     }
 }

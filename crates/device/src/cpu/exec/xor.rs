@@ -3,56 +3,71 @@
 use super::super::vector::{VECTOR, Vector};
 use super::RowAddresses;
 
-/// out = a ^ b, whole slots, all parts at once.
+/// out = a ^ b, all components.
 #[inline(always)]
 pub(in crate::cpu) unsafe fn xor2<V: Vector>(rows: RowAddresses, a: u32, b: u32, out: u32) {
-    let (a, b, out) = (rows.at(a), rows.at(b), rows.at(out));
-    // SAFETY: every row is `rows.slot` bytes, whole vectors.
-    unsafe {
-        let mut at = 0;
-        // Four at a time: the loop itself costs more than a vector.
-        while at + 4 * VECTOR <= rows.slot {
-            let mut x = [V::splat(0); 4];
-            for k in 0..4 {
-                x[k] = V::load(a.add(at + k * VECTOR)).xor(V::load(b.add(at + k * VECTOR)));
+    for component in 0..rows.components {
+        // SAFETY: every component of a row is `rows.column` bytes, whole vectors.
+        unsafe {
+            let from = component * rows.component;
+            let (a, b, out) = (
+                rows.at(a).add(from),
+                rows.at(b).add(from),
+                rows.at(out).add(from),
+            );
+            let mut at = 0;
+            // Four at a time: the loop itself costs more than a vector.
+            while at + 4 * VECTOR <= rows.column {
+                let mut x = [V::splat(0); 4];
+                for k in 0..4 {
+                    x[k] = V::load(a.add(at + k * VECTOR)).xor(V::load(b.add(at + k * VECTOR)));
+                }
+                for k in 0..4 {
+                    x[k].store(out.add(at + k * VECTOR));
+                }
+                at += 4 * VECTOR;
             }
-            for k in 0..4 {
-                x[k].store(out.add(at + k * VECTOR));
+            while at < rows.column {
+                V::load(a.add(at))
+                    .xor(V::load(b.add(at)))
+                    .store(out.add(at));
+                at += VECTOR;
             }
-            at += 4 * VECTOR;
-        }
-        while at < rows.slot {
-            V::load(a.add(at))
-                .xor(V::load(b.add(at)))
-                .store(out.add(at));
-            at += VECTOR;
         }
     }
 }
 
-/// out = a ^ b ^ c, whole slots, all parts at once.
+/// out = a ^ b ^ c, all components.
 #[inline(always)]
 pub(in crate::cpu) unsafe fn xor3<V: Vector>(rows: RowAddresses, a: u32, b: u32, c: u32, out: u32) {
-    let (a, b, c, out) = (rows.at(a), rows.at(b), rows.at(c), rows.at(out));
-    // SAFETY: every row is `rows.slot` bytes, whole vectors.
-    unsafe {
-        let mut at = 0;
-        while at + 4 * VECTOR <= rows.slot {
-            let mut x = [V::splat(0); 4];
-            for k in 0..4 {
-                let at = at + k * VECTOR;
-                x[k] = V::load(a.add(at)).xor3(V::load(b.add(at)), V::load(c.add(at)));
+    for component in 0..rows.components {
+        // SAFETY: as `xor2`.
+        unsafe {
+            let from = component * rows.component;
+            let (a, b, c, out) = (
+                rows.at(a).add(from),
+                rows.at(b).add(from),
+                rows.at(c).add(from),
+                rows.at(out).add(from),
+            );
+            let mut at = 0;
+            while at + 4 * VECTOR <= rows.column {
+                let mut x = [V::splat(0); 4];
+                for k in 0..4 {
+                    let at = at + k * VECTOR;
+                    x[k] = V::load(a.add(at)).xor3(V::load(b.add(at)), V::load(c.add(at)));
+                }
+                for k in 0..4 {
+                    x[k].store(out.add(at + k * VECTOR));
+                }
+                at += 4 * VECTOR;
             }
-            for k in 0..4 {
-                x[k].store(out.add(at + k * VECTOR));
+            while at < rows.column {
+                V::load(a.add(at))
+                    .xor3(V::load(b.add(at)), V::load(c.add(at)))
+                    .store(out.add(at));
+                at += VECTOR;
             }
-            at += 4 * VECTOR;
-        }
-        while at < rows.slot {
-            V::load(a.add(at))
-                .xor3(V::load(b.add(at)), V::load(c.add(at)))
-                .store(out.add(at));
-            at += VECTOR;
         }
     }
 }
@@ -66,7 +81,7 @@ pub(in crate::cpu) unsafe fn xor<V: Vector>(
     constant: V,
     out: *mut u8,
 ) {
-    // SAFETY: every row is `rows.slot` bytes, of which this part is `rows.component`; `out` is such a row.
+    // SAFETY: every component of a row is `rows.column` bytes; `out` is such a row.
     unsafe {
         let to = out.add(component);
         match srcs.len() {
@@ -78,7 +93,7 @@ pub(in crate::cpu) unsafe fn xor<V: Vector>(
             5 => xor_n::<V, 5>(rows, srcs, component, constant, to),
             6 => xor_n::<V, 6>(rows, srcs, component, constant, to),
             _ => {
-                for at in (component..component + rows.component).step_by(VECTOR) {
+                for at in (component..component + rows.column).step_by(VECTOR) {
                     let mut x = constant;
                     for &s in srcs {
                         x = x.xor(V::load(rows.at(s).add(at)));
@@ -103,7 +118,7 @@ unsafe fn xor_n<V: Vector, const N: usize>(
     for k in 0..N {
         from[k] = rows.at(srcs[k]).wrapping_add(component);
     }
-    for at in (0..rows.component).step_by(VECTOR) {
+    for at in (0..rows.column).step_by(VECTOR) {
         // SAFETY: as in `xor`.
         unsafe {
             let mut x = constant;

@@ -152,8 +152,9 @@ fn slots(wires: &Wires) -> exec::RowAddresses {
     exec::RowAddresses {
         base: wires.base,
         slots: wires.slots,
-        slot: wires.slot,
+        column: wires.slot,
         component: wires.slot,
+        components: 1,
         packed: 16 * wires.rows,
     }
 }
