@@ -166,7 +166,7 @@ fn run(device: &mut dyn Device, rows: u32, inputs: u8) -> Result<[Vec<u8>; 2], F
         copy(all(SLOTS), evaluated),
     ];
     device.submit(workspace, &commands, Tag(1))?;
-    assert_eq!(device.poll().map(|c| c.outcome), Some(Outcome::Done));
+    assert_eq!(device.poll()?.map(|c| c.outcome), Some(Outcome::Done));
     let seen = [TABLES, SEEN].map(|region| device.view(workspace, all(region)).map(<[u8]>::to_vec));
     let [tables, labels] = seen;
     Ok([tables?, labels?])

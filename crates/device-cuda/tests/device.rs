@@ -103,11 +103,11 @@ fn nothing_takes_effect_after_a_check_that_fails() -> Result<(), Fault> {
     device.submit(workspace, &commands, Tag(7))?;
     // The next batch is another one: it begins anew.
     device.submit(workspace, &commands[..2], Tag(8))?;
-    let ended = device.poll().map(|c| (c.tag, c.outcome));
+    let ended = device.poll()?.map(|c| (c.tag, c.outcome));
     assert_eq!(ended, Some((Tag(7), Outcome::Mismatch { command: 2 })));
-    let ended = device.poll().map(|c| (c.tag, c.outcome));
+    let ended = device.poll()?.map(|c| (c.tag, c.outcome));
     assert_eq!(ended, Some((Tag(8), Outcome::Done)));
-    assert_eq!(device.poll(), None);
+    assert_eq!(device.poll()?, None);
     assert_eq!(device.view(workspace, x)?, &bytes[..1600]);
     assert_eq!(device.view(workspace, y)?, [0; 1600]);
     Ok(())
@@ -137,7 +137,7 @@ fn a_layer_is_one_launch_however_wide() -> Result<(), Fault> {
         run.calls = vec![call(0), call(1)];
         let before = device.launches();
         device.submit(workspace, &[run], Tag(1))?;
-        assert_eq!(device.poll().map(|c| c.outcome), Some(Outcome::Done));
+        assert_eq!(device.poll()?.map(|c| c.outcome), Some(Outcome::Done));
         assert_eq!(device.launches() - before, 1);
     }
     Ok(())
@@ -178,11 +178,11 @@ fn what_is_refused_changes_nothing() -> Result<(), Fault> {
         matches!(refused, Err(Fault::Unsupported { .. })),
         "{refused:?}"
     );
-    assert_eq!(device.poll(), None);
+    assert_eq!(device.poll()?, None);
     assert_eq!(device.view(workspace, all(OUT))?, [0; 3200]);
     // The workspace is as it was.
     device.submit(workspace, &[copy(all(IN), all(OUT))], Tag(2))?;
-    assert_eq!(device.poll().map(|c| c.outcome), Some(Outcome::Done));
+    assert_eq!(device.poll()?.map(|c| c.outcome), Some(Outcome::Done));
     assert_eq!(device.view(workspace, all(OUT))?, [9; 3200]);
     Ok(())
 }
@@ -216,7 +216,7 @@ fn programs_share_a_workspace() -> Result<(), Fault> {
             commands.push(linear);
         }
         device.submit(workspace, &commands, Tag(1))?;
-        assert_eq!(device.poll().map(|c| c.outcome), Some(Outcome::Done));
+        assert_eq!(device.poll()?.map(|c| c.outcome), Some(Outcome::Done));
         Ok(device.view(workspace, all(SUMS, 0))?.to_vec())
     };
     let want = run(&mut Reference::default())?;
@@ -277,11 +277,41 @@ fn the_host_reaches_what_it_may() -> Result<(), Fault> {
     device.submit(workspace, &[copy(all(IN), all(OUT))], Tag(1))?;
     assert_eq!(device.view(workspace, all(OUT))?, [0; 3200]);
     device.wipe();
-    assert_eq!(device.poll(), None);
+    assert_eq!(device.poll()?, None);
     assert_eq!(
         device.view(workspace, all(OUT)),
         Err(Fault::Unknown("the workspace"))
     );
+    Ok(())
+}
+
+/// A GPU that is lost says so in `poll`, which does not wait for it, and in whatever comes after that.
+#[test]
+fn a_gpu_that_is_lost_in_a_batch_says_so() -> Result<(), Fault> {
+    let layout = layout(1);
+    let all = |region| layout.all(region, 0);
+    let lost = Emulator::new(Order::Forward).lost_in(2);
+    let mut device = Cuda::on(Box::new(lost));
+    let workspace = device.open(&layout, frame(ROWS))?;
+    let batch = [copy(all(IN), all(OUT))];
+    device.submit(workspace, &batch, Tag(1))?;
+    assert_eq!(device.poll()?.map(|c| c.outcome), Some(Outcome::Done));
+    device.submit(workspace, &batch, Tag(2))?;
+    assert_eq!(device.poll()?, None, "it goes on");
+    let said = loop {
+        match device.poll() {
+            Ok(None) => {}
+            Ok(Some(ended)) => panic!("{ended:?}"),
+            Err(fault) => break fault,
+        }
+    };
+    let reason = "an illegal memory access";
+    let is = |fault: &Fault| matches!(fault, Fault::Card { device: "cuda", why } if why.contains(reason));
+    assert!(is(&said), "{said:?}");
+    assert_eq!(device.poll(), Err(said.clone()));
+    assert_eq!(device.submit(workspace, &batch, Tag(3)), Err(said));
+    device.close(workspace);
+    device.wipe();
     Ok(())
 }
 
@@ -355,7 +385,7 @@ fn digests_are_those_of_the_reference_whatever_is_hashed() -> Result<(), Fault> 
         let hash = Op::Hash { label: 5 };
         commands.push(Command::new(hash, src.to_vec(), vec![layout.all(to, 0)]));
         device.submit(workspace, &commands, Tag(1))?;
-        let done = device.poll().map(|c| c.outcome) == Some(Outcome::Done);
+        let done = device.poll()?.map(|c| c.outcome) == Some(Outcome::Done);
         assert_eq!(done, !fails);
         Ok(device.view(workspace, layout.all(to, 0))?.to_vec())
     };

@@ -147,7 +147,7 @@ fn batches_of_several_workspaces_are_under_way_at_once() -> Result<(), Fault> {
             )?;
         }
         while ended < 3 * (turn + 1) {
-            if let Some(end) = device.poll() {
+            if let Some(end) = device.poll()? {
                 assert_eq!((end.tag, end.outcome), (Tag(ended), Outcome::Done));
                 ended += 1;
             }
@@ -165,7 +165,8 @@ fn batches_of_several_workspaces_are_under_way_at_once() -> Result<(), Fault> {
         for (k, workspace) in workspaces.iter().enumerate() {
             reference.write(*workspace, from, &input(k, turn))?;
             reference.submit(*workspace, &batch(turn * 10_000_000), Tag(0))?;
-            assert_eq!(reference.poll().map(|end| end.outcome), Some(Outcome::Done));
+            let ended = reference.poll()?.map(|end| end.outcome);
+            assert_eq!(ended, Some(Outcome::Done));
             want.push(reference.view(*workspace, to)?.to_vec());
         }
     }

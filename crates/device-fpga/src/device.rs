@@ -332,7 +332,7 @@ impl Fpga {
             let (Ended::Done(count) | Ended::Host(count) | Ended::Differs(count)) = ended;
             if !matches!(ended, Ended::Done(_)) {
                 self.host.submit(workspace, &rest[..count], tag)?;
-                match self.host.poll().map(|ended| ended.outcome) {
+                match self.host.poll()?.map(|ended| ended.outcome) {
                     Some(Outcome::Mismatch { command }) => {
                         return Ok(Outcome::Mismatch {
                             command: at + command,
@@ -591,9 +591,12 @@ impl Device for Fpga {
         self.begin(workspace, rounds, tag)
     }
 
-    fn poll(&mut self) -> Option<Completion> {
+    fn poll(&mut self) -> Result<Option<Completion>, Fault> {
         if let Some(node) = self.node.as_ref().filter(|_| !self.under_way.is_empty()) {
-            node.advance();
+            node.advance().map_err(|error| Fault::Card {
+                device: self.name,
+                why: error.to_string(),
+            })?;
         }
         for mut of in std::mem::take(&mut self.under_way) {
             match self.end(&mut of) {
@@ -603,15 +606,16 @@ impl Device for Fpga {
                     let tag = of.tag;
                     self.done.push_back(Completion { tag, outcome });
                 }
-                // The run hears of it from the link of the node.
                 Err(fault) => {
+                    // Lanes of the same node, and the links of all nodes, hear of it.
                     if let Some(node) = &self.node {
                         node.fail(&fault.to_string());
                     }
+                    return Err(fault);
                 }
             }
         }
-        self.done.pop_front()
+        Ok(self.done.pop_front())
     }
 
     fn wipe(&mut self) {

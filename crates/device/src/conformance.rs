@@ -14,7 +14,7 @@ mod rings;
 use veil_math::Ring;
 use veil_session::Frame;
 
-use crate::{ColumnType, Device, Fault, Layout, Outcome, Region, Residency};
+use crate::{ColumnType, Device, Fault, Layout, Outcome, Region, Residency, completion};
 
 /// A device gave other bytes than the reference.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -206,9 +206,9 @@ fn compare(
 }
 
 fn expect_done(device: &mut dyn Device) -> Result<(), Fault> {
-    match device.poll().map(|c| c.outcome) {
-        Some(Outcome::Done) => Ok(()),
-        _ => Err(Fault::Unknown("the completion of a batch")),
+    match completion(device)?.outcome {
+        Outcome::Done => Ok(()),
+        Outcome::Mismatch { .. } => Err(Fault::Unknown("the completion of a batch")),
     }
 }
 

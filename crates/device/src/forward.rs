@@ -103,7 +103,7 @@ macro_rules! forward {
         }
     };
     (@poll $self:ident, $inner:expr) => {
-        fn poll(&mut $self) -> Option<$crate::Completion> {
+        fn poll(&mut $self) -> Result<Option<$crate::Completion>, $crate::Fault> {
             $inner.poll()
         }
     };

@@ -55,6 +55,7 @@ pub mod record;
 mod reference;
 mod repeat;
 mod round;
+mod waiting;
 
 pub use command::{Command, Completion, KeyId, Op, Outcome, PrfCall, ProgramId, Tag};
 pub use cpu::{Cpu, Gates, HashRate, Isa, Shares};
@@ -68,6 +69,7 @@ pub use proof::{Proof, Side};
 pub use reference::Reference;
 pub use repeat::{Repeat, Step};
 pub use round::{Check, Round, Transfer};
+pub use waiting::completion;
 
 use std::sync::Arc;
 
@@ -235,8 +237,12 @@ pub trait Device: Send {
         Ok(0)
     }
 
-    /// The next completion, if a batch ended.
-    fn poll(&mut self) -> Option<Completion>;
+    /// The next completion, if a batch ended. Never waits: a caller with nothing else to do asks again ([`completion`]).
+    ///
+    /// # Errors
+    /// [`Fault::Card`], with the reason, if the device failed while it had batches: those have no completion any more. Devices of the host
+    /// have no error.
+    fn poll(&mut self) -> Result<Option<Completion>, Fault>;
 
     /// Scrubs all workspaces and keys: after a failed check, a time-out, or the end.
     fn wipe(&mut self);

@@ -179,8 +179,8 @@ impl Device for Reference {
         Ok(())
     }
 
-    fn poll(&mut self) -> Option<Completion> {
-        self.done.pop_front()
+    fn poll(&mut self) -> Result<Option<Completion>, Fault> {
+        Ok(self.done.pop_front())
     }
 
     fn wipe(&mut self) {

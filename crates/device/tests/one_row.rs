@@ -128,7 +128,7 @@ fn run(
             &[copy(IN, SLOTS), command, copy(SLOTS, OUT)],
             Tag(0),
         )?;
-        let ended = device.poll().map(|completion| completion.outcome);
+        let ended = device.poll()?.map(|completion| completion.outcome);
         assert_eq!(ended, Some(Outcome::Done));
         for span in tables.iter().copied().chain([all(OUT)]) {
             seen.push(device.view(workspace, span)?.to_vec());

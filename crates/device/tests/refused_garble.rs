@@ -130,7 +130,7 @@ fn told(
     };
     let workspace = device.open(&layout, frame).unwrap();
     let submitted = device.submit(workspace, &[command], Tag(0));
-    let told = submitted.map(|()| device.poll().unwrap().outcome);
+    let told = submitted.and_then(|()| Ok(device.poll()?.unwrap().outcome));
     device.close(workspace);
     told
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use veil_device::{Device, Outcome, Tag, Workspace};
+use veil_device::{Device, Fault, Outcome, Tag, Workspace};
 use veil_job::Slice;
 use veil_link::{Link, Meters};
 use veil_protocol::{Chunk, Cleared, Flow, Protocol, Round, Task, Transfer, WorkspaceOf};
@@ -246,7 +246,7 @@ impl Run {
                     self.tag = submit(means, self.workspace, &round.local)?;
                     self.phase = Phase::Local;
                 }
-                Phase::Local => match ended(means, self.tag) {
+                Phase::Local => match ended(means, self.tag)? {
                     Some(Outcome::Done) => {
                         self.stamp(|stamps, now| stamps.computed = now);
                         self.phase = Phase::Sending(0);
@@ -309,7 +309,7 @@ impl Run {
                     self.tag = submit(means, self.workspace, &round.finish)?;
                     self.phase = Phase::Finish;
                 }
-                Phase::Finish => match ended(means, self.tag) {
+                Phase::Finish => match ended(means, self.tag)? {
                     Some(Outcome::Done) => {
                         self.record(means);
                         let round = self.round.take().expect("a round is over");
@@ -326,7 +326,7 @@ impl Run {
                     Some(Outcome::Mismatch { command }) => return Err(self.cheated(command)),
                     None => break,
                 },
-                Phase::Exchanging => match ended(means, self.tag) {
+                Phase::Exchanging => match ended(means, self.tag)? {
                     Some(Outcome::Done) => {
                         self.exchanged(means);
                         self.phase = Phase::Between;
@@ -462,6 +462,11 @@ impl Run {
         matches!(self.phase, Phase::Receiving) && self.landed.contains(&true)
     }
 
+    /// Whether it waits for its device.
+    pub(crate) const fn computes(&self) -> bool {
+        matches!(self.phase, Phase::Local | Phase::Finish | Phase::Exchanging)
+    }
+
     /// What this run waits for.
     pub(crate) fn waits(&self) -> Vec<Wait> {
         let Some(round) = &self.round else {
@@ -537,10 +542,10 @@ fn weight(tag: Tag) -> u32 {
     }
 }
 
-fn ended(means: &mut Means<'_>, tag: Tag) -> Option<Outcome> {
-    while let Some(completion) = means.device.poll() {
+fn ended(means: &mut Means<'_>, tag: Tag) -> Result<Option<Outcome>, Fault> {
+    while let Some(completion) = means.device.poll()? {
         means.ended.push((completion.tag, completion.outcome));
     }
-    let at = means.ended.iter().position(|(t, _)| *t == tag)?;
-    Some(means.ended.swap_remove(at).1)
+    let at = means.ended.iter().position(|(t, _)| *t == tag);
+    Ok(at.map(|at| means.ended.swap_remove(at).1))
 }

@@ -12,6 +12,7 @@ mod cost;
 mod crashes;
 mod cut;
 mod cut_and_choose;
+mod devices;
 mod digests;
 mod four;
 mod late;

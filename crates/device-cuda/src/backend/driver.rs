@@ -405,6 +405,7 @@ impl Backend for Driver {
     }
 
     fn busy(&self, host: &Host) -> Result<bool, Error> {
+        self.bound()?;
         let (queues, order) = &mut *self.queues();
         order.busy(host.id, queues, |event| {
             event.try_is_complete().map(|done| !done).map_err(failed)

@@ -1,5 +1,6 @@
 //! Kernels on the CPU: each thread a fiber, in an order that is chosen. What is right must be right in all of them.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::time::{Duration, Instant};
@@ -42,6 +43,10 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
+/// Why an emulator is of no more use that is lost, and how often it goes on before that shows.
+const LOST: &str = "an illegal memory access was encountered (emulated)";
+const LOOKS: u32 = 3;
+
 /// Words of 16 bytes, as kernels need them.
 type Words = Zeroizing<Vec<u128>>;
 
@@ -52,6 +57,9 @@ pub struct Emulator {
     hosts: BTreeMap<u64, Zeroizing<Vec<u8>>>,
     marks: BTreeMap<u64, Instant>,
     launches: u64,
+    /// The launch that ends it, if one does, and how often it was looked at since.
+    last: Option<u64>,
+    looks: Cell<u32>,
 }
 
 impl Emulator {
@@ -63,7 +71,30 @@ impl Emulator {
             hosts: BTreeMap::new(),
             marks: BTreeMap::new(),
             launches: 0,
+            last: None,
+            looks: Cell::new(0),
         }
+    }
+
+    /// The same, lost in launch `last`, from 1, as a GPU is that reaches for memory that is not there: the launch is queued, its batch goes on for some
+    /// looks, and then whatever it is asked for fails.
+    #[must_use]
+    pub fn lost_in(self, last: u64) -> Self {
+        Emulator {
+            last: Some(last),
+            ..self
+        }
+    }
+
+    fn is_lost(&self) -> bool {
+        self.last.is_some_and(|last| self.launches >= last)
+    }
+
+    fn healthy(&self) -> Result<(), Error> {
+        if self.is_lost() {
+            return Err(Error::Driver(LOST.into()));
+        }
+        Ok(())
     }
 
     /// The bytes from `at` on.
@@ -127,6 +158,7 @@ impl Backend for Emulator {
     }
 
     fn host(&self, host: &Host) -> Result<&[u8], Error> {
+        self.healthy()?;
         let missing = Error::Range {
             has: 0,
             needs: host.bytes,
@@ -186,6 +218,11 @@ impl Backend for Emulator {
         args: &[Arg<'_>],
     ) -> Result<(), Error> {
         kernel.check(launch, args)?;
+        if self.last == Some(self.launches + 1) {
+            self.launches += 1;
+            return Ok(());
+        }
+        self.healthy()?;
         let mut values = Vec::with_capacity(args.len());
         for arg in args {
             values.push(match arg {
@@ -253,7 +290,11 @@ impl Backend for Emulator {
     }
 
     fn busy(&self, _: &Host) -> Result<bool, Error> {
-        Ok(false)
+        if self.is_lost() && self.looks.get() < LOOKS {
+            self.looks.set(self.looks.get() + 1);
+            return Ok(true);
+        }
+        self.healthy().map(|()| false)
     }
 
     fn mark(&mut self, _: Stream) -> Result<Mark, Error> {
@@ -274,6 +315,6 @@ impl Backend for Emulator {
     }
 
     fn finish(&self) -> Result<(), Error> {
-        Ok(())
+        self.healthy()
     }
 }

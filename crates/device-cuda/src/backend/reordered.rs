@@ -121,14 +121,19 @@ impl State {
         Ok(true)
     }
 
+    /// The stream that goes on next.
+    fn drawn(&mut self) -> Stream {
+        // Knuth's constants; the upper bits are the ones that look random.
+        let seed = &mut self.waiting.seed;
+        *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        Stream::ALL[(*seed >> 33) as usize % 3]
+    }
+
     /// Goes on, with whichever stream is drawn, until an event has come.
     fn until(&mut self, event: u64) -> Result<(), Error> {
         let mut stuck = 0;
         while !self.waiting.done.contains(&event) {
-            // Knuth's constants; the upper bits are the ones that look random.
-            let seed = &mut self.waiting.seed;
-            *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let on = Stream::ALL[(*seed >> 33) as usize % 3];
+            let on = self.drawn();
             stuck = if self.step(on)? { 0 } else { stuck + 1 };
             if stuck > 1000 {
                 return Err(Error::Driver("streams wait for each other".into()));
@@ -310,8 +315,12 @@ impl Backend for Reordered {
         order.seal(Stream::Down, waiting)
     }
 
+    /// Time goes on while a caller looks, if only by one thing.
     fn busy(&self, host: &Host) -> Result<bool, Error> {
-        let State { waiting, order, .. } = &mut *self.state();
+        let mut state = self.state();
+        let on = state.drawn();
+        state.step(on)?;
+        let State { waiting, order, .. } = &mut *state;
         let done = waiting.done.clone();
         order.busy(host.id, waiting, |event| Ok(!done.contains(event)))
     }

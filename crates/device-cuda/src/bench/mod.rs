@@ -11,7 +11,7 @@ use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use veil_device::{Device, Fault, Outcome, Tag, Workspace};
+use veil_device::{Device, Fault, Outcome, Tag, Workspace, completion};
 
 pub use limits::Limits;
 
@@ -140,13 +140,7 @@ impl Banks<'_> {
 
     /// Waits for the batch of one of them, and reads what came of it if it is said so.
     fn end(&mut self, device: &mut Cuda, turn: usize, reads: bool) -> Result<(), Error> {
-        let end = loop {
-            // A device that broke says why when it is asked for more.
-            match device.poll() {
-                Some(end) => break end,
-                None => device.healthy()?,
-            }
-        };
+        let end = completion(device)?;
         if end.tag != Tag(turn as u64) || end.outcome != Outcome::Done {
             return Err(Error::Ended(self.case.name));
         }

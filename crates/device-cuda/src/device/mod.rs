@@ -4,9 +4,8 @@
 //! sixteen bytes of a column each. What the host reaches has a mirror in its own memory, which is copied before and after a batch, where either
 //! wrote.
 //!
-//! `submit` says all of a batch in numbers, and queues its copies and launches. `poll` waits for the first batch, if nothing was handed out since the
-//! last one was submitted; else it looks whether it has ended, so that a caller with a completion goes on. A check that fails stops what comes
-//! after it on the device, without the host.
+//! `submit` says all of a batch in numbers, and queues its copies and launches. `poll` looks whether the first batch has ended, and never waits. A
+//! check that fails stops what comes after it on the device, without the host. Once the GPU has failed, both say why.
 
 mod cut;
 mod labels;
@@ -114,11 +113,9 @@ pub struct Cuda {
     batches: VecDeque<Batch>,
     /// Rooms for batches to come.
     spare: Vec<Room>,
-    /// Whether a completion was the last that happened.
-    gave: bool,
     /// Seconds that kernels of batches took, if the caller wants to know.
     clock: Option<Seconds>,
-    /// What went wrong while the caller did not ask.
+    /// Why the GPU is of no more use.
     broken: Option<Fault>,
 }
 
@@ -144,7 +141,6 @@ impl Cuda {
             workspaces: Vec::new(),
             batches: VecDeque::new(),
             spare: Vec::new(),
-            gave: false,
             clock: None,
             broken: None,
         }
@@ -162,8 +158,8 @@ impl Cuda {
         self
     }
 
-    /// What went wrong while the caller did not ask.
-    pub(crate) fn healthy(&self) -> Result<(), Fault> {
+    /// Refuses to go on after a failure.
+    fn healthy(&self) -> Result<(), Fault> {
         self.broken.clone().map_or(Ok(()), Err)
     }
 
@@ -305,7 +301,6 @@ impl Cuda {
         match sent {
             Ok(marks) => {
                 self.batches.push_back(Batch { tag, room, marks });
-                self.gave = false;
                 Ok(())
             }
             Err(fault) => {
@@ -463,9 +458,7 @@ impl Device for Cuda {
     }
 
     fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault> {
-        if let Some(fault) = &self.broken {
-            return Err(fault.clone());
-        }
+        self.healthy()?;
         let slot = self.workspaces.get_mut(workspace.0 as usize);
         let mut memory = slot
             .and_then(Option::take)
@@ -475,23 +468,20 @@ impl Device for Cuda {
         queued
     }
 
-    fn poll(&mut self) -> Option<Completion> {
-        let first = self.batches.front()?;
-        // A caller that has had one goes on with it, if the next one is not there yet.
-        if std::mem::take(&mut self.gave) && self.backend.busy(&first.room.host) == Ok(true) {
-            return None;
-        }
-        let batch = self.batches.pop_front()?;
-        match self.end(batch) {
-            Ok(completion) => {
-                self.gave = true;
-                Some(completion)
-            }
-            Err(fault) => {
-                self.broken = Some(fault);
-                None
-            }
-        }
+    fn poll(&mut self) -> Result<Option<Completion>, Fault> {
+        self.healthy()?;
+        let Some(first) = self.batches.front() else {
+            return Ok(None);
+        };
+        let ended = match self.backend.busy(&first.room.host) {
+            Ok(true) => return Ok(None),
+            Ok(false) => match self.batches.pop_front() {
+                Some(batch) => self.end(batch).map(Some),
+                None => Ok(None),
+            },
+            Err(error) => Err(card(error)),
+        };
+        ended.inspect_err(|fault| self.broken = Some(fault.clone()))
     }
 
     fn wipe(&mut self) {

@@ -340,9 +340,15 @@ impl User {
         }
     }
 
-    /// Lets time go on. That a node has failed the link of its party says.
-    pub(crate) fn advance(&self) {
-        let _ = self.all().advance();
+    /// Lets time go on.
+    ///
+    /// # Errors
+    /// [`NodeError`] if this party's node has failed. That another one has, the links of nodes say.
+    pub(crate) fn advance(&self) -> Result<(), NodeError> {
+        match self.all().advance() {
+            Err((at, error)) if at == self.me() => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// What came of a product, once all of it is there.

@@ -8,6 +8,7 @@ use veil_device::{Device, Fault, Op, Round, Tag, Workspace};
 use veil_device_fpga::node::{Carrier, Fault as NetworkFault, Port as _, Shape};
 use veil_device_fpga::share::Cores;
 use veil_device_fpga::{Fpga, Garbler, Stalls};
+use veil_engine::Abort;
 use veil_job::{Adversary, Audience, JobSpec};
 use veil_math::Ring;
 use veil_session::Peer;
@@ -80,11 +81,8 @@ fn run(job: &JobSpec, way: Way) -> Option<(Outcome, Carrier)> {
     }
     let nodes = carrier.clone();
     let world = World::in_chunks(job.clone(), way.chunk_rows, way.lanes).seed(Seed(way.seed));
-    // Links in memory do not say that nodes have failed: parties wait for them.
-    let world = match way.lost {
-        Some(_) => world.timeout(Duration::from_secs(2)),
-        None => world,
-    };
+    // Nobody waits until then.
+    let world = world.timeout(Duration::from_secs(3600));
     let world = world.devices(move |peer| -> Box<dyn Device> {
         let garbler = Garbler::simulated(2, stalls).expect("built as nodes are");
         let fpga = Fpga::with(garbler);
@@ -267,6 +265,9 @@ fn lost_packets_end_a_run_without_hosts() {
         );
         let ended = |party| outcome.aborts.contains_key(&peer(party));
         assert!((0..3).all(ended), "{between:?}");
+        // The party whose node has failed says why, and the others hear that it has given up.
+        let why = |abort: &Abort| matches!(abort, Abort::Device(Fault::Card { .. }));
+        assert!(outcome.aborts.values().any(why), "{:?}", outcome.aborts);
         nothing_is_left("lost", 3, &carrier);
     }
 }

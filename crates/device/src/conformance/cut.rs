@@ -11,7 +11,7 @@ use super::{Difference, Seen, SplitMix, compare, expect_done, regions, written};
 use crate::cut::{By, DIGEST, MARKS};
 use crate::{
     ColumnType, Command, Cut, Device, Fault, Layout, Op, Outcome, Program, ProgramId, Reference,
-    Residency, Span, Tag,
+    Residency, Span, Tag, completion,
 };
 
 const IN: u16 = 0;
@@ -277,7 +277,7 @@ impl Case {
             same(0, SLOTS),
         ] {
             device.submit(workspace, &[compared], Tag(1))?;
-            let passed = device.poll().map(|c| c.outcome) == Some(Outcome::Done);
+            let passed = completion(device)?.outcome == Outcome::Done;
             seen.push(("a comparison of circuits", vec![passed.into()]));
         }
         device.close(workspace);

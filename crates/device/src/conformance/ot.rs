@@ -8,7 +8,7 @@ use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions};
 use crate::ot::{COLUMNS, column_bytes};
 use crate::{
     ColumnType, Command, Device, Fault, KeyId, Layout, Op, Ot, Outcome, PrfCall, Reference,
-    Residency, Span, Tag, Trees,
+    Residency, Span, Tag, Trees, completion,
 };
 
 const CHOICES: u16 = 0;
@@ -162,7 +162,7 @@ impl Case {
         let [own, theirs] = self.folds();
         let compared = Command::new(Op::Ot(Ot::Compare { offset }), vec![theirs, own], vec![]);
         device.submit(workspace, &[compared], Tag(0))?;
-        let passed = device.poll().map(|c| c.outcome) == Some(Outcome::Done);
+        let passed = completion(device)?.outcome == Outcome::Done;
         seen.push(("a comparison of folds", vec![passed.into()]));
         device.close(workspace);
         Ok(seen)

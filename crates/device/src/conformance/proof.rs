@@ -10,7 +10,7 @@ use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions};
 use crate::proof::{COUNTS, MOST_VALUES, TRACE_PARTS, length, levels, values};
 use crate::{
     ColumnType, Command, Device, Fault, Form, Instr, KeyId, Layout, Op, Outcome, PrfCall, Program,
-    Proof, Reference, Residency, Side, Span, Src, Tag,
+    Proof, Reference, Residency, Side, Span, Src, Tag, completion,
 };
 
 const IN: u16 = 0;
@@ -227,7 +227,7 @@ impl Case {
                 0,
             );
             device.submit(workspace, &[compared], Tag(0))?;
-            let ended = device.poll().map(|c| c.outcome) == Some(Outcome::Done);
+            let ended = completion(device)?.outcome == Outcome::Done;
             seen.push(("a comparison of proofs", vec![ended.into()]));
             device.close(workspace);
         }

@@ -10,7 +10,7 @@ use super::program::program;
 use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions};
 use crate::{
     ColumnType, Command, Cross, Device, Fault, Form, Instr, KeyId, Layout, Op, Outcome, PrfCall,
-    Program, ProgramId, Reference, Residency, Span, Tag,
+    Program, ProgramId, Reference, Residency, Span, Tag, completion,
 };
 
 /// Components of a share: as many as any form has; two where a form is about no more, in half of the cases.
@@ -361,8 +361,8 @@ impl Case {
         let equal = compare(layout.all(OUT, 0), layout.all(SLOT_REGION, 0));
         let unequal = compare(digest.column(0), digest.column(1));
         device.submit(workspace, &[equal, unequal], Tag(3))?;
-        let ended = device.poll().map(|c| c.outcome);
-        let found = ended == Some(Outcome::Mismatch { command: 1 });
+        let ended = completion(device)?.outcome;
+        let found = ended == Outcome::Mismatch { command: 1 };
         seen.push(("a check of equality", vec![u8::from(found)]));
         device.close(workspace);
         Ok(seen)

@@ -277,8 +277,8 @@ impl Device for Cpu {
         Ok(())
     }
 
-    fn poll(&mut self) -> Option<Completion> {
-        self.done.pop_front()
+    fn poll(&mut self) -> Result<Option<Completion>, Fault> {
+        Ok(self.done.pop_front())
     }
 
     fn wipe(&mut self) {

@@ -196,12 +196,12 @@ impl Device for Recording {
         self.inner.submit(workspace, batch, tag)
     }
 
-    fn poll(&mut self) -> Option<Completion> {
+    fn poll(&mut self) -> Result<Option<Completion>, Fault> {
         let completion = self.inner.poll()?;
-        self.tape.put(&Step::Completion {
-            completion: &completion,
-        });
-        Some(completion)
+        if let Some(completion) = &completion {
+            self.tape.put(&Step::Completion { completion });
+        }
+        Ok(completion)
     }
 
     fn wipe(&mut self) {

@@ -396,7 +396,10 @@ impl Player<'_> {
         self.under_way.swap_remove(at);
         let began = Instant::now();
         let got = loop {
-            while let Some(completion) = self.device.poll() {
+            let step = self.step;
+            while let Some(completion) =
+                (self.device.poll()).map_err(|fault| ReplayError::Fault { step, fault })?
+            {
                 self.ended.push(completion);
             }
             if let Some(at) = self.ended.iter().position(|c| c.tag == want.tag) {

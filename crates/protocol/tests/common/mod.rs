@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use veil_device::{
     ColumnType, Command, Cpu, Device, Isa, Layout, Op, Outcome, Reference, Region, Residency, Span,
-    Tag, Workspace,
+    Tag, Workspace, completion,
 };
 use veil_math::Ring;
 use veil_protocol::{Cleared, Cost, Plan, Protocol, Round, Task, Transfer, WorkspaceOf};
@@ -161,9 +161,7 @@ impl Node {
         self.device
             .submit(workspace, commands, Tag(0))
             .expect("commands that the device can run");
-        match self
-            .device
-            .poll()
+        match completion(&mut *self.device)
             .expect("a batch that was submitted ends")
             .outcome
         {

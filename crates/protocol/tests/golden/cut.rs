@@ -8,7 +8,7 @@ use serde_json::Value;
 use veil_device::cut::{By, Cut, DIGEST, MARKS};
 use veil_device::{
     ColumnType, Command, Dst, Frame, Instr, Layout, Op, Outcome, Program, Region, Residency, Span,
-    Src, Tag,
+    Src, Tag, completion,
 };
 use veil_math::Ring;
 
@@ -272,8 +272,8 @@ fn run(kind: Kind, all: &Value, case: &Value) {
     device
         .submit(workspace, &of.commands, Tag(0))
         .expect("it is right");
-    let outcome = device.poll().map(|done| done.outcome);
-    assert_eq!(outcome, Some(Outcome::Done), "{kind:?}: {rows} rows");
+    let outcome = completion(&mut *device).map(|done| done.outcome);
+    assert_eq!(outcome, Ok(Outcome::Done), "{kind:?}: {rows} rows");
     for (field, span, expected) in &of.expected {
         let got = device.view(workspace, *span).expect("it may be seen");
         assert!(got == expected, "{kind:?}: {field} of {rows} rows");

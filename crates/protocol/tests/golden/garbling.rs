@@ -9,7 +9,7 @@ use serde_json::Value;
 use veil_device::garble::hash;
 use veil_device::{
     ColumnType, Command, Device, Dst, Frame, Garbling, Instr, KeyId, Layout, Op, Outcome, PrfCall,
-    Program, ProgramId, Region, Residency, Span, Src, Tag, Workspace,
+    Program, ProgramId, Region, Residency, Span, Src, Tag, Workspace, completion,
 };
 use veil_math::Ring;
 use veil_prss::DomainTag;
@@ -233,7 +233,7 @@ fn submit(device: &mut dyn Device, workspace: Workspace, command: Command) {
     device
         .submit(workspace, &[command], Tag(1))
         .expect("a command");
-    assert_eq!(device.poll().map(|c| c.outcome), Some(Outcome::Done));
+    assert_eq!(completion(device).map(|c| c.outcome), Ok(Outcome::Done));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use veil_device::{
     ColumnType, Device, Frame, KeyId, Layout, Op, Outcome, Region, Residency, Span, Tag, Trees,
-    Workspace,
+    Workspace, completion,
 };
 use veil_math::Ring;
 use veil_protocol::Round;
@@ -77,7 +77,7 @@ impl End {
             self.device
                 .submit(self.workspace, one, Tag(0))
                 .expect("a good command");
-            match self.device.poll().expect("a completion").outcome {
+            match completion(&mut *self.device).expect("it works").outcome {
                 Outcome::Done => look(&command.op, &mut *self.device, self.workspace),
                 Outcome::Mismatch { .. } => return Err(k),
             }

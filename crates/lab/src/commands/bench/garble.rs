@@ -8,7 +8,7 @@ use miette::{IntoDiagnostic, Result, miette};
 use plotters::prelude::*;
 use veil_device::{
     ColumnType, Command, Cpu, Device, Frame, Garbling, HashRate, KeyId, Layout, Op, Outcome,
-    PrfCall, Region, Residency, Span, Tag, Workspace,
+    PrfCall, Region, Residency, Span, Tag, Workspace, completion,
 };
 use veil_job::{ProtocolKind, Security, Tables, Word};
 use veil_protocol::{Options, Plan};
@@ -207,7 +207,8 @@ impl Case {
             let submitted = self.device.submit(self.workspace, commands, Tag(0));
             best = best.min(began.elapsed().as_secs_f64());
             submitted.into_diagnostic()?;
-            if self.device.poll().map(|c| c.outcome) != Some(Outcome::Done) {
+            let ended = completion(&mut self.device).into_diagnostic()?;
+            if ended.outcome != Outcome::Done {
                 return Err(miette!("the device did not garble"));
             }
         }

@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use veil_device::ot::blocks;
 use veil_device::{
     ColumnType, Command, Cpu, Device, Frame, KeyId, Layout, Op, Outcome, PrfCall, Region,
-    Residency, Span, Tag, Trees, Workspace,
+    Residency, Span, Tag, Trees, Workspace, completion,
 };
 use veil_math::Ring;
 use veil_protocol::Round;
@@ -162,9 +162,9 @@ impl End {
         self.device
             .submit(self.workspace, commands, Tag(0))
             .into_diagnostic()?;
-        match self.device.poll().map(|done| done.outcome) {
-            Some(Outcome::Done) => Ok(()),
-            _ => Err(miette!("honest transfers did not pass their check")),
+        match completion(&mut self.device).into_diagnostic()?.outcome {
+            Outcome::Done => Ok(()),
+            Outcome::Mismatch { .. } => Err(miette!("honest transfers did not pass their check")),
         }
     }
 }
