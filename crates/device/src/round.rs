@@ -40,6 +40,22 @@ impl Transfer {
     }
 }
 
+impl Round {
+    /// Gives back memory that its lists have room for and do not use: rounds of long circuits are many, and stay.
+    pub fn shrink(&mut self) {
+        for command in self.local.iter_mut().chain(&mut self.finish) {
+            command.src.shrink_to_fit();
+            command.dst.shrink_to_fit();
+            command.calls.shrink_to_fit();
+        }
+        self.local.shrink_to_fit();
+        self.sends.shrink_to_fit();
+        self.recvs.shrink_to_fit();
+        self.finish.shrink_to_fit();
+        self.checks.shrink_to_fit();
+    }
+}
+
 /// A check among the finishing commands: who is to blame if it fails.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Check {

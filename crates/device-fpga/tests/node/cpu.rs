@@ -137,7 +137,8 @@ fn of_three(
     });
     cpu.submit(workspace, &batch, Tag(1))
         .expect("right commands");
-    assert_eq!(cpu.poll().map(|of| of.outcome), Some(Outcome::Done));
+    let ended = cpu.poll().expect("a healthy device");
+    assert_eq!(ended.map(|of| of.outcome), Some(Outcome::Done));
     let bytes = cpu.view(workspace, spans[usize::from(sum)]);
     bytes.expect("a mapped region").to_vec()
 }
@@ -310,7 +311,8 @@ fn party(
     }
     cpu.submit(workspace, &batch, Tag(1))
         .expect("right commands");
-    assert_eq!(cpu.poll().map(|of| of.outcome), Some(Outcome::Done));
+    let ended = cpu.poll().expect("a healthy device");
+    assert_eq!(ended.map(|of| of.outcome), Some(Outcome::Done));
     let view = |span| cpu.view(workspace, span).expect("a mapped region").to_vec();
     let mut made = Party::default();
     for (k, joint) in (0..).zip(crosses) {

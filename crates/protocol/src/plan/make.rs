@@ -342,7 +342,10 @@ impl Making {
         }
     }
 
-    fn add(&mut self, kind: usize, program: Program) -> usize {
+    fn add(&mut self, kind: usize, mut program: Program) -> usize {
+        // A long circuit has as many programs as layers, of a few instructions each.
+        program.pairs.shrink_to_fit();
+        program.code.shrink_to_fit();
         self.programs[kind].push(Arc::new(program));
         self.programs[kind].len() - 1
     }

@@ -53,6 +53,7 @@ pub(crate) static SCHEME: Scheme = Scheme {
     dealt: false,
     products: Products {
         messages: 1,
+        alternates: false,
         are_shares: true,
         macs: 0,
         layer: layers::round,
@@ -68,6 +69,7 @@ pub(crate) static MALICIOUS: Scheme = Scheme {
     guarantee: "malicious with abort: private and correct against any one party, whatever it does; it can make the job stop",
     products: Products {
         messages: 1,
+        alternates: false,
         are_shares: true,
         macs: 0,
         layer: layers::traced_round,

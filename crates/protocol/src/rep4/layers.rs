@@ -54,6 +54,7 @@ const MOST_CODES: u32 = 2;
 pub(super) const fn products<const CHECKED: bool>() -> Products {
     Products {
         messages: 3,
+        alternates: true,
         are_shares: false,
         macs: if CHECKED { 3 * MOST_CODES } else { 0 },
         layer: round::<CHECKED>,

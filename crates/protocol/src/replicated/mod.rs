@@ -99,7 +99,9 @@ impl Replicated {
         let layouts =
             [WorkspaceOf::Rows, WorkspaceOf::Job].map(|of| regions::layout(scheme, &plan, me, of));
         let list = |rounds: Vec<Round>| -> Arc<[Arc<Round>]> {
-            rounds.into_iter().map(Arc::new).collect()
+            let mut shrunk = rounds;
+            shrunk.iter_mut().for_each(Round::shrink);
+            shrunk.into_iter().map(Arc::new).collect()
         };
         let inputs = Inputs {
             scheme,
@@ -114,12 +116,21 @@ impl Replicated {
             cycles: cycles::Cycles::of(scheme, &plan, me).map(Arc::new),
             layers: match plan.cycles {
                 Some(_) => [list(vec![]), list(vec![])],
-                None => [false, true].map(|odd| {
-                    let layers = layers(scheme, &plan, me, odd);
-                    list(layers.map_or(vec![], |(me, layers)| {
-                        with_proofs(scheme, &plan, me, 0, layers)
-                    }))
-                }),
+                None => {
+                    let of = |odd| {
+                        let layers = layers(scheme, &plan, me, odd);
+                        list(layers.map_or(vec![], |(me, layers)| {
+                            with_proofs(scheme, &plan, me, 0, layers)
+                        }))
+                    };
+                    let even = of(false);
+                    let odd = if scheme.products.alternates {
+                        of(true)
+                    } else {
+                        Arc::clone(&even)
+                    };
+                    [even, odd]
+                }
             },
             agree: list(opening::agree(scheme, me)),
             open: list(opening::open(scheme, &plan, me, false)),

@@ -48,6 +48,8 @@ pub(crate) struct Scheme {
 pub(crate) struct Products {
     /// Messages of a product that a party makes, and places for those that it gets.
     pub(crate) messages: u8,
+    /// Whether roles alternate from chunk to chunk: rounds of layers depend on whether its number is odd.
+    pub(crate) alternates: bool,
     /// Whether the messages of all parties together are the products, as their sum.
     pub(crate) are_shares: bool,
     /// Places for authentication MACs of messages.
