@@ -156,6 +156,7 @@ impl Cpu {
     ) -> Result<Shares<'_>, Fault> {
         let memory = (self.workspaces.get_mut(workspace.0 as usize)).and_then(Option::as_mut);
         let memory = memory.ok_or(Fault::Unknown("the workspace"))?;
+        memory.land();
         let of = (&memory.layout, memory.frame.rows);
         for (index, command) in (first..).zip(commands) {
             let needs = command.program.and_then(|id| self.tapes.get(id.0 as usize));
