@@ -2,9 +2,11 @@
 
 #![expect(
     clippy::inline_always,
+    clippy::needless_range_loop,
     reason = "everything is inlined into the function that enables the instruction set, and closures would not be"
 )]
 
+mod turn;
 mod wide;
 
 use std::cell::OnceCell;
@@ -153,6 +155,18 @@ pub(crate) trait Vector: Copy {
     unsafe fn shift_right<const N: u32>(self) -> Self;
     /// Vector l: words l of x\[0\]\[0\], x\[1\]\[0\], x\[0\]\[1\], x\[1\]\[1\], ….
     unsafe fn interleave(x: [[Self; 4]; 2]) -> [Self; 8];
+    /// Half of the way to turn eight squares of bits, which leaves it to exchange words within vectors: [`turn::far`].
+    #[inline(always)]
+    unsafe fn turn_far(x: &mut [Self; 8]) {
+        // SAFETY: the caller's.
+        unsafe { turn::far(x) }
+    }
+    /// The other half, after words were exchanged: [`turn::near`].
+    #[inline(always)]
+    unsafe fn turn_near(x: &mut [Self; 8]) {
+        // SAFETY: the caller's.
+        unsafe { turn::near(x) }
+    }
     /// The XOR of two keys' [`Vector::prf`].
     #[inline(always)]
     unsafe fn prf_xor(
@@ -184,16 +198,19 @@ pub(crate) struct Portable([u64; 8]);
 
 impl Portable {
     #[inline(always)]
-    fn zip(self, other: Self, f: impl Fn(u64, u64) -> u64) -> Self {
-        Portable(std::array::from_fn(|i| f(self.0[i], other.0[i])))
+    fn zip(mut self, other: Self, f: impl Fn(u64, u64) -> u64) -> Self {
+        for i in 0..8 {
+            self.0[i] = f(self.0[i], other.0[i]);
+        }
+        self
     }
 
     #[inline(always)]
     fn zip128(mut self, other: Self, f: impl Fn(u128, u128) -> u128) -> Self {
         // Words are as they are in memory, little-endian.
         let element = |v: &[u64; 8], k: usize| {
-            let [lo, hi] = [v[k], v[k + 1]].map(u64::from_le).map(u128::from);
-            hi << 64 | lo
+            let (lo, hi) = (u64::from_le(v[k]), u64::from_le(v[k + 1]));
+            u128::from(hi) << 64 | u128::from(lo)
         };
         for k in (0..8).step_by(2) {
             let sum = f(element(&self.0, k), element(&other.0, k));
@@ -301,7 +318,13 @@ impl Vector for Portable {
     }
     #[inline(always)]
     unsafe fn interleave(x: [[Self; 4]; 2]) -> [Self; 8] {
-        std::array::from_fn(|l| Portable(std::array::from_fn(|w| x[w % 2][w / 2].0[l])))
+        let mut out = [Portable([0; 8]); 8];
+        for l in 0..8 {
+            for w in 0..8 {
+                out[l].0[w] = x[w % 2][w / 2].0[l];
+            }
+        }
+        out
     }
     #[inline(always)]
     unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
