@@ -10,12 +10,14 @@ mod turn;
 mod wide;
 
 use std::cell::OnceCell;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use veil_prss::{DomainTag, Prf};
 use veil_session::Secret;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use super::Isa;
 pub(crate) use wide::{At, MOST_VECTORS, Scalars, Wide};
 
 /// Bytes of a vector; slots and temps are padded to it.
@@ -105,6 +107,45 @@ pub(crate) trait Kernel {
     /// # Safety
     /// The instruction set is present, and arguments are as the kernel says.
     unsafe fn run(args: Self::Args<'_>);
+}
+
+/// What is done with the vectors of an instruction set, in a function of its own.
+pub(crate) trait Task {
+    /// Does it. Always inlined, into a function that enables the instruction set.
+    ///
+    /// # Safety
+    /// The instruction set is present, and the task is as it says.
+    unsafe fn run<V: Vector>(self);
+}
+
+/// A task as a kernel.
+struct Over<V, T>(PhantomData<(V, T)>);
+
+impl<V: Vector, T: Task> Kernel for Over<V, T> {
+    type Args<'a> = T;
+
+    #[inline(always)]
+    unsafe fn run(task: T) {
+        // SAFETY: the caller's.
+        unsafe { task.run::<V>() }
+    }
+}
+
+/// Does a task.
+///
+/// # Safety
+/// The machine has the instruction set, and the task is as it says.
+pub(crate) unsafe fn run<T: Task>(isa: Isa, task: T) {
+    // SAFETY: the caller's.
+    unsafe {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => Avx512::outlined::<Over<Avx512, T>>(task),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => Avx2::outlined::<Over<Avx2, T>>(task),
+            _ => Portable::outlined::<Over<Portable, T>>(task),
+        }
+    }
 }
 
 /// 512 bits.
