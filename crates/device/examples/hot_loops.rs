@@ -98,6 +98,20 @@ fn hot_loops() -> Vec<HotLoop> {
         temps: 0,
         items: WIRES,
     };
+    // Counted by columns of the destination, or of the factors.
+    let integers = |name, ring, op, columns| HotLoop {
+        name,
+        ring,
+        rows: 512,
+        op,
+        code: vec![],
+        temps: 0,
+        items: columns,
+    };
+    let combine = Op::Combine {
+        ring: Ring::Bits,
+        minus: 0,
+    };
     let transfer = |name, step| HotLoop {
         name,
         ring: Ring::Bits,
@@ -151,7 +165,39 @@ fn hot_loops() -> Vec<HotLoop> {
             Op::Product(Form::replicated(Ring::Z64)),
             (0..WIRES).map(sum).collect(),
         ),
+        long_words(
+            "row_sum128",
+            Op::Product(Form::replicated(Ring::Z128)),
+            (0..WIRES).map(sum).collect(),
+        ),
+        long_words(
+            "times128",
+            Op::Linear,
+            (0..WIRES)
+                .map(|k| Instr::Times(Src::Slot(k), TIMES, Dst::Slot(2 * WIRES + k)))
+                .collect(),
+        ),
+        long_words(
+            "total128",
+            Op::Linear,
+            (0..WIRES).map(|k| Instr::Sum(Src::Slot(k), k)).collect(),
+        ),
         words("random", Op::Random, vec![]),
+        integers("split64", Ring::Z64, Op::Split { first: 0 }, 64),
+        integers("split64_one", Ring::Z64, Op::Split { first: 63 }, 1),
+        integers("split128", Ring::Z128, Op::Split { first: 0 }, 128),
+        integers("split128_one", Ring::Z128, Op::Split { first: 63 }, 1),
+        integers("lift64", Ring::Z64, Op::Lift, 8),
+        integers("lift128", Ring::Z128, Op::Lift, 8),
+        integers("scale64", Ring::Z64, Op::Scale, 8),
+        integers("scale128", Ring::Z128, Op::Scale, 8),
+        integers("shift64", Ring::Z64, Op::Shift { by: 20 }, 1),
+        integers("shift128", Ring::Z128, Op::Shift { by: 20 }, 1),
+        integers("widen", Ring::Z128, Op::Resize, 8),
+        integers("narrow", Ring::Z64, Op::Resize, 8),
+        integers("dot64", Ring::Z64, Op::Dot, 8),
+        integers("dot128", Ring::Z128, Op::Dot, 8),
+        integers("combine", Ring::Bits, combine, 64),
         transfer("ot_receive", Ot::Receive { trees }),
         transfer("ot_send", Ot::Send { trees, offset }),
         transfer("ot_fold", Ot::Fold { items: CHOICES }),
@@ -188,6 +234,9 @@ impl HotLoop {
     fn run(&self, isa: Isa, times: u64, seed: u8) {
         if let Op::Ot(step) = self.op {
             return transfers(isa, self.rows, (step, times), seed);
+        }
+        if self.code.is_empty() && self.op != Op::Random {
+            return self.columns(isa, times, seed);
         }
         let region = |residency, column, components, count| Region {
             residency,
@@ -283,6 +332,91 @@ impl HotLoop {
         submit(&mut device, workspace, &fill);
         for _ in 0..times {
             submit(&mut device, workspace, &commands);
+        }
+        device.close(workspace);
+    }
+}
+
+/// A constant factor of 128 bits.
+const TIMES: u128 = 0x0123_4567_89ab_cdef_0fed_cba9_8765_4321;
+
+impl HotLoop {
+    /// A command on columns of integers and bits, without a program.
+    fn columns(&self, isa: Isa, times: u64, seed: u8) {
+        let mut layout = Layout {
+            chunk_rows: self.rows,
+            regions: vec![],
+        };
+        let mut add = |column, count| {
+            layout.add(Region {
+                residency: Residency::Resident,
+                column,
+                components: 2,
+                count,
+            })
+        };
+        let bits = add(ColumnType::Rows(Ring::Bits), 128);
+        let [words, long_words] = [Ring::Z64, Ring::Z128].map(|r| add(ColumnType::Rows(r), 24));
+        let sum = add(ColumnType::One(self.ring), 1);
+        let (other, same) = match self.ring {
+            Ring::Bits => (bits, bits),
+            Ring::Z64 => (long_words, words),
+            Ring::Z128 => (words, long_words),
+        };
+        let span = |region, component, first, count| Span {
+            region,
+            component,
+            first,
+            count,
+        };
+        let n = self.items;
+        let (src, to) = match self.op {
+            Op::Split { .. } => (vec![span(same, 0, 0, 1)], span(bits, 1, 0, n)),
+            Op::Lift => (vec![span(bits, 0, 0, n)], span(same, 0, 8, n)),
+            Op::Resize => (vec![span(other, 0, 0, n)], span(same, 0, 8, n)),
+            Op::Dot => {
+                let value = |component| span(same, component, 0, n);
+                let factor = |component| span(words, component, 8, n);
+                let src = vec![factor(0), factor(1), value(0), value(1)];
+                (src, span(sum, 0, 0, 1))
+            }
+            Op::Combine { .. } => {
+                let src = [0, 64].map(|first| span(same, 0, first, n));
+                (src.to_vec(), span(same, 1, 0, n))
+            }
+            Op::Scale => {
+                let src = [0, 8].map(|first| span(same, 0, first, n));
+                (src.to_vec(), span(same, 0, 16, n))
+            }
+            _ => (vec![span(same, 0, 0, n)], span(same, 0, 8, n)),
+        };
+        let mut device = Cpu::with(isa);
+        let key = Secret::new([2 * seed; 16]);
+        device.load_key(KeyId(0), &key).expect("a key");
+        let frame = Frame {
+            epoch: 0,
+            lane: 0,
+            chunk: 0,
+            rows: self.rows,
+        };
+        let workspace = device.open(&layout, frame).expect("a small workspace");
+        let regions = [bits, words, long_words];
+        let all = regions.map(|region| [0, 1].map(|part| layout.all(region, part)));
+        let fill: Vec<Command> = (all.as_flattened().iter().zip(0..))
+            .map(|(to, k)| {
+                let mut command = Command::new(Op::Random, vec![], vec![*to]);
+                command.calls = vec![PrfCall {
+                    key: KeyId(0),
+                    tag: DomainTag(0x0100),
+                    first: k << 32,
+                }];
+                command
+            })
+            .collect();
+        submit(&mut device, workspace, &fill);
+        let command = Command::new(self.op.clone(), src, vec![to]);
+        for _ in 0..times {
+            submit(&mut device, workspace, std::slice::from_ref(&command));
         }
         device.close(workspace);
     }

@@ -63,12 +63,11 @@ pub fn transpose64(square: &mut [u64; 64]) {
 /// One step of [`transpose64`]: of every `2 HALF` words, the upper half of the columns of the first with the lower half of those of
 /// the last.
 fn exchange<const HALF: usize>(square: &mut [u64; 64], low: u64) {
-    for block in square.chunks_exact_mut(2 * HALF) {
-        let (first, last) = block.split_at_mut(HALF);
-        for (a, b) in first.iter_mut().zip(last) {
-            let change = (*a >> HALF ^ *b) & low;
-            *a ^= change << HALF;
-            *b ^= change;
+    for block in (0..64).step_by(2 * HALF) {
+        for a in block..block + HALF {
+            let change = (square[a] >> HALF ^ square[a + HALF]) & low;
+            square[a] ^= change << HALF;
+            square[a + HALF] ^= change;
         }
     }
 }

@@ -5,13 +5,14 @@ use veil_math::Ring;
 use veil_session::Frame;
 
 use super::convert;
+use super::exec::columns::{Columns, MOST_SOURCES, Sum};
 use super::exec::{self, Mask, Offsets, Run, Shape, Traced};
 use super::hash::digest;
 use super::mac::MacKey;
 use super::tape::{Product, Tape};
 use super::vector::{self, Domain, Portable};
 use super::workspace::Memory;
-use super::{Cpu, Isa, dot};
+use super::{Cpu, Isa};
 use crate::command::{Command, NO_PROGRAM, Op, PrfCall, ProgramId};
 use crate::hash::head;
 use crate::layout::Span;
@@ -77,12 +78,19 @@ impl Cpu {
                     *byte ^= code;
                 }
             }
-            Op::Split { first } => convert::split(memory, *first, command.src[0], command.dst[0]),
-            Op::Shift { by } => convert::shift(memory, *by, command.src[0], command.dst[0]),
-            Op::Lift => convert::lift(memory, command.src[0], command.dst[0]),
-            Op::Scale => convert::scale(memory, [command.src[0], command.src[1]], command.dst[0]),
-            Op::Resize => convert::resize(memory, command.src[0], command.dst[0]),
-            Op::Dot => dot::run(memory, &command.src, command.dst[0]),
+            Op::Split { first } => {
+                convert::split(memory, self.isa, *first, (command.src[0], command.dst[0]));
+            }
+            Op::Shift { by } => {
+                convert::shift(memory, self.isa, *by, (command.src[0], command.dst[0]));
+            }
+            Op::Lift => convert::lift(memory, self.isa, command.src[0], command.dst[0]),
+            Op::Scale => {
+                let from = [command.src[0], command.src[1]];
+                convert::scale(memory, self.isa, from, command.dst[0]);
+            }
+            Op::Resize => convert::resize(memory, self.isa, command.src[0], command.dst[0]),
+            Op::Dot => convert::dot(memory, self.isa, &command.src, command.dst[0]),
             Op::CheckEqual => {
                 let (a, b) = (command.src[0], command.src[1]);
                 let equal = (0..a.count).fold(subtle::Choice::from(1), |equal, k| {
@@ -230,31 +238,30 @@ impl Cpu {
     /// The sum of the sources of a command.
     fn combine(&self, memory: &mut Memory, (ring, minus): (Ring, u32), command: &Command) {
         let (src, to) = (&command.src, command.dst[0]);
-        let copied = usize::from(!src.is_empty() && minus & 1 == 0);
+        if to.count == 0 {
+            return;
+        }
         // Columns without gaps and padding are as good as one.
         let column = memory.layout.regions[to.region as usize].column;
+        let keep = column.padding(memory.frame.rows);
         let mut spans = src.iter().chain([&to]);
-        let whole = to.count > 0
-            && column.padding(memory.frame.rows) == 0xff
-            && spans.all(|span| memory.run(*span).is_some());
+        let whole = keep == 0xff && spans.all(|span| memory.run(*span).is_some());
         let (columns, times) = if whole { (1, to.count) } else { (to.count, 1) };
-        for k in 0..columns {
-            let (at, length) = memory.column(to, k);
-            let length = length * times as usize;
-            match src.first() {
-                Some(first) if copied == 1 => {
-                    let (from, _) = memory.column(*first, k);
-                    memory.all_mut().copy_within(from..from + length, at);
-                }
-                _ => memory.all_mut()[at..at + length].fill(0),
-            }
-            for (i, s) in src.iter().enumerate().skip(copied) {
-                let (from, _) = memory.column(*s, k);
-                let how = (ring, minus >> i & 1 == 1);
-                self.accumulate(memory, how, [from, at], length);
-            }
-            memory.clear_padding(to, k);
+        let mut sources = [(Columns::NONE, false); MOST_SOURCES];
+        for (i, (source, span)) in sources.iter_mut().zip(src).enumerate() {
+            *source = (convert::columns(memory, *span), minus >> i & 1 == 1);
         }
+        let sum = Sum {
+            ring,
+            sources: &sources[..src.len()],
+            to: convert::columns(memory, to),
+            columns: columns as usize,
+            bytes: memory.column(to, 0).1 * times as usize,
+            keep,
+        };
+        // SAFETY: `with` checked the instruction set; spans were checked: all have as many columns of the same bytes, and the destination
+        // overlaps no source but the first one, in place.
+        unsafe { vector::run(self.isa, sum) }
     }
 
     /// Adds so many bytes of elements to others, or takes them from them; both offsets are of the workspace.

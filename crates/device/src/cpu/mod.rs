@@ -3,7 +3,6 @@
 mod commands;
 mod convert;
 mod cut;
-mod dot;
 mod exec;
 mod garble;
 mod hash;

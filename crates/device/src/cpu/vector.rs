@@ -2,18 +2,22 @@
 
 #![expect(
     clippy::inline_always,
+    clippy::needless_range_loop,
     reason = "everything is inlined into the function that enables the instruction set, and closures would not be"
 )]
 
+mod turn;
 mod wide;
 
 use std::cell::OnceCell;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use veil_prss::{DomainTag, Prf};
 use veil_session::Secret;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use super::Isa;
 pub(crate) use wide::{At, MOST_VECTORS, Scalars, Wide};
 
 /// Bytes of a vector; slots and temps are padded to it.
@@ -105,6 +109,45 @@ pub(crate) trait Kernel {
     unsafe fn run(args: Self::Args<'_>);
 }
 
+/// What is done with the vectors of an instruction set, in a function of its own.
+pub(crate) trait Task {
+    /// Does it. Always inlined, into a function that enables the instruction set.
+    ///
+    /// # Safety
+    /// The instruction set is present, and the task is as it says.
+    unsafe fn run<V: Vector>(self);
+}
+
+/// A task as a kernel.
+struct Over<V, T>(PhantomData<(V, T)>);
+
+impl<V: Vector, T: Task> Kernel for Over<V, T> {
+    type Args<'a> = T;
+
+    #[inline(always)]
+    unsafe fn run(task: T) {
+        // SAFETY: the caller's.
+        unsafe { task.run::<V>() }
+    }
+}
+
+/// Does a task.
+///
+/// # Safety
+/// The machine has the instruction set, and the task is as it says.
+pub(crate) unsafe fn run<T: Task>(isa: Isa, task: T) {
+    // SAFETY: the caller's.
+    unsafe {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => Avx512::outlined::<Over<Avx512, T>>(task),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => Avx2::outlined::<Over<Avx2, T>>(task),
+            _ => Portable::outlined::<Over<Portable, T>>(task),
+        }
+    }
+}
+
 /// 512 bits.
 ///
 /// # Safety
@@ -153,6 +196,18 @@ pub(crate) trait Vector: Copy {
     unsafe fn shift_right<const N: u32>(self) -> Self;
     /// Vector l: words l of x\[0\]\[0\], x\[1\]\[0\], x\[0\]\[1\], x\[1\]\[1\], ….
     unsafe fn interleave(x: [[Self; 4]; 2]) -> [Self; 8];
+    /// Half of the way to turn eight squares of bits, which leaves it to exchange words within vectors: [`turn::far`].
+    #[inline(always)]
+    unsafe fn turn_far(x: &mut [Self; 8]) {
+        // SAFETY: the caller's.
+        unsafe { turn::far(x) }
+    }
+    /// The other half, after words were exchanged: [`turn::near`].
+    #[inline(always)]
+    unsafe fn turn_near(x: &mut [Self; 8]) {
+        // SAFETY: the caller's.
+        unsafe { turn::near(x) }
+    }
     /// The XOR of two keys' [`Vector::prf`].
     #[inline(always)]
     unsafe fn prf_xor(
@@ -184,16 +239,19 @@ pub(crate) struct Portable([u64; 8]);
 
 impl Portable {
     #[inline(always)]
-    fn zip(self, other: Self, f: impl Fn(u64, u64) -> u64) -> Self {
-        Portable(std::array::from_fn(|i| f(self.0[i], other.0[i])))
+    fn zip(mut self, other: Self, f: impl Fn(u64, u64) -> u64) -> Self {
+        for i in 0..8 {
+            self.0[i] = f(self.0[i], other.0[i]);
+        }
+        self
     }
 
     #[inline(always)]
     fn zip128(mut self, other: Self, f: impl Fn(u128, u128) -> u128) -> Self {
         // Words are as they are in memory, little-endian.
         let element = |v: &[u64; 8], k: usize| {
-            let [lo, hi] = [v[k], v[k + 1]].map(u64::from_le).map(u128::from);
-            hi << 64 | lo
+            let (lo, hi) = (u64::from_le(v[k]), u64::from_le(v[k + 1]));
+            u128::from(hi) << 64 | u128::from(lo)
         };
         for k in (0..8).step_by(2) {
             let sum = f(element(&self.0, k), element(&other.0, k));
@@ -301,7 +359,13 @@ impl Vector for Portable {
     }
     #[inline(always)]
     unsafe fn interleave(x: [[Self; 4]; 2]) -> [Self; 8] {
-        std::array::from_fn(|l| Portable(std::array::from_fn(|w| x[w % 2][w / 2].0[l])))
+        let mut out = [Portable([0; 8]); 8];
+        for l in 0..8 {
+            for w in 0..8 {
+                out[l].0[w] = x[w % 2][w / 2].0[l];
+            }
+        }
+        out
     }
     #[inline(always)]
     unsafe fn prf(key: &RoundKeys, domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {

@@ -243,13 +243,21 @@ impl Memory {
         }
     }
 
-    /// Clears the bits beyond the last row in the last byte of column `k` of a span of bits.
-    pub(super) fn clear_padding(&mut self, span: Span, k: u32) {
-        let keep = self.layout.regions[span.region as usize]
-            .column
-            .padding(self.frame.rows);
-        if let Some(last) = self.column_bytes_mut(span, k).last_mut() {
-            *last &= keep;
+    /// The packed bytes of a column that is read, and of one that is written, which is another one.
+    pub(super) fn column_to_column(
+        &mut self,
+        from: (Span, u32),
+        to: (Span, u32),
+    ) -> (&[u8], &mut [u8]) {
+        let (a, read) = self.column(from.0, from.1);
+        let (b, written) = self.column(to.0, to.1);
+        let bytes = self.all_mut();
+        if a < b {
+            let (low, high) = bytes.split_at_mut(b);
+            (&low[a..a + read], &mut high[..written])
+        } else {
+            let (low, high) = bytes.split_at_mut(a);
+            (&high[..read], &mut low[b..b + written])
         }
     }
 }

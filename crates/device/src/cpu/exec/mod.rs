@@ -6,6 +6,7 @@
     reason = "everything is inlined into the function that enables the instruction set, and closures would not be"
 )]
 
+pub(super) mod columns;
 mod dot;
 mod groups;
 mod product;
@@ -22,7 +23,7 @@ use super::vector::{Domain, GROUP, Kernel, RoundKeys, VECTOR, Vector};
 use super::workspace::{Memory, RegionStrides};
 use crate::Form;
 use crate::layout::Span;
-use dot::{dot64, dot128};
+use dot::dot;
 use product::products_of;
 pub(super) use ring::accumulate;
 use ring::{BitOps, Z64Ops, Z128Ops, element, fill, plus, set_element, times, total, zip};
@@ -312,8 +313,9 @@ impl<V: Vector> Kernel for SumOfProducts<V> {
             let mut result = [0u128; Form::MOST_PARTS];
             for (c, cross) in form.crosses.iter().enumerate() {
                 let mut m = match tape.ring {
-                    Ring::Z64 => u128::from(dot64::<V>(rows, run, cross.terms, product)),
-                    Ring::Bits | Ring::Z128 => dot128(rows, run.tape, cross.terms, product),
+                    // Bits have no sums; this was checked.
+                    Ring::Bits | Ring::Z64 => dot::<V, Z64Ops>(rows, run, cross.terms, product),
+                    Ring::Z128 => dot::<V, Z128Ops>(rows, run, cross.terms, product),
                 };
                 for &(d, minus) in cross.masks {
                     m = if minus {

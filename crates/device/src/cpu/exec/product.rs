@@ -47,7 +47,7 @@ unsafe fn value<V: Vector, R: RingOps<V>>(vectors: &[V; GROUP], k: usize) -> R::
 /// A row at the vectors of a value.
 #[inline(always)]
 pub(super) fn row(base: *mut u8, at: [usize; MOST_VECTORS]) -> At {
-    at.map(|at| base.wrapping_add(at))
+    [base.wrapping_add(at[0]), base.wrapping_add(at[1])]
 }
 
 /// The vectors of a value that begin at `at`, one after the other.

@@ -4,6 +4,7 @@ use veil_math::Ring;
 
 use super::super::vector::{At, MOST_VECTORS, VECTOR, Vector, Wide};
 use super::RowAddresses;
+use super::product::{next_to, row};
 
 #[inline(always)]
 pub(super) unsafe fn element(ring: Ring, from: *const u8) -> u128 {
@@ -56,7 +57,7 @@ pub(super) unsafe fn fill<V: Vector>(ring: Ring, value: u128, to: *mut u8, bytes
 /// Addresses moved by so many bytes.
 #[inline(always)]
 pub(super) fn after(at: At, bytes: usize) -> At {
-    at.map(|at| at.wrapping_add(bytes))
+    [at[0].wrapping_add(bytes), at[1].wrapping_add(bytes)]
 }
 
 /// What the product kernel needs of a ring.
@@ -68,6 +69,12 @@ pub(super) trait RingOps<V: Vector> {
     unsafe fn of(vectors: [V; MOST_VECTORS]) -> Self::Value;
     unsafe fn load(from: At) -> Self::Value;
     unsafe fn store(value: Self::Value, to: At);
+    /// As many elements of Z_2^64, from 0 on, one after the other.
+    #[inline(always)]
+    unsafe fn load_narrow(from: *mut u8) -> Self::Value {
+        // SAFETY: the caller's address.
+        unsafe { Self::load([from; MOST_VECTORS]) }
+    }
     unsafe fn add(a: Self::Value, b: Self::Value) -> Self::Value;
     unsafe fn sub(a: Self::Value, b: Self::Value) -> Self::Value;
     /// acc + Σ a · b.
@@ -163,6 +170,10 @@ impl<V: Vector> RingOps<V> for Z128Ops {
         unsafe { V::Wide::load(from) }
     }
     #[inline(always)]
+    unsafe fn load_narrow(from: *mut u8) -> V::Wide {
+        unsafe { V::Wide::load_narrow(from) }
+    }
+    #[inline(always)]
     unsafe fn store(value: V::Wide, to: At) {
         unsafe { value.store(to) }
     }
@@ -249,9 +260,7 @@ pub(super) unsafe fn times<V: Vector>(
     // SAFETY: both rows are `bytes` long.
     unsafe {
         if ring == Ring::Z128 {
-            for at in (0..bytes).step_by(16) {
-                set_element(ring, out.add(at), element(ring, a.add(at)).wrapping_mul(c));
-            }
+            multiples::<V, Z128Ops>(a, [splat(ring, c); MOST_VECTORS], out, bytes);
             return;
         }
         let c = splat::<V>(ring, c);
@@ -266,33 +275,69 @@ pub(super) unsafe fn times<V: Vector>(
     }
 }
 
-/// The sum of `bytes` of elements: whole vectors, then the elements that are left.
+/// out = a · c, of whole vectors; c is spread over as many as a value takes.
+#[inline(always)]
+unsafe fn multiples<V: Vector, R: RingOps<V>>(
+    a: *const u8,
+    c: [V; MOST_VECTORS],
+    out: *mut u8,
+    bytes: usize,
+) {
+    // SAFETY: both rows are `bytes` long.
+    unsafe {
+        let c = R::of(c);
+        for at in (0..bytes).step_by(R::VECTORS * VECTOR) {
+            // The last vector may be alone; it is then worked on twice.
+            let at = [at, (at + VECTOR).min(bytes - VECTOR)];
+            let x = R::load(row(a.cast_mut(), at));
+            R::store(R::dot(R::zero(), [(x, c)]), row(out, at));
+        }
+    }
+}
+
+/// The sum of `bytes` of elements: whole values, then the elements that are left.
 #[inline(always)]
 pub(super) unsafe fn total<V: Vector>(ring: Ring, row: *const u8, bytes: usize) -> u128 {
     // SAFETY: `bytes` are readable.
     unsafe {
-        let mut sum = 0u128;
-        if ring == Ring::Z128 {
-            for at in (0..bytes).step_by(16) {
-                sum = sum.wrapping_add(element(ring, row.add(at)));
-            }
-            return sum;
+        match ring {
+            Ring::Bits | Ring::Z64 => total_of::<V, Z64Ops>(ring, row, bytes),
+            Ring::Z128 => total_of::<V, Z128Ops>(ring, row, bytes),
         }
-        let whole = bytes / VECTOR * VECTOR;
-        let mut acc = V::splat(0);
-        for at in (0..whole).step_by(VECTOR) {
-            acc = acc.add64(V::load(row.add(at)));
+    }
+}
+
+#[inline(always)]
+unsafe fn total_of<V: Vector, R: RingOps<V>>(ring: Ring, from: *const u8, bytes: usize) -> u128 {
+    // SAFETY: as `total`.
+    unsafe {
+        let step = R::VECTORS * VECTOR;
+        let whole = bytes / step * step;
+        let mut acc = R::zero();
+        for at in (0..whole).step_by(step) {
+            acc = R::add(acc, R::load(row(from.cast_mut(), next_to(at))));
         }
-        let mut lanes = [0u64; 8];
-        acc.store(lanes.as_mut_ptr().cast());
-        for lane in lanes {
-            sum = ring.add(sum, u128::from(lane));
-        }
-        for at in (whole..bytes).step_by(8) {
-            sum = ring.add(sum, element(ring, row.add(at)));
+        let mut sum = elements_of::<V, R>(ring, acc);
+        for at in (whole..bytes).step_by(ring.bytes(1) as usize) {
+            sum = ring.add(sum, element(ring, from.add(at)));
         }
         sum
     }
+}
+
+/// The sum of the elements of a value.
+#[inline(always)]
+pub(super) unsafe fn elements_of<V: Vector, R: RingOps<V>>(ring: Ring, value: R::Value) -> u128 {
+    let mut bytes = [0u8; MOST_VECTORS * VECTOR];
+    let mut sum = 0;
+    // SAFETY: the array has room for all vectors of a value.
+    unsafe {
+        R::store(value, row(bytes.as_mut_ptr(), next_to(0)));
+        for at in (0..R::VECTORS * VECTOR).step_by(ring.bytes(1) as usize) {
+            sum = ring.add(sum, element(ring, bytes.as_ptr().add(at)));
+        }
+    }
+    sum
 }
 
 /// to = to ± from, packed bytes of ring elements.

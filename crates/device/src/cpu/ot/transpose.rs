@@ -28,15 +28,7 @@ pub(super) unsafe fn transpose<V: Vector>(
             for k in 0..8 {
                 x[k] = V::load(from.0.add((first + 8 * k) * from.1));
             }
-            for k in 0..4 {
-                exchange::<V, 32>(&mut x, k, k + 4, 0x0000_0000_ffff_ffff);
-            }
-            for k in [0, 1, 4, 5] {
-                exchange::<V, 16>(&mut x, k, k + 2, 0x0000_ffff_0000_ffff);
-            }
-            for k in [0, 2, 4, 6] {
-                exchange::<V, 8>(&mut x, k, k + 1, 0x00ff_00ff_00ff_00ff);
-            }
+            V::turn_far(&mut x);
             for k in 0..8 {
                 x[k].store(words[first + 8 * k].as_mut_ptr().cast());
             }
@@ -68,26 +60,7 @@ unsafe fn neighbours<V: Vector>(words: &Words, first: usize) -> [V; 8] {
         for k in 0..8 {
             x[k] = V::load(words[first + k].as_ptr().cast());
         }
-        for k in 0..4 {
-            exchange::<V, 4>(&mut x, k, k + 4, 0x0f0f_0f0f_0f0f_0f0f);
-        }
-        for k in [0, 1, 4, 5] {
-            exchange::<V, 2>(&mut x, k, k + 2, 0x3333_3333_3333_3333);
-        }
-        for k in [0, 2, 4, 6] {
-            exchange::<V, 1>(&mut x, k, k + 1, 0x5555_5555_5555_5555);
-        }
+        V::turn_near(&mut x);
         x
-    }
-}
-
-/// A step of the transposition (see `veil_math::transpose64`): the upper half of the columns of `a` with the lower half of those of `b`.
-#[inline(always)]
-unsafe fn exchange<V: Vector, const HALF: u32>(x: &mut [V; 8], a: usize, b: usize, low: u64) {
-    // SAFETY: the caller's instruction set.
-    unsafe {
-        let change = x[a].shift_right::<HALF>().xor(x[b]).and(V::splat(low));
-        x[a] = x[a].xor(change.shift_left::<HALF>());
-        x[b] = x[b].xor(change);
     }
 }

@@ -1,6 +1,8 @@
 //! The vector on x86-64: AVX-512 with VAES, and AVX2 with AES-NI.
 
-use super::{At, Domain, GROUP, Kernel, MOST_VECTORS, RoundKeys, Scalars, Vector, Wide, frame_of};
+use super::{
+    At, Domain, GROUP, Kernel, MOST_VECTORS, RoundKeys, Scalars, Vector, Wide, frame_of, turn,
+};
 #[allow(
     clippy::wildcard_imports,
     reason = "intrinsics carry their namespace in their names"
@@ -376,6 +378,38 @@ impl Wide<Avx512> for Limbs {
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2([__m256i; 2]);
 
+/// Half of a vector: what is done to eight of them stays in registers, which eight vectors fill.
+#[derive(Clone, Copy)]
+struct Half(__m256i);
+
+impl turn::Words for Half {
+    #[inline(always)]
+    unsafe fn exchange<const HALF: u32>(a: Self, b: Self, low: u64) -> (Self, Self) {
+        // SAFETY: the caller's instruction set.
+        unsafe {
+            // The count of an immediate is signed here.
+            let count = _mm_cvtsi32_si128(HALF as i32);
+            let change = _mm256_xor_si256(_mm256_srl_epi64(a.0, count), b.0);
+            let change = _mm256_and_si256(change, _mm256_set1_epi64x(low as i64));
+            let shifted = _mm256_sll_epi64(change, count);
+            (
+                Half(_mm256_xor_si256(a.0, shifted)),
+                Half(_mm256_xor_si256(b.0, change)),
+            )
+        }
+    }
+}
+
+/// One half of eight vectors.
+#[inline(always)]
+fn halves_of(x: &[Avx2; 8], half: usize) -> [Half; 8] {
+    let mut of = [Half(x[0].0[half]); 8];
+    for k in 1..8 {
+        of[k].0 = x[k].0[half];
+    }
+    of
+}
+
 /// One intrinsic on both halves.
 macro_rules! halves {
     ($intrinsic:ident, $a:expr, $b:expr) => {
@@ -489,6 +523,26 @@ impl Vector for Avx2 {
         unsafe { halves!(sub128_256, self, other) }
     }
     #[inline(always)]
+    unsafe fn turn_far(x: &mut [Self; 8]) {
+        for half in 0..2 {
+            let mut of = halves_of(x, half);
+            unsafe { turn::far(&mut of) }
+            for k in 0..8 {
+                x[k].0[half] = of[k].0;
+            }
+        }
+    }
+    #[inline(always)]
+    unsafe fn turn_near(x: &mut [Self; 8]) {
+        for half in 0..2 {
+            let mut of = halves_of(x, half);
+            unsafe { turn::near(&mut of) }
+            for k in 0..8 {
+                x[k].0[half] = of[k].0;
+            }
+        }
+    }
+    #[inline(always)]
     unsafe fn inputs(domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
         unsafe {
             let shuffle = _mm_loadu_si128(SHUFFLE.as_ptr().cast());
@@ -556,20 +610,19 @@ impl Vector for Avx2 {
     #[inline(always)]
     unsafe fn interleave(x: [[Self; 4]; 2]) -> [Self; 8] {
         unsafe {
-            let mut words = [[[0u64; 8]; 4]; 2];
-            for w in 0..2 {
-                for i in 0..4 {
-                    x[w][i].store(words[w][i].as_mut_ptr().cast());
-                }
-            }
             let mut out = [x[0][0]; 8];
-            for l in 0..8 {
-                let mut of = [0u64; 8];
-                for i in 0..4 {
-                    of[2 * i] = words[0][i][l];
-                    of[2 * i + 1] = words[1][i][l];
+            // Four words of four vectors at a time.
+            for half in 0..2 {
+                for to in 0..2 {
+                    let [a, b] = [x[0][2 * to].0[half], x[1][2 * to].0[half]];
+                    let [c, d] = [x[0][2 * to + 1].0[half], x[1][2 * to + 1].0[half]];
+                    let [even, odd] = [_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b)];
+                    let [even2, odd2] = [_mm256_unpacklo_epi64(c, d), _mm256_unpackhi_epi64(c, d)];
+                    out[4 * half].0[to] = _mm256_permute2x128_si256::<0x20>(even, even2);
+                    out[4 * half + 1].0[to] = _mm256_permute2x128_si256::<0x20>(odd, odd2);
+                    out[4 * half + 2].0[to] = _mm256_permute2x128_si256::<0x31>(even, even2);
+                    out[4 * half + 3].0[to] = _mm256_permute2x128_si256::<0x31>(odd, odd2);
                 }
-                out[l] = Self::load(of.as_ptr().cast());
             }
             out
         }
