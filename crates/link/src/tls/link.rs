@@ -15,7 +15,7 @@ impl TlsLink {
     pub fn new(connections: Vec<Connected>, bounds: Bounds) -> Self {
         let line = |connected: Connected| {
             let tag = frame::tag(&connected.plan.0);
-            let wire = TlsWire::new(connected.socket, connected.tls);
+            let wire = TlsWire::new(connected.line);
             Line::new(wire, connected.peer, tag, bounds)
         };
         let lines = connections.into_iter().map(line).collect();
@@ -35,6 +35,7 @@ mod tests {
     use super::*;
     use crate::frame::tests::at;
     use crate::frame::{Body, Header, tag};
+    use crate::tls::handshake::Handshake;
     use crate::tls::pair::{PLAN, met, parties};
     use crate::{LinkError, LinkFault, LinkKind, Woken};
 
@@ -59,9 +60,10 @@ mod tests {
     /// What the link says to `bytes` inside TLS, after which the peer stays silent.
     fn answer(bytes: &[u8]) -> LinkError {
         let (mut link, mut bare) = ends();
-        bare.tls.writer().write_all(bytes).unwrap();
-        while bare.tls.wants_write() {
-            bare.tls.write_tls(&mut bare.socket).unwrap();
+        let Handshake { socket, tls, .. } = &mut bare.line;
+        tls.writer().write_all(bytes).unwrap();
+        while tls.wants_write() {
+            tls.write_tls(socket).unwrap();
         }
         loop {
             match link.wait(soon()) {
@@ -113,10 +115,11 @@ mod tests {
     #[test]
     fn garbage_under_tls_is_a_fault_of_tls() {
         let (mut link, mut bare) = ends();
-        bare.socket
+        bare.line
+            .socket
             .write_all(&[0x17, 3, 3, 0, 32, 1, 2, 3, 4, 5])
             .unwrap();
-        bare.socket.write_all(&[9; 27]).unwrap();
+        bare.line.socket.write_all(&[9; 27]).unwrap();
         let error = loop {
             if let Err(error) = link.wait(soon()) {
                 break error;
@@ -128,8 +131,9 @@ mod tests {
     #[test]
     fn a_clean_end_of_tls_without_goodbye_is_no_clean_end() {
         let (mut link, mut bare) = ends();
-        bare.tls.send_close_notify();
-        bare.tls.write_tls(&mut bare.socket).unwrap();
+        let Handshake { socket, tls, .. } = &mut bare.line;
+        tls.send_close_notify();
+        tls.write_tls(socket).unwrap();
         drop(bare);
         let error = loop {
             if let Err(error) = link.wait(soon()) {
