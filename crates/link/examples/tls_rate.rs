@@ -22,8 +22,11 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection};
 use veil_link::{Bounds, Link, LinkKind};
 
-/// Payload bytes per size of message.
-const TOTAL: u64 = 2 << 30;
+/// Payload bytes per measurement.
+const TOTAL: u64 = 256 << 20;
+
+/// Measurements, of which the least counts: neighbours only make them longer.
+const ROUNDS: usize = 7;
 
 /// Bytes of plaintext in a record of TLS.
 const RECORD: usize = 16 << 10;
@@ -106,9 +109,10 @@ fn buffered(bytes: usize, count: u32) -> Result<[f64; 2], Failure> {
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(signed.signing_key.serialize_der()));
     let mut roots = RootCertStore::empty();
     roots.add(signed.cert.der().clone())?;
-    let server = ServerConfig::builder()
+    let mut server = ServerConfig::builder()
         .with_no_client_auth()
         .with_single_cert(vec![signed.cert.der().clone()], key)?;
+    server.send_tls13_tickets = 0;
     let mut provider = rustls::crypto::aws_lc_rs::default_provider();
     provider.cipher_suites =
         vec![rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256];
@@ -243,12 +247,16 @@ fn main() -> Result<(), Failure> {
     for bytes in [256, 4096, RECORD, 64 << 10, 256 << 10, 1 << 20] {
         let total = if bytes < 4096 { TOTAL / 8 } else { TOTAL };
         let count = (total / bytes as u64) as u32;
-        let mut line = format!("{bytes:8}");
-        for work in [link, buffered, cipher, socket] {
-            let [cost, rate] = work(bytes, count)?;
-            line += &format!("  {:>15}", format!("{cost:.3} ({rate:.2})"));
+        let mut best = [[f64::INFINITY, 0.0]; 4];
+        for _ in 0..ROUNDS {
+            for (best, work) in best.iter_mut().zip([link, buffered, cipher, socket]) {
+                let [cost, rate] = work(bytes, count)?;
+                *best = [best[0].min(cost), best[1].max(rate)];
+            }
         }
-        println!("{line}");
+        let columns =
+            best.map(|[cost, rate]| format!("  {:>15}", format!("{cost:.3} ({rate:.2})")));
+        println!("{bytes:8}{}", columns.concat());
     }
     Ok(())
 }
