@@ -45,9 +45,9 @@ pub(crate) enum Fail {
 pub(crate) struct Handshake {
     pub(crate) socket: TcpStream,
     pub(crate) tls: Connection,
-    /// Bytes from the socket that TLS did not get: it gets whole records, one at a time, so that whoever goes on here misses none.
+    /// Bytes from the socket that TLS did not get: it gets whole records, one at a time, so that a link that goes on here misses none.
     pub(super) incoming: Vec<u8>,
-    /// What TLS encrypts under, for whoever goes on.
+    /// What TLS encrypts under, for a link that goes on here.
     pub(super) secrets: Arc<Secrets>,
 }
 

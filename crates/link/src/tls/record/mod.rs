@@ -3,7 +3,7 @@
 //! rustls shakes hands and checks identities; then its traffic secrets come here, and all later ones of them. A record is sealed from the sender's bytes into one buffer for the socket, and opened from the buffer of the socket into
 //! the receiver's bytes, where all of it goes to one place.
 //!
-//! After the handshake a peer may send application data, alerts, key updates and, to a client, tickets, which nobody here uses. Anything else
+//! After the handshake a peer may send application data, alerts, key updates and, to a client, tickets, which no link uses. Anything else
 //! ends the connection with the alert that RFC 8446 names. The length of padding shows in the time that it takes to look for its end, as the
 //! RFC says it may; no other step depends on what a record holds.
 
@@ -128,7 +128,7 @@ impl Records {
         self.opener.space()
     }
 
-    /// Whether a record is here as a whole, or plaintext that nobody took.
+    /// Whether a record is here as a whole, or plaintext that was not taken.
     pub(crate) fn backlog(&self) -> bool {
         !self.opener.plain().is_empty() || self.opener.whole()
     }

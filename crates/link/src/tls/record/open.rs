@@ -28,7 +28,7 @@ pub(super) struct Opener {
     /// Bytes from the socket; those from `start` on are not opened.
     received: Vec<u8>,
     start: usize,
-    /// Plaintext in `received` that nobody took, before `start`.
+    /// Plaintext in `received` that was not taken, before `start`.
     plain: Range<usize>,
     post: Post,
     fruitless: u32,

@@ -504,8 +504,8 @@ fn what_a_record_has_inside_is_checked() {
         "peer sent excess record size".into(),
         Some(AlertDescription::RecordOverflow),
     );
-    assert_eq!(inside(kind::DATA, &[1; FULL + 1], 0), long);
-    assert_eq!(inside(kind::DATA, &[1; FULL], 1), long);
+    assert_eq!(inside(kind::DATA, &text(FULL + 1), 0), long);
+    assert_eq!(inside(kind::DATA, &text(FULL), 1), long);
     assert_eq!(inside(kind::DATA, &[], FULL + 200), long);
     // Padding up to the whole of a record is none of it.
     for (length, zeros) in [(FULL, 0), (FULL - 1, 1), (1, FULL - 1), (5, 3)] {
