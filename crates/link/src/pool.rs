@@ -21,20 +21,32 @@ impl Pool {
         }
     }
 
-    /// An empty buffer with room for `bytes` bytes: of those that have it, the one that came last, because it is in the cache.
+    /// An empty buffer with room for `bytes` bytes.
     pub(crate) fn take(&mut self, bytes: usize) -> Vec<u8> {
+        let found = self.find(bytes);
+        let mut buffer = found.unwrap_or_else(|| Vec::with_capacity(capacity(bytes)));
+        buffer.clear();
+        buffer
+    }
+
+    /// A buffer of one byte more than `bytes`, which are zeros or what an earlier message left there: to be overwritten.
+    pub(crate) fn take_full(&mut self, bytes: usize) -> Vec<u8> {
+        let found = self.find(bytes + 1);
+        // New memory comes from the system as zeros.
+        let mut buffer = found.unwrap_or_else(|| vec![0; capacity(bytes) + 1]);
+        buffer.resize(bytes + 1, 0);
+        buffer
+    }
+
+    /// Of the buffers with so much room, the one that came last, because it is in the cache.
+    fn find(&mut self, bytes: usize) -> Option<Vec<u8>> {
         let fits = |buffer: &Vec<u8>| buffer.capacity() >= bytes;
         // One that is too small gives way to one that is not: a connection has a few, and they grow with its messages.
         let found = self.free.iter().rposition(fits);
-        let found = found.or_else(|| self.free.len().checked_sub(1));
-        let mut buffer = found.map_or_else(Vec::new, |at| self.free.remove(at));
+        let found = found.or_else(|| self.free.len().checked_sub(1))?;
+        let buffer = self.free.remove(found);
         self.held -= buffer.capacity() as u64;
-        if fits(&buffer) {
-            buffer.clear();
-            buffer
-        } else {
-            Vec::with_capacity(capacity(bytes))
-        }
+        Some(buffer).filter(fits)
     }
 
     /// Takes a buffer back.

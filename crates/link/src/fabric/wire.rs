@@ -18,7 +18,6 @@ use super::seal::{Seal, TAG};
 use super::sys::{Endpoint, Event};
 use super::{EVERY, SLOT, SLOTS};
 use crate::tls::Connected;
-use crate::tls::handshake::Handshake;
 use crate::{LinkFault, Provider};
 
 /// Labels of the secrets that come of the TLS connection (RFC 8446, section 7.5).
@@ -75,12 +74,15 @@ impl FabricWire {
         };
         let dialled = half(b"packets of the dialler", b"credits of the listener");
         let heard = half(b"packets of the listener", b"credits of the dialler");
-        let (out, into) = match connected.tls {
+        let (out, into) = match connected.line.tls {
             Connection::Client(_) => (dialled, heard),
             Connection::Server(_) => (heard, dialled),
         };
-        let Connected { socket, tls, .. } = connected;
-        let local = socket.local_addr().map_err(|error| error.to_string())?;
+        let line = connected.line;
+        let local = line
+            .socket
+            .local_addr()
+            .map_err(|error| error.to_string())?;
         let mut random = [0; 16];
         aws_lc_rs::rand::fill(&mut random).map_err(|_| "no random bytes")?;
         let [name, key] =
@@ -102,7 +104,7 @@ impl FabricWire {
         let endpoint = Held::new(endpoint, name);
         let ours = Hello::new(&address, endpoint.base(), endpoint.key());
         let ours = ours.ok_or("the provider's address is too long")?;
-        let mut control = Control::new(Handshake { socket, tls });
+        let mut control = Control::new(line);
         // If it cannot be sent, the peer is gone, which is found when it is listened to.
         let _ = control.greet(&ours);
         Ok(FabricWire {

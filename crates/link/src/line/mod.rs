@@ -55,6 +55,7 @@ enum Incoming {
         at: Channel,
         length: u32,
     },
+    /// `body` has a byte more than the payload, for [`Wire::fill`].
     Payload {
         tag: u64,
         at: Channel,

@@ -114,7 +114,7 @@ impl<W: Wire> Line<W> {
                                 tag,
                                 at,
                                 left,
-                                body: self.inbox.pool().take(left),
+                                body: self.inbox.pool().take_full(left),
                             }
                         }
                         Admit::Later => {
@@ -127,8 +127,9 @@ impl<W: Wire> Line<W> {
                     tag,
                     at,
                     left: 0,
-                    body,
+                    mut body,
                 } => {
+                    body.truncate(body.len() - 1);
                     self.inbox
                         .deliver(tag, at, body)
                         .map_err(|fault| (Some(at), fault))?;
@@ -138,7 +139,7 @@ impl<W: Wire> Line<W> {
                 Incoming::Skip { left: 0 } => NEXT,
                 partial => {
                     self.incoming = partial;
-                    if !self.read_bytes() {
+                    if !self.read_bytes().map_err(|fault| (None, fault))? {
                         return Ok(());
                     }
                     *moved = true;
@@ -149,8 +150,14 @@ impl<W: Wire> Line<W> {
     }
 
     /// Moves plaintext into the frame at hand. `false` if there is none.
-    fn read_bytes(&mut self) -> bool {
+    fn read_bytes(&mut self) -> Result<bool, LinkFault> {
         let incoming = &mut self.incoming;
+        if let Incoming::Payload { left, body, .. } = incoming {
+            let have = body.len() - 1 - *left;
+            let taken = self.wire.fill(&mut body[have..])?;
+            *left -= taken;
+            return Ok(taken > 0);
+        }
         let taken = self.wire.read(|plain| match incoming {
             Incoming::Head { bytes, have } => {
                 let taken = plain.len().min(HEADER - *have);
@@ -158,19 +165,13 @@ impl<W: Wire> Line<W> {
                 *have += taken;
                 taken
             }
-            Incoming::Payload { left, body, .. } => {
-                let taken = plain.len().min(*left);
-                body.extend_from_slice(&plain[..taken]);
-                *left -= taken;
-                taken
-            }
             Incoming::Skip { left } => {
                 let taken = plain.len().min(*left);
                 *left -= taken;
                 taken
             }
-            Incoming::Stalled { .. } => 0,
+            Incoming::Payload { .. } | Incoming::Stalled { .. } => 0,
         });
-        taken > 0
+        Ok(taken > 0)
     }
 }

@@ -38,6 +38,16 @@ pub(crate) trait Wire: Send {
     /// Passes plaintext that is here to `take`, which says how many bytes it took; not called if there is none.
     fn read(&mut self, take: impl FnOnce(&[u8]) -> usize) -> usize;
 
+    /// Moves plaintext to the front of `into`, but for its last byte, which a wire may use as room: how many bytes, 0 if there are none
+    /// now. A wire that opens what came into it spares a copy.
+    fn fill(&mut self, into: &mut [u8]) -> Result<usize, LinkFault> {
+        Ok(self.read(|plain| {
+            let taken = plain.len().min(into.len().saturating_sub(1));
+            into[..taken].copy_from_slice(&plain[..taken]);
+            taken
+        }))
+    }
+
     /// Makes plaintext of what has come. `false`: there is nothing left to make it of.
     fn open(&mut self) -> Result<bool, LinkFault>;
 

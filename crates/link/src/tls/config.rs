@@ -52,6 +52,8 @@ pub(super) fn client(identity: &Identity, pinned: Fingerprint) -> Result<Arc<Cli
         .with_client_cert_resolver(Arc::new(SingleCertAndKey::from(identity.certified())));
     // Every connection proves its keys afresh, and its exporter is its own.
     config.resumption = Resumption::disabled();
+    // For the record layer of a link.
+    config.enable_secret_extraction = true;
     config.enable_sni = false;
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
     Ok(Arc::new(config))
@@ -67,6 +69,7 @@ pub(super) fn server(
         .with_client_cert_verifier(Arc::new(Pinned::new(admits)))
         .with_cert_resolver(Arc::new(SingleCertAndKey::from(identity.certified())));
     config.send_tls13_tickets = 0;
+    config.enable_secret_extraction = true;
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.alpn_protocols = vec![PROTOCOL.to_vec()];
     Ok(Arc::new(config))

@@ -15,6 +15,7 @@ use super::config::{self, UnknownKey};
 use super::handshake::{Fail, Handshake, Progress};
 use super::identity::{Fingerprint, Identity};
 use super::preface::{ANSWER, Answer, Call, Garbled, LaneCall, Refusal, VERSION};
+use super::secrets::Secrets;
 use super::{Connected, Ended, GLANCE, Moved, SetupError, Terms};
 
 /// First pause between two attempts; each next one is twice as long.
@@ -137,10 +138,8 @@ impl<'a> Dial<'a> {
             Missed::Local(why) => Attempt::Never(SetupError::Local(why)),
         })?;
         self.judge(&answer, address)?;
-        let Handshake { socket, tls } = handshake;
         Ok(Connected {
-            socket,
-            tls,
+            line: handshake,
             peer: self.peer,
             lane,
             plan: self.terms.plan,
@@ -282,8 +281,9 @@ pub(super) fn reach(
     let local = |e: &dyn std::fmt::Display| Missed::Local(e.to_string());
     let socket = open(address, until).map_err(|e| Missed::Broken(e.to_string()))?;
     let name = ServerName::try_from(config::NAME).map_err(|e| local(&e))?;
-    let tls = ClientConnection::new(Arc::clone(config), name).map_err(|e| local(&e))?;
-    Handshake::new(socket, tls.into()).map_err(|e| local(&e))
+    let (secrets, config) = Secrets::client(config);
+    let tls = ClientConnection::new(config, name).map_err(|e| local(&e))?;
+    Handshake::new(socket, tls.into(), secrets).map_err(|e| local(&e))
 }
 
 /// Says `call` once TLS is there, and hears the answer.

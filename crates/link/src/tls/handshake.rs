@@ -2,11 +2,14 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::net::sockopt;
 use rustls::Connection;
 
+use super::record;
+use super::secrets::Secrets;
 use super::socket::Quiet;
 
 /// After so much silence the kernel asks the other end for a sign of life,
@@ -15,6 +18,9 @@ const SILENCE: Duration = Duration::from_secs(15);
 const BETWEEN_PROBES: Duration = Duration::from_secs(5);
 /// and after so many questions without an answer the connection is gone: half a minute in all, as long as a run may stall.
 const PROBES: u32 = 3;
+
+/// Bytes taken from the socket at once.
+const STEP: usize = 16 << 10;
 
 /// How far a handshake came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,11 +45,19 @@ pub(crate) enum Fail {
 pub(crate) struct Handshake {
     pub(crate) socket: TcpStream,
     pub(crate) tls: Connection,
+    /// Bytes from the socket that TLS did not get: it gets whole records, one at a time, so that a link that goes on here misses none.
+    pub(super) incoming: Vec<u8>,
+    /// What TLS encrypts under, for a link that goes on here.
+    pub(super) secrets: Arc<Secrets>,
 }
 
 impl Handshake {
     /// Prepares the socket.
-    pub(crate) fn new(socket: TcpStream, tls: Connection) -> io::Result<Self> {
+    pub(super) fn new(
+        socket: TcpStream,
+        tls: Connection,
+        secrets: Arc<Secrets>,
+    ) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         socket.set_nodelay(true)?;
         // A recipient may wait for hours while the parties compute: the kernel asks whether the other end is still there.
@@ -52,7 +66,12 @@ impl Handshake {
         sockopt::set_tcp_keepintvl(&socket, BETWEEN_PROBES)?;
         sockopt::set_tcp_keepcnt(&socket, PROBES)?;
         // Buffer sizes are left to the kernel: a fixed size turns its tuning off and is capped far below what a WAN needs.
-        Ok(Handshake { socket, tls })
+        Ok(Handshake {
+            socket,
+            tls,
+            incoming: Vec::new(),
+            secrets,
+        })
     }
 
     /// Sends `call` once, as soon as TLS can: before the handshake is complete nothing of it leaves.
@@ -82,11 +101,34 @@ impl Handshake {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 Err(e) => return Err(Fail::Broken(e.to_string())),
             }
-            match self.tls.read_tls(&mut self.socket) {
+            if self.pass_on()? {
+                continue;
+            }
+            let have = self.incoming.len();
+            self.incoming.resize(have + STEP, 0);
+            let got = self.socket.read(&mut self.incoming[have..]);
+            self.incoming.truncate(have + *got.as_ref().unwrap_or(&0));
+            match got {
                 Ok(0) => return Err(Fail::Broken("the other side hung up".into())),
                 Ok(_) => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(Progress::Waiting),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(Fail::Broken(e.to_string())),
+            }
+        }
+    }
+
+    /// Hands TLS the next record that came. `false`: it is not here as a whole.
+    fn pass_on(&mut self) -> Result<bool, Fail> {
+        let Some(bytes) = record::first(&self.incoming) else {
+            return Ok(false);
+        };
+        let mut rest = &self.incoming[..bytes];
+        // TLS takes nothing after the end of the stream.
+        while !rest.is_empty() {
+            match self.tls.read_tls(&mut rest) {
+                Ok(0) => break,
+                Ok(_) => {}
                 Err(e) => return Err(Fail::Broken(e.to_string())),
             }
             if let Err(error) = self.tls.process_new_packets() {
@@ -95,6 +137,8 @@ impl Handshake {
                 return Err(Fail::Tls(error));
             }
         }
+        self.incoming.drain(..bytes);
+        Ok(true)
     }
 
     /// Sends what TLS has to send.

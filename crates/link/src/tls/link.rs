@@ -15,7 +15,7 @@ impl TlsLink {
     pub fn new(connections: Vec<Connected>, bounds: Bounds) -> Self {
         let line = |connected: Connected| {
             let tag = frame::tag(&connected.plan.0);
-            let wire = TlsWire::new(connected.socket, connected.tls);
+            let wire = TlsWire::new(connected.line);
             Line::new(wire, connected.peer, tag, bounds)
         };
         let lines = connections.into_iter().map(line).collect();
@@ -30,11 +30,13 @@ impl Link for TlsLink {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
+    use std::thread;
     use std::time::{Duration, Instant};
 
     use super::*;
     use crate::frame::tests::at;
     use crate::frame::{Body, Header, tag};
+    use crate::tls::handshake::{Handshake, Progress};
     use crate::tls::pair::{PLAN, met, parties};
     use crate::{LinkError, LinkFault, LinkKind, Woken};
 
@@ -59,9 +61,10 @@ mod tests {
     /// What the link says to `bytes` inside TLS, after which the peer stays silent.
     fn answer(bytes: &[u8]) -> LinkError {
         let (mut link, mut bare) = ends();
-        bare.tls.writer().write_all(bytes).unwrap();
-        while bare.tls.wants_write() {
-            bare.tls.write_tls(&mut bare.socket).unwrap();
+        let Handshake { socket, tls, .. } = &mut bare.line;
+        tls.writer().write_all(bytes).unwrap();
+        while tls.wants_write() {
+            tls.write_tls(socket).unwrap();
         }
         loop {
             match link.wait(soon()) {
@@ -110,13 +113,103 @@ mod tests {
         }
     }
 
+    /// Waits for message 3 of the second party.
+    fn land(link: &mut TlsLink, into: &mut [u8]) {
+        while !link.land(parties()[1], at(3), into).unwrap() {
+            assert_eq!(link.wait(soon()).unwrap(), Woken::Ready, "nothing came");
+        }
+    }
+
+    /// What comes with the last bytes of the handshake is in TLS, or in the buffer before it, when the link begins.
+    #[test]
+    fn bytes_that_came_too_early_for_the_link_are_not_lost() {
+        let frame = [&header(tag(&PLAN.0), 700)[..], &[5; 700]].concat();
+        // Plaintext of a record that was read in part; a record behind it, whole; and the beginning of one.
+        for (with, cut) in [(frame.len(), 0), (0, 0), (100, 0), (0, 300)] {
+            let [mut heard, mut bare] = met(LinkKind::Tls);
+            let Handshake { socket, tls, .. } = &mut bare.line;
+            let mut bytes = Vec::new();
+            tls.writer()
+                .write_all(&[b"hi", &frame[..with]].concat())
+                .unwrap();
+            tls.write_tls(&mut bytes).unwrap();
+            tls.writer().write_all(&frame[with..]).unwrap();
+            while tls.wants_write() {
+                tls.write_tls(&mut bytes).unwrap();
+            }
+            let (now, later) = bytes.split_at(bytes.len() - cut);
+            socket.write_all(now).unwrap();
+            let (mut hi, mut have) = ([0; 2], 0);
+            while heard.line.hear(&mut hi, &mut have).unwrap() == Progress::Waiting {
+                thread::sleep(Duration::from_millis(1));
+            }
+            assert_eq!(&hi, b"hi");
+            let mut link = TlsLink::new(vec![heard], BOUNDS);
+            link.expect(parties()[1], at(3), 700).unwrap();
+            socket.write_all(later).unwrap();
+            let mut into = [0; 700];
+            land(&mut link, &mut into);
+            assert_eq!(
+                into, [5; 700],
+                "{with} bytes in the first record, cut {cut}"
+            );
+        }
+    }
+
+    #[test]
+    fn keys_may_change_in_the_middle_of_a_frame() {
+        let (mut link, mut bare) = ends();
+        let frame = [&header(tag(&PLAN.0), 700)[..], &[5; 700]].concat();
+        let Handshake { socket, tls, .. } = &mut bare.line;
+        for piece in frame.chunks(37) {
+            tls.writer().write_all(piece).unwrap();
+            tls.refresh_traffic_keys().unwrap();
+        }
+        while tls.wants_write() {
+            tls.write_tls(socket).unwrap();
+        }
+        link.expect(parties()[1], at(3), 700).unwrap();
+        let mut into = [0; 700];
+        land(&mut link, &mut into);
+        assert_eq!(into, [5; 700]);
+        // The answer goes ahead of what is said next, which rustls opens.
+        link.post(parties()[1], at(4), &[6; 20]).unwrap();
+        link.poll().unwrap();
+        let (mut said, mut have) = ([0; crate::frame::HEADER + 20], 0);
+        while bare.line.hear(&mut said, &mut have).unwrap() == Progress::Waiting {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(said[crate::frame::HEADER..], [6; 20]);
+    }
+
+    #[test]
+    fn what_is_no_tls_behind_the_handshake_is_a_fault_of_the_peer() {
+        let [mut heard, mut bare] = met(LinkKind::Tls);
+        let Handshake { socket, tls, .. } = &mut bare.line;
+        tls.writer().write_all(b"hi").unwrap();
+        tls.write_tls(socket).unwrap();
+        socket.write_all(&[0x14, 3, 3, 0, 1, 1]).unwrap();
+        let (mut hi, mut have) = ([0; 2], 0);
+        while heard.line.hear(&mut hi, &mut have).unwrap() == Progress::Waiting {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let mut link = TlsLink::new(vec![heard], BOUNDS);
+        let error = loop {
+            if let Err(error) = link.wait(soon()) {
+                break error;
+            }
+        };
+        assert!(matches!(error.fault, LinkFault::Cipher(_)), "{error}");
+    }
+
     #[test]
     fn garbage_under_tls_is_a_fault_of_tls() {
         let (mut link, mut bare) = ends();
-        bare.socket
+        bare.line
+            .socket
             .write_all(&[0x17, 3, 3, 0, 32, 1, 2, 3, 4, 5])
             .unwrap();
-        bare.socket.write_all(&[9; 27]).unwrap();
+        bare.line.socket.write_all(&[9; 27]).unwrap();
         let error = loop {
             if let Err(error) = link.wait(soon()) {
                 break error;
@@ -128,8 +221,9 @@ mod tests {
     #[test]
     fn a_clean_end_of_tls_without_goodbye_is_no_clean_end() {
         let (mut link, mut bare) = ends();
-        bare.tls.send_close_notify();
-        bare.tls.write_tls(&mut bare.socket).unwrap();
+        let Handshake { socket, tls, .. } = &mut bare.line;
+        tls.send_close_notify();
+        tls.write_tls(socket).unwrap();
         drop(bare);
         let error = loop {
             if let Err(error) = link.wait(soon()) {

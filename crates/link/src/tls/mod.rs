@@ -16,19 +16,19 @@ mod link;
 pub(crate) mod pair;
 mod port;
 mod preface;
+mod record;
+mod secrets;
 mod sign;
 mod socket;
 mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustls::Connection;
 use veil_session::{Peer, PlanHash};
 
 use crate::LinkKind;
@@ -37,6 +37,7 @@ pub use control::{control, control_slow};
 pub use dial::dial;
 pub(crate) use dial::timespec;
 pub use error::{ControlError, SetupError};
+use handshake::Handshake;
 pub use identity::{Fingerprint, FingerprintError, Identity, IdentityError};
 pub use link::TlsLink;
 pub use port::{
@@ -45,6 +46,8 @@ pub use port::{
 };
 #[doc(hidden)]
 pub use preface::fuzz_preface;
+#[doc(hidden)]
+pub use record::fuzz_records;
 pub use sign::verify;
 use socket::hung_up;
 
@@ -105,8 +108,7 @@ impl Terms {
 /// An authenticated connection to one peer for one lane, on which the plan is agreed.
 #[derive(Debug)]
 pub struct Connected {
-    pub(crate) socket: TcpStream,
-    pub(crate) tls: Connection,
+    pub(crate) line: Handshake,
     peer: Peer,
     lane: u16,
     pub(crate) plan: PlanHash,
@@ -131,7 +133,8 @@ impl Connected {
 
     /// A secret that only the two ends of this connection know (RFC 8446, section 7.5), for the key schedule.
     pub fn exporter(&self, label: &[u8], context: &[u8]) -> [u8; 32] {
-        self.tls
+        self.line
+            .tls
             .export_keying_material([0; 32], label, Some(context))
             .expect("call and answer went through TLS, so its handshake is complete")
     }
@@ -329,10 +332,10 @@ impl<'a> There<'a> {
         let mut missing = self.lock();
         // A late peer is reported by the part that lacks it.
         while !missing.is_empty() && Instant::now() < until && !ended.now() {
-            if connected.iter().any(|c| hung_up(&c.socket)) {
+            if connected.iter().any(|c| hung_up(&c.line.socket)) {
                 drop(missing);
                 self.lacks(&[peer], &[peer]);
-                for one in connected.iter_mut().filter(|c| hung_up(&c.socket)) {
+                for one in connected.iter_mut().filter(|c| hung_up(&c.line.socket)) {
                     *one = connect(one.lane)?;
                 }
                 self.lacks(&[peer], &[]);

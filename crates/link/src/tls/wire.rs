@@ -1,73 +1,122 @@
 //! A TLS connection under the frames of a line.
 
-use std::io::{self, BufRead, IoSlice, Write};
+use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, TcpStream};
 
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::{RecvFlags, recv};
-use rustls::Connection;
 
+use super::handshake::Handshake;
+use super::record::Records;
 use super::socket::Quiet;
 use crate::LinkFault;
-use crate::line::{Sent, WIRE, Wire};
-
-/// Bytes taken from the socket per call: sixteen TLS records; more would leave the second-level cache.
-const RECEIVE: usize = 256 * 1024;
+use crate::line::{Sent, Wire};
 
 /// A TLS connection over a socket that never blocks.
 #[derive(Debug)]
 pub(crate) struct TlsWire {
     socket: TcpStream,
-    tls: Connection,
-    /// Bytes from the socket that TLS has not taken: `received[start..]`.
-    received: Vec<u8>,
-    start: usize,
+    /// Or why there is no connection.
+    records: Result<Records, LinkFault>,
+    /// Plaintext that came before the record layer took over; `before[read..]` was not taken.
+    before: Vec<u8>,
+    read: usize,
+    /// Bytes for the socket from before it took over.
+    outgoing: Vec<u8>,
     /// Nothing was read yet; the peer's first frames may have come with the handshake.
     fresh: bool,
-    /// TLS was told to say that this side has finished.
+    /// The socket had less than it was asked for: it has no more now.
+    drained: bool,
+    /// The peer was told that this side has finished.
     finished: bool,
 }
 
 impl TlsWire {
-    pub(crate) fn new(socket: TcpStream, mut tls: Connection) -> Self {
-        tls.set_buffer_limit(Some(WIRE));
+    /// Goes on where `line` is.
+    pub(crate) fn new(line: Handshake) -> Self {
+        let Handshake {
+            socket,
+            mut tls,
+            incoming,
+            secrets,
+        } = line;
+        let mut before = Vec::new();
+        // An error is how the reader says that there is no more now, and the end is what the peer said to be one.
+        let ended = tls.reader().read_to_end(&mut before).is_ok();
+        let mut outgoing = Vec::new();
+        while tls.wants_write() {
+            // A vector takes everything.
+            let _ = tls.write_tls(&mut outgoing);
+        }
+        let mut records = secrets.records(tls, incoming);
+        if let Ok(records) = &mut records
+            && ended
+        {
+            records.end();
+        }
         TlsWire {
             socket,
-            tls,
-            received: Vec::new(),
-            start: 0,
+            records: records.map_err(|error| LinkFault::Cipher(error.to_string())),
+            before,
+            read: 0,
+            outgoing,
             fresh: true,
+            drained: false,
             finished: false,
         }
     }
 
-    /// What is encrypted is for the socket. `true` if all of it left.
+    fn before(&self) -> &[u8] {
+        &self.before[self.read..]
+    }
+
+    /// What is sealed is for the socket. `true` if all of it left.
     fn leave(&mut self) -> Result<bool, String> {
-        while self.tls.wants_write() {
-            match self.tls.write_tls(&mut Quiet(&self.socket)) {
-                Ok(_) => {}
+        let Ok(records) = &mut self.records else {
+            return Ok(true);
+        };
+        loop {
+            let first = !self.outgoing.is_empty();
+            let waiting = if first {
+                &self.outgoing[..]
+            } else {
+                records.waiting().map_err(|error| error.to_string())?
+            };
+            if waiting.is_empty() {
+                return Ok(true);
+            }
+            match Quiet(&self.socket).write_vectored(&[IoSlice::new(waiting)]) {
+                Ok(bytes) if first => drop(self.outgoing.drain(..bytes)),
+                Ok(bytes) => records.left(bytes),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(e.to_string()),
             }
         }
-        Ok(true)
+    }
+
+    /// Tells the peer why this side ends the connection, if it can be told.
+    fn refused(&mut self, error: &rustls::Error) -> LinkFault {
+        let _ = self.leave();
+        LinkFault::Cipher(error.to_string())
     }
 }
 
 impl Wire for TlsWire {
     fn write(&mut self, slices: &[IoSlice<'_>]) -> Result<usize, LinkFault> {
-        Write::write_vectored(&mut self.tls.writer(), slices)
-            .map_err(|error| LinkFault::Cipher(error.to_string()))
+        let records = self.records.as_mut().map_err(|fault| fault.clone())?;
+        let taken = records.write(slices);
+        taken.map_err(|error| LinkFault::Cipher(error.to_string()))
     }
 
     fn wants_write(&self) -> bool {
-        self.tls.wants_write()
+        let records = self.records.as_ref();
+        records.is_ok_and(|records| records.wants_write() || !self.outgoing.is_empty())
     }
 
     fn flush(&mut self) -> Result<Sent, String> {
-        let moved = self.tls.wants_write();
+        let moved = self.wants_write();
         let all = self.leave()?;
         Ok(Sent { moved, all })
     }
@@ -76,7 +125,9 @@ impl Wire for TlsWire {
     fn finish(&mut self) -> Result<bool, String> {
         if !self.finished {
             self.finished = true;
-            self.tls.send_close_notify();
+            if let Ok(records) = &mut self.records {
+                records.close().map_err(|error| error.to_string())?;
+            }
         }
         let all = self.leave()?;
         if all {
@@ -87,49 +138,53 @@ impl Wire for TlsWire {
     }
 
     fn read(&mut self, take: impl FnOnce(&[u8]) -> usize) -> usize {
-        let mut reader = self.tls.reader();
-        // The two errors, nothing there and end of stream, both end in what the socket says next.
-        let taken = match reader.fill_buf() {
-            Ok(plain) if !plain.is_empty() => take(plain),
-            _ => 0,
+        let before = self.before();
+        if !before.is_empty() {
+            let taken = take(before);
+            self.read += taken;
+            return taken;
+        }
+        let Ok(records) = &mut self.records else {
+            return 0;
         };
-        reader.consume(taken);
+        let plain = records.plain();
+        if plain.is_empty() {
+            return 0;
+        }
+        let taken = take(plain);
+        records.take(taken);
         taken
     }
 
-    /// Hands TLS what came from the socket.
+    fn fill(&mut self, into: &mut [u8]) -> Result<usize, LinkFault> {
+        if !self.before().is_empty() {
+            return Ok(self.read(|plain| {
+                let taken = plain.len().min(into.len() - 1);
+                into[..taken].copy_from_slice(&plain[..taken]);
+                taken
+            }));
+        }
+        let records = self.records.as_mut().map_err(|fault| fault.clone())?;
+        let filled = records.fill(into);
+        filled.map_err(|error| self.refused(&error))
+    }
+
     fn open(&mut self) -> Result<bool, LinkFault> {
         self.fresh = false;
-        let mut rest = &self.received[self.start..];
-        if rest.is_empty() {
-            return Ok(false);
-        }
-        // TLS takes nothing while it holds plaintext, and the caller has just emptied it; nor after the end of the stream.
-        let taken = self.tls.read_tls(&mut rest).unwrap_or(0);
-        if taken == 0 {
-            self.start = self.received.len();
-            return Ok(false);
-        }
-        self.start += taken;
-        if let Err(error) = self.tls.process_new_packets() {
-            // The alert tells the peer why, if it can be told.
-            let _ = self.leave();
-            return Err(LinkFault::Cipher(error.to_string()));
-        }
-        Ok(true)
+        let records = self.records.as_mut().map_err(|fault| fault.clone())?;
+        let opened = records.open();
+        opened.map_err(|error| self.refused(&error))
     }
 
     fn refill(&mut self) -> Result<usize, LinkFault> {
-        self.start = 0;
-        self.received.clear();
-        // Its capacity stays: the kernel writes into it, and no code clears it first.
-        self.received.reserve_exact(RECEIVE);
+        let records = self.records.as_mut().map_err(|fault| fault.clone())?;
+        if std::mem::take(&mut self.drained) {
+            return Ok(0);
+        }
+        let space = records.space();
+        let asked = space.capacity() - space.len();
         let got = loop {
-            match recv(
-                &self.socket,
-                spare_capacity(&mut self.received),
-                RecvFlags::empty(),
-            ) {
+            match recv(&self.socket, spare_capacity(space), RecvFlags::empty()) {
                 Ok((got, _)) => break Ok(got),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(error) => break Err(io::Error::from(error)),
@@ -137,19 +192,26 @@ impl Wire for TlsWire {
         };
         match got {
             Ok(0) => Err(LinkFault::gone()),
-            Ok(got) => Ok(got),
+            Ok(got) => {
+                self.drained = got < asked;
+                Ok(got)
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
             Err(error) => Err(LinkFault::Closed(error.to_string())),
         }
     }
 
     fn forget(&mut self) {
-        self.received = Vec::new();
-        self.start = 0;
+        self.before = Vec::new();
+        self.read = 0;
+        if let Ok(records) = &mut self.records {
+            records.forget();
+        }
     }
 
     fn backlog(&self) -> bool {
-        self.fresh || self.start < self.received.len()
+        let records = self.records.as_ref();
+        self.fresh || !self.before().is_empty() || records.is_ok_and(Records::backlog)
     }
 
     fn watch<'a>(&'a self, read: bool, write: bool, fds: &mut Vec<PollFd<'a>>) {

@@ -305,9 +305,8 @@ fn greeted(bytes: &[u8]) -> Option<LinkFault> {
     if LinkKind::Fabric(Provider::TCP).check().is_err() {
         return None;
     }
-    let [ours, Connected { socket, tls, .. }] = met(LinkKind::Fabric(Provider::TCP));
+    let [ours, Connected { mut line, .. }] = met(LinkKind::Fabric(Provider::TCP));
     let mut link = FabricLink::open(vec![ours], Provider::TCP, BOUNDS).unwrap();
-    let mut line = Handshake { socket, tls };
     line.say(bytes).unwrap();
     line.flush().unwrap();
     let until = soon();

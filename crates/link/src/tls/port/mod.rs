@@ -30,6 +30,7 @@ use super::config;
 use super::dial::timespec;
 use super::handshake::Handshake;
 use super::identity::{Fingerprint, Identity};
+use super::secrets::Secrets;
 use super::{Connected, Ended, Misses, SetupError, Terms};
 
 /// Longest request that a member may send: a job and its circuit.
@@ -467,12 +468,12 @@ fn take_in(shared: &PortState, socket: &TcpListener, pending: &mut Vec<Pending>)
                 None => continue,
             }
         }
-        let config = Arc::clone(&lock(&shared.config));
+        let (secrets, config) = Secrets::server(&lock(&shared.config));
         let Ok(tls) = ServerConnection::new(config) else {
             return false;
         };
         // A socket that cannot be prepared was closed already.
-        if let Ok(handshake) = Handshake::new(socket, tls.into()) {
+        if let Ok(handshake) = Handshake::new(socket, tls.into(), secrets) {
             pending.push(Pending::new(handshake, from));
         }
     }

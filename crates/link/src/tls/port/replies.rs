@@ -215,7 +215,9 @@ fn answer(handler: &Handler, state: &State) {
 }
 
 fn send(handshake: Handshake, reply: &[u8]) -> io::Result<()> {
-    let Handshake { socket, mut tls } = handshake;
+    let Handshake {
+        socket, mut tls, ..
+    } = handshake;
     socket.set_nonblocking(false)?;
     socket.set_write_timeout(Some(PATIENCE))?;
     let until = Instant::now() + PATIENCE;

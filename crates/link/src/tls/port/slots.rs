@@ -285,7 +285,7 @@ impl Slot {
         let seat = (call.from, call.lane);
         let mut state = lock(&self.state);
         // A caller that hung up and comes again, after a restart perhaps, takes its old place.
-        state.leave(|connected| connected.seat() == seat && hung_up(&connected.socket));
+        state.leave(|connected| connected.seat() == seat && hung_up(&connected.line.socket));
         if call.lane >= self.lanes || !state.taken.insert(seat) {
             return Err((
                 Refusal::Lane,
@@ -309,14 +309,14 @@ impl Slot {
             let lacks = |peer: &Peer| self.lacks(&state, *peer);
             let mut missing: Vec<Peer> = self.peers.iter().copied().filter(lacks).collect();
             if missing.is_empty() {
-                state.leave(|connected| hung_up(&connected.socket));
+                state.leave(|connected| hung_up(&connected.line.socket));
                 let lacks = |peer: &Peer| self.lacks(&state, *peer);
                 missing = self.peers.iter().copied().filter(lacks).collect();
             }
             if missing.is_empty() {
                 return Ok(std::mem::take(&mut state.connected));
             }
-            let gone = |c: &&Connected| !missing.contains(&c.peer) && hung_up(&c.socket);
+            let gone = |c: &&Connected| !missing.contains(&c.peer) && hung_up(&c.line.socket);
             let gone: Vec<Peer> = state
                 .connected
                 .iter()
@@ -339,11 +339,9 @@ impl Slot {
 impl Promise {
     /// Keeps it: the caller is there.
     pub(super) fn keep(mut self, handshake: Handshake) {
-        let Handshake { socket, tls } = handshake;
         let (peer, lane) = self.seat;
         lock(&self.slot.state).connected.push(Connected {
-            socket,
-            tls,
+            line: handshake,
             peer,
             lane,
             plan: self.slot.terms.plan,

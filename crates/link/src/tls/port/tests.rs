@@ -241,7 +241,7 @@ fn addresses_of_one_network_share_their_places() {
         held.push(TcpStream::connect(socket.local_addr().unwrap()).unwrap());
         let (socket, _) = socket.accept().unwrap();
         let tls = ServerConnection::new(Arc::clone(&config)).unwrap();
-        let handshake = Handshake::new(socket, tls.into()).unwrap();
+        let handshake = Handshake::new(socket, tls.into(), Arc::default()).unwrap();
         Pending::new(
             handshake,
             std::net::SocketAddr::new(from.parse().unwrap(), 7000),
