@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use veil_device::{
     ColumnType, Command, Device, Dst, Fault, Form, Frame, Instr, KeyId, Layout, Op, Outcome,
-    PrfCall, Program, Reference, Region, Residency, Span, Src, Tag,
+    PrfCall, Program, Reference, Region, Residency, Span, Src, Tag, completion,
 };
-use veil_device_cuda::Cuda;
-use veil_device_cuda::backend::{Emulator, Order};
+use veil_device_cuda::backend::{Emulator, LAUNCH, Order, Reordered};
+use veil_device_cuda::{Cuda, Seconds};
 use veil_math::Ring;
 use veil_prss::DomainTag;
 use veil_session::{Secret, SessionId};
@@ -282,6 +282,30 @@ fn the_host_reaches_what_it_may() -> Result<(), Fault> {
         device.view(workspace, all(OUT)),
         Err(Fault::Unknown("the workspace"))
     );
+    Ok(())
+}
+
+/// The time of kernels is that of launches, however long the copies of their batch take.
+#[test]
+fn the_time_of_kernels_has_no_copies_in_it() -> Result<(), Fault> {
+    let layout = layout(1);
+    let all = |region| layout.all(region, 0);
+    for seed in 0..10 {
+        let streams = Reordered::new(Emulator::new(Order::Forward), seed);
+        let clock = Seconds::default();
+        let mut device = Cuda::on(Box::new(streams)).timed(&clock);
+        let workspace = device.open(&layout, frame(ROWS))?;
+        let copies = [copy(all(IN), all(OUT))];
+        device.write(workspace, all(IN), &[9; 3200])?;
+        device.submit(workspace, &copies, Tag(1))?;
+        assert_eq!(completion(&mut device)?.outcome, Outcome::Done);
+        let launches = f64::from(device.launches() as u32) * LAUNCH.as_secs_f64();
+        let took = *clock.lock().unwrap();
+        assert!(
+            (took - launches).abs() < 1e-9,
+            "{seed}: {took} s, {launches} s of them launches"
+        );
+    }
     Ok(())
 }
 

@@ -37,9 +37,13 @@ pub enum Absent {
 
 /// The code for GPUs, if the build was given it.
 #[cfg(veil_fatbin)]
-const CODE: Option<&[u8]> = Some(include_bytes!(env!("VEIL_CUDA_FATBIN")));
+const CODE: Option<&Image> = Some(&Image(*include_bytes!(env!("VEIL_CUDA_FATBIN"))));
 #[cfg(not(veil_fatbin))]
-const CODE: Option<&[u8]> = None;
+const CODE: Option<&Image> = None;
+
+/// Code where the driver reads its head from: at a multiple of the largest number in it, and more.
+#[repr(C, align(16))]
+struct Image<T: ?Sized = [u8]>(T);
 
 /// The streams of a GPU.
 struct Queues([Arc<CudaStream>; 3]);
@@ -111,7 +115,7 @@ impl Driver {
         let units = sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
         let units = context.attribute(units).map_err(refused)?;
         // SAFETY: the code is an image that a compiler of NVIDIA made, whole, and lives as long as the program.
-        let module = unsafe { module::load_data(code.as_ptr().cast()) }.map_err(refused)?;
+        let module = unsafe { module::load_data(code.0.as_ptr().cast()) }.map_err(refused)?;
         Ok(Driver {
             stream: Arc::clone(&streams[Stream::Run as usize]),
             queues: Mutex::new((Queues(streams), Order::new())),
@@ -410,6 +414,14 @@ impl Backend for Driver {
         order.busy(host.id, queues, |event| {
             event.try_is_complete().map(|done| !done).map_err(failed)
         })
+    }
+
+    fn after(&mut self, on: Stream, buffers: &[&Buffer]) -> Result<(), Error> {
+        for buffer in buffers {
+            self.at(buffer, 0, 0)?;
+        }
+        let memory: Vec<u64> = buffers.iter().map(|buffer| buffer.id).collect();
+        self.tell(on, &memory).map(|_| ())
     }
 
     fn mark(&mut self, on: Stream) -> Result<Mark, Error> {

@@ -297,6 +297,13 @@ impl Backend for Emulator {
         self.healthy().map(|()| false)
     }
 
+    fn after(&mut self, _: Stream, buffers: &[&Buffer]) -> Result<(), Error> {
+        for buffer in buffers {
+            self.bytes(buffer, 0, 0)?;
+        }
+        Ok(())
+    }
+
     fn mark(&mut self, _: Stream) -> Result<Mark, Error> {
         let mark = Mark::new();
         self.marks.insert(mark.0, Instant::now());

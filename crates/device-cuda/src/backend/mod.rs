@@ -36,7 +36,7 @@ pub use driver::{Absent, Driver};
 pub use emulator::{Emulator, Order};
 pub use order::Stream;
 #[cfg(feature = "probes")]
-pub use reordered::Reordered;
+pub use reordered::{LAUNCH, Reordered};
 
 use crate::kernels::Kernel;
 
@@ -271,6 +271,12 @@ pub trait Backend: Send {
     /// # Errors
     /// [`Error::Driver`] if something that was queued about this memory failed.
     fn busy(&self, host: &Host) -> Result<bool, Error>;
+
+    /// What a stream gets from now on waits for all that was queued about these buffers.
+    ///
+    /// # Errors
+    /// [`Error::Range`] if one is another backend's; [`Error::Driver`] if the driver refuses.
+    fn after(&mut self, on: Stream, buffers: &[&Buffer]) -> Result<(), Error>;
 
     /// The moment at which a stream has done all that it was told.
     ///

@@ -344,9 +344,8 @@ impl Cuda {
         if self.clock.is_none() {
             return Ok(None);
         }
-        for buffer in after.into_iter().flatten() {
-            // Nothing becomes zero, when copies have ended.
-            self.backend.clear(buffer, 0, 0).map_err(card)?;
+        if let Some(after) = after {
+            self.backend.after(Stream::Run, &after).map_err(card)?;
         }
         self.backend.mark(Stream::Run).map(Some).map_err(card)
     }
