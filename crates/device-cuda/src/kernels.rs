@@ -323,6 +323,27 @@ const TRUSTED: Parameter = Memory(|_| Some(0));
 /// The verdict of a batch.
 const VERDICT: Parameter = Memory(|_| Some(8));
 
+/// All kernels whose launches depend on what a multiprocessor has: those with barriers of the grid, and those with tables in shared memory.
+pub(crate) static TOGETHER_OR_WITH_TABLES: &[&Kernel] = &[
+    &OT_EXPAND,
+    &OT_KEYS,
+    &RANDOM,
+    &PROGRAM_BITS,
+    &PROGRAM_Z64,
+    &PROGRAM_Z128,
+    &SUMS_Z64,
+    &SUMS_Z128,
+    &GARBLE_HALF,
+    &GARBLE_THREE,
+    &EVALUATE_HALF,
+    &EVALUATE_THREE,
+    &CUT_STRETCH,
+    &CUT_MATRIX,
+    &CUT_MASK,
+    &CUT_UNMASK,
+    &CUT_SHUFFLE,
+];
+
 macro_rules! of_device {
     ($($name:ident $entry:literal, $block:literal, $shared:expr, [$($parameter:expr),+] $($together:ident)?;)+) => {$(
         #[doc = concat!("`", $entry, "`, which is for devices alone: see kernels/device.")]

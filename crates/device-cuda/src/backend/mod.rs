@@ -24,6 +24,7 @@
 mod driver;
 #[cfg(feature = "emulator")]
 mod emulator;
+mod gpu;
 mod order;
 #[cfg(feature = "probes")]
 mod reordered;
@@ -31,9 +32,10 @@ mod reordered;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-pub use driver::{Absent, Driver};
+pub use driver::Driver;
 #[cfg(feature = "emulator")]
 pub use emulator::{Emulator, Order};
+pub use gpu::{Absent, Facts, Lack, count, facts};
 pub use order::Stream;
 #[cfg(feature = "probes")]
 pub use reordered::{LAUNCH, Reordered};
