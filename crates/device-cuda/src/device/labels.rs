@@ -149,7 +149,7 @@ impl Queue<'_> {
             Argument::Schedules,
             Argument::Code(id, 0),
         ];
-        self.step(kernel, Some(code.work(rows)), &arguments);
+        self.levels(kernel, (code, rows), &arguments);
         let temps = (16 * u64::from(code.temps)).saturating_mul(rows);
         self.temps = self.temps.max(temps);
         Ok(())

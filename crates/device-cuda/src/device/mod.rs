@@ -223,6 +223,7 @@ impl Cuda {
             let Step {
                 kernel,
                 work,
+                levels,
                 arguments,
             } = step;
             let mut args = Vec::with_capacity(arguments.len());
@@ -262,6 +263,8 @@ impl Cuda {
                 }
             };
             let launch = Launch { grid, block };
+            let apart = levels.is_some_and(|levels| !levels.meet(launch));
+            let kernel = kernel.apart.filter(|_| apart).unwrap_or(kernel);
             self.backend.launch(kernel, launch, &args).map_err(card)?;
         }
         Ok(())

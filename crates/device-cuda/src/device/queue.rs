@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 use super::program::{Code, form};
 use super::workspace::Memory;
 use super::{Key, unsupported};
+use crate::backend::Launch;
 use crate::kernels::{
     COMBINE, COMPARE, CONVERT, DECIDE, DOT, DOT_END, HASH, Kernel, MAC, MAC_END, PIECES,
     PROGRAM_BITS, PROGRAM_Z64, PROGRAM_Z128, RANDOM, SCALE, SCATTER, SCHEDULE_BYTES, SPLIT,
@@ -50,7 +51,24 @@ pub(super) struct Step {
     pub(super) kernel: &'static Kernel,
     /// Threads that have something to do, or one block of them.
     pub(super) work: Option<u64>,
+    /// Levels that threads share, if it is a program.
+    pub(super) levels: Option<Levels>,
     pub(super) arguments: Vec<Argument>,
+}
+
+/// Levels of a program, and the columns that it has.
+#[derive(Clone, Copy)]
+pub(super) struct Levels {
+    pub(super) depth: u32,
+    pub(super) columns: u64,
+}
+
+impl Levels {
+    /// Whether blocks of a launch meet between levels: kernels/device/program.h.
+    pub(super) fn meet(self, Launch { grid, block }: Launch) -> bool {
+        let alone = self.columns >= u64::from(grid) * u64::from(block);
+        grid > 1 && self.depth > 1 && !alone
+    }
 }
 
 /// A batch, as it is put together.
@@ -135,6 +153,25 @@ impl Queue<'_> {
         self.steps.push(Step {
             kernel,
             work,
+            levels: None,
+            arguments: arguments.to_vec(),
+        });
+    }
+
+    /// A launch that does a program in so many columns.
+    pub(super) fn levels(
+        &mut self,
+        kernel: &'static Kernel,
+        (code, columns): (&Code, u64),
+        arguments: &[Argument],
+    ) {
+        self.steps.push(Step {
+            kernel,
+            work: Some(code.work(columns)),
+            levels: Some(Levels {
+                depth: code.depth,
+                columns,
+            }),
             arguments: arguments.to_vec(),
         });
     }
@@ -481,7 +518,7 @@ impl Queue<'_> {
             Argument::Schedules,
             Argument::Code(id, 0),
         ];
-        self.step(run, Some(code.work(bytes.div_ceil(16))), &arguments);
+        self.levels(run, (code, bytes.div_ceil(16)), &arguments);
         if let Some(end) = end.filter(|_| code.counts[1] > 0) {
             let arguments = [&arguments[..1], &arguments[2..]].concat();
             self.step(end, Some(u64::from(code.counts[1])), &arguments);
@@ -528,5 +565,20 @@ impl Queue<'_> {
         let span = self.component(sums, part);
         self.written.push(span);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_meet_only_between_levels_that_they_share() {
+        let (grid, block) = (132, 512);
+        let meet = |depth, columns, grid| Levels { depth, columns }.meet(Launch { grid, block });
+        assert!(meet(2, 67_583, grid));
+        assert!(!meet(1, 32, grid), "a single level");
+        assert!(!meet(2, 32, 1), "a single block");
+        assert!(!meet(2, 67_584, grid), "each thread has columns of its own");
     }
 }
