@@ -110,7 +110,7 @@ const AES_TABLES: u32 = 4 * 32768;
 /// Bytes of the round keys of AES-128.
 pub const SCHEDULE_BYTES: u64 = 176;
 
-/// Round keys: keys, schedules `[word][key]`, how many.
+/// Round keys: keys, schedules `[key][word]`, how many.
 pub static AES_SCHEDULE: Kernel = Kernel {
     name: "aes_schedule",
     block: 1024,

@@ -135,6 +135,9 @@ fn a_layer_is_one_launch_however_wide() -> Result<(), Fault> {
             first: 0,
         };
         run.calls = vec![call(0), call(1)];
+        // Round keys are made before the first batch.
+        device.submit(workspace, &[], Tag(0))?;
+        assert_eq!(device.poll()?.map(|c| c.outcome), Some(Outcome::Done));
         let before = device.launches();
         device.submit(workspace, &[run], Tag(1))?;
         assert_eq!(device.poll()?.map(|c| c.outcome), Some(Outcome::Done));
@@ -336,6 +339,36 @@ fn a_gpu_that_is_lost_in_a_batch_says_so() -> Result<(), Fault> {
     assert_eq!(device.submit(workspace, &batch, Tag(3)), Err(said));
     device.close(workspace);
     device.wipe();
+    Ok(())
+}
+
+/// Keys are made ready together, before the batch that comes next, and one that is loaded anew is another key.
+#[test]
+fn round_keys_are_made_in_one_launch() -> Result<(), Fault> {
+    let layout = layout(1);
+    let to = layout.all(OUT, 0);
+    let drawn = |device: &mut Cuda, key| -> Result<Vec<u8>, Fault> {
+        let workspace = device.open(&layout, frame(ROWS))?;
+        let mut random = Command::new(Op::Random, vec![], vec![to]);
+        let (tag, first) = (DomainTag::RAND3, 3);
+        random.calls = vec![PrfCall { key, tag, first }];
+        device.submit(workspace, &[random], Tag(1))?;
+        assert_eq!(device.poll()?.map(|c| c.outcome), Some(Outcome::Done));
+        Ok(device.view(workspace, to)?.to_vec())
+    };
+    let mut device = device();
+    for key in 0..100 {
+        device.load_key(KeyId(key), &Secret::new([key as u8; 16]))?;
+    }
+    assert_eq!(device.launches(), 0);
+    let before = drawn(&mut device, KeyId(70))?;
+    assert_eq!(device.launches(), 2, "of round keys, and of what is drawn");
+    device.load_key(KeyId(70), &Secret::new([71; 16]))?;
+    let after = drawn(&mut device, KeyId(70))?;
+    assert_eq!(device.launches(), 4);
+    assert_ne!(before, after);
+    assert_eq!(after, drawn(&mut device, KeyId(71))?);
+    assert_eq!(device.launches(), 5);
     Ok(())
 }
 

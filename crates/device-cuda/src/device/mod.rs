@@ -12,6 +12,7 @@ mod labels;
 mod program;
 mod proof;
 mod queue;
+mod shared;
 mod transfers;
 mod workspace;
 
@@ -19,8 +20,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use veil_device::{
-    Command, Completion, Device, Fault, Frame, KeyId, Layout, Needs, Outcome, Program, ProgramId,
-    Span, Tag, Workspace,
+    Command, Completion, Device, Fault, Frame, KeyId, Layout, Outcome, Program, ProgramId, Span,
+    Tag, Workspace,
 };
 use veil_prss::Prf;
 use veil_session::{Secret, SessionId};
@@ -28,13 +29,13 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::backend::{Absent, Arg, Backend, Buffer, Driver, Error, Host, Launch, Mark, Stream};
 use crate::kernels::{AES_SCHEDULE, SCHEDULE_BYTES};
-use program::Code;
 use queue::{Argument, Queue, Step, VERDICT};
+use shared::Compiled;
 use workspace::Memory;
 
 /// What faults name it.
 const NAME: &str = "cuda";
-/// Keys that it keeps at first; there is room for twice as many when it is full.
+/// Keys that there is room for at first, and a multiple of which there is room for later.
 const KEYS: u32 = 64;
 /// Bytes of the smallest room for what a batch is told, and how many rooms are kept.
 const ROOM: u64 = 1024;
@@ -105,9 +106,10 @@ pub struct Cuda {
     keys: BTreeMap<KeyId, Key>,
     /// Round keys, and for how many there is room.
     schedules: Option<(Buffer, u32)>,
-    /// Programs: what they need, what they are made to, and that on the device.
-    needs: Vec<Needs>,
-    codes: Vec<Code>,
+    /// Keys whose round keys are to be made, by their places: all at once, before the next batch.
+    fresh: BTreeMap<u32, Secret>,
+    /// Programs, and their words on the device.
+    codes: Vec<Arc<Compiled>>,
     words: Vec<Buffer>,
     workspaces: Vec<Option<Memory>>,
     batches: VecDeque<Batch>,
@@ -135,7 +137,7 @@ impl Cuda {
             session: SessionId([0; 32]),
             keys: BTreeMap::new(),
             schedules: None,
-            needs: Vec::new(),
+            fresh: BTreeMap::new(),
             codes: Vec::new(),
             words: Vec::new(),
             workspaces: Vec::new(),
@@ -194,27 +196,69 @@ impl Cuda {
         }
     }
 
-    /// Makes room for the round keys of one more key, and says where they go.
-    fn room(&mut self) -> Result<u32, Fault> {
-        let place = self.keys.len() as u32;
-        let (old, has) = match self.schedules.take() {
-            Some((buffer, has)) if place < has => {
-                self.schedules = Some((buffer, has));
-                return Ok(place);
-            }
-            Some((buffer, has)) => (Some(buffer), has),
-            None => (None, KEYS / 2),
-        };
-        let has = 2 * has;
-        let new = self.backend.allocate(u64::from(has) * SCHEDULE_BYTES);
-        let new = new.map_err(card)?;
-        if let Some(old) = old {
-            let copied = self.backend.copy((&old, 0), (&new, 0), old.bytes());
-            self.backend.free(old);
-            copied.map_err(card)?;
+    /// Makes room for the round keys of all keys.
+    fn room(&mut self) -> Result<&Buffer, Fault> {
+        let keys = self.keys.len() as u32;
+        let old = self.schedules.take_if(|(_, has)| *has < keys);
+        if self.schedules.is_none() {
+            let has = keys.next_multiple_of(KEYS).max(KEYS);
+            let new = self.backend.allocate(u64::from(has) * SCHEDULE_BYTES);
+            let new = match (new, old) {
+                (Ok(new), Some((old, _))) => {
+                    let copied = self.backend.copy((&old, 0), (&new, 0), old.bytes());
+                    self.backend.free(old);
+                    copied.map(|()| new)
+                }
+                (new, old) => {
+                    // Without its round keys nothing is done any more.
+                    old.into_iter().for_each(|(old, _)| self.backend.free(old));
+                    new
+                }
+            };
+            self.schedules = Some((new.map_err(card)?, has));
         }
-        self.schedules = Some((new, has));
-        Ok(place)
+        let schedules = self.schedules.as_ref();
+        schedules
+            .map(|(buffer, _)| buffer)
+            .ok_or(Fault::Unknown("room for keys"))
+    }
+
+    /// Queues that round keys are made of keys that are new: a launch for all that lie side by side.
+    fn schedule(&mut self) -> Result<(), Fault> {
+        if self.fresh.is_empty() {
+            return Ok(());
+        }
+        self.room()?;
+        let mut fresh = std::mem::take(&mut self.fresh).into_iter().peekable();
+        while let Some((first, key)) = fresh.next() {
+            let mut run = vec![key];
+            while let Some((_, key)) = fresh.next_if(|(at, _)| *at == first + run.len() as u32) {
+                run.push(key);
+            }
+            let mut bytes = Zeroizing::new(Vec::with_capacity(16 * run.len()));
+            run.iter()
+                .for_each(|key| bytes.extend_from_slice(key.expose()));
+            self.round_keys(first, &bytes).map_err(card)?;
+        }
+        Ok(())
+    }
+
+    /// Queues that round keys are made of these keys, for places from `first` on.
+    fn round_keys(&mut self, first: u32, keys: &[u8]) -> Result<(), Error> {
+        let Some((schedules, _)) = &self.schedules else {
+            return Ok(());
+        };
+        let count = keys.len() as u32 / 16;
+        let from = self.backend.allocate(keys.len() as u64)?;
+        let written = self.backend.write(&from, 0, keys);
+        let to = Arg::At(schedules, u64::from(first) * SCHEDULE_BYTES);
+        let args = [Arg::all(&from), to, Arg::U32(count)];
+        let block = self.backend.threads().min(KEYS);
+        let grid = count.div_ceil(block);
+        let launch = Launch { grid, block };
+        let made = written.and_then(|()| self.backend.launch(&AES_SCHEDULE, launch, &args));
+        self.backend.free(from);
+        made
     }
 
     /// Queues the launches of a batch.
@@ -275,7 +319,6 @@ impl Cuda {
         let mut queue = Queue {
             session: &self.session,
             keys: &self.keys,
-            needs: &self.needs,
             codes: &self.codes,
             memory,
             numbers: Zeroizing::new(vec![0; VERDICT]),
@@ -391,34 +434,21 @@ impl Device for Cuda {
     }
 
     fn load_key(&mut self, id: KeyId, key: &Secret) -> Result<(), Fault> {
-        let place = match self.keys.get(&id) {
-            Some(old) => old.place,
-            None => self.room()?,
-        };
-        let Some((schedules, _)) = &self.schedules else {
-            return Err(Fault::Unknown("room for a key"));
-        };
-        let from = self.backend.allocate(16).map_err(card)?;
-        let written = self.backend.write(&from, 0, key.expose());
-        let to = Arg::At(schedules, u64::from(place) * SCHEDULE_BYTES);
-        let args = [Arg::all(&from), to, Arg::U32(1)];
-        let launch = Launch { grid: 1, block: 32 };
-        let made = written.and_then(|()| self.backend.launch(&AES_SCHEDULE, launch, &args));
-        self.backend.free(from);
-        made.map_err(card)?;
+        let old = self.keys.get(&id).map(|old| old.place);
+        let place = old.unwrap_or(self.keys.len() as u32);
+        self.fresh.insert(place, key.clone());
         let (prf, secret) = (Prf::new(key), key.clone());
         self.keys.insert(id, Key { prf, secret, place });
         Ok(())
     }
 
     fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
-        let needs = Needs::of(program, layout)?;
-        let code = Code::of(program, layout)?;
-        let bytes: Vec<u8> = code.words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let compiled = shared::compiled(program, layout)?;
+        let words = compiled.code.words.iter();
+        let bytes: Vec<u8> = words.flat_map(|w| w.to_le_bytes()).collect();
         let words = self.backend.allocate(bytes.len() as u64).map_err(card)?;
         self.backend.write(&words, 0, &bytes).map_err(card)?;
-        self.needs.push(needs);
-        self.codes.push(code);
+        self.codes.push(compiled);
         self.words.push(words);
         Ok(ProgramId(self.codes.len() as u32 - 1))
     }
@@ -461,6 +491,7 @@ impl Device for Cuda {
 
     fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault> {
         self.healthy()?;
+        self.schedule()?;
         let slot = self.workspaces.get_mut(workspace.0 as usize);
         let mut memory = slot
             .and_then(Option::take)
@@ -498,6 +529,7 @@ impl Device for Cuda {
         if let Some((schedules, _)) = self.schedules.take() {
             self.backend.free(schedules);
         }
+        self.fresh.clear();
         self.keys.clear();
     }
 }

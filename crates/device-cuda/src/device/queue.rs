@@ -1,14 +1,18 @@
 //! Commands as launches: what a batch says is written into one block of numbers, which goes to the device before its launches do.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use veil_device::{ColumnType, Command, Fault, KeyId, Needs, Op, PrfCall, Span, hash, mac};
+use veil_device::{
+    ColumnType, Command, Fault, KeyId, Needs, Op, PrfCall, ProgramId, Span, hash, mac,
+};
 use veil_math::Ring;
 use veil_prss::Prf;
 use veil_session::SessionId;
 use zeroize::Zeroizing;
 
 use super::program::{Code, form};
+use super::shared::Compiled;
 use super::workspace::Memory;
 use super::{Key, unsupported};
 use crate::backend::Launch;
@@ -75,8 +79,7 @@ impl Levels {
 pub(super) struct Queue<'a> {
     pub(super) session: &'a SessionId,
     pub(super) keys: &'a BTreeMap<KeyId, Key>,
-    pub(super) needs: &'a [Needs],
-    pub(super) codes: &'a [Code],
+    pub(super) codes: &'a [Arc<Compiled>],
     pub(super) memory: &'a Memory,
     /// The verdict, then the numbers of all calls.
     pub(super) numbers: Zeroizing<Vec<u64>>,
@@ -105,6 +108,11 @@ const fn ring_of(item: ColumnType) -> Ring {
         // Combined as bits are.
         _ => Ring::Bits,
     }
+}
+
+/// What commands about a program need.
+fn needs(codes: &[Arc<Compiled>], id: ProgramId) -> Option<&Needs> {
+    Some(&codes.get(id.0 as usize)?.needs)
 }
 
 impl Queue<'_> {
@@ -212,9 +220,16 @@ impl Queue<'_> {
         item.bytes(self.memory.layout.chunk_rows).div_ceil(16)
     }
 
+    /// A program of a command, and its number.
+    pub(super) fn code(&self, command: &Command) -> Result<(usize, Arc<Compiled>), Fault> {
+        let id = command.program.map_or(usize::MAX, |id| id.0 as usize);
+        let compiled = self.codes.get(id).ok_or(Fault::Unknown("a program"))?;
+        Ok((id, Arc::clone(compiled)))
+    }
+
     /// Queues command `index` of the batch, if it can be done.
     pub(super) fn checked(&mut self, index: usize, command: &Command) -> Result<(), Fault> {
-        let needs = command.program.and_then(|id| self.needs.get(id.0 as usize));
+        let needs = command.program.and_then(|id| needs(self.codes, id));
         let workspace = (&self.memory.layout, self.memory.frame.rows);
         command.check(index, workspace, needs)?;
         self.command(index, command)
@@ -328,7 +343,8 @@ impl Queue<'_> {
                 for command in repeat.commands() {
                     self.checked(index, &command)?;
                 }
-                for dead in repeat.dead(|id| self.needs.get(id.0 as usize)) {
+                let codes = self.codes;
+                for dead in repeat.dead(|id| needs(codes, id)) {
                     let nothing = Op::Combine {
                         ring: Ring::Bits,
                         minus: 0,
@@ -435,8 +451,8 @@ impl Queue<'_> {
     }
 
     fn program(&mut self, command: &Command) -> Result<(), Fault> {
-        let id = command.program.map_or(usize::MAX, |id| id.0 as usize);
-        let code = self.codes.get(id).ok_or(Fault::Unknown("a program"))?;
+        let (id, compiled) = self.code(command)?;
+        let code = &compiled.code;
         let memory = self.memory;
         let [slots, job_wide, sums] = code.regions;
         let rows = memory.layout.regions[slots as usize].column;
@@ -538,8 +554,8 @@ impl Queue<'_> {
     }
 
     fn scatter(&mut self, command: &Command, part: u8, add: bool) -> Result<(), Fault> {
-        let id = command.program.map_or(usize::MAX, |id| id.0 as usize);
-        let code = self.codes.get(id).ok_or(Fault::Unknown("a program"))?;
+        let (id, compiled) = self.code(command)?;
+        let code = &compiled.code;
         let memory = self.memory;
         let [slots, _, sums] = code.regions;
         let rows = u64::from(code.counts[0]);
