@@ -342,6 +342,51 @@ fn a_gpu_that_is_lost_in_a_batch_says_so() -> Result<(), Fault> {
     Ok(())
 }
 
+/// Memory is kept for workspaces of the same layout, and holds nothing of those before.
+#[test]
+fn a_closed_workspace_is_another_one_all_zero() -> Result<(), Fault> {
+    let layout = layout(1);
+    let all = |region, part| layout.all(region, part);
+    let values = Span {
+        count: 2,
+        ..all(SLOTS, 1)
+    };
+    let (fill, look) = ([copy(all(IN, 0), values)], [copy(values, all(OUT, 0))]);
+    let mut device = device();
+    let run = |device: &mut Cuda, workspace, batch: &[Command]| -> Result<(), Fault> {
+        device.submit(workspace, batch, Tag(1))?;
+        assert_eq!(device.poll()?.map(|c| c.outcome), Some(Outcome::Done));
+        Ok(())
+    };
+    let mut allocated = 0;
+    for chunk in 0..5 {
+        let frame = Frame {
+            chunk,
+            ..frame(ROWS)
+        };
+        let workspace = device.open(&layout, frame)?;
+        for part in 0..2 {
+            assert_eq!(device.view(workspace, all(IN, part))?, [0; 3200]);
+        }
+        run(&mut device, workspace, &look)?;
+        assert_eq!(device.view(workspace, all(OUT, 0))?, [0; 3200]);
+        device.write(workspace, all(IN, 0), &[9; 3200])?;
+        run(&mut device, workspace, &fill)?;
+        run(&mut device, workspace, &look)?;
+        assert_eq!(device.view(workspace, all(OUT, 0))?, [9; 3200]);
+        // What the host writes last, no batch takes over.
+        device.write(workspace, all(IN, 1), &[7; 3200])?;
+        device.close(workspace);
+        let before = std::mem::replace(&mut allocated, device.allocations());
+        assert_eq!(chunk > 0, before == allocated, "chunk {chunk}");
+    }
+    // Other rows are other memory.
+    let workspace = device.open(&layout, frame(ROWS - 1))?;
+    assert!(device.allocations() > allocated);
+    device.close(workspace);
+    Ok(())
+}
+
 /// Keys are made ready together, before the batch that comes next, and one that is loaded anew is another key.
 #[test]
 fn round_keys_are_made_in_one_launch() -> Result<(), Fault> {

@@ -42,6 +42,7 @@ pub struct Driver {
     buffers: BTreeMap<u64, (sys::CUdeviceptr, u64)>,
     hosts: BTreeMap<u64, (*mut u8, u64)>,
     launches: u64,
+    allocations: u64,
 }
 
 // SAFETY: handles of the driver are for all threads of a process, each of which makes the context its own before it calls (`Driver::bound`); memory of
@@ -95,6 +96,7 @@ impl Driver {
             buffers: BTreeMap::new(),
             hosts: BTreeMap::new(),
             launches: 0,
+            allocations: 0,
         })
     }
 
@@ -174,6 +176,7 @@ impl Backend for Driver {
         }
         .map_err(full)?;
         let buffer = Buffer::new(bytes);
+        self.allocations += 1;
         self.buffers.insert(buffer.id, (start, bytes));
         self.clear(&buffer, 0, bytes)?;
         Ok(buffer)
@@ -204,6 +207,7 @@ impl Backend for Driver {
         // SAFETY: so many bytes were allocated.
         unsafe { start.cast::<u8>().write_bytes(0, length) };
         let host = Host::new(bytes);
+        self.allocations += 1;
         self.hosts.insert(host.id, (start.cast(), bytes));
         Ok(host)
     }
@@ -355,6 +359,10 @@ impl Backend for Driver {
 
     fn launches(&self) -> u64 {
         self.launches
+    }
+
+    fn allocations(&self) -> u64 {
+        self.allocations
     }
 
     fn seal(&mut self) -> Result<(), Error> {

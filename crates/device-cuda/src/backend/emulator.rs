@@ -57,6 +57,7 @@ pub struct Emulator {
     hosts: BTreeMap<u64, Zeroizing<Vec<u8>>>,
     marks: BTreeMap<u64, Instant>,
     launches: u64,
+    allocations: u64,
     /// The launch that ends it, if one does, and how often it was looked at since.
     last: Option<u64>,
     looks: Cell<u32>,
@@ -71,6 +72,7 @@ impl Emulator {
             hosts: BTreeMap::new(),
             marks: BTreeMap::new(),
             launches: 0,
+            allocations: 0,
             last: None,
             looks: Cell::new(0),
         }
@@ -138,6 +140,7 @@ impl Backend for Emulator {
             .map_err(|_| Error::Memory { bytes })?;
         words.resize(count, 0);
         let buffer = Buffer::new(bytes);
+        self.allocations += 1;
         self.buffers.insert(buffer.id, words);
         Ok(buffer)
     }
@@ -149,6 +152,7 @@ impl Backend for Emulator {
     fn pin(&mut self, bytes: u64) -> Result<Host, Error> {
         let count = usize::try_from(bytes).map_err(|_| Error::Memory { bytes })?;
         let host = Host::new(bytes);
+        self.allocations += 1;
         self.hosts.insert(host.id, Zeroizing::new(vec![0; count]));
         Ok(host)
     }
@@ -283,6 +287,10 @@ impl Backend for Emulator {
 
     fn launches(&self) -> u64 {
         self.launches
+    }
+
+    fn allocations(&self) -> u64 {
+        self.allocations
     }
 
     fn seal(&mut self) -> Result<(), Error> {

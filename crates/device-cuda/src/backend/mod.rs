@@ -262,6 +262,9 @@ pub trait Backend: Send {
     /// How many launches there were.
     fn launches(&self) -> u64;
 
+    /// How many buffers were allocated, of devices and of hosts.
+    fn allocations(&self) -> u64;
+
     /// Ends what belongs together: who waits for it need not wait for what is queued afterwards.
     ///
     /// # Errors

@@ -334,6 +334,10 @@ impl Backend for Reordered {
         self.launches
     }
 
+    fn allocations(&self) -> u64 {
+        self.state().emulator.allocations()
+    }
+
     fn seal(&mut self) -> Result<(), Error> {
         let State { waiting, order, .. } = &mut *self.state();
         order.seal(Stream::Down, waiting)

@@ -40,6 +40,8 @@ const KEYS: u32 = 64;
 /// Bytes of the smallest room for what a batch is told, and how many rooms are kept.
 const ROOM: u64 = 1024;
 const ROOMS: usize = 16;
+/// Closed workspaces that are kept: as many as a lane has chunks in flight, or more.
+const CLOSED: usize = 8;
 
 #[expect(
     clippy::needless_pass_by_value,
@@ -112,6 +114,8 @@ pub struct Cuda {
     codes: Vec<Arc<Compiled>>,
     words: Vec<Buffer>,
     workspaces: Vec<Option<Memory>>,
+    /// Workspaces that were closed, all zero: for others of their layout and as many rows, as pinned memory takes long to get and to give back.
+    closed: Vec<Memory>,
     batches: VecDeque<Batch>,
     /// Rooms for batches to come.
     spare: Vec<Room>,
@@ -141,6 +145,7 @@ impl Cuda {
             codes: Vec::new(),
             words: Vec::new(),
             workspaces: Vec::new(),
+            closed: Vec::new(),
             batches: VecDeque::new(),
             spare: Vec::new(),
             clock: None,
@@ -151,6 +156,11 @@ impl Cuda {
     /// How many kernels it launched.
     pub fn launches(&self) -> u64 {
         self.backend.launches()
+    }
+
+    /// How many buffers it allocated, on the device and on the host.
+    pub fn allocations(&self) -> u64 {
+        self.backend.allocations()
     }
 
     /// Looks at the clock of the GPU from now on, and adds to it how long kernels of batches that end have taken. Several devices may have one.
@@ -193,6 +203,29 @@ impl Cuda {
             self.spare.push(room);
         } else {
             room.free(&mut *self.backend);
+        }
+    }
+
+    /// Memory for a workspace, all zero.
+    fn memory(&mut self, layout: &Layout, frame: Frame) -> Result<Memory, Fault> {
+        let same = |memory: &Memory| memory.is_of(layout, frame.rows);
+        if let Some(at) = self.closed.iter().position(same) {
+            let mut memory = self.closed.swap_remove(at);
+            memory.frame = frame;
+            return Ok(memory);
+        }
+        let new = Memory::new(&mut *self.backend, layout, frame);
+        if new.is_ok() || self.closed.is_empty() {
+            return new;
+        }
+        // Memory that is kept may be what is missing.
+        self.free_closed();
+        Memory::new(&mut *self.backend, layout, frame)
+    }
+
+    fn free_closed(&mut self) {
+        for memory in std::mem::take(&mut self.closed) {
+            memory.free(&mut *self.backend);
         }
     }
 
@@ -454,7 +487,7 @@ impl Device for Cuda {
     }
 
     fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Workspace, Fault> {
-        let memory = Memory::new(&mut *self.backend, layout, frame)?;
+        let memory = self.memory(layout, frame)?;
         let free = self.workspaces.iter().position(Option::is_none);
         let workspace = free.unwrap_or(self.workspaces.len());
         if workspace == self.workspaces.len() {
@@ -466,8 +499,12 @@ impl Device for Cuda {
 
     fn close(&mut self, workspace: Workspace) {
         let slot = self.workspaces.get_mut(workspace.0 as usize);
-        if let Some(memory) = slot.and_then(Option::take) {
-            memory.free(&mut *self.backend);
+        if let Some(mut memory) = slot.and_then(Option::take) {
+            if self.closed.len() < CLOSED && memory.wipe(&mut *self.backend).is_ok() {
+                self.closed.push(memory);
+            } else {
+                memory.free(&mut *self.backend);
+            }
         }
     }
 
@@ -526,6 +563,7 @@ impl Device for Cuda {
         for memory in std::mem::take(&mut self.workspaces).into_iter().flatten() {
             memory.free(&mut *self.backend);
         }
+        self.free_closed();
         if let Some((schedules, _)) = self.schedules.take() {
             self.backend.free(schedules);
         }
