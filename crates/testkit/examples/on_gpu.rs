@@ -32,6 +32,7 @@ fn emulated() -> Result<Cuda, Absent> {
 }
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
+    veil_device_cuda::prepare();
     let (mut make, mut look, mut json): (Make, _, _) = (|| Cuda::open(0), false, None);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {

@@ -246,6 +246,21 @@ pub fn facts(number: usize) -> Result<Facts, Absent> {
     Facts::of(number).map_err(refused)
 }
 
+/// Queues of a GPU that copies and launches of one process wait in: each lane has three streams, and with the 8 that are usual, copies of one
+/// lane wait behind kernels of another.
+const CONNECTIONS: &str = "32";
+
+/// Asks the driver for as many queues as it has, unless the environment says how many. For the beginning of a program: it does nothing once there is
+/// another thread, since that may be reading the environment, and it has no effect once a GPU was looked for.
+pub fn prepare() {
+    const NAME: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
+    let threads = std::fs::read_dir("/proc/self/task").map(Iterator::count);
+    if matches!(threads, Ok(1)) && std::env::var_os(NAME).is_none() {
+        // SAFETY: this is the only thread of the process, so that no other one reads the environment meanwhile.
+        unsafe { std::env::set_var(NAME, CONNECTIONS) };
+    }
+}
+
 /// Threads of a block at most: fewer for tools that add to the registers of kernels.
 pub(super) fn threads() -> Result<u32, Absent> {
     match std::env::var("VEIL_GPU_THREADS") {

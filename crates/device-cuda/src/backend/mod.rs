@@ -35,7 +35,7 @@ use std::time::Duration;
 pub use driver::Driver;
 #[cfg(feature = "emulator")]
 pub use emulator::{Emulator, Order};
-pub use gpu::{Absent, Facts, Lack, count, facts};
+pub use gpu::{Absent, Facts, Lack, count, facts, prepare};
 pub use order::Stream;
 #[cfg(feature = "probes")]
 pub use reordered::{LAUNCH, Reordered};

@@ -17,6 +17,7 @@ mod transfers;
 mod workspace;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use veil_device::{
@@ -27,7 +28,9 @@ use veil_prss::Prf;
 use veil_session::{Secret, SessionId};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::backend::{Absent, Arg, Backend, Buffer, Driver, Error, Host, Launch, Mark, Stream};
+use crate::backend::{
+    self, Absent, Arg, Backend, Buffer, Driver, Error, Host, Launch, Mark, Stream,
+};
 use crate::kernels::{AES_SCHEDULE, SCHEDULE_BYTES};
 use queue::{Argument, Queue, Step, VERDICT};
 use shared::Compiled;
@@ -98,6 +101,28 @@ impl Room {
     }
 }
 
+/// How many devices were given a GPU in turn.
+static TURN: AtomicUsize = AtomicUsize::new(0);
+
+/// What has its turn of so many, or the first one behind it that there is; else why that one is absent.
+fn in_turn<T>(
+    turn: usize,
+    count: usize,
+    mut open: impl FnMut(usize) -> Result<T, Absent>,
+) -> Result<T, Absent> {
+    let mut first = Err(Absent::Gpu { number: 0, count });
+    for at in 0..count {
+        let opened = open((turn + at) % count);
+        if opened.is_ok() || at == 0 {
+            first = opened;
+        }
+        if first.is_ok() {
+            break;
+        }
+    }
+    first
+}
+
 /// Seconds that kernels took, of those who share it.
 pub type Seconds = Arc<Mutex<f64>>;
 
@@ -132,6 +157,16 @@ impl Cuda {
     /// [`Absent`] as of [`Driver::open`].
     pub fn open(number: usize) -> Result<Self, Absent> {
         Ok(Cuda::on(Box::new(Driver::open(number)?)))
+    }
+
+    /// The GPU that is next in turn: lanes, and parties of one process, are spread over those of this machine that run the kernels.
+    ///
+    /// # Errors
+    /// [`Absent`] as of [`Driver::open`], of the GPU whose turn it is, if there is none.
+    pub fn next() -> Result<Self, Absent> {
+        let count = backend::count()?.max(1);
+        let turn = TURN.fetch_add(1, Ordering::Relaxed);
+        in_turn(turn, count, Cuda::open)
     }
 
     /// A device whose kernels run there.
@@ -575,5 +610,26 @@ impl Device for Cuda {
 impl Drop for Cuda {
     fn drop(&mut self) {
         self.wipe();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gpus_take_turns_and_one_that_is_unfit_is_left_out() {
+        let absent = |number| Absent::Gpu { number, count: 3 };
+        let open = |number| {
+            if number == 1 {
+                Err(absent(1))
+            } else {
+                Ok(number)
+            }
+        };
+        let got: Vec<_> = (0..6).map(|turn| in_turn(turn, 3, open)).collect();
+        assert_eq!(got, [Ok(0), Ok(2), Ok(2), Ok(0), Ok(2), Ok(2)]);
+        let none = |number| Err::<(), _>(absent(number));
+        assert_eq!(in_turn(5, 3, none), Err(absent(2)));
     }
 }
