@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use crate::common::deep;
+
 use veil_device::{
-    ColumnType, Command, Device, Dst, Fault, Form, Frame, Instr, KeyId, Layout, Op, Outcome,
+    ColumnType, Command, Cpu, Device, Dst, Fault, Form, Frame, Instr, KeyId, Layout, Op, Outcome,
     PrfCall, Program, Reference, Region, Residency, Span, Src, Tag, completion,
 };
 use veil_device_cuda::backend::{Emulator, LAUNCH, Order, Reordered};
@@ -339,6 +341,26 @@ fn a_gpu_that_is_lost_in_a_batch_says_so() -> Result<(), Fault> {
     assert_eq!(device.submit(workspace, &batch, Tag(3)), Err(said));
     device.close(workspace);
     device.wipe();
+    Ok(())
+}
+
+/// Seventy thousand rows, and a thousand instructions in two hundred levels: all threads meet after each, or each has columns of its own.
+#[test]
+fn deep_programs_in_many_rows_are_those_of_the_processor() -> Result<(), Fault> {
+    for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
+        let want = deep::run(&mut Cpu::detect(), ring)?;
+        let emulator = Emulator::new(Order::Reverse);
+        assert!(
+            deep::run(&mut Cuda::on(Box::new(emulator)), ring)? == want,
+            "{ring:?}"
+        );
+        // As many threads as a GPU has: fewer columns of bits than threads.
+        let emulator = Emulator::new(Order::Random(2)).sized(20, 64);
+        assert!(
+            deep::run(&mut Cuda::on(Box::new(emulator)), ring)? == want,
+            "{ring:?}"
+        );
+    }
     Ok(())
 }
 

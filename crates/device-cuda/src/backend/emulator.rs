@@ -61,6 +61,8 @@ pub struct Emulator {
     /// The launch that ends it, if one does, and how often it was looked at since.
     last: Option<u64>,
     looks: Cell<u32>,
+    /// Blocks and threads of a block that are worth launching.
+    size: [u32; 2],
 }
 
 impl Emulator {
@@ -75,6 +77,16 @@ impl Emulator {
             allocations: 0,
             last: None,
             looks: Cell::new(0),
+            size: [3, 64],
+        }
+    }
+
+    /// The same, as large as this: so many blocks of so many threads.
+    #[must_use]
+    pub fn sized(self, blocks: u32, threads: u32) -> Self {
+        Emulator {
+            size: [blocks, threads],
+            ..self
         }
     }
 
@@ -125,11 +137,11 @@ impl Backend for Emulator {
     }
 
     fn blocks(&self) -> u32 {
-        3
+        self.size[0]
     }
 
     fn threads(&self) -> u32 {
-        64
+        self.size[1]
     }
 
     fn allocate(&mut self, bytes: u64) -> Result<Buffer, Error> {
