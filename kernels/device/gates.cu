@@ -1,5 +1,5 @@
 // Programs over labels, at the garbler and at the evaluator: one launch does all instructions of a program. A thread does an instruction in a row, a warp
-// in 32 rows, whose bits of tables lie together; who does what is in program.h. The schemes are those of crates/device (garble). The launch is cooperative.
+// in 32 rows, whose bits of tables lie together; who does what is in program.h. The schemes are those of crates/device (garble). The launch is cooperative if blocks meet.
 //
 // `code` is as in program.cu; a constant is all ones or nothing. `call`: where what is, and what both sides or the garbler alone know.
 #include "../garble/garble.h"
@@ -179,7 +179,7 @@ DEV void run_labels(u8 *bank, u8 *temps, const u64 *call, const u32 *schedules, 
       }
       if (GARBLER && THREE && op == PRODUCT) put_bits(r, a, bits);
     }
-    if (!s.alone) GRID_BARRIER();
+    share_meet(s, group);
   }
 }
 

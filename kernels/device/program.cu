@@ -1,6 +1,6 @@
 // Programs over shares, on a bank: one launch does all instructions of a program, whatever it is. A thread does an instruction in sixteen bytes of its
 // columns: 128 rows of bits, two of 64 bits, one of 128; who does what is in program.h. Sums over rows are ended by a second launch. Masks of products are
-// made where they are used. The launch is cooperative.
+// made where they are used. The launch is cooperative if blocks meet.
 //
 // `code` is as program.h says. `call`: where what is, and the form of products: the host made it of a command.
 #include "../aes/aes.h"
@@ -172,7 +172,7 @@ DEV void run(u8 *bank, u8 *temps, u64 *sums, const u64 *call, const u32 *schedul
         }
       }
     }
-    if (!s.alone) GRID_BARRIER();
+    share_meet(s, group);
   }
 }
 

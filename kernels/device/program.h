@@ -31,6 +31,15 @@ DEV void share_group(share &s, u64 group) {
   s.begin = s.levels[group];
   s.last = (s.levels[group + 1] - s.begin) * s.padded;
 }
+// Behind a group of steps: all threads that share levels meet. Nothing is behind the last one; and a single block meets by itself, so that its launch
+// need not be cooperative.
+DEV void share_meet(const share &s, u64 group) {
+  if (s.alone || group + 1 == s.groups) return;
+  if (gridDim.x == 1)
+    BLOCK_BARRIER();
+  else
+    GRID_BARRIER();
+}
 // Of a step: the instruction, and the column, which may be one that there is not.
 DEV u64 share_instruction(const share &s, u64 k) { return s.alone ? k : s.begin + (k >> 32 ? k / s.padded : u32(k) / u32(s.padded)); }
 DEV u64 share_column(const share &s, u64 group, u64 k) {

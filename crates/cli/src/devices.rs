@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use veil_device::{Cpu, Device, Fault, Isa, Reference};
-use veil_device_cuda::Cuda;
+use veil_device_cuda::{Cuda, backend};
 use veil_device_fpga::Clock;
 use veil_engine::DeviceFactory;
 use veil_job::Rows;
@@ -24,6 +24,40 @@ use crate::nodes::Nodes;
 
 /// The fastest device of the processor.
 const CPU: &str = "cpu";
+
+/// How `--device` takes one GPU among several.
+const GPU: &str = "cuda:N";
+
+/// The number of the GPU of this name, from 0, if it is one's.
+fn gpu(device: &str) -> Option<usize> {
+    device.strip_prefix("cuda:")?.parse().ok()
+}
+
+/// A GPU of this machine, and what is known of it.
+pub(crate) struct Listed {
+    pub(crate) name: String,
+    /// Whether the kernels run on it.
+    pub(crate) present: bool,
+    pub(crate) detail: String,
+}
+
+/// All GPUs of this machine.
+pub(crate) fn gpus() -> Vec<Listed> {
+    let listed = |number| {
+        let facts = backend::facts(number).map(|facts| facts.to_string());
+        let (present, detail) = match (Cuda::open(number), facts) {
+            (Ok(_), Ok(facts)) => (true, facts),
+            (Err(absent), _) | (_, Err(absent)) => (false, absent.to_string()),
+        };
+        let name = format!("cuda:{number}");
+        Listed {
+            name,
+            present,
+            detail,
+        }
+    };
+    (0..backend::count().unwrap_or(0)).map(listed).collect()
+}
 
 /// Devices that `veil-lab` alone offers, by name.
 const SIMULATED: [&str; 2] = ["cuda-sim", "fpga-sim"];
@@ -153,8 +187,8 @@ pub fn candidates(registry: &dyn Registry) -> Vec<Candidate> {
         ),
         Candidate {
             name: "cuda",
-            what: "the first GPU of NVIDIA, by kernels that this program brings along",
-            make: Arc::new(|| match Cuda::open(0) {
+            what: "GPUs of NVIDIA, by kernels that this program brings along: lanes take turns at them",
+            make: Arc::new(|| match Cuda::next() {
                 Ok(gpu) => Ok(Box::new(gpu)),
                 Err(absent) => Err(absent.to_string()),
             }),
@@ -168,13 +202,14 @@ pub fn candidates(registry: &dyn Registry) -> Vec<Candidate> {
 pub fn make(name: &str, registry: &dyn Registry) -> Result<Box<dyn Device>, Failure> {
     let candidates = candidates(registry);
     let is = |candidate: &Candidate| candidate.name == name;
-    if name != CPU && boards::socket(name).is_none() && !candidates.iter().any(is) {
+    let elsewhere = boards::socket(name).is_some() || gpu(name).is_some();
+    if name != CPU && !elsewhere && !candidates.iter().any(is) {
         let message = format!("there is no device `{name}`");
         let help = if SIMULATED.contains(&name) {
             IN_LAB.to_owned()
         } else {
             let names = candidates.iter().map(|candidate| candidate.name);
-            let names = [CPU].into_iter().chain(names).chain([boards::NAME]);
+            let names = [CPU].into_iter().chain(names).chain([GPU, boards::NAME]);
             let names: Vec<&str> = names.collect();
             format!("--device takes one of: {}", names.join(", "))
         };
@@ -208,6 +243,10 @@ fn start(name: &str, registry: &dyn Registry) -> Result<Box<dyn Device>, String>
     if let Some(socket) = boards::socket(name) {
         return boards::open(socket).map(|(card, _)| Box::new(card) as Box<dyn Device>);
     }
+    if let Some(number) = gpu(name) {
+        let gpu = Cuda::open(number).map_err(|absent| absent.to_string())?;
+        return Ok(Box::new(gpu));
+    }
     let mut candidates = candidates(registry).into_iter();
     match candidates.find(|candidate| candidate.name == name) {
         Some(candidate) => (candidate.make)(),
@@ -219,7 +258,8 @@ fn start(name: &str, registry: &dyn Registry) -> Result<Box<dyn Device>, String>
 #[derive(clap::Args, Debug, Clone, Default)]
 pub struct DevicesArgs {
     /// The device that parties compute on, of `veil device list`: of all parties, or of one [default: the fastest CPU device]. Parties are
-    /// called as in the job, or `garbler` and `evaluator`, if there are two. `fpga:SOCKET` is the board behind that socket.
+    /// called as in the job, or `garbler` and `evaluator`, if there are two. `cuda` has lanes take turns at all GPUs, `cuda:N` is GPU N, from 0; `fpga:SOCKET` is the
+    /// board behind that socket.
     #[arg(long = "device", value_name = "[PARTY=]DEVICE")]
     devices: Vec<Choice>,
 }
@@ -461,6 +501,22 @@ input = [{ port = "x", owner = "ann", format = "hex", file = "x.hex" },
          { port = "y", owner = "bob", format = "hex", file = "y.hex" }]
 output = [{ port = "out", to = "bob", format = "hex", file = "sum.hex" }]
 "#;
+
+    #[test]
+    fn gpus_have_numbers() {
+        let numbers = [
+            "cuda:0", "cuda:12", "cuda", "cuda:", "cuda:x", "cuda:-1", "cuda-sim",
+        ]
+        .map(gpu);
+        assert_eq!(numbers, [Some(0), Some(12), None, None, None, None, None]);
+        // It is a device that there may be, and one that is not here says why.
+        let refused = make("cuda:1000", &Plain)
+            .err()
+            .map(|failure| failure.code());
+        assert_eq!(refused, Some(Code::Device));
+        let unknown = make("cuda:x", &Plain).err().map(|failure| failure.code());
+        assert_eq!(unknown, Some(Code::Usage));
+    }
 
     #[test]
     fn a_device_that_has_gone_is_no_other() {

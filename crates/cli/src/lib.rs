@@ -90,6 +90,7 @@ pub fn main() -> ExitCode {
     if let commands::Command::Inner(command) = &cli.command {
         return commands::inner::run(command);
     }
+    veil_device_cuda::prepare();
     failure::install_reporter();
     let registry: Arc<dyn Registry> = Arc::new(Plain);
     ended(cli.command.run(cli.verbose, &registry))

@@ -16,6 +16,8 @@ pub struct Kernel {
     pub shared: u32,
     /// Whether all blocks run at once, as a barrier of the grid needs.
     pub cooperative: bool,
+    /// The same kernel for launches whose blocks do not meet, if it has others.
+    pub(crate) apart: Option<&'static Kernel>,
     /// What it takes.
     pub(crate) parameters: &'static [Parameter],
 }
@@ -108,12 +110,13 @@ const AES_TABLES: u32 = 4 * 32768;
 /// Bytes of the round keys of AES-128.
 pub const SCHEDULE_BYTES: u64 = 176;
 
-/// Round keys: keys, schedules `[word][key]`, how many.
+/// Round keys: keys, schedules `[key][word]`, how many.
 pub static AES_SCHEDULE: Kernel = Kernel {
     name: "aes_schedule",
     block: 1024,
     shared: 0,
     cooperative: false,
+    apart: None,
     parameters: &[
         Memory(|call| call.times(2, 16)),
         Memory(|call| call.times(2, SCHEDULE_BYTES)),
@@ -133,6 +136,7 @@ pub static OT_EXPAND: Kernel = Kernel {
     block: 512,
     shared: AES_TABLES,
     cooperative: false,
+    apart: None,
     parameters: &[
         Memory(|call| Some((16 * trees(call.number(3)?)?) << call.number(3)?)),
         Memory(|call| call.times(5, 16 * 128)),
@@ -153,6 +157,7 @@ pub static OT_CORRECT: Kernel = Kernel {
     block: 256,
     shared: 0,
     cooperative: false,
+    apart: None,
     parameters: &[
         Memory(|call| call.product(&[2, 3], 16)),
         Memory(|call| call.times(3, 16)),
@@ -167,6 +172,7 @@ pub static OT_APPLY: Kernel = Kernel {
     block: 256,
     shared: 0,
     cooperative: false,
+    apart: None,
     parameters: &[
         Memory(|call| call.times(4, 16 * 128)),
         Memory(|call| call.times(4, 16 * trees(call.number(3)?)?)),
@@ -183,6 +189,7 @@ pub static OT_LABELS: Kernel = Kernel {
     block: 256,
     shared: 0,
     cooperative: false,
+    apart: None,
     parameters: &[
         Memory(|call| call.times(2, 16 * 128)),
         Memory(|call| call.product(&[3, 4], 16)),
@@ -198,6 +205,7 @@ pub static OT_FOLD: Kernel = Kernel {
     block: 256,
     shared: 0,
     cooperative: false,
+    apart: None,
     parameters: &[
         // A string has a last block.
         Memory(|call| call.product(&[3, 4], 16).filter(|bytes| *bytes > 0)),
@@ -214,6 +222,7 @@ pub static OT_KEYS: Kernel = Kernel {
     block: 768,
     shared: AES_TABLES,
     cooperative: false,
+    apart: None,
     parameters: &[
         Memory(|call| call.product(&[3, 4], 16)),
         Memory(|call| call.product(&[3, 4], 32)),
@@ -239,6 +248,7 @@ pub static RATE_PRMT: Kernel = Kernel {
     block: 1024,
     shared: 0,
     cooperative: false,
+    apart: None,
     parameters: RATE,
 };
 
@@ -248,6 +258,7 @@ pub static RATE_LOP3: Kernel = Kernel {
     block: 1024,
     shared: 0,
     cooperative: false,
+    apart: None,
     parameters: RATE,
 };
 
@@ -257,6 +268,7 @@ pub static RATE_LDS: Kernel = Kernel {
     block: 1024,
     shared: 0,
     cooperative: false,
+    apart: None,
     parameters: RATE,
 };
 
@@ -267,6 +279,7 @@ pub static PROBE_SUM: Kernel = Kernel {
     block: 1024,
     shared: 0,
     cooperative: true,
+    apart: None,
     parameters: &[
         Memory(|call| call.times(3, 4)),
         Memory(|call| Some(4 * u64::from(call.launch.grid))),
@@ -282,6 +295,7 @@ pub static PROBE_SUM_APART: Kernel = Kernel {
     block: 1024,
     shared: 0,
     cooperative: false,
+    apart: None,
     parameters: PROBE_SUM.parameters,
 };
 
@@ -292,6 +306,7 @@ pub static PROBE_NEIGHBOURS: Kernel = Kernel {
     block: 1024,
     shared: 0,
     cooperative: false,
+    apart: None,
     parameters: &[
         Memory(|call| Some(4 * u64::from(call.launch.grid) * u64::from(call.launch.block))),
         U32,
@@ -305,6 +320,7 @@ pub static PROBE_DIVERGING: Kernel = Kernel {
     block: 1024,
     shared: 0,
     cooperative: false,
+    apart: None,
     parameters: &[U32],
 };
 
@@ -315,6 +331,7 @@ pub static PROBE_GROWING: Kernel = Kernel {
     block: 1024,
     shared: 0,
     cooperative: false,
+    apart: None,
     parameters: &[],
 };
 
@@ -322,6 +339,27 @@ pub static PROBE_GROWING: Kernel = Kernel {
 const TRUSTED: Parameter = Memory(|_| Some(0));
 /// The verdict of a batch.
 const VERDICT: Parameter = Memory(|_| Some(8));
+
+/// All kernels whose launches depend on what a multiprocessor has: those with barriers of the grid, and those with tables in shared memory.
+pub(crate) static TOGETHER_OR_WITH_TABLES: &[&Kernel] = &[
+    &OT_EXPAND,
+    &OT_KEYS,
+    &RANDOM,
+    &PROGRAM_BITS,
+    &PROGRAM_Z64,
+    &PROGRAM_Z128,
+    &SUMS_Z64,
+    &SUMS_Z128,
+    &GARBLE_HALF,
+    &GARBLE_THREE,
+    &EVALUATE_HALF,
+    &EVALUATE_THREE,
+    &CUT_STRETCH,
+    &CUT_MATRIX,
+    &CUT_MASK,
+    &CUT_UNMASK,
+    &CUT_SHUFFLE,
+];
 
 macro_rules! of_device {
     ($($name:ident $entry:literal, $block:literal, $shared:expr, [$($parameter:expr),+] $($together:ident)?;)+) => {$(
@@ -331,9 +369,21 @@ macro_rules! of_device {
             block: $block,
             shared: $shared,
             cooperative: of_device!(@ $($together)?),
+            apart: of_device!(# $entry, $block, $shared, [$($parameter),+] $($together)?),
             parameters: &[$($parameter),+],
         };
     )+};
+    (# $entry:literal, $block:literal, $shared:expr, [$($parameter:expr),+] together) => {
+        Some(&Kernel {
+            name: $entry,
+            block: $block,
+            shared: $shared,
+            cooperative: false,
+            apart: None,
+            parameters: &[$($parameter),+],
+        })
+    };
+    (# $entry:literal, $block:literal, $shared:expr, [$($parameter:expr),+]) => { None };
     (@ together) => { true };
     (@) => { false };
 }

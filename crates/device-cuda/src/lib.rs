@@ -11,4 +11,5 @@ pub mod bench;
 mod device;
 pub mod kernels;
 
+pub use backend::prepare;
 pub use device::{Cuda, Seconds};

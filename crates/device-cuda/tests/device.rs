@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use crate::common::deep;
+
 use veil_device::{
-    ColumnType, Command, Device, Dst, Fault, Form, Frame, Instr, KeyId, Layout, Op, Outcome,
-    PrfCall, Program, Reference, Region, Residency, Span, Src, Tag,
+    ColumnType, Command, Cpu, Device, Dst, Fault, Form, Frame, Instr, KeyId, Layout, Op, Outcome,
+    PrfCall, Program, Reference, Region, Residency, Span, Src, Tag, completion,
 };
-use veil_device_cuda::Cuda;
-use veil_device_cuda::backend::{Emulator, Order};
+use veil_device_cuda::backend::{Emulator, LAUNCH, Order, Reordered};
+use veil_device_cuda::{Cuda, Seconds};
 use veil_math::Ring;
 use veil_prss::DomainTag;
 use veil_session::{Secret, SessionId};
@@ -135,6 +137,9 @@ fn a_layer_is_one_launch_however_wide() -> Result<(), Fault> {
             first: 0,
         };
         run.calls = vec![call(0), call(1)];
+        // Round keys are made before the first batch.
+        device.submit(workspace, &[], Tag(0))?;
+        assert_eq!(device.poll()?.map(|c| c.outcome), Some(Outcome::Done));
         let before = device.launches();
         device.submit(workspace, &[run], Tag(1))?;
         assert_eq!(device.poll()?.map(|c| c.outcome), Some(Outcome::Done));
@@ -285,6 +290,30 @@ fn the_host_reaches_what_it_may() -> Result<(), Fault> {
     Ok(())
 }
 
+/// The time of kernels is that of launches, however long the copies of their batch take.
+#[test]
+fn the_time_of_kernels_has_no_copies_in_it() -> Result<(), Fault> {
+    let layout = layout(1);
+    let all = |region| layout.all(region, 0);
+    for seed in 0..10 {
+        let streams = Reordered::new(Emulator::new(Order::Forward), seed);
+        let clock = Seconds::default();
+        let mut device = Cuda::on(Box::new(streams)).timed(&clock);
+        let workspace = device.open(&layout, frame(ROWS))?;
+        let copies = [copy(all(IN), all(OUT))];
+        device.write(workspace, all(IN), &[9; 3200])?;
+        device.submit(workspace, &copies, Tag(1))?;
+        assert_eq!(completion(&mut device)?.outcome, Outcome::Done);
+        let launches = f64::from(device.launches() as u32) * LAUNCH.as_secs_f64();
+        let took = *clock.lock().unwrap();
+        assert!(
+            (took - launches).abs() < 1e-9,
+            "{seed}: {took} s, {launches} s of them launches"
+        );
+    }
+    Ok(())
+}
+
 /// A GPU that is lost says so in `poll`, which does not wait for it, and in whatever comes after that.
 #[test]
 fn a_gpu_that_is_lost_in_a_batch_says_so() -> Result<(), Fault> {
@@ -312,6 +341,101 @@ fn a_gpu_that_is_lost_in_a_batch_says_so() -> Result<(), Fault> {
     assert_eq!(device.submit(workspace, &batch, Tag(3)), Err(said));
     device.close(workspace);
     device.wipe();
+    Ok(())
+}
+
+/// Seventy thousand rows, and a thousand instructions in two hundred levels: all threads meet after each, or each has columns of its own.
+#[test]
+fn deep_programs_in_many_rows_are_those_of_the_processor() -> Result<(), Fault> {
+    for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
+        let want = deep::run(&mut Cpu::detect(), ring)?;
+        let emulator = Emulator::new(Order::Reverse);
+        assert!(
+            deep::run(&mut Cuda::on(Box::new(emulator)), ring)? == want,
+            "{ring:?}"
+        );
+        // As many threads as a GPU has: fewer columns of bits than threads.
+        let emulator = Emulator::new(Order::Random(2)).sized(20, 64);
+        assert!(
+            deep::run(&mut Cuda::on(Box::new(emulator)), ring)? == want,
+            "{ring:?}"
+        );
+    }
+    Ok(())
+}
+
+/// Memory is kept for workspaces of the same layout, and holds nothing of those before.
+#[test]
+fn a_closed_workspace_is_another_one_all_zero() -> Result<(), Fault> {
+    let layout = layout(1);
+    let all = |region, part| layout.all(region, part);
+    let values = Span {
+        count: 2,
+        ..all(SLOTS, 1)
+    };
+    let (fill, look) = ([copy(all(IN, 0), values)], [copy(values, all(OUT, 0))]);
+    let mut device = device();
+    let run = |device: &mut Cuda, workspace, batch: &[Command]| -> Result<(), Fault> {
+        device.submit(workspace, batch, Tag(1))?;
+        assert_eq!(device.poll()?.map(|c| c.outcome), Some(Outcome::Done));
+        Ok(())
+    };
+    let mut allocated = 0;
+    for chunk in 0..5 {
+        let frame = Frame {
+            chunk,
+            ..frame(ROWS)
+        };
+        let workspace = device.open(&layout, frame)?;
+        for part in 0..2 {
+            assert_eq!(device.view(workspace, all(IN, part))?, [0; 3200]);
+        }
+        run(&mut device, workspace, &look)?;
+        assert_eq!(device.view(workspace, all(OUT, 0))?, [0; 3200]);
+        device.write(workspace, all(IN, 0), &[9; 3200])?;
+        run(&mut device, workspace, &fill)?;
+        run(&mut device, workspace, &look)?;
+        assert_eq!(device.view(workspace, all(OUT, 0))?, [9; 3200]);
+        // What the host writes last, no batch takes over.
+        device.write(workspace, all(IN, 1), &[7; 3200])?;
+        device.close(workspace);
+        let before = std::mem::replace(&mut allocated, device.allocations());
+        assert_eq!(chunk > 0, before == allocated, "chunk {chunk}");
+    }
+    // Other rows are other memory.
+    let workspace = device.open(&layout, frame(ROWS - 1))?;
+    assert!(device.allocations() > allocated);
+    device.close(workspace);
+    Ok(())
+}
+
+/// Keys are made ready together, before the batch that comes next, and one that is loaded anew is another key.
+#[test]
+fn round_keys_are_made_in_one_launch() -> Result<(), Fault> {
+    let layout = layout(1);
+    let to = layout.all(OUT, 0);
+    let drawn = |device: &mut Cuda, key| -> Result<Vec<u8>, Fault> {
+        let workspace = device.open(&layout, frame(ROWS))?;
+        let mut random = Command::new(Op::Random, vec![], vec![to]);
+        let (tag, first) = (DomainTag::RAND3, 3);
+        random.calls = vec![PrfCall { key, tag, first }];
+        device.submit(workspace, &[random], Tag(1))?;
+        assert_eq!(device.poll()?.map(|c| c.outcome), Some(Outcome::Done));
+        Ok(device.view(workspace, to)?.to_vec())
+    };
+    let mut device = device();
+    for key in 0..100 {
+        device.load_key(KeyId(key), &Secret::new([key as u8; 16]))?;
+    }
+    assert_eq!(device.launches(), 0);
+    let before = drawn(&mut device, KeyId(70))?;
+    assert_eq!(device.launches(), 2, "of round keys, and of what is drawn");
+    device.load_key(KeyId(70), &Secret::new([71; 16]))?;
+    let after = drawn(&mut device, KeyId(70))?;
+    assert_eq!(device.launches(), 4);
+    assert_ne!(before, after);
+    assert_eq!(after, drawn(&mut device, KeyId(71))?);
+    assert_eq!(device.launches(), 5);
     Ok(())
 }
 

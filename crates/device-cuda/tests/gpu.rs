@@ -1,11 +1,14 @@
 //! The first GPU of this machine. Where there is none the tests say why and pass, unless `VEIL_GPU_REQUIRED` is 1; with `VEIL_GPU_EMULATOR` they have
 //! the emulator in its place. `VEIL_GPU_CASES` is how many cases the suite has [default: 25].
 
+#[path = "common/deep.rs"]
+mod deep;
+
 use std::env;
 
 use veil_device::conformance::{Section, check_section};
 use veil_device::{
-    ColumnType, Command, Device, Fault, Frame, KeyId, Layout, Op, Outcome, PrfCall, Reference,
+    ColumnType, Command, Cpu, Device, Fault, Frame, KeyId, Layout, Op, Outcome, PrfCall, Reference,
     Region, Residency, Tag,
 };
 use veil_device_cuda::Cuda;
@@ -73,6 +76,18 @@ fn transfers_equal_the_reference() {
 #[test]
 fn steps_of_cut_and_choose_equal_the_reference() {
     passes(Section::Cut);
+}
+
+#[test]
+fn deep_programs_in_many_rows_are_those_of_the_processor() -> Result<(), Fault> {
+    for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
+        let Some(mut device) = gpu() else {
+            return Ok(());
+        };
+        let want = deep::run(&mut Cpu::detect(), ring)?;
+        assert!(deep::run(&mut device, ring)? == want, "{ring:?}");
+    }
+    Ok(())
 }
 
 /// No machine has a thousand of them.

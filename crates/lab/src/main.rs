@@ -51,6 +51,7 @@ Exit codes are those of `veil`.";
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    veil_device_cuda::prepare();
     failure::install_reporter();
     let registry: Arc<dyn Registry> = Arc::new(simulated::Simulated::default());
     veil_cli::ended(cli.command.run(cli.verbose, &registry))

@@ -3,16 +3,17 @@
 //!
 //!     on_gpu [--look | --emulator] [--json FILE]
 //!
-//! Exits with 3 where there is no GPU; with `--look` that is all that it does. `--emulator` does the same on the CPU, in sizes that mean nothing.
+//! Exits with 3 where there is no GPU that the kernels run on. With `--look` it says what the GPU has, launches the kernel that needs most of it, and does
+//! nothing else. `--emulator` does the same on the CPU, in sizes that mean nothing. FILE gets each number as soon as it is measured.
 
 use std::error::Error;
-use std::fmt::Write as _;
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::PoisonError;
 use std::time::Duration;
 
 use veil_device::{Cpu, Device};
-use veil_device_cuda::backend::{Absent, Emulator, Order};
+use veil_device_cuda::backend::{Absent, Emulator, Order, facts};
 use veil_device_cuda::bench::{Effort, Figure, figures, limits};
 use veil_device_cuda::{Cuda, Seconds};
 use veil_job::{JobSpec, Statistical, Word};
@@ -32,6 +33,7 @@ fn emulated() -> Result<Cuda, Absent> {
 }
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
+    veil_device_cuda::prepare();
     let (mut make, mut look, mut json): (Make, _, _) = (|| Cuda::open(0), false, None);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -49,20 +51,33 @@ fn main() -> Result<ExitCode, Box<dyn Error>> {
             return Ok(ExitCode::from(ABSENT));
         }
     };
-    if look {
-        return Ok(ExitCode::SUCCESS);
-    }
     let emulated = device.name() != "cuda";
+    if look {
+        if !emulated {
+            println!("{}", facts(0)?);
+        }
+        return first(make).map(|()| ExitCode::SUCCESS);
+    }
     if emulated {
         println!("emulated: rates mean nothing");
     }
+    let mut lines: Box<dyn Write> = match json {
+        Some(path) => Box::new(std::fs::File::create(path)?),
+        None => Box::new(std::io::sink()),
+    };
     messages(make)?;
-    let mut lines = rates(device, emulated)?;
-    lines.push_str(&circuits(make, emulated)?);
-    if let Some(path) = json {
-        std::fs::write(path, lines)?;
-    }
+    rates(device, emulated, &mut lines)?;
+    circuits(make, emulated, &mut lines)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A first job on it: a program over bits with several levels, and so a cooperative launch of blocks that have all tables of AES in shared memory.
+fn first(make: Make) -> Result<(), Box<dyn Error>> {
+    let rows = 4096;
+    let world = World::in_chunks(everything(Ring::Bits, &[rows]), rows as u32, 1).seed(Seed(1));
+    world.devices(move |_| opened(make)).run().assert_right();
+    println!("a job on it: right");
+    Ok(())
 }
 
 /// Of both devices: what the parties of a run send.
@@ -102,7 +117,7 @@ fn opened(make: Make) -> Box<dyn Device> {
     }
 }
 
-fn rates(mut device: Cuda, emulated: bool) -> Result<String, Box<dyn Error>> {
+fn rates(mut device: Cuda, emulated: bool, lines: &mut dyn Write) -> Result<(), Box<dyn Error>> {
     let name = device.name();
     let effort = if emulated {
         Effort::EMULATOR
@@ -111,22 +126,23 @@ fn rates(mut device: Cuda, emulated: bool) -> Result<String, Box<dyn Error>> {
     };
     let limits = limits(&mut device, effort)?;
     println!("\n{}\n{}", limits.table(), Figure::HEADER);
-    let mut lines = limits.json(name);
+    write!(lines, "{}", limits.json(name))?;
+    let mut written = Ok(());
     figures(device, &limits, effort, |figure| {
         println!("{}", figure.row());
-        lines.push_str(&figure.json(name));
-        lines.push('\n');
+        if written.is_ok() {
+            written = writeln!(lines, "{}", figure.json(name));
+        }
     })?;
-    Ok(lines)
+    Ok(written?)
 }
 
 /// AES-128 by cut-and-choose, links in memory, one party after the other: from the set-up to the result, and kernels of each party by the clock of the GPU;
 /// the same on this processor.
-fn circuits(make: Make, emulated: bool) -> Result<String, Box<dyn Error>> {
+fn circuits(make: Make, emulated: bool, lines: &mut dyn Write) -> Result<(), Box<dyn Error>> {
     println!(
         "\nAES-128 by cut-and-choose, ms: parties in turns, links in memory\n  s   GPU   its kernels (garbler, evaluator)   CPU"
     );
-    let mut lines = String::new();
     let name = if emulated { "cuda-sim" } else { "cuda" };
     let decades = |s: &&Statistical| s.bits() % 10 == 9 && (!emulated || s.bits() == 9);
     let circuit = if emulated { "adder:16" } else { "aes128" };
@@ -167,5 +183,5 @@ fn circuits(make: Make, emulated: bool) -> Result<String, Box<dyn Error>> {
             s.bits()
         )?;
     }
-    Ok(lines)
+    Ok(())
 }

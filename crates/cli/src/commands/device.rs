@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::boards;
 use crate::commands::moved::{self, Moved};
-use crate::devices::{Candidate, Registry, candidates};
+use crate::devices::{Candidate, Registry, candidates, gpus};
 use crate::failure::Failure;
 use crate::output::{self, columns};
 
@@ -31,7 +31,7 @@ pub(crate) enum DeviceCommand {
 #[derive(Serialize)]
 pub struct Line {
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
     /// In a word.
     pub state: &'static str,
     /// What is to be said of that.
@@ -49,9 +49,14 @@ pub(crate) fn run(command: &DeviceCommand, registry: &dyn Registry) -> Result<()
 /// Lists the devices that are here, and says why others are not.
 pub fn list(registry: &dyn Registry, json: bool) -> Result<(), Failure> {
     let mut all: Vec<Line> = candidates(registry).iter().map(listed).collect();
+    all.extend(gpus().into_iter().map(|gpu| Line {
+        name: gpu.name,
+        state: if gpu.present { "present" } else { "absent" },
+        detail: gpu.detail,
+    }));
     // Which sockets there are, no program knows.
     all.push(Line {
-        name: boards::NAME,
+        name: boards::NAME.to_owned(),
         state: "by socket",
         detail: boards::WHAT.to_owned(),
     });
@@ -65,7 +70,7 @@ pub fn print(lines: &[Line], seed: Option<u64>, json: bool) -> Result<(), Failur
     }
     let rows: Vec<_> = lines
         .iter()
-        .map(|l| vec![l.name.to_owned(), l.state.to_owned(), l.detail.clone()])
+        .map(|l| vec![l.name.clone(), l.state.to_owned(), l.detail.clone()])
         .collect();
     let seed = seed
         .map(|seed| format!("seed {seed}\n"))
@@ -79,7 +84,7 @@ fn listed(candidate: &Candidate) -> Line {
         Err(why) => ("absent", why),
     };
     Line {
-        name: candidate.name,
+        name: candidate.name.to_owned(),
         state,
         detail,
     }

@@ -1,45 +1,17 @@
 //! Kernels on a GPU, by its driver, which is found at run time.
 
 use std::collections::BTreeMap;
-use std::ffi::{CString, c_void};
+use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use cudarc::driver::result::{self, DriverError, module};
+use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::{CudaContext, CudaEvent, CudaStream, sys};
 
+use super::gpu::{self, Absent, Gpu, refused};
 use super::order::{Order, Stream, Streams};
 use super::{Arg, Backend, Buffer, Error, Host, Launch, Mark, within};
 use crate::kernels::Kernel;
-
-/// Why there is no GPU.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Absent {
-    /// The program was built without code for GPUs.
-    #[error("this build has no code for GPUs")]
-    Code,
-    /// There is no driver.
-    #[error("no driver of NVIDIA is installed")]
-    Driver,
-    /// There are not so many GPUs.
-    #[error("there is no GPU {number}: this machine has {count}")]
-    Gpu {
-        /// The GPU that was asked for.
-        number: usize,
-        /// How many there are.
-        count: usize,
-    },
-    /// The driver does not take it.
-    #[error("the driver refuses the GPU: {0}")]
-    Refused(String),
-}
-
-/// The code for GPUs, if the build was given it.
-#[cfg(veil_fatbin)]
-const CODE: Option<&[u8]> = Some(include_bytes!(env!("VEIL_CUDA_FATBIN")));
-#[cfg(not(veil_fatbin))]
-const CODE: Option<&[u8]> = None;
 
 /// The streams of a GPU.
 struct Queues([Arc<CudaStream>; 3]);
@@ -63,66 +35,68 @@ pub struct Driver {
     /// The stream of launches, which is one of them.
     stream: Arc<CudaStream>,
     context: Arc<CudaContext>,
+    gpu: Arc<Gpu>,
+    /// Threads of a block, at most.
+    threads: u32,
     marks: BTreeMap<u64, CudaEvent>,
-    module: sys::CUmodule,
-    kernels: BTreeMap<&'static str, sys::CUfunction>,
     buffers: BTreeMap<u64, (sys::CUdeviceptr, u64)>,
     hosts: BTreeMap<u64, (*mut u8, u64)>,
-    blocks: u32,
     launches: u64,
+    allocations: u64,
 }
 
 // SAFETY: handles of the driver are for all threads of a process, each of which makes the context its own before it calls (`Driver::bound`); memory of
 // the host is reached through `Driver` alone.
 unsafe impl Send for Driver {}
 
-fn refused(error: DriverError) -> Absent {
-    Absent::Refused(error.to_string())
-}
-
 fn failed(error: DriverError) -> Error {
     Error::Driver(error.to_string())
 }
 
+/// A host waits without a rest for so long: small copies take less, and a thread that sleeps wakes some 50 µs late.
+const SOON: Duration = Duration::from_micros(100);
+/// And then rests for so long between looks.
+const REST: Duration = Duration::from_micros(50);
+
+/// Waits until an event has come. The driver's own waits take all of a core.
+fn ended(event: &CudaEvent) -> Result<(), Error> {
+    let began = Instant::now();
+    while !event.try_is_complete().map_err(failed)? {
+        if began.elapsed() < SOON {
+            std::hint::spin_loop();
+        } else {
+            std::thread::sleep(REST);
+        }
+    }
+    Ok(())
+}
+
 impl Driver {
-    /// GPU `number` of this machine, or why there is none.
+    /// GPU `number` of this machine, or why there is none. `VEIL_GPU_THREADS` is how many threads a block has at most [default: 1024]: tools that
+    /// instrument kernels, and so add to their registers, need fewer.
     ///
     /// # Errors
     /// [`Absent::Code`] if the build had no compiler for GPUs, [`Absent::Driver`] if no driver is installed, [`Absent::Gpu`] if
-    /// there are not so many GPUs, [`Absent::Refused`] if the driver gives no context, stream or module.
+    /// there are not so many GPUs, [`Absent::Unfit`] if the kernels do not run on this one, [`Absent::Threads`] for a number of threads that no
+    /// block has, [`Absent::Refused`] if the driver gives no context, stream or module.
     pub fn open(number: usize) -> Result<Self, Absent> {
-        let code = CODE.ok_or(Absent::Code)?;
-        // SAFETY: it looks for the library and loads it, which runs the driver's own start; nothing of ours is handed over.
-        if !unsafe { sys::is_culib_present() } {
-            return Err(Absent::Driver);
-        }
-        // Without a GPU, the driver says so when it begins.
-        let count = match CudaContext::device_count() {
-            Ok(count) => usize::try_from(count).unwrap_or(0),
-            Err(error) if error.0 == sys::CUresult::CUDA_ERROR_NO_DEVICE => 0,
-            Err(error) => return Err(refused(error)),
-        };
-        if number >= count {
-            return Err(Absent::Gpu { number, count });
-        }
-        let context = CudaContext::new(number).map_err(refused)?;
+        let threads = gpu::threads()?;
+        let gpu = Gpu::open(number, threads)?;
+        let context = Arc::clone(&gpu.context);
+        context.bind_to_thread().map_err(refused)?;
         let stream = || context.new_stream().map_err(refused);
         let streams = [stream()?, stream()?, stream()?];
-        let units = sys::CUdevice_attribute_enum::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
-        let units = context.attribute(units).map_err(refused)?;
-        // SAFETY: the code is an image that a compiler of NVIDIA made, whole, and lives as long as the program.
-        let module = unsafe { module::load_data(code.as_ptr().cast()) }.map_err(refused)?;
         Ok(Driver {
             stream: Arc::clone(&streams[Stream::Run as usize]),
             queues: Mutex::new((Queues(streams), Order::new())),
             context,
+            gpu,
+            threads,
             marks: BTreeMap::new(),
-            module,
-            kernels: BTreeMap::new(),
             buffers: BTreeMap::new(),
             hosts: BTreeMap::new(),
-            blocks: u32::try_from(units).unwrap_or(1).max(1),
             launches: 0,
+            allocations: 0,
         })
     }
 
@@ -145,8 +119,9 @@ impl Driver {
 
     /// Waits until no stream touches memory.
     fn settle(&self, name: u64) -> Result<(), Error> {
+        self.bound()?;
         let (queues, order) = &mut *self.queues();
-        order.settle(name, queues, |event| event.synchronize().map_err(failed))
+        order.settle(name, queues, ended)
     }
 
     /// Where bytes of a buffer are.
@@ -171,26 +146,6 @@ impl Driver {
         within(host.bytes, at, bytes)?;
         Ok(start.wrapping_add(at as usize))
     }
-
-    fn kernel(&mut self, kernel: &Kernel) -> Result<sys::CUfunction, Error> {
-        if let Some(function) = self.kernels.get(kernel.name) {
-            return Ok(*function);
-        }
-        let name = CString::new(kernel.name).map_err(|error| Error::Driver(error.to_string()))?;
-        // SAFETY: the module is loaded as long as `self` is there.
-        let function = unsafe { module::get_function(self.module, name) }.map_err(failed)?;
-        if kernel.shared > 0 {
-            let dynamic =
-                sys::CUfunction_attribute_enum::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            // SAFETY: the function is of the module.
-            unsafe {
-                result::function::set_function_attribute(function, dynamic, kernel.shared as i32)
-            }
-            .map_err(failed)?;
-        }
-        self.kernels.insert(kernel.name, function);
-        Ok(function)
-    }
 }
 
 impl Backend for Driver {
@@ -199,11 +154,11 @@ impl Backend for Driver {
     }
 
     fn blocks(&self) -> u32 {
-        self.blocks
+        self.gpu.facts.units.max(1)
     }
 
     fn threads(&self) -> u32 {
-        1024
+        self.threads
     }
 
     fn allocate(&mut self, bytes: u64) -> Result<Buffer, Error> {
@@ -221,6 +176,7 @@ impl Backend for Driver {
         }
         .map_err(full)?;
         let buffer = Buffer::new(bytes);
+        self.allocations += 1;
         self.buffers.insert(buffer.id, (start, bytes));
         self.clear(&buffer, 0, bytes)?;
         Ok(buffer)
@@ -251,6 +207,7 @@ impl Backend for Driver {
         // SAFETY: so many bytes were allocated.
         unsafe { start.cast::<u8>().write_bytes(0, length) };
         let host = Host::new(bytes);
+        self.allocations += 1;
         self.hosts.insert(host.id, (start.cast(), bytes));
         Ok(host)
     }
@@ -332,7 +289,13 @@ impl Backend for Driver {
         let stream = self.tell(Stream::Run, &[name])?;
         // SAFETY: it reaches so far; the bytes are there until the copy has ended.
         unsafe { result::memcpy_dtoh_async(bytes, from, stream) }.map_err(failed)?;
-        self.stream.synchronize().map_err(failed)
+        let done = self.stream.record_event(None).map_err(failed);
+        let done = done.and_then(|event| ended(&event));
+        if done.is_err() {
+            // The driver writes to these bytes no more when it has said so, even of a failure.
+            let _ = self.stream.synchronize();
+        }
+        done
     }
 
     fn clear(&mut self, buffer: &Buffer, at: u64, bytes: u64) -> Result<(), Error> {
@@ -365,7 +328,7 @@ impl Backend for Driver {
             .map(|value| std::ptr::from_mut(value).cast())
             .collect();
         self.bound()?;
-        let function = self.kernel(kernel)?;
+        let function = self.gpu.function(kernel)?;
         let (grid, block) = ((launch.grid, 1, 1), (launch.block, 1, 1));
         let memory: Vec<u64> = args.iter().filter_map(Arg::memory).collect();
         let stream = self.tell(Stream::Run, &memory)?;
@@ -398,6 +361,10 @@ impl Backend for Driver {
         self.launches
     }
 
+    fn allocations(&self) -> u64 {
+        self.allocations
+    }
+
     fn seal(&mut self) -> Result<(), Error> {
         self.bound()?;
         let (queues, order) = &mut *self.queues();
@@ -410,6 +377,14 @@ impl Backend for Driver {
         order.busy(host.id, queues, |event| {
             event.try_is_complete().map(|done| !done).map_err(failed)
         })
+    }
+
+    fn after(&mut self, on: Stream, buffers: &[&Buffer]) -> Result<(), Error> {
+        for buffer in buffers {
+            self.at(buffer, 0, 0)?;
+        }
+        let memory: Vec<u64> = buffers.iter().map(|buffer| buffer.id).collect();
+        self.tell(on, &memory).map(|_| ())
     }
 
     fn mark(&mut self, on: Stream) -> Result<Mark, Error> {
@@ -425,6 +400,8 @@ impl Backend for Driver {
         let missing = || Error::Driver("a mark of another GPU".into());
         let from = self.marks.get(&from.0).ok_or_else(missing)?;
         let to = self.marks.get(&to.0).ok_or_else(missing)?;
+        self.bound()?;
+        ended(to)?;
         let ms = from.elapsed_ms(to).map_err(failed)?;
         Ok(Duration::from_secs_f64(f64::from(ms.max(0.0)) / 1e3))
     }
@@ -434,8 +411,9 @@ impl Backend for Driver {
     }
 
     fn finish(&self) -> Result<(), Error> {
+        self.bound()?;
         for stream in &self.queues().0.0 {
-            stream.synchronize().map_err(failed)?;
+            ended(&stream.record_event(None).map_err(failed)?)?;
         }
         Ok(())
     }
@@ -453,9 +431,6 @@ impl Drop for Driver {
         for (id, bytes) in hosts {
             self.unpin(Host { id, bytes });
         }
-        let _ = self.bound();
         let _ = self.finish();
-        // SAFETY: nothing of the module runs any more.
-        let _ = unsafe { module::unload(self.module) };
     }
 }

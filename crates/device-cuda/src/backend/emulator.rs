@@ -57,9 +57,12 @@ pub struct Emulator {
     hosts: BTreeMap<u64, Zeroizing<Vec<u8>>>,
     marks: BTreeMap<u64, Instant>,
     launches: u64,
+    allocations: u64,
     /// The launch that ends it, if one does, and how often it was looked at since.
     last: Option<u64>,
     looks: Cell<u32>,
+    /// Blocks and threads of a block that are worth launching.
+    size: [u32; 2],
 }
 
 impl Emulator {
@@ -71,8 +74,19 @@ impl Emulator {
             hosts: BTreeMap::new(),
             marks: BTreeMap::new(),
             launches: 0,
+            allocations: 0,
             last: None,
             looks: Cell::new(0),
+            size: [3, 64],
+        }
+    }
+
+    /// The same, as large as this: so many blocks of so many threads.
+    #[must_use]
+    pub fn sized(self, blocks: u32, threads: u32) -> Self {
+        Emulator {
+            size: [blocks, threads],
+            ..self
         }
     }
 
@@ -123,11 +137,11 @@ impl Backend for Emulator {
     }
 
     fn blocks(&self) -> u32 {
-        3
+        self.size[0]
     }
 
     fn threads(&self) -> u32 {
-        64
+        self.size[1]
     }
 
     fn allocate(&mut self, bytes: u64) -> Result<Buffer, Error> {
@@ -138,6 +152,7 @@ impl Backend for Emulator {
             .map_err(|_| Error::Memory { bytes })?;
         words.resize(count, 0);
         let buffer = Buffer::new(bytes);
+        self.allocations += 1;
         self.buffers.insert(buffer.id, words);
         Ok(buffer)
     }
@@ -149,6 +164,7 @@ impl Backend for Emulator {
     fn pin(&mut self, bytes: u64) -> Result<Host, Error> {
         let count = usize::try_from(bytes).map_err(|_| Error::Memory { bytes })?;
         let host = Host::new(bytes);
+        self.allocations += 1;
         self.hosts.insert(host.id, Zeroizing::new(vec![0; count]));
         Ok(host)
     }
@@ -285,6 +301,10 @@ impl Backend for Emulator {
         self.launches
     }
 
+    fn allocations(&self) -> u64 {
+        self.allocations
+    }
+
     fn seal(&mut self) -> Result<(), Error> {
         Ok(())
     }
@@ -295,6 +315,13 @@ impl Backend for Emulator {
             return Ok(true);
         }
         self.healthy().map(|()| false)
+    }
+
+    fn after(&mut self, _: Stream, buffers: &[&Buffer]) -> Result<(), Error> {
+        for buffer in buffers {
+            self.bytes(buffer, 0, 0)?;
+        }
+        Ok(())
     }
 
     fn mark(&mut self, _: Stream) -> Result<Mark, Error> {

@@ -24,6 +24,7 @@
 mod driver;
 #[cfg(feature = "emulator")]
 mod emulator;
+mod gpu;
 mod order;
 #[cfg(feature = "probes")]
 mod reordered;
@@ -31,12 +32,13 @@ mod reordered;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-pub use driver::{Absent, Driver};
+pub use driver::Driver;
 #[cfg(feature = "emulator")]
 pub use emulator::{Emulator, Order};
+pub use gpu::{Absent, Facts, Lack, count, facts, prepare};
 pub use order::Stream;
 #[cfg(feature = "probes")]
-pub use reordered::Reordered;
+pub use reordered::{LAUNCH, Reordered};
 
 use crate::kernels::Kernel;
 
@@ -260,6 +262,9 @@ pub trait Backend: Send {
     /// How many launches there were.
     fn launches(&self) -> u64;
 
+    /// How many buffers were allocated, of devices and of hosts.
+    fn allocations(&self) -> u64;
+
     /// Ends what belongs together: who waits for it need not wait for what is queued afterwards.
     ///
     /// # Errors
@@ -271,6 +276,12 @@ pub trait Backend: Send {
     /// # Errors
     /// [`Error::Driver`] if something that was queued about this memory failed.
     fn busy(&self, host: &Host) -> Result<bool, Error>;
+
+    /// What a stream gets from now on waits for all that was queued about these buffers.
+    ///
+    /// # Errors
+    /// [`Error::Range`] if one is another backend's; [`Error::Driver`] if the driver refuses.
+    fn after(&mut self, on: Stream, buffers: &[&Buffer]) -> Result<(), Error>;
 
     /// The moment at which a stream has done all that it was told.
     ///

@@ -1,7 +1,7 @@
 //! The emulator, with three streams as a GPU has them, which do what they were told as late as they may, and in an order that is drawn. Whatever is right
 //! must be right so: a copy that is not waited for comes too late.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,7 +27,24 @@ enum Told {
     Launch(&'static Kernel, Launch, Vec<Kept>),
     Record(u64),
     Wait(u64),
+    Mark(u64),
 }
+
+impl Told {
+    /// Its time: that of its bytes, and of a launch more than any copies take that tests make.
+    const fn takes(&self) -> Duration {
+        match self {
+            Told::Upload(_, _, bytes) | Told::Download(_, _, bytes) | Told::Copy(_, _, bytes) => {
+                Duration::from_nanos(*bytes)
+            }
+            Told::Launch(..) => LAUNCH,
+            _ => Duration::ZERO,
+        }
+    }
+}
+
+/// The time of a launch.
+pub const LAUNCH: Duration = Duration::from_millis(100);
 
 /// Streams that wait.
 #[derive(Default)]
@@ -36,6 +53,9 @@ struct Waiting {
     next: u64,
     done: BTreeSet<u64>,
     seed: u64,
+    /// The time: what streams have done took so long, one thing after the other; and when marks were reached.
+    now: Duration,
+    marks: BTreeMap<u64, Duration>,
     /// How often a stream was told something while others had not done what they were told before.
     overtaken: u64,
 }
@@ -93,8 +113,12 @@ impl State {
         let Some(told) = stream.pop_front() else {
             return Ok(false);
         };
+        self.waiting.now += told.takes();
         let on = &mut self.emulator;
         match told {
+            Told::Mark(mark) => {
+                self.waiting.marks.insert(mark, self.waiting.now);
+            }
             Told::Upload(from, to, bytes) => on.upload((&from.0, from.1), (&to.0, to.1), bytes)?,
             Told::Download(from, to, bytes) => {
                 on.download((&from.0, from.1), (&to.0, to.1), bytes)?;
@@ -310,6 +334,10 @@ impl Backend for Reordered {
         self.launches
     }
 
+    fn allocations(&self) -> u64 {
+        self.state().emulator.allocations()
+    }
+
     fn seal(&mut self) -> Result<(), Error> {
         let State { waiting, order, .. } = &mut *self.state();
         order.seal(Stream::Down, waiting)
@@ -325,16 +353,31 @@ impl Backend for Reordered {
         order.busy(host.id, waiting, |event| Ok(!done.contains(event)))
     }
 
+    fn after(&mut self, on: Stream, buffers: &[&Buffer]) -> Result<(), Error> {
+        let mut state = self.state();
+        state.emulator.after(on, buffers)?;
+        let State { waiting, order, .. } = &mut *state;
+        let memory: Vec<u64> = buffers.iter().map(|buffer| buffer.id).collect();
+        order.tell(on, &memory, waiting)
+    }
+
     fn mark(&mut self, on: Stream) -> Result<Mark, Error> {
-        self.state().emulator.mark(on)
+        let mark = Mark::new();
+        self.state().waiting.streams[on as usize].push_back(Told::Mark(mark.0));
+        Ok(mark)
     }
 
     fn elapsed(&mut self, from: &Mark, to: &Mark) -> Result<Duration, Error> {
-        self.state().emulator.elapsed(from, to)
+        self.finish()?;
+        let missing = || Error::Driver("a mark of another device".into());
+        let marks = &self.state().waiting.marks;
+        let from = marks.get(&from.0).ok_or_else(missing)?;
+        let to = marks.get(&to.0).ok_or_else(missing)?;
+        Ok(to.saturating_sub(*from))
     }
 
     fn unmark(&mut self, mark: Mark) {
-        self.state().emulator.unmark(mark);
+        self.state().waiting.marks.remove(&mark.0);
     }
 
     fn finish(&self) -> Result<(), Error> {

@@ -24,10 +24,11 @@ pub(super) struct Case {
     /// What the host writes before, and reads after.
     pub(super) input: Vec<Span>,
     pub(super) output: Vec<Span>,
-    /// Units of a batch; and of a unit PRMT and LOP3, words from shared memory, bytes of device memory.
+    /// Units of a batch; and of a unit, along the path that it takes through the code: PRMT, LOP3 and what else the same units do; loads and stores
+    /// of any memory, in words; bytes of device memory.
     pub(super) units: f64,
     pub(super) alu: f64,
-    pub(super) lds: f64,
+    pub(super) words: f64,
     pub(super) near: f64,
 }
 
@@ -47,8 +48,10 @@ type Make = fn(&mut Cuda, Effort) -> Result<Case, Error>;
 
 pub(super) const ALL: [Make; 7] = [prss, and, rep4, garble, evaluate, transfers, digest];
 
-/// PRMT and LOP3 of a block of AES in counter mode, and its words of shared memory (docs/cuda.md).
-const AES: [f64; 2] = [260.0, 160.0];
+/// Those of a block of AES in counter mode (docs/cuda.md): tables are 159 of the words, round keys 40.
+const AES: [f64; 2] = [266.0, 203.0];
+/// The same of 128 ANDs of bits among three parties.
+const ANDS: [f64; 2] = [775.0, 527.0];
 
 const OFFSET: KeyId = KeyId(0);
 
@@ -103,7 +106,7 @@ fn prss(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
         input: vec![],
         output: vec![to],
         alu: AES[0] / 16.0,
-        lds: AES[1] / 16.0,
+        words: AES[1] / 16.0,
         near: 1.0,
     })
 }
@@ -138,13 +141,13 @@ fn products(
     }
 }
 
-/// Products of shares of a form, which draws so many blocks of AES and touches so many bytes for each.
+/// Products of shares of a form: instructions and words that each takes, and bytes of device memory.
 fn shares(
     device: &mut Cuda,
     effort: Effort,
     (name, unit): (&'static str, &'static str),
     (form, parts, count): (&'static Form, u8, u32),
-    [blocks, near]: [f64; 2],
+    ([alu, words], near): ([f64; 2], f64),
 ) -> Result<Case, Error> {
     let mut layout = workspace(effort);
     let items = [ColumnType::Rows(form.ring), ColumnType::One(form.ring)];
@@ -170,8 +173,8 @@ fn shares(
         input: vec![],
         output: messages,
         units: f64::from(count) * f64::from(effort.rows),
-        alu: AES[0] * blocks,
-        lds: AES[1] * blocks,
+        alu,
+        words,
         near,
     })
 }
@@ -179,14 +182,14 @@ fn shares(
 /// ANDs among three parties: two bits of masks, four of shares; a message, and a component.
 fn and(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
     let form = (Form::replicated(Ring::Bits), 2, 32 * effort.items);
-    let takes = [2.0 / 128.0, 6.0 / 8.0];
+    let takes = (ANDS.map(|of| of / 128.0), 6.0 / 8.0);
     shares(device, effort, ("rep3 AND", "ANDs"), form, takes)
 }
 
 /// Products among four parties: four masks of sixteen bytes; six components; three messages, three components.
 fn rep4(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
     let form = (Form::fourfold(Ring::Z128, false, false), 3, effort.items);
-    let takes = [4.0, 12.0 * 16.0];
+    let takes = (AES.map(|of| 4.0 * of), 12.0 * 16.0);
     shares(
         device,
         effort,
@@ -217,10 +220,10 @@ fn gates(device: &mut Cuda, effort: Effort, garbles: bool) -> Result<Case, Error
     };
     command.program = Some(device.load(&Arc::new(program), &layout)?);
     command.calls = vec![call(device, 1, DomainTag::GARBLE)?];
-    let (name, alu, lds) = if garbles {
-        ("garble, half-gates", 1328.0, 720.0)
+    let (name, alu, words) = if garbles {
+        ("garble, half-gates", 1380.0, 753.0)
     } else {
-        ("evaluate, half-gates", 788.0, 400.0)
+        ("evaluate, half-gates", 841.0, 441.0)
     };
     let [input, output] = if garbles {
         [vec![], vec![tables]]
@@ -237,7 +240,7 @@ fn gates(device: &mut Cuda, effort: Effort, garbles: bool) -> Result<Case, Error
         output,
         units: f64::from(count) * f64::from(effort.rows),
         alu,
-        lds,
+        words,
         near: 80.0,
     })
 }
@@ -289,8 +292,8 @@ fn transfers(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
         input: vec![choices],
         output: vec![corrections, last],
         units: f64::from(items) * f64::from(effort.rows),
-        alu: 4.0 * 394.0,
-        lds: 4.0 * 176.0,
+        alu: 4.0 * 341.0,
+        words: 4.0 * 178.0,
         near: 20.0,
     })
 }
@@ -324,8 +327,8 @@ fn digest(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
         input: vec![from],
         output: vec![to],
         units: blocks as f64,
-        alu: 1300.0,
-        lds: 2.0,
+        alu: 1977.0,
+        words: 64.0,
         near: 62.0,
     })
 }

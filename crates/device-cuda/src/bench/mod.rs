@@ -226,7 +226,7 @@ fn measure(
     };
     let kernel_bound = least(&[
         (limits.lop3.min(limits.prmt) / case.alu, "PRMT and LOP3"),
-        (limits.lds / case.lds, "shared memory"),
+        (limits.lds / case.words, "loads and stores"),
         (limits.copy / case.near, "memory"),
     ]);
     let pinned_bound = least(&[

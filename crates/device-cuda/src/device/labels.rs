@@ -88,8 +88,8 @@ impl Queue<'_> {
         tables: &[Span],
         command: &Command,
     ) -> Result<(), Fault> {
-        let id = command.program.map_or(usize::MAX, |id| id.0 as usize);
-        let code = self.codes.get(id).ok_or(Fault::Unknown("a program"))?;
+        let (id, compiled) = self.code(command)?;
+        let code = &compiled.code;
         let memory = self.memory;
         let rows = u64::from(memory.frame.rows);
         let [slots, job_wide, _] = code.regions;
@@ -149,7 +149,7 @@ impl Queue<'_> {
             Argument::Schedules,
             Argument::Code(id, 0),
         ];
-        self.step(kernel, Some(code.work(rows)), &arguments);
+        self.levels(kernel, (code, rows), &arguments);
         let temps = (16 * u64::from(code.temps)).saturating_mul(rows);
         self.temps = self.temps.max(temps);
         Ok(())

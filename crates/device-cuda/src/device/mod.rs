@@ -12,33 +12,39 @@ mod labels;
 mod program;
 mod proof;
 mod queue;
+mod shared;
 mod transfers;
 mod workspace;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use veil_device::{
-    Command, Completion, Device, Fault, Frame, KeyId, Layout, Needs, Outcome, Program, ProgramId,
-    Span, Tag, Workspace,
+    Command, Completion, Device, Fault, Frame, KeyId, Layout, Outcome, Program, ProgramId, Span,
+    Tag, Workspace,
 };
 use veil_prss::Prf;
 use veil_session::{Secret, SessionId};
 use zeroize::{Zeroize, Zeroizing};
 
-use crate::backend::{Absent, Arg, Backend, Buffer, Driver, Error, Host, Launch, Mark, Stream};
+use crate::backend::{
+    self, Absent, Arg, Backend, Buffer, Driver, Error, Host, Launch, Mark, Stream,
+};
 use crate::kernels::{AES_SCHEDULE, SCHEDULE_BYTES};
-use program::Code;
 use queue::{Argument, Queue, Step, VERDICT};
+use shared::Compiled;
 use workspace::Memory;
 
 /// What faults name it.
 const NAME: &str = "cuda";
-/// Keys that it keeps at first; there is room for twice as many when it is full.
+/// Keys that there is room for at first, and a multiple of which there is room for later.
 const KEYS: u32 = 64;
 /// Bytes of the smallest room for what a batch is told, and how many rooms are kept.
 const ROOM: u64 = 1024;
 const ROOMS: usize = 16;
+/// Closed workspaces that are kept: as many as a lane has chunks in flight, or more.
+const CLOSED: usize = 8;
 
 #[expect(
     clippy::needless_pass_by_value,
@@ -95,6 +101,28 @@ impl Room {
     }
 }
 
+/// How many devices were given a GPU in turn.
+static TURN: AtomicUsize = AtomicUsize::new(0);
+
+/// What has its turn of so many, or the first one behind it that there is; else why that one is absent.
+fn in_turn<T>(
+    turn: usize,
+    count: usize,
+    mut open: impl FnMut(usize) -> Result<T, Absent>,
+) -> Result<T, Absent> {
+    let mut first = Err(Absent::Gpu { number: 0, count });
+    for at in 0..count {
+        let opened = open((turn + at) % count);
+        if opened.is_ok() || at == 0 {
+            first = opened;
+        }
+        if first.is_ok() {
+            break;
+        }
+    }
+    first
+}
+
 /// Seconds that kernels took, of those who share it.
 pub type Seconds = Arc<Mutex<f64>>;
 
@@ -105,11 +133,14 @@ pub struct Cuda {
     keys: BTreeMap<KeyId, Key>,
     /// Round keys, and for how many there is room.
     schedules: Option<(Buffer, u32)>,
-    /// Programs: what they need, what they are made to, and that on the device.
-    needs: Vec<Needs>,
-    codes: Vec<Code>,
+    /// Keys whose round keys are to be made, by their places: all at once, before the next batch.
+    fresh: BTreeMap<u32, Secret>,
+    /// Programs, and their words on the device.
+    codes: Vec<Arc<Compiled>>,
     words: Vec<Buffer>,
     workspaces: Vec<Option<Memory>>,
+    /// Workspaces that were closed, all zero: for others of their layout and as many rows, as pinned memory takes long to get and to give back.
+    closed: Vec<Memory>,
     batches: VecDeque<Batch>,
     /// Rooms for batches to come.
     spare: Vec<Room>,
@@ -128,6 +159,16 @@ impl Cuda {
         Ok(Cuda::on(Box::new(Driver::open(number)?)))
     }
 
+    /// The GPU that is next in turn: lanes, and parties of one process, are spread over those of this machine that run the kernels.
+    ///
+    /// # Errors
+    /// [`Absent`] as of [`Driver::open`], of the GPU whose turn it is, if there is none.
+    pub fn next() -> Result<Self, Absent> {
+        let count = backend::count()?.max(1);
+        let turn = TURN.fetch_add(1, Ordering::Relaxed);
+        in_turn(turn, count, Cuda::open)
+    }
+
     /// A device whose kernels run there.
     pub fn on(backend: Box<dyn Backend>) -> Self {
         Cuda {
@@ -135,10 +176,11 @@ impl Cuda {
             session: SessionId([0; 32]),
             keys: BTreeMap::new(),
             schedules: None,
-            needs: Vec::new(),
+            fresh: BTreeMap::new(),
             codes: Vec::new(),
             words: Vec::new(),
             workspaces: Vec::new(),
+            closed: Vec::new(),
             batches: VecDeque::new(),
             spare: Vec::new(),
             clock: None,
@@ -149,6 +191,11 @@ impl Cuda {
     /// How many kernels it launched.
     pub fn launches(&self) -> u64 {
         self.backend.launches()
+    }
+
+    /// How many buffers it allocated, on the device and on the host.
+    pub fn allocations(&self) -> u64 {
+        self.backend.allocations()
     }
 
     /// Looks at the clock of the GPU from now on, and adds to it how long kernels of batches that end have taken. Several devices may have one.
@@ -194,27 +241,92 @@ impl Cuda {
         }
     }
 
-    /// Makes room for the round keys of one more key, and says where they go.
-    fn room(&mut self) -> Result<u32, Fault> {
-        let place = self.keys.len() as u32;
-        let (old, has) = match self.schedules.take() {
-            Some((buffer, has)) if place < has => {
-                self.schedules = Some((buffer, has));
-                return Ok(place);
-            }
-            Some((buffer, has)) => (Some(buffer), has),
-            None => (None, KEYS / 2),
-        };
-        let has = 2 * has;
-        let new = self.backend.allocate(u64::from(has) * SCHEDULE_BYTES);
-        let new = new.map_err(card)?;
-        if let Some(old) = old {
-            let copied = self.backend.copy((&old, 0), (&new, 0), old.bytes());
-            self.backend.free(old);
-            copied.map_err(card)?;
+    /// Memory for a workspace, all zero.
+    fn memory(&mut self, layout: &Layout, frame: Frame) -> Result<Memory, Fault> {
+        let same = |memory: &Memory| memory.is_of(layout, frame.rows);
+        if let Some(at) = self.closed.iter().position(same) {
+            let mut memory = self.closed.swap_remove(at);
+            memory.frame = frame;
+            return Ok(memory);
         }
-        self.schedules = Some((new, has));
-        Ok(place)
+        let new = Memory::new(&mut *self.backend, layout, frame);
+        if new.is_ok() || self.closed.is_empty() {
+            return new;
+        }
+        // Memory that is kept may be what is missing.
+        self.free_closed();
+        Memory::new(&mut *self.backend, layout, frame)
+    }
+
+    fn free_closed(&mut self) {
+        for memory in std::mem::take(&mut self.closed) {
+            memory.free(&mut *self.backend);
+        }
+    }
+
+    /// Makes room for the round keys of all keys.
+    fn room(&mut self) -> Result<&Buffer, Fault> {
+        let keys = self.keys.len() as u32;
+        let old = self.schedules.take_if(|(_, has)| *has < keys);
+        if self.schedules.is_none() {
+            let has = keys.next_multiple_of(KEYS).max(KEYS);
+            let new = self.backend.allocate(u64::from(has) * SCHEDULE_BYTES);
+            let new = match (new, old) {
+                (Ok(new), Some((old, _))) => {
+                    let copied = self.backend.copy((&old, 0), (&new, 0), old.bytes());
+                    self.backend.free(old);
+                    copied.map(|()| new)
+                }
+                (new, old) => {
+                    // Without its round keys nothing is done any more.
+                    old.into_iter().for_each(|(old, _)| self.backend.free(old));
+                    new
+                }
+            };
+            self.schedules = Some((new.map_err(card)?, has));
+        }
+        let schedules = self.schedules.as_ref();
+        schedules
+            .map(|(buffer, _)| buffer)
+            .ok_or(Fault::Unknown("room for keys"))
+    }
+
+    /// Queues that round keys are made of keys that are new: a launch for all that lie side by side.
+    fn schedule(&mut self) -> Result<(), Fault> {
+        if self.fresh.is_empty() {
+            return Ok(());
+        }
+        self.room()?;
+        let mut fresh = std::mem::take(&mut self.fresh).into_iter().peekable();
+        while let Some((first, key)) = fresh.next() {
+            let mut run = vec![key];
+            while let Some((_, key)) = fresh.next_if(|(at, _)| *at == first + run.len() as u32) {
+                run.push(key);
+            }
+            let mut bytes = Zeroizing::new(Vec::with_capacity(16 * run.len()));
+            run.iter()
+                .for_each(|key| bytes.extend_from_slice(key.expose()));
+            self.round_keys(first, &bytes).map_err(card)?;
+        }
+        Ok(())
+    }
+
+    /// Queues that round keys are made of these keys, for places from `first` on.
+    fn round_keys(&mut self, first: u32, keys: &[u8]) -> Result<(), Error> {
+        let Some((schedules, _)) = &self.schedules else {
+            return Ok(());
+        };
+        let count = keys.len() as u32 / 16;
+        let from = self.backend.allocate(keys.len() as u64)?;
+        let written = self.backend.write(&from, 0, keys);
+        let to = Arg::At(schedules, u64::from(first) * SCHEDULE_BYTES);
+        let args = [Arg::all(&from), to, Arg::U32(count)];
+        let block = self.backend.threads().min(KEYS);
+        let grid = count.div_ceil(block);
+        let launch = Launch { grid, block };
+        let made = written.and_then(|()| self.backend.launch(&AES_SCHEDULE, launch, &args));
+        self.backend.free(from);
+        made
     }
 
     /// Queues the launches of a batch.
@@ -223,6 +335,7 @@ impl Cuda {
             let Step {
                 kernel,
                 work,
+                levels,
                 arguments,
             } = step;
             let mut args = Vec::with_capacity(arguments.len());
@@ -262,6 +375,8 @@ impl Cuda {
                 }
             };
             let launch = Launch { grid, block };
+            let apart = levels.is_some_and(|levels| !levels.meet(launch));
+            let kernel = kernel.apart.filter(|_| apart).unwrap_or(kernel);
             self.backend.launch(kernel, launch, &args).map_err(card)?;
         }
         Ok(())
@@ -272,7 +387,6 @@ impl Cuda {
         let mut queue = Queue {
             session: &self.session,
             keys: &self.keys,
-            needs: &self.needs,
             codes: &self.codes,
             memory,
             numbers: Zeroizing::new(vec![0; VERDICT]),
@@ -344,9 +458,8 @@ impl Cuda {
         if self.clock.is_none() {
             return Ok(None);
         }
-        for buffer in after.into_iter().flatten() {
-            // Nothing becomes zero, when copies have ended.
-            self.backend.clear(buffer, 0, 0).map_err(card)?;
+        if let Some(after) = after {
+            self.backend.after(Stream::Run, &after).map_err(card)?;
         }
         self.backend.mark(Stream::Run).map(Some).map_err(card)
     }
@@ -389,40 +502,27 @@ impl Device for Cuda {
     }
 
     fn load_key(&mut self, id: KeyId, key: &Secret) -> Result<(), Fault> {
-        let place = match self.keys.get(&id) {
-            Some(old) => old.place,
-            None => self.room()?,
-        };
-        let Some((schedules, _)) = &self.schedules else {
-            return Err(Fault::Unknown("room for a key"));
-        };
-        let from = self.backend.allocate(16).map_err(card)?;
-        let written = self.backend.write(&from, 0, key.expose());
-        let to = Arg::At(schedules, u64::from(place) * SCHEDULE_BYTES);
-        let args = [Arg::all(&from), to, Arg::U32(1)];
-        let launch = Launch { grid: 1, block: 32 };
-        let made = written.and_then(|()| self.backend.launch(&AES_SCHEDULE, launch, &args));
-        self.backend.free(from);
-        made.map_err(card)?;
+        let old = self.keys.get(&id).map(|old| old.place);
+        let place = old.unwrap_or(self.keys.len() as u32);
+        self.fresh.insert(place, key.clone());
         let (prf, secret) = (Prf::new(key), key.clone());
         self.keys.insert(id, Key { prf, secret, place });
         Ok(())
     }
 
     fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
-        let needs = Needs::of(program, layout)?;
-        let code = Code::of(program, layout)?;
-        let bytes: Vec<u8> = code.words.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let compiled = shared::compiled(program, layout)?;
+        let words = compiled.code.words.iter();
+        let bytes: Vec<u8> = words.flat_map(|w| w.to_le_bytes()).collect();
         let words = self.backend.allocate(bytes.len() as u64).map_err(card)?;
         self.backend.write(&words, 0, &bytes).map_err(card)?;
-        self.needs.push(needs);
-        self.codes.push(code);
+        self.codes.push(compiled);
         self.words.push(words);
         Ok(ProgramId(self.codes.len() as u32 - 1))
     }
 
     fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Workspace, Fault> {
-        let memory = Memory::new(&mut *self.backend, layout, frame)?;
+        let memory = self.memory(layout, frame)?;
         let free = self.workspaces.iter().position(Option::is_none);
         let workspace = free.unwrap_or(self.workspaces.len());
         if workspace == self.workspaces.len() {
@@ -434,8 +534,12 @@ impl Device for Cuda {
 
     fn close(&mut self, workspace: Workspace) {
         let slot = self.workspaces.get_mut(workspace.0 as usize);
-        if let Some(memory) = slot.and_then(Option::take) {
-            memory.free(&mut *self.backend);
+        if let Some(mut memory) = slot.and_then(Option::take) {
+            if self.closed.len() < CLOSED && memory.wipe(&mut *self.backend).is_ok() {
+                self.closed.push(memory);
+            } else {
+                memory.free(&mut *self.backend);
+            }
         }
     }
 
@@ -459,6 +563,7 @@ impl Device for Cuda {
 
     fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault> {
         self.healthy()?;
+        self.schedule()?;
         let slot = self.workspaces.get_mut(workspace.0 as usize);
         let mut memory = slot
             .and_then(Option::take)
@@ -493,9 +598,11 @@ impl Device for Cuda {
         for memory in std::mem::take(&mut self.workspaces).into_iter().flatten() {
             memory.free(&mut *self.backend);
         }
+        self.free_closed();
         if let Some((schedules, _)) = self.schedules.take() {
             self.backend.free(schedules);
         }
+        self.fresh.clear();
         self.keys.clear();
     }
 }
@@ -503,5 +610,26 @@ impl Device for Cuda {
 impl Drop for Cuda {
     fn drop(&mut self) {
         self.wipe();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gpus_take_turns_and_one_that_is_unfit_is_left_out() {
+        let absent = |number| Absent::Gpu { number, count: 3 };
+        let open = |number| {
+            if number == 1 {
+                Err(absent(1))
+            } else {
+                Ok(number)
+            }
+        };
+        let got: Vec<_> = (0..6).map(|turn| in_turn(turn, 3, open)).collect();
+        assert_eq!(got, [Ok(0), Ok(2), Ok(2), Ok(0), Ok(2), Ok(2)]);
+        let none = |number| Err::<(), _>(absent(number));
+        assert_eq!(in_turn(5, 3, none), Err(absent(2)));
     }
 }

@@ -1,16 +1,21 @@
 //! Commands as launches: what a batch says is written into one block of numbers, which goes to the device before its launches do.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use veil_device::{ColumnType, Command, Fault, KeyId, Needs, Op, PrfCall, Span, hash, mac};
+use veil_device::{
+    ColumnType, Command, Fault, KeyId, Needs, Op, PrfCall, ProgramId, Span, hash, mac,
+};
 use veil_math::Ring;
 use veil_prss::Prf;
 use veil_session::SessionId;
 use zeroize::Zeroizing;
 
 use super::program::{Code, form};
+use super::shared::Compiled;
 use super::workspace::Memory;
 use super::{Key, unsupported};
+use crate::backend::Launch;
 use crate::kernels::{
     ADD_RECEIVED, COMBINE, COMPARE, CONVERT, DECIDE, DOT, DOT_END, HASH, Kernel, MAC, MAC_END,
     PIECES, PROGRAM_BITS, PROGRAM_Z64, PROGRAM_Z128, RANDOM, SCALE, SCHEDULE_BYTES, SPLIT,
@@ -50,15 +55,31 @@ pub(super) struct Step {
     pub(super) kernel: &'static Kernel,
     /// Threads that have something to do, or one block of them.
     pub(super) work: Option<u64>,
+    /// Levels that threads share, if it is a program.
+    pub(super) levels: Option<Levels>,
     pub(super) arguments: Vec<Argument>,
+}
+
+/// Levels of a program, and the columns that it has.
+#[derive(Clone, Copy)]
+pub(super) struct Levels {
+    pub(super) depth: u32,
+    pub(super) columns: u64,
+}
+
+impl Levels {
+    /// Whether blocks of a launch meet between levels: kernels/device/program.h.
+    pub(super) fn meet(self, Launch { grid, block }: Launch) -> bool {
+        let alone = self.columns >= u64::from(grid) * u64::from(block);
+        grid > 1 && self.depth > 1 && !alone
+    }
 }
 
 /// A batch, as it is put together.
 pub(super) struct Queue<'a> {
     pub(super) session: &'a SessionId,
     pub(super) keys: &'a BTreeMap<KeyId, Key>,
-    pub(super) needs: &'a [Needs],
-    pub(super) codes: &'a [Code],
+    pub(super) codes: &'a [Arc<Compiled>],
     pub(super) memory: &'a Memory,
     /// The verdict, then the numbers of all calls.
     pub(super) numbers: Zeroizing<Vec<u64>>,
@@ -87,6 +108,11 @@ const fn ring_of(item: ColumnType) -> Ring {
         // Combined as bits are.
         _ => Ring::Bits,
     }
+}
+
+/// What commands about a program need.
+fn needs(codes: &[Arc<Compiled>], id: ProgramId) -> Option<&Needs> {
+    Some(&codes.get(id.0 as usize)?.needs)
 }
 
 impl Queue<'_> {
@@ -135,6 +161,25 @@ impl Queue<'_> {
         self.steps.push(Step {
             kernel,
             work,
+            levels: None,
+            arguments: arguments.to_vec(),
+        });
+    }
+
+    /// A launch that does a program in so many columns.
+    pub(super) fn levels(
+        &mut self,
+        kernel: &'static Kernel,
+        (code, columns): (&Code, u64),
+        arguments: &[Argument],
+    ) {
+        self.steps.push(Step {
+            kernel,
+            work: Some(code.work(columns)),
+            levels: Some(Levels {
+                depth: code.depth,
+                columns,
+            }),
             arguments: arguments.to_vec(),
         });
     }
@@ -175,9 +220,16 @@ impl Queue<'_> {
         item.bytes(self.memory.layout.chunk_rows).div_ceil(16)
     }
 
+    /// A program of a command, and its number.
+    pub(super) fn code(&self, command: &Command) -> Result<(usize, Arc<Compiled>), Fault> {
+        let id = command.program.map_or(usize::MAX, |id| id.0 as usize);
+        let compiled = self.codes.get(id).ok_or(Fault::Unknown("a program"))?;
+        Ok((id, Arc::clone(compiled)))
+    }
+
     /// Queues command `index` of the batch, if it can be done.
     pub(super) fn checked(&mut self, index: usize, command: &Command) -> Result<(), Fault> {
-        let needs = command.program.and_then(|id| self.needs.get(id.0 as usize));
+        let needs = command.program.and_then(|id| needs(self.codes, id));
         let workspace = (&self.memory.layout, self.memory.frame.rows);
         command.check(index, workspace, needs)?;
         self.command(index, command)
@@ -292,7 +344,8 @@ impl Queue<'_> {
                 for command in repeat.commands() {
                     self.checked(index, &command)?;
                 }
-                for dead in repeat.dead(|id| self.needs.get(id.0 as usize)) {
+                let codes = self.codes;
+                for dead in repeat.dead(|id| needs(codes, id)) {
                     let nothing = Op::Combine {
                         ring: Ring::Bits,
                         minus: 0,
@@ -399,8 +452,8 @@ impl Queue<'_> {
     }
 
     fn program(&mut self, command: &Command) -> Result<(), Fault> {
-        let id = command.program.map_or(usize::MAX, |id| id.0 as usize);
-        let code = self.codes.get(id).ok_or(Fault::Unknown("a program"))?;
+        let (id, compiled) = self.code(command)?;
+        let code = &compiled.code;
         let memory = self.memory;
         let [slots, job_wide, sums] = code.regions;
         let rows = memory.layout.regions[slots as usize].column;
@@ -485,7 +538,7 @@ impl Queue<'_> {
             Argument::Schedules,
             Argument::Code(id, 0),
         ];
-        self.step(run, Some(code.work(bytes.div_ceil(16))), &arguments);
+        self.levels(run, (code, bytes.div_ceil(16)), &arguments);
         if let Some(end) = end.filter(|_| code.counts[1] > 0) {
             let arguments = [&arguments[..1], &arguments[2..]].concat();
             self.step(end, Some(u64::from(code.counts[1])), &arguments);
@@ -505,8 +558,8 @@ impl Queue<'_> {
     }
 
     fn add_received(&mut self, command: &Command, part: u8) -> Result<(), Fault> {
-        let id = command.program.map_or(usize::MAX, |id| id.0 as usize);
-        let code = self.codes.get(id).ok_or(Fault::Unknown("a program"))?;
+        let (id, compiled) = self.code(command)?;
+        let code = &compiled.code;
         let memory = self.memory;
         let [slots, _, sums] = code.regions;
         let rows = u64::from(code.counts[0]);
@@ -531,5 +584,20 @@ impl Queue<'_> {
         let span = self.component(sums, part);
         self.written.push(span);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_meet_only_between_levels_that_they_share() {
+        let (grid, block) = (132, 512);
+        let meet = |depth, columns, grid| Levels { depth, columns }.meet(Launch { grid, block });
+        assert!(meet(2, 67_583, grid));
+        assert!(!meet(1, 32, grid), "a single level");
+        assert!(!meet(2, 32, 1), "a single block");
+        assert!(!meet(2, 67_584, grid), "each thread has columns of its own");
     }
 }

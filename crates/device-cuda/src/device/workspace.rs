@@ -1,9 +1,9 @@
-//! Banks: bytes of a device, packed as the host sees them, and what the host has of them.
+//! Workspaces: bytes of a device, packed as the host sees them, and what the host has of them.
 
 use veil_device::{Fault, Frame, Layout, Residency, Span};
 
 use super::{card, too_large};
-use crate::backend::{Backend, Buffer, Host};
+use crate::backend::{Backend, Buffer, Error, Host};
 
 /// Regions begin at multiples of this.
 const ALIGNED: u64 = 256;
@@ -60,6 +60,23 @@ impl Memory {
             temps: None,
             sums: None,
         })
+    }
+
+    /// Whether it is one of this layout for so many rows.
+    pub(super) fn is_of(&self, layout: &Layout, rows: u32) -> bool {
+        self.frame.rows == rows && self.layout == *layout
+    }
+
+    /// Makes it as a new one is: all zero, on the device and on the host.
+    pub(super) fn wipe(&mut self, on: &mut dyn Backend) -> Result<(), Error> {
+        self.touched.clear();
+        let apart = [&self.temps, &self.sums].into_iter().flatten();
+        for buffer in apart.chain([&self.buffer]) {
+            on.clear(buffer, 0, buffer.bytes())?;
+        }
+        // Bytes that somebody reads later: these stores are not left out.
+        on.host_mut(&self.mirror)?.fill(0);
+        Ok(())
     }
 
     /// Wipes and frees it.

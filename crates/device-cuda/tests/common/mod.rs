@@ -1,5 +1,7 @@
 //! What tests of kernels share: memory of the emulator that is filled, and read.
 
+pub(crate) mod deep;
+
 use veil_device_cuda::backend::{Backend, Buffer, Emulator};
 
 pub(crate) fn given(on: &mut Emulator, bytes: &[u8]) -> Buffer {

@@ -188,7 +188,7 @@ fn checked(candidate: &Candidate, seed: u64, cases: u32) -> Line {
         },
     };
     Line {
-        name: candidate.name,
+        name: candidate.name.to_owned(),
         state,
         detail,
     }

@@ -711,7 +711,10 @@ fn nothing_follows_an_alert() {
     near.close().unwrap();
     near.close().unwrap();
     // It is taken, and goes nowhere.
-    assert_eq!(near.write(&[IoSlice::new(b"more"), IoSlice::new(b"!")]), Ok(5));
+    assert_eq!(
+        near.write(&[IoSlice::new(b"more"), IoSlice::new(b"!")]),
+        Ok(5)
+    );
     assert!(near.wants_write());
     bytes.extend(drain(&mut near));
     assert_eq!(bytes.len(), 4 + OVERHEAD + 2 + OVERHEAD);
