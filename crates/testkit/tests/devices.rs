@@ -12,7 +12,7 @@ use veil_math::Ring;
 use veil_testkit::sample::{against, among_four, between_two, everything, peer};
 use veil_testkit::{Outcome, Seed, World};
 
-/// Nobody waits for so long: a run that did not end by itself would not end.
+/// No test lasts so long: a run that did not end by itself would not end.
 const FOR_EVER: Duration = Duration::from_secs(3600);
 
 /// How often a device is asked before it says that a batch has ended.

@@ -391,7 +391,7 @@ fn keep_memory(context: &CudaContext) -> Result<(), DriverError> {
 impl Drop for Gpu {
     fn drop(&mut self) {
         let _ = self.context.bind_to_thread();
-        // SAFETY: whoever launched something has waited for it, and is gone.
+        // SAFETY: every device that launched something has waited for it, and is gone.
         let _ = unsafe { module::unload(self.module) };
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct Compiled {
 /// What came of compiling a program, or comes of it while others wait.
 type Coming = Arc<OnceLock<Result<Arc<Compiled>, Fault>>>;
 
-/// Programs that somebody still has, for layouts, compiled. Programs are public.
+/// Programs that a device still has, for layouts, compiled. Programs are public.
 static KNOWN: Mutex<Vec<(Weak<Program>, Layout, Coming)>> = Mutex::new(Vec::new());
 
 /// A program for a layout, compiled now or before.

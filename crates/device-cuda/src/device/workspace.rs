@@ -74,7 +74,7 @@ impl Memory {
         for buffer in apart.chain([&self.buffer]) {
             on.clear(buffer, 0, buffer.bytes())?;
         }
-        // Bytes that somebody reads later: these stores are not left out.
+        // Bytes that are read later: these stores are not left out.
         on.host_mut(&self.mirror)?.fill(0);
         Ok(())
     }

@@ -81,7 +81,7 @@ fn run(job: &JobSpec, way: Way) -> Option<(Outcome, Carrier)> {
     }
     let nodes = carrier.clone();
     let world = World::in_chunks(job.clone(), way.chunk_rows, way.lanes).seed(Seed(way.seed));
-    // Nobody waits until then.
+    // No test runs until then.
     let world = world.timeout(Duration::from_secs(3600));
     let world = world.devices(move |peer| -> Box<dyn Device> {
         let garbler = Garbler::simulated(2, stalls).expect("built as nodes are");
