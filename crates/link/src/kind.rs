@@ -122,7 +122,7 @@ impl LinkKind {
     /// Makes the link of `connections`, all of the same lane, that was agreed when they were made.
     ///
     /// # Errors
-    /// [`LinkFault::Local`] if this build or this machine has no links of this kind. A link over TLS always opens.
+    /// [`crate::LinkFault::Local`] if this build or this machine has no links of this kind. A link over TLS always opens.
     pub fn open(
         self,
         connections: Vec<Connected>,

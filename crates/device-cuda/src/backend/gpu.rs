@@ -256,8 +256,14 @@ pub fn prepare() {
     const NAME: &str = "CUDA_DEVICE_MAX_CONNECTIONS";
     let threads = std::fs::read_dir("/proc/self/task").map(Iterator::count);
     if matches!(threads, Ok(1)) && std::env::var_os(NAME).is_none() {
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the driver takes it from nowhere else, and no other thread is there to read the environment"
+        )]
         // SAFETY: this is the only thread of the process, so that no other one reads the environment meanwhile.
-        unsafe { std::env::set_var(NAME, CONNECTIONS) };
+        unsafe {
+            std::env::set_var(NAME, CONNECTIONS);
+        };
     }
 }
 
@@ -391,7 +397,7 @@ fn keep_memory(context: &CudaContext) -> Result<(), DriverError> {
 impl Drop for Gpu {
     fn drop(&mut self) {
         let _ = self.context.bind_to_thread();
-        // SAFETY: every device that launched something has waited for it, and is gone.
+        // SAFETY: devices that launched something have waited for it, and are gone.
         let _ = unsafe { module::unload(self.module) };
     }
 }

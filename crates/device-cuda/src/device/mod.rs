@@ -279,7 +279,9 @@ impl Cuda {
                 }
                 (new, old) => {
                     // Without its round keys nothing is done any more.
-                    old.into_iter().for_each(|(old, _)| self.backend.free(old));
+                    if let Some((old, _)) = old {
+                        self.backend.free(old);
+                    }
                     new
                 }
             };
@@ -304,8 +306,9 @@ impl Cuda {
                 run.push(key);
             }
             let mut bytes = Zeroizing::new(Vec::with_capacity(16 * run.len()));
-            run.iter()
-                .for_each(|key| bytes.extend_from_slice(key.expose()));
+            for key in &run {
+                bytes.extend_from_slice(key.expose());
+            }
             self.round_keys(first, &bytes).map_err(card)?;
         }
         Ok(())

@@ -16,7 +16,7 @@ pub(super) struct Compiled {
 /// What came of compiling a program, or comes of it while others wait.
 type Coming = Arc<OnceLock<Result<Arc<Compiled>, Fault>>>;
 
-/// Programs that a device still has, for layouts, compiled. Programs are public.
+/// Programs that a caller still has, for layouts, compiled. Programs are public.
 static KNOWN: Mutex<Vec<(Weak<Program>, Layout, Coming)>> = Mutex::new(Vec::new());
 
 /// A program for a layout, compiled now or before.
@@ -27,14 +27,13 @@ pub(super) fn compiled(program: &Arc<Program>, layout: &Layout) -> Result<Arc<Co
         let same = |(other, of, _): &&(Weak<Program>, Layout, Coming)| {
             std::ptr::eq(other.as_ptr(), Arc::as_ptr(program)) && of == layout
         };
-        match known.iter().find(same) {
-            Some((_, _, coming)) => Arc::clone(coming),
-            None => {
-                let coming = Coming::default();
-                let entry = (Arc::downgrade(program), layout.clone(), Arc::clone(&coming));
-                known.push(entry);
-                coming
-            }
+        if let Some((_, _, coming)) = known.iter().find(same) {
+            Arc::clone(coming)
+        } else {
+            let coming = Coming::default();
+            let entry = (Arc::downgrade(program), layout.clone(), Arc::clone(&coming));
+            known.push(entry);
+            coming
         }
     };
     let compile = || {

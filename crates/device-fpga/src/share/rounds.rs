@@ -338,7 +338,7 @@ impl Cores {
             // Three parties: where the previous components of sums are received.
             let part = (2 * number + 1) as u16;
             let sums = round.recvs.iter().find(|of| of.part == part);
-            let came = (whole.parts == 2).then(|| sums.map(|of| of.span));
+            let came = sums.filter(|_| whole.parts == 2).map(|of| of.span);
             loaded.put(&mut shares, command, came, &mut made);
         }
         Ok(())
@@ -461,7 +461,7 @@ impl Loaded {
         &self,
         shares: &mut Shares<'_>,
         command: &Command,
-        came: Option<Option<Span>>,
+        came: Option<Span>,
         made: &mut impl Iterator<Item = &'a Components>,
     ) {
         let packed = self.ring.bytes(shares.frame().rows.into()) as usize;
@@ -483,7 +483,7 @@ impl Loaded {
             for (part, words) in (0..).zip(parts) {
                 let words = &words[first..first + bytes];
                 // Of three parties the previous component of a sum is copied from where it is received.
-                let (region, part, item) = match came.flatten() {
+                let (region, part, item) = match came {
                     Some(span) if (kind, part) == (1, 1) => {
                         (span.region, span.component, span.first + index)
                     }

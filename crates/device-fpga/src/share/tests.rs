@@ -55,10 +55,10 @@ fn tasks(known: &Known, batch: &[Command], counts: &mut [usize; 3], checked: boo
                 of.commands()
             }
             None => {
-                let left = match &batch[at].op {
-                    Op::Linear | Op::Product(_) | Op::Mac | Op::AddReceived { .. } => true,
-                    _ => false,
-                };
+                let left = matches!(
+                    batch[at].op,
+                    Op::Linear | Op::Product(_) | Op::Mac | Op::AddReceived { .. }
+                );
                 assert!(!left, "{:?} is left to the CPU", batch[at]);
                 1
             }

@@ -51,7 +51,7 @@ impl Cpu {
             Op::Linear | Op::Product(_) => self.program(memory, fitting(tape, memory)?, command)?,
             Op::Publish => command.src.iter().for_each(|span| memory.publish(*span)),
             Op::AddReceived { component } => {
-                self.add_received(memory, tape, *component, command)?
+                self.add_received(memory, tape, *component, command)?;
             }
             Op::Random => {
                 let (to, call) = (command.dst[0], command.calls[0]);

@@ -73,7 +73,7 @@ impl Memory {
             let mut component = column * (count + scratch as usize);
             if padded && components > 1 {
                 // An odd number of lines: components of a column do not compete for one set of the cache.
-                component = (component / VECTOR | 1) * VECTOR;
+                component = ((component / VECTOR) | 1) * VECTOR;
             }
             let mut strides = RegionStrides {
                 offset,

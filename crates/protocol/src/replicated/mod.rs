@@ -114,23 +114,22 @@ impl Replicated {
             set_up: list(inputs.set_up()),
             inputs: blocks.map(|block| list(inputs.rows(block))).collect(),
             cycles: cycles::Cycles::of(scheme, &plan, me).map(Arc::new),
-            layers: match plan.cycles {
-                Some(_) => [list(vec![]), list(vec![])],
-                None => {
-                    let of = |odd| {
-                        let layers = layers(scheme, &plan, me, odd);
-                        list(layers.map_or(vec![], |(me, layers)| {
-                            with_proofs(scheme, &plan, me, 0, layers)
-                        }))
-                    };
-                    let even = of(false);
-                    let odd = if scheme.products.alternates {
-                        of(true)
-                    } else {
-                        Arc::clone(&even)
-                    };
-                    [even, odd]
-                }
+            layers: if plan.cycles.is_some() {
+                [list(vec![]), list(vec![])]
+            } else {
+                let of = |odd| {
+                    let layers = layers(scheme, &plan, me, odd);
+                    list(layers.map_or(vec![], |(me, layers)| {
+                        with_proofs(scheme, &plan, me, 0, layers)
+                    }))
+                };
+                let even = of(false);
+                let odd = if scheme.products.alternates {
+                    of(true)
+                } else {
+                    Arc::clone(&even)
+                };
+                [even, odd]
             },
             agree: list(opening::agree(scheme, me)),
             open: list(opening::open(scheme, &plan, me, false)),
