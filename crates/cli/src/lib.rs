@@ -90,7 +90,11 @@ pub fn main() -> ExitCode {
     if let commands::Command::Inner(command) = &cli.command {
         return commands::inner::run(command);
     }
-    veil_device_cuda::prepare();
+    // It opens a file: a service that is asked for no GPU opens none outside its home.
+    let mut arguments = std::env::args_os();
+    if arguments.any(|argument| argument.to_string_lossy().contains("cuda")) {
+        veil_device_cuda::prepare();
+    }
     failure::install_reporter();
     let registry: Arc<dyn Registry> = Arc::new(Plain);
     ended(cli.command.run(cli.verbose, &registry))

@@ -146,12 +146,13 @@ fn a_job_waits_for_memory_and_one_beyond_a_limit_is_refused_while_others_run() {
         folder.write(&format!("{name}.toml"), text);
     }
     let homes = homes(folder.path(), &NAMES);
-    let need = declared(&folder, "job.toml").div_ceil(1 << 20);
+    let [first, second] = ["job.toml", "other.toml"].map(|job| declared(&folder, job));
+    let [need, of_second] = [first, second].map(|bytes| bytes.div_ceil(1 << 20));
     let set = |name: &str, from: &str, to: &str| {
         folder.replace(&format!("{name}/veil.toml"), from, to);
     };
     // Room for one that runs and the plan of another, but not for two that run.
-    let room = 2 * need - 2;
+    let room = (first + second - 1) >> 20;
     set("a", "memory_mib = 4096", &format!("memory_mib = {room}"));
     set("b", "rows = 1000000000", "rows = 5000");
     let mut line = Line::stand(&folder, &homes[0]);
@@ -171,7 +172,7 @@ fn a_job_waits_for_memory_and_one_beyond_a_limit_is_refused_while_others_run() {
     let why = |of: &str| at(&folder, of, "a", &second).unwrap().why;
     wait("it is said", || {
         let why = why("a");
-        why.contains(&format!("it needs up to {need} MiB"))
+        why.contains(&format!("it needs up to {of_second} MiB"))
             && why.contains("`memory_mib` under [admission]")
     });
     // Others learn nothing of the limit.

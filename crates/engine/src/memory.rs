@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use veil_device::{ColumnType, Cpu, Instr, Src};
+use veil_device::{ColumnType, Cpu, Instr, Region, Residency, Src};
 use veil_link::LinkKind;
 use veil_protocol::{Plan, Protocol, WorkspaceOf};
 
@@ -92,6 +92,14 @@ fn workspace(plan: &Plan, protocol: &dyn Protocol, holds: WorkspaceOf, rows: u32
         *of = (u64::from(slots.components) * temps * item(slots.column)).max(*of);
     }
     let regions = layout.regions.iter();
-    let regions = regions.map(|r| item(r.column) * u64::from(r.components) * u64::from(r.count));
+    // A plane whose columns are padded has a packed copy.
+    let copied = |r: &Region| match (r.residency, r.column.bytes(rows)) {
+        (Residency::Plane, packed) if packed != item(r.column) => packed,
+        _ => 0,
+    };
+    let regions = regions.map(|r| {
+        let column = item(r.column) + copied(r);
+        column * u64::from(r.components) * u64::from(r.count)
+    });
     regions.chain(scratch.into_values()).sum()
 }
