@@ -15,6 +15,8 @@ tests() {
 }
 # Tests of what fibers alone have: an order of threads, and threads that wait in vain, which threads of the system do for ever.
 readonly FIBERS=(--skip a_missing_barrier --skip threads_that_do_not_meet)
+# Tests that take too long with a thread of the system for each thread of a grid.
+readonly LONG=(--skip deep_programs)
 
 log=$(mktemp)
 known=$(mktemp)
@@ -29,6 +31,6 @@ if tests thread --test tests emulator::a_missing_barrier -- >"$log" 2>&1 || ! gr
 fi
 say "a barrier that was left out is found"
 for sanitizer in thread address; do
-  tests "$sanitizer" --test tests -- --test-threads 1 emulator:: kernels:: device:: few:: "${FIBERS[@]}"
+  tests "$sanitizer" --test tests -- --test-threads 1 emulator:: kernels:: device:: few:: "${FIBERS[@]}" "${LONG[@]}"
 done
 say "no thread reads what another one writes beside it, and none leaves its memory"
