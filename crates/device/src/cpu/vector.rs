@@ -196,17 +196,11 @@ pub(crate) trait Vector: Copy {
     unsafe fn shift_right<const N: u32>(self) -> Self;
     /// Vector l: words l of x\[0\]\[0\], x\[1\]\[0\], x\[0\]\[1\], x\[1\]\[1\], ….
     unsafe fn interleave(x: [[Self; 4]; 2]) -> [Self; 8];
-    /// Half of the way to turn eight squares of bits, which leaves it to exchange words within vectors: [`turn::far`].
+    /// Half of the way to turn eight squares of bits: [`turn::turn`]. It leaves it to exchange words within vectors.
     #[inline(always)]
-    unsafe fn turn_far(x: &mut [Self; 8]) {
+    unsafe fn turn<const A: u32, const B: u32, const C: u32>(x: &mut [Self; 8]) {
         // SAFETY: the caller's.
-        unsafe { turn::far(x) }
-    }
-    /// The other half, after words were exchanged: [`turn::near`].
-    #[inline(always)]
-    unsafe fn turn_near(x: &mut [Self; 8]) {
-        // SAFETY: the caller's.
-        unsafe { turn::near(x) }
+        unsafe { turn::turn::<Self, A, B, C>(x) }
     }
     /// The XOR of two keys' [`Vector::prf`].
     #[inline(always)]

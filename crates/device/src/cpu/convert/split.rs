@@ -204,7 +204,7 @@ impl Turn {
                 for k in 0..8 {
                     x[k] = V::load(words.add((8 * square + k) * VECTOR));
                 }
-                V::turn_far(&mut x);
+                V::turn::<32, 16, 8>(&mut x);
                 for k in 0..8 {
                     x[k].store(turned.add((8 * k + square) * VECTOR));
                 }
@@ -216,7 +216,7 @@ impl Turn {
                     squares[square % 2][square / 2] = V::load(from);
                 }
                 let mut x = V::interleave(squares);
-                V::turn_near(&mut x);
+                V::turn::<4, 2, 1>(&mut x);
                 for k in 0..8 {
                     let bit = 8 * byte + k;
                     if !self.bits.contains(&bit) {

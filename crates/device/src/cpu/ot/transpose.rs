@@ -28,7 +28,7 @@ pub(super) unsafe fn transpose<V: Vector>(
             for k in 0..8 {
                 x[k] = V::load(from.0.add((first + 8 * k) * from.1));
             }
-            V::turn_far(&mut x);
+            V::turn::<32, 16, 8>(&mut x);
             for k in 0..8 {
                 x[k].store(words[first + 8 * k].as_mut_ptr().cast());
             }
@@ -60,7 +60,7 @@ unsafe fn neighbours<V: Vector>(words: &Words, first: usize) -> [V; 8] {
         for k in 0..8 {
             x[k] = V::load(words[first + k].as_ptr().cast());
         }
-        V::turn_near(&mut x);
+        V::turn::<4, 2, 1>(&mut x);
         x
     }
 }

@@ -24,42 +24,28 @@ impl<V: Vector> Words for V {
     }
 }
 
-/// The steps between words 32, 16 and 8 apart: vector k holds words 8 k to 8 k + 7 of one square, or word 8 k + c of eight.
+/// Three steps, between words `A`, `B` and `C` apart, each half of the one before: of 32, 16 and 8 where vector k holds words 8 k to 8 k + 7 of
+/// one square, or word 8 k + c of eight; of 4, 2 and 1 where it holds word 8 c + k of eight squares.
 #[inline(always)]
-pub(super) unsafe fn far<W: Words>(x: &mut [W; 8]) {
+pub(super) unsafe fn turn<W: Words, const A: u32, const B: u32, const C: u32>(x: &mut [W; 8]) {
     // SAFETY: the caller's instruction set.
     unsafe {
         for k in 0..4 {
-            exchange::<W, 32>(x, k, k + 4, 0x0000_0000_ffff_ffff);
+            exchange::<W, A>(x, k, k + 4);
         }
         for k in [0, 1, 4, 5] {
-            exchange::<W, 16>(x, k, k + 2, 0x0000_ffff_0000_ffff);
+            exchange::<W, B>(x, k, k + 2);
         }
         for k in [0, 2, 4, 6] {
-            exchange::<W, 8>(x, k, k + 1, 0x00ff_00ff_00ff_00ff);
-        }
-    }
-}
-
-/// The steps between words 4, 2 and 1 apart: vector k holds word 8 c + k of eight squares.
-#[inline(always)]
-pub(super) unsafe fn near<W: Words>(x: &mut [W; 8]) {
-    // SAFETY: the caller's instruction set.
-    unsafe {
-        for k in 0..4 {
-            exchange::<W, 4>(x, k, k + 4, 0x0f0f_0f0f_0f0f_0f0f);
-        }
-        for k in [0, 1, 4, 5] {
-            exchange::<W, 2>(x, k, k + 2, 0x3333_3333_3333_3333);
-        }
-        for k in [0, 2, 4, 6] {
-            exchange::<W, 1>(x, k, k + 1, 0x5555_5555_5555_5555);
+            exchange::<W, C>(x, k, k + 1);
         }
     }
 }
 
 #[inline(always)]
-unsafe fn exchange<W: Words, const HALF: u32>(x: &mut [W; 8], a: usize, b: usize, low: u64) {
+unsafe fn exchange<W: Words, const HALF: u32>(x: &mut [W; 8], a: usize, b: usize) {
+    // The lower half of every 2 HALF bits.
+    let low = u64::MAX / ((1 << HALF) + 1);
     // SAFETY: the caller's instruction set.
     unsafe { (x[a], x[b]) = W::exchange::<HALF>(x[a], x[b], low) }
 }

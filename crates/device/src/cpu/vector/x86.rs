@@ -523,20 +523,10 @@ impl Vector for Avx2 {
         unsafe { halves!(sub128_256, self, other) }
     }
     #[inline(always)]
-    unsafe fn turn_far(x: &mut [Self; 8]) {
+    unsafe fn turn<const A: u32, const B: u32, const C: u32>(x: &mut [Self; 8]) {
         for half in 0..2 {
             let mut of = halves_of(x, half);
-            unsafe { turn::far(&mut of) }
-            for k in 0..8 {
-                x[k].0[half] = of[k].0;
-            }
-        }
-    }
-    #[inline(always)]
-    unsafe fn turn_near(x: &mut [Self; 8]) {
-        for half in 0..2 {
-            let mut of = halves_of(x, half);
-            unsafe { turn::near(&mut of) }
+            unsafe { turn::turn::<_, A, B, C>(&mut of) }
             for k in 0..8 {
                 x[k].0[half] = of[k].0;
             }
