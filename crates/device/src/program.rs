@@ -113,6 +113,24 @@ impl Program {
         })
     }
 
+    /// A component of the slots of its row products, in the order of their message, in runs.
+    pub fn products_in_slots(&self, component: u8) -> Vec<Span> {
+        let places = self.code.iter().filter_map(|instr| match *instr {
+            Instr::Product { out, index, .. } => Some((index, out)),
+            _ => None,
+        });
+        let mut places: Vec<(u32, u32)> = places.collect();
+        places.sort_unstable();
+        let runs = places.chunk_by(|a, b| a.1.checked_add(1) == Some(b.1));
+        runs.map(|run| Span {
+            region: self.slots,
+            component,
+            first: run[0].1,
+            count: run.len() as u32,
+        })
+        .collect()
+    }
+
     /// The first rule that the program breaks, if any: operands exist, temps are written once and before they are read, and unless values
     /// are `labels` no result of a product is touched by a later instruction. `slots`, `job_wide` and `sums` are the sizes of the regions.
     ///

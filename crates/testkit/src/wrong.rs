@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use veil_device::{
-    Command, Device, Fault, Instr, Layout, Op, Program, ProgramId, Span, Tag, Workspace,
-};
+use veil_device::{Command, Device, Fault, Layout, Op, Program, ProgramId, Span, Tag, Workspace};
 
 /// Programs that were loaded, in order: they say where messages of products are.
 #[derive(Default)]
@@ -22,45 +20,20 @@ impl Programs {
         Ok(id)
     }
 
-    /// Columns of the first message of a command, of sums if it has no products of rows: a region of messages, or slots of which a component is it.
-    fn message(&self, command: &Command) -> Vec<Span> {
-        let columns = |span: &Span| {
-            let column = |k| Span {
-                first: span.first + k,
-                count: 1,
-                ..*span
-            };
-            (0..span.count).map(column).collect()
-        };
-        let of_slots = self.products(command);
-        if of_slots.is_empty() {
-            let there = command.dst.iter().find(|span| span.count > 0);
-            return there.map(columns).unwrap_or_default();
-        }
-        of_slots
+    /// The first message of a command, of sums if it has no products of rows: a region of messages, or slots of which a component is it.
+    fn message(&self, command: &Command) -> Option<Span> {
+        let there = command.dst.iter().find(|span| span.count > 0).copied();
+        self.products(command).first().copied().or(there)
     }
 
     /// Components of slots that are the first message of a command.
     fn products(&self, command: &Command) -> Vec<Span> {
-        let (Op::Product(form), Some(id)) = (&command.op, command.program) else {
-            return Vec::new();
-        };
-        if command.dst[0].count > 0 {
-            return Vec::new();
+        match (&command.op, command.program) {
+            (Op::Product(form), Some(id)) if command.dst[0].count == 0 => {
+                self.0[id.0 as usize].products_in_slots(form.crosses[0].to)
+            }
+            _ => Vec::new(),
         }
-        let program = &self.0[id.0 as usize];
-        let slots = program.code.iter().filter_map(|instr| match instr {
-            Instr::Product { out, .. } => Some(*out),
-            _ => None,
-        });
-        slots
-            .map(|first| Span {
-                region: program.slots,
-                component: form.crosses[0].to,
-                first,
-                count: 1,
-            })
-            .collect()
     }
 }
 
@@ -93,7 +66,7 @@ impl Device for OneBitWrong {
         let wrong = batch
             .iter()
             .find(|c| matches!(c.op, Op::Product(_)) && c.program == Some(self.program));
-        let message = wrong.and_then(|c| self.programs.message(c).first().copied());
+        let message = wrong.and_then(|c| self.programs.message(c));
         if let Some(message) = message {
             self.inner.map(workspace, message)?[0] ^= 1;
         }
@@ -134,8 +107,8 @@ impl Device for Lying {
     fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault> {
         self.inner.submit(workspace, batch, tag)?;
         for command in batch.iter().filter(|command| (self.lies)(&command.op)) {
-            if let Some(made) = self.programs.message(command).first() {
-                self.inner.map(workspace, *made)?[0] ^= 1;
+            if let Some(made) = self.programs.message(command) {
+                self.inner.map(workspace, made)?[0] ^= 1;
             }
         }
         Ok(())

@@ -9,8 +9,8 @@ use veil_session::{Frame, Secret, SessionId};
 use super::program::program;
 use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions};
 use crate::{
-    ColumnType, Command, Cross, Device, Fault, Form, Instr, KeyId, Layout, Op, Outcome, PrfCall,
-    Program, ProgramId, Reference, Residency, Span, Tag, completion,
+    ColumnType, Command, Cross, Device, Fault, Form, KeyId, Layout, Op, Outcome, PrfCall, Program,
+    ProgramId, Reference, Residency, Span, Tag, completion,
 };
 
 /// Components of a share: as many as any form has; two where a form is about no more, in half of the cases.
@@ -207,20 +207,8 @@ impl Case {
     /// Columns of a plane that are the message of cross term `k`, if they are.
     fn in_plane(&self, k: u8) -> Option<Vec<Span>> {
         let is = self.landed.is_some() && self.form.is_component(k.into());
-        is.then(|| {
-            let products = self.program.code.iter().filter_map(|instr| match instr {
-                Instr::Product { out, .. } => Some(*out),
-                _ => None,
-            });
-            products
-                .map(|first| Span {
-                    region: SLOT_REGION,
-                    component: self.form.crosses[usize::from(k)].to,
-                    first,
-                    count: 1,
-                })
-                .collect()
-        })
+        let component = self.form.crosses[usize::from(k)].to;
+        is.then(|| self.program.products_in_slots(component))
     }
 
     /// The program, as products if it has any.

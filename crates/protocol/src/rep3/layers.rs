@@ -8,10 +8,10 @@ use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
 use super::{KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS, SCHEME, check};
-use crate::plan::{BIT_SLOTS, LayerPlan, Plan, SLOTS};
+use crate::plan::{LayerPlan, Plan};
 use crate::replicated::regions::TRACE;
 use crate::replicated::{Work, combine, conversions, in_pieces, place};
-use crate::round::{Cost, Round, Transfer};
+use crate::round::{Cost, Round};
 
 /// Layer `index` of the plan, those of the set-up after those of the rows.
 pub(super) fn round(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, _: bool) -> Round {
@@ -39,24 +39,20 @@ fn of(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, traced: Option<
         local: conversions(&SCHEME, plan, me, layer),
         ..Round::default()
     };
+    let mut published = Vec::new();
     for (number, work) in (0..).zip(Work::of(plan, layer)) {
         let mut run = work.run(&SCHEME, me);
         if work.multiplies() {
             multiply(plan, &mut round, &mut run, me, (number, &work), traced);
+            published.extend(work.products(plan, OWN));
         }
         round.local.push(run);
     }
-    let sent = round.sends.iter().flat_map(Transfer::pieces);
-    let published: Vec<Span> = sent.filter(|span| is_slots(span.region)).collect();
     if !published.is_empty() {
         let publish = Command::new(Op::Publish, published, vec![]);
         round.local.push(publish);
     }
     round
-}
-
-const fn is_slots(region: u16) -> bool {
-    region == SLOTS || region == BIT_SLOTS
 }
 
 /// Makes `run` a product, whose messages are numbers `2 number` and the next, of products and of sums.

@@ -5,14 +5,12 @@ use veil_math::Ring;
 use veil_session::PartyId;
 
 use super::{Scheme, regions};
-use crate::plan::{BIT_SLOTS, BitsPlan, LayerPlan, Plan, SLOTS, SUMS};
+use crate::plan::{BitsPlan, LayerPlan, Plan, SUMS};
 
 /// A program of a layer, its products, and where their messages are: over the circuit's ring, or over bits beside it.
 pub(crate) struct Work {
     pub(crate) ring: Ring,
     program: usize,
-    /// Region of slots.
-    slots: u16,
     /// Products with an element per row, and sums of products.
     pub(crate) counts: [u32; 2],
     /// First counters of their draws.
@@ -29,7 +27,6 @@ impl Work {
         let own = Work {
             ring: plan.words,
             program: layer.program,
-            slots: SLOTS,
             counts: [layer.products, layer.sums],
             calls: [layer.first_call, layer.first_sum_call],
             send: [regions::SEND, regions::SEND_SUMS],
@@ -38,7 +35,6 @@ impl Work {
         let of_bits = |bits: &BitsPlan| Work {
             ring: Ring::Bits,
             program: bits.program,
-            slots: BIT_SLOTS,
             counts: [bits.products, 0],
             calls: [bits.first_call, 0],
             send: [regions::BIT_SEND, regions::SEND_SUMS],
@@ -66,47 +62,35 @@ impl Work {
 
     /// A component of the products of rows, where they are, in the order of their message.
     pub(crate) fn products(&self, plan: &Plan, part: u8) -> Vec<Span> {
-        let products = plan.programs[self.program].code.iter();
-        let places = products.filter_map(|instr| match *instr {
-            Instr::Product { out, index, .. } => Some((index, out)),
-            _ => None,
-        });
-        runs(places.collect())
-            .into_iter()
-            .map(|(first, _, count)| Span {
-                region: self.slots,
-                component: part,
-                first,
-                count,
-            })
-            .collect()
+        plan.programs[self.program].products_in_slots(part)
     }
 
-    /// The sums of products in runs that lie side by side in the order of their message: the first item of each run, its first place in the
-    /// message, and how many they are.
-    pub(crate) fn sums(&self, plan: &Plan) -> Vec<(u32, u32, u32)> {
+    /// Copies a message of sums of products to component `part` of these: a command for each run that lies side by side in the order of the message.
+    pub(crate) fn copy_sums(&self, plan: &Plan, message: Span, part: u8) -> Vec<Command> {
         let sums = plan.programs[self.program].code.iter();
         let places = sums.filter_map(|instr| match *instr {
             Instr::ProductSum { out, index, .. } => Some((index, out)),
             _ => None,
         });
-        runs(places.collect())
-    }
-
-    /// Copies a message of sums of products to component `part` of these.
-    pub(crate) fn copy_sums(&self, plan: &Plan, message: Span, part: u8) -> Vec<Command> {
-        let copy = |(to, from, count)| {
-            let span = |region, component, first| Span {
-                region,
-                component,
-                first,
+        let mut places: Vec<(u32, u32)> = places.collect();
+        places.sort_unstable();
+        let runs = places.chunk_by(|a, b| (a.0 + 1, a.1 + 1) == *b);
+        runs.map(|run| {
+            let ((from, to), count) = (run[0], run.len() as u32);
+            let from = Span {
+                first: message.first + from,
+                count,
+                ..message
+            };
+            let to = Span {
+                region: SUMS,
+                component: part,
+                first: to,
                 count,
             };
-            let to = span(SUMS, part, to);
-            let from = span(message.region, message.component, message.first + from);
             super::combine(self.ring, vec![from], 0, to)
-        };
-        self.sums(plan).into_iter().map(copy).collect()
+        })
+        .collect()
     }
 
     /// The command that runs the program, without products; its protocol makes a product of it if there are any.
@@ -116,15 +100,6 @@ impl Work {
         run.constants = (scheme.constants)(self.ring, me);
         run
     }
-}
-
-/// Places in a message, and in slots or items, as runs: the first slot of each, its first place in the message, and how many they are.
-fn runs(mut places: Vec<(u32, u32)>) -> Vec<(u32, u32, u32)> {
-    places.sort_unstable();
-    let follows = |a: &(u32, u32), b: &(u32, u32)| (a.0 + 1, a.1 + 1) == *b;
-    let runs = places.chunk_by(follows);
-    runs.map(|run| (run[0].1, run[0].0, run.len() as u32))
-        .collect()
 }
 
 /// What lies within these pieces of a message, from element `first` on, `count` in all: in pieces again, each with the number of its first
