@@ -167,39 +167,26 @@ impl Cpu {
         command: &Command,
     ) -> Result<(), Fault> {
         let tape = tape.ok_or(NO_PROGRAM)?;
-        let of = |region, first, count| Span {
-            region,
-            component,
-            first,
-            count,
-        };
-        for (kind, (products, region)) in
-            [(&tape.products, tape.slots), (&tape.sums, tape.sums_region)]
-                .into_iter()
-                .enumerate()
-        {
-            let Some(from) = command.src.get(kind) else {
-                continue;
-            };
-            // Runs of results side by side are as good as one, where columns have no padding.
+        let kinds = [(&tape.products, tape.slots), (&tape.sums, tape.sums_region)];
+        for ((products, region), from) in kinds.into_iter().zip(&command.src) {
             let follows = |a: &Product, b: &Product| {
                 (a.out.wrapping_add(1), a.index.wrapping_add(1)) == (b.out, b.index)
             };
             for run in products.chunk_by(follows) {
                 let count = run.len() as u32;
-                let to = of(region, run[0].out, count);
+                let to = Span {
+                    region,
+                    component,
+                    first: run[0].out,
+                    count,
+                };
                 let from = Span {
                     first: from.first + run[0].index,
                     count,
                     ..*from
                 };
-                let whole = memory.run(to).is_some() && memory.run(from).is_some();
-                let (columns, times) = if whole { (1, count) } else { (count, 1) };
-                for k in 0..columns {
-                    let ((from, length), (to, _)) = (memory.column(from, k), memory.column(to, k));
-                    let length = length * times as usize;
-                    self.accumulate(memory, (tape.ring, false), [from, to], length);
-                }
+                let sources = [(to, false), (from, false)];
+                self.sum(memory, tape.ring, sources.into_iter(), (to, 0xff));
             }
         }
         Ok(())
@@ -237,53 +224,46 @@ impl Cpu {
 
     /// The sum of the sources of a command.
     fn combine(&self, memory: &mut Memory, (ring, minus): (Ring, u32), command: &Command) {
-        let (src, to) = (&command.src, command.dst[0]);
+        let to = command.dst[0];
+        let column = memory.layout.regions[to.region as usize].column;
+        let keep = column.padding(memory.frame.rows);
+        let src = command.src.iter().enumerate();
+        let sources = src.map(|(i, span)| (*span, minus >> i & 1 == 1));
+        self.sum(memory, ring, sources, (to, keep));
+    }
+
+    /// The sum of spans, each of which is added or taken away, with the bits of last bytes that `keep` has. Their number and shapes were checked,
+    /// and that the destination overlaps no source but the first one, in place.
+    fn sum(
+        &self,
+        memory: &mut Memory,
+        ring: Ring,
+        from: impl Iterator<Item = (Span, bool)>,
+        (to, keep): (Span, u8),
+    ) {
         if to.count == 0 {
             return;
         }
-        // Columns without gaps and padding are as good as one.
-        let column = memory.layout.regions[to.region as usize].column;
-        let keep = column.padding(memory.frame.rows);
-        let mut spans = src.iter().chain([&to]);
-        let whole = keep == 0xff && spans.all(|span| memory.run(*span).is_some());
-        let (columns, times) = if whole { (1, to.count) } else { (to.count, 1) };
         let mut sources = [(Columns::NONE, false); MOST_SOURCES];
-        for (i, (source, span)) in sources.iter_mut().zip(src).enumerate() {
-            *source = (convert::columns(memory, *span), minus >> i & 1 == 1);
+        // Columns without gaps and padding are as good as one.
+        let mut whole = keep == 0xff && memory.run(to).is_some();
+        let mut count = 0;
+        for (source, (span, minus)) in sources.iter_mut().zip(from) {
+            *source = (convert::columns(memory, span), minus);
+            whole = whole && memory.run(span).is_some();
+            count += 1;
         }
+        let (columns, times) = if whole { (1, to.count) } else { (to.count, 1) };
         let sum = Sum {
             ring,
-            sources: &sources[..src.len()],
+            sources: &sources[..count],
             to: convert::columns(memory, to),
             columns: columns as usize,
             bytes: memory.column(to, 0).1 * times as usize,
             keep,
         };
-        // SAFETY: `with` checked the instruction set; spans were checked: all have as many columns of the same bytes, and the destination
-        // overlaps no source but the first one, in place.
+        // SAFETY: `with` checked the instruction set; spans were checked (caller): all have as many columns of the same bytes.
         unsafe { vector::run(self.isa, sum) }
-    }
-
-    /// Adds so many bytes of elements to others, or takes them from them; both offsets are of the workspace.
-    fn accumulate(
-        &self,
-        memory: &mut Memory,
-        (ring, minus): (Ring, bool),
-        [a, b]: [usize; 2],
-        len: usize,
-    ) {
-        let base = memory.base();
-        // SAFETY: `with` checked the instruction set; both lie in the workspace and have `len` bytes (checked by `run`).
-        unsafe {
-            let (from, to) = (base.add(a), base.add(b));
-            match self.isa {
-                #[cfg(target_arch = "x86_64")]
-                Isa::Avx512 => accumulate_avx512(ring, minus, from, to, len),
-                #[cfg(target_arch = "x86_64")]
-                Isa::Avx2 => accumulate_avx2(ring, minus, from, to, len),
-                _ => exec::accumulate::<Portable>(ring, minus, from, to, len),
-            }
-        }
     }
 }
 
@@ -324,7 +304,7 @@ fn messages(memory: &Memory, tape: &Tape, spans: &[Span], crosses: usize) -> [Of
 /// The kernels once per instruction set: everything below them is inlined into these functions, but for what is outlined again.
 #[cfg(target_arch = "x86_64")]
 macro_rules! kernels {
-    ($vector:ty, $features:literal, $run:ident, $random:ident, $accumulate:ident) => {
+    ($vector:ty, $features:literal, $run:ident, $random:ident) => {
         #[target_feature(enable = $features)]
         unsafe fn $run(memory: &mut Memory, run: &Run<'_>) {
             // SAFETY: the caller's.
@@ -335,17 +315,6 @@ macro_rules! kernels {
             // SAFETY: the caller's.
             unsafe { exec::random::<$vector>(mask, ctr, out) }
         }
-        #[target_feature(enable = $features)]
-        unsafe fn $accumulate(
-            ring: veil_math::Ring,
-            minus: bool,
-            from: *const u8,
-            to: *mut u8,
-            bytes: usize,
-        ) {
-            // SAFETY: the caller's.
-            unsafe { exec::accumulate::<$vector>(ring, minus, from, to, bytes) }
-        }
     };
 }
 #[cfg(target_arch = "x86_64")]
@@ -353,14 +322,7 @@ kernels!(
     vector::Avx512,
     "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2,vaes,bmi2,adx",
     run_avx512,
-    random_avx512,
-    accumulate_avx512
+    random_avx512
 );
 #[cfg(target_arch = "x86_64")]
-kernels!(
-    vector::Avx2,
-    "avx2,aes",
-    run_avx2,
-    random_avx2,
-    accumulate_avx2
-);
+kernels!(vector::Avx2, "avx2,aes", run_avx2, random_avx2);

@@ -222,24 +222,25 @@ impl Memory {
     /// Puts what the host has written into copies of planes where it belongs.
     pub(super) fn land(&mut self) {
         for span in std::mem::take(&mut self.landed) {
-            let packed = self.all_strides[span.region as usize].packed;
-            let range = self.reached(span);
-            for (k, from) in (0..span.count).zip(range.step_by(packed.max(1))) {
-                let (to, _) = self.column(span, k);
-                self.all_mut().copy_within(from..from + packed, to);
-            }
+            self.copy_columns(span, |column, copy| (copy, column));
         }
     }
 
     /// Makes columns of a plane a message: they are in its copy, if there is one.
     pub(super) fn publish(&mut self, span: Span) {
         if self.all_strides[span.region as usize].copy.is_some() {
-            let packed = self.all_strides[span.region as usize].packed;
-            let range = self.reached(span);
-            for (k, to) in (0..span.count).zip(range.step_by(packed.max(1))) {
-                let (from, _) = self.column(span, k);
-                self.all_mut().copy_within(from..from + packed, to);
-            }
+            self.copy_columns(span, |column, copy| (column, copy));
+        }
+    }
+
+    /// Copies bytes between columns of a plane and its copy: `way` says from where and to where, of a column and what the copy has of it.
+    fn copy_columns(&mut self, span: Span, way: impl Fn(usize, usize) -> (usize, usize)) {
+        let packed = self.all_strides[span.region as usize].packed;
+        let mut copy = self.reached(span).start;
+        for k in 0..span.count {
+            let (from, to) = way(self.column(span, k).0, copy);
+            self.all_mut().copy_within(from..from + packed, to);
+            copy += packed;
         }
     }
 

@@ -2,6 +2,8 @@
 
 use super::super::tape::Product;
 use super::super::vector::{GROUP, MOST_VECTORS, VECTOR, Vector};
+use super::from;
+use super::product::next_to;
 use super::ring::RingOps;
 
 /// Walks over products and rows alike, `GROUP` vectors at a time, so that the AES pipeline is full for few rows too. The vectors of a value
@@ -52,6 +54,22 @@ impl<'a> Groups<'a> {
             which: [(&self.products[0], [0; MOST_VECTORS]); GROUP],
             counters: [0; GROUP],
         };
+        if self.vectors.is_multiple_of(GROUP) {
+            // All of one product, side by side.
+            let (p, first) = self.next;
+            let product = &self.products[p];
+            let counter = u64::from(product.index) * stride + (first * VECTOR / 16) as u64;
+            group.counters = from([0, 4, 8, 12], counter);
+            for k in 0..values {
+                group.which[k] = (product, next_to((first + k * self.of_value) * VECTOR));
+            }
+            self.next = if first + GROUP == self.vectors {
+                (p + 1, 0)
+            } else {
+                (p, first + GROUP)
+            };
+            return Some(group);
+        }
         for k in 0..values {
             let (p, first) = self.next;
             let product = &self.products[p];

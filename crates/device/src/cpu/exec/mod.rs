@@ -25,7 +25,6 @@ use crate::Form;
 use crate::layout::Span;
 use dot::dot;
 use product::products_of;
-pub(super) use ring::accumulate;
 use ring::{BitOps, Z64Ops, Z128Ops, element, fill, plus, set_element, times, total, zip};
 pub(super) use terms::{Shape, shape_of};
 use xor::{xor, xor2, xor3};
@@ -99,6 +98,16 @@ impl RowAddresses {
     pub(super) fn at(&self, row: u32) -> *mut u8 {
         self.base
             .wrapping_add(self.slots + row as usize * self.column)
+    }
+
+    /// Where a component of each of these rows begins.
+    #[inline(always)]
+    fn component_of<const N: usize>(&self, component: usize, of: [u32; N]) -> [*mut u8; N] {
+        let mut at = [self.base; N];
+        for k in 0..N {
+            at[k] = self.at(of[k]).wrapping_add(component * self.component);
+        }
+        at
     }
 
     /// Where a row product's element of the message of a cross term begins.
@@ -225,22 +234,14 @@ impl<V: Vector> Kernel for OfRing<V> {
                         } else {
                             0
                         };
-                        let (a, out) = (
-                            rows.at(a).add(component * rows.component),
-                            rows.at(out).add(component * rows.component),
-                        );
+                        let [a, out] = rows.component_of(component, [a, out]);
                         plus::<V>(tape.ring, a, c, out, rows.column);
                     }
                 }
                 TapeOp::Times { a, c, out } => {
                     for component in 0..components {
-                        times::<V>(
-                            tape.ring,
-                            rows.at(a).add(component * rows.component),
-                            tape.constants[c as usize],
-                            rows.at(out).add(component * rows.component),
-                            rows.column,
-                        );
+                        let [a, out] = rows.component_of(component, [a, out]);
+                        times::<V>(tape.ring, a, tape.constants[c as usize], out, rows.column);
                     }
                 }
                 TapeOp::Constant { c, out } => {

@@ -7,7 +7,7 @@ use super::super::vector::{At, GROUP, Kernel, MOST_VECTORS, VECTOR, Vector};
 use super::groups::Groups;
 use super::ring::{RingOps, after};
 use super::terms::{Shape, bilinear, fourfold, replicated};
-use super::{RowAddresses, Run, Traced as Trace, from};
+use super::{RowAddresses, Run, from};
 use crate::Form;
 
 /// Masks of a group of vectors of row products of three-party sharing, one for each value: the first call minus the second.
@@ -151,7 +151,7 @@ unsafe fn replicated_products<V: Vector, R: RingOps<V>>(
     let vectors = rows.column / VECTOR;
     // SAFETY: as `products_of`.
     unsafe {
-        if whole_groups(rows) {
+        if vectors.is_multiple_of(GROUP) {
             // Whole groups of one product each.
             for product in products {
                 let (out, message) = (rows.at(product.out), rows.message(run, 0, product));
@@ -223,81 +223,37 @@ unsafe fn traced_products<V: Vector, R: RingOps<V>>(
     products: &[Product],
 ) {
     let Some(trace) = run.trace else { return };
-    // SAFETY: as `products_of`; the trace has a column for every product (checked by the caller of `run`), whose parts are padded to
-    // vectors as those of slots are.
-    unsafe {
-        if whole_groups(rows) {
-            for product in products {
-                for v in (0..rows.column / VECTOR).step_by(GROUP) {
-                    let calls = calls_of::<V, R>(run, &counters_of(run, product, v));
-                    for k in 0..GROUP / R::VECTORS {
-                        let at = next_to((v + k * R::VECTORS) * VECTOR);
-                        traced::<V, R>(
-                            (rows, run, trace),
-                            (product, at),
-                            [calls[0][k], calls[1][k]],
-                        );
-                    }
-                }
-            }
-            return;
-        }
-        let mut groups = Groups::new::<V, R>(products, rows.column / VECTOR);
-        while let Some(group) = groups.next(run.stride) {
+    let mut groups = Groups::new::<V, R>(products, rows.column / VECTOR);
+    while let Some(group) = groups.next(run.stride) {
+        // SAFETY: as `products_of`; the trace has a column for every product (checked by the caller of `run`), whose parts are padded to
+        // vectors as those of slots are.
+        unsafe {
             let calls = calls_of::<V, R>(run, &group.counters);
             for k in 0..group.len {
-                traced::<V, R>(
-                    (rows, run, trace),
-                    group.which[k],
-                    [calls[0][k], calls[1][k]],
+                let (product, at) = group.which[k];
+                let (a, b) = run.tape.pairs[product.start as usize];
+                let (a, b) = (row(rows.at(a), at), row(rows.at(b), at));
+                let to = trace.offset + product.index as usize * trace.column;
+                let to = row(rows.base.wrapping_add(to), at);
+                R::store(R::load(a), to);
+                R::store(
+                    R::load(after(a, rows.component)),
+                    after(to, trace.component),
                 );
+                R::store(R::load(b), after(to, 2 * trace.component));
+                R::store(
+                    R::load(after(b, rows.component)),
+                    after(to, 3 * trace.component),
+                );
+                R::store(calls[0][k], after(to, 4 * trace.component));
+                R::store(calls[1][k], after(to, 5 * trace.component));
+                let mask = R::add(calls[0][k], calls[1][k]);
+                let r = replicated::<V, R>(rows.component, a, b, mask);
+                // After the trace: the slot may be one of the operands.
+                let message = rows.message(run, 0, product);
+                store::<V, R>(rows, r, rows.at(product.out), message, at);
             }
         }
-    }
-}
-
-/// Whether the rows of a product are whole groups of vectors.
-#[inline(always)]
-fn whole_groups(rows: RowAddresses) -> bool {
-    (rows.column / VECTOR).is_multiple_of(GROUP)
-}
-
-/// Counters of the group of vectors from `v` on of a product.
-#[inline(always)]
-fn counters_of(run: &Run<'_>, product: &Product, v: usize) -> [u64; GROUP] {
-    let first = u64::from(product.index) * run.stride + (v * VECTOR / 16) as u64;
-    from([0, 4, 8, 12], first)
-}
-
-/// A value of a product, with its operands and masks.
-#[inline(always)]
-unsafe fn traced<V: Vector, R: RingOps<V>>(
-    (rows, run, trace): (RowAddresses, &Run<'_>, Trace),
-    (product, at): (&Product, [usize; MOST_VECTORS]),
-    masks: [R::Value; 2],
-) {
-    // SAFETY: as `traced_products`.
-    unsafe {
-        let (a, b) = run.tape.pairs[product.start as usize];
-        let (a, b) = (row(rows.at(a), at), row(rows.at(b), at));
-        let to = trace.offset + product.index as usize * trace.column;
-        let to = row(rows.base.wrapping_add(to), at);
-        R::store(R::load(a), to);
-        R::store(
-            R::load(after(a, rows.component)),
-            after(to, trace.component),
-        );
-        R::store(R::load(b), after(to, 2 * trace.component));
-        R::store(
-            R::load(after(b, rows.component)),
-            after(to, 3 * trace.component),
-        );
-        R::store(masks[0], after(to, 4 * trace.component));
-        R::store(masks[1], after(to, 5 * trace.component));
-        let r = replicated::<V, R>(rows.component, a, b, R::add(masks[0], masks[1]));
-        // After the trace: the slot may be one of the operands.
-        let message = rows.message(run, 0, product);
-        store::<V, R>(rows, r, rows.at(product.out), message, at);
     }
 }
 
@@ -307,60 +263,36 @@ unsafe fn fourfold_products<V: Vector, R: RingOps<V>>(
     run: &Run<'_>,
     products: &[Product],
 ) {
-    // SAFETY: as `products_of`.
-    unsafe {
-        if whole_groups(rows) {
-            for product in products {
-                for v in (0..rows.column / VECTOR).step_by(GROUP) {
-                    let calls = calls_of::<V, R>(run, &counters_of(run, product, v));
-                    for k in 0..GROUP / R::VECTORS {
-                        let at = next_to((v + k * R::VECTORS) * VECTOR);
-                        fourfold_value::<V, R>((rows, run), (product, at), (&calls, k));
-                    }
-                }
-            }
-            return;
-        }
-        let mut groups = Groups::new::<V, R>(products, rows.column / VECTOR);
-        while let Some(group) = groups.next(run.stride) {
+    let swapped = run.shape == Shape::Fourfold { swapped: true };
+    let mut groups = Groups::new::<V, R>(products, rows.column / VECTOR);
+    while let Some(group) = groups.next(run.stride) {
+        // SAFETY: as `products_of`.
+        unsafe {
             let calls = calls_of::<V, R>(run, &group.counters);
             for k in 0..group.len {
-                fourfold_value::<V, R>((rows, run), group.which[k], (&calls, k));
+                let (product, at) = group.which[k];
+                let mut m = [R::zero(); 3];
+                for c in 0..3 {
+                    m[c] = R::sub(m[c], calls[c][k]);
+                }
+                for &(a, b) in &run.tape.pairs[product.start as usize..][..product.len as usize] {
+                    let (a, b) = (row(rows.at(a), at), row(rows.at(b), at));
+                    m = fourfold::<V, R>(rows.component, a, b, m);
+                }
+                let mut r = [
+                    R::add(m[1], calls[3][k]),
+                    R::add(R::add(m[0], calls[1][k]), calls[4][k]),
+                    calls[0][k],
+                ];
+                let (to, kept) = if swapped { (2, 0) } else { (0, 2) };
+                r[to] = R::add(r[to], m[2]);
+                r[kept] = R::add(r[kept], calls[2][k]);
+                let out = rows.at(product.out);
+                for c in 0..3 {
+                    R::store(r[c], row(out.add(c * rows.component), at));
+                    store_message::<V, R>(rows, m[c], rows.message(run, c, product), at);
+                }
             }
-        }
-    }
-}
-
-/// A value of a product of four-party sharing, whose calls are number `k` of each.
-#[inline(always)]
-unsafe fn fourfold_value<V: Vector, R: RingOps<V>>(
-    (rows, run): (RowAddresses, &Run<'_>),
-    (product, at): (&Product, [usize; MOST_VECTORS]),
-    (calls, k): (&[[R::Value; GROUP]; Form::MOST_PRF_CALLS], usize),
-) {
-    let swapped = run.shape == Shape::Fourfold { swapped: true };
-    // SAFETY: as `products_of`.
-    unsafe {
-        let mut m = [R::zero(); 3];
-        for c in 0..3 {
-            m[c] = R::sub(m[c], calls[c][k]);
-        }
-        for &(a, b) in &run.tape.pairs[product.start as usize..][..product.len as usize] {
-            let (a, b) = (row(rows.at(a), at), row(rows.at(b), at));
-            m = fourfold::<V, R>(rows.component, a, b, m);
-        }
-        let mut r = [
-            R::add(m[1], calls[3][k]),
-            R::add(R::add(m[0], calls[1][k]), calls[4][k]),
-            calls[0][k],
-        ];
-        let (to, kept) = if swapped { (2, 0) } else { (0, 2) };
-        r[to] = R::add(r[to], m[2]);
-        r[kept] = R::add(r[kept], calls[2][k]);
-        let out = rows.at(product.out);
-        for c in 0..3 {
-            R::store(r[c], row(out.add(c * rows.component), at));
-            store_message::<V, R>(rows, m[c], rows.message(run, c, product), at);
         }
     }
 }

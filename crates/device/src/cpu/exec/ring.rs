@@ -203,12 +203,7 @@ pub(super) unsafe fn zip<V: Vector>(
     for component in 0..rows.components {
         // SAFETY: every component of a row is `rows.column` bytes.
         unsafe {
-            let from = component * rows.component;
-            let (a, b, out) = (
-                rows.at(a).add(from),
-                rows.at(b).add(from),
-                rows.at(out).add(from),
-            );
+            let [a, b, out] = rows.component_of(component, [a, b, out]);
             for at in (0..rows.column).step_by(VECTOR) {
                 let (x, y) = (V::load(a.add(at)), V::load(b.add(at)));
                 step(ring, minus, x, y).store(out.add(at));
@@ -338,29 +333,4 @@ pub(super) unsafe fn elements_of<V: Vector, R: RingOps<V>>(ring: Ring, value: R:
         }
     }
     sum
-}
-
-/// to = to ± from, packed bytes of ring elements.
-#[inline(always)]
-pub(in crate::cpu) unsafe fn accumulate<V: Vector>(
-    ring: Ring,
-    minus: bool,
-    from: *const u8,
-    to: *mut u8,
-    bytes: usize,
-) {
-    let whole = bytes / VECTOR * VECTOR;
-    // SAFETY: `bytes` are readable at `from` and writable at `to`; elements do not straddle vectors.
-    unsafe {
-        for at in (0..whole).step_by(VECTOR) {
-            step(ring, minus, V::load(to.add(at)), V::load(from.add(at))).store(to.add(at));
-        }
-        if whole < bytes {
-            let (mut x, mut y) = ([0u8; VECTOR], [0u8; VECTOR]);
-            std::ptr::copy_nonoverlapping(to.add(whole), x.as_mut_ptr(), bytes - whole);
-            std::ptr::copy_nonoverlapping(from.add(whole), y.as_mut_ptr(), bytes - whole);
-            step::<V>(ring, minus, V::load(x.as_ptr()), V::load(y.as_ptr())).store(x.as_mut_ptr());
-            std::ptr::copy_nonoverlapping(x.as_ptr(), to.add(whole), bytes - whole);
-        }
-    }
 }

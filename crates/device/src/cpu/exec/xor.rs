@@ -9,12 +9,7 @@ pub(in crate::cpu) unsafe fn xor2<V: Vector>(rows: RowAddresses, a: u32, b: u32,
     for component in 0..rows.components {
         // SAFETY: every component of a row is `rows.column` bytes, whole vectors.
         unsafe {
-            let from = component * rows.component;
-            let (a, b, out) = (
-                rows.at(a).add(from),
-                rows.at(b).add(from),
-                rows.at(out).add(from),
-            );
+            let [a, b, out] = rows.component_of(component, [a, b, out]);
             let mut at = 0;
             // Four at a time: the loop itself costs more than a vector.
             while at + 4 * VECTOR <= rows.column {
@@ -43,13 +38,7 @@ pub(in crate::cpu) unsafe fn xor3<V: Vector>(rows: RowAddresses, a: u32, b: u32,
     for component in 0..rows.components {
         // SAFETY: as `xor2`.
         unsafe {
-            let from = component * rows.component;
-            let (a, b, c, out) = (
-                rows.at(a).add(from),
-                rows.at(b).add(from),
-                rows.at(c).add(from),
-                rows.at(out).add(from),
-            );
+            let [a, b, c, out] = rows.component_of(component, [a, b, c, out]);
             let mut at = 0;
             while at + 4 * VECTOR <= rows.column {
                 let mut x = [V::splat(0); 4];
