@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use veil_device::{
-    Command, Completion, Cpu, Device, Fault, Garbling, Instr, KeyId, Layout, Op, Outcome, Program,
-    ProgramId, Repeat, Round, Tag, Workspace,
+    Ahead, Command, Completion, Cpu, Device, Fault, Form, Garbling, Instr, KeyId, Layout, Op,
+    Outcome, Program, ProgramId, Repeat, Round, Tag, Workspace,
 };
 use veil_session::Secret;
 
@@ -322,6 +322,14 @@ impl Fpga {
                 continue;
             }
             let rest = &batch[at..];
+            if self
+                .shares
+                .as_ref()
+                .is_some_and(|cores| cores.refuse(&rest[0]))
+            {
+                let (device, what) = (self.name, Form::OTHER);
+                return Err(Fault::Unsupported { device, what });
+            }
             let task = self.shares.as_ref().and_then(|cores| cores.task(rest));
             let ended = if let (Some(cores), Some(task)) = (&mut self.shares, task) {
                 cores.run(&mut self.host, workspace, (at, rest), &task)?
@@ -368,7 +376,8 @@ impl Fpga {
         }
         let party = node.party();
         if node.is_headless()
-            && let Some(traced) = cores.traced(party, rounds, frame.chunk)
+            && let Some(traced) = cores.traced(party, rounds)
+            && u64::from(node.limits().lanes) <= Ahead::OF_BLOCK
             && let Some(plan) = node.plan(&traced.graph, frame.rows, traced.checks())
         {
             return self.circuit(workspace, rounds, (traced, plan), tag);
@@ -376,7 +385,7 @@ impl Fpga {
         let Some(round) = rounds.first() else {
             return Ok(0);
         };
-        let Some(whole) = cores.whole(party, round, frame.chunk) else {
+        let Some(whole) = cores.whole(party, round) else {
             return Ok(0);
         };
         self.before(workspace, &round.local[..whole.before], tag)?;
@@ -442,7 +451,7 @@ impl Fpga {
             plan,
             rounds: rounds.len() as u64,
             inputs,
-            counters: traced.counters(at, node.limits()),
+            counters: traced.counters(at),
             keys,
         });
         let work = Work::Circuit {
@@ -494,11 +503,15 @@ impl Fpga {
                     }
                 }
                 cores.put(&mut self.host, workspace, (round, whole), made)?;
-                if whole.joins() {
-                    return Ok(Some(Outcome::Done));
-                }
+                let finished = whole.finished;
                 let round = Arc::clone(round);
-                self.batch(workspace, &round.finish, tag).map(Some)
+                let ended = self.batch(workspace, &round.finish[finished..], tag)?;
+                Ok(Some(match ended {
+                    Outcome::Mismatch { command } => Outcome::Mismatch {
+                        command: finished + command,
+                    },
+                    Outcome::Done => Outcome::Done,
+                }))
             }
         }
     }
@@ -516,7 +529,7 @@ impl Fpga {
         let cores = self.shares.as_ref();
         self.takes(&batch[0])
             || matches!(batch[0].op, Op::Repeat(_))
-            || cores.is_some_and(|cores| cores.task(batch).is_some())
+            || cores.is_some_and(|cores| cores.task(batch).is_some() || cores.refuse(&batch[0]))
     }
 }
 

@@ -29,6 +29,9 @@ pub struct Cross {
 }
 
 impl Form {
+    /// Why a device whose multipliers are made for the forms that it knows refuses any other ([`Fault::Unsupported`](crate::Fault::Unsupported)).
+    pub const OTHER: &'static str =
+        "products of this form: it multiplies replicated shares of three parties, and of four";
     /// As many cross terms as a form may have.
     pub const MOST_CROSSES: usize = 3;
     /// As many calls as a form may have.
@@ -42,6 +45,12 @@ impl Form {
         let masks = masks.map(|(call, _)| *call);
         let keeps = self.keeps.iter().map(|(call, _)| *call);
         masks.chain(keeps).max().map_or(0, |d| usize::from(d) + 1)
+    }
+
+    /// Whether it is that of replicated shares of three or of four parties.
+    pub fn is_replicated(&self) -> bool {
+        let four = FOURFOLD[number(self.ring)].as_flattened();
+        self == Form::replicated(self.ring) || four.contains(self)
     }
 
     /// Whether it can be computed on shares of `parts` components.

@@ -68,7 +68,7 @@ pub use program::{Dst, Instr, Needs, Program, Src};
 pub use proof::{Proof, Side};
 pub use reference::Reference;
 pub use repeat::{Repeat, Step};
-pub use round::{Check, Round, Transfer};
+pub use round::{Ahead, Check, Products, Round, Transfer};
 pub use waiting::completion;
 
 use std::sync::Arc;

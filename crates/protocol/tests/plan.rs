@@ -6,7 +6,7 @@ use crate::common::jobs::{Sample, expected, samples};
 use crate::common::{Keys, Kind, Net};
 use proptest::prelude::*;
 use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
-use veil_device::{Instr, Src};
+use veil_device::{Ahead, Command, Instr, Op, Src, Transfer};
 use veil_job::{Adversary, Audience, Block, Delivery, Holder, JobSpec, Security};
 use veil_math::Ring;
 use veil_protocol::{Cost, Options, Plan, PlanError, Protocol, Replicated, Task};
@@ -57,6 +57,66 @@ proptest! {
     #[test]
     fn jobs_draw_nothing_twice(sample in samples(60), seed: u64) {
         run(&sample, Kind::Reference, seed)?;
+    }
+
+    /// What a round says of itself as a layer of products is what its commands and transfers say one by one, and the counters that circuits of
+    /// several layers are given are apart.
+    #[test]
+    fn layers_of_products_say_what_their_commands_say(sample in samples(60), odd: bool) {
+        let plan = Arc::new(Plan::new(Arc::clone(&sample.job), sample.options).expect("a job that can be planned"));
+        let Some(chunk) = plan.chunk(u32::from(odd)) else { return Ok(()) };
+        let opens = plan.all_layers().any(|layer| layer.opened.iter().any(|of| of.count > 0));
+        let traced = plan.job.security.adversary == Adversary::Malicious && plan.parties().len() == 3;
+        for party in plan.parties() {
+            let protocol = veil_protocol::protocol(Arc::clone(&plan), Peer::Party(*party));
+            let flow = protocol.flow(Task::Layers, chunk.frame);
+            let mut ahead = (0, 0);
+            for round in flow.rounds() {
+                let multiplies = |command: &&Command| matches!(command.op, Op::Product(_));
+                let first = round.local.iter().find(multiplies);
+                let Some(products) = &round.products else {
+                    prop_assert!(first.is_none() || opens || traced, "a layer says nothing");
+                    continue;
+                };
+                prop_assert_eq!((products.me, usize::from(products.parties)), (*party, plan.parties().len()));
+                let first = first.expect("products");
+                for (at, command) in round.local.iter().enumerate() {
+                    let runs = matches!(command.op, Op::Product(_) | Op::Linear) && command.program.is_some();
+                    let is_mac = products.macs.iter().any(|(mac, _)| *mac == at);
+                    prop_assert!(products.programs.contains(&at) == runs && is_mac == (command.op == Op::Mac));
+                }
+                let last = round.local[products.programs.end..].iter();
+                prop_assert!(last.clone().all(|command| matches!(command.op, Op::Mac | Op::Publish)));
+                for (mac, to) in &products.macs {
+                    let of = |send: &Transfer| send.span == round.local[*mac].dst[0] && send.peer == Peer::Party(*to);
+                    prop_assert!(round.sends.iter().any(of));
+                }
+                for (mac, from) in &products.vouched {
+                    let [made, compared] = [&round.finish[*mac], &round.finish[mac + 1]];
+                    prop_assert!(made.op == Op::Mac && compared.op == Op::CheckEqual && compared.src[0] == made.dst[0]);
+                    let of = |recv: &Transfer| recv.span == compared.src[1] && recv.peer == Peer::Party(*from);
+                    prop_assert!(round.recvs.iter().any(of) && round.checks.iter().any(|check| check.command == mac + 1));
+                }
+                prop_assert_eq!(products.vouched.len(), round.checks.len());
+                let of_products = |of: &Command| {
+                    matches!(of.op, Op::Mac | Op::CheckEqual | Op::AddReceived { .. } | Op::Combine { .. })
+                };
+                prop_assert!(round.finish[..products.finish].iter().all(of_products));
+                // Every block of a column may become so many, and no layer comes to the counters of the next.
+                let commands = round.local.iter().chain(&round.finish);
+                let calls = commands.flat_map(|command| &command.calls);
+                prop_assert!(calls.clone().all(|call| call.first < Ahead::FIRST));
+                let blocks = round.local.iter().filter(multiplies).map(|run| {
+                    let program = &plan.programs[run.program.expect("of a product").0 as usize];
+                    let column = program.ring.bytes(plan.chunk_rows.into()).div_ceil(16);
+                    u64::from(program.products().0) * column
+                });
+                prop_assert!(products.ahead.masks >= Ahead::FIRST.max(ahead.0) && products.ahead.macs >= Ahead::FIRST.max(ahead.1));
+                prop_assert_eq!(products.ahead.masks - Ahead::FIRST, first.calls[0].first * Ahead::OF_BLOCK);
+                ahead.0 = products.ahead.masks + blocks.sum::<u64>() * Ahead::OF_BLOCK;
+                ahead.1 = products.ahead.macs + if products.macs.is_empty() { 0 } else { Ahead::OF_LAYER };
+            }
+        }
     }
 
     /// A message is slots in runs, which nothing else has until the layer is over: no operand of it, and no other product.

@@ -18,19 +18,12 @@ use super::loaded::Loaded;
 use super::rounds::{Party, Whole};
 use super::steps::{Destination, Step, Value};
 use super::tasks::Known;
+use crate::node::Tuple;
 use crate::node::circuit::{self, Graph, Parties, PrfCounters};
 use crate::node::work::{Components, Keys};
-use crate::node::{Limits, Tuple};
 
 /// Values of a circuit to which no further round is added. So lists have a length that memory is there for, whatever is computed.
 const LONGEST: usize = 1 << 16;
-/// Bit of a counter that no plan comes to: words of lists, and MACs, are drawn from there on.
-const OF_LISTS: u64 = 1 << 62;
-/// Counters of plans below this leave those of lists room.
-const LAST: u64 = 1 << 40;
-/// Numbers of MACs of a list, for each layer of a plan: more than memory has room for commands.
-const CODES: u32 = 20;
-
 /// An item of a workspace.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Item {
@@ -51,7 +44,6 @@ pub(crate) struct Traced {
     outputs: Vec<Item>,
     /// Of the first mask, as the rounds say it.
     tag: veil_prss::DomainTag,
-    first: u64,
 }
 
 /// Rounds as they are followed.
@@ -65,13 +57,13 @@ struct Tracing {
 
 impl Known {
     /// The circuit that the first of these rounds are, if they are more than one.
-    pub(crate) fn traced(&self, party: Party, rounds: &[Arc<Round>], chunk: u32) -> Option<Traced> {
+    pub(crate) fn traced(&self, party: Party, rounds: &[Arc<Round>]) -> Option<Traced> {
         let mut tracing = Tracing::default();
         let mut all: Option<Whole> = None;
-        let mut call = None;
+        let mut tag = None;
         let mut count = 0;
         for round in rounds {
-            let Some(whole) = self.bits(party, round, chunk) else {
+            let Some(whole) = self.bits(party, round) else {
                 break;
             };
             let same = |first: &Whole| {
@@ -84,14 +76,12 @@ impl Known {
                 if let Some(loaded) = self.program(command) {
                     tracing.command(loaded);
                 }
-                call = call.or(command.calls.first().map(|call| (call.tag, call.first)));
+                tag = tag.or(command.calls.first().map(|call| call.tag));
             }
             all.get_or_insert(whole);
             count += 1;
         }
-        let (tag, first) = call?;
-        let layer = all.as_ref().and_then(Whole::layer).unwrap_or(0);
-        if count < 2 || first.max(layer) >= LAST {
+        if count < 2 {
             return None;
         }
         let Tracing {
@@ -113,18 +103,17 @@ impl Known {
             graph: Arc::new(graph),
             whole: all?,
             inputs: inputs.into_iter().map(|(item, _)| item).collect(),
-            tag,
-            first,
+            tag: tag?,
         })
     }
 
     /// What a round is, if it is products of bits and nothing else.
-    fn bits(&self, party: Party, round: &Round, chunk: u32) -> Option<Whole> {
-        let whole = self.whole(party, round, chunk)?;
+    fn bits(&self, party: Party, round: &Round) -> Option<Whole> {
+        let whole = self.whole(party, round)?;
         let parties = match party.of {
             3 => Parties::Three,
             _ => Parties::Four {
-                checks: whole.layer().is_some(),
+                checks: whole.pairs().is_some(),
             },
         };
         let public = parties.public_parts(party.me);
@@ -135,7 +124,7 @@ impl Known {
         };
         let commands = round.local[whole.before..].iter();
         let mut programs = commands.filter_map(|of| Some((of, self.program(of)?)));
-        programs.all(fits).then_some(whole)
+        (programs.all(fits) && whole.finished == round.finish.len()).then_some(whole)
     }
 }
 
@@ -195,29 +184,30 @@ impl Tracing {
 }
 
 impl Traced {
-    /// What its products draw in a lane and chunk, at nodes with such units. A column at a node has as many words as one of a plan, times `lanes` at most.
-    pub(crate) fn counters(&self, (lane, chunk): (u16, u32), limits: Limits) -> PrfCounters {
+    /// What its products draw in a lane and chunk.
+    pub(crate) fn counters(&self, (lane, chunk): (u16, u32)) -> PrfCounters {
+        let ahead = self.whole.ahead;
         PrfCounters {
             masks: Tuple {
                 tag: self.tag,
                 lane,
-                counter: OF_LISTS + self.first * u64::from(limits.lanes),
+                counter: ahead.masks,
                 chunk,
             },
-            layer: OF_LISTS + (self.whole.layer().unwrap_or(0) << CODES),
+            layer: ahead.macs,
         }
     }
 
     /// Whether its messages have MACs.
     pub(crate) fn checks(&self) -> bool {
-        self.whole.layer().is_some()
+        self.whole.pairs().is_some()
     }
 }
 
 impl Cores {
     /// The circuit that the first of these rounds are, if nodes do it without their hosts.
-    pub(crate) fn traced(&self, party: Party, rounds: &[Arc<Round>], chunk: u32) -> Option<Traced> {
-        self.known.traced(party, rounds, chunk)
+    pub(crate) fn traced(&self, party: Party, rounds: &[Arc<Round>]) -> Option<Traced> {
+        self.known.traced(party, rounds)
     }
 
     /// The components of its inputs, and the keys of its masks.

@@ -21,7 +21,7 @@ mod tasks;
 mod tests;
 
 use veil_device::{
-    Command, Cpu, Fault, KeyId, Layout, Program, ProgramId, Shares, Span, Workspace,
+    Command, Cpu, Fault, Form, KeyId, Layout, Op, Program, ProgramId, Shares, Span, Workspace,
 };
 use veil_session::Secret;
 
@@ -129,6 +129,13 @@ impl Cores {
             self.known.programs.insert(id, loaded);
         }
         Ok(())
+    }
+
+    /// Whether a command multiplies shares in a form that no core has.
+    pub(crate) fn refuse(&self, command: &Command) -> bool {
+        let other = |form: &Form| !form.is_replicated();
+        matches!(command.op, Op::Product(form) if other(form))
+            && self.known.program(command).is_some()
     }
 
     /// What they do with the first commands of a batch, if they do something.

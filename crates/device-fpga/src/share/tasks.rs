@@ -138,6 +138,14 @@ impl Known {
         (fits && together && self.there(&own)).then_some((setting, own))
     }
 
+    /// The keys of the masks of a product, if cores have its form.
+    pub(super) fn keys_of_product(&self, command: &Command) -> Option<Vec<KeyId>> {
+        match self.program(command)?.parts {
+            2 => self.three(command),
+            _ => self.fourfold(command).map(|(_, keys)| keys.to_vec()),
+        }
+    }
+
     pub(super) fn first(&self, batch: &[Command]) -> Option<First> {
         let mut products = None;
         let mut programs = 0;

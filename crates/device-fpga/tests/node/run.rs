@@ -125,6 +125,9 @@ impl Device for Other {
                     .iter_mut()
                     .for_each(|call| call.first += 1 << 20);
             }
+            if let Some(products) = &mut round.products {
+                Arc::make_mut(products).ahead.masks += 1 << 20;
+            }
             Arc::new(round)
         });
         let other: Vec<_> = other.collect();

@@ -10,7 +10,7 @@ use veil_session::{PartyId, Peer};
 use super::{KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS, SCHEME, check};
 use crate::plan::{LayerPlan, Plan};
 use crate::replicated::regions::TRACE;
-use crate::replicated::{Work, combine, conversions, in_pieces, place};
+use crate::replicated::{Work, combine, conversions, in_pieces, place, says_products};
 use crate::round::{Cost, Round};
 
 /// Layer `index` of the plan, those of the set-up after those of the rows.
@@ -40,6 +40,7 @@ fn of(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, traced: Option<
         ..Round::default()
     };
     let mut published = Vec::new();
+    let first = round.local.len();
     for (number, work) in (0..).zip(Work::of(plan, layer)) {
         let mut run = work.run(&SCHEME, me);
         if work.multiplies() {
@@ -47,6 +48,11 @@ fn of(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, traced: Option<
             published.extend(work.products(plan, OWN));
         }
         round.local.push(run);
+    }
+    // What a proof needs of products is no part of them.
+    if traced.is_none() && !round.sends.is_empty() {
+        let programs = first..round.local.len();
+        says_products(&SCHEME, me, &mut round, programs);
     }
     if !published.is_empty() {
         let publish = Command::new(Op::Publish, published, vec![]);

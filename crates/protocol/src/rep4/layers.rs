@@ -6,6 +6,8 @@
 //!
 //! In odd chunks sender and voucher change places, so that all parties send as much. Against semi-honest parties there is no voucher.
 
+use std::sync::Arc;
+
 use veil_device::{Command, Form, Op, PrfCall, Span};
 use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
@@ -13,7 +15,9 @@ use veil_session::{PartyId, Peer};
 use super::{SCHEME, pair_key};
 use crate::plan::{LayerPlan, Plan};
 use crate::replicated::regions::MACS;
-use crate::replicated::{Component, Products, Scheme, Work, check, conversions, place, transfer};
+use crate::replicated::{
+    Component, Products, Scheme, Work, ahead, check, conversions, place, says_products, transfer,
+};
 use crate::round::{Cost, Round};
 
 /// Four parties, six joint messages: numbers of parties.
@@ -153,9 +157,11 @@ fn round<const CHECKED: bool>(
         ..Round::default()
     };
     let works = Work::of(plan, layer);
+    let first = round.local.len();
     for work in &works {
         round.local.push(run(me, work));
     }
+    let programs = first..round.local.len();
     if !works.iter().any(Work::multiplies) {
         return round;
     }
@@ -164,7 +170,7 @@ fn round<const CHECKED: bool>(
         .map(|k| messages(&works, |work| work.send, k))
         .collect();
 
-    let mut vouched = 0;
+    let mut macs = Vec::new();
     for (k, joint) in crosses.into_iter().enumerate() {
         let [sender, voucher] = JOINT[joint].givers(odd);
         let receiver = PartyId::FOUR[JOINT[joint].receiver];
@@ -175,15 +181,16 @@ fn round<const CHECKED: bool>(
             }
         } else if CHECKED {
             debug_assert_eq!(me, voucher);
-            let span = mac_span(0, vouched);
+            let span = mac_span(0, macs.len() as u32);
+            macs.push((round.local.len(), receiver));
             round
                 .local
                 .push(mac(me, receiver, joint, index, &sent[k], span));
             round.sends.push(transfer(span, to, part(joint, MAC)));
-            vouched += 1;
         }
     }
     let mut added = Vec::new();
+    let mut vouched = Vec::new();
     let received = (0..JOINT.len()).filter(|j| JOINT[*j].receiver == me.index());
     for (k, joint) in received.enumerate() {
         let [sender, voucher] = JOINT[joint].givers(odd);
@@ -196,6 +203,7 @@ fn round<const CHECKED: bool>(
             let (mine, theirs) = (mac_span(1, k as u32), mac_span(2, k as u32));
             let by = Peer::Party(voucher);
             round.recvs.push(transfer(theirs, by, part(joint, MAC)));
+            vouched.push((round.finish.len(), voucher));
             round
                 .finish
                 .push(mac(me, voucher, joint, index, &got, mine));
@@ -220,6 +228,12 @@ fn round<const CHECKED: bool>(
     }
     // After all checks.
     round.finish.extend(added);
+    says_products(scheme, me, &mut round, programs);
+    if let Some(products) = round.products.as_mut().map(Arc::make_mut) {
+        products.macs = macs;
+        products.vouched = vouched;
+    }
+    ahead(&mut round);
     round
 }
 

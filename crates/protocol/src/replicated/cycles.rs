@@ -13,7 +13,9 @@ use veil_session::{PartyId, Peer};
 
 use super::regions::{RECEIVE, TRACE};
 use super::sharing::Inputs;
-use super::{Batch, CHECK_PLACES, Frame, Scheme, batches, combine, layers, place, with_proofs};
+use super::{
+    Batch, CHECK_PLACES, Frame, Scheme, ahead, batches, combine, layers, place, with_proofs,
+};
 use crate::plan::{Plan, SLOTS};
 use crate::round::Round;
 
@@ -93,7 +95,7 @@ impl Cycles {
         rounds.extend(self.layers[usize::from(odd)].iter().cloned());
         if self.me.is_some() {
             let before = self.before(cycle);
-            rounds[inputs].local.splice(0..0, before);
+            rounds[inputs].begin_with(before);
             let last = rounds.len() - 1;
             rounds[last].finish.extend(self.after(cycle));
         }
@@ -189,6 +191,7 @@ fn advance(round: &mut Round, taken: u64) {
     for call in commands.flat_map(|command| &mut command.calls) {
         call.first += taken;
     }
+    ahead(round);
 }
 
 /// Moves what a proof needs of a cycle behind that of the cycles before.

@@ -73,6 +73,8 @@ pub(super) fn open(scheme: &Scheme, plan: &Plan, me: PartyId, index: usize, roun
     let Some(layer) = plan.all_layers().nth(index).filter(|layer| layer.opens()) else {
         return;
     };
+    // What is opened has messages and checks of its own.
+    round.products = None;
     let masked = Masked::of(plan, layer);
     for part in scheme.parts() {
         for of in &masked {

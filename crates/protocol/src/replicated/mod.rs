@@ -14,9 +14,10 @@ mod sharing;
 mod work;
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
-use veil_device::{Command, KeyId, Layout, Op, PrfCall, Program, Span};
+use veil_device::{Ahead, Command, KeyId, Layout, Op, PrfCall, Program, Span};
 use veil_math::Ring;
 use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
@@ -314,6 +315,47 @@ fn round_of(
     round
 }
 
+/// Says of a round that it is products, by these of its local commands, of which there are some.
+pub(crate) fn says_products(
+    scheme: &Scheme,
+    me: PartyId,
+    round: &mut Round,
+    programs: Range<usize>,
+) {
+    round.products = Some(Arc::new(veil_device::Products {
+        me,
+        parties: scheme.parties.len() as u8,
+        programs,
+        macs: Vec::new(),
+        vouched: Vec::new(),
+        finish: round.finish.len(),
+        ahead: Ahead::default(),
+    }));
+    ahead(round);
+}
+
+/// The counters of a layer of products for circuits that devices make of several layers: in the order of those of its commands, so that no two layers
+/// have one in common. Nothing of a layer whose counters have no room there.
+pub(crate) fn ahead(round: &mut Round) {
+    let Some(mut products) = round.products.take() else {
+        return;
+    };
+    let multiplies = |command: &&Command| matches!(command.op, Op::Product(_));
+    let programs = &round.local[products.programs.clone()];
+    let calls = programs.iter().find(multiplies).map(|run| &run.calls);
+    let masks = calls.and_then(|calls| Some(calls.first()?.first));
+    let macs = products.macs.first();
+    let macs = macs.and_then(|(mac, _)| Some(round.local[*mac].calls.first()?.first));
+    let (masks, macs) = (masks.unwrap_or(0), macs.unwrap_or(0));
+    if masks.max(macs) < Ahead::FIRST / Ahead::OF_LAYER {
+        Arc::make_mut(&mut products).ahead = Ahead {
+            masks: Ahead::FIRST + masks * Ahead::OF_BLOCK,
+            macs: Ahead::FIRST + macs * Ahead::OF_LAYER,
+        };
+        round.products = Some(products);
+    }
+}
+
 /// The layers of the set-up: on one row, from job-wide values to others that they all share.
 fn job_layers(scheme: &Scheme, plan: &Plan, me: Peer) -> Vec<Round> {
     let (Peer::Party(me), Some(job)) = (me, &plan.job_plan) else {
@@ -403,7 +445,7 @@ fn of_totals(scheme: &Scheme, plan: &Plan, me: PartyId) -> Vec<Round> {
             .chain(shared)
             .collect();
         // Before everything else of the first layer.
-        rounds[0].local.splice(0..0, first);
+        rounds[0].begin_with(first);
         let last = rounds
             .last_mut()
             .expect("the last layer computes what is linear");
