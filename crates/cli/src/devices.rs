@@ -12,7 +12,7 @@ use veil_device::{Cpu, Device, Fault, Isa, Reference};
 use veil_device_cuda::{Cuda, backend};
 use veil_device_fpga::Clock;
 use veil_engine::DeviceFactory;
-use veil_job::Rows;
+use veil_job::{ChunkRows, Rows};
 use veil_link::Link;
 use veil_protocol::{Plan, Protocol};
 use veil_session::{PartyId, Peer};
@@ -313,6 +313,17 @@ impl FromStr for Choice {
     }
 }
 
+/// A party whose device is best at chunks of so many rows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Wish {
+    /// Who.
+    pub(crate) party: String,
+    /// On which device.
+    pub(crate) device: String,
+    /// How many.
+    pub(crate) rows: ChunkRows,
+}
+
 /// The name of the role of each of two parties.
 const ROLES: [&str; 2] = ["garbler", "evaluator"];
 
@@ -405,6 +416,29 @@ impl Devices {
         };
         let rows = make(name, &*self.registry)?.engines().and_then(Rows::of);
         Ok(rows.map(|rows| (name, rows)))
+    }
+
+    /// The parties, or `own` alone, whose devices are best at longer chunks of a plan than a processor is.
+    pub(crate) fn wishes(&self, plan: &Plan, own: Option<&str>) -> Result<Vec<Wish>, Failure> {
+        let mut wishes = Vec::new();
+        for peer in plan.parties().iter().map(|party| Peer::Party(*party)) {
+            let party = veil_engine::name_of(plan, peer).to_owned();
+            let Some(device) = self.named(plan, peer) else {
+                continue;
+            };
+            // A board's cores have no wish.
+            let other = own.is_some_and(|own| own != party);
+            if other || device == CPU || boards::socket(device).is_some() {
+                continue;
+            }
+            let rows = make(device, &*self.registry)?.chunk_rows(plan.ring);
+            wishes.extend(rows.and_then(ChunkRows::within).map(|rows| Wish {
+                party,
+                device: device.to_owned(),
+                rows,
+            }));
+        }
+        Ok(wishes)
     }
 
     /// Refuses devices of parties that are not in the job.

@@ -8,7 +8,7 @@ use veil_program::Job;
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
 
-use crate::devices::Devices;
+use crate::devices::{Devices, Wish};
 use crate::failure::{Code, Failure};
 use crate::prepare;
 
@@ -70,6 +70,8 @@ pub(crate) struct Planned {
     pub(crate) job: Job,
     pub(crate) plan: Arc<Plan>,
     pub(crate) ordered: Option<Ordered>,
+    /// The party and the device whose wish the length of chunks is, if it is one.
+    pub(crate) wish: Option<Wish>,
 }
 
 /// The party that garbles, of two.
@@ -84,32 +86,70 @@ pub(crate) fn plan(
     own: Option<&str>,
 ) -> Result<Planned, Failure> {
     let plan = prepare::plan(&job, lanes)?;
+    devices.known(&plan)?;
+    // A participant alone cannot choose: all have chunks of one length.
+    let wish = if own.is_none() {
+        wish(&job, &plan, devices, None)?
+    } else {
+        None
+    };
+    let (job, plan) = match wish.as_ref().and_then(|wish| job.in_chunks(wish.rows).ok()) {
+        Some(job) => {
+            let plan = prepare::plan(&job, lanes)?;
+            (job, plan)
+        }
+        None => (job, plan),
+    };
     let mut ordered = Ordered::written(&job, &plan);
     let garbles = own.is_none_or(|own| own == veil_engine::name_of(&plan, GARBLER));
-    if job.leaves_schedule() && garbles {
-        devices.known(&plan)?;
-        if let Some((device, rows)) = devices.preferred(&plan, GARBLER)? {
-            let list = Schedule::List(rows);
-            match on_rows(&job, list, lanes, devices, own) {
-                Ok((job, plan)) => {
-                    let who = veil_engine::name_of(&plan, GARBLER);
-                    let rows = rows.count();
-                    let why = format!("{device}, on which `{who}` garbles, has {rows} rows");
-                    let ordered = Some(Ordered::new(&plan, why));
-                    return Ok(Planned { job, plan, ordered });
-                }
-                // In no other order, either?
-                Err(failure) if failure.code() == Code::Device => {
-                    devices.check(&plan, own).map_err(|_| failure)?;
-                    let why = format!("{device} has no room for it in the order {}", list.word());
-                    ordered = Some(Ordered::new(&plan, why));
-                }
-                Err(failure) => return Err(failure),
+    if job.leaves_schedule()
+        && garbles
+        && let Some((device, rows)) = devices.preferred(&plan, GARBLER)?
+    {
+        let list = Schedule::List(rows);
+        match on_rows(&job, list, lanes, devices, own) {
+            Ok((job, plan)) => {
+                let who = veil_engine::name_of(&plan, GARBLER);
+                let rows = rows.count();
+                let why = format!("{device}, on which `{who}` garbles, has {rows} rows");
+                let ordered = Some(Ordered::new(&plan, why));
+                return Ok(Planned {
+                    job,
+                    plan,
+                    ordered,
+                    wish,
+                });
             }
+            // In no other order, either?
+            Err(failure) if failure.code() == Code::Device => {
+                devices.check(&plan, own).map_err(|_| failure)?;
+                let why = format!("{device} has no room for it in the order {}", list.word());
+                ordered = Some(Ordered::new(&plan, why));
+            }
+            Err(failure) => return Err(failure),
         }
     }
     devices.check(&plan, own)?;
-    Ok(Planned { job, plan, ordered })
+    Ok(Planned {
+        job,
+        plan,
+        ordered,
+        wish,
+    })
+}
+
+/// The shortest chunk that the devices of parties, or of `own` alone, wish, where the job leaves its length open.
+pub(crate) fn wish(
+    job: &Job,
+    plan: &Plan,
+    devices: &Devices,
+    own: Option<&str>,
+) -> Result<Option<Wish>, Failure> {
+    if !job.leaves_chunk_rows() {
+        return Ok(None);
+    }
+    let wishes = devices.wishes(plan, own)?;
+    Ok(wishes.into_iter().min_by_key(|wish| wish.rows))
 }
 
 /// What `own` knows of the order of a job, whose plan as it is written is `plan`; it checks the devices of `own`.

@@ -6,8 +6,8 @@ use std::thread;
 
 use veil_engine::Data;
 use veil_job::{
-    Adversary, Delivery, Guarantee, Holder, JobSpec, ProtocolKind, Schedule, Sink, Source,
-    Statistical, Tables, Technique,
+    Adversary, ChunkRows, Delivery, Guarantee, Holder, JobSpec, ProtocolKind, Schedule, Sink,
+    Source, Statistical, Tables, Technique,
 };
 use veil_node::Home;
 use veil_program::{AlignKey, Files, Job, JobError, Kind, Output, Words};
@@ -63,6 +63,10 @@ pub struct SecurityArgs {
     /// A cheat of cut-and-choose gets away with probability 2^-S: 9, 19, 29, 39, 40, 49, 59, 64, 69, 79, 80, 89, 99, 109 or 119 [default: 40]
     #[arg(long, value_name = "S")]
     pub statistical: Option<Statistical>,
+    /// Rows that are computed together, at most: a power of two from 64 to 1048576 [default: what the devices of the parties are best at, else what
+    /// fits a processor's cache]
+    #[arg(long, value_name = "N")]
+    pub chunk_rows: Option<ChunkRows>,
 }
 
 impl SecurityArgs {
@@ -76,6 +80,7 @@ impl SecurityArgs {
             tables: self.tables,
             schedule: self.schedule,
             statistical: self.statistical,
+            chunk_rows: self.chunk_rows,
         }
     }
 }

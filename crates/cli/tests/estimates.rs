@@ -127,6 +127,34 @@ fn the_table_is_the_one_that_is_given_then_that_of_the_home() {
     );
 }
 
+/// A job may say how many rows are computed together, and a command line where the job does not.
+#[test]
+fn a_job_says_how_long_chunks_are() {
+    let folder = Folder::blocks();
+    let explained =
+        |options: &str| json(&folder.succeed(&format!("explain job.toml --json {options}")));
+    let usual = explained("");
+    let chosen = explained("--chunk-rows 4096");
+    assert_eq!(chosen["chunk_rows"], 4096);
+    assert_ne!(chosen["plan"], usual["plan"]);
+    folder.replace("job.toml", "kind =", "chunk_rows = \"4096\"\nkind =");
+    assert_eq!(explained("")["plan"], chosen["plan"]);
+    folder.fail(
+        "explain job.toml --chunk-rows 8192",
+        3,
+        &["--chunk-rows 8192", "`chunk_rows` is \"4096\""],
+    );
+    folder.replace("job.toml", "\"4096\"", "\"100\"");
+    folder.fail(
+        "explain job.toml",
+        3,
+        &[
+            "job.toml:",
+            "`chunk_rows` is \"100\": write \"64\" or \"128\" or",
+        ],
+    );
+}
+
 /// A network adds its delays to what computing takes.
 #[test]
 fn a_faster_machine_waits_for_the_network_all_the_same() {

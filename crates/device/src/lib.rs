@@ -154,6 +154,13 @@ pub trait Device: Send {
         None
     }
 
+    /// Rows of a chunk over a ring that it is best at, where that is more than fits the cache of a processor: one value per row. Devices of the
+    /// host have no wish.
+    fn chunk_rows(&self, ring: Ring) -> Option<u64> {
+        let _ = ring;
+        None
+    }
+
     /// Binds the device to a session: hashes of other sessions differ.
     fn bind(&mut self, session: SessionId);
 

@@ -36,6 +36,7 @@
 //! says which column of which owner feeds an input; whether the owner's data are what they are called, no hash can tell.
 
 pub mod canonical;
+mod chunk_rows;
 mod clear;
 mod ends;
 mod schedule;
@@ -43,6 +44,7 @@ mod security;
 mod spec;
 mod stages;
 
+pub use chunk_rows::ChunkRows;
 pub use clear::{ClearError, evaluate};
 pub use ends::{DataError, ShareSink, ShareSource, Sink, Slice, Source};
 pub use schedule::{Rows, Schedule};

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Schedule;
+use crate::{ChunkRows, Schedule};
 
 /// The protocols: how values are shared, and among how many.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -275,6 +275,8 @@ pub struct Security {
     pub schedule: Schedule,
     /// How likely a cheat of cut-and-choose gets away, where there is one.
     pub statistical: Statistical,
+    /// Rows that are computed together, at most; without a number the planner's.
+    pub chunk_rows: Option<ChunkRows>,
 }
 
 impl Security {
@@ -296,6 +298,7 @@ impl Security {
             tables: Tables::HalfGates,
             schedule: Schedule::Layers,
             statistical: Statistical::USUAL,
+            chunk_rows: None,
         }
     }
 

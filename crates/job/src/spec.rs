@@ -4,7 +4,8 @@ use veil_circuit::{Circuit, Per, Reduce};
 use veil_session::{PartyId, Peer};
 
 use crate::{
-    Adversary, Delivery, ProtocolKind, Rows, Schedule, Security, Statistical, Tables, canonical,
+    Adversary, ChunkRows, Delivery, ProtocolKind, Rows, Schedule, Security, Statistical, Tables,
+    canonical,
 };
 
 /// Who supplies the values of an input port.
@@ -183,7 +184,7 @@ canonical! {
     struct InputSpec { holder, block, column, port, format }
     struct DatasetRef { name, block, ports, schema, rows }
     struct Keep { name, schema }
-    struct Security { protocol, adversary, delivery, tables, schedule, statistical }
+    struct Security { protocol, adversary, delivery, tables, schedule, statistical, chunk_rows }
     enum Holder { 0 = Party(party), 1 = Owner(owner), 2 = Stored }
     enum Audience { 0 = Parties, 1 = Party(party), 2 = Recipient(recipient), 3 = Stored }
     enum Order { 0 = Unsaid, 1 = Agreed, 2 = Compared { every, duplicates } }
@@ -198,6 +199,12 @@ canonical! {
 impl canonical::Canonical for Statistical {
     fn encode(&self, into: &mut dyn canonical::Encoder) {
         canonical::fields("Statistical", None, &[&self.bits()], into);
+    }
+}
+
+impl canonical::Canonical for ChunkRows {
+    fn encode(&self, into: &mut dyn canonical::Encoder) {
+        canonical::fields("ChunkRows", None, &[&self.count()], into);
     }
 }
 

@@ -117,6 +117,43 @@ fn results(folder: &Folder, command: &str, files: &[&str]) -> (String, Vec<Vec<u
     (said, files.iter().map(read).collect())
 }
 
+/// A device that is best at many rows has them, where the job leaves their number open; the plan says whose wish it is.
+#[test]
+fn chunks_are_as_long_as_a_device_wishes() {
+    let folder = folder();
+    both(&folder);
+    among(&folder, THREE);
+    let explained = |options: &str| -> serde_json::Value {
+        let said = folder.succeed(&format!("explain job.toml --json {options}"));
+        serde_json::from_str(&said).unwrap()
+    };
+    let usual = explained("");
+    assert_eq!(usual["chunk_rows_why"], "what fits a processor's cache");
+    let wished = explained("--device bob=cuda-sim");
+    assert_eq!(
+        wished["chunk_rows_why"],
+        "as many as cuda-sim, on which `bob` computes, is best at"
+    );
+    // A GPU wishes 2^16 rows at least.
+    assert!(wished["chunk_rows"].as_u64().unwrap() >= 1 << 16);
+    assert!(usual["chunk_rows"].as_u64().unwrap() < 1 << 16);
+    let pinned = explained("--device bob=cuda-sim --chunk-rows 128");
+    assert_eq!(pinned["chunk_rows"], 128);
+    assert_eq!(pinned["chunk_rows_why"], "as many as the job says");
+    let plans = [&usual, &wished, &pinned].map(|of| of["plan"].as_str().unwrap().to_owned());
+    assert!(plans[0] != plans[1] && plans[1] != plans[2] && plans[0] != plans[2]);
+
+    let (_, usual) = results(&folder, "run job.toml", FILES);
+    for options in [
+        "--device bob=cuda-sim",
+        "--device bob=cuda-sim --processes",
+        "--device bob=cuda-sim --chunk-rows 128",
+    ] {
+        let (_, got) = results(&folder, &format!("run job.toml {options}"), FILES);
+        assert_eq!(got, usual, "{options}");
+    }
+}
+
 #[test]
 #[ignore = "tier cores: simulated, or minutes"]
 fn parties_compute_on_shares_by_cores() {

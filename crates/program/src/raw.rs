@@ -37,6 +37,7 @@ pub(crate) struct RawJob {
     pub(crate) technique: Option<Spanned<String>>,
     pub(crate) statistical: Option<Spanned<String>>,
     pub(crate) schedule: Option<Spanned<String>>,
+    pub(crate) chunk_rows: Option<Spanned<String>>,
     #[serde(default)]
     pub(crate) column: Vec<Spanned<RawColumn>>,
     #[serde(default)]

@@ -1,7 +1,8 @@
 //! The protocol and what it holds against, as a job file or a command line says them.
 
 use veil_job::{
-    Adversary, Delivery, ProtocolKind, Schedule, Security, Statistical, Tables, Technique, Word,
+    Adversary, ChunkRows, Delivery, ProtocolKind, Schedule, Security, Statistical, Tables,
+    Technique, Word,
 };
 
 use crate::error::JobProblem;
@@ -23,6 +24,8 @@ pub struct Words {
     pub schedule: Option<Schedule>,
     /// The statistical parameter.
     pub statistical: Option<Statistical>,
+    /// Rows that are computed together, at most.
+    pub chunk_rows: Option<ChunkRows>,
 }
 
 impl Words {
@@ -55,6 +58,7 @@ impl Words {
             tables: self.tables.unwrap_or(usual.tables),
             schedule: self.schedule.unwrap_or(usual.schedule),
             statistical: self.statistical.unwrap_or(usual.statistical),
+            chunk_rows: self.chunk_rows,
         };
         if protocol.parties() != parties {
             let needs = protocol.parties();
@@ -81,6 +85,10 @@ impl Words {
         if let (Some(statistical), false) = (self.statistical, cuts) {
             let reason = "only `technique = \"cut-and-choose\"` has a statistical parameter; leave it out, or write that";
             return Err(wrong(statistical, reason.to_owned()));
+        }
+        if let (Some(rows), true) = (self.chunk_rows, cuts) {
+            let reason = "cut-and-choose computes one row at a time; leave it out";
+            return Err(wrong(rows, reason.to_owned()));
         }
         if cuts && protocol != ProtocolKind::Yao {
             let reason = format!(
@@ -131,6 +139,7 @@ impl Words {
             tables: both(self.tables, options.tables)?,
             schedule: both(self.schedule, options.schedule)?,
             statistical: both(self.statistical, options.statistical)?,
+            chunk_rows: both(self.chunk_rows, options.chunk_rows)?,
         })
     }
 
@@ -145,6 +154,7 @@ impl Words {
             tables: self.tables.filter(|_| others.tables.is_none()),
             schedule: self.schedule.filter(|_| others.schedule.is_none()),
             statistical: (self.statistical).filter(|_| others.statistical.is_none()),
+            chunk_rows: self.chunk_rows.filter(|_| others.chunk_rows.is_none()),
         }
     }
 
@@ -161,6 +171,7 @@ impl Words {
             of(self.tables),
             of(self.schedule),
             of(self.statistical),
+            of(self.chunk_rows),
         ];
         all.into_iter().flatten()
     }

@@ -36,6 +36,7 @@ impl Choice {
             schedule: _,
             // It says how often, not what.
             statistical: _,
+            chunk_rows: _,
         } = security;
         Some(match (protocol, adversary, delivery) {
             (ProtocolKind::Rep3, Adversary::SemiHonest, Delivery::Abort) => {

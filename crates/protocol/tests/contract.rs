@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use veil_circuit::{Circuit, Clock, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_job::canonical::Canonical;
 use veil_job::{
-    Adversary, Audience, Block, DatasetRef, Delivery, Holder, InputSpec, JobSpec, Keep, Order,
-    ProtocolKind, Rows, Schedule, Security, Statistical, Tables, Word,
+    Adversary, Audience, Block, ChunkRows, DatasetRef, Delivery, Holder, InputSpec, JobSpec, Keep,
+    Order, ProtocolKind, Rows, Schedule, Security, Statistical, Tables, Word,
 };
 use veil_math::Ring;
 use veil_session::{PartyId, PlanHash};
@@ -61,15 +61,17 @@ fn security() -> impl Strategy<Value = Security> {
         prop::sample::select(Tables::ALL),
         prop::sample::select(Schedule::ALL),
         prop::sample::select(Statistical::ALL),
+        prop::option::of(prop::sample::select(ChunkRows::ALL)),
     )
         .prop_map(
-            |(protocol, adversary, delivery, tables, schedule, statistical)| Security {
+            |(protocol, adversary, delivery, tables, schedule, statistical, chunk_rows)| Security {
                 protocol,
                 adversary,
                 delivery,
                 tables,
                 schedule,
                 statistical,
+                chunk_rows,
             },
         )
 }
@@ -252,6 +254,9 @@ fn variants_have_encodings_of_their_own() {
         add(format!("{schedule:?}"), schedule.encoded());
     }
     for rows in [Rows::One, Rows::Two, Rows::Four, Rows::Eight, Rows::Sixteen] {
+        add(format!("{rows:?}"), rows.encoded());
+    }
+    for rows in ChunkRows::ALL {
         add(format!("{rows:?}"), rows.encoded());
     }
     for statistical in Statistical::ALL {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use veil_circuit::{Circuit, Clock, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_job::{
-    Adversary, Audience, Block, Delivery, Holder, JobSpec, Order, Rows, Schedule, Security, Tables,
+    Adversary, Audience, Block, ChunkRows, Delivery, Holder, JobSpec, Order, Rows, Schedule,
+    Security, Tables, Word,
 };
 use veil_math::Ring;
 use veil_protocol::{Options, Plan, PlanError};
@@ -174,6 +175,15 @@ fn orders_and_securities_are_under_the_hash() {
             ..four
         },
     );
+    for chunk_rows in [Some(ChunkRows::ALL[0]), Some(ChunkRows::ALL[1])] {
+        secured(
+            3,
+            Security {
+                chunk_rows,
+                ..three
+            },
+        );
+    }
     let tables = Tables::ThreeHalves;
     secured(2, Security { tables, ..garbled });
     for rows in [Rows::One, Rows::Two, Rows::Four] {

@@ -18,6 +18,7 @@ use veil_runtime::{Stage, Stages};
 use veil_session::{PartyId, Peer};
 
 use crate::consent::LANES;
+use crate::devices::Wish;
 use crate::devices::{DevicesArgs, Registry};
 use crate::estimate::{self, Rounds, Run, Sent};
 use crate::failure::Failure;
@@ -75,6 +76,8 @@ struct Explanation {
     products_per_row: u64,
     summed_products_per_row: u64,
     chunk_rows: u32,
+    /// Why there are so many rows in a chunk.
+    chunk_rows_why: String,
     chunks: u32,
     lanes: u16,
     layers: usize,
@@ -168,9 +171,15 @@ pub fn run(args: &ExplainArgs, registry: &Arc<dyn Registry>) -> Result<(), Failu
     // A plan must not depend on the machine.
     let lanes = args.job.lanes.unwrap_or(LANES);
     let planned = ordered::plan(job, Some(lanes), &devices, None)?;
-    let Planned { job, plan, ordered } = planned;
+    let Planned {
+        job,
+        plan,
+        ordered,
+        wish,
+    } = planned;
     let stages = veil_node::stages::of(&job, &plan)?;
-    let explanation = explain(&job, &plan, &stages, args.net, &rates.rates, ordered);
+    let chosen = (ordered, wish.as_ref());
+    let explanation = explain(&job, &plan, &stages, args.net, &rates.rates, chosen);
     if args.json {
         output::print_json(&explanation)
     } else {
@@ -186,7 +195,7 @@ pub(crate) fn text(
     (file, rates): (&Path, &Found),
     ordered: Option<Ordered>,
 ) -> String {
-    explain(job, plan, stages, None, &rates.rates, ordered).text(file, rates)
+    explain(job, plan, stages, None, &rates.rates, (ordered, None)).text(file, rates)
 }
 
 fn explain(
@@ -195,7 +204,7 @@ fn explain(
     stages: &Stages,
     net: Option<Profile>,
     rates: &Rates,
-    ordered: Option<Ordered>,
+    (ordered, wish): (Option<Ordered>, Option<&Wish>),
 ) -> Explanation {
     let job = &plan.job;
     let protocols = estimate::protocols(plan);
@@ -227,6 +236,7 @@ fn explain(
         products_per_row: plan.products(),
         summed_products_per_row: summed(plan),
         chunk_rows: plan.chunk_rows,
+        chunk_rows_why: chunk_rows_why(plan, wish),
         chunks: plan.chunks(),
         lanes: plan.lanes,
         layers: plan.layers.len(),
@@ -240,6 +250,25 @@ fn explain(
         paired: described.paired(),
         opened: opened(plan),
         kept: kept(plan),
+    }
+}
+
+/// Why chunks of a plan have so many rows.
+fn chunk_rows_why(plan: &Plan, wish: Option<&Wish>) -> String {
+    let Some(most) = plan.job.security.chunk_rows else {
+        return "what fits a processor's cache".into();
+    };
+    let who = match wish {
+        Some(wish) => format!(
+            "{}, on which `{}` computes, is best at",
+            wish.device, wish.party
+        ),
+        None => "the job says".to_owned(),
+    };
+    if plan.chunk_rows == most.count() {
+        format!("as many as {who}")
+    } else {
+        format!("as many of the {most} that {who} as memory and proofs have room for")
     }
 }
 

@@ -13,7 +13,7 @@ use veil_node::Home;
 use veil_node::meeting::Foreground;
 use veil_runtime::Stage;
 
-use crate::devices::{Devices, DevicesArgs, Registry};
+use crate::devices::{Devices, DevicesArgs, Registry, Wish};
 use crate::failure::{Code, Failure};
 use crate::launch::Outcome;
 use crate::launch::participant::{self, Engagement};
@@ -116,6 +116,16 @@ fn take_part(
     let mut job = args.job.load()?;
     let plan = prepare::plan(&job, Some(args.job.lanes.unwrap_or(LANES)))?;
     let known = ordered::known(&job, &plan, devices, &home.settings().name)?;
+    // The others have to plan alike, and cannot know what this device is best at.
+    let wish = ordered::wish(&job, &plan, devices, Some(&home.settings().name))?;
+    if let Some(wish) = wish.filter(|wish| wish.rows.count() > plan.chunk_rows) {
+        let Wish { device, rows, .. } = wish;
+        say(&format!(
+            "{device} is best at chunks of {rows} rows, and the plan has chunks of {}: write `chunk_rows = \"{rows}\"` into the job, or give \
+             --chunk-rows {rows} at all participants",
+            plan.chunk_rows
+        ));
+    }
     prepare::as_approved(&mut job, &plan, &args.job, &home)?;
     // Of a durable job, the stage that computes is written down.
     let traced = veil_node::stages::of(&job, &plan)?

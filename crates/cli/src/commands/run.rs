@@ -162,7 +162,9 @@ pub(crate) fn execute_seen(
     let job = args.job.load()?;
     let devices = args.devices.among(registry);
     let planned = ordered::plan(job, args.job.lanes, &devices, None)?;
-    let Planned { job, plan, ordered } = planned;
+    let Planned {
+        job, plan, ordered, ..
+    } = planned;
     if verbose {
         let (rows, slots, lanes) = (plan.chunk_rows, plan.slots, plan.lanes);
         eprintln!(

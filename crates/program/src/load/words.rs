@@ -12,8 +12,8 @@ use crate::{
     raw::{self, RawJob},
 };
 use veil_job::{
-    Adversary, Audience, Delivery, ProtocolKind, Schedule, Security, Statistical, Tables,
-    Technique, Word,
+    Adversary, Audience, ChunkRows, Delivery, ProtocolKind, Schedule, Security, Statistical,
+    Tables, Technique, Word,
 };
 
 /// The words of a file.
@@ -26,6 +26,7 @@ pub(super) fn of(raw: &RawJob) -> Result<Words, Fault> {
         tables: word(raw.tables.as_ref())?,
         schedule: word(raw.schedule.as_ref())?,
         statistical: word(raw.statistical.as_ref())?,
+        chunk_rows: word(raw.chunk_rows.as_ref())?,
     })
 }
 
@@ -55,6 +56,7 @@ pub(super) fn at(raw: &RawJob, problem: JobProblem) -> Fault {
         JobProblem::Word { field, .. } if *field == Tables::FIELD => &raw.tables,
         JobProblem::Word { field, .. } if *field == Schedule::FIELD => &raw.schedule,
         JobProblem::Word { field, .. } if *field == Statistical::FIELD => &raw.statistical,
+        JobProblem::Word { field, .. } if *field == ChunkRows::FIELD => &raw.chunk_rows,
         JobProblem::Word { field, .. } if *field == Adversary::FIELD => &raw.adversary,
         _ => &raw.protocol,
     };
@@ -94,6 +96,24 @@ impl Job {
         let mut job = self.clone();
         job.choose(Words {
             schedule: Some(schedule),
+            ..self.chosen
+        })?;
+        Ok(job)
+    }
+
+    /// Whether neither the job's file nor the command line says how many rows are computed together: devices may.
+    pub fn leaves_chunk_rows(&self) -> bool {
+        self.spec.security.chunk_rows.is_none()
+    }
+
+    /// The same job in chunks of so many rows at most, as if the command line had said so too.
+    ///
+    /// # Errors
+    /// As [`Job::choose`] says.
+    pub fn in_chunks(&self, rows: ChunkRows) -> Result<Self, JobProblem> {
+        let mut job = self.clone();
+        job.choose(Words {
+            chunk_rows: Some(rows),
             ..self.chosen
         })?;
         Ok(job)

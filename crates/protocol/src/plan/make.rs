@@ -99,6 +99,7 @@ impl Plan {
         let kept = every_cycle
             .map(|port| port.value_width(job.circuit.clock.cycles))
             .sum();
+        let wish = job.security.chunk_rows;
         let chunk_rows = options.chunk_rows.unwrap_or_else(|| {
             if let Choice::Cut = choice {
                 return 1;
@@ -106,12 +107,8 @@ impl Plan {
             if let Choice::Garbled(garbling) = choice {
                 let gates = schedule.layers.iter().map(|l| l.program.products().0);
                 let table = crate::yao::table(garbling, 1);
-                return rows::of_garbled_chunk(
-                    schedule.slots,
-                    kept,
-                    gates.max().unwrap_or(0),
-                    table,
-                );
+                let widest = gates.max().unwrap_or(0);
+                return rows::of_garbled_chunk(schedule.slots, kept, (widest, table), wish);
             }
             // The products of bits that are proved.
             let programs = schedule.layers.iter().filter_map(|l| match circuit.ring {
@@ -130,7 +127,7 @@ impl Plan {
                 .max()
                 .unwrap_or(0);
             let slots = schedule.slots.saturating_add(beside);
-            rows::of_chunk(words, [slots, schedule.bit_slots], widest)
+            rows::of_chunk(words, [slots, schedule.bit_slots], widest, wish)
         });
         if let (Choice::Cut, 2..) = (choice, chunk_rows) {
             return Err(PlanError::Fit(job.security, "chunks of one row"));

@@ -39,7 +39,7 @@ pub use rows::{Chunk, WorkspaceOf};
 pub struct Options {
     /// Logical lanes: parts of the batch that run in parallel, on as many cores.
     pub lanes: u16,
-    /// Rows of a chunk; `None`: chosen from the circuit's width so that a workspace stays within the cache.
+    /// Rows of a chunk; `None`: as many as the job says if memory has room, or else so many that a workspace stays within the cache.
     pub chunk_rows: Option<u32>,
 }
 

@@ -1,6 +1,6 @@
 //! Rows of a plan: how long its chunks are, and which chunk of which block each row is in.
 
-use veil_job::JobSpec;
+use veil_job::{ChunkRows, JobSpec};
 use veil_math::Ring;
 use veil_session::Frame;
 
@@ -28,6 +28,9 @@ pub enum WorkspaceOf {
 
 /// Bytes that the live slots of a chunk may take: a share of a 1 MiB level-2 cache, beside messages and the other workspaces of the core.
 const BANK_BYTES: u64 = 512 * 1024;
+
+/// Bytes that they may take where a job or a device asks for longer chunks: of every chunk in flight, at every party.
+const WISHED_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The shortest and the longest chunk chosen by itself. Shorter ones are all overhead; longer ones only add latency.
 const CHUNK_ROWS: (u64, u64) = (512, 16 * 1024);
@@ -121,9 +124,20 @@ impl Plan {
 
 /// Rows such that the slots of a workspace, of the circuit's ring and of bits beside it, two components each, fit the budget, and the products of a
 /// layer of `widest` that are proved fit one batch: a power of two, whole vectors but of very wide layers.
-pub(super) fn of_chunk(ring: Ring, [slots, bit_slots]: [u32; 2], widest: u64) -> u32 {
+///
+/// With a wish the budget is that of memory, and the wish the most; a chunk is no shorter than without, unless the wish is.
+pub(super) fn of_chunk(
+    ring: Ring,
+    [slots, bit_slots]: [u32; 2],
+    widest: u64,
+    wish: Option<ChunkRows>,
+) -> u32 {
     let bits = 2 * (u64::from(slots.max(1)) * u64::from(ring.bits()) + u64::from(bit_slots));
-    let rows = (BANK_BYTES * 8 / bits).clamp(CHUNK_ROWS.0, CHUNK_ROWS.1);
+    let (budget, most) = match wish {
+        None => (BANK_BYTES, CHUNK_ROWS.1),
+        Some(wish) => (WISHED_BYTES, u64::from(wish.count())),
+    };
+    let rows = (budget * 8 / bits).clamp(CHUNK_ROWS.0.min(most), most);
     let most = (PROVED_GATES / widest.max(1)).max(FEWEST_PROVED_ROWS);
     1 << rows.min(most).ilog2()
 }
@@ -136,21 +150,31 @@ const KEPT: u64 = 3;
 
 /// Rows such that the labels of a workspace, the outputs of every cycle that it keeps, and the tables of its widest layer, of `widest` gates, fit the
 /// budget: a power of two.
-pub(super) fn of_garbled_chunk(slots: u32, kept: u64, widest: u32, table: u64) -> u32 {
+pub(super) fn of_garbled_chunk(
+    slots: u32,
+    kept: u64,
+    (widest, table): (u32, u64),
+    wish: Option<ChunkRows>,
+) -> u32 {
     let bytes = LABEL * u64::from(slots.max(1)) + KEPT * kept / 8 + table * u64::from(widest);
-    1 << (BANK_BYTES / bytes)
-        .clamp(GARBLED_ROWS.0, GARBLED_ROWS.1)
+    let (budget, most) = match wish {
+        None => (BANK_BYTES, GARBLED_ROWS.1),
+        Some(wish) => (WISHED_BYTES, wish.count().min(MOST_GARBLED_ROWS).into()),
+    };
+    1 << (budget / bytes)
+        .clamp(GARBLED_ROWS.0.min(most), most)
         .ilog2()
 }
 
+/// A row is the lower half of what a gate's number has beside the product's.
+const MOST_GARBLED_ROWS: u32 = 1 << 16;
+
 /// Refuses chunks whose rows have no numbers of their own in those of gates, or whose labels and kept outputs take too much memory.
 pub(super) fn check_garbled(slots: u32, kept: u64, chunk_rows: u32) -> Result<(), PlanError> {
-    /// The row is the lower half of what a gate's number has beside the product's.
-    const MOST_ROWS: u32 = 1 << 16;
     const MOST_BYTES: u64 = 1 << 32;
     let rows = u64::from(chunk_rows);
     let bytes = LABEL * u64::from(slots) * rows + KEPT * kept * rows.div_ceil(8);
-    if chunk_rows > MOST_ROWS || bytes > MOST_BYTES {
+    if chunk_rows > MOST_GARBLED_ROWS || bytes > MOST_BYTES {
         return Err(PlanError::TooManyLabels { chunk_rows, bytes });
     }
     Ok(())
@@ -178,6 +202,8 @@ pub(super) fn chunks(job: &JobSpec, chunk_rows: u32) -> Result<u64, PlanError> {
 mod tests {
     use proptest::prelude::*;
 
+    use veil_job::Word;
+
     use super::*;
 
     proptest! {
@@ -188,17 +214,22 @@ mod tests {
             slots in 0..1_000_000u32,
             bit_slots in 0..1_000_000u32,
             widest in prop_oneof![Just(0), 1..(PROVED_GATES * 4)],
+            wish in prop::option::of(prop::sample::select(ChunkRows::ALL)),
         ) {
-            let rows = u64::from(of_chunk(ring, [slots, bit_slots], widest));
+            let rows = u64::from(of_chunk(ring, [slots, bit_slots], widest, wish));
+            let (budget, longest) = match wish {
+                None => (BANK_BYTES, CHUNK_ROWS.1),
+                Some(wish) => (WISHED_BYTES, wish.count().into()),
+            };
             let workspace = |rows: u64| {
                 let of_row = u64::from(slots.max(1)) * u64::from(ring.bits()) + u64::from(bit_slots);
-                2 * of_row * rows <= BANK_BYTES * 8 || rows <= CHUNK_ROWS.0
+                2 * of_row * rows <= budget * 8 || rows <= CHUNK_ROWS.0
             };
             let batch = |rows: u64| widest * rows <= PROVED_GATES || rows <= FEWEST_PROVED_ROWS;
             prop_assert!(rows.is_power_of_two());
-            prop_assert!(workspace(rows) && batch(rows) && rows <= CHUNK_ROWS.1);
+            prop_assert!(workspace(rows) && batch(rows) && rows <= longest);
             let next = 2 * rows;
-            prop_assert!(!workspace(next) || !batch(next) || next > CHUNK_ROWS.1);
+            prop_assert!(!workspace(next) || !batch(next) || next > longest);
         }
     }
 }

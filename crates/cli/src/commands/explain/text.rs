@@ -39,9 +39,10 @@ impl Explanation {
             (
                 "chunks",
                 format!(
-                    "{} of at most {}, on {}",
+                    "{} of at most {} ({}), on {}",
                     self.chunks,
                     count(self.chunk_rows.into(), "row"),
+                    self.chunk_rows_why,
                     count(self.lanes.into(), "lane"),
                 ),
             ),
