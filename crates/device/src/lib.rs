@@ -39,6 +39,7 @@
 //! - A device keeps no secret from the operator of its machine.
 
 mod command;
+mod compiled;
 pub mod conformance;
 mod cpu;
 pub mod cut;
@@ -58,6 +59,7 @@ mod round;
 mod waiting;
 
 pub use command::{Command, Completion, KeyId, Op, Outcome, PrfCall, ProgramId, Tag};
+pub use compiled::Compiled;
 pub use cpu::{Cpu, Gates, HashRate, Isa, Shares};
 pub use cut::Cut;
 pub use form::{Cross, Form};
@@ -73,6 +75,7 @@ pub use waiting::completion;
 
 use std::sync::Arc;
 
+use veil_math::Ring;
 pub use veil_session::Frame;
 use veil_session::{Secret, SessionId};
 

@@ -12,7 +12,6 @@ mod labels;
 mod program;
 mod proof;
 mod queue;
-mod shared;
 mod transfers;
 mod workspace;
 
@@ -21,9 +20,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use veil_device::{
-    Command, Completion, Device, Fault, Frame, KeyId, Layout, Outcome, Program, ProgramId, Span,
-    Tag, Workspace,
+    Command, Compiled, Completion, Device, Fault, Frame, KeyId, Layout, Outcome, Program,
+    ProgramId, Span, Tag, Workspace,
 };
+use veil_math::Ring;
 use veil_prss::Prf;
 use veil_session::{Secret, SessionId};
 use zeroize::{Zeroize, Zeroizing};
@@ -32,8 +32,8 @@ use crate::backend::{
     self, Absent, Arg, Backend, Buffer, Driver, Error, Host, Launch, Mark, Stream,
 };
 use crate::kernels::{AES_SCHEDULE, SCHEDULE_BYTES};
+use program::Loaded;
 use queue::{Argument, Queue, Step, VERDICT};
-use shared::Compiled;
 use workspace::Memory;
 
 /// What faults name it.
@@ -43,6 +43,11 @@ const KEYS: u32 = 64;
 /// Bytes of the smallest room for what a batch is told, and how many rooms are kept.
 const ROOM: u64 = 1024;
 const ROOMS: usize = 16;
+/// Threads that a multiprocessor has at once.
+const THREADS: u64 = 2048;
+/// Rows of a chunk that a GPU wishes: copies and launches cost as much for fewer, and more take memory alone.
+const FEWEST_ROWS: u64 = 1 << 16;
+const MOST_ROWS: u64 = 1 << 20;
 /// Closed workspaces that are kept: as many as a lane has chunks in flight, or more.
 const CLOSED: usize = 8;
 
@@ -136,7 +141,7 @@ pub struct Cuda {
     /// Keys whose round keys are to be made, by their places: all at once, before the next batch.
     fresh: BTreeMap<u32, Secret>,
     /// Programs, and their words on the device.
-    codes: Vec<Arc<Compiled>>,
+    codes: Vec<Arc<Loaded>>,
     words: Vec<Buffer>,
     workspaces: Vec<Option<Memory>>,
     /// Workspaces that were closed, all zero: for others of their layout and as many rows, as pinned memory takes long to get and to give back.
@@ -500,6 +505,12 @@ impl Device for Cuda {
         self.backend.name()
     }
 
+    fn chunk_rows(&self, ring: Ring) -> Option<u64> {
+        // As many threads as fit all multiprocessors, each with sixteen bytes of a column: more rows only take more memory.
+        let columns = u64::from(self.backend.blocks()) * THREADS;
+        Some((columns * u64::from(128 / ring.bits())).clamp(FEWEST_ROWS, MOST_ROWS))
+    }
+
     fn bind(&mut self, session: SessionId) {
         self.session = session;
     }
@@ -514,7 +525,8 @@ impl Device for Cuda {
     }
 
     fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
-        let compiled = shared::compiled(program, layout)?;
+        static CODES: Compiled<Loaded> = Compiled::new();
+        let compiled = CODES.of(program, layout, || Loaded::of(program, layout))?;
         let words = compiled.code.words.iter();
         let bytes: Vec<u8> = words.flat_map(|w| w.to_le_bytes()).collect();
         let words = self.backend.allocate(bytes.len() as u64).map_err(card)?;

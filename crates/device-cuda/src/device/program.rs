@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use veil_device::{Dst, Fault, Form, Instr, Layout, Program, Src};
+use veil_device::{Dst, Fault, Form, Instr, Layout, Needs, Program, Src};
 use veil_math::Ring;
 
 use super::{NAME, unsupported};
@@ -22,6 +22,22 @@ const SUM: u32 = 8;
 const WORDS: usize = 8;
 /// Indices of operands, at most.
 const INDICES: u32 = 1 << 30;
+
+/// A program for workspaces of a layout, as all lanes have it.
+pub(super) struct Loaded {
+    /// What commands about it need.
+    pub(super) needs: Needs,
+    pub(super) code: Code,
+}
+
+impl Loaded {
+    pub(super) fn of(program: &Program, layout: &Layout) -> Result<Self, Fault> {
+        Ok(Loaded {
+            needs: Needs::of(program, layout)?,
+            code: Code::of(program, layout)?,
+        })
+    }
+}
 
 /// A program, compiled.
 pub(super) struct Code {

@@ -11,8 +11,7 @@ use veil_prss::Prf;
 use veil_session::SessionId;
 use zeroize::Zeroizing;
 
-use super::program::{Code, form};
-use super::shared::Compiled;
+use super::program::{Code, Loaded, form};
 use super::workspace::Memory;
 use super::{Key, unsupported};
 use crate::backend::Launch;
@@ -79,7 +78,7 @@ impl Levels {
 pub(super) struct Queue<'a> {
     pub(super) session: &'a SessionId,
     pub(super) keys: &'a BTreeMap<KeyId, Key>,
-    pub(super) codes: &'a [Arc<Compiled>],
+    pub(super) codes: &'a [Arc<Loaded>],
     pub(super) memory: &'a Memory,
     /// The verdict, then the numbers of all calls.
     pub(super) numbers: Zeroizing<Vec<u64>>,
@@ -111,7 +110,7 @@ const fn ring_of(item: ColumnType) -> Ring {
 }
 
 /// What commands about a program need.
-fn needs(codes: &[Arc<Compiled>], id: ProgramId) -> Option<&Needs> {
+fn needs(codes: &[Arc<Loaded>], id: ProgramId) -> Option<&Needs> {
     Some(&codes.get(id.0 as usize)?.needs)
 }
 
@@ -221,7 +220,7 @@ impl Queue<'_> {
     }
 
     /// A program of a command, and its number.
-    pub(super) fn code(&self, command: &Command) -> Result<(usize, Arc<Compiled>), Fault> {
+    pub(super) fn code(&self, command: &Command) -> Result<(usize, Arc<Loaded>), Fault> {
         let id = command.program.map_or(usize::MAX, |id| id.0 as usize);
         let compiled = self.codes.get(id).ok_or(Fault::Unknown("a program"))?;
         Ok((id, Arc::clone(compiled)))

@@ -45,8 +45,8 @@ impl Cpu {
     ) -> Result<bool, Fault> {
         let tape = command.program.and_then(|id| self.tapes.get(id.0 as usize));
         let workspace = (&memory.layout, memory.frame.rows);
-        command.check(index, workspace, tape.map(|(_, needs)| needs))?;
-        let tape = tape.map(|(tape, _)| tape);
+        command.check(index, workspace, tape.map(|of| &of.1))?;
+        let tape = tape.map(|of| &of.0);
         match &command.op {
             Op::Linear | Op::Product(_) => self.program(memory, fitting(tape, memory)?, command)?,
             Op::Publish => command.src.iter().for_each(|span| memory.publish(*span)),
@@ -116,7 +116,7 @@ impl Cpu {
 
     /// Clears what was repeated and does not live.
     pub(super) fn forget(&self, memory: &mut Memory, repeat: &Repeat) {
-        let needs = |id: ProgramId| self.tapes.get(id.0 as usize).map(|(_, needs)| needs);
+        let needs = |id: ProgramId| self.tapes.get(id.0 as usize).map(|of| &of.1);
         for span in repeat.dead(needs) {
             memory.column_bytes_mut(span, 0).fill(0);
         }

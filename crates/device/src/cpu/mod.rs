@@ -32,7 +32,7 @@ use workspace::Memory;
 use crate::command::{Command, Completion, KeyId, Outcome, ProgramId, Tag};
 use crate::layout::{Layout, Region, Residency, Span};
 use crate::program::{Needs, Program};
-use crate::{Device, Fault, Workspace};
+use crate::{Compiled, Device, Fault, Workspace};
 
 /// Features of a processor, and whether this one has them. A build with `--cfg veil_portable` is for a processor that has none.
 #[cfg(target_arch = "x86_64")]
@@ -96,7 +96,7 @@ pub struct Cpu {
     keys: BTreeMap<KeyId, RoundKeys>,
     /// The same keys, as keys of the hash of codes, where one was needed.
     macs: BTreeMap<KeyId, OnceCell<MacKey>>,
-    tapes: Vec<(Tape, Needs)>,
+    tapes: Vec<Arc<(Tape, Needs)>>,
     /// Scratch rows that loaded tapes need behind each region, of each layout that they were loaded for.
     scratch: Vec<(Layout, Vec<u32>)>,
     /// Open workspaces by number; numbers are used again.
@@ -163,17 +163,20 @@ impl Device for Cpu {
     }
 
     fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
-        let needs = Needs::of(program, layout)?;
+        static TAPES: Compiled<(Tape, Needs)> = Compiled::new();
+        let compiled = TAPES.of(program, layout, || {
+            let needs = Needs::of(program, layout)?;
+            Ok((tape::compile(program, &needs.regions[0]), needs))
+        })?;
         let slots = program.slots as usize;
-        let tape = tape::compile(program, &needs.regions[0]);
         if self.scratch.iter().all(|(of, _)| of != layout) {
             let none = vec![0; layout.regions.len()];
             self.scratch.push((layout.clone(), none));
         }
         for (_, scratch) in self.scratch.iter_mut().filter(|(of, _)| of == layout) {
-            scratch[slots] = scratch[slots].max(tape.scratch);
+            scratch[slots] = scratch[slots].max(compiled.0.scratch);
         }
-        self.tapes.push((tape, needs));
+        self.tapes.push(compiled);
         Ok(ProgramId(self.tapes.len() as u32 - 1))
     }
 

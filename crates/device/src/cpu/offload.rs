@@ -34,7 +34,7 @@ impl Cpu {
         command: &Command,
     ) -> Result<Gates<'_>, Fault> {
         let needs = command.program.and_then(|id| self.tapes.get(id.0 as usize));
-        let needs = needs.map(|(_, needs)| needs);
+        let needs = needs.map(|of| &of.1);
         let memory = (self.workspaces.get(workspace.0 as usize)).and_then(Option::as_ref);
         let memory = memory.ok_or(Fault::Unknown("the workspace"))?;
         command.check(index, (&memory.layout, memory.frame.rows), needs)?;
@@ -80,7 +80,7 @@ impl Cpu {
             for repetition in [0, repeat.count - 1] {
                 let command = step.at(repetition);
                 let needs = command.program.and_then(|id| self.tapes.get(id.0 as usize));
-                command.check(index, of, needs.map(|(_, needs)| needs))?;
+                command.check(index, of, needs.map(|of| &of.1))?;
             }
         }
         Ok(memory.frame.rows)
@@ -160,7 +160,7 @@ impl Cpu {
         let of = (&memory.layout, memory.frame.rows);
         for (index, command) in (first..).zip(commands) {
             let needs = command.program.and_then(|id| self.tapes.get(id.0 as usize));
-            command.check(index, of, needs.map(|(_, needs)| needs))?;
+            command.check(index, of, needs.map(|of| &of.1))?;
             if !matches!(
                 command.op,
                 Op::Linear
