@@ -10,16 +10,14 @@
 mod common;
 
 use std::io::{BufRead, IoSlice, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
 
-use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use common::{World, at, party, soon};
-use rustix::time::{ClockId, clock_gettime};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection};
+use veil_link::floor::{self, CALL, Cost, RECORD, measure, sockets};
 use veil_link::{Bounds, Link, LinkKind};
 
 /// Payload bytes per measurement.
@@ -28,33 +26,22 @@ const TOTAL: u64 = 256 << 20;
 /// Measurements, of which the least counts: neighbours only make them longer.
 const ROUNDS: usize = 7;
 
-/// Bytes of plaintext in a record of TLS.
-const RECORD: usize = 16 << 10;
-
 /// Bytes of the header of a frame, as links have it.
 const HEADER: usize = 40;
 
-/// Bytes that one call takes from a socket, or gives to it.
-const CALL: usize = 256 << 10;
-
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// CPU time of this process, user and system, in seconds.
-fn cpu() -> f64 {
-    let spent = clock_gettime(ClockId::ProcessCPUTime);
-    spent.tv_sec as f64 + spent.tv_nsec as f64 / 1e9
+/// The cipher, with errors as the others have them.
+fn cipher(bytes: usize, count: u32) -> Result<Cost, Failure> {
+    Ok(floor::cipher(bytes, count)?)
 }
 
-/// Nanoseconds of CPU time per byte, and bytes per nanosecond of the clock.
-fn measure(bytes: u64, work: impl FnOnce() -> Result<(), Failure>) -> Result<[f64; 2], Failure> {
-    let (start, before) = (Instant::now(), cpu());
-    work()?;
-    let (wall, spent) = (start.elapsed().as_secs_f64(), cpu() - before);
-    Ok([spent * 1e9 / bytes as f64, bytes as f64 / 1e9 / wall])
+fn socket(bytes: usize, count: u32) -> Result<Cost, Failure> {
+    Ok(floor::socket(bytes, count)?)
 }
 
 /// The link, used as an engine does: announced ahead, taken in order.
-fn link(bytes: usize, count: u32) -> Result<[f64; 2], Failure> {
+fn link(bytes: usize, count: u32) -> Result<Cost, Failure> {
     let [a, b] = [0, 1].map(party);
     let bounds = Bounds {
         longest: 1 << 20,
@@ -92,18 +79,9 @@ fn link(bytes: usize, count: u32) -> Result<[f64; 2], Failure> {
     })
 }
 
-/// Two ends of a socket.
-fn sockets() -> Result<[TcpStream; 2], Failure> {
-    let port = TcpListener::bind("127.0.0.1:0")?;
-    let dialled = TcpStream::connect(port.local_addr()?)?;
-    let (heard, _) = port.accept()?;
-    dialled.set_nodelay(true)?;
-    Ok([dialled, heard])
-}
-
 /// The same frames through rustls' buffered connection, as links had it: header and payload into its writer, the socket's bytes into its
 /// reader, plaintext into a body, the body to its place.
-fn buffered(bytes: usize, count: u32) -> Result<[f64; 2], Failure> {
+fn buffered(bytes: usize, count: u32) -> Result<Cost, Failure> {
     let name = "peer.veil.invalid";
     let signed = rcgen::generate_simple_self_signed([name.to_owned()])?;
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(signed.signing_key.serialize_der()));
@@ -189,55 +167,6 @@ fn buffered(bytes: usize, count: u32) -> Result<[f64; 2], Failure> {
     })
 }
 
-/// The cipher alone, by records: once from the source, once to the destination.
-fn cipher(bytes: usize, count: u32) -> Result<[f64; 2], Failure> {
-    let key = LessSafeKey::new(UnboundKey::new(&AES_128_GCM, &[7; 16])?);
-    let (message, mut got) = (vec![1; bytes], vec![0; bytes]);
-    let mut sealed = vec![0; bytes];
-    measure(u64::from(count) * bytes as u64, || {
-        for number in 0..count {
-            let nonce = |piece: usize| {
-                let mut nonce = [0; 12];
-                nonce[..4].copy_from_slice(&number.to_le_bytes());
-                nonce[4..].copy_from_slice(&piece.to_le_bytes());
-                Nonce::assume_unique_for_key(nonce)
-            };
-            let mut tags = [[0; 16]; 64];
-            let pieces = message.chunks(RECORD).zip(sealed.chunks_mut(RECORD));
-            for (piece, ((from, to), tag)) in pieces.zip(&mut tags).enumerate() {
-                key.seal_out_of_place_scatter(nonce(piece), Aad::empty(), from, to, &[], tag)?;
-            }
-            let pieces = sealed.chunks(RECORD).zip(got.chunks_mut(RECORD));
-            for (piece, ((from, to), tag)) in pieces.zip(&tags).enumerate() {
-                key.open_separate_gather(nonce(piece), Aad::empty(), from, tag, to)?;
-            }
-        }
-        Ok(())
-    })
-}
-
-/// The socket alone: as many bytes per call as a link sends.
-fn socket(bytes: usize, count: u32) -> Result<[f64; 2], Failure> {
-    let [mut dialled, mut heard] = sockets()?;
-    let total = u64::from(count) * bytes as u64;
-    measure(total, || {
-        let call = bytes.clamp(RECORD, CALL);
-        let sender = thread::spawn(move || -> Result<(), Failure> {
-            let message = vec![1; call];
-            let mut left = total;
-            while left > 0 {
-                let some = left.min(call as u64);
-                dialled.write_all(&message[..some as usize])?;
-                left -= some;
-            }
-            Ok(())
-        });
-        let mut got = vec![0; CALL];
-        while heard.read(&mut got)? > 0 {}
-        sender.join().map_err(|_| "the sender panicked")?
-    })
-}
-
 fn main() -> Result<(), Failure> {
     println!("ns of CPU time per byte, both ends (GB/s by the clock)");
     println!(
@@ -250,8 +179,8 @@ fn main() -> Result<(), Failure> {
         let mut best = [[f64::INFINITY, 0.0]; 4];
         for _ in 0..ROUNDS {
             for (best, work) in best.iter_mut().zip([link, buffered, cipher, socket]) {
-                let [cost, rate] = work(bytes, count)?;
-                *best = [best[0].min(cost), best[1].max(rate)];
+                let Cost { cpu, rate } = work(bytes, count)?;
+                *best = [best[0].min(cpu), best[1].max(rate)];
             }
         }
         let columns =

@@ -49,6 +49,8 @@
 mod bounds;
 mod error;
 pub mod fabric;
+#[cfg(feature = "floor")]
+pub mod floor;
 mod forward;
 mod frame;
 mod fuzz;

@@ -1,15 +1,16 @@
 //! One measurement: a workload on a link, with the CPU time of everything that takes part.
 
+use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use miette::{IntoDiagnostic, Result};
+use miette::{IntoDiagnostic, Result, miette};
 use rustix::time::ClockId;
 use veil_cli::peak;
 use veil_device::{Cpu, Device};
 use veil_engine::{Data, Report, Settings, TransfersFrom, local};
 use veil_job::Word;
-use veil_link::{Link, shape};
+use veil_link::{Link, floor, shape};
 use veil_protocol::{Options, Plan};
 use veil_session::Peer;
 
@@ -35,6 +36,43 @@ impl Carrier {
     }
 }
 
+/// Bytes of a message of the measurement of what a byte costs, and messages.
+const MESSAGE: usize = 64 << 10;
+const MESSAGES: u32 = 1024;
+
+impl Carrier {
+    /// Seconds of CPU time that no link spares for a byte: the least of three measurements, as neighbours only make them longer.
+    fn cost_of_a_byte(self) -> Result<f64> {
+        let mut least = f64::INFINITY;
+        for _ in 0..3 {
+            let cost = match self {
+                Carrier::Memory => copy(),
+                Carrier::Tls => {
+                    let cipher = floor::cipher(MESSAGE, MESSAGES);
+                    let cipher = cipher.map_err(|_| miette!("the cipher refused a record"))?;
+                    let socket = floor::socket(MESSAGE, MESSAGES).into_diagnostic()?;
+                    cipher.cpu + socket.cpu
+                }
+            };
+            least = least.min(cost / 1e9);
+        }
+        Ok(least)
+    }
+}
+
+/// Nanoseconds of a byte that is copied once, from one workspace to another.
+fn copy() -> f64 {
+    let (from, mut to) = (vec![1u8; MESSAGE], vec![0u8; MESSAGE]);
+    let copied = floor::measure(MESSAGE as u64 * u64::from(MESSAGES), || {
+        for _ in 0..MESSAGES {
+            black_box(&mut to).copy_from_slice(black_box(&from));
+        }
+        Ok::<(), std::convert::Infallible>(())
+    });
+    let Ok(cost) = copied;
+    cost.cpu
+}
+
 /// A row of results. Field names are those of the JSON rows; protocols and devices add rows, never another format.
 #[derive(Clone, Debug, serde::Serialize)]
 pub(crate) struct Row {
@@ -57,6 +95,9 @@ pub(crate) struct Row {
     pub(crate) rate_per_s: f64,
     /// Part of what the masks alone would allow, measured in the same run.
     pub(crate) bound_fraction: f64,
+    /// Part of what the bytes alone would allow, which all participants send: a copy of each in memory; the cipher at both ends and the socket over
+    /// TLS, measured in the same run.
+    pub(crate) bytes_fraction: f64,
     /// Bytes that one party sends per operation, our frames included.
     pub(crate) bytes_per_op: f64,
     /// Gb/s that one party sends.
@@ -92,6 +133,7 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
     let plan = Arc::new(Plan::new(Arc::clone(&workload.job), options).into_diagnostic()?);
     let device = Cpu::detect();
     let prf = device.prf_rate(Duration::from_millis(200));
+    let byte = setup.carrier.cost_of_a_byte()?;
     let mut runs = Vec::new();
     // Both ends of a pair may keep things in one place: they are for other roles.
     let settings = settings(setup.carrier, setup.net);
@@ -129,6 +171,7 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
     let all_sent = sent.clone().sum::<u64>() as f64;
     let sent = sent.max().unwrap_or(0) as f64;
     let rate = ops / cpu;
+    let all_bytes: u64 = reports.values().map(|r| r.meters.bytes_sent).sum();
     let protocol = veil_protocol::protocol(Arc::clone(&plan), Peer::Party(plan.parties()[0]));
     Ok(Row {
         bench: workload.name.to_owned(),
@@ -145,6 +188,7 @@ pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
         rate_per_cpu_s: rate,
         rate_per_s: ops / wall,
         bound_fraction: rate / (prf / workload.blocks_per_op),
+        bytes_fraction: all_bytes as f64 * byte / cpu,
         bytes_per_op: sent / ops,
         gbit_per_s: sent * 8.0 / wall / 1e9,
         gbit_per_core_s: all_sent * 8.0 / cpu / 1e9,

@@ -236,7 +236,7 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
     }
 }
 
-const HEADER: &str = "bench   link    net   cores      batch   per CPU-s      per s   of bound   B/op   Gb/s/party   MB   online ms   set-up ms (kept)";
+const HEADER: &str = "bench   link    net   cores      batch   per CPU-s      per s   of masks   of bytes   B/op   Gb/s/party   MB   online ms   set-up ms (kept)";
 
 fn print(row: &Row) {
     let Row {
@@ -249,10 +249,11 @@ fn print(row: &Row) {
     } = row;
     let kept = (row.kept_set_up_ms).map_or_else(String::new, |ms| format!("({ms:.2})"));
     println!(
-        "{bench:<7} {link:<7} {net:<5} {cores:>5} {batch:>10} {:>11} {:>10} {:>9.0}% {:>6.3} {:>12.2} {:>4.0} {:>11.2} {:>11.2} {kept}",
+        "{bench:<7} {link:<7} {net:<5} {cores:>5} {batch:>10} {:>11} {:>10} {:>9.0}% {:>9.0}% {:>6.3} {:>12.2} {:>4.0} {:>11.2} {:>11.2} {kept}",
         short(row.rate_per_cpu_s),
         short(row.rate_per_s),
         row.bound_fraction * 100.0,
+        row.bytes_fraction * 100.0,
         row.bytes_per_op,
         row.gbit_per_s,
         row.peak_rss_mb,
