@@ -1,10 +1,13 @@
-//! Do relative links in Markdown lead to a file, and to a heading in it?
+//! Do relative links in Markdown lead to a file, and to a heading in it, and does the book have every page of its folder?
 
 use std::path::{Component, Path, PathBuf};
 
 use crate::tree::{self, Failure};
 
-/// Follows every relative link of every page.
+/// What the book consists of: the pages in its folder that this one links to.
+const SUMMARY: &str = "docs/SUMMARY.md";
+
+/// Follows every relative link of every page, and finds the pages that the book leaves out.
 pub(crate) fn run() -> Result<String, Failure> {
     let files = tree::files()?;
     let pages: Vec<&PathBuf> = files
@@ -42,11 +45,32 @@ pub(crate) fn run() -> Result<String, Failure> {
             }
         }
     }
-    Failure::unless_empty(&findings, "Correct the link, or bring back what it led to.")?;
+    let summary = tree::read(&tree::root().join(SUMMARY))?;
+    for page in left_out(&summary, &pages) {
+        findings.push(format!("{SUMMARY}: has no line for {}", page.display()));
+    }
+    Failure::unless_empty(
+        &findings,
+        "Correct the link, or bring back what it led to; add a page to the summary of the book.",
+    )?;
     Ok(format!(
         "links: {followed} relative links in {} pages lead somewhere",
         pages.len()
     ))
+}
+
+/// Pages in the folder of the book that its summary does not link to.
+fn left_out<'a>(summary: &str, pages: &[&'a PathBuf]) -> Vec<&'a Path> {
+    let at = Path::new(SUMMARY);
+    let book: Vec<PathBuf> = (links(summary).iter())
+        .map(|(_, target)| resolve(at, target))
+        .collect();
+    let folder = at.parent().unwrap_or(Path::new(""));
+    let within = pages.iter().map(|page| page.as_path());
+    within
+        .filter(|page| page.starts_with(folder) && *page != at)
+        .filter(|page| !book.iter().any(|known| known == page))
+        .collect()
 }
 
 /// Targets of `[text](target)` outside code, with the line, counted from 1.
@@ -124,6 +148,21 @@ mod tests {
             found,
             expected.map(|(line, target)| (line, target.to_owned()))
         );
+    }
+
+    #[test]
+    fn a_page_that_the_book_leaves_out_is_found() {
+        let paths = [
+            "README.md",
+            SUMMARY,
+            "docs/a.md",
+            "docs/adr/b.md",
+            "docs/c.md",
+        ];
+        let pages = paths.map(PathBuf::from);
+        let pages: Vec<&PathBuf> = pages.iter().collect();
+        let summary = "- [A](a.md)\n  - [B](adr/b.md)\n";
+        assert_eq!(left_out(summary, &pages), [Path::new("docs/c.md")]);
     }
 
     #[test]

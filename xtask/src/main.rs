@@ -20,7 +20,7 @@ Usage: cargo xtask COMMAND
 
 Commands:
   layers  dependencies between the crates follow the list in ARCHITECTURE.md
-  links   relative links in Markdown lead somewhere
+  links   relative links in Markdown lead somewhere, and docs/SUMMARY.md to every page of the book
   counts  instructions per element of the device's hot loops; --check compares them with bench/instructions.toml,
           --write records them there (takes valgrind)
   gen     writes what is made from the descriptions of registers; --check compares it with what is there

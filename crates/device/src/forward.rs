@@ -1,7 +1,8 @@
 //! The calls of a device that a wrapper around it does not change.
 
 /// Within an `impl Device`, writes those calls that go to the device within as they are: `self`, the way to that device, and
-/// the calls by name, in any order. A crate that writes it depends on `veil-session`.
+/// the calls by name, in any order. A crate that writes it depends on `veil-session`. `engines` and `exchange` have a body in
+/// [`Device`](crate::Device): no error names a wrapper that leaves them out, and hides them so.
 ///
 /// ```
 /// use veil_device::{Workspace, Command, Device, Fault, Tag};
@@ -29,6 +30,11 @@ macro_rules! forward {
     (@name $self:ident, $inner:expr) => {
         fn name(&$self) -> &'static str {
             $inner.name()
+        }
+    };
+    (@engines $self:ident, $inner:expr) => {
+        fn engines(&$self) -> Option<u32> {
+            $inner.engines()
         }
     };
     (@bind $self:ident, $inner:expr) => {
@@ -102,6 +108,16 @@ macro_rules! forward {
             $inner.submit(workspace, batch, tag)
         }
     };
+    (@exchange $self:ident, $inner:expr) => {
+        fn exchange(
+            &mut $self,
+            workspace: $crate::Workspace,
+            rounds: &[::std::sync::Arc<$crate::Round>],
+            tag: $crate::Tag,
+        ) -> Result<usize, $crate::Fault> {
+            $inner.exchange(workspace, rounds, tag)
+        }
+    };
     (@poll $self:ident, $inner:expr) => {
         fn poll(&mut $self) -> Result<Option<$crate::Completion>, $crate::Fault> {
             $inner.poll()
@@ -112,4 +128,44 @@ macro_rules! forward {
             $inner.wipe();
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::{Cpu, Device, Fault, Round, Tag, Workspace};
+
+    /// A device with both calls that have a body of their own.
+    struct Within(Cpu);
+
+    impl Device for Within {
+        fn engines(&self) -> Option<u32> {
+            Some(2)
+        }
+
+        fn exchange(
+            &mut self,
+            _: Workspace,
+            rounds: &[Arc<Round>],
+            _: Tag,
+        ) -> Result<usize, Fault> {
+            Ok(rounds.len() + 7)
+        }
+
+        crate::forward!(self, self.0, name bind load_key load open close write map view submit poll wipe);
+    }
+
+    struct Around(Within);
+
+    impl Device for Around {
+        crate::forward!(self, self.0, name engines bind load_key load open close write map view submit exchange poll wipe);
+    }
+
+    #[test]
+    fn calls_with_a_body_go_within_too() {
+        let mut around = Around(Within(Cpu::detect()));
+        assert_eq!(around.engines(), Some(2));
+        assert_eq!(around.exchange(Workspace(0), &[], Tag(0)), Ok(7));
+    }
 }

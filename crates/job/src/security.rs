@@ -95,35 +95,44 @@ pub struct UnknownWord {
     pub known: Vec<&'static str>,
 }
 
-impl Word for ProtocolKind {
-    const FIELD: &'static str = "protocol";
-    const OPTION: &'static str = "--protocol";
-    const ALL: &'static [Self] = &[ProtocolKind::Rep3, ProtocolKind::Rep4, ProtocolKind::Yao];
+/// The choices of a type and their words, in one list: all that there are, in the order of their strength where they have one.
+macro_rules! words {
+    ($choice:ident, $field:literal, $option:literal { $($variant:ident = $word:literal,)* }) => {
+        impl Word for $choice {
+            const FIELD: &'static str = $field;
+            const OPTION: &'static str = $option;
+            const ALL: &'static [Self] = &[$($choice::$variant),*];
 
-    fn word(self) -> &'static str {
-        match self {
-            ProtocolKind::Rep3 => "rep3",
-            ProtocolKind::Rep4 => "rep4",
-            ProtocolKind::Yao => "yao",
+            fn word(self) -> &'static str {
+                match self {
+                    $($choice::$variant => $word,)*
+                }
+            }
         }
+
+        impl FromStr for $choice {
+            type Err = UnknownWord;
+
+            fn from_str(text: &str) -> Result<Self, UnknownWord> {
+                Self::parse(text)
+            }
+        }
+    };
+}
+
+words! {
+    ProtocolKind, "protocol", "--protocol" {
+        Rep3 = "rep3",
+        Rep4 = "rep4",
+        Yao = "yao",
     }
 }
 
-impl Word for Adversary {
-    const FIELD: &'static str = "adversary";
-    const OPTION: &'static str = "--adversary";
-    const ALL: &'static [Self] = &[
-        Adversary::SemiHonest,
-        Adversary::Malicious,
-        Adversary::CutAndChoose,
-    ];
-
-    fn word(self) -> &'static str {
-        match self {
-            Adversary::SemiHonest => "semi-honest",
-            Adversary::Malicious => "malicious",
-            Adversary::CutAndChoose => "malicious-cutchoose",
-        }
+words! {
+    Adversary, "adversary", "--adversary" {
+        SemiHonest = "semi-honest",
+        Malicious = "malicious",
+        CutAndChoose = "malicious-cutchoose",
     }
 }
 
@@ -134,15 +143,9 @@ pub enum Technique {
     CutAndChoose,
 }
 
-impl Word for Technique {
-    const FIELD: &'static str = "technique";
-    const OPTION: &'static str = "--technique";
-    const ALL: &'static [Self] = &[Technique::CutAndChoose];
-
-    fn word(self) -> &'static str {
-        match self {
-            Technique::CutAndChoose => "cut-and-choose",
-        }
+words! {
+    Technique, "technique", "--technique" {
+        CutAndChoose = "cut-and-choose",
     }
 }
 
@@ -165,74 +168,22 @@ macro_rules! statistical {
 }
 statistical!(9 19 29 39 40 49 59 64 69 79 80 89 99 109 119);
 
-impl Word for Delivery {
-    // `output` is a section of circuit jobs.
-    const FIELD: &'static str = "delivery";
-    const OPTION: &'static str = "--delivery";
-    const ALL: &'static [Self] = &[Delivery::Abort, Delivery::Guaranteed];
-
-    fn word(self) -> &'static str {
-        match self {
-            Delivery::Abort => "abort",
-            Delivery::Guaranteed => "guaranteed",
-        }
+// `output` is a section of circuit jobs.
+words! {
+    Delivery, "delivery", "--delivery" {
+        Abort = "abort",
+        Guaranteed = "guaranteed",
     }
 }
 
-impl Word for Tables {
-    const FIELD: &'static str = "tables";
-    const OPTION: &'static str = "--tables";
-    const ALL: &'static [Self] = &[Tables::HalfGates, Tables::ThreeHalves];
-
-    fn word(self) -> &'static str {
-        match self {
-            Tables::HalfGates => "half-gates",
-            Tables::ThreeHalves => "three-halves",
-        }
-    }
-}
-
-impl FromStr for ProtocolKind {
-    type Err = UnknownWord;
-
-    fn from_str(text: &str) -> Result<Self, UnknownWord> {
-        Self::parse(text)
-    }
-}
-
-impl FromStr for Adversary {
-    type Err = UnknownWord;
-
-    fn from_str(text: &str) -> Result<Self, UnknownWord> {
-        Self::parse(text)
-    }
-}
-
-impl FromStr for Technique {
-    type Err = UnknownWord;
-
-    fn from_str(text: &str) -> Result<Self, UnknownWord> {
-        Self::parse(text)
+words! {
+    Tables, "tables", "--tables" {
+        HalfGates = "half-gates",
+        ThreeHalves = "three-halves",
     }
 }
 
 impl FromStr for Statistical {
-    type Err = UnknownWord;
-
-    fn from_str(text: &str) -> Result<Self, UnknownWord> {
-        Self::parse(text)
-    }
-}
-
-impl FromStr for Tables {
-    type Err = UnknownWord;
-
-    fn from_str(text: &str) -> Result<Self, UnknownWord> {
-        Self::parse(text)
-    }
-}
-
-impl FromStr for Delivery {
     type Err = UnknownWord;
 
     fn from_str(text: &str) -> Result<Self, UnknownWord> {

@@ -43,8 +43,10 @@ fn figures_of_four_parties_are_of_both_adversaries() {
         "{table}"
     );
     assert!(!table.contains("memory  semi-honest"), "{table}");
-    let refused = folder.veil("bench rep4-mul --protocol rep3");
-    assert!(text(&refused.stderr).contains("of four parties"));
+    for other in ["rep3", "yao"] {
+        let refused = folder.veil(&format!("bench rep4-mul --protocol {other}"));
+        assert!(text(&refused.stderr).contains("of four parties"), "{other}");
+    }
     let refused = folder.veil("bench and --protocol rep3 --adversary none");
     assert!(text(&refused.stderr).contains("\"semi-honest\" or \"malicious\""));
 }

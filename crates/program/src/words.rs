@@ -102,24 +102,20 @@ impl Words {
             return Err(wrong(security.adversary, reason.to_owned()));
         }
         if security.delivery == Delivery::Guaranteed {
-            let reason = match security {
-                Security {
-                    protocol: ProtocolKind::Rep3,
-                    ..
-                } => {
+            // No protocol is left out: one more says here whether a lost party stops it.
+            let reason = match (protocol, security.adversary) {
+                (ProtocolKind::Rep3, _) => {
                     "one of three parties can always stop the others; name four, or write \"abort\""
                 }
-                Security {
-                    protocol: ProtocolKind::Yao,
-                    ..
-                } => "one of two parties can always stop the other; name four, or write \"abort\"",
-                Security {
-                    adversary: Adversary::SemiHonest,
-                    ..
-                } => {
+                (ProtocolKind::Yao, _) => {
+                    "one of two parties can always stop the other; name four, or write \"abort\""
+                }
+                (ProtocolKind::Rep4, Adversary::SemiHonest) => {
                     "it needs `adversary = \"malicious\"`, who is found out; write that, or \"abort\""
                 }
-                _ => return Ok(security),
+                (ProtocolKind::Rep4, Adversary::Malicious | Adversary::CutAndChoose) => {
+                    return Ok(security);
+                }
             };
             return Err(wrong(security.delivery, reason.to_owned()));
         }

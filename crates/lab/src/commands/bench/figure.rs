@@ -51,7 +51,7 @@ static PUBLISHED: [Published; 2] = [
 
 /// Measures, prints the table, and draws.
 pub(super) fn run(args: &BenchArgs) -> Result<()> {
-    if args.protocol == Some(ProtocolKind::Rep3) {
+    if args.protocol.is_some_and(|of| of != ProtocolKind::Rep4) {
         return Err(miette!(
             help = "`veil-lab bench mul128` measures any protocol",
             "rep4-mul is of four parties"

@@ -207,6 +207,7 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
     };
     let sharing = args.protocol.unwrap_or(usual);
     let words = Words {
+        protocol: Some(sharing),
         adversary: args.adversary,
         tables: args.tables,
         statistical: args.statistical,
