@@ -1,8 +1,9 @@
 //! The calls of a device that a wrapper around it does not change.
 
 /// Within an `impl Device`, writes those calls that go to the device within as they are: `self`, the way to that device, and
-/// the calls by name, in any order. A crate that writes it depends on `veil-session`. `engines` and `exchange` have a body in
-/// [`Device`](crate::Device): no error names a wrapper that leaves them out, and hides them so.
+/// the calls by name, in any order. A crate that writes it depends on `veil-session`,
+/// and on `veil-math` for `chunk_rows`. `engines`, `chunk_rows` and `exchange` have a body
+/// in [`Device`](crate::Device): no error names a wrapper that leaves them out, and hides them so.
 ///
 /// ```
 /// use veil_device::{Workspace, Command, Device, Fault, Tag};
@@ -35,6 +36,11 @@ macro_rules! forward {
     (@engines $self:ident, $inner:expr) => {
         fn engines(&$self) -> Option<u32> {
             $inner.engines()
+        }
+    };
+    (@chunk_rows $self:ident, $inner:expr) => {
+        fn chunk_rows(&$self, ring: ::veil_math::Ring) -> Option<u64> {
+            $inner.chunk_rows(ring)
         }
     };
     (@bind $self:ident, $inner:expr) => {
@@ -134,14 +140,20 @@ macro_rules! forward {
 mod tests {
     use std::sync::Arc;
 
+    use veil_math::Ring;
+
     use crate::{Cpu, Device, Fault, Round, Tag, Workspace};
 
-    /// A device with both calls that have a body of their own.
+    /// A device with all calls that have a body of their own.
     struct Within(Cpu);
 
     impl Device for Within {
         fn engines(&self) -> Option<u32> {
             Some(2)
+        }
+
+        fn chunk_rows(&self, ring: Ring) -> Option<u64> {
+            Some(ring.bits().into())
         }
 
         fn exchange(
@@ -159,13 +171,14 @@ mod tests {
     struct Around(Within);
 
     impl Device for Around {
-        crate::forward!(self, self.0, name engines bind load_key load open close write map view submit exchange poll wipe);
+        crate::forward!(self, self.0, name engines chunk_rows bind load_key load open close write map view submit exchange poll wipe);
     }
 
     #[test]
     fn calls_with_a_body_go_within_too() {
         let mut around = Around(Within(Cpu::detect()));
         assert_eq!(around.engines(), Some(2));
+        assert_eq!(around.chunk_rows(Ring::Z64), Some(64));
         assert_eq!(around.exchange(Workspace(0), &[], Tag(0)), Ok(7));
     }
 }
