@@ -9,7 +9,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::common::deployment::{
-    PATIENT, Place, Service, at, end, expected, states, submit, take_part, take_part_at, turn, wait,
+    PATIENT, Place, Service, alone, at, end, expected, states, submit, take_part, take_part_at,
+    wait,
 };
 use crate::common::homes::{NAMES, homes};
 use crate::common::relay::{Fault, Relay};
@@ -43,7 +44,7 @@ fn computes(folder: &Folder) -> String {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn bytes_that_are_replayed_changed_or_lost_on_the_way_end_the_run_and_open_nothing() {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, homes) = site();
     // Party c dials a and sends it what every gate needs, and a relay is in between.
     let relay = Relay::on_the_line(&folder, "c", &homes[0]);
@@ -89,7 +90,7 @@ fn bytes_that_are_replayed_changed_or_lost_on_the_way_end_the_run_and_open_nothi
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn keys_that_were_exchanged_are_found_by_their_participant() {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, homes) = site();
     let exchange = |home: &str, [x, y]: [usize; 2]| {
         let path = folder.at(home).join("members.toml");
@@ -133,7 +134,7 @@ fn keys_that_were_exchanged_are_found_by_their_participant() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn the_old_holder_of_a_key_that_was_replaced_is_out() {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, _homes) = site();
     let _services: Vec<Service> = NAMES[..3].iter().map(|name| serve(&folder, name)).collect();
     // A thief has a copy of the home of before.
@@ -150,7 +151,7 @@ fn the_old_holder_of_a_key_that_was_replaced_is_out() {
 
 #[test]
 fn a_disk_that_is_full_is_named_and_leaves_no_half_result() {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, _homes) = site();
     let _services: Vec<Service> = NAMES[..3].iter().map(|name| serve(&folder, name)).collect();
     let small = folder.at("out-job.toml");
@@ -198,7 +199,7 @@ fn a_disk_that_is_full_is_named_and_leaves_no_half_result() {
 
 #[test]
 fn a_party_whose_disk_is_full_takes_no_jobs_and_says_so() {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, _homes) = site();
     folder.replace("c/veil.toml", "\"1 GiB\"", "\"64 KiB\"");
     let home = folder.at("small");
@@ -333,7 +334,7 @@ fn a_day_ahead(folder: &Folder) -> Option<PathBuf> {
 
 #[test]
 fn a_clock_that_is_off_by_a_day_is_named_and_stops_nothing() {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, homes) = site();
     let Some(library) = a_day_ahead(&folder) else {
         return;
@@ -365,7 +366,7 @@ fn a_clock_that_is_off_by_a_day_is_named_and_stops_nothing() {
 
 #[test]
 fn a_log_of_a_deployment_that_was_changed_is_named_by_its_line() {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, _homes) = site();
     let services: Vec<Service> = NAMES[..3].iter().map(|name| serve(&folder, name)).collect();
     computes(&folder);

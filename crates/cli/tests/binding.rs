@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use crate::common::Folder;
 use crate::common::deployment::{
-    PATIENT, Place, Service, approve, at, end, states, submit, succeed, take_part, turn, wait,
+    PATIENT, Place, Service, alone, approve, at, end, states, submit, succeed, take_part, wait,
 };
 use crate::common::homes::{NAMES, homes};
 use veil_node::control::{self, Proposal, Reply, Request};
@@ -78,7 +78,7 @@ fn loot(folder: &Folder) -> String {
 /// Cases S1 and S2: the member gets what the operator bound, after an approval and with `--yes`, and nothing else of the machine.
 #[test]
 fn a_member_does_not_choose_which_file_of_a_party_is_read() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = world();
     let start = |name: &&str, more| Service::start(folder.path(), name, more);
     let services: Vec<Service> = NAMES[..3].iter().map(|name| start(name, &[])).collect();
@@ -183,7 +183,7 @@ fn a_member_does_not_choose_which_file_of_a_party_is_read() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn what_runs_unasked_reads_what_the_settings_bind() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = world();
     let settings = folder.at("a/veil.toml");
     let before = fs::read_to_string(&settings).unwrap();
@@ -220,7 +220,7 @@ fn what_runs_unasked_reads_what_the_settings_bind() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn what_was_approved_once_runs_once() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = Folder::blocks();
     homes(folder.path(), &NAMES);
     let start = |name: &&str| Service::start(folder.path(), name, &[]);

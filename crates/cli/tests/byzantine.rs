@@ -4,7 +4,7 @@
 use std::thread;
 
 use crate::common::byzantine::{Round, Site};
-use crate::common::deployment::turn;
+use crate::common::deployment::alone;
 use veil_testkit::Kind;
 
 /// In each round the second of two parties stands still, since the first one keeps it there. All at once: nothing moves for most of the
@@ -50,7 +50,7 @@ analysis = [{ name = "wages", kind = "variance", of = "wage", to = "eve" },
     /// After the agreement a party owes the others nothing but its part of the opening.
     #[test]
     fn a_party_that_is_killed_at_any_round_is_named_at_once() {
-        let _turn = turn();
+        let _alone = alone();
         let site = site();
         site.is_killed(Round::HANDSHAKE, [3, 1]);
         site.is_killed(Round::SET_UP, [1, 3]);
@@ -76,7 +76,7 @@ analysis = [{ name = "wages", kind = "variance", of = "wage", to = "eve" },
 
     #[test]
     fn a_party_that_lies_at_any_round_is_found_by_whom_it_lies_to() {
-        let _turn = turn();
+        let _alone = alone();
         let site = site();
         site.lies(Round::HANDSHAKE, [0, 2], &[2]);
         site.lies(Round::SET_UP, [3, 1], &[1]);
@@ -129,7 +129,7 @@ output = [{ port = "out0", to = "eve", format = "hex", file = "all.hex" },
     /// A share goes to the next party, a challenge and an echo to the previous one, and what a verifier found to both.
     #[test]
     fn a_party_that_is_killed_at_any_round_is_named_at_once() {
-        let _turn = turn();
+        let _alone = alone();
         let site = site();
         site.is_killed(Round::HANDSHAKE, [2, 1]);
         site.is_killed(Round::SET_UP, [1, 2]);
@@ -165,7 +165,7 @@ output = [{ port = "out0", to = "eve", format = "hex", file = "all.hex" },
     #[test]
     #[ignore = "tier processes: kills, stalls and waits"]
     fn a_party_that_lies_at_any_round_is_found() {
-        let _turn = turn();
+        let _alone = alone();
         let site = site();
         site.lies(Round::HANDSHAKE, [0, 2], &[2]);
         site.lies(Round::SET_UP, [2, 1], &[1]);
@@ -239,7 +239,7 @@ output = [{ port = "out", to = "b", format = "hex", file = "sum.hex" }]
     /// The garbler waits for nothing any more when it has the evaluator's coin.
     #[test]
     fn a_party_that_is_killed_at_any_round_is_named_at_once() {
-        let _turn = turn();
+        let _alone = alone();
         let site = site();
         site.is_killed(Round::HANDSHAKE, GARBLED);
         site.is_killed(POINTS, CHOSEN);
@@ -266,7 +266,7 @@ output = [{ port = "out", to = "b", format = "hex", file = "sum.hex" }]
 
     #[test]
     fn a_party_that_lies_at_any_round_is_found_by_the_other() {
-        let _turn = turn();
+        let _alone = alone();
         let site = site();
         site.lies(Round::HANDSHAKE, GARBLED, &[1]);
         for (round, who) in [

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::Folder;
 use crate::common::deployment::{
-    PATIENCE, Place, Service, at, expected, submit, succeed, take_part_at, turn, wait,
+    PATIENCE, Place, Service, alone, at, expected, submit, succeed, take_part_at, wait,
 };
 use crate::common::homes::homes;
 use veil_device::{Cpu, Op};
@@ -164,7 +164,7 @@ fn lies(byzantine: &'static str, about: fn(&Op) -> bool, without: &str) {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_that_lies_in_products_is_left_out() {
-    let _turn = turn();
+    let _alone = alone();
     lies("b", |op| matches!(op, Op::Product(_)), "b");
 }
 
@@ -172,7 +172,7 @@ fn a_party_that_lies_in_products_is_left_out() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_that_lies_about_what_it_has_kept_is_left_out() {
-    let _turn = turn();
+    let _alone = alone();
     let loaded = |op: &Op| matches!(op, Op::Hash { label } if (0x5000..0x6001).contains(label));
     lies("d", loaded, "d");
 }
@@ -182,7 +182,7 @@ fn a_party_that_lies_about_what_it_has_kept_is_left_out() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_that_lies_where_only_four_can_changes_nothing() {
-    let _turn = turn();
+    let _alone = alone();
     lies("c", |op| matches!(op, Op::Mac), "a");
 }
 

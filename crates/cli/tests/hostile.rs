@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::deployment::{
-    PATIENT, Place, Service, at, states, submit, take_part, turn, wait,
+    PATIENT, Place, Service, alone, at, states, submit, take_part, wait,
 };
 use crate::common::homes::{NAMES, homes};
 use crate::common::traced::Trace;
@@ -166,7 +166,7 @@ impl Site {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn planning_that_takes_too_much_harms_one_proposal() {
-    let _turn = turn();
+    let _alone = alone();
     let site = Site::new(&[
         ("planning_mib = 2048", "planning_mib = 320"),
         ("planning_seconds = 60", "planning_seconds = 2"),
@@ -212,7 +212,7 @@ fn planning_that_takes_too_much_harms_one_proposal() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn bombs_are_refused_and_the_service_lives() {
-    let _turn = turn();
+    let _alone = alone();
     let site = Site::new(&[("proposals_per_hour = 60", "proposals_per_hour = 1000")]);
     let job = |text: String| Proposal {
         job: text,
@@ -276,7 +276,7 @@ fn bombs_are_refused_and_the_service_lives() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn each_member_has_its_share_and_no_more() {
-    let _turn = turn();
+    let _alone = alone();
     let mut site = Site::new(&[
         ("proposals_per_hour = 60", "proposals_per_hour = 2"),
         ("waiting_jobs = 16", "waiting_jobs = 2"),
@@ -315,7 +315,7 @@ fn each_member_has_its_share_and_no_more() {
 /// S3: while members keep all planners busy, this participant's own commands are answered.
 #[test]
 fn members_do_not_fill_the_lane_of_the_operator() {
-    let _turn = turn();
+    let _alone = alone();
     let site = Site::new(&[
         ("planning_seconds = 60", "planning_seconds = 2"),
         ("planners = 2", "planners = 1"),
@@ -367,7 +367,7 @@ fn members_do_not_fill_the_lane_of_the_operator() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn the_operator_is_told_how_planning_is_confined() {
-    let _turn = turn();
+    let _alone = alone();
     let site = Site::new(&[]);
     let looked = text(&site.folder.veil("doctor --home a").stdout);
     assert!(
@@ -385,7 +385,7 @@ fn the_operator_is_told_how_planning_is_confined() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_that_cannot_confine_planning_takes_no_proposals() {
-    let _turn = turn();
+    let _alone = alone();
     let mut site = Site::without(&[]);
     let without = Place::through(&[
         "strace",
@@ -441,7 +441,7 @@ fn a_party_that_cannot_confine_planning_takes_no_proposals() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn no_file_outside_the_home_is_opened_for_a_proposal() {
-    let _turn = turn();
+    let _alone = alone();
     let mut site = Site::without(&[("proposals_per_hour = 60", "proposals_per_hour = 1000")]);
     let trace = Trace::new(site.folder.at("trace"));
     if !trace.works("no_file_outside_the_home_is_opened_for_a_proposal") {
@@ -519,7 +519,7 @@ fn drip(to: SocketAddr, at_once: usize) -> SocketAddr {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_byte_a_second_holds_up_no_participant() {
-    let _turn = turn();
+    let _alone = alone();
     let site = Site::new(&[]);
     let alone = site.greeting("ann", 100);
     let (_, party) = site.home("eve");
@@ -570,7 +570,7 @@ fn a_byte_a_second_holds_up_no_participant() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn members_who_collude_hold_up_no_small_proposal() {
-    let _turn = turn();
+    let _alone = alone();
     let site = Site::new(&[
         ("proposals_per_hour = 60", "proposals_per_hour = 1000"),
         (
@@ -635,7 +635,7 @@ fn plans_unconfined() {
 #[ignore = "tier processes: kills, stalls and waits"]
 fn confinement_costs_little() {
     const TIMES: usize = 10;
-    let _turn = turn();
+    let _alone = alone();
     let folder = Folder::new();
     let request = control::encode(&Request::Propose(proposal("65 k", layers(256))));
     folder.write("request", &request);
@@ -685,7 +685,7 @@ fn confinement_costs_little() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn what_members_leave_on_the_disk_is_counted() {
-    let _turn = turn();
+    let _alone = alone();
     let mut site = Site::new(&[("filed = \"1 GiB\"", "filed = \"8 KiB\"")]);
     site.taken("eve", proposal("one", chain(100)));
     let why = site.refused("eve", proposal("two", chain(400)));

@@ -4,7 +4,7 @@
 use crate::common;
 use crate::common::Folder;
 use crate::common::deployment::{
-    Service, at, end, expected, states, submit, take_part, turn, wait,
+    Service, alone, at, end, expected, states, submit, take_part, wait,
 };
 use crate::common::homes::{NAMES, homes};
 use crate::common::line::Line;
@@ -82,7 +82,7 @@ fn statistics(folder: &Folder, rows: usize) {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn the_declared_memory_bounds_the_measured_and_is_of_its_size() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = Folder::blocks();
     statistics(&folder, 60_000);
     let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
@@ -138,7 +138,7 @@ fn the_declared_memory_bounds_the_measured_and_is_of_its_size() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_job_waits_for_memory_and_one_beyond_a_limit_is_refused_while_others_run() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = Folder::blocks();
     let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
     for (name, rows) in [("other", 2048), ("long", 8192)] {

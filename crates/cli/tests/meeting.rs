@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::common::Folder;
 use crate::common::deployment::{
-    PATIENCE, Place, Service, at, end, states, submit, take_part_at, turn, wait, wait_for,
+    PATIENCE, Place, Service, alone, at, end, states, submit, take_part_at, wait, wait_for,
 };
 use crate::common::homes::{NAMES, homes};
 use rustix::process::{Pid, Signal, kill_process};
@@ -59,7 +59,7 @@ fn waits(folder: &Folder, name: &str, seconds: &str) -> (Option<i32>, String) {
 
 /// One comes, and the other one long after it.
 fn late([first, second]: [&str; 2], role: &str) {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, _homes, _services) = deployment();
     let (plan, said) = submit(&folder, "job.toml");
     assert_eq!(said, ["accepted"; 3]);
@@ -130,7 +130,7 @@ fn an_owner_comes_long_before_the_recipient() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn an_owner_that_does_not_come_is_named_by_all_who_wait() {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, _homes, services) = deployment();
     let (plan, _) = submit(&folder, "job.toml");
     let (code, said) = waits(&folder, "eve", "5");
@@ -172,7 +172,7 @@ fn an_owner_that_does_not_come_is_named_by_all_who_wait() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn parties_in_the_foreground_say_who_is_missing() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = Folder::blocks();
     homes(folder.path(), &NAMES);
     let parties = ["a", "b", "c"].map(|name| comes(&folder, name));
@@ -191,7 +191,7 @@ fn parties_in_the_foreground_say_who_is_missing() {
 
 #[test]
 fn a_party_killed_in_the_middle_of_a_run_is_named_by_all_others() {
-    let _turn = turn();
+    let _alone = alone();
     // Rounds that take long enough to be killed in.
     let wan = ["--yes", "--timeout", "60", "--net", "wan"];
     let (folder, _homes, mut services) = deployment_of(Folder::blocks(), &wan);
@@ -236,7 +236,7 @@ fn a_party_killed_in_the_middle_of_a_run_is_named_by_all_others() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn an_owner_whose_data_are_wrong_is_waited_for_by_name() {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, homes, _services) = deployment();
     let (plan, _) = submit(&folder, "job.toml");
     let file = "key.hex";
@@ -265,7 +265,7 @@ fn an_owner_whose_data_are_wrong_is_waited_for_by_name() {
 
 #[test]
 fn a_job_with_a_revoked_member_is_refused() {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, homes, _services) = deployment();
     homes[1].revoke("ann", "it left").unwrap();
     let said = || {

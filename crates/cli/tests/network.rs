@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::Folder;
 use crate::common::deployment::{
-    self, At, Service, end, expected, submit_at, take_part_at, turn, wait,
+    self, At, Service, alone, end, expected, submit_at, take_part_at, wait,
 };
 use crate::common::homes::{NAMES, homes_at};
 use crate::common::line::Line;
@@ -91,7 +91,7 @@ impl Site {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn three_ports_are_all_that_a_deployment_needs() {
-    let _turn = turn();
+    let _alone = alone();
     let Some(site) = Site::new("three ports", &[]) else {
         return;
     };
@@ -124,7 +124,7 @@ fn three_ports_are_all_that_a_deployment_needs() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn who_is_behind_an_address_translation_takes_part_by_calling_out() {
-    let _turn = turn();
+    let _alone = alone();
     let Some(mut site) = Site::new("an address translation", &[]) else {
         return;
     };
@@ -157,7 +157,7 @@ fn who_is_behind_an_address_translation_takes_part_by_calling_out() {
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_line_that_is_cut_is_named_at_both_ends_and_works_again_when_it_is_joined() {
     const TIMEOUT: u64 = 10;
-    let _turn = turn();
+    let _alone = alone();
     let timeout = TIMEOUT.to_string();
     let options = ["--timeout", &timeout];
     let Some(mut site) = Site::new("a line that is cut", &options) else {
@@ -205,7 +205,7 @@ fn a_line_that_is_cut_is_named_at_both_ends_and_works_again_when_it_is_joined() 
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_line_that_was_cut_for_a_moment_holds_up_a_run_and_does_not_end_it() {
-    let _turn = turn();
+    let _alone = alone();
     let options = ["--timeout", "60"];
     let Some(mut site) = Site::new("a line that was cut for a moment", &options) else {
         return;
@@ -229,7 +229,7 @@ fn a_line_that_was_cut_for_a_moment_holds_up_a_run_and_does_not_end_it() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_narrow_line_slows_a_job_down_and_nothing_else() {
-    let _turn = turn();
+    let _alone = alone();
     let Some(site) = Site::new("a narrow line", &["--timeout", "60"]) else {
         return;
     };

@@ -4,7 +4,7 @@
 use std::fs;
 
 use crate::common::deployment::{
-    Service, at, kill, states, submit, succeed, take_part, turn, wait,
+    Service, alone, at, kill, states, submit, succeed, take_part, wait,
 };
 use crate::common::homes::{NAMES, homes};
 use crate::common::line::Line;
@@ -43,7 +43,7 @@ fn begun(home: &Home) -> Vec<(String, serde_json::Value)> {
 /// Attack case S6: a log that takes no entry stops the input stage of a durable job, and what `--yes` allows.
 #[test]
 fn nothing_runs_that_is_not_in_the_log() {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, homes) = site();
     folder.replace("job.toml", "version = 1\n", "version = 1\ndurable = true\n");
     let services = serve(&folder, &["--yes"]);
@@ -86,7 +86,7 @@ fn nothing_runs_that_is_not_in_the_log() {
 /// Attack case S9: what a participant reads of why a job waits or was refused says nothing of a party's rules.
 #[test]
 fn others_read_that_a_policy_refuses_and_not_which_rule() {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, homes) = site();
     let policy = |name: &str, decision: &str, jobs: &str| {
         let rule = format!("name = \"{name}\"\ndecision = \"{decision}\"\njobs = [\"{jobs}\"]\n");
@@ -122,7 +122,7 @@ fn others_read_that_a_policy_refuses_and_not_which_rule() {
 
 #[test]
 fn a_policy_that_cannot_be_read_is_told_everywhere() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = Folder::new();
     homes(folder.path(), &["a", "ann"]);
     let service = Service::start(folder.path(), "a", &[]);
@@ -155,7 +155,7 @@ fn a_policy_that_cannot_be_read_is_told_everywhere() {
 
 #[test]
 fn a_run_that_was_killed_is_ended_in_the_log_and_called_interrupted() {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, homes) = site();
     let mut line = Line::stand(&folder, &homes[0]);
     let mut services = serve(&folder, &["--yes"]);
@@ -196,7 +196,7 @@ fn a_run_that_was_killed_is_ended_in_the_log_and_called_interrupted() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_key_that_no_member_has_is_called_that_by_both_sides() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = Folder::new();
     let homes = homes(folder.path(), &["a", "ann"]);
     let service = Service::start(folder.path(), "a", &[]);
@@ -251,7 +251,7 @@ fn a_key_that_no_member_has_is_called_that_by_both_sides() {
 /// A member that was revoked takes a new key, and one command lets it in again.
 #[test]
 fn a_revoked_member_that_rotated_is_let_in_by_one_command() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = Folder::new();
     let homes = homes(folder.path(), &["a", "ann"]);
     let _service = Service::start(folder.path(), "a", &[]);

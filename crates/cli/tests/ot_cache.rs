@@ -2,7 +2,7 @@
 //! before has left, until one of the services begins anew.
 
 use crate::common::Folder;
-use crate::common::deployment::{Service, expected, submit, succeed, take_part, turn, wait};
+use crate::common::deployment::{Service, alone, expected, submit, succeed, take_part, wait};
 use crate::common::homes::homes;
 
 /// Rows of a job.
@@ -50,7 +50,7 @@ fn from(service: &Service) -> [u64; 2] {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn services_keep_transfers_for_the_next_job() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = Folder::blocks();
     let parties = "parties = [\"a\", \"b\", \"c\"]";
     folder.replace("job.toml", parties, "parties = [\"a\", \"b\"]");
@@ -78,7 +78,7 @@ fn services_keep_transfers_for_the_next_job() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_memory_that_was_set_back_begins_with_curves() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = Folder::blocks();
     let parties = "parties = [\"a\", \"b\", \"c\"]";
     folder.replace("job.toml", parties, "parties = [\"a\", \"b\"]");

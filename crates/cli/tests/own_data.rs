@@ -5,7 +5,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use crate::common::Folder;
-use crate::common::deployment::{Service, approve, at, end, states, submit, take_part, turn, wait};
+use crate::common::deployment::{
+    Service, alone, approve, at, end, states, submit, take_part, wait,
+};
 use crate::common::homes::{NAMES, homes};
 
 const JOB: &str = r#"version = 1
@@ -35,7 +37,7 @@ fn pay(last: &[&str; 2]) -> String {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_service_brings_an_aligned_block_and_says_at_home_what_is_wrong_with_it() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = Folder::new();
     folder.write("job.toml", JOB);
     folder.write("a.csv", pay(&["9,31", "10,4711"]));

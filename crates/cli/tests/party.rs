@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::Folder;
-use crate::common::deployment::{PATIENCE, turn};
+use crate::common::deployment::{PATIENCE, alone};
 use crate::common::homes::{NAMES, homes};
 use rustix::process::{Pid, Signal, kill_process};
 use veil_link::tls::Identity;
@@ -137,7 +137,7 @@ fn wait_for_all(connected: &std::sync::mpsc::Receiver<()>, count: usize) {
 #[test]
 fn a_deployment_computes() {
     use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
-    let _turn = turn();
+    let _alone = alone();
     let folder = deployment();
     let (players, _connected) = start_all(&folder, &NAMES, HOW);
     for (name, code, said) in finish(players, None) {
@@ -156,7 +156,7 @@ fn a_deployment_computes() {
 
 /// All but `victim` must end by themselves with a clear error and without a result.
 fn crash(victim: &'static str, after: Duration, signal: Signal) {
-    let _turn = turn();
+    let _alone = alone();
     let folder = deployment();
     // When the victim falls, rows are left to compute.
     folder.replace("job.toml", "rows = 4096", "rows = 65536");
@@ -244,7 +244,7 @@ fn a_party_hangs() {
 
 #[test]
 fn a_party_is_told_to_stop() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = deployment();
     folder.replace("job.toml", "rows = 4096", "rows = 65536");
     let (players, connected) = start_all(&folder, &NAMES, HOW);

@@ -3,7 +3,7 @@
 use crate::common;
 use std::path::Path;
 
-use crate::common::deployment::{Service, end, take_part, turn, wait};
+use crate::common::deployment::{Service, alone, end, take_part, wait};
 use crate::common::homes::homes;
 use crate::common::{Folder, text};
 use veil_job::{ShareSource, Slice};
@@ -319,7 +319,7 @@ fn all_take_part(folder: &Folder, job: &str, names: &[&str]) {
 /// All the way of a person: the command at an old party, consent, services of the new ones, the old ones in the foreground.
 #[test]
 fn a_dataset_goes_from_homes_to_services() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = Folder::new();
     jobs(&folder);
     let names = ["a", "b", "c", "d", "e", "f", "ann", "eve"];

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use crate::common::Folder;
-use crate::common::deployment::{Place, Service, end, states, submit, take_part_at, turn, wait};
+use crate::common::deployment::{Place, Service, alone, end, states, submit, take_part_at, wait};
 use crate::common::homes::{NAMES, homes};
 use data_encoding::{BASE64, HEXLOWER};
 use sha2::{Digest, Sha256};
@@ -26,7 +26,7 @@ fn digits(text: &str) -> BTreeSet<&str> {
 
 #[test]
 fn nothing_secret_is_written_down_and_a_run_has_one_name() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = Folder::blocks();
     let homes = homes(folder.path(), &NAMES);
     let start = |name: &&str| Service::start(folder.path(), name, &["--yes", "--level", "trace"]);

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::common::Folder;
 use crate::common::deployment::{
-    PATIENCE, Place, Service, approve, at, end, expected, states, submit, take_part, take_part_at,
-    turn, wait,
+    PATIENCE, Place, Service, alone, approve, at, end, expected, states, submit, take_part,
+    take_part_at, wait,
 };
 use crate::common::homes::{NAMES, homes};
 use crate::common::line::Line;
@@ -41,7 +41,7 @@ fn halting(more: &[&str]) -> (Folder, Vec<Home>, Vec<Service>, Line) {
 
 #[test]
 fn a_job_is_proposed_approved_run_and_seen() {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, homes, services) = deployment(&[]);
     for service in &services {
         let resident = service.kilobytes("VmRSS:");
@@ -132,7 +132,7 @@ fn a_job_is_proposed_approved_run_and_seen() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn two_jobs_at_once_one_fails_and_a_stranger_knocks() {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, homes, services, line) = halting(&["--yes"]);
     let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
     folder.write("other.toml", job.replace("rows = 4096", "rows = 2048"));
@@ -196,7 +196,7 @@ fn two_jobs_at_once_one_fails_and_a_stranger_knocks() {
 
 #[test]
 fn a_revoked_member_is_out_at_once_also_of_what_runs() {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, homes, services, _line) = halting(&["--yes"]);
     let (plan, _) = submit(&folder, "job.toml");
     let parts = ["ann", "eve"].map(|name| take_part(&folder, "job.toml", name));
@@ -232,7 +232,7 @@ fn a_revoked_member_is_out_at_once_also_of_what_runs() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_service_that_is_stopped_gives_up_after_its_grace() {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, _homes, mut services, _line) = halting(&["--yes", "--grace", "0"]);
     let (plan, _) = submit(&folder, "job.toml");
     let parts = ["ann", "eve"].map(|name| take_part(&folder, "job.toml", name));
@@ -258,7 +258,7 @@ fn a_service_that_is_stopped_gives_up_after_its_grace() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_second_signal_ends_a_service_that_waits_for_running_jobs() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = Folder::blocks();
     let _homes = homes(folder.path(), &NAMES);
     // Long enough for a party to be halted in the middle; no participant gives up, nor is the grace over, before the test is.
@@ -327,7 +327,7 @@ fn a_second_signal_ends_a_service_that_waits_for_running_jobs() {
 
 #[test]
 fn proposals_that_are_wrong_are_refused_with_a_reason() {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, homes, _services) = deployment(&["--yes"]);
     let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
     let refused = |name: &str, text: String, arguments: &str, part: &str| {
@@ -350,7 +350,7 @@ fn proposals_that_are_wrong_are_refused_with_a_reason() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn members_that_change_reach_a_job_that_is_being_met() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = Folder::blocks();
     let homes = homes(folder.path(), &NAMES);
     let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
@@ -410,7 +410,7 @@ fn members_that_change_reach_a_job_that_is_being_met() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_rotated_key_is_taken_and_the_old_one_is_out() {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, homes, services) = deployment(&["--yes"]);
     let old = homes[3].identity();
     folder.succeed("identity rotate --home ann");

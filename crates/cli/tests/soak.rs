@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::Folder;
 use crate::common::deployment::{
-    PATIENT, Place, Service, end, states, submit, take_part, turn, wait,
+    PATIENT, Place, Service, alone, end, states, submit, take_part, wait,
 };
 use crate::common::homes::homes;
 use crate::common::traced::Trace;
@@ -135,7 +135,7 @@ fn at(mut took: Vec<Duration>, percent: usize) -> Duration {
 #[test]
 #[ignore = "minutes: make test-soak"]
 fn hostile_members_hurt_no_participant() {
-    let _turn = turn();
+    let _alone = alone();
     let seconds = std::env::var("VEIL_SOAK_SECONDS").ok();
     let seconds = seconds.map_or(SECONDS, |text| text.parse().unwrap());
     let folder = Folder::blocks();

@@ -2,7 +2,7 @@
 
 use crate::common;
 use crate::common::Folder;
-use crate::common::deployment::{Place, Service, expected, kill, succeed, take_part, turn, wait};
+use crate::common::deployment::{Place, Service, alone, expected, kill, succeed, take_part, wait};
 use crate::common::homes::{NAMES, homes};
 
 /// The parties.
@@ -55,7 +55,7 @@ fn assert_result(folder: &Folder) {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_durable_job_outlives_its_parties_and_needs_its_owner_once() {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, mut services) = served();
     succeed(take_part(&folder, "job.toml", "ann"));
     // The owner is done, and no recipient has asked for the result: the inputs are checkpointed.
@@ -83,7 +83,7 @@ fn a_durable_job_outlives_its_parties_and_needs_its_owner_once() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_that_comes_back_late_wakes_those_who_have_given_up() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = durable();
     let serve = |name: &&str| {
         let options = ["--yes", "--wait", "8", "--timeout", "60"];
@@ -111,7 +111,7 @@ fn a_party_that_comes_back_late_wakes_those_who_have_given_up() {
 
 #[test]
 fn parties_that_disagree_say_who_lacks_the_inputs_and_ask_for_them_again() {
-    let _turn = turn();
+    let _alone = alone();
     let (folder, mut services) = served();
     succeed(take_part(&folder, "job.toml", "ann"));
     wait("all have kept them", || all_keep(&folder, true));
@@ -150,7 +150,7 @@ analysis = [{ name = "mean wage", kind = "mean", of = "wage", to = "eve" }]
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn columns_are_kept_in_one_job_and_loaded_in_another() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = Folder::new();
     folder.write("ann.csv", "wage\n3100\n2900\n4000\n3500\n2500\n");
     folder.write(
@@ -184,7 +184,7 @@ fn columns_are_kept_in_one_job_and_loaded_in_another() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn parties_in_the_foreground_go_on_where_they_were() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = durable();
     let start = || PARTIES.map(|name| take_part(&folder, "job.toml", name));
     let parties = start();

@@ -8,7 +8,7 @@ use crate::common::Folder;
 use crate::common::between::{JOB, NAMES, chain, rows, with_other};
 use crate::common::byzantine::{Round, Site};
 use crate::common::deployment::{
-    At, Place, Service, at, end, expected, submit, succeed, take_part, take_part_at, turn, wait,
+    At, Place, Service, alone, at, end, expected, submit, succeed, take_part, take_part_at, wait,
 };
 use crate::common::homes::homes;
 use veil_link::tls::{Caller, Port, Reception};
@@ -44,7 +44,7 @@ const TABLE: Round = Round::of(Kind::Table, "");
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_that_is_killed_at_any_round_is_named_at_once() {
-    let _turn = turn();
+    let _alone = alone();
     let site = site();
     site.is_killed(Round::HANDSHAKE, [GARBLER, EVALUATOR]);
     site.is_killed(Round::HANDSHAKE, [EVALUATOR, GARBLER]);
@@ -62,7 +62,7 @@ fn a_party_that_is_killed_at_any_round_is_named_at_once() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_that_stands_still_at_any_round_is_named_in_time() {
-    let _turn = turn();
+    let _alone = alone();
     let site = site();
     site.stands_still(POINTS, [GARBLER, EVALUATOR]);
     site.stands_still(TREES, [EVALUATOR, GARBLER]);
@@ -75,7 +75,7 @@ fn a_party_that_stands_still_at_any_round_is_named_in_time() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_party_that_lies_at_any_round_that_is_checked_is_found_by_the_other() {
-    let _turn = turn();
+    let _alone = alone();
     let site = site();
     for (round, byzantine) in [
         (Round::HANDSHAKE, GARBLER),
@@ -98,7 +98,7 @@ fn a_party_that_lies_at_any_round_that_is_checked_is_found_by_the_other() {
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn a_service_that_is_killed_among_tables_is_named_and_comes_again() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = Folder::blocks();
     folder.replace("job.toml", r#"["a", "b", "c"]"#, r#"["a", "b"]"#);
     let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
@@ -165,7 +165,7 @@ type Change<'a> = (&'a str, [&'a str; 2], &'a dyn Fn(&Folder));
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn participants_with_other_circuits_say_so_at_both_ends() {
-    let _turn = turn();
+    let _alone = alone();
     let gate = |folder: &Folder| folder.replace("other.txt", "2 1 2 3 4 AND", "2 1 2 3 4 XOR");
     let width = |folder: &Folder| folder.write("other.txt", chain(3));
     let tables = |folder: &Folder| {
@@ -254,7 +254,7 @@ type Stated<'a> = (&'a str, [Vec<u8>; 2], &'a [&'a str]);
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn what_a_garbler_states_is_an_order_for_all_or_none() {
-    let _turn = turn();
+    let _alone = alone();
     let word = |word: &str| {
         let schedule = Some(word.to_owned());
         control::encode(&Reply::Schedule { schedule })

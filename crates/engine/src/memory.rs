@@ -25,7 +25,7 @@ const VECTOR: u64 = 64;
 /// the participant's own tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Memory {
-    /// Banks of the chunks in flight, over all lanes.
+    /// Workspaces of the chunks in flight, over all lanes.
     pub workspaces: u64,
     /// Messages that may wait in connections, over all lanes: messages that peers send ahead, and messages that they do not take.
     pub frames: u64,

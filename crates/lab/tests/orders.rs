@@ -5,14 +5,14 @@
 )]
 
 use crate::common::between::{NAMES, with_other};
-use crate::common::deployment::{PATIENT, Place, end, succeed, take_part_at, turn};
+use crate::common::deployment::{PATIENT, Place, alone, end, succeed, take_part_at};
 use crate::common::homes::homes;
 
 /// A garbler on a core states its order to all other participants; approvals are of the job, in whichever order.
 #[test]
 #[ignore = "tier cores: simulated, or minutes"]
 fn both_parties_take_the_order_that_the_garbler_states() {
-    let _turn = turn();
+    let _alone = alone();
     let folder = with_other(|_| ());
     homes(folder.path(), NAMES);
     let listed = folder.succeed("device list");

@@ -19,7 +19,7 @@ use super::Folder;
 /// One deployment at a time, of those that do more than wait: five processes are enough for a small machine.
 static TURN: Mutex<()> = Mutex::new(());
 
-pub(crate) fn turn() -> MutexGuard<'static, ()> {
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
     // Another test that failed is no reason to fail.
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -116,14 +116,14 @@ fn read(clock: &Mutex<f64>) -> f64 {
 }
 
 /// Two workspaces of a case, and what the host has of them.
-struct Banks<'a> {
+struct Workspaces<'a> {
     case: &'a Case,
     both: [Workspace; 2],
     input: Vec<u8>,
     output: Vec<u8>,
 }
 
-impl Banks<'_> {
+impl Workspaces<'_> {
     /// Queues a batch on one of them. Its input goes to the device, and is written first if it is said so.
     fn submit(&mut self, device: &mut Cuda, turn: usize, writes: bool) -> Result<(), Error> {
         let workspace = self.both[turn];
@@ -193,7 +193,7 @@ fn measure(
             .sum::<u64>();
         vec![0x5a; all as usize]
     };
-    let mut workspaces = Banks {
+    let mut workspaces = Workspaces {
         case,
         both: [a?, b?],
         input: bytes(&case.input),

@@ -106,7 +106,7 @@ pub struct Cpu {
 }
 
 /// Largest workspace: 4 GiB. A plan that needs more has a chunk too long; the planner keeps workspaces within the cache.
-const LARGEST_BANK: u64 = 1 << 32;
+const LARGEST_WORKSPACE: u64 = 1 << 32;
 
 impl Cpu {
     /// The device with the fastest instruction set of this machine.
@@ -196,7 +196,7 @@ impl Device for Cpu {
                     .saturating_mul(u64::from(r.count) + u64::from(scratch))
             })
             .fold(0, u64::saturating_add);
-        if bytes > LARGEST_BANK {
+        if bytes > LARGEST_WORKSPACE {
             return Err(Fault::TooLarge { bytes });
         }
         let memory = Memory::new(self.pool.pop(), layout, frame, scratch);

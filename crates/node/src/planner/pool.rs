@@ -352,7 +352,7 @@ mod tests {
     /// moment.
     static TURN: Mutex<()> = Mutex::new(());
 
-    fn turn() -> MutexGuard<'static, ()> {
+    fn alone() -> MutexGuard<'static, ()> {
         TURN.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -384,7 +384,7 @@ mod tests {
 
     #[test]
     fn whatever_a_planner_answers_harms_one_proposal() {
-        let _turn = turn();
+        let _alone = alone();
         let folder = tempfile::tempdir().unwrap();
         for (script, want) in [
             ("exit 0", "crash"),
@@ -430,7 +430,7 @@ mod tests {
 
     #[test]
     fn small_proposals_wait_for_no_large_one() {
-        let _turn = turn();
+        let _alone = alone();
         let folder = tempfile::tempdir().unwrap();
         let planner = sleepy(folder.path(), "2.7", 4);
         let plan = |text: &str| planner.plan(&terms(), text.as_bytes(), || Ok(())).found;
@@ -466,7 +466,7 @@ mod tests {
 
     #[test]
     fn what_took_too_long_on_the_clock_is_tried_again() {
-        let _turn = turn();
+        let _alone = alone();
         let folder = tempfile::tempdir().unwrap();
         let planner = sleepy(folder.path(), "100", 1);
         for _ in 0..2 {
@@ -478,7 +478,7 @@ mod tests {
 
     #[test]
     fn what_was_found_out_is_not_planned_again() {
-        let _turn = turn();
+        let _alone = alone();
         let folder = tempfile::tempdir().unwrap();
         let count = folder.path().join("count");
         let script = format!(

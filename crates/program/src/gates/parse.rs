@@ -22,7 +22,7 @@ use super::{
 use crate::{
     Roles,
     error::{Fault, JobProblem},
-    load::Beside,
+    load::JobFiles,
     raw::{RawCircuit, RawCombine, RawFormat, RawInput, RawJob, RawPad, RawPer},
     roles::unknown,
 };
@@ -44,10 +44,10 @@ impl Gates {
         raw: &RawJob,
         section: &Spanned<RawCircuit>,
         roles: &Roles,
-        beside: Beside<'_>,
+        job_files: JobFiles<'_>,
         path: impl Fn(&Input) -> Option<PathBuf>,
     ) -> Result<(Self, Circuit), Fault> {
-        let circuit = load(section.get_ref(), section.span(), beside)?;
+        let circuit = load(section.get_ref(), section.span(), job_files)?;
         let (supply, inputs) = inputs(raw, &circuit, section.span(), roles)?;
         let (chosen, mut outputs) = outputs(raw, &circuit, &inputs, roles)?;
         let names = distinct(outputs.iter().map(|output| output.name.clone()));
@@ -83,7 +83,7 @@ impl Gates {
             .map(|((port, reduce), name)| (port, name, reduce))
             .collect();
         let circuit = rewire(circuit, &supply, &chosen).map_err(bad)?;
-        let rows = rows(section.get_ref(), section.span(), beside, &inputs, path)?;
+        let rows = rows(section.get_ref(), section.span(), job_files, &inputs, path)?;
         circuit.validate().map_err(bad)?;
         let gates = Self {
             ring: circuit.ring,
@@ -120,7 +120,7 @@ impl Gates {
     }
 }
 
-fn load(raw: &RawCircuit, span: Range<usize>, beside: Beside<'_>) -> Result<Circuit, Fault> {
+fn load(raw: &RawCircuit, span: Range<usize>, job_files: JobFiles<'_>) -> Result<Circuit, Fault> {
     let bad = |span: Range<usize>, name: &str, reason: String| {
         Fault::new(
             span,
@@ -140,11 +140,11 @@ fn load(raw: &RawCircuit, span: Range<usize>, beside: Beside<'_>) -> Result<Circ
             .map_err(|error| bad(name.span(), name.get_ref(), error.to_string()))?,
         (None, Some(file)) => {
             let shown = file.get_ref().display().to_string();
-            let text = match beside {
-                Beside::Folder(base) => read(&base.join(file.get_ref()))
+            let text = match job_files {
+                JobFiles::Folder(base) => read(&base.join(file.get_ref()))
                     .map(Cow::Owned)
                     .map_err(|error| bad(file.span(), &shown, error.to_string()))?,
-                Beside::Sent(files) => match files.get(&shown) {
+                JobFiles::Sent(files) => match files.get(&shown) {
                     Some(text) => Cow::Borrowed(text.as_slice()),
                     None => return Err(Fault::new(file.span(), JobProblem::NotSent(shown))),
                 },
@@ -479,13 +479,13 @@ pub(super) fn narrow(port: &str, shape: Shape, span: &Range<usize>) -> Result<()
 fn rows(
     raw: &RawCircuit,
     span: Range<usize>,
-    beside: Beside<'_>,
+    job_files: JobFiles<'_>,
     inputs: &[Input],
     path: impl Fn(&Input) -> Option<PathBuf>,
 ) -> Result<u64, Fault> {
     let (rows, span) = if let Some(rows) = &raw.rows {
         (*rows.get_ref(), rows.span())
-    } else if matches!(beside, Beside::Sent(_)) {
+    } else if matches!(job_files, JobFiles::Sent(_)) {
         return Err(Fault::new(span, JobProblem::RowsUndeclared));
     } else {
         let mut found: Option<(String, u64)> = None;

@@ -1,7 +1,7 @@
 //! A job file, checked, and its specification; its owners' data and its recipients' results.
 
-mod beside;
 mod ends;
+mod job_files;
 mod words;
 
 use std::{
@@ -12,8 +12,8 @@ use std::{
     sync::Arc,
 };
 
-pub(crate) use beside::Beside;
-pub use beside::Sent;
+pub(crate) use job_files::JobFiles;
+pub use job_files::Sent;
 use veil_session::PartyId;
 
 use crate::InputError;
@@ -103,7 +103,7 @@ impl Job {
     /// rows has to come from data files and does not.
     pub fn parse(text: &str, file: &Path, given: Files) -> Result<Self, JobError> {
         let folder = file.parent().unwrap_or(Path::new(""));
-        Self::read(text, file, Beside::Folder(folder), false, given)
+        Self::read(text, file, JobFiles::Folder(folder), false, given)
     }
 
     /// Reads a foreign job, with the files that came with it, and touches no file of this machine: its circuit is among those files, its
@@ -115,7 +115,7 @@ impl Job {
         Self::read(
             text,
             Path::new(SENT),
-            Beside::Sent(files),
+            JobFiles::Sent(files),
             true,
             Files::new(),
         )
@@ -127,18 +127,18 @@ impl Job {
     /// # Errors
     /// As for a job file.
     pub fn kept(text: &str, files: &Sent, given: Files) -> Result<Self, JobError> {
-        Self::read(text, Path::new(SENT), Beside::Sent(files), false, given)
+        Self::read(text, Path::new(SENT), JobFiles::Sent(files), false, given)
     }
 
     /// The circuit file that the text of a job names, if it does: it has to be sent or kept with the job.
     pub fn circuit_file(text: &str) -> Option<String> {
-        beside::circuit_file(text)
+        job_files::circuit_file(text)
     }
 
     fn read(
         text: &str,
         file: &Path,
-        beside: Beside<'_>,
+        job_files: JobFiles<'_>,
         strict: bool,
         given: Files,
     ) -> Result<Self, JobError> {
@@ -151,10 +151,10 @@ impl Job {
             return Err(JobError::new(file, None, problem));
         }
         let checked = |raw: RawJob| {
-            if let (true, Beside::Sent(files)) = (strict, beside) {
-                beside::check(&raw, files)?;
+            if let (true, JobFiles::Sent(files)) = (strict, job_files) {
+                job_files::check(&raw, files)?;
             }
-            Self::check(&raw, beside, given)
+            Self::check(&raw, job_files, given)
         };
         raw::read(text)
             .and_then(checked)
@@ -163,13 +163,13 @@ impl Job {
             })
     }
 
-    fn check(raw: &RawJob, beside: Beside<'_>, given: Files) -> Result<Self, Fault> {
+    fn check(raw: &RawJob, job_files: JobFiles<'_>, given: Files) -> Result<Self, Fault> {
         check_name("job", &raw.name)?;
         let roles = Roles::parse(raw)?;
         let mut job = match raw.kind.get_ref().as_str() {
-            "stats" => Self::stats(raw, roles, beside, given)?,
-            "circuit" => Self::circuit(raw, roles, beside, given)?,
-            "reshare" => Self::reshare(raw, roles, beside, given)?,
+            "stats" => Self::stats(raw, roles, job_files, given)?,
+            "circuit" => Self::circuit(raw, roles, job_files, given)?,
+            "reshare" => Self::reshare(raw, roles, job_files, given)?,
             other => {
                 return Err(Fault::new(
                     raw.kind.span(),
@@ -207,7 +207,12 @@ impl Job {
         Ok(job)
     }
 
-    fn stats(raw: &RawJob, roles: Roles, beside: Beside<'_>, given: Files) -> Result<Self, Fault> {
+    fn stats(
+        raw: &RawJob,
+        roles: Roles,
+        job_files: JobFiles<'_>,
+        given: Files,
+    ) -> Result<Self, Fault> {
         let missing = [
             ("[[column]]", raw.column.is_empty()),
             ("[[block]]", raw.block.is_empty()),
@@ -256,7 +261,7 @@ impl Job {
         });
         let opening = Some(made.opening);
         Ok(Self {
-            base: beside.folder(),
+            base: job_files.folder(),
             roles,
             kind: Kind::Stats(stats),
             spec: Arc::new(whole),
@@ -272,7 +277,7 @@ impl Job {
     fn circuit(
         raw: &RawJob,
         roles: Roles,
-        beside: Beside<'_>,
+        job_files: JobFiles<'_>,
         given: Files,
     ) -> Result<Self, Fault> {
         let missing = [
@@ -287,9 +292,9 @@ impl Job {
             &missing,
         )?;
         let section = raw.circuit.as_ref().expect("checked: the section is there");
-        let base = beside.folder();
+        let base = job_files.folder();
         let path = |input: &Input| locate(&roles, base.as_deref(), &given, input);
-        let (gates, circuit) = Gates::parse(raw, section, &roles, beside, path)?;
+        let (gates, circuit) = Gates::parse(raw, section, &roles, job_files, path)?;
         let holders = gates.inputs.iter().map(|input| input.holder).collect();
         let blocks = vec![Block {
             name: "rows".into(),
@@ -317,7 +322,7 @@ impl Job {
             ..roles.spec(raw, circuit, blocks, audiences, opened)
         };
         Ok(Self {
-            base: beside.folder(),
+            base: job_files.folder(),
             roles,
             kind: Kind::Circuit(gates),
             spec: Arc::new(whole),
@@ -333,7 +338,7 @@ impl Job {
     fn reshare(
         raw: &RawJob,
         roles: Roles,
-        beside: Beside<'_>,
+        job_files: JobFiles<'_>,
         given: Files,
     ) -> Result<Self, Fault> {
         sections(
@@ -346,7 +351,7 @@ impl Job {
         let resharing = Resharing::parse(raw, section, &roles)?;
         let spec = resharing.spec(raw.name.get_ref(), &roles);
         Ok(Self {
-            base: beside.folder(),
+            base: job_files.folder(),
             roles,
             kind: Kind::Reshare(resharing),
             spec: Arc::new(spec),

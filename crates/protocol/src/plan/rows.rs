@@ -27,7 +27,7 @@ pub enum WorkspaceOf {
 }
 
 /// Bytes that the live slots of a chunk may take: a share of a 1 MiB level-2 cache, beside messages and the other workspaces of the core.
-const BANK_BYTES: u64 = 512 * 1024;
+const CACHED_BYTES: u64 = 512 * 1024;
 
 /// Bytes that they may take where a job or a device asks for longer chunks: of every chunk in flight, at every party.
 const WISHED_BYTES: u64 = 256 * 1024 * 1024;
@@ -134,7 +134,7 @@ pub(super) fn of_chunk(
 ) -> u32 {
     let bits = 2 * (u64::from(slots.max(1)) * u64::from(ring.bits()) + u64::from(bit_slots));
     let (budget, most) = match wish {
-        None => (BANK_BYTES, CHUNK_ROWS.1),
+        None => (CACHED_BYTES, CHUNK_ROWS.1),
         Some(wish) => (WISHED_BYTES, u64::from(wish.count())),
     };
     let rows = (budget * 8 / bits).clamp(CHUNK_ROWS.0.min(most), most);
@@ -158,7 +158,7 @@ pub(super) fn of_garbled_chunk(
 ) -> u32 {
     let bytes = LABEL * u64::from(slots.max(1)) + KEPT * kept / 8 + table * u64::from(widest);
     let (budget, most) = match wish {
-        None => (BANK_BYTES, GARBLED_ROWS.1),
+        None => (CACHED_BYTES, GARBLED_ROWS.1),
         Some(wish) => (WISHED_BYTES, wish.count().min(MOST_GARBLED_ROWS).into()),
     };
     1 << (budget / bytes)
@@ -218,7 +218,7 @@ mod tests {
         ) {
             let rows = u64::from(of_chunk(ring, [slots, bit_slots], widest, wish));
             let (budget, longest) = match wish {
-                None => (BANK_BYTES, CHUNK_ROWS.1),
+                None => (CACHED_BYTES, CHUNK_ROWS.1),
                 Some(wish) => (WISHED_BYTES, wish.count().into()),
             };
             let workspace = |rows: u64| {

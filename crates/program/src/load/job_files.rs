@@ -18,19 +18,19 @@ pub type Sent = BTreeMap<String, Vec<u8>>;
 
 /// Where a job's files are.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Beside<'a> {
+pub(crate) enum JobFiles<'a> {
     /// In a folder of this machine, to which paths in the job are relative.
     Folder(&'a Path),
     /// With its text, and nowhere else: what the job says of data files means nothing here, and no file is looked for.
     Sent(&'a Sent),
 }
 
-impl Beside<'_> {
+impl JobFiles<'_> {
     /// The folder that paths in the job are relative to.
     pub(super) fn folder(self) -> Option<PathBuf> {
         match self {
-            Beside::Folder(folder) => Some(folder.to_owned()),
-            Beside::Sent(_) => None,
+            JobFiles::Folder(folder) => Some(folder.to_owned()),
+            JobFiles::Sent(_) => None,
         }
     }
 }
