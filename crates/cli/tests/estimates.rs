@@ -142,7 +142,7 @@ fn a_job_says_how_long_chunks_are() {
     folder.fail(
         "explain job.toml --chunk-rows 8192",
         3,
-        &["--chunk-rows 8192", "`chunk_rows` is \"4096\""],
+        &["`--chunk-rows 8192` contradicts `chunk_rows = \"4096\"` of the job"],
     );
     folder.replace("job.toml", "\"4096\"", "\"100\"");
     folder.fail(
