@@ -1,4 +1,6 @@
-//! The vector on x86-64: AVX-512 with VAES, and AVX2 with AES-NI.
+//! The vector on x86-64: AVX-512 with VAES, AVX2 with VAES, and AVX2 with AES-NI.
+//!
+//! The last two have all but AES in common: [`Ymm`] is generic over how it encrypts.
 
 use super::{
     At, Domain, GROUP, Kernel, MOST_VECTORS, RoundKeys, Scalars, Vector, Wide, frame_of, turn,
@@ -8,6 +10,7 @@ use super::{
     reason = "intrinsics carry their namespace in their names"
 )]
 use std::arch::x86_64::*;
+use std::marker::PhantomData;
 
 /// AVX-512 with VAES, IFMA and VBMI2.
 #[derive(Clone, Copy)]
@@ -374,9 +377,157 @@ impl Wide<Avx512> for Limbs {
     }
 }
 
-/// AVX2 with AES-NI.
+/// AVX2, and AES as `E` has it.
 #[derive(Clone, Copy)]
-pub(crate) struct Avx2([__m256i; 2]);
+pub(crate) struct Ymm<E>([__m256i; 2], PhantomData<E>);
+
+/// AVX2 with AES-NI.
+pub(crate) type Avx2 = Ymm<AesNi>;
+
+/// AVX2 with VAES.
+pub(crate) type Avx2Vaes = Ymm<Vaes>;
+
+impl<E> Ymm<E> {
+    #[inline(always)]
+    fn of(halves: [__m256i; 2]) -> Self {
+        Ymm(halves, PhantomData)
+    }
+}
+
+/// AES on registers of 256 bits.
+///
+/// # Safety
+/// As of [`Vector`].
+pub(crate) trait Aes: Copy {
+    /// As [`Vector::outlined`].
+    unsafe fn outlined<K: Kernel>(args: K::Args<'_>);
+    /// Vector k under key k.
+    unsafe fn encrypt(
+        keys: [&RoundKeys; GROUP],
+        vectors: [[__m256i; 2]; GROUP],
+    ) -> [[__m256i; 2]; GROUP];
+}
+
+/// A block at a time.
+#[derive(Clone, Copy)]
+pub(crate) struct AesNi;
+
+impl Aes for AesNi {
+    #[target_feature(enable = "avx2,aes")]
+    #[inline(never)]
+    unsafe fn outlined<K: Kernel>(args: K::Args<'_>) {
+        // SAFETY: the caller's.
+        unsafe { K::run(args) }
+    }
+    #[inline(always)]
+    unsafe fn encrypt(
+        keys: [&RoundKeys; GROUP],
+        mut vectors: [[__m256i; 2]; GROUP],
+    ) -> [[__m256i; 2]; GROUP] {
+        // SAFETY: the caller's instruction set.
+        unsafe {
+            // Eight chains, four per vector.
+            for k in (0..GROUP).step_by(2) {
+                let mut x = [blocks_of(vectors[k]), blocks_of(vectors[k + 1])];
+                for v in 0..2 {
+                    let key = half_round_key(keys[k + v], 0);
+                    for x in &mut x[v] {
+                        *x = _mm_xor_si128(*x, key);
+                    }
+                }
+                for r in 1..10 {
+                    for v in 0..2 {
+                        let key = half_round_key(keys[k + v], r);
+                        for x in &mut x[v] {
+                            *x = _mm_aesenc_si128(*x, key);
+                        }
+                    }
+                }
+                for v in 0..2 {
+                    let key = half_round_key(keys[k + v], 10);
+                    for x in &mut x[v] {
+                        *x = _mm_aesenclast_si128(*x, key);
+                    }
+                    let [a, b, c, d] = x[v];
+                    vectors[k + v] = [_mm256_set_m128i(b, a), _mm256_set_m128i(d, c)];
+                }
+            }
+            vectors
+        }
+    }
+}
+
+/// Two blocks at a time.
+#[derive(Clone, Copy)]
+pub(crate) struct Vaes;
+
+impl Aes for Vaes {
+    #[target_feature(enable = "avx2,aes,vaes,bmi2")]
+    #[inline(never)]
+    unsafe fn outlined<K: Kernel>(args: K::Args<'_>) {
+        // SAFETY: the caller's.
+        unsafe { K::run(args) }
+    }
+    #[inline(always)]
+    unsafe fn encrypt(
+        keys: [&RoundKeys; GROUP],
+        mut vectors: [[__m256i; 2]; GROUP],
+    ) -> [[__m256i; 2]; GROUP] {
+        // SAFETY: the caller's instruction set.
+        unsafe {
+            // Eight chains, two per vector.
+            for k in 0..GROUP {
+                let key = whole_round_key(keys[k], 0);
+                for x in &mut vectors[k] {
+                    *x = _mm256_xor_si256(*x, key);
+                }
+            }
+            for r in 1..10 {
+                for k in 0..GROUP {
+                    let key = whole_round_key(keys[k], r);
+                    for x in &mut vectors[k] {
+                        *x = _mm256_aesenc_epi128(*x, key);
+                    }
+                }
+            }
+            for k in 0..GROUP {
+                let key = whole_round_key(keys[k], 10);
+                for x in &mut vectors[k] {
+                    *x = _mm256_aesenclast_epi128(*x, key);
+                }
+            }
+            vectors
+        }
+    }
+}
+
+/// The blocks of a vector.
+#[inline(always)]
+unsafe fn blocks_of([a, b]: [__m256i; 2]) -> [__m128i; 4] {
+    // SAFETY: the caller's instruction set.
+    unsafe {
+        [
+            _mm256_castsi256_si128(a),
+            _mm256_extracti128_si256::<1>(a),
+            _mm256_castsi256_si128(b),
+            _mm256_extracti128_si256::<1>(b),
+        ]
+    }
+}
+
+/// A round key.
+#[inline(always)]
+unsafe fn half_round_key(key: &RoundKeys, round: usize) -> __m128i {
+    // SAFETY: the caller's instruction set; a round key is as long as what is loaded.
+    unsafe { _mm_loadu_si128(key.rounds[round].as_ptr().cast()) }
+}
+
+/// A round key, twice over.
+#[inline(always)]
+unsafe fn whole_round_key(key: &RoundKeys, round: usize) -> __m256i {
+    // SAFETY: the caller's instruction set.
+    unsafe { _mm256_broadcastsi128_si256(half_round_key(key, round)) }
+}
 
 /// Half of a vector: what is done to eight of them stays in registers, which eight vectors fill.
 #[derive(Clone, Copy)]
@@ -402,7 +553,7 @@ impl turn::Words for Half {
 
 /// One half of eight vectors.
 #[inline(always)]
-fn halves_of(x: &[Avx2; 8], half: usize) -> [Half; 8] {
+fn halves_of<E>(x: &[Ymm<E>; 8], half: usize) -> [Half; 8] {
     let mut of = [Half(x[0].0[half]); 8];
     for k in 1..8 {
         of[k].0 = x[k].0[half];
@@ -413,7 +564,7 @@ fn halves_of(x: &[Avx2; 8], half: usize) -> [Half; 8] {
 /// One intrinsic on both halves.
 macro_rules! halves {
     ($intrinsic:ident, $a:expr, $b:expr) => {
-        Avx2([$intrinsic($a.0[0], $b.0[0]), $intrinsic($a.0[1], $b.0[1])])
+        Ymm::of([$intrinsic($a.0[0], $b.0[0]), $intrinsic($a.0[1], $b.0[1])])
     };
 }
 
@@ -456,20 +607,19 @@ unsafe fn sub128_256(a: __m256i, b: __m256i) -> __m256i {
     unsafe { _mm256_add_epi64(_mm256_sub_epi64(a, b), carries(a, b)) }
 }
 
-impl Vector for Avx2 {
+impl<E: Aes> Vector for Ymm<E> {
     type Wide = Scalars;
 
-    #[target_feature(enable = "avx2,aes")]
-    #[inline(never)]
+    #[inline(always)]
     unsafe fn outlined<K: Kernel>(args: K::Args<'_>) {
         // SAFETY: the caller's.
-        unsafe { K::run(args) }
+        unsafe { E::outlined::<K>(args) }
     }
     #[inline(always)]
     unsafe fn load(from: *const u8) -> Self {
         // SAFETY: by the trait's contract, here and below.
         unsafe {
-            Avx2([
+            Self::of([
                 _mm256_loadu_si256(from.cast()),
                 _mm256_loadu_si256(from.add(32).cast()),
             ])
@@ -484,7 +634,7 @@ impl Vector for Avx2 {
     }
     #[inline(always)]
     unsafe fn splat(value: u64) -> Self {
-        Avx2([unsafe { _mm256_set1_epi64x(value as i64) }; 2])
+        Self::of([unsafe { _mm256_set1_epi64x(value as i64) }; 2])
     }
     #[inline(always)]
     unsafe fn xor(self, other: Self) -> Self {
@@ -536,15 +686,19 @@ impl Vector for Avx2 {
     unsafe fn inputs(domain: Domain, ctr: [u64; GROUP]) -> [Self; GROUP] {
         unsafe {
             let shuffle = _mm_loadu_si128(SHUFFLE.as_ptr().cast());
-            let fixed = _mm_loadu_si128(frame_of(domain).as_ptr().cast());
-            let mut out = [Avx2([_mm256_setzero_si256(); 2]); GROUP];
+            let frame = _mm_loadu_si128(frame_of(domain).as_ptr().cast());
+            let shuffle = _mm256_broadcastsi128_si256(shuffle);
+            let frame = _mm256_broadcastsi128_si256(frame);
+            let steps = [_mm256_set_epi64x(0, 1, 0, 0), _mm256_set_epi64x(0, 3, 0, 2)];
+            let mut out = [Self::of([frame; 2]); GROUP];
             for g in 0..GROUP {
-                let mut x = [fixed; 4];
-                for (i, x) in x.iter_mut().enumerate() {
-                    let counter = _mm_set_epi64x(0, ctr[g].wrapping_add(i as u64) as i64);
-                    *x = _mm_xor_si128(_mm_shuffle_epi8(counter, shuffle), fixed);
+                let first = _mm256_set1_epi64x(ctr[g] as i64);
+                for half in 0..2 {
+                    // The shuffle leaves out what the upper words are.
+                    let counters = _mm256_add_epi64(first, steps[half]);
+                    let counters = _mm256_shuffle_epi8(counters, shuffle);
+                    out[g].0[half] = _mm256_xor_si256(counters, frame);
                 }
-                out[g] = Avx2([_mm256_set_m128i(x[1], x[0]), _mm256_set_m128i(x[3], x[2])]);
             }
             out
         }
@@ -556,46 +710,25 @@ impl Vector for Avx2 {
         _ctr: u64,
         input: Self,
     ) -> [Self; GROUP] {
-        unsafe {
-            let [a, b] = input.0;
-            let blocks = [
-                _mm256_castsi256_si128(a),
-                _mm256_extracti128_si256::<1>(a),
-                _mm256_castsi256_si128(b),
-                _mm256_extracti128_si256::<1>(b),
-            ];
-            let mut out = [input; GROUP];
-            for k in 0..GROUP {
-                let key = |r: usize| _mm_loadu_si128(keys[k].rounds[r].as_ptr().cast());
-                let mut x = blocks;
-                for x in &mut x {
-                    *x = _mm_xor_si128(*x, key(0));
-                }
-                for r in 1..10 {
-                    for x in &mut x {
-                        *x = _mm_aesenc_si128(*x, key(r));
-                    }
-                }
-                for x in &mut x {
-                    *x = _mm_aesenclast_si128(*x, key(10));
-                }
-                out[k] = Avx2([_mm256_set_m128i(x[1], x[0]), _mm256_set_m128i(x[3], x[2])]);
-            }
-            out
+        let mut out = [input; GROUP];
+        let made = unsafe { E::encrypt(keys, [input.0; GROUP]) };
+        for k in 0..GROUP {
+            out[k].0 = made[k];
         }
+        out
     }
     #[inline(always)]
     unsafe fn shift_left<const N: u32>(self) -> Self {
         // The count of an immediate is signed here.
         let count = unsafe { _mm_cvtsi32_si128(N as i32) };
         let [a, b] = self.0;
-        unsafe { Avx2([_mm256_sll_epi64(a, count), _mm256_sll_epi64(b, count)]) }
+        unsafe { Self::of([_mm256_sll_epi64(a, count), _mm256_sll_epi64(b, count)]) }
     }
     #[inline(always)]
     unsafe fn shift_right<const N: u32>(self) -> Self {
         let count = unsafe { _mm_cvtsi32_si128(N as i32) };
         let [a, b] = self.0;
-        unsafe { Avx2([_mm256_srl_epi64(a, count), _mm256_srl_epi64(b, count)]) }
+        unsafe { Self::of([_mm256_srl_epi64(a, count), _mm256_srl_epi64(b, count)]) }
     }
     #[inline(always)]
     unsafe fn interleave(x: [[Self; 4]; 2]) -> [Self; 8] {
@@ -629,33 +762,15 @@ impl Vector for Avx2 {
         _ctr: [u64; GROUP],
         inputs: [Self; GROUP],
     ) -> [Self; GROUP] {
-        unsafe {
-            let first = _mm_loadu_si128(key.rounds[0].as_ptr().cast());
-            let mut out = inputs;
-            for g in 0..GROUP {
-                let [a, b] = inputs[g].0;
-                let mut x = [
-                    _mm256_castsi256_si128(a),
-                    _mm256_extracti128_si256::<1>(a),
-                    _mm256_castsi256_si128(b),
-                    _mm256_extracti128_si256::<1>(b),
-                ];
-                for x in &mut x {
-                    *x = _mm_xor_si128(*x, first);
-                }
-                for r in 1..10 {
-                    let k = _mm_loadu_si128(key.rounds[r].as_ptr().cast());
-                    for x in &mut x {
-                        *x = _mm_aesenc_si128(*x, k);
-                    }
-                }
-                let k = _mm_loadu_si128(key.rounds[10].as_ptr().cast());
-                for x in &mut x {
-                    *x = _mm_aesenclast_si128(*x, k);
-                }
-                out[g] = Avx2([_mm256_set_m128i(x[1], x[0]), _mm256_set_m128i(x[3], x[2])]);
-            }
-            out
+        let mut x = [inputs[0].0; GROUP];
+        for g in 0..GROUP {
+            x[g] = inputs[g].0;
         }
+        let made = unsafe { E::encrypt([key; GROUP], x) };
+        let mut out = inputs;
+        for g in 0..GROUP {
+            out[g].0 = made[g];
+        }
+        out
     }
 }
