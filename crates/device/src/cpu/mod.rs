@@ -47,7 +47,7 @@ macro_rules! needs {
 pub enum Isa {
     /// 512-bit vectors, with products of 52 bits (IFMA), VBMI2, VAES, VPCLMULQDQ.
     Avx512,
-    /// 256-bit vectors, VAES.
+    /// 256-bit vectors, VAES, VPCLMULQDQ.
     Avx2Vaes,
     /// 256-bit vectors, AES-NI.
     Avx2,
@@ -83,7 +83,7 @@ impl Isa {
                 "adx"
             ),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2Vaes => needs!("avx2", "aes", "vaes", "bmi2"),
+            Isa::Avx2Vaes => needs!("avx2", "aes", "vaes", "bmi2", "vpclmulqdq", "pclmulqdq"),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => needs!("avx2", "aes"),
             #[cfg(not(target_arch = "x86_64"))]
