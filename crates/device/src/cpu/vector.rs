@@ -23,8 +23,8 @@ pub(crate) use wide::{At, MOST_VECTORS, Scalars, Wide};
 /// Bytes of a vector; slots and temps are padded to it.
 pub(crate) const VECTOR: usize = 64;
 
-/// Blocks that are encrypted side by side: four per vector. Four vectors under two keys are eight chains, which cover the
-/// latency of the AES round on every core since 2019.
+/// Vectors that are encrypted side by side, of four blocks each. Four vectors of 512 bits under two keys are eight chains, and so are four
+/// vectors in registers of 256 bits under one key: they cover the latency of the AES round on every core since 2019.
 pub(crate) const GROUP: usize = 4;
 
 /// An expanded AES-128 key. Wiped on drop.
@@ -376,8 +376,13 @@ impl Vector for Portable {
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use x86::{Avx2, Avx2Vaes, Avx512};
+pub(crate) use {
+    avx2::{Avx2, Avx2Vaes},
+    x86::Avx512,
+};
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
