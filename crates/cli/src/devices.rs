@@ -176,6 +176,11 @@ pub fn candidates(registry: &dyn Registry) -> Vec<Candidate> {
             Isa::Avx512,
         ),
         cpu(
+            "cpu-avx2-vaes",
+            "256 bits at a time, AES in vectors",
+            Isa::Avx2Vaes,
+        ),
+        cpu(
             "cpu-avx2",
             "256 bits at a time, AES instructions",
             Isa::Avx2,

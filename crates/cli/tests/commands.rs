@@ -27,6 +27,7 @@ fn devices_are_listed_and_none_is_simulated() {
     for name in [
         "reference",
         "cpu-avx512",
+        "cpu-avx2-vaes",
         "cpu-avx2",
         "cpu-portable",
         "cuda",

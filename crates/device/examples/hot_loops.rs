@@ -1,5 +1,5 @@
 //! Runs one hot loop of the CPU device a number of times: `hot_loops ISA LOOP TIMES SEED`. Without arguments it lists `ISA LOOP ELEMENTS`,
-//! the elements of one time.
+//! the elements of one time, of those that callgrind can follow.
 //!
 //! `cargo xtask counts` runs it under callgrind and compares the instructions per element with `bench/instructions.toml`; and it compares the
 //! instructions on values of one seed with those on values of another, which are as many if no branch depends on a value.
@@ -16,8 +16,13 @@ use veil_math::Ring;
 use veil_prss::DomainTag;
 use veil_session::Secret;
 
-/// Instruction sets that callgrind can follow, as the file names them.
-const ISAS: [(&str, Isa); 2] = [("avx2", Isa::Avx2), ("portable", Isa::Portable)];
+/// Instruction sets, as the file of counts names them.
+const ISAS: [(&str, Isa); 4] = [
+    ("avx512", Isa::Avx512),
+    ("avx2_vaes", Isa::Avx2Vaes),
+    ("avx2", Isa::Avx2),
+    ("portable", Isa::Portable),
+];
 
 /// Wires of a layer: operands in the first two thirds of the slots, products in the last.
 const WIRES: u32 = 64;
@@ -226,9 +231,14 @@ impl HotLoop {
         }
     }
 
-    /// Whether callgrind knows all its instructions: in three-halves with AES-NI there is a move of half a register that it does not.
+    /// Whether callgrind knows all its instructions: it has neither AVX-512 nor VAES, and in three-halves with AES-NI there is a move of
+    /// half a register that it does not know.
     fn is_followed(&self, isa: Isa) -> bool {
-        isa != Isa::Avx2 || self.scheme() != Some(Garbling::ThreeHalves)
+        match isa {
+            Isa::Avx512 | Isa::Avx2Vaes => false,
+            Isa::Avx2 => self.scheme() != Some(Garbling::ThreeHalves),
+            Isa::Portable => true,
+        }
     }
 
     fn run(&self, isa: Isa, times: u64, seed: u8) {

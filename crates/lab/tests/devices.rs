@@ -368,6 +368,7 @@ fn devices_are_listed_and_checked() {
     let names = [
         "reference",
         "cpu-avx512",
+        "cpu-avx2-vaes",
         "cpu-avx2",
         "cpu-portable",
         "cuda",

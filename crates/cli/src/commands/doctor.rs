@@ -156,15 +156,21 @@ fn version() -> Finding {
 fn processor() -> Finding {
     let name = Cpu::detect().name();
     let missing = |isa| devices::lacking(isa).join(", ");
-    match (missing(Isa::Avx512), missing(Isa::Avx2)) {
-        (lacks, _) if lacks.is_empty() => Finding::ok("processor", name),
-        (lacks, slow) if slow.is_empty() => Finding::but(
+    match [Isa::Avx512, Isa::Avx2Vaes, Isa::Avx2].map(missing) {
+        [lacks, _, _] if lacks.is_empty() => Finding::ok("processor", name),
+        [lacks, slow, _] if slow.is_empty() => Finding::but(
             "processor",
             State::Note,
             name,
             format!("a processor with {lacks} runs kernels of twice the width"),
         ),
-        (_, lacks) => Finding::but(
+        [_, lacks, slow] if slow.is_empty() => Finding::but(
+            "processor",
+            State::Note,
+            name,
+            format!("a processor with {lacks} encrypts twice as fast"),
+        ),
+        [_, _, lacks] => Finding::but(
             "processor",
             State::Note,
             name,

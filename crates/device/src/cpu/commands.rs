@@ -151,6 +151,8 @@ impl Cpu {
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx512 => run_avx512(memory, &run),
                 #[cfg(target_arch = "x86_64")]
+                Isa::Avx2Vaes => run_avx2_vaes(memory, &run),
+                #[cfg(target_arch = "x86_64")]
                 Isa::Avx2 => run_avx2(memory, &run),
                 _ => exec::run::<Portable>(memory, &run),
             }
@@ -198,6 +200,8 @@ impl Cpu {
             match self.isa {
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx512 => random_avx512(mask, ctr, out),
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx2Vaes => random_avx2_vaes(mask, ctr, out),
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx2 => random_avx2(mask, ctr, out),
                 _ => exec::random::<Portable>(mask, ctr, out),
@@ -323,6 +327,13 @@ kernels!(
     "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2,vaes,bmi2,adx",
     run_avx512,
     random_avx512
+);
+#[cfg(target_arch = "x86_64")]
+kernels!(
+    vector::Avx2Vaes,
+    "avx2,aes,vaes,bmi2",
+    run_avx2_vaes,
+    random_avx2_vaes
 );
 #[cfg(target_arch = "x86_64")]
 kernels!(vector::Avx2, "avx2,aes", run_avx2, random_avx2);

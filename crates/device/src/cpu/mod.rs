@@ -47,6 +47,8 @@ macro_rules! needs {
 pub enum Isa {
     /// 512-bit vectors, with products of 52 bits (IFMA), VBMI2, VAES, VPCLMULQDQ.
     Avx512,
+    /// 256-bit vectors, VAES, VPCLMULQDQ.
+    Avx2Vaes,
     /// 256-bit vectors, AES-NI.
     Avx2,
     /// 64-bit words and the `aes` crate.
@@ -55,7 +57,7 @@ pub enum Isa {
 
 impl Isa {
     /// All of them, fastest first.
-    pub const ALL: [Isa; 3] = [Isa::Avx512, Isa::Avx2, Isa::Portable];
+    pub const ALL: [Isa; 4] = [Isa::Avx512, Isa::Avx2Vaes, Isa::Avx2, Isa::Portable];
 
     /// The instruction sets that this machine has, fastest first.
     pub fn available() -> Vec<Isa> {
@@ -81,9 +83,11 @@ impl Isa {
                 "adx"
             ),
             #[cfg(target_arch = "x86_64")]
+            Isa::Avx2Vaes => needs!("avx2", "aes", "vaes", "bmi2", "vpclmulqdq", "pclmulqdq"),
+            #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => needs!("avx2", "aes"),
             #[cfg(not(target_arch = "x86_64"))]
-            Isa::Avx512 | Isa::Avx2 => vec![("x86-64", false)],
+            Isa::Avx512 | Isa::Avx2Vaes | Isa::Avx2 => vec![("x86-64", false)],
             Isa::Portable => Vec::new(),
         }
     }
@@ -146,6 +150,7 @@ impl Device for Cpu {
     fn name(&self) -> &'static str {
         match self.isa {
             Isa::Avx512 => "cpu-avx512",
+            Isa::Avx2Vaes => "cpu-avx2-vaes",
             Isa::Avx2 => "cpu-avx2",
             Isa::Portable => "cpu-portable",
         }
@@ -318,6 +323,8 @@ impl Cpu {
                     #[cfg(target_arch = "x86_64")]
                     Isa::Avx512 => rate_avx512(&keys, domain, ctr),
                     #[cfg(target_arch = "x86_64")]
+                    Isa::Avx2Vaes => rate_avx2_vaes(&keys, domain, ctr),
+                    #[cfg(target_arch = "x86_64")]
                     Isa::Avx2 => rate_avx2(&keys, domain, ctr),
                     _ => exec::rate::<Portable>(&keys, domain, ctr),
                 }
@@ -336,6 +343,13 @@ impl Cpu {
 unsafe fn rate_avx512(keys: &[RoundKeys; 2], domain: Domain, ctr: u64) -> u8 {
     // SAFETY: the caller's.
     unsafe { exec::rate::<vector::Avx512>(keys, domain, ctr) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,aes,vaes,bmi2")]
+unsafe fn rate_avx2_vaes(keys: &[RoundKeys; 2], domain: Domain, ctr: u64) -> u8 {
+    // SAFETY: the caller's.
+    unsafe { exec::rate::<vector::Avx2Vaes>(keys, domain, ctr) }
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -1,4 +1,4 @@
-//! 512 bits at a time: the few operations that the kernels are written in, and the three instruction sets that provide them.
+//! 512 bits at a time: the few operations that the kernels are written in, and the four instruction sets that provide them.
 
 #![expect(
     clippy::inline_always,
@@ -23,8 +23,8 @@ pub(crate) use wide::{At, MOST_VECTORS, Scalars, Wide};
 /// Bytes of a vector; slots and temps are padded to it.
 pub(crate) const VECTOR: usize = 64;
 
-/// Blocks that are encrypted side by side: four per vector. Four vectors under two keys are eight chains, which cover the
-/// latency of the AES round on every core since 2019.
+/// Vectors that are encrypted side by side, of four blocks each. Four vectors of 512 bits under two keys are eight chains, and so are four
+/// vectors in registers of 256 bits under one key: they cover the latency of the AES round on every core since 2019.
 pub(crate) const GROUP: usize = 4;
 
 /// An expanded AES-128 key. Wiped on drop.
@@ -141,6 +141,8 @@ pub(crate) unsafe fn run<T: Task>(isa: Isa, task: T) {
         match isa {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => Avx512::outlined::<Over<Avx512, T>>(task),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2Vaes => Avx2Vaes::outlined::<Over<Avx2Vaes, T>>(task),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => Avx2::outlined::<Over<Avx2, T>>(task),
             _ => Portable::outlined::<Over<Portable, T>>(task),
@@ -374,8 +376,13 @@ impl Vector for Portable {
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use x86::{Avx2, Avx512};
+pub(crate) use {
+    avx2::{Avx2, Avx2Vaes},
+    x86::Avx512,
+};
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
@@ -415,6 +422,12 @@ mod tests {
     }
 
     #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,aes,vaes,bmi2")]
+    unsafe fn avx2_vaes(k: &Secret, o: &Secret, d: Domain, c: [u64; GROUP]) -> [Vec<u8>; 2] {
+        unsafe { prf_bytes::<Avx2Vaes>(k, o, d, c) }
+    }
+
+    #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,aes")]
     unsafe fn avx2(k: &Secret, o: &Secret, d: Domain, c: [u64; GROUP]) -> [Vec<u8>; 2] {
         unsafe { prf_bytes::<Avx2>(k, o, d, c) }
@@ -446,6 +459,8 @@ mod tests {
                     match isa {
                         #[cfg(target_arch = "x86_64")]
                         crate::Isa::Avx512 => avx512(&key, &other, domain, ctr),
+                        #[cfg(target_arch = "x86_64")]
+                        crate::Isa::Avx2Vaes => avx2_vaes(&key, &other, domain, ctr),
                         #[cfg(target_arch = "x86_64")]
                         crate::Isa::Avx2 => avx2(&key, &other, domain, ctr),
                         _ => prf_bytes::<Portable>(&key, &other, domain, ctr),

@@ -270,11 +270,17 @@ unsafe fn pick(isa: Isa, words: Words, bit: u32, to: *mut u8) {
     unsafe {
         match (isa, words.size, words.word) {
             #[cfg(target_arch = "x86_64")]
-            (Isa::Avx512 | Isa::Avx2, 8, _) => super::pick::avx2::<8, 0>(words, bit, to),
+            (Isa::Avx512 | Isa::Avx2Vaes | Isa::Avx2, 8, _) => {
+                super::pick::avx2::<8, 0>(words, bit, to)
+            }
             #[cfg(target_arch = "x86_64")]
-            (Isa::Avx512 | Isa::Avx2, _, 0) => super::pick::avx2::<16, 0>(words, bit, to),
+            (Isa::Avx512 | Isa::Avx2Vaes | Isa::Avx2, _, 0) => {
+                super::pick::avx2::<16, 0>(words, bit, to)
+            }
             #[cfg(target_arch = "x86_64")]
-            (Isa::Avx512 | Isa::Avx2, _, _) => super::pick::avx2::<16, 1>(words, bit, to),
+            (Isa::Avx512 | Isa::Avx2Vaes | Isa::Avx2, _, _) => {
+                super::pick::avx2::<16, 1>(words, bit, to)
+            }
             (_, 8, _) => pick_any::<8>(words, bit, to),
             _ => pick_any::<16>(words, bit, to),
         }

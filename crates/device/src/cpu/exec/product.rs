@@ -20,15 +20,22 @@ unsafe fn masks_of<V: Vector, R: RingOps<V>>(
     // SAFETY: the caller's instruction set.
     unsafe {
         let mut masks = [R::zero(); GROUP];
-        if R::BITS && a.domain.tag == b.domain.tag && a.first == b.first {
+        let same = a.domain.tag == b.domain.tag && a.first == b.first;
+        if R::BITS && same {
             let drawn = V::prf_xor(a.key, b.key, a.domain, from(counters, a.first));
             for k in 0..GROUP / R::VECTORS {
                 masks[k] = value::<V, R>(&drawn, k);
             }
             return masks;
         }
-        let drawn = V::prf(a.key, a.domain, from(counters, a.first));
-        let minus = V::prf(b.key, b.domain, from(counters, b.first));
+        let at = from(counters, a.first);
+        let inputs = V::inputs(a.domain, at);
+        let drawn = V::prf_of(a.key, a.domain, at, inputs);
+        let minus = if same {
+            V::prf_of(b.key, a.domain, at, inputs)
+        } else {
+            V::prf(b.key, b.domain, from(counters, b.first))
+        };
         for k in 0..GROUP / R::VECTORS {
             masks[k] = R::sub(value::<V, R>(&drawn, k), value::<V, R>(&minus, k));
         }

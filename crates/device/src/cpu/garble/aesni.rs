@@ -7,15 +7,12 @@
 )]
 
 use super::super::vector::Kernel;
-use super::blocks::{Blocks, LANES};
+use super::blocks::{Blocks, LANES, LAST_WORD};
 #[allow(
     clippy::wildcard_imports,
     reason = "intrinsics carry their namespace in their names"
 )]
 use std::arch::x86_64::*;
-
-/// RotWord of the last word of a key, in every column.
-const LAST_WORD: i64 = 0x0c0f_0e0d_0c0f_0e0d;
 
 /// Four labels.
 #[derive(Clone, Copy)]

@@ -39,6 +39,9 @@ pub(crate) const LANES: usize = 4;
 /// Round constants of the key schedule of AES-128 (FIPS 197, section 5.2).
 pub(crate) const RCON: [u8; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 0x1b, 0x36];
 
+/// RotWord of the last word of a key, in every column: what bytes are shuffled by.
+pub(super) const LAST_WORD: i64 = 0x0c0f_0e0d_0c0f_0e0d;
+
 /// Four labels, each in a lane of 128 bits.
 ///
 /// # Safety

@@ -22,6 +22,8 @@ mod scalar;
 #[cfg(target_arch = "x86_64")]
 mod three;
 #[cfg(target_arch = "x86_64")]
+pub(super) mod vaes;
+#[cfg(target_arch = "x86_64")]
 pub(super) mod x86;
 
 pub use rate::HashRate;
@@ -31,7 +33,7 @@ use super::commands::fitting;
 use super::exec::Mask;
 use super::tape::{LABEL_BATCH, Tape};
 #[cfg(target_arch = "x86_64")]
-use super::vector::{Avx2, Avx512};
+use super::vector::{Avx2, Avx2Vaes, Avx512};
 use super::workspace::Memory;
 use super::{Cpu, Isa};
 use crate::Fault;
@@ -40,7 +42,7 @@ use crate::garble::{Garbling, NO_OFFSET};
 use crate::layout::{ColumnType, Span};
 use dice::Dice;
 #[cfg(target_arch = "x86_64")]
-use {aesni::Xmm, x86::Zmm};
+use {aesni::Xmm, vaes::Ymm, x86::Zmm};
 
 /// Everything a run of a tape over labels needs.
 struct Run<'a> {
@@ -150,6 +152,8 @@ impl Cpu {
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx512 => encode_zmm(memory, offset, src, to),
                 #[cfg(target_arch = "x86_64")]
+                Isa::Avx2Vaes => encode_ymm(memory, offset, src, to),
+                #[cfg(target_arch = "x86_64")]
                 Isa::Avx2 => encode_xmm(memory, offset, src, to),
                 _ => scalar::encode(memory, offset, src, to),
             }
@@ -162,6 +166,8 @@ impl Cpu {
             match self.isa {
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx512 => colour_zmm(memory, labels, to),
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx2Vaes => colour_ymm(memory, labels, to),
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx2 => colour_xmm(memory, labels, to),
                 _ => scalar::colour(memory, labels, to),
@@ -222,6 +228,8 @@ impl Cpu {
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx512 => run_zmm(memory, run, &mut dice),
                 #[cfg(target_arch = "x86_64")]
+                Isa::Avx2Vaes => run_ymm(memory, run, &mut dice),
+                #[cfg(target_arch = "x86_64")]
                 Isa::Avx2 => run_xmm(memory, run, &mut dice),
                 _ => scalar::run(memory, run, &mut dice),
             }
@@ -267,6 +275,17 @@ kernel!(
     2
 );
 #[cfg(target_arch = "x86_64")]
+kernel!(
+    run_ymm,
+    encode_ymm,
+    colour_ymm,
+    "avx2,aes,vaes,bmi2",
+    Avx2Vaes,
+    Ymm,
+    1,
+    1
+);
+#[cfg(target_arch = "x86_64")]
 kernel!(run_xmm, encode_xmm, colour_xmm, "avx2,aes", Avx2, Xmm, 1, 1);
 
 #[cfg(target_arch = "x86_64")]
@@ -274,6 +293,13 @@ kernel!(run_xmm, encode_xmm, colour_xmm, "avx2,aes", Avx2, Xmm, 1, 1);
 unsafe fn rate_zmm<const K: usize, const X: usize>(round: u64) -> u8 {
     // SAFETY: the caller's.
     unsafe { rate::round::<Zmm, 4, K, X>(round) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,aes,vaes,bmi2")]
+unsafe fn rate_ymm<const K: usize, const X: usize>(round: u64) -> u8 {
+    // SAFETY: the caller's.
+    unsafe { rate::round::<Ymm, 1, K, X>(round) }
 }
 
 #[cfg(target_arch = "x86_64")]

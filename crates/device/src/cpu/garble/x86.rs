@@ -1,4 +1,4 @@
-//! Labels on x86-64: VAES on 512 bits, VAES on 256 bits, and AES-NI.
+//! Labels on x86-64 with VAES on 512 bits: a register for four.
 
 #![expect(
     clippy::inline_always,
@@ -6,15 +6,12 @@
 )]
 
 use super::super::vector::Kernel;
-use super::blocks::{Blocks, LANES};
+use super::blocks::{Blocks, LANES, LAST_WORD};
 #[allow(
     clippy::wildcard_imports,
     reason = "intrinsics carry their namespace in their names"
 )]
 use std::arch::x86_64::*;
-
-/// RotWord of the last word of a key, in every column.
-const LAST_WORD: i64 = 0x0c0f_0e0d_0c0f_0e0d;
 
 /// Both words of a lane, from a bit for each lane.
 #[inline(always)]

@@ -15,7 +15,7 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 #[cfg(target_arch = "x86_64")]
-use super::garble::{aesni::Xmm, x86::Zmm};
+use super::garble::{aesni::Xmm, vaes::Ymm, x86::Zmm};
 use super::mac::MacKey;
 use super::vector::{self, Portable, RoundKeys, VECTOR, Vector};
 use super::workspace::Memory;
@@ -192,6 +192,8 @@ impl Cpu {
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx512 => stretch_avx512(tree, &mut columns, leaf_sum),
                 #[cfg(target_arch = "x86_64")]
+                Isa::Avx2Vaes => stretch_avx2_vaes(tree, &mut columns, leaf_sum),
+                #[cfg(target_arch = "x86_64")]
                 Isa::Avx2 => stretch_avx2(tree, &mut columns, leaf_sum),
                 _ => any::<Portable>(tree, &mut columns, leaf_sum),
             }
@@ -243,6 +245,7 @@ impl Cpu {
                     };
                     match self.isa {
                         Isa::Avx512 => keys_avx512(&labels, offset.is_some()),
+                        Isa::Avx2Vaes => keys_avx2_vaes(&labels, offset.is_some()),
                         _ => keys_avx2(&labels, offset.is_some()),
                     }
                 }
@@ -308,6 +311,8 @@ impl Cpu {
             match self.isa {
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx512 => turn_avx512(words, from, to),
+                #[cfg(target_arch = "x86_64")]
+                Isa::Avx2Vaes => turn_avx2_vaes(words, from, to),
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx2 => turn_avx2(words, from, to),
                 _ => transpose::transpose::<Portable>(words, from, to),
@@ -459,6 +464,16 @@ kernels!(
     stretch_avx512,
     turn_avx512,
     keys_avx512
+);
+#[cfg(target_arch = "x86_64")]
+kernels!(
+    vector::Avx2Vaes,
+    Ymm,
+    2,
+    "avx2,aes,vaes,bmi2",
+    stretch_avx2_vaes,
+    turn_avx2_vaes,
+    keys_avx2_vaes
 );
 #[cfg(target_arch = "x86_64")]
 kernels!(
