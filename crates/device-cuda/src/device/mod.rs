@@ -9,6 +9,7 @@
 
 mod cut;
 mod labels;
+mod lift;
 mod program;
 mod proof;
 mod queue;
@@ -24,6 +25,7 @@ use veil_device::{
     Command, Completion, Device, Fault, Frame, KeyId, Layout, Outcome, Program, ProgramId, Span,
     Tag, Workspace,
 };
+use veil_math::Ring;
 use veil_prss::Prf;
 use veil_session::{Secret, SessionId};
 use zeroize::{Zeroize, Zeroizing};
@@ -60,6 +62,9 @@ fn card(error: Error) -> Fault {
 const fn unsupported(what: &'static str) -> Fault {
     Fault::Unsupported { device: NAME, what }
 }
+
+/// What has no kernels.
+const NARROW: Fault = unsupported("integers modulo 2^32: its kernels are of 64 and of 128 bits");
 
 const fn too_large(bytes: u64) -> Fault {
     Fault::TooLarge { bytes }
@@ -243,6 +248,10 @@ impl Cuda {
 
     /// Memory for a workspace, all zero.
     fn memory(&mut self, layout: &Layout, frame: Frame) -> Result<Memory, Fault> {
+        let narrow = [ColumnType::Rows(Ring::Z32), ColumnType::One(Ring::Z32)];
+        if layout.regions.iter().any(|r| narrow.contains(&r.column)) {
+            return Err(NARROW);
+        }
         let same = |memory: &Memory| memory.is_of(layout, frame.rows);
         if let Some(at) = self.closed.iter().position(same) {
             let mut memory = self.closed.swap_remove(at);

@@ -116,7 +116,7 @@ impl Plan {
             // The products of bits that are proved.
             let programs = schedule.layers.iter().filter_map(|l| match circuit.ring {
                 Ring::Bits => Some(&l.program),
-                Ring::Z64 | Ring::Z128 => l.bits.as_ref(),
+                Ring::Z32 | Ring::Z64 | Ring::Z128 => l.bits.as_ref(),
             });
             let products = programs.map(|program| u64::from(program.products().0));
             let widest = products.max().filter(|_| proves).unwrap_or(0);

@@ -310,7 +310,7 @@ impl Plan {
     pub(crate) fn products_of_bits(&self, layer: &LayerPlan) -> u32 {
         match self.ring {
             Ring::Bits => layer.products,
-            Ring::Z64 | Ring::Z128 => layer.bits.as_ref().map_or(0, |bits| bits.products),
+            Ring::Z32 | Ring::Z64 | Ring::Z128 => layer.bits.as_ref().map_or(0, |bits| bits.products),
         }
     }
 

@@ -66,7 +66,7 @@ fn multiply(
 ) {
     let tag = match work.ring {
         Ring::Bits => DomainTag::AND3,
-        Ring::Z64 | Ring::Z128 => DomainTag::MUL3,
+        Ring::Z32 | Ring::Z64 | Ring::Z128 => DomainTag::MUL3,
     };
     run.op = Op::Product(Form::replicated(work.ring));
     let call = |key, tag, first| PrfCall { key, tag, first };

@@ -121,7 +121,7 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, workspace: Workspac
     let proved = batches.iter().map(|b| b.products).max().unwrap_or(0);
     let [proved_here, proved_beside] = match ring {
         Ring::Bits => [proved, 0],
-        Ring::Z64 | Ring::Z128 => [0, proved],
+        Ring::Z32 | Ring::Z64 | Ring::Z128 => [0, proved],
     };
     let mut layout = Layout {
         chunk_rows: plan.chunk_rows,
