@@ -202,8 +202,8 @@ class Run:
 def lifts(parties, place, keys, bits, first, layers):
     """Messages and components of lifts of one layer, of which the first has number `first` among all lifts: rounds are `layers`."""
     ring, results = place.ring, [None] * len(bits)
-    # Lifts of one rotation lie side by side.
-    order = sorted(range(len(bits)), key=lambda k: ((first + k) % 3, k)) if parties == 3 else range(len(bits))
+    # Lifts of one rotation lie side by side, among four parties too, where roles are the same in all.
+    order = sorted(range(len(bits)), key=lambda k: ((first + k) % 3, k))
     sent = {}
     for position, k in enumerate(order):
         if parties == 3:

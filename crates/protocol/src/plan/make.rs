@@ -292,9 +292,10 @@ impl Making {
     }
 
     /// The layers of a schedule, whose programs are numbered after those that there are. Every program's draws follow those of the
-    /// one before it: of row products under one tag, of sums under another, of random values under a third. Draws of bits follow those of integers.
+    /// one before it: of row products under one tag, of sums under another, of random values under a third, of lifts under those of lifts. Draws of
+    /// bits follow those of integers.
     fn layers(&mut self, schedule: &mut Schedule) -> Vec<LayerPlan> {
-        let (mut calls, mut sum_calls, mut randoms) = (0u64, 0u64, 0u64);
+        let (mut calls, mut sum_calls, mut randoms, mut lifted) = (0u64, 0u64, 0u64, 0u64);
         let mut layers = Vec::with_capacity(schedule.layers.len());
         for mut layer in schedule.layers.drain(..) {
             let (products, sums) = layer.program.products();
@@ -305,6 +306,11 @@ impl Making {
                     randoms += u64::from(conversion.count) * self.strides[0];
                 }
             }
+            for lifts in &mut layer.lifts {
+                // The number of a lift; a stride of integers for each.
+                lifts.first *= self.strides[0];
+            }
+            lifted += u64::from(layer.lifts[0].count()) * self.strides[0];
             layers.push(self.layer(layer, calls, sum_calls));
             calls += u64::from(products) * self.strides[0];
             sum_calls += u64::from(sums);
@@ -313,7 +319,8 @@ impl Making {
             bits.first_call = calls;
             calls += u64::from(bits.products) * self.strides[1];
         }
-        self.calls += calls + sum_calls + randoms;
+        // Of each lift, a key is called for two elements at most.
+        self.calls += calls + sum_calls + randoms + 2 * lifted;
         layers
     }
 
@@ -337,6 +344,7 @@ impl Making {
             conversions: layer.conversions,
             bits,
             opened: layer.opened,
+            lifts: layer.lifts,
             authenticated: layer.authenticated,
             before: Before::default(),
         }

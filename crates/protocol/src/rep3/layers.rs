@@ -7,7 +7,7 @@ use veil_math::Ring;
 use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
-use super::{KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS, SCHEME, check};
+use super::{KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS, SCHEME, check, lifts};
 use crate::plan::{LayerPlan, Plan};
 use crate::replicated::regions::TRACE;
 use crate::replicated::{Work, combine, conversions, in_pieces, place};
@@ -52,6 +52,7 @@ fn of(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, traced: Option<
         let publish = Command::new(Op::Publish, published, vec![]);
         round.local.push(publish);
     }
+    lifts::add(plan, me, layer, &mut round);
     round
 }
 
@@ -115,15 +116,17 @@ fn multiply(
 }
 
 /// One message of products, whose elements have `element` bytes, one of sums, whose elements have `one`, and one of products of bits, which
-/// have `bit`.
-pub(super) fn cost(_: PartyId, layer: &LayerPlan, [element, one, bit]: [u64; 3], _: bool) -> Cost {
+/// have `bit`; and those of lifts.
+pub(super) fn cost(me: PartyId, layer: &LayerPlan, [element, one, bit]: [u64; 3], _: bool) -> Cost {
     let bits = layer.bits.as_ref().map_or(0, |bits| bits.products);
     let counts = [layer.products, layer.sums, bits];
     let messages = counts.iter().filter(|count| **count > 0).count() as u64;
+    let lifts = lifts::cost(me, layer, element);
     Cost {
-        rounds: u64::from(messages > 0),
-        messages,
-        bytes: (counts.iter().zip([element, one, bit]))
-            .fold(0, |sum, (count, bytes)| sum + u64::from(*count) * bytes),
+        rounds: lifts.rounds.max(u64::from(messages > 0)),
+        messages: messages + lifts.messages,
+        bytes: lifts.bytes
+            + (counts.iter().zip([element, one, bit]))
+                .fold(0, |sum, (count, bytes)| sum + u64::from(*count) * bytes),
     }
 }

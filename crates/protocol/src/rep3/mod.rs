@@ -14,6 +14,7 @@
 
 mod check;
 mod layers;
+mod lifts;
 mod proof;
 
 pub(crate) use check::CHECK_ELEMENTS;

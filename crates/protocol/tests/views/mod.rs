@@ -2,6 +2,7 @@
 
 mod exhaustive;
 mod garbled;
+mod lifts;
 mod masked;
 mod proof;
 
