@@ -87,6 +87,78 @@ KERNEL void device_scale(u8 *bank, const u64 *__restrict__ call, const u32 *__re
     store_element(bank + call[0], ring, k, wide_mul(load_element(bank + call[3], ring, k), load_element(bank + call[4], ring, k)));
 }
 
+// Steps of lifts. A thread has a block of an item. call: step, bytes of an item, items, ring, bits, bytes of an item of bits, counters of an item, how
+// many draws, destinations [5]; of each draw its word of the schedule, first counter and head | tail [4][3]; its component [4] and, of the first two, the
+// other component of their terms [2].
+enum Lifting { SHARE, TURN, TERMS };
+DEV wide lift_part(const wide x[3], u64 part) { return part == 0 ? x[0] : part == 1 ? x[1] : x[2]; }
+DEV void lift_grow(wide x[3], u64 part, wide by) {
+  UNROLL
+  for (u32 p = 0; p < 3; p++)
+    if (part == p) x[p] = wide_add(x[p], by);
+}
+DEV void lift_element(u8 *bank, const u64 *call, u64 item, u64 cell, const wide m[4]) {
+  const u32 ring = u32(call[3]);
+  const u64 at = item * call[1];
+  const wide nothing = make_wide(0, 0);
+  if (call[0] != TERMS) {
+    const wide bit = load_element(bank + call[4] + item * call[5], BITS, cell);
+    if (call[0] == SHARE) {
+      store_element(bank + call[8] + at, ring, cell, m[0]);
+      store_element(bank + call[9] + at, ring, cell, wide_sub(bit, m[0]));
+      return;
+    }
+    const wide x = load_element(bank + call[8] + at, ring, cell);
+    const wide sign = wide_sub(make_wide(1, 0), wide_add(bit, bit));
+    store_element(bank + call[8] + at, ring, cell, wide_add(wide_mul(x, sign), m[0]));
+    store_element(bank + call[9] + at, ring, cell, wide_sub(wide_sub(bit, m[0]), m[1]));
+    return;
+  }
+  wide x[3], result[3];
+  UNROLL
+  for (u32 p = 0; p < 3; p++) result[p] = x[p] = load_element(bank + call[10 + p] + at, ring, cell);
+  UNROLL
+  for (u32 d = 0; d < 4; d++) {
+    if (d >= call[7]) continue;
+    lift_grow(result, call[25 + d], m[d]);
+    if (d >= 2) continue;
+    const wide product = wide_mul(lift_part(x, call[25 + d]), lift_part(x, call[29 + d]));
+    const wide message = wide_sub(wide_sub(nothing, wide_add(product, product)), m[d]);
+    store_element(bank + call[8 + d] + at, ring, cell, message);
+    lift_grow(result, call[29 + d], message);
+  }
+  UNROLL
+  for (u32 p = 0; p < 3; p++) store_element(bank + call[10 + p] + at, ring, cell, result[p]);
+}
+KERNEL void LAUNCH_BOUNDS(1024, 1)
+    device_lift(u8 *bank, const u64 *__restrict__ call, const u32 *__restrict__ verdict, const u32 *__restrict__ schedules) {
+  SHARED_DYNAMIC(u32, table, AES_TABLE_WORDS);
+  if (verdict[0]) return;
+  aes_fill(table);
+  BLOCK_BARRIER();
+  const u32 lane4 = (threadIdx.x & 31) * 4;
+  const u64 bytes = call[1], blocks = (bytes + 15) / 16, all = call[2] * blocks;
+  for (u64 k = FIRST_OF_GRID; k < all; k += STEP_OF_GRID) {
+    const u64 item = k / blocks, block = k % blocks;
+    wide m[4];
+    UNROLL
+    for (u32 d = 0; d < 4; d++) {
+      m[d] = make_wide(0, 0);
+      if (d >= call[7]) continue;
+      const u64 *draw = call + 13 + 3 * d;
+      m[d] = wide_of(prf_block(table, lane4, schedules + draw[0], draw[1] + item * call[6] + block, u32(draw[2]), u32(draw[2] >> 32)));
+    }
+    if (call[3] == Z128) {
+      lift_element(bank, call, item, block, m);
+      continue;
+    }
+    lift_element(bank, call, item, 2 * block, m);
+    UNROLL
+    for (u32 d = 0; d < 4; d++) m[d].lo = m[d].hi;
+    if (16 * block + 8 < bytes) lift_element(bank, call, item, 2 * block + 1, m);
+  }
+}
+
 // Adds a (c + d) + b c over elements to a sum. call: a, b, c, d, elements, ring of a and b, ring of c and d.
 KERNEL void device_dot(const u8 *bank, u64 *sum, const u64 *__restrict__ call, const u32 *__restrict__ verdict) {
   if (verdict[0]) return;

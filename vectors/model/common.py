@@ -11,6 +11,7 @@ SEED = b"veilworks golden vectors 1"
 FAMILIES = {"AND3": 0x01, "MUL3": 0x02, "INPUT3": 0x03, "SHARE3": 0x04, "RAND3": 0x05, "SUM3": 0x06, "MAC_KEY": 0x07}
 FAMILIES |= {"JOINT4": 0x08, "SUM4": 0x09, "CODE4": 0x0A, "INPUT4": 0x0B, "SHARE4": 0x0C, "RAND4": 0x0D}
 FAMILIES |= {"DZKP_SHARE": 0x10, "DZKP_PMASK": 0x11, "DZKP_QMASK": 0x12, "DZKP_CHAL": 0x13}
+FAMILIES |= {"LIFT3": 0x0E, "LIFT4": 0x0F}
 RAGGED = [1, 3, 127, 128, 129, 200]
 
 
@@ -77,7 +78,7 @@ class Ring:
         return [(factor * x) & self.mask for x in a]
 
 
-BITS, Z64, Z128 = Ring("bits", 1), Ring("z64", 64), Ring("z128", 128)
+BITS, Z32, Z64, Z128 = Ring("bits", 1), Ring("z32", 32), Ring("z64", 64), Ring("z128", 128)
 
 
 # ------------------------------------------------------------------------------------------- randomness

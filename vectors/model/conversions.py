@@ -2,7 +2,7 @@
 """Golden model of conversions between integers and bits on shares of three and of four parties: whole transcripts.
 
 The smallest computation that has everything: y = bit 1 of x, as an integer. The components of x are added over bits, of
-which the carry takes products of bits; the components of the bit are combined by products of integers.
+which the carry takes products of bits; the bit is lifted.
 
     python3 vectors/model/conversions.py            write the vectors
     python3 vectors/model/conversions.py --check    compare them with what is committed; exit 1 if they differ
@@ -13,9 +13,10 @@ From: Mohassel, Rindal, ABY3: A Mixed Protocol Framework for Machine Learning, C
 import argparse
 import pathlib
 
+import lifts
 import rep3
 import rep4
-from common import BITS, Z64, Z128, Place
+from common import BITS, Z32, Z64, Z128, Place
 from common import draw, require, sharing_fields, tag, write_or_check
 
 
@@ -84,28 +85,16 @@ class Run:
         return xor(*linear, *self.products(0, BITS, first, pairs))
 
     def lift(self, bit):
-        """The integer that is a bit: s + t - 2st, twice, of integers that each are a component of the bit."""
-        ring = self.ring
-        t = [self.component(ring, c, column[: self.rows]) for c, column in enumerate(bit)]
-        stride = self.place(ring, 0).stride
-
-        def xors(layer, first, pairs):
-            both = self.products(layer, ring, first, pairs)
-            return [
-                [ring.sub(ring.add(s, t), ring.scale(2, p)) for s, t, p in zip(*pair, product)]
-                for pair, product in zip(pairs, both)
-            ]
-
-        if self.parties == 3:
-            first = xors(2, 0, [(t[0], t[1])])
-            return xors(3, stride, [(first[0], t[2])])[0]
-        halves = xors(2, 0, [(t[0], t[1]), (t[2], t[3])])
-        return xors(3, 2 * stride, [(halves[0], halves[1])])[0]
+        """The integer that is a bit: a lift of two rounds, which begins in the layer that computes the bit."""
+        place = self.place(self.ring, 0)
+        columns = [column[: self.rows] for column in bit]
+        messages, results = lifts.lifts(self.parties, place, self.keys, [columns], 0, (1, 2))
+        self.messages += messages
+        return results[0]
 
     def case(self):
-        # Draws of bits come behind those of integers.
-        integers = self.parties - 1
-        bit = self.bit_1(integers * self.place(self.ring, 0).stride)
+        # There are no products of integers, whose draws would come before.
+        bit = self.bit_1(0)
         result = self.lift(bit)
         value = self.ring.add(*self.x)
         require(self.ring.add(*result) == [x >> 1 & 1 for x in value], "the result is not bit 1")
@@ -121,7 +110,7 @@ def xor(*sharings):
 
 def vectors(parties):
     cases = []
-    for ring in (Z64, Z128):
+    for ring in (Z32, Z64, Z128):
         for lane, chunk, chunk_rows, rows in [(0, 0, 1, 1), (2, 1, 9, 9), (1, 6, 100, 67)]:
             cases.append(Run(parties, ring, lane, chunk, chunk_rows, rows).case())
     keys = [draw(f"conversions/{parties}/key{c}", 16).hex() for c in range(parties)]

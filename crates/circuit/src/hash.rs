@@ -32,6 +32,7 @@ impl Circuit {
         hash.bytes(DOMAIN);
         hash.bytes(&[match ring {
             Ring::Bits => 1,
+            Ring::Z32 => 32,
             Ring::Z64 => 64,
             Ring::Z128 => 128,
         }]);

@@ -149,7 +149,7 @@ impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (mul, add, plus) = match self.ring {
             Ring::Bits => ("AND", "XOR", "NOT"),
-            Ring::Z64 | Ring::Z128 => ("products", "sums", "sums with constants"),
+            Ring::Z32 | Ring::Z64 | Ring::Z128 => ("products", "sums", "sums with constants"),
         };
         write!(
             f,

@@ -9,7 +9,7 @@ use veil_math::Ring;
 fn element(ring: Ring, column: &[u8], row: usize) -> u128 {
     match ring {
         Ring::Bits => u128::from(column[row / 8] >> (row % 8) & 1),
-        Ring::Z64 | Ring::Z128 => {
+        Ring::Z32 | Ring::Z64 | Ring::Z128 => {
             let bytes = ring.bytes(1) as usize;
             let element = &column[row * bytes..(row + 1) * bytes];
             element

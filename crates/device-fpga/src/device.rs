@@ -8,6 +8,7 @@ use veil_device::{
     Ahead, Command, Completion, Cpu, Device, Fault, Form, Garbling, Instr, KeyId, Layout, Op,
     Outcome, Program, ProgramId, Repeat, Round, Tag, Workspace,
 };
+use veil_math::Ring;
 use veil_session::Secret;
 
 use crate::Absent;
@@ -571,6 +572,12 @@ impl Device for Fpga {
             self.programs.insert(id, loaded);
         }
         if let Some(cores) = &mut self.shares {
+            if program.ring == Ring::Z32 {
+                return Err(Fault::Unsupported {
+                    device: self.name,
+                    what: "integers modulo 2^32: its cores add and multiply words of 64 and of 128 bits",
+                });
+            }
             let loaded = cores.load(id, program, layout);
             loaded.map_err(|why| Fault::NoRoom {
                 device: self.name,

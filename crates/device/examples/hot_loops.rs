@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use veil_device::ot::{COLUMNS, column_bytes};
 use veil_device::{
-    ColumnType, Command, Cpu, Device, Dst, Form, Frame, Garbling, Instr, Isa, KeyId, Layout, Op,
-    Ot, Outcome, PrfCall, Program, Region, Residency, Span, Src, Tag, Trees,
+    ColumnType, Command, Cpu, Device, Dst, Form, Frame, Garbling, Instr, Isa, KeyId, Layout,
+    Lifting, Op, Ot, Outcome, PrfCall, Program, Region, Residency, Span, Src, Tag, Trees,
 };
 use veil_math::Ring;
 use veil_prss::DomainTag;
@@ -117,6 +117,10 @@ fn hot_loops() -> Vec<HotLoop> {
         ring: Ring::Bits,
         minus: 0,
     };
+    let terms = Op::Lifting(Lifting::Terms {
+        terms: [(1, 0), (2, 0)],
+        keeps: [Some(1), None],
+    });
     let transfer = |name, step| HotLoop {
         name,
         ring: Ring::Bits,
@@ -194,6 +198,12 @@ fn hot_loops() -> Vec<HotLoop> {
         integers("split128_one", Ring::Z128, Op::Split { first: 63 }, 1),
         integers("lift64", Ring::Z64, Op::Lift, 8),
         integers("lift128", Ring::Z128, Op::Lift, 8),
+        integers("lift_share32", Ring::Z32, Op::Lifting(Lifting::Share), 8),
+        integers("lift_share64", Ring::Z64, Op::Lifting(Lifting::Share), 8),
+        integers("lift_turn32", Ring::Z32, Op::Lifting(Lifting::Turn), 8),
+        integers("lift_turn64", Ring::Z64, Op::Lifting(Lifting::Turn), 8),
+        integers("lift_terms32", Ring::Z32, terms.clone(), 8),
+        integers("lift_terms64", Ring::Z64, terms, 8),
         integers("scale64", Ring::Z64, Op::Scale, 8),
         integers("scale128", Ring::Z128, Op::Scale, 8),
         integers("shift64", Ring::Z64, Op::Shift { by: 20 }, 1),
@@ -366,10 +376,12 @@ impl HotLoop {
             })
         };
         let bits = add(ColumnType::Rows(Ring::Bits), 128);
-        let [words, long_words] = [Ring::Z64, Ring::Z128].map(|r| add(ColumnType::Rows(r), 24));
+        let [narrow, words, long_words] =
+            [Ring::Z32, Ring::Z64, Ring::Z128].map(|r| add(ColumnType::Rows(r), 24));
         let sum = add(ColumnType::One(self.ring), 1);
         let (other, same) = match self.ring {
             Ring::Bits => (bits, bits),
+            Ring::Z32 => (words, narrow),
             Ring::Z64 => (long_words, words),
             Ring::Z128 => (words, long_words),
         };
@@ -382,7 +394,7 @@ impl HotLoop {
         let n = self.items;
         let (src, to) = match self.op {
             Op::Split { .. } => (vec![span(same, 0, 0, 1)], span(bits, 1, 0, n)),
-            Op::Lift => (vec![span(bits, 0, 0, n)], span(same, 0, 8, n)),
+            Op::Lift | Op::Lifting(_) => (vec![span(bits, 0, 0, n)], span(same, 0, 8, n)),
             Op::Resize => (vec![span(other, 0, 0, n)], span(same, 0, 8, n)),
             Op::Dot => {
                 let value = |component| span(same, component, 0, n);
@@ -410,7 +422,7 @@ impl HotLoop {
             rows: self.rows,
         };
         let workspace = device.open(&layout, frame).expect("a small workspace");
-        let regions = [bits, words, long_words];
+        let regions = [bits, narrow, words, long_words];
         let all = regions.map(|region| [0, 1].map(|part| layout.all(region, part)));
         let fill: Vec<Command> = (all.as_flattened().iter().zip(0..))
             .map(|(to, k)| {
@@ -424,7 +436,23 @@ impl HotLoop {
             })
             .collect();
         submit(&mut device, workspace, &fill);
-        let command = Command::new(self.op.clone(), src, vec![to]);
+        let mut command = Command::new(self.op.clone(), src, vec![to]);
+        if let Op::Lifting(step) = self.op {
+            command.dst.insert(0, span(same, 0, 0, n));
+            if let Lifting::Terms { .. } = step {
+                command.src.clear();
+                let more = [(0, 16), (1, 0), (1, 8)];
+                command
+                    .dst
+                    .extend(more.map(|(part, first)| span(same, part, first, n)));
+            }
+            let calls = (1..=step.calls() as u64).map(|k| PrfCall {
+                key: KeyId(0),
+                tag: DomainTag(0x0200),
+                first: k << 40,
+            });
+            command.calls = calls.collect();
+        }
         for _ in 0..times {
             submit(&mut device, workspace, std::slice::from_ref(&command));
         }

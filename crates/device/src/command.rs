@@ -8,6 +8,7 @@ use veil_prss::DomainTag;
 use crate::cut::{self, Cut};
 use crate::garble::{self, Garbling};
 use crate::layout::{ColumnType, Layout, Residency, Span};
+use crate::lift::{self, Lifting};
 use crate::mac::BLOCK;
 use crate::ot::{self, Ot};
 use crate::program::Needs;
@@ -102,8 +103,11 @@ pub enum Op {
     /// source is of rows, or of what all rows share.
     Resize,
     /// dst 0, one element, += Σ a (c + d) + b c over all columns and rows of the sources a, b, c, d: what a party computes itself of the sum
-    /// of products of two replicated values (a, b), (c, d). Elements of a and b are integers from 0 on in a ring that is not larger.
+    /// of products of two replicated values (a, b), (c, d). Elements of a and b are in the ring of the others, or integers
+    /// from 0 on in Z_2^64 beside Z_2^128.
     Dot,
+    /// A step of lifts of bits to integers.
+    Lifting(Lifting),
     /// Compares src 0 with src 1, in constant time; unequal ends the batch with [`Outcome::Mismatch`].
     CheckEqual,
     /// A step of a proof that products of bits are right.
@@ -304,7 +308,10 @@ impl Command {
                 let ([from], [to]) = (&self.src[..], &self.dst[..]) else {
                     return shape("one source and one destination are needed");
                 };
-                let ring = matches!(column(to), ColumnType::Rows(Ring::Z64 | Ring::Z128));
+                let ring = matches!(
+                    column(to),
+                    ColumnType::Rows(Ring::Z32 | Ring::Z64 | Ring::Z128)
+                );
                 if column(from) != ColumnType::Rows(Ring::Bits) || !ring || from.count != to.count {
                     return shape("as many items of integers as of bits are needed");
                 }
@@ -313,7 +320,10 @@ impl Command {
                 let ([a, b], [to]) = (&self.src[..], &self.dst[..]) else {
                     return shape("two sources and one destination are needed");
                 };
-                let integers = matches!(column(to), ColumnType::Rows(Ring::Z64 | Ring::Z128));
+                let integers = matches!(
+                    column(to),
+                    ColumnType::Rows(Ring::Z32 | Ring::Z64 | Ring::Z128)
+                );
                 let same = |s: &Span| column(s) == column(to) && s.count == to.count;
                 if !integers || ![a, b].into_iter().all(same) {
                     return shape("as many items of one ring of integers are needed");
@@ -350,8 +360,13 @@ impl Command {
                     _ => None,
                 };
                 let ring = match rings {
-                    Some((x, y)) if x != Ring::Bits && x.bits() <= y.bits() => y,
-                    _ => return shape("integers are needed, and factors of a ring no larger"),
+                    Some((Ring::Z64, Ring::Z128)) => Ring::Z128,
+                    Some((x, y)) if x != Ring::Bits && x == y => y,
+                    _ => {
+                        return shape(
+                            "integers are needed, and factors of their ring, or of Z_2^64 beside Z_2^128",
+                        );
+                    }
                 };
                 if column(b) != column(a)
                     || column(d) != column(c)
@@ -370,6 +385,7 @@ impl Command {
                 [a, b] if (a.count, bytes(a)) == (b.count, bytes(b)) => {}
                 _ => return shape("two sources of the same length are needed"),
             },
+            Op::Lifting(step) => return lift::check(*step, self, layout).or_else(shape),
             Op::Proof(step) => return proof::check(*step, self, (layout, rows)).or_else(shape),
             Op::Ot(step) => return ot::check(*step, self, (layout, rows)).or_else(shape),
             Op::Cut(step) => {

@@ -5,6 +5,7 @@
 mod cut;
 mod integers;
 mod labels;
+mod lifts;
 mod ot;
 mod program;
 mod proof;
@@ -51,7 +52,7 @@ const ROWS: [u32; 18] = [
     0, 1, 2, 7, 8, 9, 31, 63, 64, 65, 127, 129, 511, 512, 513, 1000, 2048, 2500,
 ];
 
-/// After so many cases comes one about proofs, one about integers, one about labels, one about transfers, one about cut-and-choose, and one about repetitions.
+/// After so many cases comes one about proofs, one about integers, one over Z_2^32, one about lifts, one about labels, one about transfers, one about cut-and-choose, and one about repetitions.
 const PROOFS: u32 = 4;
 
 /// The subject of cases.
@@ -63,6 +64,10 @@ pub enum Section {
     Proofs,
     /// Integers in other rings.
     Integers,
+    /// Programs over Z_2^32, and integers modulo 2^32 in other rings.
+    Narrow,
+    /// Lifts of bits to integers.
+    Lifts,
     /// Programs over labels.
     Labels,
     /// Oblivious transfers.
@@ -75,10 +80,12 @@ pub enum Section {
 
 impl Section {
     /// All of them.
-    pub const ALL: [Section; 7] = [
+    pub const ALL: [Section; 9] = [
         Section::Rings,
         Section::Proofs,
         Section::Integers,
+        Section::Narrow,
+        Section::Lifts,
         Section::Labels,
         Section::Transfers,
         Section::Cut,
@@ -102,6 +109,8 @@ pub fn check_section(
         Section::Rings => rings::one,
         Section::Proofs => proof::one,
         Section::Integers => integers::one,
+        Section::Narrow => narrow,
+        Section::Lifts => lifts,
         Section::Labels => labels::one,
         Section::Transfers => ot::one,
         Section::Cut => cut::one,
@@ -125,6 +134,8 @@ pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Diffe
         if case % PROOFS == 0 {
             proof::one(device, &mut rng, case)?;
             integers::one(device, &mut rng, case)?;
+            narrow(device, &mut rng, case)?;
+            lifts(device, &mut rng, case)?;
             labels::one(device, &mut rng, case)?;
             ot::one(device, &mut rng, case)?;
             cut::one(device, &mut rng, case)?;
@@ -133,6 +144,28 @@ pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Diffe
     }
     device.wipe();
     Ok(())
+}
+
+/// A random case over Z_2^32.
+fn narrow(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Difference> {
+    offered(rings::narrow(device, rng, case))?;
+    offered(integers::narrow(device, rng, case))
+}
+
+/// A random case about lifts.
+fn lifts(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Difference> {
+    offered(lifts::one(device, rng, case))
+}
+
+/// A device that refuses programs or workspaces over Z_2^32, as [`Fault::Unsupported`], has no such cases.
+fn offered(ended: Result<(), Difference>) -> Result<(), Difference> {
+    match ended {
+        Err(Difference::Fault {
+            fault: Fault::Unsupported { .. },
+            ..
+        }) => Ok(()),
+        ended => ended,
+    }
 }
 
 /// Test data only: a device's behaviour never depends on it (Steele, Lea, Flood 2014).

@@ -100,7 +100,7 @@ const fn of_replicated(ring: Ring, terms: &'static [Cross]) -> Form {
 
 /// One cross term of components (u, u'), masked by the first call minus the second: u (w + w') + u' w. Of bits it is
 /// u w' + u' (w + w'), which the messages of Wolfe et al. (2020) are.
-static REPLICATED: [Form; 3] = [
+static REPLICATED: [Form; 4] = [
     of_replicated(
         Ring::Bits,
         &[cross(
@@ -111,6 +111,7 @@ static REPLICATED: [Form; 3] = [
     ),
     of_replicated(Ring::Z64, &[RING_TERM]),
     of_replicated(Ring::Z128, &[RING_TERM]),
+    of_replicated(Ring::Z32, &[RING_TERM]),
 ];
 
 const RING_TERM: Cross = cross(&[(0, 0), (0, 1), (1, 0)], &[(0, false), (1, true)], 0);
@@ -146,10 +147,11 @@ const fn fourfolds(ring: Ring) -> [[Form; 2]; 2] {
     ]
 }
 
-static FOURFOLD: [[[Form; 2]; 2]; 3] = [
+static FOURFOLD: [[[Form; 2]; 2]; 4] = [
     fourfolds(Ring::Bits),
     fourfolds(Ring::Z64),
     fourfolds(Ring::Z128),
+    fourfolds(Ring::Z32),
 ];
 
 const fn number(ring: Ring) -> usize {
@@ -157,6 +159,7 @@ const fn number(ring: Ring) -> usize {
         Ring::Bits => 0,
         Ring::Z64 => 1,
         Ring::Z128 => 2,
+        Ring::Z32 => 3,
     }
 }
 
@@ -182,7 +185,7 @@ mod tests {
 
     #[test]
     fn known_forms_fit_their_shares() {
-        for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
+        for ring in [Ring::Bits, Ring::Z32, Ring::Z64, Ring::Z128] {
             let form = Form::replicated(ring);
             assert!(form.fits(2) && !form.fits(1));
             assert_eq!((form.calls(), form.writes()), (2, 0b01));

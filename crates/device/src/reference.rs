@@ -10,6 +10,7 @@ use zeroize::Zeroize;
 mod commands;
 mod cut;
 mod garble;
+mod lift;
 mod memory;
 mod ot;
 mod programs;

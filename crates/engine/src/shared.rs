@@ -187,6 +187,13 @@ impl Drop for Shared {
 pub(crate) fn add(ring: Ring, a: &mut [u8], b: &[u8]) {
     match ring {
         Ring::Bits => a.iter_mut().zip(b).for_each(|(a, b)| *a ^= b),
+        Ring::Z32 => {
+            for (a, b) in a.chunks_exact_mut(4).zip(b.chunks_exact(4)) {
+                let sum = u32::from_le_bytes((&*a).try_into().expect("4 bytes"))
+                    .wrapping_add(u32::from_le_bytes(b.try_into().expect("4 bytes")));
+                a.copy_from_slice(&sum.to_le_bytes());
+            }
+        }
         Ring::Z64 => {
             for (a, b) in a.chunks_exact_mut(8).zip(b.chunks_exact(8)) {
                 let sum = u64::from_le_bytes((&*a).try_into().expect("8 bytes"))

@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! Ring::Bits   wire = ⌈n/8⌉ bytes, row 0 in bit 0 of byte 0
+//! Ring::Z32    wire = 4n bytes, little-endian
 //! Ring::Z64    wire = 8n bytes, little-endian
 //! Ring::Z128   wire = 16n bytes, little-endian
 //! ```

@@ -5,6 +5,8 @@
 pub enum Ring {
     /// Z_2: addition is XOR, multiplication is AND. One bit per row.
     Bits,
+    /// Integers modulo 2^32. Four bytes per row.
+    Z32,
     /// Integers modulo 2^64. Eight bytes per row.
     Z64,
     /// Integers modulo 2^128. Sixteen bytes per row.
@@ -16,6 +18,7 @@ impl Ring {
     pub const fn bits(self) -> u32 {
         match self {
             Ring::Bits => 1,
+            Ring::Z32 => 32,
             Ring::Z64 => 64,
             Ring::Z128 => 128,
         }
@@ -25,6 +28,7 @@ impl Ring {
     pub const fn bytes(self, rows: u64) -> u64 {
         match self {
             Ring::Bits => rows.div_ceil(8),
+            Ring::Z32 => rows * 4,
             Ring::Z64 => rows * 8,
             Ring::Z128 => rows * 16,
         }
@@ -34,6 +38,7 @@ impl Ring {
     pub const fn reduce(self, value: u128) -> u128 {
         match self {
             Ring::Bits => value & 1,
+            Ring::Z32 => value & 0xffff_ffff,
             Ring::Z64 => value & 0xffff_ffff_ffff_ffff,
             Ring::Z128 => value,
         }
@@ -58,6 +63,7 @@ impl Ring {
     pub const fn name(self) -> &'static str {
         match self {
             Ring::Bits => "Z_2",
+            Ring::Z32 => "Z_2^32",
             Ring::Z64 => "Z_2^64",
             Ring::Z128 => "Z_2^128",
         }
@@ -67,6 +73,20 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn elements_wrap_at_the_modulus() {
+        for (ring, bits) in [(Ring::Z32, 32), (Ring::Z64, 64), (Ring::Z128, 128)] {
+            let most = ring.reduce(u128::MAX);
+            assert_eq!(
+                (ring.bits(), ring.bytes(3)),
+                (bits, 3 * u64::from(bits) / 8)
+            );
+            assert_eq!(most, u128::MAX >> (128 - bits));
+            assert_eq!((ring.add(most, 1), ring.sub(0, 1)), (0, most));
+            assert_eq!(ring.mul(most, most), 1);
+        }
+    }
 
     #[test]
     fn bits_add_is_xor_and_mul_is_and() {

@@ -71,8 +71,8 @@ pub mod yao;
 
 pub use choose::protocol;
 pub use plan::{
-    BitsPlan, Chunk, Conversion, ConversionPlan, CyclesPlan, Gives, JobPlan, LayerPlan, MacPlan,
-    MacsOfJobWide, OpenedPlan, Options, OrderPlan, OutputPlan, Plan, PlanError, PortPlan,
+    BitsPlan, Chunk, Conversion, ConversionPlan, CyclesPlan, Gives, JobPlan, LayerPlan, LiftPlan,
+    MacPlan, MacsOfJobWide, OpenedPlan, Options, OrderPlan, OutputPlan, Plan, PlanError, PortPlan,
     TotalsPlan, WorkspaceOf,
 };
 pub use replicated::{Replicated, is_masked};

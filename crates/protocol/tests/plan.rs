@@ -65,7 +65,7 @@ proptest! {
     fn layers_of_products_say_what_their_commands_say(sample in samples(60), odd: bool) {
         let plan = Arc::new(Plan::new(Arc::clone(&sample.job), sample.options).expect("a job that can be planned"));
         let Some(chunk) = plan.chunk(u32::from(odd)) else { return Ok(()) };
-        let opens = plan.all_layers().any(|layer| layer.opened.iter().any(|of| of.count > 0));
+        let opens = plan.all_layers().any(|layer| layer.lifted() > 0 || layer.opened.iter().any(|of| of.count > 0));
         let traced = plan.job.security.adversary == Adversary::Malicious && plan.parties().len() == 3;
         for party in plan.parties() {
             let protocol = veil_protocol::protocol(Arc::clone(&plan), Peer::Party(*party));

@@ -86,6 +86,17 @@ impl DomainTag {
     /// Dice of a garbled circuit, by the garbler alone.
     pub const DICE: DomainTag = DomainTag(0x1501);
 
+    /// What lifts of bits draw among three parties: 0 is a component of the XOR of two components; 1 and 2 mask what is sent of the product with the
+    /// third.
+    pub const fn lift3(mask: u8) -> DomainTag {
+        DomainTag(0x0e00 | mask as u16)
+    }
+
+    /// Masks of joint message `joint` of lifts of bits among four parties.
+    pub const fn lift4(joint: u8) -> DomainTag {
+        DomainTag(0x0f00 | joint as u16)
+    }
+
     /// Nodes of a tree of keys for oblivious transfer, below the node that is the key: counter is the side, lane the tree, j the level.
     pub const OT_NODE: DomainTag = DomainTag(0x2000);
     /// The check values that all but one leaf of a tree are right; the leaf is the key.

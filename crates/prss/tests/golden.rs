@@ -87,6 +87,8 @@ fn families_have_the_numbers_of_the_model() {
         ("INPUT4", DomainTag::input4(0)),
         ("SHARE4", DomainTag::SHARE4),
         ("RAND4", DomainTag::RAND4),
+        ("LIFT3", DomainTag::lift3(0)),
+        ("LIFT4", DomainTag::lift4(0)),
         ("DZKP_SHARE", DomainTag::dzkp_share(0)),
         ("DZKP_PMASK", DomainTag::dzkp_p_mask(0)),
         ("DZKP_QMASK", DomainTag::dzkp_q_mask(0)),
@@ -95,12 +97,14 @@ fn families_have_the_numbers_of_the_model() {
     for (name, tag) in ours {
         assert_eq!(tag.0, number::<u16>(&families[name]) << 8, "{name}");
     }
-    let numbered: [(&str, Numbered); 9] = [
+    let numbered: [(&str, Numbered); 11] = [
         ("INPUT3", DomainTag::input3),
         ("INPUT4", DomainTag::input4),
         ("JOINT4", DomainTag::joint4),
         ("SUM4", DomainTag::sum4),
         ("CODE4", DomainTag::mac4),
+        ("LIFT3", DomainTag::lift3),
+        ("LIFT4", DomainTag::lift4),
         ("DZKP_SHARE", DomainTag::dzkp_share),
         ("DZKP_PMASK", DomainTag::dzkp_p_mask),
         ("DZKP_QMASK", DomainTag::dzkp_q_mask),

@@ -61,7 +61,7 @@ pub fn to_pair_format(ring: Ring, share: Share) -> PairShare {
     let x = ring.sub(previous, own);
     let a = match ring {
         Ring::Bits => own,
-        Ring::Z64 | Ring::Z128 => {
+        Ring::Z32 | Ring::Z64 | Ring::Z128 => {
             ring.sub(ring.mul(previous, ring.reduce(2u128.wrapping_neg())), own)
         }
     };
@@ -78,7 +78,7 @@ pub fn from_pair_format(ring: Ring, share: PairShare) -> Share {
             own: a,
             previous: a ^ x,
         },
-        Ring::Z64 | Ring::Z128 => {
+        Ring::Z32 | Ring::Z64 | Ring::Z128 => {
             // 3 · 0xAA…AB = 1 modulo 2^k for every k, so -1/3 = 0x55…55.
             let minus_third = ring.reduce(0x5555_5555_5555_5555_5555_5555_5555_5555);
             Share {
@@ -95,7 +95,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn rings() -> impl Strategy<Value = Ring> {
-        prop_oneof![Just(Ring::Bits), Just(Ring::Z64), Just(Ring::Z128)]
+        prop_oneof![
+            Just(Ring::Bits),
+            Just(Ring::Z32),
+            Just(Ring::Z64),
+            Just(Ring::Z128)
+        ]
     }
 
     proptest! {

@@ -64,7 +64,12 @@ mod tests {
     use super::*;
 
     fn rings() -> impl Strategy<Value = Ring> {
-        prop_oneof![Just(Ring::Bits), Just(Ring::Z64), Just(Ring::Z128)]
+        prop_oneof![
+            Just(Ring::Bits),
+            Just(Ring::Z32),
+            Just(Ring::Z64),
+            Just(Ring::Z128)
+        ]
     }
 
     proptest! {

@@ -36,7 +36,7 @@ fn elements(ring: Ring, hex: &Value) -> Vec<u128> {
             .iter()
             .flat_map(|b| (0..8).map(move |i| u128::from(b >> i & 1)))
             .collect(),
-        Ring::Z64 | Ring::Z128 => {
+        Ring::Z32 | Ring::Z64 | Ring::Z128 => {
             let element = |bytes: &[u8]| {
                 bytes
                     .iter()

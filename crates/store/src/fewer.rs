@@ -75,6 +75,11 @@ impl ShareSource for Fewer {
 fn add(ring: Ring, into: &mut [u8], more: &[u8]) {
     match ring {
         Ring::Bits => into.iter_mut().zip(more).for_each(|(a, b)| *a ^= b),
+        Ring::Z32 => each(into, more, |a, b| {
+            u32::from_le_bytes(a)
+                .wrapping_add(u32::from_le_bytes(b))
+                .to_le_bytes()
+        }),
         Ring::Z64 => each(into, more, |a, b| {
             u64::from_le_bytes(a)
                 .wrapping_add(u64::from_le_bytes(b))
@@ -119,7 +124,7 @@ mod tests {
             rows: 1,
         };
         let high = u128::MAX / 7;
-        for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
+        for ring in [Ring::Bits, Ring::Z32, Ring::Z64, Ring::Z128] {
             let u = [high, high * 3, high * 5 + 1, 11].map(|u| ring.reduce(u));
             let value = u.into_iter().fold(0, |sum, u| ring.add(sum, u));
             for dropped in PartyId::FOUR {

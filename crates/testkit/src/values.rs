@@ -120,6 +120,7 @@ pub fn pack(ring: Ring, values: impl Iterator<Item = u128>, into: &mut [u8]) {
     for (k, value) in values.enumerate() {
         match ring {
             Ring::Bits => into[k / 8] |= (value as u8 & 1) << (k % 8),
+            Ring::Z32 => into[k * 4..][..4].copy_from_slice(&(value as u32).to_le_bytes()),
             Ring::Z64 => into[k * 8..][..8].copy_from_slice(&(value as u64).to_le_bytes()),
             Ring::Z128 => into[k * 16..][..16].copy_from_slice(&value.to_le_bytes()),
         }
@@ -131,6 +132,7 @@ pub(crate) fn element(ring: Ring, column: &[u8], k: usize) -> u128 {
     let mut bytes = [0; 16];
     match ring {
         Ring::Bits => return u128::from(column[k / 8] >> (k % 8) & 1),
+        Ring::Z32 => bytes[..4].copy_from_slice(&column[k * 4..][..4]),
         Ring::Z64 => bytes[..8].copy_from_slice(&column[k * 8..][..8]),
         Ring::Z128 => bytes.copy_from_slice(&column[k * 16..][..16]),
     }
@@ -201,7 +203,7 @@ mod tests {
 
     #[test]
     fn columns_survive_packing() {
-        for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
+        for ring in [Ring::Bits, Ring::Z32, Ring::Z64, Ring::Z128] {
             let mut numbers = Seed(1).numbers("columns");
             let values: Vec<u128> = (0..13).map(|_| ring.reduce(numbers.next_u128())).collect();
             let mut column = vec![0xff; ring.bytes(13) as usize];

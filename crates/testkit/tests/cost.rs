@@ -202,13 +202,14 @@ fn metered(world: &World, outcome: &Outcome) {
 
 #[test]
 fn meters_say_what_was_declared() {
-    for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
+    for ring in [Ring::Bits, Ring::Z32, Ring::Z64, Ring::Z128] {
         check(everything(ring, &[1]), 8, 1);
         check(everything(ring, &[23, 9]), 8, 1);
         check(everything(ring, &[17, 8, 30]), 10, 3);
     }
     for blocks in [&[1][..], &[23, 9], &[17, 8, 300]] {
         check(against_malicious(everything(Ring::Bits, blocks)), 64, 2);
+        check(against_malicious(everything(Ring::Z32, blocks)), 64, 2);
         check(against_malicious(everything(Ring::Z64, blocks)), 64, 2);
     }
 }
@@ -336,7 +337,7 @@ fn costs_as_declared(job: JobSpec, exact: bool) {
     }
 }
 
-/// What `docs/conversions.md` says: rounds, products of bits and of integers, for three parties and four.
+/// What `docs/conversions.md` says: rounds, products of bits, lifts and products of integers, for three parties and four.
 #[test]
 fn conversions_cost_what_the_documentation_says() {
     let measured = COSTS.map(|(name, _)| {
@@ -352,6 +353,7 @@ fn conversions_cost_what_the_documentation_says() {
             [
                 u64::from(plan.depth),
                 plan.bit_products(),
+                plan.lifts(),
                 plan.products(),
                 opened,
             ]
@@ -361,29 +363,35 @@ fn conversions_cost_what_the_documentation_says() {
     assert_eq!(measured, COSTS);
 }
 
-/// Rounds, products of bits, products of integers, bits opened behind masks: among three parties, and among four.
-const COSTS: [(&str, [[u64; 4]; 2]); 15] = [
-    ("int-bits:1", [[2, 0, 2, 0], [2, 0, 3, 0]]),
-    ("int-bits:64", [[9, 373, 128, 0], [10, 436, 192, 0]]),
-    ("int-low:64", [[9, 373, 128, 0], [10, 436, 192, 0]]),
-    ("int-word:64", [[15, 809, 0, 64], [16, 934, 0, 64]]),
-    ("int-low:32", [[8, 151, 64, 0], [9, 182, 96, 0]]),
-    ("int-word:32", [[14, 587, 0, 64], [15, 680, 0, 64]]),
-    ("int-lt:32", [[8, 89, 2, 0], [9, 121, 3, 0]]),
-    ("int-lt:64", [[10, 544, 2, 0], [11, 733, 3, 0]]),
-    ("int-eq:64", [[9, 126, 2, 0], [10, 188, 3, 0]]),
-    ("int-max:32", [[9, 89, 3, 0], [10, 121, 4, 0]]),
-    ("int-half-signed:64", [[10, 186, 8, 0], [11, 250, 12, 0]]),
-    ("int-half-signed:40", [[10, 188, 8, 0], [11, 252, 12, 0]]),
+/// Rounds, products of bits, lifts, products of integers, bits opened behind masks: among three parties, and among four.
+const COSTS: [(&str, [[u64; 5]; 2]); 15] = [
+    ("int-bits:1", [[2, 0, 1, 0, 0], [2, 0, 1, 0, 0]]),
+    ("int-bits:64", [[9, 373, 64, 0, 0], [10, 436, 64, 0, 0]]),
+    ("int-low:64", [[9, 373, 64, 0, 0], [10, 436, 64, 0, 0]]),
+    ("int-word:64", [[15, 809, 0, 0, 64], [16, 934, 0, 0, 64]]),
+    ("int-low:32", [[8, 151, 32, 0, 0], [9, 182, 32, 0, 0]]),
+    ("int-word:32", [[14, 587, 0, 0, 64], [15, 680, 0, 0, 64]]),
+    ("int-lt:32", [[8, 89, 1, 0, 0], [9, 121, 1, 0, 0]]),
+    ("int-lt:64", [[10, 544, 1, 0, 0], [11, 733, 1, 0, 0]]),
+    ("int-eq:64", [[9, 126, 1, 0, 0], [10, 188, 1, 0, 0]]),
+    ("int-max:32", [[9, 89, 1, 1, 0], [10, 121, 1, 1, 0]]),
+    (
+        "int-half-signed:64",
+        [[10, 186, 4, 0, 0], [11, 250, 4, 0, 0]],
+    ),
+    (
+        "int-half-signed:40",
+        [[10, 188, 4, 0, 0], [11, 252, 4, 0, 0]],
+    ),
     (
         "int-half-pr-signed:63",
-        [[10, 206, 10, 64], [11, 270, 15, 64]],
+        [[10, 206, 5, 0, 64], [11, 270, 5, 0, 64]],
     ),
     (
         "int-half-pr-signed:40",
-        [[9, 124, 10, 64], [10, 165, 15, 64]],
+        [[9, 124, 5, 0, 64], [10, 165, 5, 0, 64]],
     ),
-    ("int-div:32", [[204, 2561, 64, 0], [205, 2623, 96, 0]]),
+    ("int-div:32", [[204, 2561, 32, 0, 0], [205, 2623, 32, 0, 0]]),
 ];
 
 /// A matrix product is one round, and one element per row, element of the result and message of a product: three messages among three parties,

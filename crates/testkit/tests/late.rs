@@ -103,6 +103,7 @@ fn chain(ring: Ring) -> JobSpec {
 fn shift(ring: Ring, bytes: &mut [u8]) {
     match ring {
         Ring::Bits => bytes[0] ^= 1,
+        Ring::Z32 => bytes[3] ^= 0x80,
         Ring::Z64 => bytes[7] ^= 0x80,
         Ring::Z128 => bytes[15] ^= 0x80,
     }

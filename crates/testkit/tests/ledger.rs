@@ -27,6 +27,8 @@ enum Defect {
     Mac,
     /// Every random value is the first.
     Random,
+    /// All lifts begin with the first.
+    Lift,
     /// All layers begin with the first gate.
     Gate,
     /// All transfers begin with the first bytes of the leaves.
@@ -71,6 +73,7 @@ impl Device for Defective {
                     (Defect::Counter, Op::Product(_))
                     | (Defect::Mac, Op::Mac)
                     | (Defect::Random, Op::Random)
+                    | (Defect::Lift, Op::Lifting(_))
                     | (Defect::Gate, Op::Garble { .. } | Op::Evaluate { .. })
                     | (Defect::Leaf, Op::Ot(Ot::Receive { .. } | Ot::Send { .. })) => {
                         call.first = 0;
@@ -157,6 +160,19 @@ fn random_values_that_share_counters_ring() {
         assert_eq!((reuse.tag, reuse.ctr), (tag, 0));
         let honest = World::in_chunks(job, 8, 2).run();
         assert!(honest.aborts.is_empty(), "{:?}", honest.aborts);
+    }
+}
+
+/// Lifts of two layers, and of the rotations of one.
+#[test]
+fn lifts_that_share_counters_ring() {
+    for (among, tag) in [
+        (three as fn(JobSpec) -> JobSpec, DomainTag::lift3(0)),
+        (among_four, DomainTag::lift4(0)),
+    ] {
+        let job = among(crate::lifts::lifts(Ring::Z32, 4, 20));
+        let reuse = rings_in(job.clone(), Defect::Lift);
+        assert_eq!((reuse.tag.0 >> 8, reuse.ctr), (tag.0 >> 8, 0));
     }
 }
 

@@ -17,6 +17,7 @@ mod digests;
 mod four;
 mod late;
 mod ledger;
+mod lifts;
 mod malicious;
 mod malicious_integers;
 mod masked;

@@ -104,6 +104,7 @@ fn elements(
     let bits = match ring {
         Ring::Bits if kind == Kind::Integers => width,
         Ring::Bits => 1,
+        Ring::Z32 => 32,
         Ring::Z64 => 64,
         Ring::Z128 => 128,
     };
@@ -170,6 +171,7 @@ fn put(ring: Ring, bytes: &mut [u8], row: usize, value: u128) {
             let byte = &mut bytes[row / 8];
             *byte = *byte & !(1 << bit) | (value as u8 & 1) << bit;
         }
+        Ring::Z32 => bytes[row * 4..][..4].copy_from_slice(&(value as u32).to_le_bytes()),
         Ring::Z64 => bytes[row * 8..][..8].copy_from_slice(&(value as u64).to_le_bytes()),
         Ring::Z128 => bytes[row * 16..][..16].copy_from_slice(&value.to_le_bytes()),
     }
@@ -179,6 +181,11 @@ fn put(ring: Ring, bytes: &mut [u8], row: usize, value: u128) {
 fn get(ring: Ring, bytes: &[u8], row: usize) -> u128 {
     match ring {
         Ring::Bits => u128::from(bytes[row / 8] >> (row % 8) & 1),
+        Ring::Z32 => {
+            let mut word = [0; 4];
+            word.copy_from_slice(&bytes[row * 4..][..4]);
+            u32::from_le_bytes(word).into()
+        }
         Ring::Z64 => {
             let mut word = [0; 8];
             word.copy_from_slice(&bytes[row * 8..][..8]);
@@ -237,7 +244,7 @@ impl Opened {
                 let bits = bits.iter().enumerate();
                 Some(bits.fold(0, |number, (at, bit)| number | bit << at))
             }
-            (Ring::Z64 | Ring::Z128, [one]) => Some(*one),
+            (Ring::Z32 | Ring::Z64 | Ring::Z128, [one]) => Some(*one),
             _ => None,
         };
         self.rows(port)?.into_iter().map(number).collect()

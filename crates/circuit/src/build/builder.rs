@@ -126,7 +126,7 @@ impl Builder {
     pub fn constant_bit(&mut self, value: bool) -> Wire {
         match self.ring {
             Ring::Bits => self.constant(value.into()),
-            Ring::Z64 | Ring::Z128 => self.gate(Gate::ConstantBit(value)),
+            Ring::Z32 | Ring::Z64 | Ring::Z128 => self.gate(Gate::ConstantBit(value)),
         }
     }
 
@@ -251,7 +251,7 @@ impl Builder {
     fn constant_like(&mut self, like: Wire, value: u128) -> Wire {
         match self.ring_of(like) {
             Ring::Bits => self.constant_bit(value & 1 == 1),
-            Ring::Z64 | Ring::Z128 => self.constant(value),
+            Ring::Z32 | Ring::Z64 | Ring::Z128 => self.constant(value),
         }
     }
 
@@ -368,7 +368,7 @@ impl Builder {
     /// `yes` where `condition` is 1, `no` where it is 0: one multiplication. A bit that chooses between integers is lifted.
     pub fn mux(&mut self, condition: Wire, yes: Wire, no: Wire) -> Wire {
         let condition = match (self.ring_of(condition), self.ring_of(yes)) {
-            (Ring::Bits, Ring::Z64 | Ring::Z128) => self.lift(condition),
+            (Ring::Bits, Ring::Z32 | Ring::Z64 | Ring::Z128) => self.lift(condition),
             _ => condition,
         };
         let change = self.sub(yes, no);

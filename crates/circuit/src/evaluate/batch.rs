@@ -95,6 +95,7 @@ macro_rules! integer_word {
         }
     };
 }
+integer_word!(u32);
 integer_word!(u64);
 integer_word!(u128);
 

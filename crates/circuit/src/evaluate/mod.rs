@@ -169,6 +169,7 @@ impl Circuit {
         }
         Ok(match self.ring {
             Ring::Bits => batch::<BitWord>(self, rows as usize, inputs),
+            Ring::Z32 => batch::<u32>(self, rows as usize, inputs),
             Ring::Z64 => batch::<u64>(self, rows as usize, inputs),
             Ring::Z128 => batch::<u128>(self, rows as usize, inputs),
         })

@@ -359,6 +359,11 @@ impl Counter<'_> {
             }
             Op::Encode { .. } | Op::Colour => add(Kind::Label, both),
             Op::Random => add(Kind::Mask, to),
+            Op::Lifting(step) => {
+                let column = to / command.dst.len().max(1) as u64;
+                add(Kind::Mask, column * step.calls() as u64);
+                add(Kind::Column, both);
+            }
             Op::Hash { .. } => add(Kind::Hash, from),
             Op::Mac => add(Kind::Mac, from),
             Op::Split { .. } | Op::Lift => add(Kind::Converted, from.max(to)),
@@ -396,7 +401,7 @@ fn scaled(work: Work, all: u64, of: u64) -> Work {
 const fn linear(ring: Ring) -> Kind {
     match ring {
         Ring::Bits => Kind::LinearBits,
-        Ring::Z64 => Kind::LinearZ64,
+        Ring::Z32 | Ring::Z64 => Kind::LinearZ64,
         Ring::Z128 => Kind::LinearZ128,
     }
 }
@@ -404,7 +409,7 @@ const fn linear(ring: Ring) -> Kind {
 const fn product(ring: Ring) -> Kind {
     match ring {
         Ring::Bits => Kind::ProductBits,
-        Ring::Z64 => Kind::ProductZ64,
+        Ring::Z32 | Ring::Z64 => Kind::ProductZ64,
         Ring::Z128 => Kind::ProductZ128,
     }
 }

@@ -9,6 +9,7 @@
 
 mod cut;
 mod labels;
+mod lift;
 mod program;
 mod proof;
 mod queue;
@@ -65,6 +66,9 @@ fn card(error: Error) -> Fault {
 const fn unsupported(what: &'static str) -> Fault {
     Fault::Unsupported { device: NAME, what }
 }
+
+/// What has no kernels.
+const NARROW: Fault = unsupported("integers modulo 2^32: its kernels are of 64 and of 128 bits");
 
 const fn too_large(bytes: u64) -> Fault {
     Fault::TooLarge { bytes }
@@ -248,6 +252,10 @@ impl Cuda {
 
     /// Memory for a workspace, all zero.
     fn memory(&mut self, layout: &Layout, frame: Frame) -> Result<Memory, Fault> {
+        let narrow = [ColumnType::Rows(Ring::Z32), ColumnType::One(Ring::Z32)];
+        if layout.regions.iter().any(|r| narrow.contains(&r.column)) {
+            return Err(NARROW);
+        }
         let same = |memory: &Memory| memory.is_of(layout, frame.rows);
         if let Some(at) = self.closed.iter().position(same) {
             let mut memory = self.closed.swap_remove(at);

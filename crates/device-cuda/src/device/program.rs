@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use veil_device::{Dst, Fault, Form, Instr, Layout, Needs, Program, Src};
 use veil_math::Ring;
 
-use super::{NAME, unsupported};
+use super::{NAME, NARROW, unsupported};
 
 /// Instructions of kernels/device/program.cu.
 const ADD: u32 = 0;
@@ -78,6 +78,7 @@ fn constant(ring: Ring, value: u128) -> [u32; 4] {
     let value = ring.reduce(value);
     let wide = match ring {
         Ring::Bits => 0u128.wrapping_sub(value),
+        Ring::Z32 => value * 0x1_0000_0001_0000_0001_0000_0001,
         Ring::Z64 => value << 64 | value,
         Ring::Z128 => value,
     };
@@ -226,6 +227,9 @@ impl Code {
     /// Compiles a program that was checked.
     pub(super) fn of(program: &Program, layout: &Layout) -> Result<Self, Fault> {
         let ring = program.ring;
+        if ring == Ring::Z32 {
+            return Err(NARROW);
+        }
         let parts = layout.regions[program.slots as usize].components;
         let schedule = Schedule::of(program);
         let (source, target) = (|src| schedule.source(src), |dst| schedule.target(dst));

@@ -93,15 +93,16 @@ pub(super) struct Queue<'a> {
 /// Numbers of the verdict.
 pub(super) const VERDICT: usize = 2;
 
-const fn number(ring: Ring) -> u64 {
+pub(super) const fn number(ring: Ring) -> u64 {
     match ring {
         Ring::Bits => 0,
         Ring::Z64 => 1,
-        Ring::Z128 => 2,
+        // No workspace has it.
+        Ring::Z128 | Ring::Z32 => 2,
     }
 }
 
-const fn ring_of(item: ColumnType) -> Ring {
+pub(super) const fn ring_of(item: ColumnType) -> Ring {
     match item {
         ColumnType::Rows(ring) | ColumnType::One(ring) => ring,
         // Combined as bits are.
@@ -215,7 +216,7 @@ impl Queue<'_> {
     }
 
     /// Counters of an item of a draw.
-    fn stride(&self, item: ColumnType) -> u64 {
+    pub(super) fn stride(&self, item: ColumnType) -> u64 {
         item.bytes(self.memory.layout.chunk_rows).div_ceil(16)
     }
 
@@ -306,6 +307,7 @@ impl Queue<'_> {
             }
             Op::Shift { by } => self.convert(src[0], dst[0], *by),
             Op::Lift | Op::Resize => self.convert(src[0], dst[0], 0),
+            Op::Lifting(step) => self.lifting(*step, command)?,
             Op::Scale => {
                 let all = u64::from(dst[0].count) * self.cells(dst[0]);
                 let ring = number(ring_of(self.item(dst[0])));
@@ -526,7 +528,8 @@ impl Queue<'_> {
         let (run, end) = match code.ring {
             Ring::Bits => (&PROGRAM_BITS, None),
             Ring::Z64 => (&PROGRAM_Z64, Some(&SUMS_Z64)),
-            Ring::Z128 => (&PROGRAM_Z128, Some(&SUMS_Z128)),
+            // No program over Z_2^32 is loaded.
+            Ring::Z128 | Ring::Z32 => (&PROGRAM_Z128, Some(&SUMS_Z128)),
         };
         let arguments = [
             Argument::Workspace,

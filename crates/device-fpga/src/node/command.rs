@@ -77,7 +77,8 @@ impl Stage {
         let ring = match self.ring {
             Ring::Bits => 0,
             Ring::Z64 => 1,
-            Ring::Z128 => 2u8,
+            // No program over Z_2^32 is loaded.
+            Ring::Z128 | Ring::Z32 => 2u8,
         };
         let to = |k: usize, bit| at(self.to[k].unwrap_or(0) & 3, bit);
         at(self.counter, abi::STAGE_COUNTER_AT)
@@ -107,7 +108,7 @@ impl Op {
             Op::Product(Ring::Bits) => abi::OP_PRODUCT_BITS,
             Op::Product(Ring::Z64) => abi::OP_PRODUCT_64,
             Op::Product(Ring::Z128) => abi::OP_PRODUCT_128,
-            Op::Sum(Ring::Bits) => NO_OP,
+            Op::Sum(Ring::Bits | Ring::Z32) | Op::Product(Ring::Z32) => NO_OP,
             Op::Sum(Ring::Z64) => abi::OP_SUM_64,
             Op::Sum(Ring::Z128) => abi::OP_SUM_128,
             Op::Random => abi::OP_RANDOM,

@@ -21,6 +21,10 @@ impl Bytes<'_> {
     pub(super) fn repeated(ring: Ring, element: u128) -> Self {
         Bytes::Repeated(match ring {
             Ring::Bits => [if element & 1 == 1 { 0xff } else { 0 }; WORD],
+            Ring::Z32 => {
+                let quarter = (element as u32).to_le_bytes();
+                std::array::from_fn(|k| quarter[k % 4])
+            }
             Ring::Z64 => {
                 let half = u128::from(element as u64);
                 (half << 64 | half).to_le_bytes()

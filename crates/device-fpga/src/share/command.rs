@@ -81,7 +81,8 @@ pub(super) const fn ring_bits(ring: Ring) -> u8 {
     match ring {
         Ring::Bits => 0,
         Ring::Z64 => 1,
-        Ring::Z128 => 2,
+        // No program over Z_2^32 is loaded.
+        Ring::Z128 | Ring::Z32 => 2,
     }
 }
 

@@ -78,7 +78,7 @@ pub(crate) fn sum(ring: Ring, columns: &[Vec<u8>]) -> Vec<u8> {
     columns[1..].iter().fold(columns[0].clone(), |a, b| {
         elements(ring, &a, b, |a, b| match ring {
             Ring::Bits => a ^ b,
-            Ring::Z64 | Ring::Z128 => a.wrapping_add(b),
+            Ring::Z32 | Ring::Z64 | Ring::Z128 => a.wrapping_add(b),
         })
     })
 }
@@ -87,7 +87,7 @@ pub(crate) fn sum(ring: Ring, columns: &[Vec<u8>]) -> Vec<u8> {
 pub(crate) fn product(ring: Ring, a: &[u8], b: &[u8]) -> Vec<u8> {
     elements(ring, a, b, |a, b| match ring {
         Ring::Bits => a & b,
-        Ring::Z64 | Ring::Z128 => a.wrapping_mul(b),
+        Ring::Z32 | Ring::Z64 | Ring::Z128 => a.wrapping_mul(b),
     })
 }
 

@@ -15,19 +15,16 @@ const IN: u16 = 0;
 const ONES: u16 = 1;
 /// Values of rows that it does not reach.
 const SLOTS: u16 = 2;
-/// Factors of 64 bits.
+/// Factors, of the ring of the values, or of 64 bits beside 128.
 const FACTORS: u16 = 3;
 /// The values in the other ring, as many of what all rows share, and sums of products.
 const RESIZED: u16 = 4;
 const RESIZED_ONES: u16 = 5;
 const SUMS: u16 = 6;
 
-fn layout(ring: Ring, chunk_rows: u32) -> Layout {
-    let other = if ring == Ring::Z64 {
-        Ring::Z128
-    } else {
-        Ring::Z64
-    };
+fn layout(ring: Ring, other: Ring, chunk_rows: u32) -> Layout {
+    // Factors of sums of products.
+    let factors = if ring == Ring::Z128 { Ring::Z64 } else { ring };
     let (mapped, resident, public) = (Residency::Mapped, Residency::Resident, Residency::Public);
     regions(
         chunk_rows,
@@ -35,7 +32,7 @@ fn layout(ring: Ring, chunk_rows: u32) -> Layout {
             (mapped, ColumnType::Rows(ring), 2, ITEMS),
             (mapped, ColumnType::One(ring), 2, ITEMS),
             (resident, ColumnType::Rows(ring), 2, ITEMS),
-            (resident, ColumnType::Rows(Ring::Z64), 2, ITEMS),
+            (resident, ColumnType::Rows(factors), 2, ITEMS),
             (public, ColumnType::Rows(other), 2, ITEMS),
             (public, ColumnType::One(other), 1, ITEMS),
             (mapped, ColumnType::One(ring), 1, ITEMS),
@@ -49,9 +46,32 @@ pub(super) fn one(
     rng: &mut SplitMix,
     case: u32,
 ) -> Result<(), Difference> {
-    let ring = [Ring::Z64, Ring::Z128][rng.below(2)];
+    let rings = [[Ring::Z64, Ring::Z128], [Ring::Z128, Ring::Z64]];
+    let of = rings[rng.below(2)];
+    between(device, rng, case, of)
+}
+
+/// The same of Z_2^32 and another ring.
+pub(super) fn narrow(
+    device: &mut dyn Device,
+    rng: &mut SplitMix,
+    case: u32,
+) -> Result<(), Difference> {
+    let mut rings = [Ring::Z32, [Ring::Z64, Ring::Z128][rng.below(2)]];
+    if rng.below(2) == 0 {
+        rings.reverse();
+    }
+    between(device, rng, case, rings)
+}
+
+fn between(
+    device: &mut dyn Device,
+    rng: &mut SplitMix,
+    case: u32,
+    [ring, other]: [Ring; 2],
+) -> Result<(), Difference> {
     let rows = ROWS[rng.below(ROWS.len())];
-    let layout = layout(ring, rows + rng.below(3) as u32 * 100);
+    let layout = layout(ring, other, rows + rng.below(3) as u32 * 100);
     let frame = Frame {
         epoch: 0,
         lane: rng.next() as u16,

@@ -103,7 +103,30 @@ pub(super) fn one(
     rng: &mut SplitMix,
     case: u32,
 ) -> Result<(), Difference> {
-    let of = Case::new(rng);
+    of_forms(
+        device,
+        rng,
+        case,
+        &forms(&[Ring::Bits, Ring::Z64, Ring::Z128]),
+    )
+}
+
+/// The same over Z_2^32.
+pub(super) fn narrow(
+    device: &mut dyn Device,
+    rng: &mut SplitMix,
+    case: u32,
+) -> Result<(), Difference> {
+    of_forms(device, rng, case, &forms(&[Ring::Z32]))
+}
+
+fn of_forms(
+    device: &mut dyn Device,
+    rng: &mut SplitMix,
+    case: u32,
+    forms: &[&'static Form],
+) -> Result<(), Difference> {
+    let of = Case::new(rng, forms);
     let want = of.run(&mut Reference::default());
     let seen = of.run(device);
     // A device may have multipliers for the forms of protocols alone, and says so of another one.
@@ -115,8 +138,7 @@ pub(super) fn one(
 }
 
 impl Case {
-    fn new(rng: &mut SplitMix) -> Self {
-        let forms = forms();
+    fn new(rng: &mut SplitMix, forms: &[&'static Form]) -> Self {
         let form = forms[rng.below(forms.len())];
         let ring = form.ring;
         let rows = ROWS[rng.below(ROWS.len())];
@@ -426,10 +448,14 @@ fn conversions(rng: &mut SplitMix, ring: Ring, parts: u8) -> Vec<Command> {
     commands
 }
 
-/// Forms that devices may have kernels for, and two of schemes that no protocol has: a device computes them from what they say, or refuses them.
-fn forms() -> Vec<&'static Form> {
-    let mut forms = vec![&PLAIN, &ODD];
-    for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
+/// Forms that devices may have kernels for, and some of schemes that no protocol has: a device computes them from what they say, or refuses them.
+fn forms(rings: &[Ring]) -> Vec<&'static Form> {
+    let mut forms = if rings == [Ring::Z32] {
+        vec![&NARROW]
+    } else {
+        vec![&PLAIN, &ODD]
+    };
+    for &ring in rings {
         forms.push(Form::replicated(ring));
         for (swapped, five) in [(false, false), (false, true), (true, false), (true, true)] {
             forms.push(Form::fourfold(ring, swapped, five));
@@ -438,15 +464,20 @@ fn forms() -> Vec<&'static Form> {
     forms
 }
 
-static PLAIN: Form = Form {
-    ring: Ring::Z64,
-    crosses: &[Cross {
-        terms: &[(1, 1), (0, 1)],
-        masks: &[(0, false), (1, true)],
-        to: 1,
-    }],
-    keeps: &[],
-};
+static PLAIN: Form = plain(Ring::Z64);
+static NARROW: Form = plain(Ring::Z32);
+
+const fn plain(ring: Ring) -> Form {
+    Form {
+        ring,
+        crosses: &[Cross {
+            terms: &[(1, 1), (0, 1)],
+            masks: &[(0, false), (1, true)],
+            to: 1,
+        }],
+        keeps: &[],
+    }
+}
 
 static ODD: Form = Form {
     ring: Ring::Z128,

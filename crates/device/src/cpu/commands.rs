@@ -98,6 +98,7 @@ impl Cpu {
                 });
                 return Ok(bool::from(equal));
             }
+            Op::Lifting(step) => self.lifting(memory, *step, command)?,
             Op::Proof(step) => return self.proof(memory, *step, command),
             Op::Ot(step) => return self.transfer(memory, *step, command),
             Op::Cut(step) => return self.cut(memory, tape, *step, command),
@@ -283,7 +284,7 @@ pub(super) fn fitting<'a>(tape: Option<&'a Tape>, memory: &Memory) -> Result<&'a
 }
 
 /// Counters that a column of a full chunk takes.
-fn stride(memory: &Memory, region: u16) -> u64 {
+pub(super) fn stride(memory: &Memory, region: u16) -> u64 {
     memory.layout.regions[region as usize]
         .column
         .bytes(memory.layout.chunk_rows)

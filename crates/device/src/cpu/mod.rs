@@ -6,6 +6,7 @@ mod cut;
 mod exec;
 mod garble;
 mod hash;
+mod lift;
 mod mac;
 mod offload;
 mod ot;

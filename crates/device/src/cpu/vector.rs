@@ -169,6 +169,24 @@ pub(crate) trait Vector: Copy {
     unsafe fn xor3(self, b: Self, c: Self) -> Self;
     /// `self ^ (b & c)`.
     unsafe fn xor_and(self, b: Self, c: Self) -> Self;
+    /// Sums of words of 32 bits.
+    #[inline(always)]
+    unsafe fn add32(self, other: Self) -> Self {
+        // SAFETY: the caller's.
+        unsafe { lanes32(self, other, u32::wrapping_add) }
+    }
+    /// Differences of words of 32 bits.
+    #[inline(always)]
+    unsafe fn sub32(self, other: Self) -> Self {
+        // SAFETY: the caller's.
+        unsafe { lanes32(self, other, u32::wrapping_sub) }
+    }
+    /// Products of words of 32 bits.
+    #[inline(always)]
+    unsafe fn mul32(self, other: Self) -> Self {
+        // SAFETY: the caller's.
+        unsafe { lanes32(self, other, u32::wrapping_mul) }
+    }
     unsafe fn add64(self, other: Self) -> Self;
     unsafe fn sub64(self, other: Self) -> Self;
     unsafe fn mul64(self, other: Self) -> Self;
@@ -220,6 +238,21 @@ pub(crate) trait Vector: Copy {
             }
             x
         }
+    }
+}
+
+/// The same function of all words of 32 bits, which are little-endian.
+#[inline(always)]
+unsafe fn lanes32<V: Vector>(a: V, b: V, of: impl Fn(u32, u32) -> u32) -> V {
+    let (mut x, mut y) = ([0u32; VECTOR / 4], [0u32; VECTOR / 4]);
+    // SAFETY: the arrays are as long as a vector; the instruction set is the caller's.
+    unsafe {
+        a.store(x.as_mut_ptr().cast());
+        b.store(y.as_mut_ptr().cast());
+        for k in 0..VECTOR / 4 {
+            x[k] = of(u32::from_le(x[k]), u32::from_le(y[k])).to_le();
+        }
+        V::load(x.as_ptr().cast())
     }
 }
 

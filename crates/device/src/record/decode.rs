@@ -13,9 +13,9 @@ use super::format::{Bytes, Call, Damage, MAGIC};
 use super::tape::chain;
 use crate::cut::By;
 use crate::{
-    ColumnType, Command, Completion, Cross, Cut, Dst, Form, Garbling, Instr, KeyId, Layout, Op, Ot,
-    Outcome, PrfCall, Program, ProgramId, Proof, Region, Repeat, Residency, Side, Span, Src, Step,
-    Tag, Trees, Workspace,
+    ColumnType, Command, Completion, Cross, Cut, Dst, Form, Garbling, Instr, KeyId, Layout,
+    Lifting, Op, Ot, Outcome, PrfCall, Program, ProgramId, Proof, Region, Repeat, Residency, Side,
+    Span, Src, Step, Tag, Trees, Workspace,
 };
 
 /// Longest step: the bytes of one span.
@@ -140,6 +140,7 @@ impl Parser<'_> {
     fn ring(&mut self) -> Parsed<Ring> {
         match self.u8()? {
             0 => Ok(Ring::Bits),
+            3 => Ok(Ring::Z32),
             1 => Ok(Ring::Z64),
             2 => Ok(Ring::Z128),
             _ => Err("an unknown ring"),
@@ -315,6 +316,18 @@ impl Parser<'_> {
         })
     }
 
+    fn lifting(&mut self) -> Parsed<Lifting> {
+        Ok(match self.u8()? {
+            0 => Lifting::Share,
+            1 => Lifting::Turn,
+            2 => Lifting::Terms {
+                terms: [(self.u8()?, self.u8()?), (self.u8()?, self.u8()?)],
+                keeps: [self.u8()?.checked_sub(1), self.u8()?.checked_sub(1)],
+            },
+            _ => return Err("an unknown step of lifts"),
+        })
+    }
+
     fn product(&mut self) -> Parsed<(Range<u32>, u32, u32)> {
         Ok((self.u32()?..self.u32()?, self.u32()?, self.u32()?))
     }
@@ -365,6 +378,7 @@ impl Parser<'_> {
             9 => Op::Split { first: self.u32()? },
             10 => Op::Lift,
             11 => Op::Shift { by: self.u32()? },
+            23 => Op::Lifting(self.lifting()?),
             12 => Op::Scale,
             13 => Op::Resize,
             14 => Op::Dot,

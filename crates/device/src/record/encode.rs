@@ -4,7 +4,7 @@ use veil_math::Ring;
 
 use super::format::Step;
 use crate::{
-    ColumnType, Command, Cut, Dst, Instr, Layout, Op, Ot, Outcome, Program, Proof, Repeat,
+    ColumnType, Command, Cut, Dst, Instr, Layout, Lifting, Op, Ot, Outcome, Program, Proof, Repeat,
     Residency, Side, Span, Src,
 };
 
@@ -142,6 +142,7 @@ impl Writer<'_> {
     fn ring(&mut self, ring: Ring) {
         self.u8(match ring {
             Ring::Bits => 0,
+            Ring::Z32 => 3,
             Ring::Z64 => 1,
             Ring::Z128 => 2,
         });
@@ -276,6 +277,23 @@ impl Writer<'_> {
         };
         self.u8(numbers.0);
         numbers.1.iter().for_each(|n| self.u32(*n));
+    }
+
+    fn lifting(&mut self, step: Lifting) {
+        match step {
+            Lifting::Share => self.u8(0),
+            Lifting::Turn => self.u8(1),
+            Lifting::Terms { terms, keeps } => {
+                self.u8(2);
+                for part in terms.iter().flat_map(|(r, o)| [*r, *o]) {
+                    self.u8(part);
+                }
+                // One more than the component, or none.
+                for part in keeps {
+                    self.u8(part.map_or(0, |part| part.saturating_add(1)));
+                }
+            }
+        }
     }
 
     fn transfer(&mut self, step: Ot) {
@@ -420,6 +438,10 @@ impl Writer<'_> {
             Op::Shift { by } => {
                 self.u8(11);
                 self.u32(*by);
+            }
+            Op::Lifting(step) => {
+                self.u8(23);
+                self.lifting(*step);
             }
             Op::Scale => self.u8(12),
             Op::Resize => self.u8(13),

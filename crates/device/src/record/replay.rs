@@ -447,6 +447,7 @@ fn name(op: &Op) -> &'static str {
         Op::Split { .. } => "split",
         Op::Lift => "lift",
         Op::Shift { .. } => "shift",
+        Op::Lifting(_) => "a step of lifts",
         Op::Scale => "scale",
         Op::Resize => "resize",
         Op::Dot => "dot",

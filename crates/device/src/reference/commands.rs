@@ -59,6 +59,7 @@ impl Reference {
                 let (a, b) = (command.src[0], command.src[1]);
                 return Ok(bool::from(memory.bytes(a).ct_eq(memory.bytes(b))));
             }
+            Op::Lifting(step) => self.lifting(memory, *step, command)?,
             Op::Proof(step) => return self.proof(memory, *step, command),
             Op::Ot(step) => return self.transfer(memory, *step, command),
             Op::Cut(step) => return self.cut(memory, *step, command),

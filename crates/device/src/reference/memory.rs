@@ -62,6 +62,7 @@ impl Memory {
                     bytes[cell / 8] & !bit
                 };
             }
+            Ring::Z32 => bytes[cell * 4..][..4].copy_from_slice(&(value as u32).to_le_bytes()),
             Ring::Z64 => bytes[cell * 8..][..8].copy_from_slice(&(value as u64).to_le_bytes()),
             Ring::Z128 => bytes[cell * 16..][..16].copy_from_slice(&value.to_le_bytes()),
         }
@@ -72,6 +73,7 @@ impl Memory {
 pub(super) fn element(ring: Ring, bytes: &[u8], cell: usize) -> u128 {
     match ring {
         Ring::Bits => u128::from(bytes[cell / 8] >> (cell % 8) & 1),
+        Ring::Z32 => u32::from_le_bytes(bytes[cell * 4..][..4].try_into().expect("4 bytes")).into(),
         Ring::Z64 => u64::from_le_bytes(bytes[cell * 8..][..8].try_into().expect("8 bytes")).into(),
         Ring::Z128 => u128::from_le_bytes(bytes[cell * 16..][..16].try_into().expect("16 bytes")),
     }

@@ -329,6 +329,7 @@ fn one(region: u16, part: u8, first: u32) -> Span {
 fn drawn_at(ring: Ring, bytes: &[u8], p: u32, cell: usize, cells: usize) -> u128 {
     let column = match ring {
         Ring::Bits => cells / 8,
+        Ring::Z32 => cells * 4,
         Ring::Z64 => cells * 8,
         Ring::Z128 => cells * 16,
     };

@@ -57,7 +57,7 @@ impl Twin {
     fn words(&self) -> usize {
         match self.ring {
             Ring::Bits => self.rows.div_ceil(128) as usize,
-            Ring::Z64 | Ring::Z128 => self.rows as usize,
+            Ring::Z32 | Ring::Z64 | Ring::Z128 => self.rows as usize,
         }
     }
 
@@ -144,6 +144,7 @@ fn each(a: &[u128], b: &[u128], of: impl Fn(u128, u128) -> u128) -> Column {
 /// A column as on a link.
 pub(super) fn unpack(ring: Ring, bytes: &[u8]) -> Column {
     let size = match ring {
+        Ring::Z32 => 4,
         Ring::Z64 => 8,
         Ring::Bits | Ring::Z128 => 16,
     };

@@ -128,12 +128,13 @@ fn names(plan: &Plan) -> Vec<String> {
         .collect()
 }
 
-/// Products of all rows, weighed by the bits of their ring; at least one for every row.
+/// Products and lifts of all rows, weighed by the bits of their ring; at least one for every row.
 fn work(plan: &Plan) -> u64 {
     let width = u64::from(plan.job.circuit.ring.bits());
     // Of a circuit of bits, these are all.
     let bits = if width == 1 { 0 } else { plan.bit_products() };
-    let products = plan.products().saturating_mul(width);
+    let elements = plan.products().saturating_add(plan.lifts());
+    let products = elements.saturating_mul(width);
     products
         .saturating_add(bits)
         .max(1)

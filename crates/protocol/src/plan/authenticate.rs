@@ -234,8 +234,8 @@ impl<'n> Authenticating<'n> {
             | Gate::Random
             | Gate::Take(_)
             | Gate::Scale(..) => None,
-            Gate::Open { .. } => {
-                unreachable!("with codes nothing is opened before they are checked")
+            Gate::Open { .. } | Gate::Raise(_) => {
+                unreachable!("with codes nothing is sent but products")
             }
         }
     }

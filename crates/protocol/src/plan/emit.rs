@@ -11,8 +11,11 @@ use super::layers::{Layer, Schedule, Scheduler, Work};
 use super::list;
 use super::net::Gate;
 use super::{
-    Conversion, ConversionPlan, Gives, MacPlan, OpenedPlan, OutputPlan, PortPlan, REGIONS,
+    Conversion, ConversionPlan, Gives, LiftPlan, MacPlan, OpenedPlan, OutputPlan, PortPlan, REGIONS,
 };
+
+/// Lifts take turns: the role of a party depends on the number of a lift modulo this.
+const ROTATIONS: u32 = 3;
 
 /// Where a wire's value is.
 #[derive(Clone, Copy)]
@@ -28,10 +31,16 @@ impl Scheduler<'_> {
         let passed = |output: usize| once.get(output).copied().flatten();
         let (ports, job_wide) = self.place_inputs(work.tail);
         let mut layers = Vec::new();
+        let (mut second, mut lifted) = (vec![LiftPlan::default(); work.tail as usize + 1], 0);
         for layer in 1..=work.tail {
             let conversions = self.convert(&work.conversions[layer as usize], layer);
             let mut e = Emitters::new(self.circuit.ring);
             let (authenticated, opened) = self.emit_layer(&mut e, &mut work, layer);
+            let first = self.emit_lifts(&mut e, &work, (layer, lifted));
+            lifted += first.count();
+            if first.count() > 0 {
+                second[work.lifts[layer as usize].1 as usize] = first;
+            }
             for workspace in &mut self.workspaces {
                 // Slots are free for the next layer, not for this one: the values of a layer's products arrive at its end.
                 workspace.end(layer);
@@ -43,6 +52,7 @@ impl Scheduler<'_> {
                 bits: has_bits.then_some(bits.program),
                 conversions,
                 opened,
+                lifts: [first, second[layer as usize]],
                 authenticated,
             });
         }
@@ -352,6 +362,46 @@ impl Scheduler<'_> {
         OpenedPlan { from, to, count }
     }
 
+    /// Puts the bits that are lifted from a layer on side by side, by rotations, and gives the integers their slots. `before` have been lifted.
+    fn emit_lifts(
+        &mut self,
+        e: &mut Emitters,
+        work: &Work,
+        (layer, before): (u32, u32),
+    ) -> LiftPlan {
+        let (wires, second) = &work.lifts[layer as usize];
+        if wires.is_empty() {
+            return LiftPlan::default();
+        }
+        let count = wires.len() as u32;
+        let numbered = (before..).zip(wires);
+        let mut wires: Vec<(u32, u32, Wire)> =
+            numbered.map(|(n, w)| (n % ROTATIONS, n, *w)).collect();
+        wires.sort_unstable();
+        let mut counts = [0; ROTATIONS as usize];
+        for (rotation, ..) in &wires {
+            counts[*rotation as usize] += 1;
+        }
+        let from = self.workspaces[1].take_run(count);
+        for slot in from..from + count {
+            self.workspaces[1].dies(slot, *second);
+        }
+        let to = self.workspaces[0].take_run(count);
+        for (k, (.., wire)) in (0..).zip(wires) {
+            let bit = self.gate(wire).and_then(|gate| gate.operands().next());
+            let src = self.emit(e, bit.expect("what is lifted is a bit"), layer);
+            let copy = Instr::Copy(src, Dst::Slot(from + k));
+            e.0[1].program.code.push(copy);
+            self.live(wire, to + k);
+        }
+        LiftPlan {
+            from,
+            to,
+            counts,
+            first: u64::from(before),
+        }
+    }
+
     fn take_slot(&mut self, wire: Wire) -> u32 {
         let workspace = self.workspace_of(wire);
         let slot = self.workspaces[workspace].take();
@@ -416,6 +466,7 @@ impl Scheduler<'_> {
                 Gate::Mul(..)
                 | Gate::Bit(..)
                 | Gate::Lift(_)
+                | Gate::Raise(_)
                 | Gate::ShiftRight(..)
                 | Gate::Random
                 | Gate::Open { .. }

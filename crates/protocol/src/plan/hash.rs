@@ -109,6 +109,11 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
         });
         e.int(plan.bit_slots.max(job_bit_slots));
     }
+    if plan.all_layers().any(|layer| layer.lifted() > 0) {
+        e.layers("lifts of bits", plan, |e, layer| {
+            e.list(&layer.lifts[0].counts, |e, count| e.int(*count));
+        });
+    }
     if plan.is_random() {
         e.layers(
             "random values, and openings behind them",

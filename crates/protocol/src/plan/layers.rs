@@ -7,8 +7,8 @@
 //!
 //! A circuit of integers and bits has two programs in a layer, one for each, whose messages move in one round. Conversions (`mixed`) happen
 //! when a layer begins, from slots to slots. Random values are drawn there too. Masked openings go with the messages of a layer's products,
-//! and have their slots at the same time. If a value to be converted is computed by linear gates, they come in a layer before, which has no
-//! products then and is no round.
+//! and have their slots at the same time. So do lifts of bits, in two layers whose rounds follow each other. If a value to be converted is computed
+//! by linear gates, they come in a layer before, which has no products then and is no round.
 //!
 //! Where a round may have no more than so many products in a layer, it has several layers: garbled tables need no answer, and neither party
 //! holds more than one layer's tables.
@@ -28,7 +28,7 @@ use super::emit::Home;
 use super::list::{self, List};
 use super::net::{Circuit, Gate, Net};
 use super::slots::Slots;
-use super::{ConversionPlan, MacPlan, OpenedPlan, OutputPlan, PortPlan};
+use super::{ConversionPlan, LiftPlan, MacPlan, OpenedPlan, OutputPlan, PortPlan};
 
 /// What the schedule makes of a circuit.
 pub(super) struct Schedule {
@@ -49,6 +49,7 @@ pub(super) struct Layer {
     pub(super) bits: Option<Program>,
     pub(super) conversions: Vec<ConversionPlan>,
     pub(super) opened: [OpenedPlan; 2],
+    pub(super) lifts: [LiftPlan; 2],
     pub(super) authenticated: MacPlan,
 }
 
@@ -193,6 +194,8 @@ pub(super) struct Work {
     pub(super) feeds: Vec<Vec<Wire>>,
     /// Wires of what is opened, by layer.
     pub(super) opened: Vec<Vec<Wire>>,
+    /// Wires of bits that are lifted by messages, by the layer of the first of them; and the layer of the second.
+    pub(super) lifts: Vec<(Vec<Wire>, u32)>,
     /// Products and their numbers, one for each layer but the last, where they have an order of their own.
     pub(super) order: Option<Vec<(Wire, u32)>>,
 }
@@ -333,6 +336,10 @@ impl Scheduler<'_> {
                     round: 1 + self.ready(&groups[&group]),
                     step: 0,
                 },
+                (None, Gate::Raise(bit)) => Level {
+                    round: 2 + self.ready(&[bit]),
+                    step: 0,
+                },
                 (None, gate) => {
                     let of = gate.operands().map(|from| {
                         let mut level = self.level[from.0 as usize];
@@ -348,7 +355,7 @@ impl Scheduler<'_> {
 
     /// Whether a wire's value is in a slot as soon as it is known, or is one that all rows share: not one of a linear gate.
     fn is_kept(&self, wire: Wire) -> bool {
-        let made = |gate: Gate| gate.converts() || matches!(gate, Gate::Open { .. });
+        let made = |gate: Gate| gate.converts() || gate.rounds().is_some();
         self.gate(wire).is_none_or(made) || self.products[wire.0 as usize].is_some()
     }
 
@@ -432,9 +439,9 @@ impl Scheduler<'_> {
             }
             SumTerm::Linear(_) => 0,
         });
-        let of_opened = (0..self.level.len()).filter(|w| self.is_opened(Wire(*w as u32)));
-        let of_opened = of_opened.map(|w| self.level[w].round);
-        let rounds = of_products.chain(of_sums).chain(of_opened);
+        let of_others = (0..self.level.len()).filter(|w| self.arrives(Wire(*w as u32)));
+        let of_others = of_others.map(|w| self.level[w].round);
+        let rounds = of_products.chain(of_sums).chain(of_others);
         let rounds = rounds.max().unwrap_or(0);
         self.number_layers(rounds);
         let order = self.listed(&row_outputs)?;
@@ -455,6 +462,7 @@ impl Scheduler<'_> {
             conversions: vec![Vec::new(); lists],
             feeds: vec![Vec::new(); lists],
             opened: vec![Vec::new(); lists],
+            lifts: vec![(Vec::new(), 0); lists],
             order: None,
         };
         let mut numbers = vec![0; rounds as usize + 1];
@@ -483,6 +491,13 @@ impl Scheduler<'_> {
                 self.last[w] = self.last[w].max(layer);
             } else if self.is_opened(Wire(w as u32)) {
                 work.opened[layer as usize].push(Wire(w as u32));
+            } else if self.arrives(Wire(w as u32)) {
+                let first = self.layer_after(self.level[w].round - 2);
+                let (lifts, second) = &mut work.lifts[first as usize];
+                lifts.push(Wire(w as u32));
+                *second = layer;
+                // It is in its slot until it has arrived, as a product.
+                self.last[w] = self.last[w].max(layer);
             }
         }
         let mut macs_of_sums = Vec::new();
@@ -552,8 +567,8 @@ impl Scheduler<'_> {
                 continue;
             }
             let gate = self.circuit.gates[index];
-            if let Gate::Open { from, .. } = gate {
-                let layer = self.layer_after(self.level[w].round - 1);
+            if let (Some(rounds), Some(from)) = (gate.rounds(), gate.operands().next()) {
+                let layer = self.layer_after(self.level[w].round - rounds);
                 self.read(from, layer, layer);
                 continue;
             }
@@ -583,7 +598,7 @@ impl Scheduler<'_> {
     fn read(&mut self, wire: Wire, by: u32, layer: u32) {
         let w = wire.0 as usize;
         self.last[w] = self.last[w].max(layer);
-        if self.products[w].is_none() && wire.0 >= self.inputs && !self.is_opened(wire) {
+        if self.products[w].is_none() && wire.0 >= self.inputs && !self.arrives(wire) {
             let computed = self.computed[w].unwrap_or(by);
             self.computed[w] = Some(computed.min(by));
         }
@@ -593,6 +608,11 @@ impl Scheduler<'_> {
     pub(super) fn workspace_of(&self, wire: Wire) -> usize {
         let ring = self.net.rings[wire.0 as usize];
         usize::from(ring != self.circuit.ring && ring == Ring::Bits)
+    }
+
+    /// Whether a wire's value comes with messages other than those of products.
+    fn arrives(&self, wire: Wire) -> bool {
+        self.gate(wire).is_some_and(|gate| gate.rounds().is_some())
     }
 
     /// Whether a wire's value is opened to all parties.

@@ -113,7 +113,7 @@ impl Plan {
             // The products of bits that are proved.
             let programs = schedule.layers.iter().filter_map(|l| match circuit.ring {
                 Ring::Bits => Some(&l.program),
-                Ring::Z64 | Ring::Z128 => l.bits.as_ref(),
+                Ring::Z32 | Ring::Z64 | Ring::Z128 => l.bits.as_ref(),
             });
             let products = programs.map(|program| u64::from(program.products().0));
             let widest = products.max().filter(|_| proves).unwrap_or(0);
@@ -289,9 +289,10 @@ impl Making {
     }
 
     /// The layers of a schedule, whose programs are numbered after those that there are. Every program's draws follow those of the
-    /// one before it: of row products under one tag, of sums under another, of random values under a third. Draws of bits follow those of integers.
+    /// one before it: of row products under one tag, of sums under another, of random values under a third, of lifts under those of lifts. Draws of
+    /// bits follow those of integers.
     fn layers(&mut self, schedule: &mut Schedule) -> Vec<LayerPlan> {
-        let (mut calls, mut sum_calls, mut randoms) = (0u64, 0u64, 0u64);
+        let (mut calls, mut sum_calls, mut randoms, mut lifted) = (0u64, 0u64, 0u64, 0u64);
         let mut layers = Vec::with_capacity(schedule.layers.len());
         for mut layer in schedule.layers.drain(..) {
             let (products, sums) = layer.program.products();
@@ -302,6 +303,11 @@ impl Making {
                     randoms += u64::from(conversion.count) * self.strides[0];
                 }
             }
+            for lifts in &mut layer.lifts {
+                // The number of a lift; a stride of integers for each.
+                lifts.first *= self.strides[0];
+            }
+            lifted += u64::from(layer.lifts[0].count()) * self.strides[0];
             layers.push(self.layer(layer, calls, sum_calls));
             calls += u64::from(products) * self.strides[0];
             sum_calls += u64::from(sums);
@@ -310,7 +316,8 @@ impl Making {
             bits.first_call = calls;
             calls += u64::from(bits.products) * self.strides[1];
         }
-        self.calls += calls + sum_calls + randoms;
+        // Of each lift, a key is called for two elements at most.
+        self.calls += calls + sum_calls + randoms + 2 * lifted;
         layers
     }
 
@@ -334,6 +341,7 @@ impl Making {
             conversions: layer.conversions,
             bits,
             opened: layer.opened,
+            lifts: layer.lifts,
             authenticated: layer.authenticated,
             before: Before::default(),
         }

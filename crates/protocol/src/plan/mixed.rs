@@ -2,8 +2,8 @@
 //!
 //! A shared integer is x = Σ u_c, and all parties but one hold u_c. So bit j of u_c is a shared bit without any message: its component c is
 //! that bit, and its others are zero. The bits of x are the bits of the sum of the u_c, by an adder over bits. In the same way component c
-//! of a shared bit is a shared integer, and the bit, which is the XOR of its components, is an integer after products
-//! (`docs/conversions.md`). No party can cheat in a local operation, and the rest are ordinary products.
+//! of a shared bit is a shared integer, and the bit, which is the XOR of its components, is an integer after products, or after two rounds of
+//! messages of its own (`docs/conversions.md`). No party can cheat in a local operation, and the rest is checked as products are.
 //!
 //! Two conversions open something: the sum of a value and of one that is drawn for it. This is the only place where a gate that opens is made,
 //! and its mask is made with it.
@@ -56,6 +56,8 @@ struct Lowering<'a> {
     known: HashMap<(Node, u8), Wire>,
     /// The XOR of the components of a bit, lifted; away while it is copied.
     xors: Option<Circuit>,
+    /// Bits that are lifted by messages of their own.
+    raised: HashMap<Wire, Wire>,
 }
 
 /// The component that what was opened is shared as.
@@ -91,6 +93,7 @@ impl<'a> Lowering<'a> {
             made: HashMap::new(),
             known: HashMap::new(),
             xors: None,
+            raised: HashMap::new(),
         }
     }
 
@@ -336,10 +339,18 @@ impl<'a> Lowering<'a> {
         sum
     }
 
-    /// A bit as an integer: the XOR of its components.
+    /// A bit as an integer. Where products are checked by MACs, it is the XOR of its components, by products.
     fn lift(&mut self, b: Wire) -> Wire {
         if let Some(Node::ConstantBit(value)) = self.driver(b) {
             return self.integer(Node::Constant(value.into()));
+        }
+        if self.masks {
+            if let Some(wire) = self.raised.get(&b) {
+                return *wire;
+            }
+            let wire = self.integer(Node::Raise(b));
+            self.raised.insert(b, wire);
+            return wire;
         }
         let components = 0..self.count as u8;
         let inputs: Vec<Wire> = components

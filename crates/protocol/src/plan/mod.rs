@@ -29,8 +29,8 @@ pub use cycles::CyclesPlan;
 pub use order::OrderPlan;
 pub(crate) use parts::Before;
 pub use parts::{
-    BitsPlan, Conversion, ConversionPlan, Gives, JobPlan, LayerPlan, MacPlan, MacsOfJobWide,
-    OpenedPlan, OutputPlan, PortPlan, TotalsPlan,
+    BitsPlan, Conversion, ConversionPlan, Gives, JobPlan, LayerPlan, LiftPlan, MacPlan,
+    MacsOfJobWide, OpenedPlan, OutputPlan, PortPlan, TotalsPlan,
 };
 pub use rows::{Chunk, WorkspaceOf};
 
@@ -294,6 +294,12 @@ impl Plan {
         self.layers.iter().map(|l| u64::from(of(l))).sum()
     }
 
+    /// Bits per row that are lifted to integers by messages of their own, over all layers.
+    pub fn lifts(&self) -> u64 {
+        let of = |l: &LayerPlan| u64::from(l.lifts[0].count());
+        self.layers.iter().map(of).sum()
+    }
+
     /// Whether parties draw random values, or open something behind them, while they compute.
     pub fn is_random(&self) -> bool {
         let randoms = |c: &ConversionPlan| matches!(c.how, Conversion::Random { .. });
@@ -310,7 +316,9 @@ impl Plan {
     pub(crate) fn products_of_bits(&self, layer: &LayerPlan) -> u32 {
         match self.ring {
             Ring::Bits => layer.products,
-            Ring::Z64 | Ring::Z128 => layer.bits.as_ref().map_or(0, |bits| bits.products),
+            Ring::Z32 | Ring::Z64 | Ring::Z128 => {
+                layer.bits.as_ref().map_or(0, |bits| bits.products)
+            }
         }
     }
 

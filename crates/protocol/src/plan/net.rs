@@ -24,6 +24,8 @@ pub(super) enum Gate {
     Bit(Wire, u32),
     /// One component of a bit as an integer, with zeros as all others.
     Lift(Wire),
+    /// A bit as an integer, by two rounds of messages of their own.
+    Raise(Wire),
     /// Every component without its lowest bits.
     ShiftRight(Wire, u32),
     /// A uniform value: every component is made under the key of its holders.
@@ -73,6 +75,7 @@ impl Gate {
             | Gate::Times(a, _)
             | Gate::Bit(a, _)
             | Gate::Lift(a)
+            | Gate::Raise(a)
             | Gate::ShiftRight(a, _)
             | Gate::Take(a)
             | Gate::Open { from: a, .. } => (Some(a), None),
@@ -92,6 +95,7 @@ impl Gate {
             Gate::Times(a, c) => Gate::Times(map(a), c),
             Gate::Bit(a, j) => Gate::Bit(map(a), j),
             Gate::Lift(a) => Gate::Lift(map(a)),
+            Gate::Raise(a) => Gate::Raise(map(a)),
             Gate::ShiftRight(a, by) => Gate::ShiftRight(map(a), by),
             Gate::Take(a) => Gate::Take(map(a)),
             Gate::Open { from, group } => Gate::Open {
@@ -118,7 +122,17 @@ impl Gate {
             | Gate::Times(..)
             | Gate::Constant(_)
             | Gate::ConstantBit(_)
+            | Gate::Raise(_)
             | Gate::Open { .. } => false,
+        }
+    }
+
+    /// Rounds of messages other than those of products after which it is known, if there are any.
+    pub(super) fn rounds(&self) -> Option<u32> {
+        match self {
+            Gate::Open { .. } => Some(1),
+            Gate::Raise(_) => Some(2),
+            _ => None,
         }
     }
 }

@@ -34,6 +34,8 @@ pub struct LayerPlan {
     pub bits: Option<BitsPlan>,
     /// Masked openings, with the messages of products: of the circuit's ring, and of bits in addition to it.
     pub opened: [OpenedPlan; 2],
+    /// Bits that are lifted to integers: whose first messages, and whose second, go with those of its products.
+    pub lifts: [LiftPlan; 2],
     /// Which of its products have MACs.
     pub authenticated: MacPlan,
     /// What the layers before it have, as far as proofs and checks of products count it.
@@ -54,6 +56,11 @@ impl LayerPlan {
     pub fn opens(&self) -> bool {
         self.opened.iter().any(|opened| opened.count > 0)
     }
+
+    /// How many bits have their first message in it, or their second.
+    pub fn lifted(&self) -> u32 {
+        self.lifts.iter().map(LiftPlan::count).sum()
+    }
 }
 
 /// Masked values that a layer opens to all parties.
@@ -65,6 +72,27 @@ pub struct OpenedPlan {
     pub to: u32,
     /// How many there are.
     pub count: u32,
+}
+
+/// Bits that are lifted to integers by two rounds of messages, side by side, by rotations: the lift of number k in the plan has rotation k
+/// modulo 3.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LiftPlan {
+    /// First slot of the bits.
+    pub from: u32,
+    /// First slot of the integers.
+    pub to: u32,
+    /// How many there are of each rotation.
+    pub counts: [u32; 3],
+    /// Counter of the first among the draws of lifts.
+    pub first: u64,
+}
+
+impl LiftPlan {
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        self.counts.iter().sum()
+    }
 }
 
 /// Products of integers that have MACs. In the message of a layer come first the products of the circuit, then their MACs in the same

@@ -7,7 +7,7 @@ use veil_math::Ring;
 use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
-use super::{KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS, SCHEME, check};
+use super::{KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS, SCHEME, check, lifts};
 use crate::plan::{LayerPlan, Plan};
 use crate::replicated::regions::TRACE;
 use crate::replicated::{Work, combine, conversions, in_pieces, place, says_products};
@@ -49,8 +49,8 @@ fn of(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, traced: Option<
         }
         round.local.push(run);
     }
-    // What a proof needs of products is no part of them.
-    if traced.is_none() && !round.sends.is_empty() {
+    // What a proof needs of products is no part of them, and lifts have messages of their own.
+    if traced.is_none() && layer.lifted() == 0 && !round.sends.is_empty() {
         let programs = first..round.local.len();
         says_products(&SCHEME, me, &mut round, programs);
     }
@@ -58,6 +58,7 @@ fn of(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, traced: Option<
         let publish = Command::new(Op::Publish, published, vec![]);
         round.local.push(publish);
     }
+    lifts::add(plan, me, layer, &mut round);
     round
 }
 
@@ -72,7 +73,7 @@ fn multiply(
 ) {
     let tag = match work.ring {
         Ring::Bits => DomainTag::AND3,
-        Ring::Z64 | Ring::Z128 => DomainTag::MUL3,
+        Ring::Z32 | Ring::Z64 | Ring::Z128 => DomainTag::MUL3,
     };
     run.op = Op::Product(Form::replicated(work.ring));
     let call = |key, tag, first| PrfCall { key, tag, first };
@@ -121,15 +122,17 @@ fn multiply(
 }
 
 /// One message of products, whose elements have `element` bytes, one of sums, whose elements have `one`, and one of products of bits, which
-/// have `bit`.
-pub(super) fn cost(_: PartyId, layer: &LayerPlan, [element, one, bit]: [u64; 3], _: bool) -> Cost {
+/// have `bit`; and those of lifts.
+pub(super) fn cost(me: PartyId, layer: &LayerPlan, [element, one, bit]: [u64; 3], _: bool) -> Cost {
     let bits = layer.bits.as_ref().map_or(0, |bits| bits.products);
     let counts = [layer.products, layer.sums, bits];
     let messages = counts.iter().filter(|count| **count > 0).count() as u64;
+    let lifts = lifts::cost(me, layer, element);
     Cost {
-        rounds: u64::from(messages > 0),
-        messages,
-        bytes: (counts.iter().zip([element, one, bit]))
-            .fold(0, |sum, (count, bytes)| sum + u64::from(*count) * bytes),
+        rounds: lifts.rounds.max(u64::from(messages > 0)),
+        messages: messages + lifts.messages,
+        bytes: lifts.bytes
+            + (counts.iter().zip([element, one, bit]))
+                .fold(0, |sum, (count, bytes)| sum + u64::from(*count) * bytes),
     }
 }

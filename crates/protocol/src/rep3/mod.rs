@@ -14,6 +14,7 @@
 
 mod check;
 mod layers;
+mod lifts;
 mod proof;
 
 pub(crate) use check::CHECK_ELEMENTS;
@@ -85,9 +86,9 @@ pub(crate) static MALICIOUS: Scheme = Scheme {
 fn constants(ring: Ring, me: PartyId) -> u8 {
     match (ring, me.index()) {
         (Ring::Bits, _) => 0b11,
-        (Ring::Z64 | Ring::Z128, 0) => 0b01,
-        (Ring::Z64 | Ring::Z128, 1) => 0b10,
-        (Ring::Z64 | Ring::Z128, _) => 0b00,
+        (Ring::Z32 | Ring::Z64 | Ring::Z128, 0) => 0b01,
+        (Ring::Z32 | Ring::Z64 | Ring::Z128, 1) => 0b10,
+        (Ring::Z32 | Ring::Z64 | Ring::Z128, _) => 0b00,
     }
 }
 

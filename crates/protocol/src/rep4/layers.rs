@@ -12,7 +12,7 @@ use veil_device::{Command, Form, Op, PrfCall, Span};
 use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
-use super::{SCHEME, pair_key};
+use super::{SCHEME, lifts, pair_key};
 use crate::plan::{LayerPlan, Plan};
 use crate::replicated::regions::MACS;
 use crate::replicated::{
@@ -21,12 +21,12 @@ use crate::replicated::{
 use crate::round::{Cost, Round};
 
 /// Four parties, six joint messages: numbers of parties.
-struct Joint {
+pub(super) struct Joint {
     /// Who computes the term. The first sends in even chunks.
-    pair: [usize; 2],
-    receiver: usize,
+    pub(super) pair: [usize; 2],
+    pub(super) receiver: usize,
     /// Holds ρ, and neither sends nor receives.
-    outsider: usize,
+    pub(super) outsider: usize,
 }
 
 const fn joint(pair: [usize; 2], receiver: usize, outsider: usize) -> Joint {
@@ -39,7 +39,7 @@ const fn joint(pair: [usize; 2], receiver: usize, outsider: usize) -> Joint {
 
 /// Terms of neighbours (p, p + 1): u_{p+2} w_{p+2} + u_{p+3} w_{p+2} + u_{p+2} w_{p+3}; then of the opposite pairs: u_1 w_3 + u_3 w_1, and
 /// u_2 w_0 + u_0 w_2.
-static JOINT: [Joint; 6] = [
+pub(super) static JOINT: [Joint; 6] = [
     joint([0, 1], 3, 2),
     joint([1, 2], 0, 3),
     joint([2, 3], 1, 0),
@@ -49,7 +49,7 @@ static JOINT: [Joint; 6] = [
 ];
 
 /// Joint messages whose term a party computes, in the order of the form's cross terms: with the next, the previous, the opposite one.
-const CROSSES: [[usize; 3]; 4] = [[0, 3, 4], [1, 0, 5], [2, 1, 4], [3, 2, 5]];
+pub(super) const CROSSES: [[usize; 3]; 4] = [[0, 3, 4], [1, 0, 5], [2, 1, 4], [3, 2, 5]];
 
 /// Most joint messages that one party vouches for, and that one receives.
 const MOST_CODES: u32 = 2;
@@ -81,12 +81,12 @@ impl Joint {
 }
 
 /// Number of a message of joint message `joint`: products, sums, code; then, behind those of all joint messages, products of bits beside
-/// integers.
+/// integers; then lifts.
 fn part(joint: usize, kind: usize) -> u16 {
-    let number = if kind == BITS {
-        3 * JOINT.len() + joint
-    } else {
-        3 * joint + kind
+    let number = match kind {
+        BITS => 3 * JOINT.len() + joint,
+        LIFTS => 4 * JOINT.len() + joint,
+        _ => 3 * joint + kind,
     };
     number as u16
 }
@@ -95,9 +95,17 @@ fn part(joint: usize, kind: usize) -> u16 {
 const MAC: usize = 2;
 /// The products of bits among them.
 const BITS: usize = 3;
+/// The elements of lifts.
+const LIFTS: usize = 4;
 
-/// All messages of cross term `part`, or of what is received in its place, with their kinds: row products, then sums; then those of bits.
-fn messages(works: &[Work], regions: fn(&Work) -> [u16; 2], part: u8) -> Vec<(usize, Span)> {
+/// The messages of cross term `part`, or of what is received in its place, with their kinds, as far as there are any: row products, then sums; then
+/// those of bits, and what is `lifted`.
+fn messages(
+    works: &[Work],
+    regions: fn(&Work) -> [u16; 2],
+    part: u8,
+    lifted: Span,
+) -> Vec<(usize, Span)> {
     let mut messages = Vec::new();
     for (number, work) in works.iter().enumerate() {
         let [products, sums] = work.messages(regions(work), part);
@@ -106,12 +114,9 @@ fn messages(works: &[Work], regions: fn(&Work) -> [u16; 2], part: u8) -> Vec<(us
             _ => messages.push((BITS, products)),
         }
     }
+    messages.push((LIFTS, lifted));
+    messages.retain(|(_, span)| span.count > 0);
     messages
-}
-
-/// Those of them that are not empty, as they are transferred.
-fn there(messages: &[(usize, Span)]) -> impl Iterator<Item = (usize, Span)> {
-    messages.iter().copied().filter(|(_, span)| span.count > 0)
 }
 
 /// Where MACs are: those that this party sends, those that it computes, those that it receives.
@@ -162,21 +167,27 @@ fn round<const CHECKED: bool>(
         round.local.push(run(me, work));
     }
     let programs = first..round.local.len();
-    if !works.iter().any(Work::multiplies) {
+    if layer.lifted() == 0 && !works.iter().any(Work::multiplies) {
         return round;
     }
+    round.local.extend(lifts::local(plan, me, layer));
     let crosses = CROSSES[me.index()];
-    let sent: Vec<_> = (0..3)
-        .map(|k| messages(&works, |work| work.send, k))
-        .collect();
+    let sent = (0..).zip(crosses).map(|(k, joint)| {
+        let lifted = lifts::sent(layer, joint, k);
+        messages(&works, |work| work.send, k, lifted)
+    });
+    let sent: Vec<_> = sent.collect();
 
     let mut macs = Vec::new();
     for (k, joint) in crosses.into_iter().enumerate() {
+        if sent[k].is_empty() {
+            continue;
+        }
         let [sender, voucher] = JOINT[joint].givers(odd);
         let receiver = PartyId::FOUR[JOINT[joint].receiver];
         let to = Peer::Party(receiver);
         if me == sender {
-            for (kind, span) in there(&sent[k]) {
+            for &(kind, span) in &sent[k] {
                 round.sends.push(transfer(span, to, part(joint, kind)));
             }
         } else if CHECKED {
@@ -194,9 +205,13 @@ fn round<const CHECKED: bool>(
     let received = (0..JOINT.len()).filter(|j| JOINT[*j].receiver == me.index());
     for (k, joint) in received.enumerate() {
         let [sender, voucher] = JOINT[joint].givers(odd);
-        let got = messages(&works, |work| work.receive, k as u8);
+        let lifted = lifts::received(layer, joint, k as u8);
+        let got = messages(&works, |work| work.receive, k as u8, lifted);
+        if got.is_empty() {
+            continue;
+        }
         let from = Peer::Party(sender);
-        for (kind, span) in there(&got) {
+        for &(kind, span) in &got {
             round.recvs.push(transfer(span, from, part(joint, kind)));
         }
         if CHECKED {
@@ -225,9 +240,14 @@ fn round<const CHECKED: bool>(
             add.program = work.run(scheme, me).program;
             added.push(add);
         }
+        added.extend(lifts::finish(plan, me, layer, (joint, k as u8)));
     }
     // After all checks.
     round.finish.extend(added);
+    // The messages of lifts are behind those of products, under the same MACs.
+    if layer.lifted() > 0 {
+        return round;
+    }
     says_products(scheme, me, &mut round, programs);
     if let Some(products) = round.products.as_mut().map(Arc::make_mut) {
         products.macs = macs;
@@ -272,23 +292,30 @@ fn run(me: PartyId, work: &Work) -> Command {
     run
 }
 
-/// Of every joint message that the party sends its products, its sums and its products of bits, of every one that it vouches for a MAC.
+/// Of every joint message that is there, and that the party sends, its products, its sums, its products of bits and its lifts; of every one that it
+/// vouches for, a MAC.
 fn cost<const CHECKED: bool>(me: PartyId, layer: &LayerPlan, sizes: [u64; 3], odd: bool) -> Cost {
     let bits = layer.bits.as_ref().map_or(0, |bits| bits.products);
     let counts = [layer.products, layer.sums, bits].map(u64::from);
     let kinds = counts.iter().filter(|count| **count > 0).count() as u64;
-    if kinds == 0 {
-        return Cost::default();
-    }
-    let sends = |joint: &&usize| JOINT[**joint].givers(odd)[0] == me;
-    let sent = CROSSES[me.index()].iter().filter(sends).count() as u64;
-    let vouched = if CHECKED { 3 - sent } else { 0 };
     let bytes: u64 = counts.iter().zip(sizes).map(|(n, size)| n * size).sum();
-    Cost {
-        rounds: 1,
-        messages: sent * kinds + vouched,
-        bytes: sent * bytes + vouched * 16,
+    let lifted = |joint| u64::from(lifts::sent(layer, joint, 0).count);
+    let is_there = |joint: usize| kinds > 0 || lifted(joint) > 0;
+    let receives = |joint: usize| JOINT[joint].receiver == me.index() && is_there(joint);
+    let mut cost = Cost {
+        rounds: u64::from((0..JOINT.len()).any(receives)),
+        ..Cost::default()
+    };
+    for joint in CROSSES[me.index()].into_iter().filter(|j| is_there(*j)) {
+        if JOINT[joint].givers(odd)[0] == me {
+            cost.messages += kinds + u64::from(lifted(joint) > 0);
+            cost.bytes += bytes + lifted(joint) * sizes[0];
+        } else if CHECKED {
+            cost.messages += 1;
+            cost.bytes += 16;
+        }
     }
+    cost
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@
 //! `docs/protocol-rep4.md` tells it in full.
 
 mod layers;
+mod lifts;
 
 use veil_device::KeyId;
 use veil_math::Ring;

@@ -221,7 +221,7 @@ pub(crate) fn batches(scheme: &Scheme, plan: &Plan) -> Vec<Batch> {
     let rows = plan.longest_chunk();
     let received = match plan.ring {
         Ring::Bits => regions::RECEIVE,
-        Ring::Z64 | Ring::Z128 => regions::BIT_RECEIVE,
+        Ring::Z32 | Ring::Z64 | Ring::Z128 => regions::BIT_RECEIVE,
     };
     for (index, layer) in plan.all_layers().enumerate() {
         look();

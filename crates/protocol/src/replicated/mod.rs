@@ -6,6 +6,7 @@ mod convert;
 mod cost;
 mod cycles;
 mod digests;
+pub(crate) mod lifts;
 mod masked;
 mod opening;
 pub(crate) mod regions;

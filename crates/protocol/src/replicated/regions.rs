@@ -64,6 +64,10 @@ pub(crate) const CHECK: u16 = 33;
 /// A component in the ring of the inputs, and what is computed of it.
 pub(super) const NARROW: u16 = 34;
 
+/// Messages of lifts of bits, where they are no components.
+pub(crate) const LIFT_SEND: u16 = 35;
+pub(crate) const LIFT_RECEIVE: u16 = 36;
+
 /// The regions of `me`, in the workspaces of chunks or in those of the set-up and the totals. Every participant has all of them in both, some
 /// empty: one numbering for all. They differ in what layers have there.
 pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, workspace: WorkspaceOf) -> Layout {
@@ -121,7 +125,7 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, workspace: Workspac
     let proved = batches.iter().map(|b| b.products).max().unwrap_or(0);
     let [proved_here, proved_beside] = match ring {
         Ring::Bits => [proved, 0],
-        Ring::Z64 | Ring::Z128 => [0, proved],
+        Ring::Z32 | Ring::Z64 | Ring::Z128 => [0, proved],
     };
     let mut layout = Layout {
         chunk_rows: plan.chunk_rows,
@@ -274,6 +278,10 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, workspace: Workspac
         .any(shifts);
     let narrow = when(checks && shifts, 2);
     add(NARROW, Residency::Resident, rows, parts, narrow);
+    let lifts = plan.layers_of(workspace).flat_map(|layer| layer.lifts);
+    let lifts = apart(lifts.map(|lifts| lifts.count()).max().unwrap_or(0));
+    add(LIFT_SEND, place, words, messages, lifts);
+    add(LIFT_RECEIVE, place, words, messages, lifts);
     layout
 }
 

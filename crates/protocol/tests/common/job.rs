@@ -170,6 +170,7 @@ pub fn pack(ring: Ring, values: &[u128]) -> Vec<u8> {
     for (t, value) in values.iter().enumerate() {
         match ring {
             Ring::Bits => bytes[t / 8] |= ((value & 1) as u8) << (t % 8),
+            Ring::Z32 => bytes[t * 4..][..4].copy_from_slice(&value.to_le_bytes()[..4]),
             Ring::Z64 => bytes[t * 8..][..8].copy_from_slice(&value.to_le_bytes()[..8]),
             Ring::Z128 => bytes[t * 16..][..16].copy_from_slice(&value.to_le_bytes()),
         }
@@ -183,6 +184,7 @@ pub fn unpack(ring: Ring, bytes: &[u8], rows: usize, count: usize) -> Vec<Vec<u1
     assert_eq!(bytes.len(), column * count, "columns of {rows} rows");
     let element = |column: &[u8], t: usize| match ring {
         Ring::Bits => u128::from(column[t / 8] >> (t % 8) & 1),
+        Ring::Z32 => u32::from_le_bytes(column[t * 4..][..4].try_into().expect("4 bytes")).into(),
         Ring::Z64 => u64::from_le_bytes(column[t * 8..][..8].try_into().expect("8 bytes")).into(),
         Ring::Z128 => u128::from_le_bytes(column[t * 16..][..16].try_into().expect("16 bytes")),
     };

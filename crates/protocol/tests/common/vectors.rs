@@ -58,7 +58,9 @@ pub fn elements(ring: Ring, columns: &[u8]) -> Vec<u128> {
             .iter()
             .flat_map(|b| (0..8).map(move |k| u128::from(b >> k & 1)))
             .collect(),
-        Ring::Z64 | Ring::Z128 => columns.chunks(ring.bytes(1) as usize).map(little).collect(),
+        Ring::Z32 | Ring::Z64 | Ring::Z128 => {
+            columns.chunks(ring.bytes(1) as usize).map(little).collect()
+        }
     }
 }
 
@@ -66,6 +68,7 @@ pub fn elements(ring: Ring, columns: &[u8]) -> Vec<u128> {
 pub fn ring(case: &Value) -> Ring {
     match case["ring"].as_str() {
         Some("bits") => Ring::Bits,
+        Some("z32") => Ring::Z32,
         Some("z64") => Ring::Z64,
         Some("z128") => Ring::Z128,
         other => panic!("the ring {other:?} is none of ours"),

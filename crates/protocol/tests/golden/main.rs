@@ -11,6 +11,7 @@ mod cut;
 mod four;
 mod garbling;
 mod inputs;
+mod lifts;
 mod macs;
 mod masked;
 mod ot_set_up;

@@ -2,6 +2,7 @@
 
 mod exhaustive;
 mod garbled;
+mod lifts;
 mod masked;
 mod proof;
 
@@ -190,7 +191,7 @@ fn seen(
     let mut all: Vec<Seen> = scheme.parties.iter().map(|_| Seen::default()).collect();
     let low = |bytes: &[u8], t: usize| match ring {
         Ring::Bits => bytes[t / 8] >> (t % 8) & 1,
-        Ring::Z64 | Ring::Z128 => bytes[t * ring.bytes(1) as usize] & 1,
+        Ring::Z32 | Ring::Z64 | Ring::Z128 => bytes[t * ring.bytes(1) as usize] & 1,
     };
     let kind = *Kind::all().last().expect("there is a device");
     for run in runs {

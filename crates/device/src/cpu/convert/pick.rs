@@ -47,6 +47,61 @@ pub(super) unsafe fn avx2<const SIZE: usize, const WORD: usize>(
     }
 }
 
+/// Bit `bit` of every element of 32 bits, to a column.
+///
+/// # Safety
+/// As of [`avx2`].
+#[target_feature(enable = "avx2")]
+pub(super) unsafe fn narrow(words: Words, bit: u32, to: *mut u8) {
+    let whole = words.rows / ROWS * ROWS;
+    // SAFETY: the caller's.
+    unsafe {
+        for first in (0..whole).step_by(ROWS) {
+            let bits = pick_narrow(words.from.add(first * 4), bit);
+            to.add(first / 8)
+                .cast::<u32>()
+                .write_unaligned(bits.to_le());
+        }
+    }
+    if whole < words.rows {
+        let mut last = [0u8; 4 * ROWS];
+        let rows = words.rows - whole;
+        // SAFETY: the rows are there; the array has room for 32 elements; bytes for these rows are at `to`.
+        unsafe {
+            let from = words.from.add(whole * 4);
+            std::ptr::copy_nonoverlapping(from, last.as_mut_ptr(), rows * 4);
+            let bits = pick_narrow(last.as_ptr(), bit).to_le_bytes();
+            std::ptr::copy_nonoverlapping(bits.as_ptr(), to.add(whole / 8), rows.div_ceil(8));
+        }
+        last.fill(0);
+        // The zeros are seen by a reader, as far as the compiler knows.
+        std::hint::black_box(&last);
+    }
+}
+
+/// Bit `bit` of 32 elements of 32 bits; bit k is of element k.
+///
+/// # Safety
+/// The elements are there.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn pick_narrow(from: *const u8, bit: u32) -> u32 {
+    let count = _mm_cvtsi32_si128(31 - bit as i32);
+    let mut eight = [_mm256_setzero_si256(); 4];
+    for k in 0..4 {
+        // SAFETY: eight elements are there.
+        let elements = unsafe { _mm256_loadu_si256(from.add(32 * k).cast()) };
+        // Signs, which the packing keeps.
+        eight[k] = _mm256_sll_epi32(elements, count);
+    }
+    let low = _mm256_packs_epi32(eight[0], eight[1]);
+    let high = _mm256_packs_epi32(eight[2], eight[3]);
+    let bytes = _mm256_packs_epi16(low, high);
+    // Each lane has four rows of every eight.
+    let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    _mm256_movemask_epi8(_mm256_permutevar8x32_epi32(bytes, order)) as u32
+}
+
 /// Bit `bit` of the words of 32 elements; bit k is of element k.
 ///
 /// # Safety

@@ -20,13 +20,13 @@ pub(super) struct Lift<'a> {
 impl Task for Lift<'_> {
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        let wide = ring(self.memory, self.to) == Ring::Z128;
+        let ring = ring(self.memory, self.to);
         for k in 0..self.to.count {
             let (bits, into) = self.memory.column_to_column((self.from, k), (self.to, k));
-            if wide {
-                spread::<V, 2>(bits, into);
-            } else {
-                spread::<V, 1>(bits, into);
+            match ring {
+                Ring::Z128 => spread::<V, 2>(bits, into),
+                Ring::Z32 => spread_narrow(bits, into),
+                Ring::Bits | Ring::Z64 => spread::<V, 1>(bits, into),
             }
         }
     }
@@ -54,6 +54,17 @@ fn spread<V: Vector, const WORDS: usize>(bits: &[u8], into: &mut [u8]) {
         for (element, word) in rest.chunks_exact_mut(WORDS).zip(eight_of(*byte)) {
             element[WORDS - 1] = [0; 8];
             element[0] = word.to_ne_bytes();
+        }
+    }
+}
+
+/// Elements of 32 bits from packed bits.
+#[inline(always)]
+fn spread_narrow(bits: &[u8], into: &mut [u8]) {
+    let elements = into.as_chunks_mut::<4>().0;
+    for (byte, eight) in bits.iter().zip(elements.chunks_mut(8)) {
+        for (r, element) in (0..).zip(eight) {
+            *element = (u32::from(*byte) >> r & 1).to_le_bytes();
         }
     }
 }
@@ -103,9 +114,32 @@ impl Task for Resize<'_> {
                         *to = u128::from(u64::from_le_bytes(*x)).to_le_bytes();
                     }
                 }
+                [Ring::Z32, Ring::Z64] => extend::<4, 8>(from, into),
+                [Ring::Z32, Ring::Z128] => extend::<4, 16>(from, into),
+                [Ring::Z64, Ring::Z32] => cut::<8, 4>(from, into),
+                [Ring::Z128, Ring::Z32] => cut::<16, 4>(from, into),
                 _ => into.copy_from_slice(from),
             }
         }
+    }
+}
+
+/// Elements with zeros behind them.
+#[inline(always)]
+fn extend<const FROM: usize, const TO: usize>(from: &[u8], into: &mut [u8]) {
+    let (from, into) = (from.as_chunks::<FROM>().0, into.as_chunks_mut::<TO>().0);
+    for (x, to) in from.iter().zip(into) {
+        *to = [0; TO];
+        to[..FROM].copy_from_slice(x);
+    }
+}
+
+/// Elements without their highest bytes.
+#[inline(always)]
+fn cut<const FROM: usize, const TO: usize>(from: &[u8], into: &mut [u8]) {
+    let (from, into) = (from.as_chunks::<FROM>().0, into.as_chunks_mut::<TO>().0);
+    for (x, to) in from.iter().zip(into) {
+        to.copy_from_slice(&x[..TO]);
     }
 }
 
@@ -114,6 +148,9 @@ impl Task for Resize<'_> {
 fn fill(value: &[u8; 16], ring: Ring, into: &mut [u8]) {
     if ring == Ring::Z128 {
         into.as_chunks_mut::<16>().0.fill(*value);
+    } else if ring == Ring::Z32 {
+        let low = value.first_chunk::<4>().expect("4 of 16 bytes");
+        into.as_chunks_mut::<4>().0.fill(*low);
     } else {
         let low = value.first_chunk::<8>().expect("8 of 16 bytes");
         into.as_chunks_mut::<8>().0.fill(*low);
@@ -140,6 +177,13 @@ impl Task for Shift<'_> {
             value = (u128::from_le_bytes(value) >> self.by).to_le_bytes();
             fill(&value, ring, into);
             value.zeroize();
+            return;
+        }
+        if ring == Ring::Z32 {
+            let (elements, to) = (from.as_chunks::<4>().0, into.as_chunks_mut::<4>().0);
+            for (x, to) in elements.iter().zip(to) {
+                *to = (u32::from_le_bytes(*x) >> self.by).to_le_bytes();
+            }
             return;
         }
         let (words, to) = (from.as_chunks::<8>().0, into.as_chunks_mut::<8>().0);

@@ -37,7 +37,7 @@ pub(in crate::cpu) fn split(memory: &mut Memory, isa: Isa, first: u32, (from, to
     let base: *const u8 = memory.base();
     let to = columns(memory, to);
     // Each word of the elements is a square of bits of its own.
-    for word in 0..size / 8 {
+    for word in 0..size.div_ceil(8) {
         let bits = first.max(64 * word)..(first + count).min(64 * word + 64);
         if bits.is_empty() {
             continue;
@@ -86,7 +86,7 @@ fn every_row(memory: &mut Memory, first: u32, (from, to): (Span, Span)) {
     value.zeroize();
 }
 
-/// A word of every element of a column.
+/// A word of every element of a column; an element of 32 bits is a word without its upper half.
 #[derive(Clone, Copy)]
 pub(super) struct Words {
     pub(super) from: *const u8,
@@ -105,9 +105,17 @@ impl Words {
         let mut from = self.from.wrapping_add(first * self.size + 8 * self.word);
         // SAFETY: the column has the rows, and there is room for `count` words.
         unsafe {
-            for r in 0..there {
-                to.add(r).write(from.cast::<u64>().read_unaligned());
-                from = from.wrapping_add(self.size);
+            if self.size == 4 {
+                for r in 0..there {
+                    let element = u32::from_le(from.cast::<u32>().read_unaligned());
+                    to.add(r).write(u64::from(element).to_le());
+                    from = from.wrapping_add(4);
+                }
+            } else {
+                for r in 0..there {
+                    to.add(r).write(from.cast::<u64>().read_unaligned());
+                    from = from.wrapping_add(self.size);
+                }
             }
             for r in there..count {
                 to.add(r).write(0);
@@ -270,6 +278,8 @@ unsafe fn pick(isa: Isa, words: Words, bit: u32, to: *mut u8) {
     unsafe {
         match (isa, words.size, words.word) {
             #[cfg(target_arch = "x86_64")]
+            (Isa::Avx512 | Isa::Avx2Vaes | Isa::Avx2, 4, _) => super::pick::narrow(words, bit, to),
+            #[cfg(target_arch = "x86_64")]
             (Isa::Avx512 | Isa::Avx2Vaes | Isa::Avx2, 8, _) => {
                 super::pick::avx2::<8, 0>(words, bit, to)
             }
@@ -281,6 +291,7 @@ unsafe fn pick(isa: Isa, words: Words, bit: u32, to: *mut u8) {
             (Isa::Avx512 | Isa::Avx2Vaes | Isa::Avx2, _, _) => {
                 super::pick::avx2::<16, 1>(words, bit, to)
             }
+            (_, 4, _) => pick_any::<4>(words, bit, to),
             (_, 8, _) => pick_any::<8>(words, bit, to),
             _ => pick_any::<16>(words, bit, to),
         }

@@ -4,7 +4,7 @@ use veil_math::Ring;
 
 use super::super::vector::{MOST_VECTORS, Task, VECTOR, Vector};
 use super::product::{next_to, row};
-use super::ring::{RingOps, Z64Ops, Z128Ops, element, elements_of, step};
+use super::ring::{RingOps, Z32Ops, Z64Ops, Z128Ops, element, elements_of, step};
 
 /// Most sources of a sum.
 pub(in crate::cpu) const MOST_SOURCES: usize = 32;
@@ -23,7 +23,7 @@ impl Columns {
     };
 
     #[inline(always)]
-    fn at(self, k: usize) -> *mut u8 {
+    pub(in crate::cpu) fn at(self, k: usize) -> *mut u8 {
         self.first.wrapping_add(k * self.stride)
     }
 }
@@ -53,6 +53,7 @@ impl Task for Sum<'_> {
         unsafe {
             match self.ring {
                 Ring::Bits => self.of::<V>(Ring::Bits),
+                Ring::Z32 => self.of::<V>(Ring::Z32),
                 Ring::Z64 => self.of::<V>(Ring::Z64),
                 Ring::Z128 => self.of::<V>(Ring::Z128),
             }
@@ -137,6 +138,7 @@ impl Task for Products {
             // SAFETY: every column has `bytes` bytes (checked by the caller of `run`).
             unsafe {
                 match self.ring {
+                    Ring::Z32 => products::<V, Z32Ops>([a, b], to, self.bytes),
                     Ring::Bits | Ring::Z64 => products::<V, Z64Ops>([a, b], to, self.bytes),
                     Ring::Z128 => products::<V, Z128Ops>([a, b], to, self.bytes),
                 }
@@ -190,6 +192,7 @@ impl Task for Dot<'_> {
             // SAFETY: every column of values has `bytes` bytes, and one of factors as many elements (checked by the caller of `run`).
             let of_column = unsafe {
                 match (self.ring, self.narrow) {
+                    (Ring::Z32, _) => dot::<V, Z32Ops, false>(Ring::Z32, from, values, self.bytes),
                     (Ring::Bits | Ring::Z64, _) => {
                         dot::<V, Z64Ops, false>(Ring::Z64, from, values, self.bytes)
                     }

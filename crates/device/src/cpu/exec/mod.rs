@@ -25,7 +25,7 @@ use crate::Form;
 use crate::layout::Span;
 use dot::dot;
 use product::products_of;
-use ring::{BitOps, Z64Ops, Z128Ops, element, fill, plus, set_element, times, total, zip};
+use ring::{BitOps, Z32Ops, Z64Ops, Z128Ops, element, fill, plus, set_element, times, total, zip};
 pub(super) use terms::{Shape, shape_of};
 use xor::{xor, xor2, xor3};
 
@@ -194,6 +194,7 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
                     let products = &tape.products[start as usize..][..len as usize];
                     match tape.ring {
                         Ring::Bits => products_of::<V, BitOps>(rows, run, products),
+                        Ring::Z32 => products_of::<V, Z32Ops>(rows, run, products),
                         Ring::Z64 => products_of::<V, Z64Ops>(rows, run, products),
                         Ring::Z128 => products_of::<V, Z128Ops>(rows, run, products),
                     }
@@ -314,6 +315,7 @@ impl<V: Vector> Kernel for SumOfProducts<V> {
             let mut result = [0u128; Form::MOST_PARTS];
             for (c, cross) in form.crosses.iter().enumerate() {
                 let mut m = match tape.ring {
+                    Ring::Z32 => dot::<V, Z32Ops>(rows, run, cross.terms, product),
                     // Bits have no sums; this was checked.
                     Ring::Bits | Ring::Z64 => dot::<V, Z64Ops>(rows, run, cross.terms, product),
                     Ring::Z128 => dot::<V, Z128Ops>(rows, run, cross.terms, product),

@@ -12,6 +12,7 @@ pub(super) unsafe fn element(ring: Ring, from: *const u8) -> u128 {
     unsafe {
         match ring {
             Ring::Bits => u128::from(from.read() & 1),
+            Ring::Z32 => u128::from(u32::from_le(from.cast::<u32>().read_unaligned())),
             Ring::Z64 => u128::from(u64::from_le(from.cast::<u64>().read_unaligned())),
             Ring::Z128 => u128::from_le(from.cast::<u128>().read_unaligned()),
         }
@@ -24,6 +25,7 @@ pub(super) unsafe fn set_element(ring: Ring, to: *mut u8, value: u128) {
     unsafe {
         match ring {
             Ring::Bits => to.write(value as u8 & 1),
+            Ring::Z32 => to.cast::<u32>().write_unaligned((value as u32).to_le()),
             Ring::Z64 => to.cast::<u64>().write_unaligned((value as u64).to_le()),
             Ring::Z128 => to.cast::<u128>().write_unaligned(value.to_le()),
         }
@@ -37,6 +39,7 @@ pub(super) unsafe fn splat<V: Vector>(ring: Ring, value: u128) -> V {
     unsafe {
         match ring {
             Ring::Bits => V::splat((value as u64 & 1).wrapping_neg()),
+            Ring::Z32 => V::splat(u64::from(value as u32) * 0x1_0000_0001),
             Ring::Z64 => V::splat(value as u64),
             Ring::Z128 => V::load([value.to_le(); 4].as_ptr().cast()),
         }
@@ -123,38 +126,46 @@ impl<V: Vector> RingOps<V> for BitOps {
     }
 }
 
-pub(super) struct Z64Ops;
+/// Rings whose elements are lanes of a vector.
+macro_rules! lanes {
+    ($name:ident, $add:ident, $sub:ident, $mul:ident) => {
+        pub(super) struct $name;
 
-impl<V: Vector> RingOps<V> for Z64Ops {
-    type Value = V;
-    #[inline(always)]
-    unsafe fn of(vectors: [V; MOST_VECTORS]) -> V {
-        vectors[0]
-    }
-    #[inline(always)]
-    unsafe fn load(from: At) -> V {
-        unsafe { V::load(from[0]) }
-    }
-    #[inline(always)]
-    unsafe fn store(value: V, to: At) {
-        unsafe { value.store(to[0]) }
-    }
-    #[inline(always)]
-    unsafe fn add(a: V, b: V) -> V {
-        unsafe { a.add64(b) }
-    }
-    #[inline(always)]
-    unsafe fn sub(a: V, b: V) -> V {
-        unsafe { a.sub64(b) }
-    }
-    #[inline(always)]
-    unsafe fn dot<const N: usize>(mut acc: V, pairs: [(V, V); N]) -> V {
-        for (a, b) in pairs {
-            acc = unsafe { acc.add64(a.mul64(b)) };
+        impl<V: Vector> RingOps<V> for $name {
+            type Value = V;
+            #[inline(always)]
+            unsafe fn of(vectors: [V; MOST_VECTORS]) -> V {
+                vectors[0]
+            }
+            #[inline(always)]
+            unsafe fn load(from: At) -> V {
+                unsafe { V::load(from[0]) }
+            }
+            #[inline(always)]
+            unsafe fn store(value: V, to: At) {
+                unsafe { value.store(to[0]) }
+            }
+            #[inline(always)]
+            unsafe fn add(a: V, b: V) -> V {
+                unsafe { a.$add(b) }
+            }
+            #[inline(always)]
+            unsafe fn sub(a: V, b: V) -> V {
+                unsafe { a.$sub(b) }
+            }
+            #[inline(always)]
+            unsafe fn dot<const N: usize>(mut acc: V, pairs: [(V, V); N]) -> V {
+                for (a, b) in pairs {
+                    acc = unsafe { acc.$add(a.$mul(b)) };
+                }
+                acc
+            }
         }
-        acc
-    }
+    };
 }
+
+lanes!(Z32Ops, add32, sub32, mul32);
+lanes!(Z64Ops, add64, sub64, mul64);
 
 pub(super) struct Z128Ops;
 
@@ -219,6 +230,8 @@ pub(super) unsafe fn step<V: Vector>(ring: Ring, minus: bool, x: V, y: V) -> V {
     unsafe {
         match (ring, minus) {
             (Ring::Bits, _) => x.xor(y),
+            (Ring::Z32, false) => x.add32(y),
+            (Ring::Z32, true) => x.sub32(y),
             (Ring::Z64, false) => x.add64(y),
             (Ring::Z64, true) => x.sub64(y),
             (Ring::Z128, false) => x.add128(y),
@@ -263,6 +276,7 @@ pub(super) unsafe fn times<V: Vector>(
             let x = V::load(a.add(at));
             let z = match ring {
                 Ring::Bits => x.and(c),
+                Ring::Z32 => x.mul32(c),
                 Ring::Z64 | Ring::Z128 => x.mul64(c),
             };
             z.store(out.add(at));
@@ -296,6 +310,7 @@ pub(super) unsafe fn total<V: Vector>(ring: Ring, row: *const u8, bytes: usize) 
     // SAFETY: `bytes` are readable.
     unsafe {
         match ring {
+            Ring::Z32 => total_of::<V, Z32Ops>(ring, row, bytes),
             Ring::Bits | Ring::Z64 => total_of::<V, Z64Ops>(ring, row, bytes),
             Ring::Z128 => total_of::<V, Z128Ops>(ring, row, bytes),
         }

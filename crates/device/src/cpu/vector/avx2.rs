@@ -285,6 +285,18 @@ impl<E: Aes> Vector for Ymm<E> {
         unsafe { self.xor(b.and(c)) }
     }
     #[inline(always)]
+    unsafe fn add32(self, other: Self) -> Self {
+        unsafe { halves!(_mm256_add_epi32, self, other) }
+    }
+    #[inline(always)]
+    unsafe fn sub32(self, other: Self) -> Self {
+        unsafe { halves!(_mm256_sub_epi32, self, other) }
+    }
+    #[inline(always)]
+    unsafe fn mul32(self, other: Self) -> Self {
+        unsafe { halves!(_mm256_mullo_epi32, self, other) }
+    }
+    #[inline(always)]
     unsafe fn add64(self, other: Self) -> Self {
         unsafe { halves!(_mm256_add_epi64, self, other) }
     }

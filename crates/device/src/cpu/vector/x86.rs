@@ -87,6 +87,18 @@ impl Vector for Avx512 {
         Avx512(unsafe { _mm512_ternarylogic_epi64::<0x78>(self.0, b.0, c.0) })
     }
     #[inline(always)]
+    unsafe fn add32(self, other: Self) -> Self {
+        Avx512(unsafe { _mm512_add_epi32(self.0, other.0) })
+    }
+    #[inline(always)]
+    unsafe fn sub32(self, other: Self) -> Self {
+        Avx512(unsafe { _mm512_sub_epi32(self.0, other.0) })
+    }
+    #[inline(always)]
+    unsafe fn mul32(self, other: Self) -> Self {
+        Avx512(unsafe { _mm512_mullo_epi32(self.0, other.0) })
+    }
+    #[inline(always)]
     unsafe fn add64(self, other: Self) -> Self {
         Avx512(unsafe { _mm512_add_epi64(self.0, other.0) })
     }
