@@ -25,7 +25,7 @@ const VECTOR: u64 = 64;
 /// the participant's own tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Memory {
-    /// Workspaces of the chunks in flight, over all lanes, with the message that each puts together.
+    /// Workspaces of the chunks in flight, over all lanes.
     pub workspaces: u64,
     /// Messages that may wait in connections, over all lanes: messages that peers send ahead, and messages that they do not take.
     pub frames: u64,
@@ -55,7 +55,7 @@ impl Memory {
         });
         let code = code.sum::<usize>() as u64;
         Memory {
-            workspaces: (chunk + pieces(plan, protocol)) * chunks + job,
+            workspaces: chunk * chunks + job,
             frames: peers * lanes * bounds.held(link),
             plan: RUN
                 + GATE * gates as u64
@@ -71,26 +71,6 @@ impl Memory {
             .saturating_add(self.frames)
             .saturating_add(self.plan)
     }
-}
-
-/// Bytes of the longest message of products that lies in several pieces of a plane: a chunk puts it together before it leaves, and takes it apart
-/// when it came.
-fn pieces(plan: &Plan, protocol: &dyn Protocol) -> u64 {
-    let layout = protocol.layout(WorkspaceOf::Rows);
-    let rows = plan.longest_chunk();
-    let programs = protocol
-        .programs()
-        .iter()
-        .zip(plan.workspaces_of_programs());
-    let programs = programs.filter(|(program, of)| {
-        let slots = &layout.regions[program.slots as usize];
-        *of == WorkspaceOf::Rows && slots.residency == Residency::Plane
-    });
-    let messages = programs.map(|(program, _)| match &program.products_in_slots(0)[..] {
-        [_] => 0,
-        pieces => pieces.iter().map(|piece| layout.bytes(*piece, rows)).sum(),
-    });
-    messages.max().unwrap_or(0)
 }
 
 /// Bytes of a workspace of `rows` rows, with what programs keep behind their slots.

@@ -9,7 +9,6 @@ use veil_link::{Link, Meters};
 use veil_protocol::{Chunk, Cleared, Flow, Protocol, Round, Task, Transfer, WorkspaceOf};
 use veil_session::{Channel, Frame, StepId};
 
-use zeroize::Zeroizing;
 
 use crate::abort::{Abort, Wait};
 use crate::trace::{Recorder, RoundEvent, Stamps};
@@ -108,8 +107,6 @@ pub(crate) struct Run {
     exchanged: Vec<Arc<Round>>,
     phase: Phase,
     landed: Vec<bool>,
-    /// A message that is in pieces on the device, whole: as it is on the wire, masked.
-    pieces: Zeroizing<Vec<u8>>,
     tag: Tag,
     /// The latest cycle, from 0.
     cycles: u64,
@@ -132,7 +129,6 @@ impl Run {
             exchanged: Vec::new(),
             phase: Phase::Between,
             landed: Vec::new(),
-            pieces: Zeroizing::default(),
             tag: Tag(0),
             cycles: 0,
             index: 0,
@@ -258,21 +254,19 @@ impl Run {
                     let round = self.round.as_ref().expect("a round is sent");
                     let mut sent = from;
                     for send in &round.sends[from..] {
-                        let bytes = if send.more.is_empty() {
-                            means.device.view(self.workspace, send.span)?
+                        let at = self.channel(round, send.part);
+                        let first = means.device.view(self.workspace, send.span)?;
+                        let posted = if send.more.is_empty() {
+                            first.is_empty() || means.link.post(send.peer, at, first)?
                         } else {
-                            self.pieces.clear();
-                            for piece in send.pieces() {
-                                let piece = means.device.view(self.workspace, piece)?;
-                                self.pieces.extend_from_slice(piece);
-                            }
-                            &self.pieces[..]
+                            let pieces = send.pieces();
+                            let pieces =
+                                pieces.map(|piece| means.device.view(self.workspace, piece));
+                            let pieces: Vec<&[u8]> = pieces.collect::<Result<_, _>>()?;
+                            pieces.iter().all(|piece| piece.is_empty())
+                                || means.link.post_pieces(send.peer, at, &pieces)?
                         };
-                        if !bytes.is_empty()
-                            && !means
-                                .link
-                                .post(send.peer, self.channel(round, send.part), bytes)?
-                        {
+                        if !posted {
                             break;
                         }
                         moved = true;
@@ -364,18 +358,24 @@ impl Run {
         let layout = means.protocol.layout(self.work.workspace());
         let bytes = recv.bytes(layout, self.rows);
         let bytes = usize::try_from(bytes).expect("a message that was agreed on fits the memory");
-        self.pieces.resize(bytes, 0);
-        if !means.link.land(recv.peer, at, &mut self.pieces)? {
-            return Ok(false);
-        }
-        let mut rest = &self.pieces[..];
-        for piece in recv.pieces() {
-            let into = means.device.map(self.workspace, piece)?;
-            let (these, others) = rest.split_at(into.len());
-            into.copy_from_slice(these);
-            rest = others;
-        }
-        Ok(true)
+        let (device, workspace) = (&mut *means.device, self.workspace);
+        let mut done = Ok(());
+        let mut put = |whole: &[u8]| {
+            let mut rest = whole;
+            for piece in recv.pieces() {
+                match device.map(workspace, piece) {
+                    Ok(into) => {
+                        let (these, others) = rest.split_at(into.len());
+                        into.copy_from_slice(these);
+                        rest = others;
+                    }
+                    Err(fault) => done = Err(fault),
+                }
+            }
+        };
+        let here = means.link.land_pieces(recv.peer, at, bytes, &mut put)?;
+        done?;
+        Ok(here)
     }
 
     /// The rounds that the device has done are over.

@@ -43,6 +43,27 @@ macro_rules! forward {
             $inner.post(to, at, bytes)
         }
     };
+    (@post_pieces $self:ident, $inner:expr) => {
+        fn post_pieces(
+            &mut $self,
+            to: ::veil_session::Peer,
+            at: ::veil_session::Channel,
+            pieces: &[&[u8]],
+        ) -> Result<bool, $crate::LinkError> {
+            $inner.post_pieces(to, at, pieces)
+        }
+    };
+    (@land_pieces $self:ident, $inner:expr) => {
+        fn land_pieces(
+            &mut $self,
+            from: ::veil_session::Peer,
+            at: ::veil_session::Channel,
+            bytes: usize,
+            put: &mut dyn FnMut(&[u8]),
+        ) -> Result<bool, $crate::LinkError> {
+            $inner.land_pieces(from, at, bytes, put)
+        }
+    };
     (@expect $self:ident, $inner:expr) => {
         fn expect(
             &mut $self,

@@ -225,14 +225,24 @@ impl Inbox {
 
     /// See [`crate::Link::land`]. What is here can be taken even from a peer that failed since.
     pub(crate) fn land(&mut self, at: Channel, into: &mut [u8]) -> Result<bool, LinkError> {
+        self.land_pieces(at, into.len(), &mut |body| into.copy_from_slice(body))
+    }
+
+    /// See [`crate::Link::land_pieces`].
+    pub(crate) fn land_pieces(
+        &mut self,
+        at: Channel,
+        bytes: usize,
+        put: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, LinkError> {
         let fault = match self.slots.entry(at) {
             Entry::Occupied(slot) => match slot.get() {
                 Slot::Expected(_) => return Ok(false),
-                Slot::Here(body) if body.len() == into.len() => {
+                Slot::Here(body) if body.len() == bytes => {
                     let Slot::Here(body) = slot.remove() else {
                         return Ok(false);
                     };
-                    into.copy_from_slice(&body);
+                    put(&body);
                     self.pool.put(body);
                     self.landed[place(&at)] = Some(at);
                     return Ok(true);

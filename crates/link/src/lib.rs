@@ -70,6 +70,7 @@ pub use error::{LinkError, LinkFault};
 pub use fuzz::fuzz_frame;
 pub use kind::{LinkKind, NoLink, Provider};
 use veil_session::{Channel, Peer, SessionId};
+use zeroize::Zeroizing;
 
 /// The event that ended a [`Link::wait`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,6 +129,37 @@ pub trait Link: Send {
     /// here and will not come.
     fn land(&mut self, from: Peer, at: Channel, into: &mut [u8]) -> Result<bool, LinkError>;
 
+    /// Sends a message that lies in several places, in their order: as [`Link::post`], and so is what a wrapper does that has no method of its own.
+    ///
+    /// # Errors
+    /// Those of [`Link::post`].
+    fn post_pieces(&mut self, to: Peer, at: Channel, pieces: &[&[u8]]) -> Result<bool, LinkError> {
+        match pieces {
+            [bytes] => self.post(to, at, bytes),
+            pieces => self.post(to, at, &Zeroizing::new(pieces.concat())),
+        }
+    }
+
+    /// Takes the expected message `at`, of so many bytes, which goes to several places: `put` gets all of its bytes, in order, if it is here. As
+    /// [`Link::land`], and so is what a wrapper does that has no method of its own.
+    ///
+    /// # Errors
+    /// Those of [`Link::land`].
+    fn land_pieces(
+        &mut self,
+        from: Peer,
+        at: Channel,
+        bytes: usize,
+        put: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, LinkError> {
+        let mut whole = Zeroizing::new(vec![0; bytes]);
+        let here = self.land(from, at, &mut whole)?;
+        if here {
+            put(&whole);
+        }
+        Ok(here)
+    }
+
     /// Moves bytes without blocking: sends what waits, takes what came. `true` if anything moved.
     ///
     /// # Errors
@@ -162,7 +194,7 @@ pub trait Link: Send {
 }
 
 impl<L: Link + ?Sized> Link for Box<L> {
-    crate::forward!(self, **self, bind post expect land poll wait abort under_way close meters);
+    crate::forward!(self, **self, bind post post_pieces expect land land_pieces poll wait abort under_way close meters);
 }
 
 impl Meters {

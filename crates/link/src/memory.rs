@@ -290,6 +290,11 @@ impl Link for MemoryLink {
     }
 
     fn post(&mut self, to: Peer, at: Channel, bytes: &[u8]) -> Result<bool, LinkError> {
+        self.post_pieces(to, at, &[bytes])
+    }
+
+    fn post_pieces(&mut self, to: Peer, at: Channel, pieces: &[&[u8]]) -> Result<bool, LinkError> {
+        let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
         let Bounds {
             longest, credit, ..
         } = self.bounds;
@@ -298,7 +303,7 @@ impl Link for MemoryLink {
         if let Some(fault) = side.inbox.fault() {
             return Err(fault.clone());
         }
-        check_post(over, bytes.len(), longest).map_err(|fault| side.error(Some(at), fault))?;
+        check_post(over, bytes, longest).map_err(|fault| side.error(Some(at), fault))?;
         if side.left {
             return Err(side.error(Some(at), LinkFault::left()));
         }
@@ -308,13 +313,15 @@ impl Link for MemoryLink {
             drop(state);
             return Err(side.error(Some(at), LinkFault::left()));
         }
-        if !state.queue.is_empty() && state.bytes.saturating_add(bytes.len() as u64) > credit {
+        if !state.queue.is_empty() && state.bytes.saturating_add(bytes as u64) > credit {
             state.refused = true;
             return Ok(false);
         }
         drop(state);
-        let mut body = side.pool.take(bytes.len());
-        body.extend_from_slice(bytes);
+        let mut body = side.pool.take(bytes);
+        for piece in pieces {
+            body.extend_from_slice(piece);
+        }
         // No other sender fills this pipe: there is as much room as before.
         let mut state = side.out.lock();
         state.queue.push_back(Parcel {
@@ -322,11 +329,11 @@ impl Link for MemoryLink {
             at,
             body,
         });
-        state.bytes += bytes.len() as u64;
+        state.bytes += bytes as u64;
         side.out.filled.store(true, Ordering::Release);
         drop(state);
         side.bell.ring();
-        self.meters.sent(bytes.len());
+        self.meters.sent(bytes);
         Ok(true)
     }
 
@@ -335,12 +342,23 @@ impl Link for MemoryLink {
     }
 
     fn land(&mut self, from: Peer, at: Channel, into: &mut [u8]) -> Result<bool, LinkError> {
+        let bytes = into.len();
+        self.land_pieces(from, at, bytes, &mut |body| into.copy_from_slice(body))
+    }
+
+    fn land_pieces(
+        &mut self,
+        from: Peer,
+        at: Channel,
+        bytes: usize,
+        put: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, LinkError> {
         let side = self.side(from, at)?;
-        let mut here = side.inbox.land(at, into)?;
+        let mut here = side.inbox.land_pieces(at, bytes, put)?;
         let mut moved = false;
         if !here {
             moved = side.drain();
-            here = moved && side.inbox.land(at, into)?;
+            here = moved && side.inbox.land_pieces(at, bytes, put)?;
             if !here {
                 if let Some(fault) = side.inbox.fault() {
                     return Err(fault.clone());
@@ -355,7 +373,7 @@ impl Link for MemoryLink {
         }
         self.news |= moved;
         if here {
-            self.meters.received(into.len());
+            self.meters.received(bytes);
         }
         Ok(here)
     }

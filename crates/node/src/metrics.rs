@@ -353,6 +353,28 @@ impl Link for Counted {
         Ok(posted)
     }
 
+    fn post_pieces(&mut self, to: Peer, at: Channel, pieces: &[&[u8]]) -> Result<bool, LinkError> {
+        let posted = self.link.post_pieces(to, at, pieces)?;
+        if posted {
+            count(&self.sent, to, pieces.iter().map(|piece| piece.len()).sum());
+        }
+        Ok(posted)
+    }
+
+    fn land_pieces(
+        &mut self,
+        from: Peer,
+        at: Channel,
+        bytes: usize,
+        put: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, LinkError> {
+        let landed = self.link.land_pieces(from, at, bytes, put)?;
+        if landed {
+            count(&self.received, from, bytes);
+        }
+        Ok(landed)
+    }
+
     fn land(&mut self, from: Peer, at: Channel, into: &mut [u8]) -> Result<bool, LinkError> {
         let landed = self.link.land(from, at, into)?;
         if landed {

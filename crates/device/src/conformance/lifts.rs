@@ -118,12 +118,11 @@ fn commands(layout: &Layout, rng: &mut SplitMix) -> Vec<Command> {
         let at = first(rng);
         let slots: Vec<Span> = (0..PARTS).map(|c| span(SLOTS, c, at)).collect();
         let messages = [0, 1].map(|k| span(MESSAGES, k, 0));
-        let (src, dst) = match step {
-            Lifting::Terms { .. } => (vec![], [&messages[..], &slots].concat()),
-            _ => {
-                let other = [slots[1], messages[0]][rng.below(2)];
-                (vec![span(BITS, 0, first(rng))], vec![slots[0], other])
-            }
+        let (src, dst) = if let Lifting::Terms { .. } = step {
+            (vec![], [&messages[..], &slots].concat())
+        } else {
+            let other = [slots[1], messages[0]][rng.below(2)];
+            (vec![span(BITS, 0, first(rng))], vec![slots[0], other])
         };
         let mut command = Command::new(Op::Lifting(step), src, dst);
         // As plans have it: no call twice.

@@ -115,15 +115,20 @@ impl<W: Wire> Link for Lines<W> {
     }
 
     fn post(&mut self, to: Peer, at: Channel, bytes: &[u8]) -> Result<bool, LinkError> {
-        let checked = check_post(self.over, bytes.len(), self.bounds.longest);
+        self.post_pieces(to, at, &[bytes])
+    }
+
+    fn post_pieces(&mut self, to: Peer, at: Channel, pieces: &[&[u8]]) -> Result<bool, LinkError> {
+        let bytes = pieces.iter().map(|piece| piece.len()).sum();
+        let checked = check_post(self.over, bytes, self.bounds.longest);
         checked.map_err(|fault| LinkError {
             peer: to,
             at: Some(at),
             fault,
         })?;
-        let posted = self.line(to, at)?.post(at, bytes)?;
+        let posted = self.line(to, at)?.post(at, pieces, bytes)?;
         if posted {
-            self.meters.sent(bytes.len());
+            self.meters.sent(bytes);
         }
         Ok(posted)
     }
@@ -133,10 +138,21 @@ impl<W: Wire> Link for Lines<W> {
     }
 
     fn land(&mut self, from: Peer, at: Channel, into: &mut [u8]) -> Result<bool, LinkError> {
+        let bytes = into.len();
+        self.land_pieces(from, at, bytes, &mut |body| into.copy_from_slice(body))
+    }
+
+    fn land_pieces(
+        &mut self,
+        from: Peer,
+        at: Channel,
+        bytes: usize,
+        put: &mut dyn FnMut(&[u8]),
+    ) -> Result<bool, LinkError> {
         let line = self.line(from, at)?;
-        let here = line.inbox.land(at, into)?;
+        let here = line.inbox.land_pieces(at, bytes, put)?;
         if here {
-            self.meters.received(into.len());
+            self.meters.received(bytes);
         } else if let Some(error) = line.gone(at) {
             return Err(error);
         }

@@ -153,11 +153,11 @@ impl<W: Wire> Line<W> {
     }
 
     /// Queues a message, or says that there is no room.
-    fn post(&mut self, at: Channel, bytes: &[u8]) -> Result<bool, LinkError> {
+    fn post(&mut self, at: Channel, pieces: &[&[u8]], bytes: usize) -> Result<bool, LinkError> {
         if let Some(error) = self.gone(at) {
             return Err(error);
         }
-        let length = bytes.len() as u64;
+        let length = bytes as u64;
         if self.queued > 0 && self.queued.saturating_add(length) > self.bounds.credit {
             self.refused = true;
             return Ok(false);
@@ -167,20 +167,28 @@ impl<W: Wire> Line<W> {
             // Checked by the link against `u32`.
             body: Body::Message {
                 at,
-                length: bytes.len() as u32,
+                length: bytes as u32,
             },
         };
         let mut frame = Outgoing::bare(header);
-        let mut rest = bytes;
-        if self.queue.is_empty() && bytes.len() >= LONG && !self.mute {
-            rest = self.send_now(&mut frame, bytes)?;
-            if frame.started() && rest.is_empty() {
+        let (mut pieces, mut left) = (pieces, bytes);
+        let rest;
+        if let [whole] = pieces
+            && self.queue.is_empty()
+            && bytes >= LONG
+            && !self.mute
+        {
+            rest = [self.send_now(&mut frame, whole)?];
+            if frame.started() && rest[0].is_empty() {
                 return Ok(true);
             }
+            (pieces, left) = (&rest, rest[0].len());
         }
-        frame.body = self.pool.take(rest.len());
-        frame.body.extend_from_slice(rest);
-        self.queued += rest.len() as u64;
+        frame.body = self.pool.take(left);
+        for piece in pieces {
+            frame.body.extend_from_slice(piece);
+        }
+        self.queued += left as u64;
         self.queue.push_back(frame);
         if self.queued >= WIRE as u64 {
             self.send();

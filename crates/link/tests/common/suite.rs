@@ -48,7 +48,7 @@ pub(crate) fn a_mesh_carries_messages_of_all_sizes_between_all_lanes(kind: LinkK
     });
 }
 
-/// Sends every peer messages of many sizes and checks those that come.
+/// Sends every peer messages of many sizes, every other one in pieces, and checks those that come, some of which land in pieces.
 fn exchange(me: Peer, lane: u8, mut link: Box<dyn Link>) {
     const SIZES: [usize; 7] = [0, 1, 39, 16_384, 16_385, 100_000, 3_000_000];
     let fill = |from: Peer, to: Peer, i: usize| {
@@ -68,8 +68,14 @@ fn exchange(me: Peer, lane: u8, mut link: Box<dyn Link>) {
     }
     for (i, size) in SIZES.into_iter().enumerate() {
         for &peer in &peers {
-            let bytes = vec![fill(me, peer, i); size];
-            while !link.post(peer, at(i as u32), &bytes).unwrap() {
+            let bytes: Vec<u8> = (0..size).map(|k| fill(me, peer, i) ^ k as u8).collect();
+            let (head, rest) = bytes.split_at(size / 3);
+            let pieces = [head, &[], rest];
+            let mut post = |link: &mut Box<dyn Link>| match i % 2 {
+                0 => link.post(peer, at(i as u32), &bytes).unwrap(),
+                _ => link.post_pieces(peer, at(i as u32), &pieces).unwrap(),
+            };
+            while !post(&mut link) {
                 assert_eq!(link.wait(soon()).unwrap(), Woken::Ready);
             }
         }
@@ -77,9 +83,26 @@ fn exchange(me: Peer, lane: u8, mut link: Box<dyn Link>) {
     for (i, size) in SIZES.into_iter().enumerate().rev() {
         for &peer in &peers {
             let mut into = vec![0; size];
-            take(&mut link, peer, at(i as u32), &mut into);
+            if i % 3 == 0 {
+                take(&mut link, peer, at(i as u32), &mut into);
+            } else {
+                let mut rest = &mut into[..];
+                let mut put = |piece: &[u8]| {
+                    rest.split_off_mut(..piece.len())
+                        .unwrap()
+                        .copy_from_slice(piece);
+                };
+                while !link
+                    .land_pieces(peer, at(i as u32), size, &mut put)
+                    .unwrap()
+                {
+                    assert_eq!(link.wait(soon()).unwrap(), Woken::Ready);
+                }
+                assert!(rest.is_empty());
+            }
             assert!(
-                into.iter().all(|&b| b == fill(peer, me, i)),
+                (into.iter().zip(0u8..=255).take(256)).all(|(b, k)| *b == fill(peer, me, i) ^ k)
+                    && into.windows(257).all(|of| of[0] == of[256]),
                 "{peer} to {me}, message {i}"
             );
         }
