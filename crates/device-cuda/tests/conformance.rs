@@ -25,6 +25,11 @@ fn integers_equal_the_reference() {
 }
 
 #[test]
+fn lifts_equal_the_reference() {
+    passes(Section::Lifts, 40);
+}
+
+#[test]
 fn proofs_equal_the_reference() {
     passes(Section::Proofs, 25);
 }

@@ -83,6 +83,29 @@ fn layer(count: u32) -> Arc<Program> {
     })
 }
 
+/// It has no kernels for integers modulo 2^32, and says so before anything is computed: of a program, and of a workspace.
+#[test]
+fn integers_of_32_bits_are_refused() {
+    let mut of_32 = layout(1);
+    for region in &mut of_32.regions {
+        region.column = match region.column {
+            ColumnType::One(_) => ColumnType::One(Ring::Z32),
+            _ => ColumnType::Rows(Ring::Z32),
+        };
+    }
+    let mut program = (*layer(1)).clone();
+    program.ring = Ring::Z32;
+    let mut device = device();
+    let loaded = device.load(&Arc::new(program), &of_32).map(|_| ());
+    let opened = device.open(&of_32, frame(ROWS)).map(|_| ());
+    for refused in [loaded, opened] {
+        let Err(Fault::Unsupported { what, .. }) = refused else {
+            panic!("{refused:?}")
+        };
+        assert!(what.starts_with("integers modulo 2^32"), "{what}");
+    }
+}
+
 #[test]
 fn nothing_takes_effect_after_a_check_that_fails() -> Result<(), Fault> {
     let (mut device, layout) = (device(), layout(1));

@@ -9,7 +9,6 @@ use veil_link::{Link, Meters};
 use veil_protocol::{Chunk, Cleared, Flow, Protocol, Round, Task, Transfer, WorkspaceOf};
 use veil_session::{Channel, Frame, StepId};
 
-
 use crate::abort::{Abort, Wait};
 use crate::trace::{Recorder, RoundEvent, Stamps};
 

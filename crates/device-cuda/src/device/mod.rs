@@ -21,8 +21,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use veil_device::{
-    Command, Compiled, Completion, Device, Fault, Frame, KeyId, Layout, Outcome, Program,
-    ProgramId, Span, Tag, Workspace,
+    ColumnType, Command, Compiled, Completion, Device, Fault, Frame, KeyId, Layout, Outcome,
+    Program, ProgramId, Span, Tag, Workspace,
 };
 use veil_math::Ring;
 use veil_prss::Prf;

@@ -86,7 +86,7 @@ impl Cpu {
                     let terms = Terms {
                         place,
                         masks: &masks,
-                        terms: terms.map(|(r, o)| [r, o].map(usize::from)),
+                        pairs: terms.map(|(r, o)| [r, o].map(usize::from)),
                         keeps: keeps.map(|part| part.map_or(PARTS, usize::from)),
                         messages,
                         parts,
@@ -378,7 +378,7 @@ impl Turn<'_> {
 struct Terms<'a> {
     place: Place,
     masks: &'a [Mask<'a>],
-    terms: [[usize; 2]; 2],
+    pairs: [[usize; 2]; 2],
     /// `PARTS`: none.
     keeps: [usize; 2],
     messages: [Columns; 2],
@@ -414,7 +414,7 @@ impl Terms<'_> {
                 }
                 let mut result = x;
                 for d in 0..2 {
-                    let [r, o] = self.terms[d];
+                    let [r, o] = self.pairs[d];
                     let product = L::mul(x[r], x[o]);
                     let twice = L::add(product, product);
                     let message = L::sub(L::sub(V::splat(0), twice), masks[d][g]);

@@ -281,15 +281,15 @@ unsafe fn pick(isa: Isa, words: Words, bit: u32, to: *mut u8) {
             (Isa::Avx512 | Isa::Avx2Vaes | Isa::Avx2, 4, _) => super::pick::narrow(words, bit, to),
             #[cfg(target_arch = "x86_64")]
             (Isa::Avx512 | Isa::Avx2Vaes | Isa::Avx2, 8, _) => {
-                super::pick::avx2::<8, 0>(words, bit, to)
+                super::pick::avx2::<8, 0>(words, bit, to);
             }
             #[cfg(target_arch = "x86_64")]
             (Isa::Avx512 | Isa::Avx2Vaes | Isa::Avx2, _, 0) => {
-                super::pick::avx2::<16, 0>(words, bit, to)
+                super::pick::avx2::<16, 0>(words, bit, to);
             }
             #[cfg(target_arch = "x86_64")]
             (Isa::Avx512 | Isa::Avx2Vaes | Isa::Avx2, _, _) => {
-                super::pick::avx2::<16, 1>(words, bit, to)
+                super::pick::avx2::<16, 1>(words, bit, to);
             }
             (_, 4, _) => pick_any::<4>(words, bit, to),
             (_, 8, _) => pick_any::<8>(words, bit, to),
