@@ -71,7 +71,7 @@ fn exchange(me: Peer, lane: u8, mut link: Box<dyn Link>) {
             let bytes: Vec<u8> = (0..size).map(|k| fill(me, peer, i) ^ k as u8).collect();
             let (head, rest) = bytes.split_at(size / 3);
             let pieces = [head, &[], rest];
-            let mut post = |link: &mut Box<dyn Link>| match i % 2 {
+            let post = |link: &mut Box<dyn Link>| match i % 2 {
                 0 => link.post(peer, at(i as u32), &bytes).unwrap(),
                 _ => link.post_pieces(peer, at(i as u32), &pieces).unwrap(),
             };
