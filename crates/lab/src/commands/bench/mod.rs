@@ -43,6 +43,7 @@ use workload::Name;
   veil-lab bench fpga-share --svg fpga.svg cores of replicated sharing, simulated, beside two papers (three plots: fpga-*.svg)
   veil-lab bench gpu                       what a GPU can do, then each primitive alone, with copies, and end to end
   veil-lab bench cut --device cuda         both parties on a GPU, and how long its kernels take
+  veil-lab bench lift                      bits to integers in Z_2^32, and nothing else
   veil-lab bench ot --svg ot.svg           random oblivious transfers between two parties
   veil-lab bench mul64 --net wan --json    over a link of 40 ms and 1 Gb/s, as JSON lines
 

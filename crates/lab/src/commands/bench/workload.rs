@@ -38,6 +38,10 @@ pub(crate) enum Name {
     B2a,
     /// Bits of words to integers in Z_2^64, 64 by one opened, masked sum.
     Word,
+    /// Shared bits to integers in Z_2^32, and nothing else: the bits are drawn, and of the integers one sum is put out.
+    Lift,
+    /// The same in Z_2^64.
+    Lift64,
 }
 
 /// Streams of AES blocks of a product, a bit of a block each, over all parties: of three each makes two streams of masks; of four, three make that
@@ -66,6 +70,7 @@ impl Name {
         match self {
             Name::And | Name::Aes | Name::B2a | Name::Word => 100_000,
             Name::A2b => 1_000_000,
+            Name::Lift | Name::Lift64 => 500_000,
             Name::Yao | Name::Garble => 4000,
             Name::Mul64 => 20_000,
             Name::Mul128 => 10_000,
@@ -105,7 +110,9 @@ impl Name {
                 ("cut", circuit.expect("the catalogue has it"), 1, 1.0)
             }
             Name::A2b => ("a2b", parity(), 1, 0.0),
-            Name::B2a => ("b2a", lifts(), 64, 0.0),
+            Name::B2a => ("b2a", lowest(), 64, 0.0),
+            Name::Lift => ("lift", lifts(Ring::Z32), u64::from(LIFTED), 0.0),
+            Name::Lift64 => ("lift64", lifts(Ring::Z64), u64::from(LIFTED), 0.0),
             Name::Word => ("word", word(), 64, 0.0),
         };
         let (inputs, outputs) = (circuit.inputs.len(), circuit.outputs.len());
@@ -167,7 +174,7 @@ fn parity() -> Circuit {
 }
 
 /// The lowest bits of 64 values as integers. They cost nothing to take.
-fn lifts() -> Circuit {
+fn lowest() -> Circuit {
     let mut b = Builder::new(Ring::Z64);
     let x = b.input("x", 64, Per::Row);
     let mut sum = b.constant(0);
@@ -180,7 +187,23 @@ fn lifts() -> Circuit {
     b.finish().expect("a valid circuit")
 }
 
-/// The same bits, put together to a word.
+/// Bits that are lifted in a row: as many as leave a chunk in the cache more rows than two vectors have.
+const LIFTED: u32 = 64;
+
+/// Random bits as integers, whose sum over all rows is put out.
+fn lifts(ring: Ring) -> Circuit {
+    let mut b = Builder::new(ring);
+    let mut sum = b.input("x", 1, Per::Row)[0];
+    for _ in 0..LIFTED {
+        let bit = b.random_bit();
+        let bit = b.lift(bit);
+        sum = b.add(sum, bit);
+    }
+    b.output_sum("z", &[sum]);
+    b.finish().expect("a valid circuit")
+}
+
+/// The lowest bits of 64 values, put together to a word.
 fn word() -> Circuit {
     let mut b = Builder::new(Ring::Z64);
     let x = b.input("x", 64, Per::Row);
@@ -190,10 +213,13 @@ fn word() -> Circuit {
     b.finish().expect("a valid circuit")
 }
 
-/// Bits of products per row that a job with conversions takes.
+/// Bits of products and of lifts per row that a job with conversions takes: a lift has as many streams of masks as a product.
 fn conversions(job: &Arc<JobSpec>) -> f64 {
     match Plan::new(Arc::clone(job), Options::default()) {
-        Ok(plan) if plan.is_mixed() => (plan.bit_products() + 64 * plan.products()) as f64,
+        Ok(plan) if plan.is_mixed() => {
+            let elements = plan.products() + plan.lifts();
+            (plan.bit_products() + u64::from(plan.ring.bits()) * elements) as f64
+        }
         _ => 0.0,
     }
 }
