@@ -3,7 +3,9 @@
 //! Rotation r of a bit b: P_{r+1} knows s = b_r ⊕ b_{r+1}, and P_{r+2} and P_r know t = b_{r+2}. In the first round P_{r+1} sends s_r = s -
 //! s_{r+1} to P_r, where s_{r+1} is a PRF output under κ_{r+1}, which it has in common with P_{r+2}. In the second, with ρ and ρ' under κ_{r+2},
 //!
-//!     P_r → P_{r+1}: c_r = s_r (1 - 2t) + ρ,   P_{r+2} → P_{r+1}: c_{r+1} = s_{r+1} (1 - 2t) + ρ',   c_{r+2} = t - ρ - ρ'
+//! ```text
+//! P_r → P_{r+1}: c_r = s_r (1 - 2t) + ρ,   P_{r+2} → P_{r+1}: c_{r+1} = s_{r+1} (1 - 2t) + ρ',   c_{r+2} = t - ρ - ρ'
+//! ```
 //!
 //! so that the c add up to s + t - 2st. P_r sees s_r, masked under a key that it lacks, P_{r+1} two elements masked under a key that it lacks, and
 //! P_{r+2} nothing: semi-honest.
