@@ -91,7 +91,6 @@ KERNEL void device_scale(u8 *bank, const u64 *__restrict__ call, const u32 *__re
 // many draws, destinations [5]; of each draw its word of the schedule, first counter and head | tail [4][3]; its component [4] and, of the first two, the
 // other component of their terms [2].
 enum Lifting { SHARE, TURN, TERMS };
-DEV wide lift_part(const wide x[3], u64 part) { return part == 0 ? x[0] : part == 1 ? x[1] : x[2]; }
 DEV void lift_grow(wide x[3], u64 part, wide by) {
   UNROLL
   for (u32 p = 0; p < 3; p++)
@@ -114,15 +113,18 @@ DEV void lift_element(u8 *bank, const u64 *call, u64 item, u64 cell, const wide 
     store_element(bank + call[9] + at, ring, cell, wide_sub(wide_sub(bit, m[0]), m[1]));
     return;
   }
-  wide x[3], result[3];
+  // Sources are read again for each term, until the results are stored: they take no registers meanwhile.
+  wide result[3];
   UNROLL
-  for (u32 p = 0; p < 3; p++) result[p] = x[p] = load_element(bank + call[10 + p] + at, ring, cell);
+  for (u32 p = 0; p < 3; p++) result[p] = load_element(bank + call[10 + p] + at, ring, cell);
   UNROLL
-  for (u32 d = 0; d < 4; d++) {
-    if (d >= call[7]) continue;
+  for (u32 d = 2; d < 4; d++)
+    if (d < call[7]) lift_grow(result, call[25 + d], m[d]);
+  UNROLL
+  for (u32 d = 0; d < 2; d++) {
     lift_grow(result, call[25 + d], m[d]);
-    if (d >= 2) continue;
-    const wide product = wide_mul(lift_part(x, call[25 + d]), lift_part(x, call[29 + d]));
+    const wide a = load_element(bank + call[10 + call[25 + d]] + at, ring, cell), b = load_element(bank + call[10 + call[29 + d]] + at, ring, cell);
+    const wide product = wide_mul(a, b);
     const wide message = wide_sub(wide_sub(nothing, wide_add(product, product)), m[d]);
     store_element(bank + call[8 + d] + at, ring, cell, message);
     lift_grow(result, call[29 + d], message);
@@ -148,14 +150,14 @@ KERNEL void LAUNCH_BOUNDS(1024, 1)
       const u64 *draw = call + 13 + 3 * d;
       m[d] = wide_of(prf_block(table, lane4, schedules + draw[0], draw[1] + item * call[6] + block, u32(draw[2]), u32(draw[2] >> 32)));
     }
-    if (call[3] == Z128) {
-      lift_element(bank, call, item, block, m);
-      continue;
+    const u64 cells = call[3] == Z128 ? 1 : 2;
+    ROLLED
+    for (u64 cell = cells * block; cell < cells * (block + 1); cell++) {
+      if (cells == 2 && 8 * cell >= bytes) break;
+      lift_element(bank, call, item, cell, m);
+      UNROLL
+      for (u32 d = 0; d < 4; d++) m[d].lo = m[d].hi;
     }
-    lift_element(bank, call, item, 2 * block, m);
-    UNROLL
-    for (u32 d = 0; d < 4; d++) m[d].lo = m[d].hi;
-    if (16 * block + 8 < bytes) lift_element(bank, call, item, 2 * block + 1, m);
   }
 }
 
