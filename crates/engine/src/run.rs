@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use veil_device::{Device, Fault, Outcome, Tag, Workspace};
 use veil_job::Slice;
+use veil_link::copy::copy;
 use veil_link::{Link, Meters};
 use veil_protocol::{Chunk, Cleared, Flow, Protocol, Round, Task, Transfer, WorkspaceOf};
 use veil_session::{Channel, Frame, StepId};
@@ -365,7 +366,7 @@ impl Run {
                 match device.map(workspace, piece) {
                     Ok(into) => {
                         let (these, others) = rest.split_at(into.len());
-                        into.copy_from_slice(these);
+                        copy(into, these);
                         rest = others;
                     }
                     Err(fault) => done = Err(fault),

@@ -6,6 +6,7 @@ use std::collections::hash_map::Entry;
 use foldhash::fast::RandomState;
 use veil_session::{Channel, Peer};
 
+use crate::copy::copy;
 use crate::pool::Pool;
 use crate::{Bounds, LinkError, LinkFault};
 
@@ -225,7 +226,7 @@ impl Inbox {
 
     /// See [`crate::Link::land`]. What is here can be taken even from a peer that failed since.
     pub(crate) fn land(&mut self, at: Channel, into: &mut [u8]) -> Result<bool, LinkError> {
-        self.land_pieces(at, into.len(), &mut |body| into.copy_from_slice(body))
+        self.land_pieces(at, into.len(), &mut |body| copy(into, body))
     }
 
     /// See [`crate::Link::land_pieces`].

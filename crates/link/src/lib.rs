@@ -47,6 +47,7 @@
 //! - An observer of the network learns the lengths and times of messages; they follow from the plan, which is public.
 
 mod bounds;
+pub mod copy;
 mod error;
 pub mod fabric;
 #[cfg(feature = "floor")]

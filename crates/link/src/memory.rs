@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use veil_session::{Channel, Peer, SessionId};
 
+use crate::copy::{append, copy};
 use crate::frame::tag;
 use crate::inbox::Inbox;
 use crate::pool::Pool;
@@ -320,7 +321,7 @@ impl Link for MemoryLink {
         drop(state);
         let mut body = side.pool.take(bytes);
         for piece in pieces {
-            body.extend_from_slice(piece);
+            append(&mut body, piece);
         }
         // No other sender fills this pipe: there is as much room as before.
         let mut state = side.out.lock();
@@ -343,7 +344,7 @@ impl Link for MemoryLink {
 
     fn land(&mut self, from: Peer, at: Channel, into: &mut [u8]) -> Result<bool, LinkError> {
         let bytes = into.len();
-        self.land_pieces(from, at, bytes, &mut |body| into.copy_from_slice(body))
+        self.land_pieces(from, at, bytes, &mut |body| copy(into, body))
     }
 
     fn land_pieces(

@@ -6,6 +6,7 @@ use rustix::event::{PollFlags, poll};
 use veil_session::{Channel, Peer, SessionId};
 
 use super::{Line, Wire};
+use crate::copy::copy;
 use crate::frame::tag;
 use crate::tls::timespec;
 use crate::{Bounds, Link, LinkError, LinkFault, Meters, Woken, check_post};
@@ -139,7 +140,7 @@ impl<W: Wire> Link for Lines<W> {
 
     fn land(&mut self, from: Peer, at: Channel, into: &mut [u8]) -> Result<bool, LinkError> {
         let bytes = into.len();
-        self.land_pieces(from, at, bytes, &mut |body| into.copy_from_slice(body))
+        self.land_pieces(from, at, bytes, &mut |body| copy(into, body))
     }
 
     fn land_pieces(

@@ -13,6 +13,7 @@ pub(crate) use self::link::Lines;
 use self::send::LONG;
 pub(crate) use self::send::WIRE;
 pub(crate) use self::wire::{Sent, Wire};
+use crate::copy::append;
 use crate::frame::{Body, HEADER, Header};
 use crate::inbox::Inbox;
 use crate::pool::Pool;
@@ -186,7 +187,7 @@ impl<W: Wire> Line<W> {
         }
         frame.body = self.pool.take(left);
         for piece in pieces {
-            frame.body.extend_from_slice(piece);
+            append(&mut frame.body, piece);
         }
         self.queued += left as u64;
         self.queue.push_back(frame);

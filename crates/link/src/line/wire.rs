@@ -43,7 +43,7 @@ pub(crate) trait Wire: Send {
     fn fill(&mut self, into: &mut [u8]) -> Result<usize, LinkFault> {
         Ok(self.read(|plain| {
             let taken = plain.len().min(into.len().saturating_sub(1));
-            into[..taken].copy_from_slice(&plain[..taken]);
+            crate::copy::copy(&mut into[..taken], &plain[..taken]);
             taken
         }))
     }

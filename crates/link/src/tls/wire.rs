@@ -160,7 +160,7 @@ impl Wire for TlsWire {
         if !self.before().is_empty() {
             return Ok(self.read(|plain| {
                 let taken = plain.len().min(into.len() - 1);
-                into[..taken].copy_from_slice(&plain[..taken]);
+                crate::copy::copy(&mut into[..taken], &plain[..taken]);
                 taken
             }));
         }

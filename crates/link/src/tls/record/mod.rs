@@ -164,7 +164,7 @@ impl Records {
             let plain = self.opener.plain();
             if !plain.is_empty() {
                 let some = plain.len().min(want - have);
-                into[have..have + some].copy_from_slice(&plain[..some]);
+                crate::copy::copy(&mut into[have..have + some], &plain[..some]);
                 self.opener.take(some);
                 have += some;
                 continue;
