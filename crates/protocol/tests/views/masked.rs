@@ -122,8 +122,11 @@ fn got(
             });
         }
         let change = |command: &mut Command| {
-            // Masks of zero: whatever is drawn is nothing.
-            if under == Under::NoMasks && command.op == Op::Random {
+            // Masks of zero: whatever is drawn for a random value is nothing. What lifts draw has another use, at all who draw it.
+            let random = [DomainTag::RAND3, DomainTag::RAND4];
+            let drawn = command.calls.first().map(|call| call.tag);
+            let is_mask = drawn.is_some_and(|tag| random.contains(&tag));
+            if under == Under::NoMasks && command.op == Op::Random && is_mask {
                 command.op = Op::Combine { ring, minus: 0 };
                 command.calls.clear();
             }
