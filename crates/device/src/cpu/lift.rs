@@ -11,8 +11,8 @@ use veil_math::Ring;
 use super::Cpu;
 use super::commands::stride;
 use super::convert::columns;
-use super::exec::Mask;
 use super::exec::columns::Columns;
+use super::exec::{Mask, step};
 use super::vector::{self, GROUP, Task, VECTOR, Vector};
 use super::workspace::Memory;
 use crate::Fault;
@@ -28,7 +28,7 @@ impl Cpu {
     pub(super) fn lifting(
         &self,
         memory: &mut Memory,
-        step: Lifting,
+        how: Lifting,
         command: &Command,
     ) -> Result<(), Fault> {
         let to = command.dst[0];
@@ -53,7 +53,7 @@ impl Cpu {
         // SAFETY: the instruction set is the device's, which was checked; so were the spans: all have as many columns of as many rows, and no
         // two overlap.
         unsafe {
-            match step {
+            match how {
                 Lifting::Share => {
                     let to = [0, 1].map(|k| to(memory, k));
                     let mask = masks[0];
@@ -122,110 +122,72 @@ impl Place {
 }
 
 /// Elements as lanes of a vector.
-trait Lanes<V: Vector> {
+trait Lanes {
+    const RING: Ring;
     /// Bytes of an element.
-    const SIZE: usize;
+    const SIZE: usize = Self::RING.bytes(1) as usize;
     /// The lowest bits as elements.
-    unsafe fn ones(bits: u16) -> V;
-    unsafe fn add(a: V, b: V) -> V;
-    unsafe fn sub(a: V, b: V) -> V;
-    unsafe fn mul(a: V, b: V) -> V;
+    unsafe fn ones<V: Vector>(bits: u16) -> V;
 }
 
-struct Lanes32;
+/// Lanes of a ring, whose elements are of this type: so many in a vector.
+macro_rules! lanes {
+    ($name:ident, $ring:ident, $element:ty, $count:literal) => {
+        struct $name;
 
-impl<V: Vector> Lanes<V> for Lanes32 {
-    const SIZE: usize = 4;
-    #[inline(always)]
-    unsafe fn ones(bits: u16) -> V {
-        let mut elements = [0u32; 16];
-        for r in 0..16 {
-            elements[r] = (u32::from(bits) >> r & 1).to_le();
-        }
-        // SAFETY: the array is as long as a vector; the instruction set is the caller's, here and below.
-        unsafe { V::load(elements.as_ptr().cast()) }
-    }
-    #[inline(always)]
-    unsafe fn add(a: V, b: V) -> V {
-        unsafe { a.add32(b) }
-    }
-    #[inline(always)]
-    unsafe fn sub(a: V, b: V) -> V {
-        unsafe { a.sub32(b) }
-    }
-    #[inline(always)]
-    unsafe fn mul(a: V, b: V) -> V {
-        unsafe { a.mul32(b) }
-    }
-}
-
-struct Lanes64;
-
-impl<V: Vector> Lanes<V> for Lanes64 {
-    const SIZE: usize = 8;
-    #[inline(always)]
-    unsafe fn ones(bits: u16) -> V {
-        let mut elements = [0u64; 8];
-        for r in 0..8 {
-            elements[r] = (u64::from(bits) >> r & 1).to_le();
-        }
-        // SAFETY: as above.
-        unsafe { V::load(elements.as_ptr().cast()) }
-    }
-    #[inline(always)]
-    unsafe fn add(a: V, b: V) -> V {
-        unsafe { a.add64(b) }
-    }
-    #[inline(always)]
-    unsafe fn sub(a: V, b: V) -> V {
-        unsafe { a.sub64(b) }
-    }
-    #[inline(always)]
-    unsafe fn mul(a: V, b: V) -> V {
-        unsafe { a.mul64(b) }
-    }
-}
-
-struct Lanes128;
-
-impl<V: Vector> Lanes<V> for Lanes128 {
-    const SIZE: usize = 16;
-    #[inline(always)]
-    unsafe fn ones(bits: u16) -> V {
-        let mut elements = [0u128; 4];
-        for r in 0..4 {
-            elements[r] = (u128::from(bits) >> r & 1).to_le();
-        }
-        // SAFETY: as above.
-        unsafe { V::load(elements.as_ptr().cast()) }
-    }
-    #[inline(always)]
-    unsafe fn add(a: V, b: V) -> V {
-        unsafe { a.add128(b) }
-    }
-    #[inline(always)]
-    unsafe fn sub(a: V, b: V) -> V {
-        unsafe { a.sub128(b) }
-    }
-    #[inline(always)]
-    unsafe fn mul(a: V, b: V) -> V {
-        let (mut x, mut y) = ([0u128; 4], [0u128; 4]);
-        unsafe {
-            a.store(x.as_mut_ptr().cast());
-            b.store(y.as_mut_ptr().cast());
-            for k in 0..4 {
-                x[k] = u128::from_le(x[k])
-                    .wrapping_mul(u128::from_le(y[k]))
-                    .to_le();
+        impl Lanes for $name {
+            const RING: Ring = Ring::$ring;
+            #[inline(always)]
+            unsafe fn ones<V: Vector>(bits: u16) -> V {
+                let mut elements: [$element; $count] = [0; $count];
+                for r in 0..$count {
+                    elements[r] = (<$element>::from(bits) >> r & 1).to_le();
+                }
+                // SAFETY: the array is as long as a vector; the instruction set is the caller's.
+                unsafe { V::load(elements.as_ptr().cast()) }
             }
-            V::load(x.as_ptr().cast())
+        }
+    };
+}
+lanes!(Lanes32, Z32, u32, 16);
+lanes!(Lanes64, Z64, u64, 8);
+lanes!(Lanes128, Z128, u128, 4);
+
+#[inline(always)]
+unsafe fn add<V: Vector, L: Lanes>(a: V, b: V) -> V {
+    // SAFETY: the caller's, here and below.
+    unsafe { step(L::RING, false, a, b) }
+}
+
+#[inline(always)]
+unsafe fn sub<V: Vector, L: Lanes>(a: V, b: V) -> V {
+    unsafe { step(L::RING, true, a, b) }
+}
+
+#[inline(always)]
+unsafe fn mul<V: Vector, L: Lanes>(a: V, b: V) -> V {
+    unsafe {
+        match L::RING {
+            Ring::Z32 => a.mul32(b),
+            Ring::Bits | Ring::Z64 => a.mul64(b),
+            Ring::Z128 => {
+                let (mut x, mut y) = ([0u128; 4], [0u128; 4]);
+                a.store(x.as_mut_ptr().cast());
+                b.store(y.as_mut_ptr().cast());
+                for k in 0..4 {
+                    x[k] = u128::from_le(x[k])
+                        .wrapping_mul(u128::from_le(y[k]))
+                        .to_le();
+                }
+                V::load(x.as_ptr().cast())
+            }
         }
     }
 }
 
 /// The bits of the rows of the vector at byte `at` of a column of elements; if there are not that many rows, zeros behind them.
 #[inline(always)]
-unsafe fn ones<V: Vector, L: Lanes<V>>(bits: *const u8, at: usize, rows: usize) -> V {
+unsafe fn ones<V: Vector, L: Lanes>(bits: *const u8, at: usize, rows: usize) -> V {
     let row = at / L::SIZE;
     // SAFETY: the column of bits has a byte for row `row`, and one for row `row + 8` if that exists.
     unsafe {
@@ -233,7 +195,7 @@ unsafe fn ones<V: Vector, L: Lanes<V>>(bits: *const u8, at: usize, rows: usize) 
         if L::SIZE == 4 && row + 8 < rows {
             word |= u16::from(bits.add(row / 8 + 1).read()) << 8;
         }
-        L::ones(word)
+        L::ones::<V>(word)
     }
 }
 
@@ -278,7 +240,7 @@ unsafe fn drawn<V: Vector>(mask: &Mask<'_>, ctr: u64) -> [V; GROUP] {
 }
 
 /// A step on one group of vectors of each column, by ring.
-macro_rules! step {
+macro_rules! task {
     ($step:ident) => {
         impl Task for $step<'_> {
             #[inline(always)]
@@ -309,11 +271,11 @@ struct Share<'a> {
     to: [Columns; 2],
 }
 
-step!(Share);
+task!(Share);
 
 impl Share<'_> {
     #[inline(always)]
-    unsafe fn group<V: Vector, L: Lanes<V>>(&self, k: usize, first: usize) {
+    unsafe fn group<V: Vector, L: Lanes>(&self, k: usize, first: usize) {
         let place = self.place;
         let bits = self.bits.at(k);
         let to = [self.to[0].at(k), self.to[1].at(k)];
@@ -328,7 +290,7 @@ impl Share<'_> {
                 let bytes = place.bytes - at;
                 let bit = ones::<V, L>(bits, at, place.rows);
                 put(masks[g], to[0].add(at), bytes);
-                put(L::sub(bit, masks[g]), to[1].add(at), bytes);
+                put(sub::<V, L>(bit, masks[g]), to[1].add(at), bytes);
             }
         }
     }
@@ -342,11 +304,11 @@ struct Turn<'a> {
     to: [Columns; 2],
 }
 
-step!(Turn);
+task!(Turn);
 
 impl Turn<'_> {
     #[inline(always)]
-    unsafe fn group<V: Vector, L: Lanes<V>>(&self, k: usize, first: usize) {
+    unsafe fn group<V: Vector, L: Lanes>(&self, k: usize, first: usize) {
         let place = self.place;
         let bits = self.bits.at(k);
         let to = [self.to[0].at(k), self.to[1].at(k)];
@@ -364,10 +326,10 @@ impl Turn<'_> {
                 let bit = ones::<V, L>(bits, at, place.rows);
                 let x = get::<V>(to[0].add(at), bytes);
                 // All ones where the bit is 1: -x = (x xor -1) + 1.
-                let minus = L::sub(V::splat(0), bit);
-                let turned = L::add(x.xor(minus), bit);
-                put(L::add(turned, masks[g]), to[0].add(at), bytes);
-                let rest = L::sub(L::sub(bit, masks[g]), others[g]);
+                let minus = sub::<V, L>(V::splat(0), bit);
+                let turned = add::<V, L>(x.xor(minus), bit);
+                put(add::<V, L>(turned, masks[g]), to[0].add(at), bytes);
+                let rest = sub::<V, L>(sub::<V, L>(bit, masks[g]), others[g]);
                 put(rest, to[1].add(at), bytes);
             }
         }
@@ -385,11 +347,11 @@ struct Terms<'a> {
     parts: [Columns; PARTS],
 }
 
-step!(Terms);
+task!(Terms);
 
 impl Terms<'_> {
     #[inline(always)]
-    unsafe fn group<V: Vector, L: Lanes<V>>(&self, k: usize, first: usize) {
+    unsafe fn group<V: Vector, L: Lanes>(&self, k: usize, first: usize) {
         let place = self.place;
         // SAFETY: as above; components and calls are those that were checked.
         unsafe {
@@ -415,16 +377,16 @@ impl Terms<'_> {
                 let mut result = x;
                 for d in 0..2 {
                     let [r, o] = self.pairs[d];
-                    let product = L::mul(x[r], x[o]);
-                    let twice = L::add(product, product);
-                    let message = L::sub(L::sub(V::splat(0), twice), masks[d][g]);
+                    let product = mul::<V, L>(x[r], x[o]);
+                    let twice = add::<V, L>(product, product);
+                    let message = sub::<V, L>(sub::<V, L>(V::splat(0), twice), masks[d][g]);
                     put(message, self.messages[d].at(k).add(at), bytes);
-                    result[o] = L::add(result[o], message);
-                    result[r] = L::add(result[r], masks[d][g]);
+                    result[o] = add::<V, L>(result[o], message);
+                    result[r] = add::<V, L>(result[r], masks[d][g]);
                 }
                 for d in 0..2 {
                     let part = self.keeps[d];
-                    result[part] = L::add(result[part], masks[2 + d][g]);
+                    result[part] = add::<V, L>(result[part], masks[2 + d][g]);
                 }
                 for part in 0..PARTS {
                     put(result[part], self.parts[part].at(k).add(at), bytes);

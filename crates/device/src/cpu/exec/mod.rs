@@ -25,6 +25,7 @@ use crate::Form;
 use crate::layout::Span;
 use dot::dot;
 use product::products_of;
+pub(super) use ring::step;
 use ring::{BitOps, Z32Ops, Z64Ops, Z128Ops, element, fill, plus, set_element, times, total, zip};
 pub(super) use terms::{Shape, shape_of};
 use xor::{xor, xor2, xor3};

@@ -225,7 +225,7 @@ pub(super) unsafe fn zip<V: Vector>(
 
 /// x ± y.
 #[inline(always)]
-pub(super) unsafe fn step<V: Vector>(ring: Ring, minus: bool, x: V, y: V) -> V {
+pub(in crate::cpu) unsafe fn step<V: Vector>(ring: Ring, minus: bool, x: V, y: V) -> V {
     // SAFETY: the caller's instruction set.
     unsafe {
         match (ring, minus) {

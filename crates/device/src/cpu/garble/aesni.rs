@@ -49,6 +49,11 @@ impl Xmm {
         unsafe { each!(_mm_and_si128, self, other) }
     }
 
+    #[inline(always)]
+    unsafe fn and_not(self, other: Self) -> Self {
+        unsafe { each!(_mm_andnot_si128, other, self) }
+    }
+
     /// Ones in the high halves.
     #[inline(always)]
     unsafe fn high() -> Self {
@@ -229,28 +234,5 @@ impl Blocks for Xmm {
         }
         number
     }
-    #[inline(always)]
-    unsafe fn xor_bits(a: Self, b: Self) -> Self {
-        unsafe { a.xor(b) }
-    }
-    #[inline(always)]
-    unsafe fn and_bits(a: Self, b: Self) -> Self {
-        unsafe { a.and(b) }
-    }
-    #[inline(always)]
-    unsafe fn not_bits(a: Self) -> Self {
-        unsafe { a.xor(Self::splat(u128::MAX)) }
-    }
-    #[inline(always)]
-    unsafe fn xor_where(self, bits: Self, other: Self) -> Self {
-        unsafe { self.xor(bits.and(other)) }
-    }
-    #[inline(always)]
-    unsafe fn xor_high_where(self, bits: Self, other: Self) -> Self {
-        unsafe { self.xor(bits.and(other).and(Self::high())) }
-    }
-    #[inline(always)]
-    unsafe fn xor_low_where(self, bits: Self, other: Self) -> Self {
-        unsafe { self.xor(each!(_mm_andnot_si128, Self::high(), bits.and(other))) }
-    }
+    super::blocks::bits_of_lanes!();
 }

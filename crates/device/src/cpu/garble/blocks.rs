@@ -117,6 +117,40 @@ pub(crate) trait Blocks: Copy + 'static {
     unsafe fn xor_low_where(self, bits: Self::Bits, other: Self) -> Self;
 }
 
+/// Operations on bits and by bits, within an `impl Blocks` of registers with `and`, `and_not` and `high`: where a bit is all bits of its lane.
+#[cfg(target_arch = "x86_64")]
+macro_rules! bits_of_lanes {
+    () => {
+        #[inline(always)]
+        unsafe fn xor_bits(a: Self, b: Self) -> Self {
+            // SAFETY: the caller's instruction set, here and below.
+            unsafe { a.xor(b) }
+        }
+        #[inline(always)]
+        unsafe fn and_bits(a: Self, b: Self) -> Self {
+            unsafe { a.and(b) }
+        }
+        #[inline(always)]
+        unsafe fn not_bits(a: Self) -> Self {
+            unsafe { a.xor(Self::splat(u128::MAX)) }
+        }
+        #[inline(always)]
+        unsafe fn xor_where(self, bits: Self, other: Self) -> Self {
+            unsafe { self.xor(bits.and(other)) }
+        }
+        #[inline(always)]
+        unsafe fn xor_high_where(self, bits: Self, other: Self) -> Self {
+            unsafe { self.xor(bits.and(other).and(Self::high())) }
+        }
+        #[inline(always)]
+        unsafe fn xor_low_where(self, bits: Self, other: Self) -> Self {
+            unsafe { self.xor(bits.and(other).and_not(Self::high())) }
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+pub(super) use bits_of_lanes;
+
 /// The round constants, in every column.
 #[derive(Clone, Copy)]
 pub(crate) struct Constants<B>([B; RCON.len()]);
