@@ -185,28 +185,17 @@ impl Drop for Shared {
 
 /// a += b, packed elements of a ring with more than bits.
 pub(crate) fn add(ring: Ring, a: &mut [u8], b: &[u8]) {
-    match ring {
-        Ring::Bits => a.iter_mut().zip(b).for_each(|(a, b)| *a ^= b),
-        Ring::Z32 => {
-            for (a, b) in a.chunks_exact_mut(4).zip(b.chunks_exact(4)) {
-                let sum = u32::from_le_bytes((&*a).try_into().expect("4 bytes"))
-                    .wrapping_add(u32::from_le_bytes(b.try_into().expect("4 bytes")));
-                a.copy_from_slice(&sum.to_le_bytes());
-            }
-        }
-        Ring::Z64 => {
-            for (a, b) in a.chunks_exact_mut(8).zip(b.chunks_exact(8)) {
-                let sum = u64::from_le_bytes((&*a).try_into().expect("8 bytes"))
-                    .wrapping_add(u64::from_le_bytes(b.try_into().expect("8 bytes")));
-                a.copy_from_slice(&sum.to_le_bytes());
-            }
-        }
-        Ring::Z128 => {
-            for (a, b) in a.chunks_exact_mut(16).zip(b.chunks_exact(16)) {
-                let sum = u128::from_le_bytes((&*a).try_into().expect("16 bytes"))
-                    .wrapping_add(u128::from_le_bytes(b.try_into().expect("16 bytes")));
-                a.copy_from_slice(&sum.to_le_bytes());
-            }
-        }
+    if ring == Ring::Bits {
+        return a.iter_mut().zip(b).for_each(|(a, b)| *a ^= b);
+    }
+    let size = ring.bytes(1) as usize;
+    let element = |of: &[u8]| {
+        let mut bytes = [0; 16];
+        bytes[..size].copy_from_slice(of);
+        u128::from_le_bytes(bytes)
+    };
+    for (a, b) in a.chunks_exact_mut(size).zip(b.chunks_exact(size)) {
+        let sum = ring.add(element(a), element(b));
+        a.copy_from_slice(&sum.to_le_bytes()[..size]);
     }
 }

@@ -133,13 +133,18 @@ pub(super) fn of_chunk(
     wish: Option<ChunkRows>,
 ) -> u32 {
     let bits = 2 * (u64::from(slots.max(1)) * u64::from(ring.bits()) + u64::from(bit_slots));
-    let (budget, most) = match wish {
-        None => (CACHED_BYTES, CHUNK_ROWS.1),
-        Some(wish) => (WISHED_BYTES, u64::from(wish.count())),
-    };
+    let (budget, most) = limits(wish, CHUNK_ROWS.1);
     let rows = (budget * 8 / bits).clamp(CHUNK_ROWS.0.min(most), most);
     let most = (PROVED_GATES / widest.max(1)).max(FEWEST_PROVED_ROWS);
     1 << rows.min(most).ilog2()
+}
+
+/// Bytes that a chunk may take, and rows that it may have: `longest` without a wish.
+fn limits(wish: Option<ChunkRows>, longest: u64) -> (u64, u64) {
+    match wish {
+        None => (CACHED_BYTES, longest),
+        Some(wish) => (WISHED_BYTES, wish.count().into()),
+    }
 }
 
 /// Bytes of a label.
@@ -157,10 +162,8 @@ pub(super) fn of_garbled_chunk(
     wish: Option<ChunkRows>,
 ) -> u32 {
     let bytes = LABEL * u64::from(slots.max(1)) + KEPT * kept / 8 + table * u64::from(widest);
-    let (budget, most) = match wish {
-        None => (CACHED_BYTES, GARBLED_ROWS.1),
-        Some(wish) => (WISHED_BYTES, wish.count().min(MOST_GARBLED_ROWS).into()),
-    };
+    let (budget, most) = limits(wish, GARBLED_ROWS.1);
+    let most = most.min(MOST_GARBLED_ROWS.into());
     1 << (budget / bytes)
         .clamp(GARBLED_ROWS.0.min(most), most)
         .ilog2()

@@ -52,7 +52,7 @@ fn of(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, traced: Option<
     // What a proof needs of products is no part of them, and lifts have messages of their own.
     if traced.is_none() && layer.lifted() == 0 && !round.sends.is_empty() {
         let programs = first..round.local.len();
-        says_products(&SCHEME, me, &mut round, programs);
+        says_products(&SCHEME, me, &mut round, programs, Default::default());
     }
     if !published.is_empty() {
         let publish = Command::new(Op::Publish, published, vec![]);

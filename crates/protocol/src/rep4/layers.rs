@@ -6,8 +6,6 @@
 //!
 //! In odd chunks sender and voucher change places, so that all parties send as much. Against semi-honest parties there is no voucher.
 
-use std::sync::Arc;
-
 use veil_device::{Command, Form, Op, PrfCall, Span};
 use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
@@ -16,7 +14,7 @@ use super::{SCHEME, lifts, pair_key};
 use crate::plan::{LayerPlan, Plan};
 use crate::replicated::regions::MACS;
 use crate::replicated::{
-    Component, Products, Scheme, Work, ahead, check, conversions, place, says_products, transfer,
+    Component, Products, Scheme, Work, check, conversions, place, says_products, transfer,
 };
 use crate::round::{Cost, Round};
 
@@ -248,12 +246,7 @@ fn round<const CHECKED: bool>(
     if layer.lifted() > 0 {
         return round;
     }
-    says_products(scheme, me, &mut round, programs);
-    if let Some(products) = round.products.as_mut().map(Arc::make_mut) {
-        products.macs = macs;
-        products.vouched = vouched;
-    }
-    ahead(&mut round);
+    says_products(scheme, me, &mut round, programs, [macs, vouched]);
     round
 }
 

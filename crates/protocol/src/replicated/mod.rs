@@ -322,13 +322,14 @@ pub(crate) fn says_products(
     me: PartyId,
     round: &mut Round,
     programs: Range<usize>,
+    [macs, vouched]: [Vec<(usize, PartyId)>; 2],
 ) {
     round.products = Some(Arc::new(veil_device::Products {
         me,
         parties: scheme.parties.len() as u8,
         programs,
-        macs: Vec::new(),
-        vouched: Vec::new(),
+        macs,
+        vouched,
         finish: round.finish.len(),
         ahead: Ahead::default(),
     }));
