@@ -3,6 +3,7 @@
 //! Every program offers the devices of the processor and the GPU, and [boards] by their sockets. What it offers beside them is a [`Registry`], which the program gives in:
 //! `veil` has [`Plain`], `veil-lab` one with simulated devices.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -423,27 +424,33 @@ impl Devices {
         Ok(rows.map(|rows| (name, rows)))
     }
 
-    /// The parties, or `own` alone, whose devices are best at longer chunks of a plan than a processor is.
-    pub(crate) fn wishes(&self, plan: &Plan, own: Option<&str>) -> Result<Vec<Wish>, Failure> {
-        let mut wishes = Vec::new();
+    /// The shortest chunk of a plan that a device is best at, of those that are best at longer ones than a processor: of all parties, or of `own` alone.
+    pub(crate) fn wish(&self, plan: &Plan, own: Option<&str>) -> Result<Option<Wish>, Failure> {
+        let mut least: Option<Wish> = None;
+        let mut asked = BTreeSet::from([CPU]);
         for peer in plan.parties().iter().map(|party| Peer::Party(*party)) {
             let party = veil_engine::name_of(plan, peer).to_owned();
             let Some(device) = self.named(plan, peer) else {
                 continue;
             };
-            // A board's cores have no wish.
+            // A board's cores have no wish. A device is asked once, whatever computes on it.
             let other = own.is_some_and(|own| own != party);
-            if other || device == CPU || boards::socket(device).is_some() {
+            if other || boards::socket(device).is_some() || !asked.insert(device) {
                 continue;
             }
             let rows = make(device, &*self.registry)?.chunk_rows(plan.ring);
-            wishes.extend(rows.and_then(ChunkRows::within).map(|rows| Wish {
-                party,
-                device: device.to_owned(),
-                rows,
-            }));
+            let rows = rows.and_then(ChunkRows::within);
+            let shorter = |rows: &ChunkRows| least.as_ref().is_none_or(|of| *rows < of.rows);
+            if let Some(rows) = rows.filter(shorter) {
+                let device = device.to_owned();
+                least = Some(Wish {
+                    party,
+                    device,
+                    rows,
+                });
+            }
         }
-        Ok(wishes)
+        Ok(least)
     }
 
     /// Refuses devices of parties that are not in the job.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use veil_job::{ProtocolKind, Schedule, Word};
-use veil_program::Job;
+use veil_program::{Job, JobProblem};
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
 
@@ -93,8 +93,9 @@ pub(crate) fn plan(
     } else {
         None
     };
-    let (job, plan) = match wish.as_ref().and_then(|wish| job.in_chunks(wish.rows).ok()) {
-        Some(job) => {
+    let (job, plan) = match &wish {
+        Some(wish) => {
+            let job = chosen(job.in_chunks(wish.rows))?;
             let plan = prepare::plan(&job, lanes)?;
             (job, plan)
         }
@@ -148,8 +149,7 @@ pub(crate) fn wish(
     if !job.leaves_chunk_rows() {
         return Ok(None);
     }
-    let wishes = devices.wishes(plan, own)?;
-    Ok(wishes.into_iter().min_by_key(|wish| wish.rows))
+    devices.wish(plan, own)
 }
 
 /// What `own` knows of the order of a job, whose plan as it is written is `plan`; it checks the devices of `own`.
@@ -189,8 +189,12 @@ fn on_rows(
 
 /// The job with gates in this order, which it leaves open.
 fn as_stated(job: &Job, schedule: Schedule) -> Result<Job, Failure> {
-    let ordered = job.ordered(schedule);
-    ordered.map_err(|problem| Failure::new(Code::Input, problem.to_string()))
+    chosen(job.ordered(schedule))
+}
+
+/// A job with a choice that it leaves open.
+fn chosen(job: Result<Job, JobProblem>) -> Result<Job, Failure> {
+    job.map_err(|problem| Failure::new(Code::Input, problem.to_string()))
 }
 
 /// The plan of a job that leaves the order open, in the order that its garbler has stated.

@@ -18,8 +18,7 @@ use veil_runtime::{Stage, Stages};
 use veil_session::{PartyId, Peer};
 
 use crate::consent::LANES;
-use crate::devices::Wish;
-use crate::devices::{DevicesArgs, Registry};
+use crate::devices::{DevicesArgs, Registry, Wish};
 use crate::estimate::{self, Rounds, Run, Sent};
 use crate::failure::Failure;
 use crate::home::HomeArgs;

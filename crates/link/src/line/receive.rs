@@ -161,7 +161,7 @@ impl<W: Wire> Line<W> {
         let taken = self.wire.read(|plain| match incoming {
             Incoming::Head { bytes, have } => {
                 let taken = plain.len().min(HEADER - *have);
-                crate::copy::copy(&mut bytes[*have..*have + taken], &plain[..taken]);
+                bytes[*have..*have + taken].copy_from_slice(&plain[..taken]);
                 *have += taken;
                 taken
             }

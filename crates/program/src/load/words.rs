@@ -101,9 +101,11 @@ impl Job {
         Ok(job)
     }
 
-    /// Whether neither the job's file nor the command line says how many rows are computed together: devices may.
+    /// Whether neither the job's file nor the command line says how many rows are computed together: devices may. Cut-and-choose computes one at a
+    /// time.
     pub fn leaves_chunk_rows(&self) -> bool {
-        self.spec.security.chunk_rows.is_none()
+        let security = self.spec.security;
+        security.chunk_rows.is_none() && security.adversary != Adversary::CutAndChoose
     }
 
     /// The same job in chunks of so many rows at most, as if the command line had said so too.
