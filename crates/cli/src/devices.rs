@@ -23,8 +23,8 @@ use crate::failure::{Code, Failure};
 use crate::launch::Crossed;
 use crate::nodes::Nodes;
 
-/// The fastest device of the processor.
-const CPU: &str = "cpu";
+/// The name of the fastest device of the processor.
+pub const CPU: &str = "cpu";
 
 /// How `--device` takes one GPU among several.
 const GPU: &str = "cuda:N";
@@ -229,7 +229,10 @@ fn absent(name: &str, why: &str) -> Failure {
 }
 
 /// Makes devices of this name for a participant whose runs are not known yet. It is made once, so that one that is not here is found now.
-pub(crate) fn maker(name: &str, registry: &Arc<dyn Registry>) -> Result<DeviceFactory, Failure> {
+///
+/// # Errors
+/// [`Code::Usage`] if there is no such device, [`Code::Device`] if it is not here.
+pub fn maker(name: &str, registry: &Arc<dyn Registry>) -> Result<DeviceFactory, Failure> {
     let name = boards::anywhere(name);
     make(&name, &**registry)?;
     let registry = Arc::clone(registry);

@@ -24,7 +24,7 @@ use crate::output;
 use crate::prepare::{self, JobArgs};
 use crate::progress::{Meter, Snapshot};
 use crate::signals::Stop;
-use crate::trace::write::TraceFile;
+use crate::trace::TraceFile;
 
 /// Lanes of a deployment, unless the operator says otherwise: the plan must not depend on the machine.
 pub(crate) const LANES: u16 = 1;

@@ -18,7 +18,7 @@ use veil_session::{PartyId, Peer};
 
 use crate::failure::{Code, Failure};
 use crate::output;
-use crate::trace::write::TraceFile;
+use crate::trace::TraceFile;
 
 /// What is looked at while a job runs on this machine.
 #[derive(clap::Args, Debug, Clone, Default)]

@@ -4,9 +4,11 @@
 //! follows. Sections of one run may lie in one file or in several. `docs/seeing.md` describes every field.
 
 pub(crate) mod gather;
-pub(crate) mod write;
+mod write;
 
 use serde::{Deserialize, Serialize};
+
+pub use write::TraceFile;
 
 /// Version of the format: of headers, which say what the other lines are.
 pub const VERSION: u32 = 1;

@@ -1,6 +1,6 @@
 //! Writing a trace while a run goes on.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::{output, prepare};
 const BUFFER: usize = 1 << 18;
 
 /// A trace file that a run writes.
-pub(crate) struct TraceFile {
+pub struct TraceFile {
     path: PathBuf,
     started: Instant,
     peers: Vec<Peer>,
@@ -37,9 +37,18 @@ struct State {
     failed: Option<io::Error>,
 }
 
+impl fmt::Debug for TraceFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TraceFile").field(&self.path).finish()
+    }
+}
+
 impl TraceFile {
     /// Creates the file; nothing is in it before the session has a name.
-    pub(crate) fn create(path: &Path, plan: &Plan) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// [`Code::Input`] if it cannot be created.
+    pub fn create(path: &Path, plan: &Plan) -> Result<Self, Failure> {
         let file = create(path)?;
         let peers = veil_engine::participants(plan);
         // One right after the other: sections of several processes are drawn together by these clocks.
@@ -86,7 +95,7 @@ impl TraceFile {
     }
 
     /// Writes what is held back.
-    pub(crate) fn finish(&self) {
+    pub fn finish(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let flushed = state.out.flush();
         if let Some(error) = state.failed.take().or(flushed.err()) {

@@ -27,7 +27,7 @@ use crate::failure::{Code, Failure};
 use crate::launch::stores;
 use crate::ordered::{self, GARBLER, Known, Ordered};
 use crate::signals::Stop;
-use crate::trace::write::TraceFile;
+use crate::trace::TraceFile;
 
 /// How long the parties have to hear what holds this participant up.
 const TELL: Duration = Duration::from_secs(1);

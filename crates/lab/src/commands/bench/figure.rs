@@ -3,8 +3,11 @@
 //! Figure 3 of Patel, Haghi, Jain, Kot, Krishnan, Varia, Herbordt, *Distributed Hardware Accelerated Secure Joint Computation on the
 //! COPA Framework*, HPEC 2022, redrawn for cores in the place of accelerators.
 
+use std::sync::Arc;
+
 use miette::{Result, miette};
 use plotters::prelude::*;
+use veil_cli::devices::Registry;
 use veil_job::{Adversary, ProtocolKind, Security, Word};
 
 use super::chart::{self, BAR, BOUND, Drawn, Line};
@@ -50,7 +53,8 @@ static PUBLISHED: [Published; 2] = [
 ];
 
 /// Measures, prints the table, and draws.
-pub(super) fn run(args: &BenchArgs) -> Result<()> {
+pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> {
+    let device = args.devices(registry)?;
     if args.protocol.is_some_and(|of| of != ProtocolKind::Rep4) {
         return Err(miette!(
             help = "`veil-lab bench mul128` measures any protocol",
@@ -72,7 +76,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<()> {
             for batch in batches(args.batch) {
                 let security = Security::of(ProtocolKind::Rep4).against(published.adversary);
                 let workload = Name::Rep4Mul.workload(batch / u64::from(WIDTH), security);
-                let row = measure(&workload, args.setup(carrier, args.cores.0))?;
+                let row = measure(&workload, &args.setup(&device, carrier, args.cores.0))?;
                 if args.json {
                     print_json(&row)?;
                 } else {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use miette::Result;
 use plotters::prelude::*;
+use veil_engine::DeviceFactory;
 use veil_job::{ProtocolKind, Security, Tables, Word};
 use veil_link::shape::Profile;
 
@@ -32,14 +33,14 @@ struct Point {
 }
 
 /// Measures every link, prints the table, and draws it. Each party has a thread, so that one garbles while the other evaluates.
-pub(super) fn run(args: &BenchArgs, path: &std::path::Path) -> Result<()> {
+pub(super) fn run(args: &BenchArgs, device: &DeviceFactory, path: &std::path::Path) -> Result<()> {
     let mut points = Vec::new();
     for tables in [Tables::HalfGates, Tables::ThreeHalves] {
         if args.tables.is_some_and(|only| only != tables) {
             continue;
         }
         for gbit_per_s in LINKS {
-            let row = on_link(args, tables, gbit_per_s)?;
+            let row = on_link(args, device, tables, gbit_per_s)?;
             if args.json {
                 print_json(&row)?;
             }
@@ -55,7 +56,12 @@ pub(super) fn run(args: &BenchArgs, path: &std::path::Path) -> Result<()> {
 }
 
 /// What runs on a link.
-fn on_link(args: &BenchArgs, tables: Tables, gbit_per_s: f64) -> Result<Row> {
+fn on_link(
+    args: &BenchArgs,
+    device: &DeviceFactory,
+    tables: Tables,
+    gbit_per_s: f64,
+) -> Result<Row> {
     let security = Security {
         tables,
         ..Security::of(ProtocolKind::Yao)
@@ -67,12 +73,12 @@ fn on_link(args: &BenchArgs, tables: Tables, gbit_per_s: f64) -> Result<Row> {
     let workload = Name::Yao.workload(batch.max(1), security);
     measure(
         &workload,
-        Setup {
+        &Setup {
             net: Some(Profile {
                 latency: LATENCY,
                 bandwidth: (gbit_per_s * 1e9) as u64,
             }),
-            ..args.setup(Carrier::Tls, args.cores.0)
+            ..args.setup(device, Carrier::Tls, args.cores.0)
         },
     )
 }

@@ -1,15 +1,17 @@
 //! One measurement: a workload on a link, with the CPU time of everything that takes part.
 
 use std::hint::black_box;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use miette::{IntoDiagnostic, Result, miette};
 use rustix::time::ClockId;
 use veil_cli::peak;
-use veil_device::{Cpu, Device};
-use veil_engine::{Data, Report, Settings, TransfersFrom, local};
-use veil_job::Word;
+use veil_cli::trace::TraceFile;
+use veil_device::Cpu;
+use veil_engine::{Data, DeviceFactory, Recorder, Report, Settings, TransfersFrom, local};
+use veil_job::{ChunkRows, Word};
 use veil_link::{Link, floor, shape};
 use veil_protocol::{Options, Plan};
 use veil_session::Peer;
@@ -119,37 +121,56 @@ pub(crate) struct Row {
 }
 
 /// What is measured besides the workload.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) struct Setup {
     pub(crate) carrier: Carrier,
     pub(crate) net: Option<shape::Profile>,
     pub(crate) cores: u16,
     pub(crate) chunk_rows: Option<u32>,
     pub(crate) repeat: u32,
+    /// What makes the device of each lane of each party.
+    pub(crate) device: DeviceFactory,
+    /// Where every round of the last run is written down.
+    pub(crate) trace: Option<PathBuf>,
 }
 
 /// Measures `workload` and gives the median of the repetitions by CPU time.
-pub(crate) fn measure(workload: &Workload, setup: Setup) -> Result<Row> {
+pub(crate) fn measure(workload: &Workload, setup: &Setup) -> Result<Row> {
+    let device = (setup.device)().into_diagnostic()?;
+    let mut job = (*workload.job).clone();
+    if setup.chunk_rows.is_none() {
+        // As a run does.
+        let wish = device.chunk_rows(job.circuit.ring);
+        job.security.chunk_rows = wish.and_then(ChunkRows::within);
+    }
     let options = Options {
         lanes: setup.cores,
         chunk_rows: setup.chunk_rows,
     };
-    let plan = Arc::new(Plan::new(Arc::clone(&workload.job), options).into_diagnostic()?);
-    let device = Cpu::detect();
-    let prf = device.prf_rate(Duration::from_millis(200));
+    let plan = Arc::new(Plan::new(Arc::new(job), options).into_diagnostic()?);
+    let prf = Cpu::detect().prf_rate(Duration::from_millis(200));
     let byte = setup.carrier.cost_of_a_byte()?;
     let mut runs = Vec::new();
     // Both ends of a pair may keep things in one place: they are for other roles.
-    let settings = settings(setup.carrier, setup.net);
+    let mut settings = settings(setup);
     let keys = Keys::new(&plan)?;
     let (mut set_up_ms, mut kept_set_up_ms) = (None, None::<f64>);
-    for _ in 0..setup.repeat.max(1) {
+    for left in (0..setup.repeat.max(1)).rev() {
+        let last = setup.trace.as_ref().filter(|_| left == 0);
+        let trace = last
+            .map(|path| TraceFile::create(path, &plan))
+            .transpose()?
+            .map(Arc::new);
+        settings.trace = trace.clone().map(|trace| trace as Arc<dyn Recorder>);
         peak::forget();
         let (cpu, start) = (cpu_time(ClockId::ProcessCPUTime), Instant::now());
         let reports = match setup.carrier {
             Carrier::Memory => in_memory(&plan, &settings, setup.net)?,
             Carrier::Tls => over_tls_as(&plan, &keys, &settings, &data, setup.net)?,
         };
+        if let Some(trace) = trace {
+            trace.finish();
+        }
         let took = slowest(&reports, |r| r.set_up);
         set_up_ms.get_or_insert(took);
         if reports
@@ -225,14 +246,15 @@ pub(super) fn data(peer: Peer) -> Data {
 }
 
 /// Settings of a benchmark: a window that hides the network's delay, and none in one process, where there is nothing to hide.
-fn settings(carrier: Carrier, net: Option<shape::Profile>) -> Settings {
-    let window = match (carrier, net) {
+fn settings(setup: &Setup) -> Settings {
+    let window = match (setup.carrier, setup.net) {
         (_, Some(_)) => 8,
         (Carrier::Memory, None) => 1,
         (Carrier::Tls, None) => 4,
     };
     Settings {
         window,
+        device: Arc::clone(&setup.device),
         ot_cache: Some(Arc::default()),
         ..Settings::default()
     }

@@ -17,7 +17,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
 use miette::{IntoDiagnostic, Result, miette};
-use veil_cli::devices::Registry;
+use veil_cli::devices::{self, Registry};
+use veil_engine::DeviceFactory;
 use veil_job::{Adversary, ProtocolKind, Statistical, Tables};
 use veil_link::shape;
 use veil_program::Words;
@@ -42,6 +43,8 @@ use workload::Name;
                                        clock cycles of garbling cores, simulated, for a paper's netlists
   veil-lab bench fpga-share --svg fpga.svg cores of replicated sharing, simulated, beside two papers (three plots: fpga-*.svg)
   veil-lab bench gpu                       what a GPU can do, then each primitive alone, with copies, and end to end
+  veil-lab bench aes --device cuda --batch 4000000 --cores 8
+                                       AES blocks of three parties that compute on the GPU, eight lanes each
   veil-lab bench cut --device cuda         both parties on a GPU, and how long its kernels take
   veil-lab bench lift                      bits to integers in Z_2^32, and nothing else
   veil-lab bench ot --svg ot.svg           random oblivious transfers between two parties
@@ -64,7 +67,8 @@ pub(crate) struct BenchArgs {
     /// A cheat of cut-and-choose gets away with probability 2^-S [default: 40].
     #[arg(long, value_name = "S")]
     statistical: Option<Statistical>,
-    /// The device that is measured, of gpu and cut: cuda or cuda-sim [default: cuda; of cut the fastest CPU device].
+    /// The device of all parties, of `veil-lab device list` [default: the fastest CPU device]. Of gpu and cut: cuda or cuda-sim [default of
+    /// gpu: cuda].
     #[arg(long, value_name = "DEVICE")]
     device: Option<String>,
     /// Rows computed together (default: as in docs/benchmarks.md).
@@ -90,6 +94,9 @@ pub(crate) struct BenchArgs {
     /// Runs, of which the median by CPU time is told.
     #[arg(long, default_value_t = 3)]
     repeat: u32,
+    /// Write down every round of the last run of a job. `veil-lab trace` draws it.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
     /// Print one JSON object per row.
     #[arg(long)]
     json: bool,
@@ -166,14 +173,24 @@ fn cores(text: &str) -> Result<(u16, u16), String> {
 }
 
 impl BenchArgs {
-    fn setup(&self, carrier: Carrier, cores: u16) -> Setup {
+    fn setup(&self, device: &DeviceFactory, carrier: Carrier, cores: u16) -> Setup {
         Setup {
             carrier,
             net: self.net,
             cores,
             chunk_rows: self.chunk_rows,
             repeat: self.repeat,
+            device: Arc::clone(device),
+            trace: self.trace.clone(),
         }
+    }
+
+    /// What makes the device of each lane. One that is not here is said now.
+    fn devices(&self, registry: &Arc<dyn Registry>) -> Result<DeviceFactory> {
+        Ok(devices::maker(
+            self.device.as_deref().unwrap_or(devices::CPU),
+            registry,
+        )?)
     }
 }
 
@@ -192,11 +209,19 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
                 "--ands is of yao"
             ));
         }
+        What::Ot | What::FpgaGarble | What::FpgaShare | What::Job(Name::Garble)
+            if args.device.is_some() =>
+        {
+            return Err(miette!(
+                help = "others take it: `veil-lab bench and --device cuda`",
+                "--device has no meaning here: what is measured says the device"
+            ));
+        }
         What::Ot => return ot::run(args),
         What::Gpu => return gpu::run(args),
         What::FpgaGarble => return fpga::run(args),
         What::FpgaShare => return share::run(args),
-        What::Job(Name::Rep4Mul) => return figure::run(args),
+        What::Job(Name::Rep4Mul) => return figure::run(args, registry),
         What::Job(Name::Garble) => return garble::run(args),
         What::Job(Name::Cut) => return cut::run(args),
         What::Job(name) => name,
@@ -216,13 +241,14 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
     };
     let security = words.among(sharing.parties()).into_diagnostic()?;
     let workload = name.workload(batch, security);
+    let device = args.devices(registry)?;
     let mut rows = Vec::new();
     if !args.json {
         println!("{HEADER}");
     }
     for &carrier in &args.link {
         for cores in args.cores.0..=args.cores.1 {
-            let row = measure(&workload, args.setup(carrier, cores))?;
+            let row = measure(&workload, &args.setup(&device, carrier, cores))?;
             if args.json {
                 print_json(&row)?;
             } else {
@@ -232,7 +258,7 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
         }
     }
     match &args.svg {
-        Some(path) if name == Name::Yao => links::run(args, path),
+        Some(path) if name == Name::Yao => links::run(args, &device, path),
         Some(path) => chart::write(&rows, path),
         None => Ok(()),
     }
