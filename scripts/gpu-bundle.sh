@@ -3,8 +3,8 @@
 # packed. What to do there is in its README. With "--try" it is unpacked elsewhere and run: on the GPU if there is one, and without.
 source "$(dirname "$0")/lib.sh"
 
-# All of it, unpacked.
-readonly MOST=$((60 * 1000 * 1000))
+# Of what is ours, unpacked.
+readonly MOST=$((40 * 1000 * 1000))
 # The first release whose package has all parts of it: those before lack what starts a program under it.
 readonly SANITIZER=nvidia-cuda-sanitizer-api==13.5.25
 bundle=$target/gpu-bundle
@@ -15,6 +15,7 @@ rm -rf "$bundle" "$bundle.tar.gz"
 mkdir -p "$bundle/bin"
 
 run cargo build --release --locked --package veil-testkit --example on_gpu
+run cargo build --release --locked --package veil-lab --no-default-features
 say "cargo test --release --package veil-device-cuda --test gpu --no-run"
 built=$(cargo test --release --locked --package veil-device-cuda --all-features --no-run --test gpu --message-format json)
 # The path of each test's executable, by its name.
@@ -31,7 +32,18 @@ while read -r name path; do
   [[ $name == bench ]] || strip -o "$bundle/bin/$name" "$path"
 done < <(executables <<<"$built")
 strip -o "$bundle/bin/on_gpu" "$target/release/examples/on_gpu"
+strip -o "$bundle/bin/veil-lab" "$target/release/veil-lab"
 
+# What is needed of the system: the newest symbols of its library that any program here asks for.
+newest() { objdump -T "$bundle"/bin/* | grep -oE "$1_[0-9.]+" | sort -Vu | tail -n 1; }
+glibc=$(newest GLIBC) libstdcxx=$(newest GLIBCXX)
+needed=$(objdump -p "$bundle"/bin/* | awk '$1 == "NEEDED" { print $2 }' | sort -u | paste -sd ' ')
+cp scripts/gpu-bundle/{run,jobs}.sh "$bundle"
+sed "s/@GLIBC@/${glibc#GLIBC_}/; s/@NEEDED@/$needed/; s/@GLIBCXX@/$libstdcxx/; s/@COMMIT@/$(git rev-parse --short HEAD 2>/dev/null || echo unknown)/" scripts/gpu-bundle/README.md >"$bundle/README.md"
+
+bytes=$(du --bytes --summarize "$bundle" | cut -f 1)
+say "$bundle: $((bytes / 1000000)) MB and the sanitizer, needs glibc ${glibc#GLIBC_} ($needed)"
+((bytes <= MOST)) || { echo "error: it may have $((MOST / 1000000)) MB at most" >&2; exit 1; }
 # The sanitizer, if it can be had: else one that is in PATH there is taken.
 wheel=$target/cuda/sanitizer
 if [[ -e $wheel/complete && $(<"$wheel/complete") == "$SANITIZER" ]] || {
@@ -48,16 +60,6 @@ else
   say "left out: $SANITIZER cannot be had from PyPI; one that is in PATH will be taken"
 fi
 
-# What is needed of the system: the newest symbols of its library that any program here asks for.
-newest() { objdump -T "$bundle"/bin/* | grep -oE "$1_[0-9.]+" | sort -Vu | tail -n 1; }
-glibc=$(newest GLIBC) libstdcxx=$(newest GLIBCXX)
-needed=$(objdump -p "$bundle"/bin/* | awk '$1 == "NEEDED" { print $2 }' | sort -u | paste -sd ' ')
-cp scripts/gpu-bundle/run.sh "$bundle"
-sed "s/@GLIBC@/${glibc#GLIBC_}/; s/@NEEDED@/$needed/; s/@GLIBCXX@/$libstdcxx/; s/@COMMIT@/$(git rev-parse --short HEAD 2>/dev/null || echo unknown)/" scripts/gpu-bundle/README.md >"$bundle/README.md"
-
-bytes=$(du --bytes --summarize "$bundle" | cut -f 1)
-say "$bundle: $((bytes / 1000000)) MB, needs glibc ${glibc#GLIBC_} ($needed)"
-((bytes <= MOST)) || { echo "error: it may have $((MOST / 1000000)) MB at most" >&2; exit 1; }
 tar --create --gzip --file "$bundle.tar.gz" --directory "$target" gpu-bundle
 say "packed: $bundle.tar.gz, $(($(stat --format %s "$bundle.tar.gz") / 1000000)) MB. On the machine with a GPU: tar xf gpu-bundle.tar.gz && gpu-bundle/run.sh"
 [[ ${1:-} == --try ]] || exit 0

@@ -71,6 +71,12 @@ else
 fi
 step protocols "$bin/on_gpu" "${on[@]}" --json "$out/rates.jsonl"
 cat "$out/protocols.txt"
+if [[ $emulator ]]; then
+  step jobs "$here/jobs.sh" cuda-sim "$out" 16384
+else
+  step jobs "$here/jobs.sh" cuda "$out"
+fi
+cat "$out/jobs.txt"
 if [[ ! $emulator ]]; then
   # One that is installed fits the driver; that of the bundle is newer. Instrumented kernels need more registers, so their blocks have fewer threads.
   sanitizer=$(command -v compute-sanitizer) || sanitizer=$here/sanitizer/compute-sanitizer
