@@ -36,6 +36,7 @@ mod sequential;
 mod shadow;
 mod stored;
 mod taint;
+mod templates;
 mod three;
 mod totals;
 mod unchecked;

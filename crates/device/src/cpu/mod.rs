@@ -145,6 +145,18 @@ impl Cpu {
     pub fn scratch(program: &Program, slots: &Region) -> u32 {
         tape::compile(program, slots).scratch
     }
+
+    /// Shapes of the XORs of a valid program of bits, one for each part of it that hangs together and may be computed at once: for each XOR four times its sources, one more
+    /// if it adds 1, and two more if its result is read by others than XORs of that part; then, for each source, four times its number, and what it is: 0 a row from outside,
+    /// 1 a job-wide value, 2 the result of an XOR of that part.
+    pub fn shapes(program: &Program) -> Vec<Vec<u16>> {
+        tape::shapes::of(program)
+    }
+
+    /// The shapes that are computed at once, without a row for what lies between.
+    pub fn templates() -> &'static [&'static [u16]] {
+        &exec::templates::SHAPES
+    }
 }
 
 impl Device for Cpu {

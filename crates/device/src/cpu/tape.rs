@@ -1,11 +1,16 @@
 //! From a program to a tape: temps get scratch rows, chains of XOR become one instruction, products are batched.
 
 mod fuse;
+pub(super) mod shapes;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use veil_math::Ring;
 
 use fuse::{Fused, for_sources, fuse};
+use shapes::Component;
 
+use super::exec::templates;
 use crate::layout::{ColumnType, Region};
 use crate::program::{Dst, Instr, Program, Src};
 
@@ -34,6 +39,8 @@ pub(super) enum TapeOp {
         job_value: u32,
         out: Row,
     },
+    /// `args[start..]`: `uses` times what the template `of` reads and writes. Bits.
+    Templates { of: u16, start: u32, uses: u32 },
     /// out = a + b. Rings.
     Add { a: Row, b: Row, out: Row },
     /// out = a - b. Rings.
@@ -86,6 +93,8 @@ pub(super) struct Tape {
     pub(super) ops: Vec<TapeOp>,
     pub(super) xors: Vec<Xor>,
     pub(super) srcs: Vec<Row>,
+    /// Of templates: rows that are read, rows that are written, job-wide values.
+    pub(super) args: Vec<u32>,
     pub(super) constants: Vec<u128>,
     pub(super) pairs: Vec<(Row, Row)>,
     pub(super) products: Vec<Product>,
@@ -101,8 +110,15 @@ pub(super) fn compile(program: &Program, slots: &Region) -> Tape {
     } else {
         BATCH
     };
+    // Gates of labels have no templates: a sum of them is a few instructions beside a hash.
+    let bits = slots.column == ColumnType::Rows(Ring::Bits);
     let slots = slots.count;
     let fused = fuse(program, slots);
+    let mut templates = if bits {
+        Found::of(&fused, program.temps, slots)
+    } else {
+        Found::default()
+    };
     let mut c = Compiler {
         tape: Tape {
             ring: program.ring,
@@ -113,6 +129,7 @@ pub(super) fn compile(program: &Program, slots: &Region) -> Tape {
             ops: Vec::new(),
             xors: Vec::new(),
             srcs: Vec::new(),
+            args: Vec::new(),
             constants: Vec::new(),
             pairs: Vec::new(),
             products: Vec::new(),
@@ -129,10 +146,45 @@ pub(super) fn compile(program: &Program, slots: &Region) -> Tape {
         waiting: Vec::new(),
     };
     for (at, instr) in fused.iter().enumerate() {
-        c.emit(at, instr);
+        if let Some((of, component)) = templates.first.remove(&at) {
+            c.template(of, &component);
+        }
+        c.emit(at, instr, templates.members.contains(&at));
     }
     c.flush();
     c.tape
+}
+
+/// The components of a program that there are templates of.
+#[derive(Default)]
+struct Found {
+    /// By their first instruction, where all of a component is done.
+    first: BTreeMap<usize, (u16, Component)>,
+    /// All their instructions.
+    members: BTreeSet<usize>,
+}
+
+impl Found {
+    fn of(code: &[Fused], temps: u32, slots: u32) -> Self {
+        let components = shapes::components(code, temps, slots).into_iter();
+        let known = |component: Component| {
+            let of = templates::find(&component.shape)?;
+            Some((of, component))
+        };
+        let known: Vec<_> = components.filter_map(known).collect();
+        let mut found = Found::default();
+        if known.is_empty() {
+            return found;
+        }
+        let touched = shapes::Touched::of(code, slots);
+        for (of, component) in known {
+            if touched.may_begin_at_the_first(&component, code) {
+                found.members.extend(&component.members);
+                found.first.insert(component.members[0], (of, component));
+            }
+        }
+        found
+    }
 }
 
 /// Something for each temp and job-wide value: an array, since compiling is part of every run.
@@ -279,7 +331,26 @@ impl Compiler {
         self.free.append(&mut self.waiting);
     }
 
-    fn emit(&mut self, at: usize, instr: &Fused) {
+    /// All of a component.
+    fn template(&mut self, of: u16, component: &Component) {
+        let start = self.tape.args.len() as u32;
+        for row in &component.rows {
+            let row = self.read(*row);
+            self.tape.args.push(row);
+        }
+        for out in &component.outs {
+            let out = self.write(*out);
+            self.tape.args.push(out);
+        }
+        self.tape.args.extend(&component.job_values);
+        match self.tape.ops.last_mut() {
+            Some(TapeOp::Templates { of: last, uses, .. }) if *last == of => *uses += 1,
+            _ => self.tape.ops.push(TapeOp::Templates { of, start, uses: 1 }),
+        }
+    }
+
+    /// Emits an instruction, unless it is `done`.
+    fn emit(&mut self, at: usize, instr: &Fused, done: bool) {
         let mut dying = Vec::new();
         for_sources(instr, |src| {
             if self.uses.get(src) == Some(at) && !dying.contains(&src) {
@@ -287,6 +358,7 @@ impl Compiler {
             }
         });
         match instr {
+            Fused::Xor { .. } if done => {}
             Fused::Xor { srcs, one, out } => {
                 // One job-wide value that is not spread for another instruction goes into the instruction itself.
                 let inline = srcs

@@ -11,6 +11,7 @@ mod dot;
 mod groups;
 mod product;
 mod ring;
+pub(super) mod templates;
 mod terms;
 pub(super) mod xor;
 
@@ -190,6 +191,16 @@ pub(super) unsafe fn run<V: Vector>(memory: &mut Memory, run: &Run<'_>) {
                             rows.at(out),
                         );
                     }
+                }
+                TapeOp::Templates { of, start, uses } => {
+                    let uses = templates::Uses {
+                        rows,
+                        args: &tape.args[start as usize..],
+                        count: uses,
+                        job_wide: [job_wide.offset, job_wide.column, job_wide.component],
+                        constants: run.constants,
+                    };
+                    templates::run::<V>(of, uses);
                 }
                 TapeOp::Products { start, len } => {
                     let products = &tape.products[start as usize..][..len as usize];
