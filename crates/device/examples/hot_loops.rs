@@ -169,6 +169,22 @@ fn hot_loops() -> Vec<HotLoop> {
             Op::Product(Form::replicated(Ring::Z128)),
             (0..WIRES).map(product).collect(),
         ),
+        bits(
+            "and_four",
+            Op::Product(Form::fourfold(Ring::Bits, false, false)),
+            (0..WIRES).map(product).collect(),
+            0,
+        ),
+        words(
+            "mul64_four",
+            Op::Product(Form::fourfold(Ring::Z64, false, false)),
+            (0..WIRES).map(product).collect(),
+        ),
+        long_words(
+            "mul128_four",
+            Op::Product(Form::fourfold(Ring::Z128, false, false)),
+            (0..WIRES).map(product).collect(),
+        ),
         words(
             "row_sum",
             Op::Product(Form::replicated(Ring::Z64)),
@@ -251,6 +267,11 @@ impl HotLoop {
         }
     }
 
+    /// Products among four parties.
+    fn is_fourfold(&self) -> bool {
+        matches!(self.op, Op::Product(form) if form.crosses.len() == 3)
+    }
+
     fn run(&self, isa: Isa, times: u64, seed: u8) {
         if let Op::Ot(step) = self.op {
             return transfers(isa, self.rows, (step, times), seed);
@@ -270,11 +291,14 @@ impl HotLoop {
         };
         let (rows, one, parts) = match self.scheme() {
             Some(_) => (ColumnType::Labels, ColumnType::Label, 1),
+            None if self.is_fourfold() => {
+                (ColumnType::Rows(self.ring), ColumnType::One(self.ring), 3)
+            }
             None => (ColumnType::Rows(self.ring), ColumnType::One(self.ring), 2),
         };
         let residency = match self.scheme() {
-            Some(_) => Residency::Resident,
-            None => Residency::Plane,
+            None if !self.is_fourfold() => Residency::Plane,
+            _ => Residency::Resident,
         };
         let slots = layout.add(region(residency, rows, parts, 3 * WIRES));
         let job_wide = layout.add(region(Residency::Mapped, one, parts, 1));
@@ -287,6 +311,14 @@ impl HotLoop {
         };
         let message = layout.add(kind(0, rows));
         let sum_message = layout.add(kind(1, one));
+        let mut messages = [message, sum_message].map(|r| layout.all(r, 0)).to_vec();
+        if self.is_fourfold() {
+            messages.clear();
+            for column in [rows, one].into_iter().flat_map(|column| [column; 3]) {
+                let apart = layout.add(region(Residency::Mapped, column, 1, WIRES));
+                messages.push(layout.all(apart, 0));
+            }
+        }
         let program = Arc::new(Program {
             ring: self.ring,
             slots,
@@ -321,8 +353,7 @@ impl HotLoop {
             tag: DomainTag(0x0100),
             first: 0,
         };
-        let mut messages = [message, sum_message].map(|r| layout.all(r, 0)).to_vec();
-        if matches!(self.op, Op::Product(_)) {
+        if matches!(self.op, Op::Product(_)) && !self.is_fourfold() {
             // The own component of the products is their message.
             messages[0].count = 0;
         }
@@ -346,6 +377,15 @@ impl HotLoop {
         };
         if self.scheme().is_some() || matches!(self.op, Op::Product(_)) {
             command.calls = [0, 1].repeat(2).into_iter().map(call).collect();
+        }
+        if self.is_fourfold() {
+            // Each has a tag of its own.
+            let joint = |k: u16| PrfCall {
+                key: KeyId(k % 2),
+                tag: DomainTag(0x0800 | k),
+                first: 0,
+            };
+            command.calls = [0, 1, 2, 3].repeat(2).into_iter().map(joint).collect();
         }
         command.program = Some(id);
         let commands = [command];

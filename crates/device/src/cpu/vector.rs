@@ -203,6 +203,17 @@ pub(crate) trait Vector: Copy {
         ctr: [u64; GROUP],
         inputs: [Self; GROUP],
     ) -> [Self; GROUP];
+    /// What changes [`Vector::inputs`] of a domain to those of another one: XORed to each vector.
+    #[inline(always)]
+    unsafe fn change(from: Domain, to: Domain) -> Self {
+        let (from, to) = (frame_of(from), frame_of(to));
+        let mut change = [0u8; VECTOR];
+        for k in 0..VECTOR {
+            change[k] = from[k % 16] ^ to[k % 16];
+        }
+        // SAFETY: the array is as long as a vector.
+        unsafe { Self::load(change.as_ptr()) }
+    }
     /// Vector k: the PRF under key k at four blocks from `ctr`; `input` is [`Vector::inputs`] of them.
     unsafe fn prf_keys(
         keys: [&RoundKeys; GROUP],

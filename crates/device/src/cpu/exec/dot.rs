@@ -4,7 +4,7 @@ use super::super::tape::Product;
 use super::super::vector::{VECTOR, Vector};
 use super::product::{next_to, row};
 use super::ring::{RingOps, element, elements_of};
-use super::terms::{Shape, bilinear, replicated};
+use super::terms::{Shape, bilinear};
 use super::{RowAddresses, Run};
 
 /// Σ over rows and pairs of a cross term, integers.
@@ -27,7 +27,7 @@ pub(super) unsafe fn dot<V: Vector, R: RingOps<V>>(
             for at in (0..whole).step_by(step) {
                 let (a, b) = (row(a, next_to(at)), row(b, next_to(at)));
                 acc = match run.shape {
-                    Shape::Replicated => replicated::<V, R>(rows.component, a, b, acc),
+                    Shape::Replicated => R::replicated(rows.component, a, b, acc),
                     _ => bilinear::<V, R>(rows.component, terms, a, b, acc),
                 };
             }

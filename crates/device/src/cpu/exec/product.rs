@@ -6,8 +6,8 @@ use super::super::tape::Product;
 use super::super::vector::{At, GROUP, Kernel, MOST_VECTORS, VECTOR, Vector};
 use super::groups::Groups;
 use super::ring::{RingOps, after};
-use super::terms::{Shape, bilinear, fourfold, replicated};
-use super::{RowAddresses, Run, from};
+use super::terms::{Shape, bilinear};
+use super::{Mask, RowAddresses, Run, from};
 use crate::Form;
 
 /// Masks of a group of vectors of row products of three-party sharing, one for each value: the first call minus the second.
@@ -123,7 +123,7 @@ macro_rules! kernels {
 kernels! {
     Replicated, replicated_products;
     Traced, traced_products;
-    Fourfold, fourfold_products;
+    OfFour, fourfold_products;
     Any, any_products;
 }
 
@@ -143,7 +143,7 @@ pub(super) unsafe fn products_of<V: Vector, R: RingOps<V>>(
                 V::outlined::<Traced<V, R>>(batch);
             }
             Shape::Replicated => V::outlined::<Replicated<V, R>>(batch),
-            Shape::Fourfold { .. } => V::outlined::<Fourfold<V, R>>(batch),
+            Shape::Fourfold { .. } => V::outlined::<OfFour<V, R>>(batch),
             Shape::Any => V::outlined::<Any<V, R>>(batch),
         }
     }
@@ -173,13 +173,13 @@ unsafe fn replicated_products<V: Vector, R: RingOps<V>>(
                     );
                     for k in 0..GROUP / R::VECTORS {
                         let at = next_to((v + k * R::VECTORS) * VECTOR);
-                        r[k] = replicated::<V, R>(rows.component, row(a, at), row(b, at), r[k]);
+                        r[k] = R::replicated(rows.component, row(a, at), row(b, at), r[k]);
                     }
                     for &(a, b) in &pairs[1..] {
                         let (a, b) = (rows.at(a), rows.at(b));
                         for k in 0..GROUP / R::VECTORS {
                             let at = next_to((v + k * R::VECTORS) * VECTOR);
-                            r[k] = replicated::<V, R>(rows.component, row(a, at), row(b, at), r[k]);
+                            r[k] = R::replicated(rows.component, row(a, at), row(b, at), r[k]);
                         }
                     }
                     for k in 0..GROUP / R::VECTORS {
@@ -213,7 +213,7 @@ unsafe fn replicated_products<V: Vector, R: RingOps<V>>(
                 let mut r = masks[k];
                 for &(a, b) in &run.tape.pairs[product.start as usize..][..product.len as usize] {
                     let (a, b) = (row(rows.at(a), at), row(rows.at(b), at));
-                    r = replicated::<V, R>(rows.component, a, b, r);
+                    r = R::replicated(rows.component, a, b, r);
                 }
                 let message = rows.message(run, 0, product);
                 store::<V, R>(rows, r, rows.at(product.out), message, at);
@@ -255,7 +255,7 @@ unsafe fn traced_products<V: Vector, R: RingOps<V>>(
                 R::store(calls[0][k], after(to, 4 * trace.component));
                 R::store(calls[1][k], after(to, 5 * trace.component));
                 let mask = R::add(calls[0][k], calls[1][k]);
-                let r = replicated::<V, R>(rows.component, a, b, mask);
+                let r = R::replicated(rows.component, a, b, mask);
                 // After the trace: the slot may be one of the operands.
                 let message = rows.message(run, 0, product);
                 store::<V, R>(rows, r, rows.at(product.out), message, at);
@@ -270,36 +270,155 @@ unsafe fn fourfold_products<V: Vector, R: RingOps<V>>(
     run: &Run<'_>,
     products: &[Product],
 ) {
+    // SAFETY: the caller's.
+    unsafe {
+        if let Ok(four) = <&[Mask<'_>; 4]>::try_from(run.calls[0]) {
+            fourfold_of::<V, R, 4>((rows, run, products), four);
+        } else if let Ok(five) = <&[Mask<'_>; 5]>::try_from(run.calls[0]) {
+            fourfold_of::<V, R, 5>((rows, run, products), five);
+        }
+    }
+}
+
+/// The same with so many calls: four, or five.
+#[inline(always)]
+unsafe fn fourfold_of<V: Vector, R: RingOps<V>, const CALLS: usize>(
+    (rows, run, products): (RowAddresses, &Run<'_>, &[Product]),
+    calls: &[Mask<'_>; CALLS],
+) {
     let swapped = run.shape == Shape::Fourfold { swapped: true };
-    let mut groups = Groups::new::<V, R>(products, rows.column / VECTOR);
-    while let Some(group) = groups.next(run.stride) {
-        // SAFETY: as `products_of`.
-        unsafe {
-            let calls = calls_of::<V, R>(run, &group.counters);
-            for k in 0..group.len {
-                let (product, at) = group.which[k];
-                let mut m = [R::zero(); 3];
-                for c in 0..3 {
-                    m[c] = R::sub(m[c], calls[c][k]);
-                }
-                for &(a, b) in &run.tape.pairs[product.start as usize..][..product.len as usize] {
-                    let (a, b) = (row(rows.at(a), at), row(rows.at(b), at));
-                    m = fourfold::<V, R>(rows.component, a, b, m);
-                }
-                let mut r = [
-                    R::add(m[1], calls[3][k]),
-                    R::add(R::add(m[0], calls[1][k]), calls[4][k]),
-                    calls[0][k],
-                ];
-                let (to, kept) = if swapped { (2, 0) } else { (0, 2) };
-                r[to] = R::add(r[to], m[2]);
-                r[kept] = R::add(r[kept], calls[2][k]);
-                let out = rows.at(product.out);
-                for c in 0..3 {
-                    R::store(r[c], row(out.add(c * rows.component), at));
-                    store_message::<V, R>(rows, m[c], rows.message(run, c, product), at);
+    let vectors = rows.column / VECTOR;
+    // SAFETY: as `products_of`.
+    unsafe {
+        let draws = Draws::<V, CALLS>::new(calls);
+        if R::LANES && vectors.is_multiple_of(GROUP) {
+            // Whole groups of one product each.
+            for product in products {
+                let of = Fourfold { rows, run, product };
+                let first = u64::from(product.index) * run.stride;
+                for v in (0..vectors).step_by(GROUP) {
+                    let counter = first + (v * VECTOR / 16) as u64;
+                    let drawn = draws.of(&from([0, 4, 8, 12], counter));
+                    for k in 0..GROUP / R::VECTORS {
+                        let at = next_to((v + k * R::VECTORS) * VECTOR);
+                        of.compute::<V, R, CALLS>(&drawn, k, at, swapped);
+                    }
                 }
             }
+            return;
+        }
+        let mut groups = Groups::new::<V, R>(products, vectors);
+        while let Some(group) = groups.next(run.stride) {
+            let drawn = draws.of(&group.counters);
+            for k in 0..group.len {
+                let (product, at) = group.which[k];
+                let of = Fourfold { rows, run, product };
+                of.compute::<V, R, CALLS>(&drawn, k, at, swapped);
+            }
+        }
+    }
+}
+
+/// A product of four-party sharing.
+#[derive(Clone, Copy)]
+struct Fourfold<'a> {
+    rows: RowAddresses,
+    run: &'a Run<'a>,
+    product: &'a Product,
+}
+
+impl Fourfold<'_> {
+    /// Value `k` of a group, at these vectors of the rows.
+    #[inline(always)]
+    unsafe fn compute<V: Vector, R: RingOps<V>, const CALLS: usize>(
+        &self,
+        drawn: &[[V; GROUP]; CALLS],
+        k: usize,
+        at: [usize; MOST_VECTORS],
+        swapped: bool,
+    ) {
+        let Fourfold { rows, run, product } = *self;
+        // SAFETY: as `products_of`.
+        unsafe {
+            let mut d = [R::zero(); CALLS];
+            for c in 0..CALLS {
+                d[c] = value::<V, R>(&drawn[c], k);
+            }
+            let mut m = [R::zero(); 3];
+            for c in 0..3 {
+                m[c] = R::sub(m[c], d[c]);
+            }
+            for &(a, b) in &run.tape.pairs[product.start as usize..][..product.len as usize] {
+                let (a, b) = (row(rows.at(a), at), row(rows.at(b), at));
+                m = R::fourfold(rows.component, a, b, m);
+            }
+            let mut r = [R::add(m[1], d[3]), R::add(m[0], d[1]), d[0]];
+            if CALLS == 5 {
+                r[1] = R::add(r[1], d[4]);
+            }
+            let (to, kept) = if swapped { (2, 0) } else { (0, 2) };
+            r[to] = R::add(r[to], m[2]);
+            r[kept] = R::add(r[kept], d[2]);
+            let out = rows.at(product.out);
+            for c in 0..3 {
+                R::store(r[c], row(out.add(c * rows.component), at));
+                store_message::<V, R>(rows, m[c], rows.message(run, c, product), at);
+            }
+        }
+    }
+}
+
+/// Calls whose inputs differ in the domain alone: the first one's are made, and the others' are a constant beside.
+struct Draws<'a, V, const CALLS: usize> {
+    calls: &'a [Mask<'a>; CALLS],
+    /// Whether all begin at one counter.
+    alike: bool,
+    /// What the domain of each changes in an input of the first.
+    change: [V; CALLS],
+}
+
+impl<'a, V: Vector, const CALLS: usize> Draws<'a, V, CALLS> {
+    #[inline(always)]
+    unsafe fn new(calls: &'a [Mask<'a>; CALLS]) -> Self {
+        let mut alike = true;
+        // SAFETY: the caller's instruction set.
+        unsafe {
+            let mut change = [V::splat(0); CALLS];
+            for c in 1..CALLS {
+                alike &= calls[c].first == calls[0].first;
+                change[c] = V::change(calls[0].domain, calls[c].domain);
+            }
+            Draws {
+                calls,
+                alike,
+                change,
+            }
+        }
+    }
+
+    /// A group of vectors of each call.
+    #[inline(always)]
+    unsafe fn of(&self, counters: &[u64; GROUP]) -> [[V; GROUP]; CALLS] {
+        // SAFETY: the caller's instruction set.
+        unsafe {
+            let first = &self.calls[0];
+            let at = from(*counters, first.first);
+            let inputs = V::inputs(first.domain, at);
+            let mut drawn = [inputs; CALLS];
+            drawn[0] = V::prf_of(first.key, first.domain, at, inputs);
+            for c in 1..CALLS {
+                let call = &self.calls[c];
+                drawn[c] = if self.alike {
+                    let mut inputs = inputs;
+                    for g in 0..GROUP {
+                        inputs[g] = inputs[g].xor(self.change[c]);
+                    }
+                    V::prf_of(call.key, call.domain, at, inputs)
+                } else {
+                    V::prf(call.key, call.domain, from(*counters, call.first))
+                };
+            }
+            drawn
         }
     }
 }
@@ -390,7 +509,7 @@ unsafe fn side_by_side<V: Vector, R: RingOps<V>, const N: usize>(
             let (a, b) = run.tape.pairs[product.start as usize];
             let at = next_to(first % N * VECTOR);
             let (a, b) = (row(rows.at(a), at), row(rows.at(b), at));
-            let r = replicated::<V, R>(rows.component, a, b, r[k]);
+            let r = R::replicated(rows.component, a, b, r[k]);
             let message = rows.message(run, 0, product);
             store::<V, R>(rows, r, rows.at(product.out), message, at);
         }

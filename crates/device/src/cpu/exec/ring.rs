@@ -69,6 +69,8 @@ pub(super) trait RingOps<V: Vector> {
     type Value: Copy;
     const VECTORS: usize = 1;
     const BITS: bool = false;
+    /// Whether elements are lanes of a vector, so that several values stay in registers.
+    const LANES: bool = true;
     unsafe fn of(vectors: [V; MOST_VECTORS]) -> Self::Value;
     unsafe fn load(from: At) -> Self::Value;
     unsafe fn store(value: Self::Value, to: At);
@@ -85,6 +87,38 @@ pub(super) trait RingOps<V: Vector> {
         acc: Self::Value,
         pairs: [(Self::Value, Self::Value); N],
     ) -> Self::Value;
+    /// acc + the form of replicated sharing: bits u0 w1 + u1 (w0 + w1), rings u0 (w0 + w1) + u1 w0.
+    #[inline(always)]
+    unsafe fn replicated(component: usize, a: At, b: At, acc: Self::Value) -> Self::Value {
+        // SAFETY: the caller's addresses, as in `product::products_of`.
+        unsafe {
+            let (u0, u1) = (Self::load(a), Self::load(after(a, component)));
+            let (w0, w1) = (Self::load(b), Self::load(after(b, component)));
+            let w = Self::add(w0, w1);
+            if Self::BITS {
+                Self::dot(acc, [(u0, w1), (u1, w)])
+            } else {
+                Self::dot(acc, [(u0, w), (u1, w0)])
+            }
+        }
+    }
+    /// acc + the three cross terms of four-party sharing.
+    #[inline(always)]
+    unsafe fn fourfold(component: usize, a: At, b: At, acc: [Self::Value; 3]) -> [Self::Value; 3] {
+        // SAFETY: the caller's addresses, as in `product::products_of`.
+        unsafe {
+            // No closure, which would not have the instruction set.
+            let (u0, u1) = (Self::load(a), Self::load(after(a, component)));
+            let (w0, w1) = (Self::load(b), Self::load(after(b, component)));
+            let u2 = Self::load(after(a, 2 * component));
+            let w2 = Self::load(after(b, 2 * component));
+            [
+                Self::dot(acc[0], [(u1, Self::add(w1, w2)), (u2, w1)]),
+                Self::dot(acc[1], [(u0, Self::add(w0, w1)), (u1, w0)]),
+                Self::dot(acc[2], [(u0, w2), (u2, w0)]),
+            ]
+        }
+    }
     #[inline(always)]
     unsafe fn zero() -> Self::Value {
         // SAFETY: the caller's instruction set.
@@ -172,6 +206,11 @@ pub(super) struct Z128Ops;
 impl<V: Vector> RingOps<V> for Z128Ops {
     type Value = V::Wide;
     const VECTORS: usize = V::Wide::VECTORS;
+    const LANES: bool = false;
+    #[inline(always)]
+    unsafe fn zero() -> V::Wide {
+        unsafe { V::Wide::zero() }
+    }
     #[inline(always)]
     unsafe fn of(vectors: [V; MOST_VECTORS]) -> V::Wide {
         unsafe { V::Wide::of(vectors) }
@@ -199,6 +238,14 @@ impl<V: Vector> RingOps<V> for Z128Ops {
     #[inline(always)]
     unsafe fn dot<const N: usize>(acc: V::Wide, pairs: [(V::Wide, V::Wide); N]) -> V::Wide {
         unsafe { acc.dot(pairs) }
+    }
+    #[inline(always)]
+    unsafe fn replicated(component: usize, a: At, b: At, acc: V::Wide) -> V::Wide {
+        unsafe { acc.replicated(component, a, b) }
+    }
+    #[inline(always)]
+    unsafe fn fourfold(component: usize, a: At, b: At, acc: [V::Wide; 3]) -> [V::Wide; 3] {
+        unsafe { V::Wide::fourfold(acc, component, a, b) }
     }
 }
 
@@ -294,7 +341,11 @@ unsafe fn multiples<V: Vector, R: RingOps<V>>(
 ) {
     // SAFETY: both rows are `bytes` long.
     unsafe {
-        let c = R::of(c);
+        let mut factors = [0u8; MOST_VECTORS * VECTOR];
+        for k in 0..MOST_VECTORS {
+            c[k].store(factors.as_mut_ptr().add(k * VECTOR));
+        }
+        let c = R::load(row(factors.as_mut_ptr(), next_to(0)));
         for at in (0..bytes).step_by(R::VECTORS * VECTOR) {
             // The last vector may be alone; it is then worked on twice.
             let at = [at, (at + VECTOR).min(bytes - VECTOR)];

@@ -35,55 +35,6 @@ pub(in crate::cpu) fn shape_of(form: &Form) -> Shape {
     Shape::Any
 }
 
-/// acc + the form of replicated sharing at one value: bits u0 w1 + u1 (w0 + w1), rings u0 (w0 + w1) + u1 w0.
-#[inline(always)]
-pub(super) unsafe fn replicated<V: Vector, R: RingOps<V>>(
-    component: usize,
-    a: At,
-    b: At,
-    acc: R::Value,
-) -> R::Value {
-    // SAFETY: the caller's addresses, as in `product::products_of`.
-    unsafe {
-        let (u0, u1) = (R::load(a), R::load(after(a, component)));
-        let (w0, w1) = (R::load(b), R::load(after(b, component)));
-        let w = R::add(w0, w1);
-        if R::BITS {
-            R::dot(acc, [(u0, w1), (u1, w)])
-        } else {
-            R::dot(acc, [(u0, w), (u1, w0)])
-        }
-    }
-}
-
-/// acc + the three cross terms of four-party sharing at one value.
-#[inline(always)]
-pub(super) unsafe fn fourfold<V: Vector, R: RingOps<V>>(
-    component: usize,
-    a: At,
-    b: At,
-    acc: [R::Value; 3],
-) -> [R::Value; 3] {
-    // SAFETY: the caller's addresses, as in `product::products_of`.
-    unsafe {
-        let (u0, u1, u2) = (
-            R::load(a),
-            R::load(after(a, component)),
-            R::load(after(a, 2 * component)),
-        );
-        let (w0, w1, w2) = (
-            R::load(b),
-            R::load(after(b, component)),
-            R::load(after(b, 2 * component)),
-        );
-        [
-            R::dot(acc[0], [(u1, R::add(w1, w2)), (u2, w1)]),
-            R::dot(acc[1], [(u0, R::add(w0, w1)), (u1, w0)]),
-            R::dot(acc[2], [(u0, w2), (u2, w0)]),
-        ]
-    }
-}
-
 /// acc + the terms of a cross term at one value.
 #[inline(always)]
 pub(super) unsafe fn bilinear<V: Vector, R: RingOps<V>>(

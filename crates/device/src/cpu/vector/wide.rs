@@ -20,6 +20,8 @@ pub(crate) type At = [*mut u8; MOST_VECTORS];
 pub(crate) trait Wide<V>: Copy {
     /// Vectors that it takes the elements of: one or two.
     const VECTORS: usize;
+    unsafe fn zero() -> Self;
+    /// Vectors that were just drawn.
     unsafe fn of(vectors: [V; MOST_VECTORS]) -> Self;
     unsafe fn load(from: At) -> Self;
     unsafe fn store(self, to: At);
@@ -40,6 +42,44 @@ pub(crate) trait Wide<V>: Copy {
     unsafe fn sub(self, other: Self) -> Self;
     /// self + Σ a · b.
     unsafe fn dot<const N: usize>(self, pairs: [(Self, Self); N]) -> Self;
+    /// self + u0 (w0 + w1) + u1 w0, of components u at `a` and w at `b`, each so many bytes behind the one before.
+    #[inline(always)]
+    unsafe fn replicated(self, component: usize, a: At, b: At) -> Self {
+        // SAFETY: the caller's addresses.
+        unsafe {
+            let [u0, u1] = components(component, a);
+            let [w0, w1]: [Self; 2] = components(component, b);
+            self.dot([(u0, w0.add(w1)), (u1, w0)])
+        }
+    }
+    /// The sums and u1 (w1 + w2) + u2 w1, u0 (w0 + w1) + u1 w0, u0 w2 + u2 w0.
+    #[inline(always)]
+    unsafe fn fourfold(sums: [Self; 3], component: usize, a: At, b: At) -> [Self; 3] {
+        // SAFETY: the caller's addresses.
+        unsafe {
+            let [u0, u1, u2] = components(component, a);
+            let [w0, w1, w2]: [Self; 3] = components(component, b);
+            [
+                sums[0].dot([(u1, w1.add(w2)), (u2, w1)]),
+                sums[1].dot([(u0, w0.add(w1)), (u1, w0)]),
+                sums[2].dot([(u0, w2), (u2, w0)]),
+            ]
+        }
+    }
+}
+
+/// A value of each of `N` components.
+#[inline(always)]
+unsafe fn components<V, W: Wide<V>, const N: usize>(component: usize, at: At) -> [W; N] {
+    // SAFETY: the caller's addresses.
+    unsafe {
+        let mut values = [W::load(at); N];
+        for k in 1..N {
+            let by = k * component;
+            values[k] = W::load([at[0].wrapping_add(by), at[1].wrapping_add(by)]);
+        }
+        values
+    }
 }
 
 /// The elements of one vector in general registers.
@@ -50,12 +90,18 @@ impl<V: Vector> Wide<V> for Scalars {
     const VECTORS: usize = 1;
 
     #[inline(always)]
+    unsafe fn zero() -> Self {
+        Scalars([0; VECTOR / 16])
+    }
+    #[inline(always)]
     unsafe fn of(vectors: [V; MOST_VECTORS]) -> Self {
         let mut bytes = [0u8; VECTOR];
         // SAFETY: a vector is as long.
         unsafe {
             vectors[0].store(bytes.as_mut_ptr());
-            <Self as Wide<V>>::load([bytes.as_mut_ptr(); MOST_VECTORS])
+            // By way of memory: the compiler would take each word out of the vector, by two instructions for the only port that has them.
+            let bytes = std::hint::black_box(bytes.as_mut_ptr());
+            <Self as Wide<V>>::load([bytes; MOST_VECTORS])
         }
     }
     #[inline(always)]
@@ -101,6 +147,53 @@ impl<V: Vector> Wide<V> for Scalars {
         }
         self
     }
+    // One element after the other: those of a whole value do not fit the registers.
+    #[inline(always)]
+    unsafe fn replicated(mut self, component: usize, a: At, b: At) -> Self {
+        for k in 0..self.0.len() {
+            // SAFETY: the caller's addresses.
+            unsafe {
+                let [u0, u1] = numbers(component, a, k);
+                let [w0, w1] = numbers(component, b, k);
+                let sum = u0.wrapping_mul(w0.wrapping_add(w1));
+                self.0[k] = self.0[k].wrapping_add(sum.wrapping_add(u1.wrapping_mul(w0)));
+            }
+        }
+        self
+    }
+    #[inline(always)]
+    unsafe fn fourfold(mut sums: [Self; 3], component: usize, a: At, b: At) -> [Self; 3] {
+        for k in 0..VECTOR / 16 {
+            // SAFETY: the caller's addresses.
+            unsafe {
+                let [u0, u1, u2] = numbers(component, a, k);
+                let [w0, w1, w2] = numbers(component, b, k);
+                let first = u1.wrapping_mul(w1.wrapping_add(w2));
+                let second = u0.wrapping_mul(w0.wrapping_add(w1));
+                let sums_of = [
+                    first.wrapping_add(u2.wrapping_mul(w1)),
+                    second.wrapping_add(u1.wrapping_mul(w0)),
+                    u0.wrapping_mul(w2).wrapping_add(u2.wrapping_mul(w0)),
+                ];
+                for (c, of) in sums_of.into_iter().enumerate() {
+                    sums[c].0[k] = sums[c].0[k].wrapping_add(of);
+                }
+            }
+        }
+        sums
+    }
+}
+
+/// Element `k` of each of `N` components.
+#[inline(always)]
+unsafe fn numbers<const N: usize>(component: usize, at: At, k: usize) -> [u128; N] {
+    let mut numbers = [0; N];
+    for c in 0..N {
+        let from = at[0].wrapping_add(c * component + 16 * k);
+        // SAFETY: the caller's addresses.
+        numbers[c] = u128::from_le(unsafe { from.cast::<u128>().read_unaligned() });
+    }
+    numbers
 }
 
 #[cfg(test)]

@@ -312,6 +312,16 @@ impl Wide<Avx512> for Limbs {
     const VECTORS: usize = 2;
 
     #[inline(always)]
+    unsafe fn zero() -> Self {
+        // SAFETY: the caller's instruction set.
+        unsafe {
+            Limbs {
+                lo: _mm512_setzero_si512(),
+                hi: _mm512_setzero_si512(),
+            }
+        }
+    }
+    #[inline(always)]
     unsafe fn of([a, b]: [Avx512; MOST_VECTORS]) -> Self {
         // SAFETY: the caller's instruction set.
         unsafe {
