@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::common::deep;
+use crate::common::{deep, far};
 
 use veil_device::{
     ColumnType, Command, Cpu, Device, Dst, Fault, Form, Frame, Instr, KeyId, Layout, Op, Outcome,
@@ -384,6 +384,14 @@ fn deep_programs_in_many_rows_are_those_of_the_processor() -> Result<(), Fault> 
             "{ring:?}"
         );
     }
+    Ok(())
+}
+
+/// Slots of 4.4 billion bits, of which the last are used.
+#[test]
+fn elements_beyond_those_of_32_bits_are_reached() -> Result<(), Fault> {
+    let want = far::run(&mut Cpu::detect(), Ring::Bits, 0)?;
+    assert!(far::run(&mut device(), Ring::Bits, 2100)? == want);
     Ok(())
 }
 

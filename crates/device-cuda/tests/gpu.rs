@@ -3,6 +3,8 @@
 
 #[path = "common/deep.rs"]
 mod deep;
+#[path = "common/far.rs"]
+mod far;
 
 use std::env;
 
@@ -86,6 +88,23 @@ fn deep_programs_in_many_rows_are_those_of_the_processor() -> Result<(), Fault> 
         };
         let want = deep::run(&mut Cpu::detect(), ring)?;
         assert!(deep::run(&mut device, ring)? == want, "{ring:?}");
+    }
+    Ok(())
+}
+
+/// Slots of 4.4 billion bits, and others of five billion bytes, of which the last are used.
+#[test]
+fn elements_and_bytes_beyond_those_of_32_bits_are_reached() -> Result<(), Fault> {
+    for (ring, before) in [(Ring::Bits, 2100), (Ring::Z128, 140)] {
+        let Some(mut device) = gpu() else {
+            return Ok(());
+        };
+        // An emulated workspace is memory of this machine.
+        if device.name() != "cuda" && ring != Ring::Bits {
+            return Ok(());
+        }
+        let want = far::run(&mut Cpu::detect(), ring, 0)?;
+        assert!(far::run(&mut device, ring, before)? == want, "{ring:?}");
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! What tests of kernels share: memory of the emulator that is filled, and read.
 
 pub(crate) mod deep;
+pub(crate) mod far;
 
 use veil_device_cuda::backend::{Backend, Buffer, Emulator};
 
