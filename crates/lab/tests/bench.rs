@@ -51,6 +51,42 @@ fn figures_of_four_parties_are_of_both_adversaries() {
     assert!(text(&refused.stderr).contains("\"semi-honest\" or \"malicious\""));
 }
 
+/// Its parties compute on the device that is named, in chunks that it is best at, and every round of theirs is written down.
+#[test]
+fn a_bench_of_a_job_takes_a_device() {
+    let folder = Folder::new();
+    let printed = folder.succeed(
+        "bench and --batch 70 --repeat 2 --link memory --device cuda-sim --trace run.jsonl --json",
+    );
+    let row: serde_json::Value = serde_json::from_str(&printed).expect("a row is an object");
+    assert_eq!(
+        (&row["device"], &row["batch"]),
+        (&"cuda-sim".into(), &70.into())
+    );
+    let trace = std::fs::read_to_string(folder.at("run.jsonl")).expect("a trace");
+    let lines = trace.lines().map(serde_json::from_str::<serde_json::Value>);
+    let lines: Vec<serde_json::Value> = lines.collect::<Result<_, _>>().expect("lines");
+    assert_eq!(lines[0]["rows"], 70);
+    // Longer than what fits the cache of a processor.
+    assert!(
+        lines[0]["chunk_rows"].as_u64() > Some(16384),
+        "{}",
+        lines[0]
+    );
+    // Each of three parties has 256 layers of products, and one of what is put out; the last of two runs alone is written down.
+    let layers = lines.iter().filter(|line| line["task"] == "layers");
+    assert_eq!(layers.count(), 3 * 257);
+
+    let refused = folder.veil("bench ot --device cuda-sim");
+    let said = text(&refused.stderr);
+    assert!(
+        said.contains("--device has no meaning here: what is measured says the device"),
+        "{said}"
+    );
+    let refused = folder.veil("bench and --device abacus");
+    assert!(text(&refused.stderr).contains("there is no device `abacus`"));
+}
+
 #[test]
 #[ignore = "tier cores: simulated, or minutes"]
 fn garbling_is_measured_against_its_hash() {
