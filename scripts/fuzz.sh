@@ -7,6 +7,9 @@ if ! cargo fuzz --version >/dev/null 2>&1; then
 fi
 for file in fuzz/targets/*.rs; do
   name=$(basename "$file" .rs)
+  # Forms of products live as long as the process, some for each record.
+  leaks=1
+  [[ $name != record ]] || leaks=0
   # The sanitizers of libFuzzer are flags of the compiler that are unstable.
-  run env RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR="$target/fuzz" cargo fuzz run "$name" -- -max_total_time="${1:-60}" -rss_limit_mb=4096
+  run env ASAN_OPTIONS=detect_leaks=$leaks RUSTC_BOOTSTRAP=1 CARGO_TARGET_DIR="$target/fuzz" cargo fuzz run "$name" -- -max_total_time="${1:-60}" -rss_limit_mb=4096
 done

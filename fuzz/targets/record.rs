@@ -1,5 +1,5 @@
 //! A device record whose digests are right: `crates/testkit/tests/record.rs` runs forged ones without libFuzzer. Forms of products
-//! live as long as the process, so run it with `-detect_leaks=0`.
+//! live as long as the process, so it runs with `ASAN_OPTIONS=detect_leaks=0`.
 
 #![no_main]
 
