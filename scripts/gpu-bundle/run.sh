@@ -53,9 +53,9 @@ if [[ $emulator ]]; then
   export VEIL_GPU_EMULATOR=1
   export VEIL_GPU_CASES=5
   step suite "$bin/gpu"
-  on=(--emulator)
+  on=(--emulator) jobs=(cuda-sim "$out" 16384)
 else
-  on=()
+  on=() jobs=(cuda "$out")
   # It launches the kernel that needs most of a GPU, and says what this one has.
   timeout --kill-after=30 120 "$bin/on_gpu" --look >"$out/look.txt" 2>&1
   status=$?
@@ -71,11 +71,7 @@ else
 fi
 step protocols "$bin/on_gpu" "${on[@]}" --json "$out/rates.jsonl"
 cat "$out/protocols.txt"
-if [[ $emulator ]]; then
-  step jobs "$here/jobs.sh" cuda-sim "$out" 16384
-else
-  step jobs "$here/jobs.sh" cuda "$out"
-fi
+step jobs "$here/jobs.sh" "${jobs[@]}"
 cat "$out/jobs.txt"
 if [[ ! $emulator ]]; then
   # One that is installed fits the driver; that of the bundle is newer. Instrumented kernels need more registers, so their blocks have fewer threads.

@@ -289,16 +289,21 @@ impl HotLoop {
             chunk_rows: self.rows,
             regions: vec![],
         };
-        let (rows, one, parts) = match self.scheme() {
-            Some(_) => (ColumnType::Labels, ColumnType::Label, 1),
-            None if self.is_fourfold() => {
-                (ColumnType::Rows(self.ring), ColumnType::One(self.ring), 3)
-            }
-            None => (ColumnType::Rows(self.ring), ColumnType::One(self.ring), 2),
+        let (rows, one, parts) = if self.scheme().is_some() {
+            (ColumnType::Labels, ColumnType::Label, 1)
+        } else {
+            let parts = if self.is_fourfold() { 3 } else { 2 };
+            (
+                ColumnType::Rows(self.ring),
+                ColumnType::One(self.ring),
+                parts,
+            )
         };
-        let residency = match self.scheme() {
-            None if !self.is_fourfold() => Residency::Plane,
-            _ => Residency::Resident,
+        // Of two components, one is the message of products, and what comes lands in the other.
+        let residency = if parts == 2 {
+            Residency::Plane
+        } else {
+            Residency::Resident
         };
         let slots = layout.add(region(residency, rows, parts, 3 * WIRES));
         let job_wide = layout.add(region(Residency::Mapped, one, parts, 1));
