@@ -127,6 +127,8 @@ pub struct Settings {
     /// Until when the others have to turn up, where they may still be meeting when this participant begins: until each of them has said its
     /// first word, the time-out above does not run.
     pub meeting: Option<Instant>,
+    /// Tells the time by which this participant judges the two above; [`Instant::now`] unless a test has its own.
+    pub clock: Clock,
     /// Chunks in flight per lane: while the messages of one travel, the next is computed.
     pub window: usize,
     /// The device of each lane.
@@ -142,6 +144,7 @@ impl Default for Settings {
         Settings {
             timeout: Duration::from_secs(30),
             meeting: None,
+            clock: Arc::new(Instant::now),
             window: 2,
             device: Arc::new(|| Ok(Box::new(Cpu::detect()))),
             trace: None,
@@ -152,6 +155,9 @@ impl Default for Settings {
 
 /// The largest window that peers reckon with.
 const LARGEST_WINDOW: usize = 16;
+
+/// Tells the time. Waiting for a link is by the clock of the machine; whether a participant has waited too long is by this one.
+pub type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
 
 /// All participants of a plan, parties first.
 pub fn participants(plan: &Plan) -> Vec<Peer> {

@@ -1,5 +1,6 @@
 //! The link in memory: order, limits, endings.
 
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -166,10 +167,12 @@ fn an_abort_overtakes_what_waits() {
 #[test]
 fn a_lost_peer_is_noticed_by_a_sleeper_and_by_a_sender() {
     let (mut a, b) = pair();
+    let (waits, go) = mpsc::channel();
     let killer = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(20));
+        go.recv().unwrap();
         drop(b);
     });
+    waits.send(()).unwrap();
     let error = loop {
         match a.wait(soon()) {
             Ok(woken) => assert_eq!(woken, Woken::Ready),

@@ -1,13 +1,15 @@
 //! All participants of a job in one process, under conditions that a test chooses.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use veil_device::{Device, Fault, Reference};
 use veil_engine::local::{Conditions, rehearse};
-use veil_engine::{Abort, Binding, Data, OtCache, Report, Settings, bounds, participants, party};
+use veil_engine::{
+    Abort, Binding, Clock, Data, OtCache, Report, Settings, bounds, participants, party,
+};
 use veil_job::{DataError, JobSpec, Slice, Source};
 use veil_link::memory::{self, MemoryLink};
 use veil_link::shape::{Profile, Shaped};
@@ -20,6 +22,24 @@ use veil_session::Peer;
 use crate::crash::{Crash, CrashingLink, Edge};
 use crate::outcome::{Message, Outcome};
 use crate::{Kinds, Seed, Seen, Shares, Values};
+
+/// By what participants that are stepped in turn judge that nothing moves.
+#[derive(Clone, Copy)]
+enum Time {
+    /// A lane's looks: each takes [`LOOK`]. Only peers on the same thread can be waited for, so a stall takes no time.
+    Looks,
+    /// The clock of the machine: something else computes, or carries messages.
+    Machine,
+}
+
+/// The time that a lane's look takes by [`Time::Looks`].
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A clock that a reader's looks move, from now on.
+fn looks() -> Clock {
+    let (start, looks) = (Instant::now(), AtomicU32::new(0));
+    Arc::new(move || start + LOOK * looks.fetch_add(1, Ordering::Relaxed))
+}
 
 /// Decides about every message that any participant posts.
 type Cheat = Arc<dyn Fn(&Message) -> Fate + Send + Sync>;
@@ -37,6 +57,7 @@ pub struct World {
     timeout: Duration,
     window: usize,
     devices: Arc<Devices>,
+    clock: Time,
     cheat: Option<Cheat>,
     crash: Option<(Peer, Crash, u64)>,
     profile: Option<Profile>,
@@ -76,6 +97,7 @@ impl World {
             timeout: Duration::from_secs(20),
             window: 2,
             devices: Arc::new(|_| Ok(Box::new(Reference::default()))),
+            clock: Time::Looks,
             cheat: None,
             crash: None,
             profile: None,
@@ -159,6 +181,7 @@ impl World {
     ) -> Self {
         World {
             devices: Arc::new(devices),
+            clock: Time::Machine,
             ..self
         }
     }
@@ -186,6 +209,7 @@ impl World {
     pub fn net(self, profile: Profile) -> Self {
         World {
             profile: Some(profile),
+            clock: Time::Machine,
             ..self
         }
     }
@@ -199,7 +223,14 @@ impl World {
     pub fn run(&self) -> Outcome {
         let stage = Stage::new(self);
         let start = Instant::now();
-        let settings = |peer| self.settings(peer);
+        let settings = |peer| match self.clock {
+            // A lane may wait for another one, which has a thread of its own.
+            Time::Looks if self.plan.lanes == 1 => Settings {
+                clock: looks(),
+                ..self.settings(peer)
+            },
+            Time::Looks | Time::Machine => self.settings(peer),
+        };
         let wrap = |peer, _: u16, link: MemoryLink| stage.wrap(peer, link);
         let conditions = Conditions {
             settings: &settings,

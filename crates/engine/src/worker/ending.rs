@@ -98,12 +98,13 @@ impl Worker {
     }
 
     pub(super) fn close(&mut self) {
-        self.stage = Stage::Closing(Instant::now() + self.timeout);
+        self.stage = Stage::Closing((self.clock)() + self.timeout);
     }
 
     /// The last step of a lane, when nothing is held up any more.
     pub(super) fn closed(&mut self, until: Instant) -> Result<Step, Abort> {
-        match self.link.close(until) {
+        let left = until.saturating_duration_since((self.clock)());
+        match self.link.close(Instant::now() + left) {
             Err(error) if self.settled && error.fault.is_end() => {}
             closed => closed?,
         }

@@ -21,7 +21,7 @@ use crate::shared::{Ready, Shared};
 use crate::status::{NOTED_AFTER, Phase};
 use crate::trace::Recorder;
 use crate::words::LastWords;
-use crate::{Data, LARGEST_WINDOW, Settings};
+use crate::{Clock, Data, LARGEST_WINDOW, Settings};
 use quiet::Quiet;
 
 /// Between two looks at links of which one has ended, while the last words of others are under way.
@@ -72,6 +72,7 @@ pub struct Worker {
     timeout: Duration,
     /// Until when the others have to turn up, while not all of them have.
     meeting: Option<Instant>,
+    clock: Clock,
     stage: Stage,
     next_chunk: u32,
     /// The workspace of the first chunk, opened while there was nothing else to do.
@@ -146,6 +147,7 @@ impl Worker {
             window: settings.window.clamp(1, LARGEST_WINDOW),
             timeout: settings.timeout,
             meeting,
+            clock: Arc::clone(&settings.clock),
             stage,
             next_chunk: u32::from(lane),
             first: None,
@@ -154,7 +156,7 @@ impl Worker {
             ended: Vec::new(),
             tags: 0,
             exchanged: Meters::default(),
-            quiet: Quiet::new(Instant::now()),
+            quiet: Quiet::new((settings.clock)()),
             recorder: settings.trace.clone(),
             idle: false,
             noted: false,
@@ -186,11 +188,11 @@ impl Worker {
             let failed = failed.clone();
             return Err(self.give_up(failed));
         }
-        let began = self.idle.then(Instant::now);
+        let began = self.idle.then(|| (self.clock)());
         match self.try_step() {
             Ok(Step::Waiting) => {
                 self.idle = true;
-                let quiet = self.quiet.look(Instant::now());
+                let quiet = self.quiet.look((self.clock)());
                 if quiet > NOTED_AFTER && !self.noted {
                     self.noted = true;
                     let waits = self.in_the_way();
@@ -207,7 +209,7 @@ impl Worker {
                     self.waited += began.saturating_duration_since(self.quiet.since());
                     self.idle = false;
                 }
-                self.quiet = Quiet::new(Instant::now());
+                self.quiet = Quiet::new((self.clock)());
                 self.tell();
                 Ok(step)
             }
@@ -265,7 +267,7 @@ impl Worker {
     /// How long to leave a device alone that computes: the longer it has, the longer, so that a batch is noticed soon after it has ended and a lane
     /// takes little of a core.
     fn rest(&self) -> Duration {
-        let waited = self.quiet.since().elapsed();
+        let waited = (self.clock)().saturating_duration_since(self.quiet.since());
         if waited < SOON {
             Duration::ZERO
         } else {
@@ -282,7 +284,7 @@ impl Worker {
         if let Some(until) = self.meeting {
             let mut peers: Vec<Peer> = self.in_the_way().iter().map(|wait| wait.peer).collect();
             peers.dedup();
-            return (Instant::now() >= until).then_some(Abort::Unmet { peers });
+            return ((self.clock)() >= until).then_some(Abort::Unmet { peers });
         }
         // A lane that waits for a sibling is not stalled: the sibling is, if it is, and says whom it waits for. One that closes knows
         // by itself until when.
@@ -466,7 +468,7 @@ impl Worker {
                 }
             }
             Stage::Closing(until) => {
-                if self.link.under_way() && Instant::now() < until {
+                if self.link.under_way() && (self.clock)() < until {
                     self.stage = Stage::Closing(until);
                     false
                 } else {

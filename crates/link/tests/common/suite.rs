@@ -1,5 +1,6 @@
 //! What every link between processes keeps to, whatever carries its bytes.
 
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -113,11 +114,13 @@ fn exchange(me: Peer, lane: u8, mut link: Box<dyn Link>) {
 pub(crate) fn a_lost_peer_is_noticed_at_once(kind: LinkKind) {
     let (mut a, b) = World::pair(kind, BOUNDS);
     a.expect(party(1), at(0), 1).unwrap();
+    let (waits, go) = mpsc::channel();
     let killer = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(30));
+        go.recv().unwrap();
         drop(b);
     });
     let start = Instant::now();
+    waits.send(()).unwrap();
     let error = loop {
         match a.wait(soon()) {
             Ok(woken) => assert_eq!(woken, Woken::Ready),
@@ -136,8 +139,9 @@ pub(crate) fn a_lost_peer_is_noticed_at_once(kind: LinkKind) {
 
 pub(crate) fn a_peer_that_is_lost_while_we_send_is_no_signal_and_no_hang(kind: LinkKind) {
     let (mut a, b) = World::pair(kind, BOUNDS);
+    let (full, go) = mpsc::channel();
     let killer = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(20));
+        go.recv().unwrap();
         drop(b);
     });
     let block = vec![0; 1 << 20];
@@ -146,6 +150,8 @@ pub(crate) fn a_peer_that_is_lost_while_we_send_is_no_signal_and_no_hang(kind: L
         match a.post(party(1), at(place % 900), &block) {
             Ok(true) => place += 1,
             Ok(false) => {
+                // The killer takes the first of these and is gone.
+                let _ = full.send(());
                 if let Err(error) = a.wait(soon()) {
                     break error;
                 }
