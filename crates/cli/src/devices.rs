@@ -22,6 +22,7 @@ use crate::boards::{self, Cards};
 use crate::failure::{Code, Failure};
 use crate::launch::Crossed;
 use crate::nodes::Nodes;
+use crate::wishes::Wish;
 
 /// The name of the fastest device of the processor.
 pub const CPU: &str = "cpu";
@@ -322,17 +323,6 @@ impl FromStr for Choice {
     }
 }
 
-/// A party whose device is best at chunks of so many rows.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Wish {
-    /// Who.
-    pub(crate) party: String,
-    /// On which device.
-    pub(crate) device: String,
-    /// How many.
-    pub(crate) rows: ChunkRows,
-}
-
 /// The name of the role of each of two parties.
 const ROLES: [&str; 2] = ["garbler", "evaluator"];
 
@@ -443,14 +433,14 @@ impl Devices {
             }
             let rows = make(device, &*self.registry)?.chunk_rows(plan.ring);
             let rows = rows.and_then(ChunkRows::within);
-            let shorter = |rows: &ChunkRows| least.as_ref().is_none_or(|of| *rows < of.rows);
-            if let Some(rows) = rows.filter(shorter) {
+            if let Some(rows) = rows {
                 let device = device.to_owned();
-                least = Some(Wish {
+                let wish = Wish {
                     party,
                     device,
                     rows,
-                });
+                };
+                Wish::least(&mut least, wish);
             }
         }
         Ok(least)

@@ -44,6 +44,7 @@ pub mod rates;
 pub mod signals;
 pub mod trace;
 mod views;
+mod wishes;
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -8,9 +8,10 @@ use veil_program::{Job, JobProblem};
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
 
-use crate::devices::{Devices, Wish};
+use crate::devices::Devices;
 use crate::failure::{Code, Failure};
 use crate::prepare;
+use crate::wishes::Wish;
 
 /// The order of a plan, as reports tell it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -193,7 +194,7 @@ fn as_stated(job: &Job, schedule: Schedule) -> Result<Job, Failure> {
 }
 
 /// A job with a choice that it leaves open.
-fn chosen(job: Result<Job, JobProblem>) -> Result<Job, Failure> {
+pub(crate) fn chosen(job: Result<Job, JobProblem>) -> Result<Job, Failure> {
     job.map_err(|problem| Failure::new(Code::Input, problem.to_string()))
 }
 

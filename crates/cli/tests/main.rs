@@ -38,6 +38,7 @@ mod shares;
 mod soak;
 mod stages;
 mod two;
+mod wishes;
 
 /// The program that is tested.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_veil");

@@ -5,11 +5,15 @@
 
 mod proposal;
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 pub use proposal::{Proposal, ProposalError};
 use serde::{Deserialize, Serialize};
+use veil_device::Device;
+use veil_job::ChunkRows;
 use veil_link::tls::{self, ControlError, Identity};
+use veil_math::Ring;
 
 use crate::attendance::Missing;
 use crate::invitation::Join;
@@ -130,7 +134,45 @@ pub struct Hello {
     pub time: i64,
     /// The name under which it knows the caller.
     pub knows_you_as: Option<String>,
+    /// Its device, if it is a party that serves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub computes: Option<Computes>,
 }
+
+/// The device that a party computes on, as it says.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Computes {
+    /// Its name.
+    pub device: String,
+    /// By names of rings, the rows of a chunk that the device is best at, where it is best at more than fits the cache of a processor.
+    pub chunk_rows: BTreeMap<String, u64>,
+}
+
+impl Computes {
+    /// What a device says of itself.
+    pub fn of(device: &dyn Device) -> Self {
+        let wish = |ring: Ring| Some((ring.name().to_owned(), device.chunk_rows(ring)?));
+        let rings = [Ring::Bits, Ring::Z32, Ring::Z64, Ring::Z128];
+        Computes {
+            device: device.name().to_owned(),
+            chunk_rows: rings.into_iter().filter_map(wish).collect(),
+        }
+    }
+
+    /// The chunk that a job over `ring` should have for it; nothing if it has no wish, or states a number that is none.
+    pub fn wish(&self, ring: Ring) -> Option<ChunkRows> {
+        ChunkRows::within(*self.chunk_rows.get(ring.name())?)
+    }
+
+    /// Its name, as far as another participant's text may be shown.
+    pub fn shown(&self) -> String {
+        let plain = self.device.chars().filter(char::is_ascii_graphic);
+        plain.take(LONGEST_NAME).collect()
+    }
+}
+
+/// Characters of a device's name that are shown, at most.
+const LONGEST_NAME: usize = 40;
 
 /// A request with its version.
 #[derive(Serialize, Deserialize)]
@@ -353,8 +395,6 @@ impl Hello {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use super::*;
 
     fn proposal() -> Proposal {
@@ -420,10 +460,18 @@ mod tests {
             version: "1.2.3".into(),
             time: 1_800_000_000,
             knows_you_as: Some("mill".into()),
+            computes: None,
         };
         let digits = || "0".repeat(64);
         for reply in [
-            Reply::Hello(hello),
+            Reply::Hello(hello.clone()),
+            Reply::Hello(Hello {
+                computes: Some(Computes {
+                    device: "cuda".into(),
+                    chunk_rows: BTreeMap::from([("bits".into(), 1 << 18)]),
+                }),
+                ..hello
+            }),
             Reply::Welcome {
                 name: "union".into(),
             },
@@ -445,6 +493,36 @@ mod tests {
         ] {
             assert_eq!(decode(&encode(&reply)), Ok(reply));
         }
+    }
+
+    /// A member may state anything: only numbers that are wishes count, and of a name only what is harmless on a terminal.
+    #[test]
+    fn wishes_of_members_are_within_bounds() {
+        let computes = |device: &str, rows: u64| Computes {
+            device: device.into(),
+            chunk_rows: BTreeMap::from([(Ring::Z64.name().to_owned(), rows)]),
+        };
+        let wish = |rows| computes("cuda", rows).wish(Ring::Z64).map(ChunkRows::count);
+        assert_eq!([0, 63].map(wish), [None; 2]);
+        assert_eq!(
+            [64, 3000, 1 << 40, u64::MAX].map(wish),
+            [64, 2048, 1 << 20, 1 << 20].map(Some)
+        );
+        assert_eq!(computes("cuda", 4096).wish(Ring::Bits), None);
+        assert_eq!(
+            computes("cu\u{1b}[2Jda:0 \n\u{202e}", 64).shown(),
+            "cu[2Jda:0"
+        );
+        assert_eq!(
+            computes(&"x".repeat(1 << 12), 64).shown().len(),
+            LONGEST_NAME
+        );
+        // The devices of the host have none, and say so.
+        let own = Computes::of(&veil_device::Reference::default());
+        assert_eq!(
+            (own.device.as_str(), own.chunk_rows),
+            ("reference", BTreeMap::new())
+        );
     }
 
     #[test]

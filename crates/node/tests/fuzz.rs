@@ -5,7 +5,7 @@ use std::fs;
 use std::time::Duration;
 
 use veil_link::tls::Identity;
-use veil_node::control::{Hello, Proposal, Reply, Request, encode, fuzz_control};
+use veil_node::control::{Computes, Hello, Proposal, Reply, Request, encode, fuzz_control};
 use veil_node::jobs::{State, Status};
 use veil_node::meeting::HeldFor;
 use veil_node::planner::fuzz_proposal;
@@ -125,6 +125,10 @@ fn damaged_requests_and_replies_are_read_or_refused() {
         version: "1.2.3".into(),
         time: -1,
         knows_you_as: None,
+        computes: Some(Computes {
+            device: "cuda".into(),
+            chunk_rows: BTreeMap::from([("bits".into(), 1 << 18)]),
+        }),
     });
     let replies = [
         hello,

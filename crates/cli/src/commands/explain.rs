@@ -18,14 +18,15 @@ use veil_runtime::{Stage, Stages};
 use veil_session::{PartyId, Peer};
 
 use crate::consent::LANES;
-use crate::devices::{DevicesArgs, Registry, Wish};
+use crate::devices::{DevicesArgs, Registry};
 use crate::estimate::{self, Rounds, Run, Sent};
 use crate::failure::Failure;
-use crate::home::HomeArgs;
+use crate::home::{HomeArgs, note};
 use crate::ordered::{self, Ordered, Planned};
 use crate::output;
 use crate::prepare::{self, JobArgs};
 use crate::rates::{Found, Origin, Rates, RatesArgs};
+use crate::wishes::{self, Wish};
 
 /// Says what a job costs and opens.
 #[derive(clap::Args, Debug)]
@@ -34,6 +35,7 @@ use crate::rates::{Found, Origin, Rates, RatesArgs};
   veil explain job.toml --lanes 4 --json
   veil explain job.toml --rates fast.toml            on a machine that was measured
   veil explain job.toml --net wan
+  veil explain job.toml --ask                        in chunks as the devices of its parties wish them
   veil-lab explain job.toml --device garbler=fpga-sim
                                                      in the order of gates that the device asks for
 
@@ -47,6 +49,9 @@ pub struct ExplainArgs {
     job: JobArgs,
     #[command(flatten)]
     devices: DevicesArgs,
+    /// Ask the parties that serve, members of the home, for how many rows in a chunk their devices are best, and plan for the fewest.
+    #[arg(long, conflicts_with = "devices")]
+    ask: bool,
     /// Estimate the time over this network alone: lan or wan [default: both, and loopback]
     #[arg(long, value_name = "NET")]
     net: Option<Profile>,
@@ -169,6 +174,11 @@ pub fn run(args: &ExplainArgs, registry: &Arc<dyn Registry>) -> Result<(), Failu
     let devices = args.devices.among(registry);
     // A plan must not depend on the machine.
     let lanes = args.job.lanes.unwrap_or(LANES);
+    let (job, stated) = if args.ask {
+        asked(job, lanes, &args.home)?
+    } else {
+        (job, None)
+    };
     let planned = ordered::plan(job, Some(lanes), &devices, None)?;
     let Planned {
         job,
@@ -176,6 +186,7 @@ pub fn run(args: &ExplainArgs, registry: &Arc<dyn Registry>) -> Result<(), Failu
         ordered,
         wish,
     } = planned;
+    let wish = stated.or(wish);
     let stages = veil_node::stages::of(&job, &plan)?;
     let chosen = (ordered, wish.as_ref());
     let explanation = explain(&job, &plan, &stages, args.net, &rates.rates, chosen);
@@ -184,6 +195,20 @@ pub fn run(args: &ExplainArgs, registry: &Arc<dyn Registry>) -> Result<(), Failu
     } else {
         output::print(&explanation.text(&args.job.job, &rates))
     }
+}
+
+/// A job with chunks as its parties wish them, and whose wish it was; the job as it is where it says how long chunks are, or none has a wish.
+fn asked(job: Job, lanes: u16, home: &HomeArgs) -> Result<(Job, Option<Wish>), Failure> {
+    let plan = prepare::plan(&job, Some(lanes))?;
+    let open = job.leaves_chunk_rows();
+    let wish = wishes::of_members(&home.open()?, &plan).filter(|_| open);
+    let Some(wish) = wish else {
+        return Ok((job, None));
+    };
+    if let Some(advice) = wish.advice(&plan) {
+        note(&advice);
+    }
+    Ok((ordered::chosen(job.in_chunks(wish.rows))?, Some(wish)))
 }
 
 /// What `veil explain` prints of a plan whose job is in `file`.

@@ -13,7 +13,7 @@ use veil_node::Home;
 use veil_node::meeting::Foreground;
 use veil_runtime::Stage;
 
-use crate::devices::{Devices, DevicesArgs, Registry, Wish};
+use crate::devices::{Devices, DevicesArgs, Registry};
 use crate::failure::{Code, Failure};
 use crate::launch::Outcome;
 use crate::launch::participant::{self, Engagement};
@@ -118,13 +118,8 @@ fn take_part(
     let known = ordered::known(&job, &plan, devices, &home.settings().name)?;
     // The others have to plan alike, and cannot know what this device is best at.
     let wish = ordered::wish(&job, &plan, devices, Some(&home.settings().name))?;
-    if let Some(wish) = wish.filter(|wish| wish.rows.count() > plan.chunk_rows) {
-        let Wish { device, rows, .. } = wish;
-        say(&format!(
-            "{device} is best at chunks of {rows} rows, and the plan has chunks of {}: write `chunk_rows = \"{rows}\"` into the job, or give \
-             --chunk-rows {rows} at all participants",
-            plan.chunk_rows
-        ));
+    if let Some(advice) = wish.and_then(|wish| wish.advice(&plan)) {
+        say(&advice);
     }
     prepare::as_approved(&mut job, &plan, &args.job, &home)?;
     // Of a durable job, the stage that computes is written down.

@@ -13,9 +13,11 @@ use veil_node::{Home, Member};
 use crate::commands::jobs;
 use crate::commands::party::LANES;
 use crate::failure::{Code, Failure};
+use crate::home::note;
 use crate::output;
 use crate::prepare::{self, JobArgs};
 use crate::signals::Stop;
+use crate::wishes;
 
 /// Proposes a job to its computing parties, each of which plans it, and allows or refuses it by its own policy.
 #[derive(clap::Args, Debug)]
@@ -73,6 +75,11 @@ pub(crate) fn run(args: &SubmitArgs) -> Result<(), Failure> {
             .help("`veil members` lists who is known; `veil join` takes its invitation")
         })?;
         parties.push(member.clone());
+    }
+    if job.leaves_chunk_rows()
+        && let Some(advice) = wishes::of_members(&home, &plan).and_then(|wish| wish.advice(&plan))
+    {
+        note(&advice);
     }
     let ours = Event::plan(plan.hash);
     let mut said = Vec::new();

@@ -149,6 +149,7 @@ impl ServiceState {
                     version: env!("CARGO_PKG_VERSION").to_owned(),
                     time: Time::now().seconds(),
                     knows_you_as: Some(member.name.clone()),
+                    computes: Some(self.computes.clone()),
                 })
             }
             (Asked::Rotate { statement }, Some(member)) => {

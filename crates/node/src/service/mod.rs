@@ -36,6 +36,7 @@ use veil_session::PlanHash;
 
 use crate::admin::{Admin, Pages};
 use crate::approvals::plan_of;
+use crate::control::Computes;
 use crate::file::FileError;
 use crate::home::{Home, HomeError};
 use crate::jobs::{Jobs, State, Why};
@@ -154,6 +155,8 @@ struct ServiceState {
     attendances: attendance::Attendances,
     strangers: strangers::Strangers,
     device: DeviceFactory,
+    /// What members are told of it.
+    computes: Computes,
     /// Transfers for the next runs; nothing where they are not to be kept.
     ot_cache: Option<Arc<OtCache>>,
     port: OnceLock<Arc<Port>>,
@@ -209,7 +212,8 @@ impl Service {
         let listen = options.listen.or(settings.listen);
         let listen = listen.ok_or_else(|| ServiceError::NoListen(home.path().join("veil.toml")))?;
         let admin = options.admin.or(settings.admin);
-        let metrics = Arc::new(Metrics::new(device()?.name().to_owned()));
+        let computes = Computes::of(&*device()?);
+        let metrics = Arc::new(Metrics::new(computes.device.clone()));
         let ot_cache = ot_cache(&home, &metrics);
         let (events, news) = sync_channel(256);
         let shared = Arc::new(ServiceState {
@@ -226,6 +230,7 @@ impl Service {
             attendances: attendance::Attendances::default(),
             strangers: strangers::Strangers::default(),
             device,
+            computes,
             ot_cache,
             port: OnceLock::new(),
             events,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::fs::statvfs;
 use veil_link::tls::{ControlError, Port, Reception};
-use veil_node::control::{CallError, Hello, Reply, Request, ask_if_there};
+use veil_node::control::{CallError, Computes, Hello, Reply, Request, ask_if_there};
 use veil_node::{Home, Member, Role};
 
 use super::{Finding, State};
@@ -225,10 +225,12 @@ fn known(what: String, home: &Home, member: &Member, hello: &Hello) -> Finding {
         let advice = "set the one that is wrong (`timedatectl`); runs do not depend on clocks, but invitations, limits per day and the times of logs do";
         return Finding::but(what, State::Note, found, advice);
     }
+    let device = hello.computes.as_ref().map(Computes::shown);
+    let device = device.map_or_else(String::new, |device| format!(", computes on {device}"));
     Finding::ok(
         what,
         format!(
-            "reachable, its key is the pinned one, version {}",
+            "reachable, its key is the pinned one, version {}{device}",
             hello.version
         ),
     )
@@ -264,6 +266,7 @@ mod tests {
             version: env!("CARGO_PKG_VERSION").into(),
             time: Time::now().seconds(),
             knows_you_as: Some("mill".into()),
+            computes: None,
         };
         let look = |hello: Hello| {
             let finding = known("member union".into(), &home, &member, &hello);
