@@ -39,8 +39,9 @@ fn longest(plan: &Plan, protocol: &dyn Protocol) -> u64 {
     let mut before = 0;
     let chunks = plan.job.blocks.iter().flat_map(|block| {
         let first = 1 + before;
-        before += block.rows.div_ceil(u64::from(plan.chunk_rows)) as u32;
-        [first, first + 1]
+        let count = block.rows.div_ceil(u64::from(plan.chunk_rows)) as u32;
+        before += count;
+        first..first + count.clamp(1, 2)
     });
     let chunks: Vec<u32> = chunks.collect();
     let of_chunks = of_chunk.flat_map(|task| {
@@ -61,10 +62,10 @@ fn longest(plan: &Plan, protocol: &dyn Protocol) -> u64 {
         .chain(totals);
     let longest = tasks.filter_map(|(of, task, frame)| {
         let (layout, flow) = (protocol.layout(of), protocol.flow(task, frame));
-        let of_round = flow.rounds().iter().flat_map(|round| {
+        let rows = protocol.rows(of, frame.rows);
+        let of_round = flow.all().filter_map(|round| {
             let transfers = round.sends.iter().chain(&round.recvs);
-            let rows = protocol.rows(of, frame.rows);
-            transfers.map(move |transfer| transfer.bytes(layout, rows))
+            transfers.map(|transfer| transfer.bytes(layout, rows)).max()
         });
         of_round.max()
     });

@@ -46,14 +46,16 @@ pub struct Flow {
     further: Option<Further>,
 }
 
-/// Makes the rounds of a cycle.
-pub(crate) type OfCycle = Arc<dyn Fn(u64) -> Arc<[Arc<Round>]> + Send + Sync>;
+/// Makes the rounds of a cycle, or of a piece.
+pub(crate) type Making = Arc<dyn Fn(u64) -> Arc<[Arc<Round>]> + Send + Sync>;
 
-/// The cycles that come after the present one.
+/// The cycles that come after the present one, or the pieces.
 struct Further {
     next: u64,
     count: u64,
-    rounds: OfCycle,
+    rounds: Making,
+    /// Pieces: all of them are what a cycle is.
+    pieces: bool,
 }
 
 impl std::fmt::Debug for Flow {
@@ -78,12 +80,22 @@ impl Flow {
     }
 
     /// A flow of `count` cycles, at least one, of which no more than one is in memory: `rounds` makes those of each.
-    pub(crate) fn cycles(count: u64, rounds: OfCycle) -> Self {
+    pub(crate) fn cycles(count: u64, rounds: Making) -> Self {
+        Self::further(count, rounds, false)
+    }
+
+    /// A flow of `count` pieces, at least one, of which no more than one is in memory: `rounds` makes those of each.
+    pub(crate) fn pieces(count: u64, rounds: Making) -> Self {
+        Self::further(count, rounds, true)
+    }
+
+    fn further(count: u64, rounds: Making, pieces: bool) -> Self {
         let mut flow = Flow::new(rounds(0), false);
         flow.further = Some(Further {
             next: 1,
             count,
             rounds,
+            pieces,
         });
         flow
     }
@@ -111,7 +123,7 @@ impl Flow {
         round
     }
 
-    /// The rounds that come next in the present cycle, up to one that takes inputs.
+    /// The rounds that come next in the present cycle or piece, up to one that takes inputs.
     pub fn until_fed(&mut self) -> &[Arc<Round>] {
         // Every round is looked at once.
         self.unfed = self.unfed.max(self.next);
@@ -130,9 +142,22 @@ impl Flow {
         (self.clears && self.next > self.rounds.len()).then_some(Cleared(()))
     }
 
-    /// All rounds, to sum their costs; of a sequential circuit the rounds of the present cycle.
+    /// The rounds that are in memory: all, but of a sequential circuit those of the present cycle, and of a very deep one those of the present
+    /// piece.
     pub fn rounds(&self) -> &[Arc<Round>] {
         &self.rounds
+    }
+
+    /// All rounds of a flow that has not begun, to sum what they do; of a sequential circuit those of the first cycle.
+    pub fn all(self) -> impl Iterator<Item = Arc<Round>> {
+        let more = self.further.filter(|further| further.pieces);
+        let more = more.into_iter().flat_map(|further| {
+            let numbers = further.next..further.count;
+            numbers.map(move |piece| (further.rounds)(piece))
+        });
+        let of_piece =
+            |rounds: Arc<[Arc<Round>]>| (0..rounds.len()).map(move |at| Arc::clone(&rounds[at]));
+        std::iter::once(self.rounds).chain(more).flat_map(of_piece)
     }
 }
 

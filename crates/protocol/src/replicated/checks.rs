@@ -152,18 +152,31 @@ pub(super) fn with_proofs(
     layers: Vec<Round>,
 ) -> Vec<Round> {
     let [mut rounds, after] = checks(scheme, plan, me, Frame::of(plan, first));
-    let batches = batches(scheme, plan).into_iter();
-    let mut batches = batches.skip_while(|batch| batch.layers.start < first);
+    rounds.extend(proved(scheme, me, &batches(scheme, plan), first, layers));
+    rounds.extend(after);
+    rounds
+}
+
+/// Rounds of layers from `first` on, and after the last layer of each batch its proof.
+pub(super) fn proved(
+    scheme: &Scheme,
+    me: PartyId,
+    batches: &[Batch],
+    first: usize,
+    layers: impl IntoIterator<Item = Round>,
+) -> Vec<Round> {
+    let mut rounds = Vec::new();
+    let begun = batches.partition_point(|batch| batch.layers.end <= first);
+    let mut batches = batches[begun..].iter();
     let mut batch = batches.next();
     for (layer, round) in (first..).zip(layers) {
         rounds.push(round);
         let ended = batch.take_if(|batch| batch.layers.end == layer + 1);
         if let (Some(ended), Some(proof)) = (ended, &scheme.products.proof) {
-            rounds.extend((proof.rounds)(me, &ended));
+            rounds.extend((proof.rounds)(me, ended));
             batch = batches.next();
         }
     }
-    rounds.extend(after);
     rounds
 }
 
@@ -193,7 +206,7 @@ pub(crate) fn count_before(scheme: &Scheme, plan: &mut Plan) {
 }
 
 /// The rounds before and after the layers of a frame in which products with MACs are checked.
-fn checks(scheme: &Scheme, plan: &Plan, me: PartyId, frame: Frame) -> [Vec<Round>; 2] {
+pub(super) fn checks(scheme: &Scheme, plan: &Plan, me: PartyId, frame: Frame) -> [Vec<Round>; 2] {
     let check = scheme.products.check.as_ref().filter(|_| plan.has_macs());
     let place = place_of_checks(scheme, plan) + CHECK_PLACES * frame as u32;
     check.map_or_else(Default::default, |check| {
@@ -274,7 +287,7 @@ fn proof_rounds(scheme: &Scheme, batch: &Batch) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::cell::Cell;
     use std::sync::Arc;
 
@@ -292,8 +305,8 @@ mod tests {
         pub(super) static LOOKS: Cell<u64> = const { Cell::new(0) };
     }
 
-    /// A chain of so many products, one in each layer.
-    fn chain(ring: Ring, layers: usize) -> Arc<JobSpec> {
+    /// A chain of so many products, one in each layer, among so many parties.
+    pub(crate) fn chain(ring: Ring, layers: usize, parties: usize) -> Arc<JobSpec> {
         let mut b = Builder::new(ring);
         let inputs = b.input("v", 2, Per::Row);
         let product = (0..layers).fold(inputs[0], |product, _| b.mul(product, inputs[1]));
@@ -302,9 +315,9 @@ mod tests {
             name: "chain".into(),
             schema: String::new(),
             owners: vec!["ann".into()],
-            parties: ["p0", "p1", "p2"].map(String::from).into(),
+            parties: (0..parties).map(|k| format!("p{k}")).collect(),
             recipients: vec!["eve".into()],
-            security: Security::among(3).against(Adversary::Malicious),
+            security: Security::among(parties).against(Adversary::Malicious),
             totals: None,
             circuit: b.finish().unwrap(),
             blocks: vec![Block {
@@ -325,7 +338,7 @@ mod tests {
     /// How often a layer is looked at to plan so many, to make a party's rounds of them, and to say what they cost.
     fn looks(ring: Ring, layers: usize) -> u64 {
         let before = LOOKS.get();
-        let plan = Plan::new(chain(ring, layers), Options::default()).unwrap();
+        let plan = Plan::new(chain(ring, layers, 3), Options::default()).unwrap();
         let plan = Arc::new(plan);
         assert!(plan.depth as usize >= layers);
         let me = Peer::Party(PartyId::THREE[0]);

@@ -9,6 +9,7 @@ mod digests;
 pub(crate) mod lifts;
 mod masked;
 mod opening;
+mod pieces;
 pub(crate) mod regions;
 mod scheme;
 mod sharing;
@@ -77,8 +78,8 @@ pub struct Replicated {
     spans: Spans,
     set_up: Arc<[Arc<Round>]>,
     inputs: Vec<Arc<[Arc<Round>]>>,
-    /// Of even and of odd chunks.
-    layers: [Arc<[Arc<Round>]>; 2],
+    /// Of circuits without cycles.
+    layers: pieces::Layers,
     agree: Arc<[Arc<Round>]>,
     open: Arc<[Arc<Round>]>,
     totals: Arc<[Arc<Round>]>,
@@ -100,11 +101,6 @@ impl Replicated {
     fn with(scheme: &'static Scheme, plan: Arc<Plan>, me: Peer) -> Self {
         let layouts =
             [WorkspaceOf::Rows, WorkspaceOf::Job].map(|of| regions::layout(scheme, &plan, me, of));
-        let list = |rounds: Vec<Round>| -> Arc<[Arc<Round>]> {
-            let mut shrunk = rounds;
-            shrunk.iter_mut().for_each(Round::shrink);
-            shrunk.into_iter().map(Arc::new).collect()
-        };
         let inputs = Inputs {
             scheme,
             plan: &plan,
@@ -117,21 +113,9 @@ impl Replicated {
             inputs: blocks.map(|block| list(inputs.rows(block))).collect(),
             cycles: cycles::Cycles::of(scheme, &plan, me).map(Arc::new),
             layers: if plan.cycles.is_some() {
-                [list(vec![]), list(vec![])]
+                pieces::Layers::Made(Default::default())
             } else {
-                let of = |odd| {
-                    let layers = layers(scheme, &plan, me, odd);
-                    list(layers.map_or(vec![], |(me, layers)| {
-                        with_proofs(scheme, &plan, me, 0, layers)
-                    }))
-                };
-                let even = of(false);
-                let odd = if scheme.products.alternates {
-                    of(true)
-                } else {
-                    Arc::clone(&even)
-                };
-                [even, odd]
+                pieces::Layers::of(scheme, &plan, me)
             },
             agree: list(opening::agree(scheme, me)),
             open: list(opening::open(scheme, &plan, me, false)),
@@ -187,7 +171,7 @@ impl Protocol for Replicated {
         let (rounds, clears) = match task {
             Task::SetUp => (&self.set_up, false),
             Task::Inputs { block } => (&self.inputs[block as usize], false),
-            Task::Layers => (&self.layers[usize::from(is_odd(frame))], false),
+            Task::Layers => return self.layers.flow(is_odd(frame)),
             Task::Agree => (&self.agree, true),
             Task::Open(_) => (&self.open, false),
             Task::Totals => (&self.totals, false),
@@ -282,6 +266,12 @@ impl Protocol for Replicated {
         seeds.retain(|seed| me == by || seed.holders.contains(&me));
         seeds
     }
+}
+
+/// Rounds that stay in memory as long as the protocol.
+fn list(mut rounds: Vec<Round>) -> Arc<[Arc<Round>]> {
+    rounds.iter_mut().for_each(Round::shrink);
+    rounds.into_iter().map(Arc::new).collect()
 }
 
 /// Whether the chunk of a frame is one in which roles have changed places.
