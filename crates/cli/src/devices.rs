@@ -3,18 +3,19 @@
 //! Every program offers the devices of the processor and the GPU, and [boards] by their sockets. What it offers beside them is a [`Registry`], which the program gives in:
 //! `veil` has [`Plain`], `veil-lab` one with simulated devices.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use veil_device::{Cpu, Device, Fault, Isa, Reference};
 use veil_device_cuda::{Cuda, backend};
 use veil_device_fpga::Clock;
-use veil_engine::DeviceFactory;
+use veil_engine::{DeviceFactory, Settings};
 use veil_job::{ChunkRows, Rows};
 use veil_link::Link;
+use veil_math::Ring;
 use veil_protocol::{Plan, Protocol};
 use veil_session::{PartyId, Peer};
 
@@ -281,6 +282,7 @@ impl DevicesArgs {
             choices: self.devices.clone(),
             registry: Arc::clone(registry),
             cards: Cards::default(),
+            stated: Arc::default(),
         }
     }
 }
@@ -292,6 +294,34 @@ pub(crate) struct Devices {
     registry: Arc<dyn Registry>,
     /// Of boards.
     cards: Cards,
+    /// What devices said, by their names: one is opened once for it.
+    stated: Arc<Mutex<BTreeMap<String, Stated>>>,
+}
+
+/// What a device states of itself, before there is a plan for it.
+#[derive(Clone, Copy)]
+struct Stated {
+    engines: Option<Rows>,
+    /// Of each ring.
+    chunk_rows: [Option<ChunkRows>; RINGS.len()],
+    window: usize,
+}
+
+const RINGS: [Ring; 4] = [Ring::Bits, Ring::Z32, Ring::Z64, Ring::Z128];
+
+impl Stated {
+    fn of(device: &dyn Device) -> Self {
+        Stated {
+            engines: device.engines().and_then(Rows::of),
+            chunk_rows: RINGS.map(|ring| device.chunk_rows(ring).and_then(ChunkRows::within)),
+            window: device.window(),
+        }
+    }
+
+    fn chunk_rows(&self, ring: Ring) -> Option<ChunkRows> {
+        let place = RINGS.iter().position(|of| *of == ring)?;
+        self.chunk_rows[place]
+    }
 }
 
 impl fmt::Debug for Devices {
@@ -413,27 +443,46 @@ impl Devices {
         let Some(name) = self.named(plan, peer) else {
             return Ok(None);
         };
-        let rows = make(name, &*self.registry)?.engines().and_then(Rows::of);
+        let rows = self.stated(name)?.engines;
         Ok(rows.map(|rows| (name, rows)))
+    }
+
+    fn stated(&self, device: &str) -> Result<Stated, Failure> {
+        let mut all = self.stated.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(stated) = all.get(device) {
+            return Ok(*stated);
+        }
+        let stated = Stated::of(&*make(device, &*self.registry)?);
+        all.insert(device.to_owned(), stated);
+        Ok(stated)
+    }
+
+    /// Chunks that a participant has in flight per lane.
+    pub(crate) fn window(&self, plan: &Plan, peer: Peer) -> Result<usize, Failure> {
+        let usual = Settings::default().window;
+        match self
+            .named(plan, peer)
+            .filter(|device| *device != CPU && boards::socket(device).is_none())
+        {
+            Some(device) => Ok(usual.max(self.stated(device)?.window)),
+            None => Ok(usual),
+        }
     }
 
     /// The shortest chunk of a plan that a device is best at, of those that are best at longer ones than a processor: of all parties, or of `own` alone.
     pub(crate) fn wish(&self, plan: &Plan, own: Option<&str>) -> Result<Option<Wish>, Failure> {
         let mut least: Option<Wish> = None;
-        let mut asked = BTreeSet::from([CPU]);
         for peer in plan.parties().iter().map(|party| Peer::Party(*party)) {
             let party = veil_engine::name_of(plan, peer).to_owned();
             let Some(device) = self.named(plan, peer) else {
                 continue;
             };
-            // A board's cores have no wish. A device is asked once, whatever computes on it.
+            // A board's cores have no wish, and a processor has none.
             let other = own.is_some_and(|own| own != party);
-            if other || boards::socket(device).is_some() || !asked.insert(device) {
+            if other || device == CPU || boards::socket(device).is_some() {
                 continue;
             }
-            let rows = make(device, &*self.registry)?.chunk_rows(plan.ring);
-            let rows = rows.and_then(ChunkRows::within);
-            if let Some(rows) = rows {
+            if let Some(rows) = self.stated(device)?.chunk_rows(plan.ring) {
                 let device = device.to_owned();
                 let wish = Wish {
                     party,

@@ -2,7 +2,7 @@
 
 /// Within an `impl Device`, writes those calls that go to the device within as they are: `self`, the way to that device, and
 /// the calls by name, in any order. A crate that writes it depends on `veil-session`,
-/// and on `veil-math` for `chunk_rows`. `engines`, `chunk_rows` and `exchange` have a body
+/// and on `veil-math` for `chunk_rows`. `engines`, `chunk_rows`, `window` and `exchange` have a body
 /// in [`Device`](crate::Device): no error names a wrapper that leaves them out, and hides them so.
 ///
 /// ```
@@ -41,6 +41,11 @@ macro_rules! forward {
     (@chunk_rows $self:ident, $inner:expr) => {
         fn chunk_rows(&$self, ring: ::veil_math::Ring) -> Option<u64> {
             $inner.chunk_rows(ring)
+        }
+    };
+    (@window $self:ident, $inner:expr) => {
+        fn window(&$self) -> usize {
+            $inner.window()
         }
     };
     (@bind $self:ident, $inner:expr) => {
@@ -171,7 +176,7 @@ mod tests {
     struct Around(Within);
 
     impl Device for Around {
-        crate::forward!(self, self.0, name engines chunk_rows bind load_key load open close write map view submit exchange poll wipe);
+        crate::forward!(self, self.0, name engines chunk_rows window bind load_key load open close write map view submit exchange poll wipe);
     }
 
     #[test]

@@ -166,6 +166,11 @@ pub trait Device: Send {
         None
     }
 
+    /// Chunks in flight that keep it busy, where those that hide the network from a processor do not: it moves one chunk while it computes others.
+    fn window(&self) -> usize {
+        1
+    }
+
     /// Binds the device to a session: hashes of other sessions differ.
     fn bind(&mut self, session: SessionId);
 

@@ -129,7 +129,7 @@ pub struct Settings {
     pub meeting: Option<Instant>,
     /// Tells the time by which this participant judges the two above; [`Instant::now`] unless a test has its own.
     pub clock: Clock,
-    /// Chunks in flight per lane: while the messages of one travel, the next is computed.
+    /// Chunks in flight per lane: while the messages of one travel, the next is computed. A device that wants more ([`Device::window`]) has more.
     pub window: usize,
     /// The device of each lane.
     pub device: DeviceFactory,

@@ -1,9 +1,11 @@
 //! Devices that take their time, and devices that fail while a batch is under way.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use veil_device::{Command, Completion, Cpu, Device, Fault, Tag, Workspace};
+use veil_device::{Command, Completion, Cpu, Device, Fault, Frame, Layout, Tag, Workspace};
 use veil_device_cuda::Cuda;
 use veil_device_cuda::backend::{Emulator, Order};
 use veil_engine::Abort;
@@ -136,5 +138,56 @@ fn a_gpu_that_is_lost_ends_the_run_at_once() {
         let outcome = world.run_apart();
         let said = ended(&outcome).to_string();
         assert!(said.contains("illegal memory access"), "{said}");
+    }
+}
+
+/// A device that wants so many chunks in flight, and counts how many it has at most.
+struct Busy {
+    inner: Cpu,
+    window: usize,
+    open: usize,
+    most: Arc<AtomicUsize>,
+}
+
+impl Device for Busy {
+    fn window(&self) -> usize {
+        self.window
+    }
+
+    fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Workspace, Fault> {
+        self.open += 1;
+        self.most.fetch_max(self.open, Ordering::Relaxed);
+        self.inner.open(layout, frame)
+    }
+
+    fn close(&mut self, workspace: Workspace) {
+        self.open -= 1;
+        self.inner.close(workspace);
+    }
+
+    veil_device::forward!(self, self.inner, name bind load_key load write map view submit poll wipe);
+}
+
+/// A party has as many chunks in flight as its device wants, whatever the others have; no device gets more than peers reckon with.
+#[test]
+fn a_device_has_as_many_chunks_in_flight_as_it_wants() {
+    // The workspace of the set-up is beside that of the first chunk.
+    for (window, expected) in [(1, 2), (5, 5), (usize::MAX, 16)] {
+        let most = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&most);
+        let world = World::in_chunks(everything(Ring::Z64, &[200]), 8, 1).window(1);
+        let world = world.devices(move |who| {
+            if who != peer(1) {
+                return Box::new(Cpu::detect());
+            }
+            Box::new(Busy {
+                inner: Cpu::detect(),
+                window,
+                open: 0,
+                most: Arc::clone(&counted),
+            })
+        });
+        world.run().assert_right();
+        assert_eq!(most.load(Ordering::Relaxed), expected, "{window}");
     }
 }

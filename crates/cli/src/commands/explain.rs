@@ -3,6 +3,7 @@
 mod text;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -188,7 +189,13 @@ pub fn run(args: &ExplainArgs, registry: &Arc<dyn Registry>) -> Result<(), Failu
     } = planned;
     let wish = stated.or(wish);
     let stages = veil_node::stages::of(&job, &plan)?;
-    let chosen = (ordered, wish.as_ref());
+    let parties = plan.parties().iter().map(|party| Peer::Party(*party));
+    let windows = parties.map(|party| Ok((party, devices.window(&plan, party)?)));
+    let chosen = Chosen {
+        ordered,
+        wish,
+        windows: windows.collect::<Result<_, Failure>>()?,
+    };
     let explanation = explain(&job, &plan, &stages, args.net, &rates.rates, chosen);
     if args.json {
         output::print_json(&explanation)
@@ -219,7 +226,20 @@ pub(crate) fn text(
     (file, rates): (&Path, &Found),
     ordered: Option<Ordered>,
 ) -> String {
-    explain(job, plan, stages, None, &rates.rates, (ordered, None)).text(file, rates)
+    let chosen = Chosen {
+        ordered,
+        ..Chosen::default()
+    };
+    explain(job, plan, stages, None, &rates.rates, chosen).text(file, rates)
+}
+
+/// What of a plan was left open, and the devices or their garbler have chosen.
+#[derive(Default)]
+struct Chosen {
+    ordered: Option<Ordered>,
+    wish: Option<Wish>,
+    /// Chunks in flight of parties whose devices are known.
+    windows: BTreeMap<Peer, usize>,
 }
 
 fn explain(
@@ -228,7 +248,7 @@ fn explain(
     stages: &Stages,
     net: Option<Profile>,
     rates: &Rates,
-    (ordered, wish): (Option<Ordered>, Option<&Wish>),
+    chosen: Chosen,
 ) -> Explanation {
     let job = &plan.job;
     let protocols = estimate::protocols(plan);
@@ -243,7 +263,7 @@ fn explain(
         messages: sent.all.messages,
         bytes: sent.all.bytes,
         framed: sent.framed,
-        memory_bytes: memory(plan, stages, protocol.me()),
+        memory_bytes: memory(plan, stages, protocol.me(), &chosen.windows),
         cpu_seconds,
     });
     let participants = participants.collect();
@@ -260,11 +280,11 @@ fn explain(
         products_per_row: plan.products(),
         summed_products_per_row: summed(plan),
         chunk_rows: plan.chunk_rows,
-        chunk_rows_why: chunk_rows_why(plan, wish),
+        chunk_rows_why: chunk_rows_why(plan, chosen.wish.as_ref()),
         chunks: plan.chunks(),
         lanes: plan.lanes,
         layers: plan.layers.len(),
-        ordered,
+        ordered: chosen.ordered,
         rounds: run.rounds,
         participants,
         estimates: estimates(plan, &run, rates, net),
@@ -310,8 +330,9 @@ fn finished_by(stages: &Stages) -> Option<Finishing> {
 }
 
 /// The working memory of a participant, in whichever run of the job takes most.
-fn memory(plan: &Arc<Plan>, stages: &Stages, me: Peer) -> u64 {
-    let window = Settings::default().window;
+fn memory(plan: &Arc<Plan>, stages: &Stages, me: Peer, windows: &BTreeMap<Peer, usize>) -> u64 {
+    let window = windows.get(&me).copied();
+    let window = window.unwrap_or_else(|| Settings::default().window);
     let name = veil_engine::name_of(plan, me);
     let of = |stage| {
         let plan = stages.plan(stage);

@@ -519,6 +519,11 @@ impl Device for Cuda {
         Some((columns * u64::from(128 / ring.bits())).clamp(FEWEST_ROWS, MOST_ROWS))
     }
 
+    fn window(&self) -> usize {
+        // One chunk goes up, one is computed, one comes down, and one is with the link.
+        4
+    }
+
     fn bind(&mut self, session: SessionId) {
         self.session = session;
     }

@@ -131,6 +131,7 @@ impl Worker {
             )?)),
             _ => Stage::Keys,
         };
+        let window = settings.window.max(device.window());
         let meeting = settings.meeting.filter(|_| lane == 0);
         if meeting.is_some() {
             shared.status.enter(Phase::Meeting);
@@ -144,7 +145,7 @@ impl Worker {
             shared,
             data,
             binding,
-            window: settings.window.clamp(1, LARGEST_WINDOW),
+            window: window.clamp(1, LARGEST_WINDOW),
             timeout: settings.timeout,
             meeting,
             clock: Arc::clone(&settings.clock),

@@ -157,6 +157,8 @@ struct ServiceState {
     device: DeviceFactory,
     /// What members are told of it.
     computes: Computes,
+    /// The chunks in flight that it wants.
+    window: usize,
     /// Transfers for the next runs; nothing where they are not to be kept.
     ot_cache: Option<Arc<OtCache>>,
     port: OnceLock<Arc<Port>>,
@@ -212,7 +214,9 @@ impl Service {
         let listen = options.listen.or(settings.listen);
         let listen = listen.ok_or_else(|| ServiceError::NoListen(home.path().join("veil.toml")))?;
         let admin = options.admin.or(settings.admin);
-        let computes = Computes::of(&*device()?);
+        let own = device()?;
+        let (computes, window) = (Computes::of(&*own), own.window());
+        drop(own);
         let metrics = Arc::new(Metrics::new(computes.device.clone()));
         let ot_cache = ot_cache(&home, &metrics);
         let (events, news) = sync_channel(256);
@@ -231,6 +235,7 @@ impl Service {
             strangers: strangers::Strangers::default(),
             device,
             computes,
+            window,
             ot_cache,
             port: OnceLock::new(),
             events,
@@ -603,12 +608,14 @@ impl ServiceState {
 
     fn engine(&self) -> Engine {
         let stall = self.home.settings().timeouts.stall;
+        let usual = Engine::default();
         Engine {
+            window: usual.window.max(self.window),
             timeout: self.options.timeout.unwrap_or(stall),
             device: Arc::clone(&self.device),
             trace: Some(Arc::clone(&self.metrics) as Arc<dyn veil_engine::Recorder>),
             ot_cache: self.ot_cache.clone(),
-            ..Engine::default()
+            ..usual
         }
     }
 
