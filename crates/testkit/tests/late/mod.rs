@@ -6,6 +6,7 @@
 //! vouches. R's is off by 2^(k-1) times a component of w that C lacks, which is 0 or 2^(k-1): its lowest bit. C holds the voucher's key,
 //! so it tries both values.
 
+mod lifts;
 mod spy;
 
 use std::sync::Arc;
@@ -157,6 +158,12 @@ impl Attack {
     }
 }
 
+/// The round of the first layer.
+fn first_place(outcome: &Outcome) -> u32 {
+    let places = outcome.of(Kind::Product).map(|m| m.at.step.place);
+    places.min().expect("messages of products")
+}
+
 /// One attack on a run of `build`: the lowest bit of w as the corrupt party finds it, and as it is.
 fn attack(
     way: &Attack,
@@ -199,12 +206,7 @@ fn where_checks_come_in_time_it_learns_nothing() {
             let seed = Seed(2000 + k as u64);
             let (guess, _, outcome) = attack(way, ring, seed, |inner| Arc::new(inner));
             assert_eq!(guess, None, "{seed}: {ring:?}: {way:?}");
-            let layers = outcome
-                .transcript
-                .iter()
-                .filter(|m| m.kind == Some(Kind::Product));
-            let first = layers.map(|m| m.at.step.place).min().expect("messages");
-            way.is_found(&outcome, first, 3);
+            way.is_found(&outcome, first_place(&outcome), 3);
         }
     }
 }
