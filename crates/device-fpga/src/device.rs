@@ -149,7 +149,7 @@ impl Fpga {
         Self::new(garbler.name(), Some(garbler))
     }
 
-    fn new(name: &'static str, garbler: Option<Garbler>) -> Self {
+    pub(crate) fn new(name: &'static str, garbler: Option<Garbler>) -> Self {
         Fpga {
             name,
             host: Cpu::detect(),

@@ -1,21 +1,30 @@
 //! Attack case G2: no unmasked copy of an input reaches a link, and what is on the links looks the same for any input.
 
-use veil_circuit::{Builder, Per};
-use veil_job::{Audience, Holder, JobSpec};
+use std::collections::BTreeSet;
+
+use veil_circuit::{Builder, Per, Wire};
+use veil_device::Cpu;
+use veil_job::{Adversary, Audience, Holder, JobSpec};
 use veil_link::tap::Fate;
 use veil_math::Ring;
 use veil_session::Peer;
-use veil_testkit::sample::{among_four, between_two, cut, everything, job, party, peer};
+use veil_testkit::sample::{against, among_four, between_two, cut, everything, job, party, peer};
 use veil_testkit::{Kind, Message, Outcome, Seed, Values, World, flipped, pack};
 
-/// Every byte sequence that stands for a secret input: elements of rings, columns of 128 bits.
+use crate::lifts::lifts;
+
+/// Every byte sequence that stands for a secret input: elements of rings, of 32 bits in two rows, columns of 128 bits.
 fn marks(outcome: &Outcome) -> Vec<Vec<u8>> {
     let (plan, values) = (&outcome.plan, &outcome.values);
-    let width = if plan.ring == Ring::Bits { 128 } else { 1 };
+    let width = match plan.ring {
+        Ring::Bits => 128,
+        Ring::Z32 => 2,
+        Ring::Z64 | Ring::Z128 => 1,
+    };
     let mut marks = Vec::new();
     for block in &values.blocks {
-        // A value per job is the same in every row: of a bit that is no mark.
-        let marked = |per: Per| plan.ring != Ring::Bits || per == Per::Row;
+        // A value per job is the same in every row: where a mark takes several rows, that is none.
+        let marked = |per: Per| width == 1 || per == Per::Row;
         for (port, input) in plan
             .job
             .circuit
@@ -60,11 +69,20 @@ fn among_each(job: JobSpec) -> [JobSpec; 2] {
     [job.clone(), among_four(job)]
 }
 
+/// Jobs with lifts, whose marks are of the integers.
+fn marked_lifts(ring: Ring) -> JobSpec {
+    lifts(ring, 3, 20)
+}
+
 #[test]
 fn no_message_contains_an_input() {
-    for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
-        let bits = (ring == Ring::Bits).then(|| between_two(marked(ring)));
-        for job in among_each(marked(ring)).into_iter().chain(bits) {
+    for ring in [Ring::Bits, Ring::Z32, Ring::Z64, Ring::Z128] {
+        let more = if ring == Ring::Bits {
+            vec![between_two(marked(ring))]
+        } else {
+            among_each(marked_lifts(ring)).into()
+        };
+        for job in among_each(marked(ring)).into_iter().chain(more) {
             let outcome = World::in_chunks(job, 128, 1).run();
             let found = tainted(outcome.assert_right());
             assert!(
@@ -77,11 +95,18 @@ fn no_message_contains_an_input() {
     }
 }
 
+/// Whether a message is of lifts: their numbers are behind those of products.
+fn of_lifts(m: &Message) -> bool {
+    let parties = m.kind == Some(Kind::Product);
+    parties && (matches!(m.at.part, 6..=8) || m.at.part >= 24)
+}
+
 #[test]
 fn an_input_in_a_message_is_noticed() {
-    let [bits, words, long] = [Ring::Bits, Ring::Z64, Ring::Z128].map(marked);
+    let [bits, short, words, long] = [Ring::Bits, Ring::Z32, Ring::Z64, Ring::Z128].map(marked);
     for (job, kind, from) in [
         (bits.clone(), Kind::Product, peer(2)),
+        (short, Kind::Product, peer(2)),
         (words, Kind::Product, peer(2)),
         (long, Kind::Product, peer(2)),
         (between_two(bits.clone()), Kind::Correction, peer(1)),
@@ -99,6 +124,28 @@ fn an_input_in_a_message_is_noticed() {
         let outcome = honest.cheat(leak).run();
         let leaked = |m: &&Message| m.kind == Some(kind) && m.from == from;
         assert!(tainted(&outcome).iter().any(leaked), "{}", outcome.seed);
+    }
+}
+
+/// The same of the messages of lifts.
+#[test]
+fn an_input_in_a_lift_is_noticed() {
+    for ring in [Ring::Z32, Ring::Z64, Ring::Z128] {
+        for job in among_each(marked_lifts(ring)) {
+            let honest = World::in_chunks(job, 128, 1);
+            let mark = marks(&honest.run()).swap_remove(0);
+            let leak = move |m: &Message| {
+                if of_lifts(m) && m.from == peer(2) {
+                    Fate::Replace([&mark[..], &m.bytes[mark.len()..]].concat())
+                } else {
+                    Fate::Pass
+                }
+            };
+            let outcome = honest.cheat(leak).run();
+            let found = tainted(&outcome);
+            let lifted = |m: &&Message| of_lifts(m) && m.from == peer(2);
+            assert!(found.iter().any(lifted), "{}: {ring:?}", outcome.seed);
+        }
     }
 }
 
@@ -160,19 +207,44 @@ fn no_message_of_cut_and_choose_contains_an_input() {
 /// Rows of a job whose messages are long enough to count their bytes.
 const ROWS: u64 = 4000;
 
-/// x y x + x, opened to all parties; x and y of two owners.
-fn twice() -> JobSpec {
-    let mut b = Builder::new(Ring::Z64);
-    let (x, y) = (b.input("x", 1, Per::Row), b.input("y", 1, Per::Row));
-    let m = b.mul(x[0], y[0]);
-    let n = b.mul(m, x[0]);
-    let z = b.add(n, x[0]);
+/// A circuit of two integers x and y, of two owners, opened to all parties.
+fn of_two(ring: Ring, make: fn(&mut Builder, [Wire; 2]) -> Wire) -> JobSpec {
+    let mut b = Builder::new(ring);
+    let [x, y] = ["x", "y"].map(|name| b.input(name, 1, Per::Row)[0]);
+    let z = make(&mut b, [x, y]);
     b.output("z", &[z]);
     job(
         b.finish().expect("a valid circuit"),
         &[(ROWS, &[Holder::Owner(0), Holder::Owner(1)])],
         &[Audience::Parties],
     )
+}
+
+/// x y x + x.
+fn twice(ring: Ring) -> JobSpec {
+    of_two(ring, |b, [x, y]| {
+        let m = b.mul(x, y);
+        let n = b.mul(m, x);
+        b.add(n, x)
+    })
+}
+
+/// With the lowest bits a and c of x and y, and the AND and the XOR of both: products of lifts, in which bits of a product are lifted again. Three are lifted in
+/// one layer, so that parties of three have all roles.
+fn lifted(ring: Ring) -> JobSpec {
+    of_two(ring, |b, [x, y]| {
+        let [a, c] = [x, y].map(|of| b.bit(of, 0));
+        let (both, either) = (b.and(a, c), b.xor(a, c));
+        let [a, c, either] = [a, c, either].map(|bit| b.lift(bit));
+        let both = b.lift(both);
+        let m = b.mul(a, y);
+        let m = b.add(m, c);
+        let bit = b.bit(m, 0);
+        let bit = b.lift(bit);
+        let n = b.mul(bit, either);
+        let n = b.add(n, both);
+        b.add(n, x)
+    })
 }
 
 /// χ² of the bytes against the uniform distribution: 255 degrees of freedom.
@@ -223,7 +295,7 @@ fn uneven(outcome: &Outcome, long: u64, least: usize) -> Vec<String> {
 
 /// Of three parties: two explicit components, two products each way, an opening each way.
 fn uneven_words(outcome: &Outcome) -> Vec<String> {
-    uneven(outcome, 8 * ROWS, 6)
+    uneven(outcome, outcome.plan.ring.bytes(ROWS), 6)
 }
 
 fn constant(job: JobSpec, x: u128, y: u128) -> World {
@@ -236,10 +308,14 @@ fn constant(job: JobSpec, x: u128, y: u128) -> World {
 #[test]
 fn messages_are_uniform_whatever_the_inputs() {
     for (x, y) in [(0, 0), (0, 1), (1, 1), (u128::MAX, 1), (3, u128::MAX)] {
-        for job in among_each(twice()) {
-            let outcome = constant(job, x, y).run();
-            let found = uneven_words(outcome.assert_right());
-            assert!(found.is_empty(), "x = {x}, y = {y}: {found:?}");
+        for ring in [Ring::Z32, Ring::Z64] {
+            for job in [twice, lifted].map(|make| make(ring)) {
+                for job in among_each(job) {
+                    let outcome = constant(job, x, y).run();
+                    let found = uneven_words(outcome.assert_right());
+                    assert!(found.is_empty(), "{ring:?}: x = {x}, y = {y}: {found:?}");
+                }
+            }
         }
     }
 }
@@ -251,7 +327,40 @@ fn a_message_without_a_mask_is_noticed() {
         Some(Kind::Product) if m.from == peer(0) => Fate::Replace(vec![0; m.bytes.len()]),
         _ => Fate::Pass,
     };
-    assert!(!uneven_words(&constant(twice(), 0, 0).cheat(bare).run()).is_empty());
+    for ring in [Ring::Z32, Ring::Z64] {
+        let outcome = constant(twice(ring), 0, 0).cheat(bare).run();
+        assert!(!uneven_words(&outcome).is_empty(), "{ring:?}");
+    }
+}
+
+/// What a party would send if it forgot the masks of a message of lifts: a bit in every row, here 0 and 1 by turns. Parties do not check what
+/// they get, so that all messages are there.
+#[test]
+fn a_lift_without_a_mask_is_noticed() {
+    for ring in [Ring::Z32, Ring::Z64] {
+        let element = ring.bytes(1) as usize;
+        let [three, four] = among_each(lifted(ring));
+        for job in [three, against(four, Adversary::SemiHonest)] {
+            let world = constant(job, 1, 1).devices(|_| Box::new(Cpu::detect()));
+            let honest = world.run();
+            assert_eq!(uneven_words(&honest), [] as [String; 0]);
+            let sent = honest.transcript.iter().filter(|m| of_lifts(m));
+            let sent: BTreeSet<_> = sent.map(|m| (m.from, m.at.step, m.at.part)).collect();
+            assert!(sent.len() > 8, "{sent:?}");
+            for name in sent {
+                let bare = move |m: &Message| {
+                    if (m.from, m.at.step, m.at.part) != name {
+                        return Fate::Pass;
+                    }
+                    let mut bits = vec![0; m.bytes.len()];
+                    bits.iter_mut().step_by(2 * element).for_each(|b| *b = 1);
+                    Fate::Replace(bits)
+                };
+                let found = uneven_words(&world.clone().cheat(bare).run());
+                assert!(!found.is_empty(), "{ring:?}: {name:?}");
+            }
+        }
+    }
 }
 
 #[test]
@@ -269,7 +378,7 @@ fn a_mask_that_is_used_twice_is_noticed() {
             _ => Fate::Pass,
         }
     };
-    let found = uneven_words(&constant(twice(), 1, 1).cheat(again).run());
+    let found = uneven_words(&constant(twice(Ring::Z64), 1, 1).cheat(again).run());
     assert!(!found.is_empty());
 }
 
@@ -289,7 +398,7 @@ fn between(holders: [Holder; 2], bit: [u128; 2]) -> World {
     World::in_chunks(job, BITS as u32, 1)
         .seed(Seed(7))
         .values(values)
-        .devices(|_| Box::new(veil_device::Cpu::detect()))
+        .devices(|_| Box::new(Cpu::detect()))
 }
 
 #[test]

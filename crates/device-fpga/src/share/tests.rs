@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use veil_device::{
-    ColumnType, Command, Cpu, Device, Form, Instr, KeyId, Layout, Op, PrfCall, Program, Region,
-    Residency, Src,
+    ColumnType, Command, Cpu, Device, Fault, Form, Instr, KeyId, Layout, Op, PrfCall, Program,
+    Region, Residency, Src,
 };
 use veil_job::{Adversary, JobSpec};
 use veil_math::Ring;
@@ -14,8 +14,11 @@ use veil_session::{Frame, Peer, Secret};
 use veil_testkit::sample::{against, against_malicious, among_four, everything};
 
 use super::loaded::Loaded;
+use super::port::{MADE, Order, Port, Ran, Said};
 use super::tasks::{Known, Task};
 use super::{Cores, Ended};
+use crate::Fpga;
+use crate::driver::CardError;
 use crate::sim::Stalls;
 
 /// All that is known of a plan at a party, with keys of all numbers.
@@ -259,4 +262,72 @@ fn what_is_too_long_is_refused() {
     let mut labels = layout;
     labels.regions[0].column = ColumnType::Labels;
     assert_eq!(loaded(&program, &labels), Ok(false));
+}
+
+/// A core that is told nothing in a test: programs are loaded by the host.
+struct Idle;
+
+impl Port for Idle {
+    fn name(&self) -> &'static str {
+        "idle"
+    }
+
+    fn order(&mut self, _order: &Order) -> Result<Said, CardError> {
+        Ok(Said::No)
+    }
+
+    fn run(&mut self, _given: &[&[u8]], _made: &mut [&mut [u8]]) -> Result<Ran, CardError> {
+        Ok(Ran {
+            cycles: 0,
+            moved: [0; MADE],
+        })
+    }
+}
+
+/// The programs of a job's plan on a card with cores of shares, or without: those that it refuses.
+fn refused(job: JobSpec, with_cores: bool) -> Vec<(Ring, Fault)> {
+    let plan = Plan::new(Arc::new(job), Options::default()).expect("it has a plan");
+    let plan = Arc::new(plan);
+    let protocol = veil_protocol::protocol(Arc::clone(&plan), Peer::Party(plan.parties()[0]));
+    let mut card = Fpga::new("card", None);
+    if with_cores {
+        card = card.shares(Cores::with([
+            Box::new(Idle),
+            Box::new(Idle),
+            Box::new(Idle),
+        ]));
+    }
+    let programs = protocol.programs().iter();
+    let load = programs
+        .zip(plan.workspaces_of_programs())
+        .map(|(program, of)| (program.ring, card.load(program, protocol.layout(of))));
+    load.filter_map(|(ring, ended)| Some((ring, ended.err()?)))
+        .collect()
+}
+
+/// Cores refuse every program over Z_2^32 when it is loaded, before anything is computed, and no program over another ring. A card without them
+/// leaves shares to its host, which has all rings.
+#[test]
+fn integers_of_32_bits_are_refused() {
+    for job in [
+        everything(Ring::Z32, &[13]),
+        among_four(everything(Ring::Z32, &[13])),
+    ] {
+        let found = refused(job.clone(), true);
+        assert!(!found.is_empty());
+        for (ring, fault) in found {
+            assert_eq!(ring, Ring::Z32, "{fault}");
+            assert_eq!(
+                fault,
+                Fault::Unsupported {
+                    device: "card",
+                    what: "integers modulo 2^32: its cores add and multiply words of 64 and of 128 bits",
+                }
+            );
+        }
+        assert_eq!(refused(job, false), []);
+    }
+    for ring in [Ring::Bits, Ring::Z64, Ring::Z128] {
+        assert_eq!(refused(everything(ring, &[13]), true), [], "{ring:?}");
+    }
 }

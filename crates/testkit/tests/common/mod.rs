@@ -7,10 +7,11 @@ use std::time::Duration;
 use veil_circuit::{Builder, Circuit, Per, make};
 use veil_engine::Abort;
 use veil_job::{Audience, Holder, JobSpec};
+use veil_link::tap::Fate;
 use veil_math::Ring;
 use veil_session::{Channel, PartyId, Peer};
 use veil_testkit::sample::{against_malicious, job, party};
-use veil_testkit::{Kind, Outcome, Seed, Values, World};
+use veil_testkit::{Kind, Message, Outcome, Seed, Values, World, flipped};
 
 /// `rows` rows of a circuit of the catalogue, against one party that may be malicious.
 pub(crate) fn made(name: &str, rows: u64) -> JobSpec {
@@ -23,6 +24,40 @@ pub(crate) fn of_circuit(circuit: Circuit, rows: u64) -> JobSpec {
     let holders: Vec<Holder> = (0..circuit.inputs.len()).map(|k| holders[k % 2]).collect();
     let audiences = vec![Audience::Recipient(0); circuit.outputs.len()];
     against_malicious(job(circuit, &[(rows, &holders)], &audiences))
+}
+
+/// Whom the receiver of a joint message suspects, and of what, if another one comes in its place: it finds that in its round, sends nothing of a later one,
+/// and nothing is opened.
+pub(crate) fn suspected(world: &World, wrong: &Message) -> (Vec<Peer>, &'static str) {
+    let (from, to, at) = (wrong.from, wrong.to, wrong.at);
+    let lie = move |m: &Message| {
+        if (m.from, m.to, m.at) == (from, to, at) {
+            Fate::Replace(flipped(&m.bytes))
+        } else {
+            Fate::Pass
+        }
+    };
+    let outcome = world.clone().cheat(lie).run();
+    outcome.assert_sound(None);
+    assert!(outcome.rows(Peer::Recipient(0), 0).is_none());
+    let later = |m: &&Message| {
+        let of_layers = matches!(m.kind, Some(Kind::Product | Kind::Mac));
+        let same = (m.from, m.at.frame) == (to, at.frame);
+        of_layers && same && m.at.step.place > at.step.place
+    };
+    let later = outcome.transcript.iter().find(later);
+    assert!(later.is_none(), "{from} to {to} at {at:?}: {later:?}");
+    match outcome.abort(to) {
+        Abort::Cheated {
+            suspects,
+            at: found,
+            what,
+        } => {
+            assert_eq!(found.step, at.step, "{from} to {to} at {at:?}");
+            (suspects.clone(), what)
+        }
+        other => panic!("{from} to {to} at {at:?}: {other}"),
+    }
 }
 
 /// The second stage of `job`, with the shares that its first stage kept.
