@@ -5,6 +5,8 @@
 mod deep;
 #[path = "common/far.rs"]
 mod far;
+#[path = "common/linear.rs"]
+mod linear;
 
 use std::env;
 

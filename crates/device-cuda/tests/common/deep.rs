@@ -1,13 +1,12 @@
 //! A program of many levels in many rows: all blocks of a GPU meet as often as it has levels, which the suite of devices, with its few rows, does not
 //! ask for.
 
-use std::sync::Arc;
-
 use veil_device::{
-    ColumnType, Command, Device, Dst, Fault, Frame, Instr, Layout, Op, Outcome, Program, Region,
-    Residency, Src, Tag, completion,
+    ColumnType, Command, Device, Dst, Fault, Instr, Op, Program, Region, Residency, Src,
 };
 use veil_math::Ring;
+
+use super::linear;
 
 /// No multiple of a warp or of a column, and more rows than a chunk of the planner has.
 const ROWS: u32 = 70_001;
@@ -17,7 +16,7 @@ const WIDTH: u32 = 5;
 
 /// Values that each level makes of those of the level before: neighbours are added and subtracted, and one is multiplied, so that every value depends on
 /// all of some levels before.
-fn program(ring: Ring, slots: u16) -> Program {
+fn program(ring: Ring) -> Program {
     let mut code = Vec::new();
     let source = |level: u32, k: u32| match level {
         0 => Src::Slot(k % WIDTH),
@@ -39,73 +38,35 @@ fn program(ring: Ring, slots: u16) -> Program {
             });
         }
     }
-    Program {
-        ring,
-        slots,
-        job_wide: slots + 1,
-        sums: slots + 2,
-        temps: LEVELS * WIDTH,
-        pairs: vec![],
-        code,
-    }
+    linear::program(ring, LEVELS * WIDTH, code)
 }
 
 /// What a device makes of it.
 pub(crate) fn run(device: &mut dyn Device, ring: Ring) -> Result<Vec<u8>, Fault> {
-    let (rows, one) = (ColumnType::Rows(ring), ColumnType::One(ring));
-    let mut layout = Layout {
-        chunk_rows: ROWS,
-        regions: vec![],
-    };
-    let mut add = |residency, column, count| {
-        layout.add(Region {
-            residency,
-            column,
-            components: 2,
-            count,
-        })
-    };
-    let from = add(Residency::Mapped, rows, WIDTH);
-    let slots = add(Residency::Resident, rows, 2 * WIDTH);
-    add(Residency::Mapped, one, 1);
-    add(Residency::Mapped, one, 1);
-    let to = add(Residency::Public, rows, WIDTH);
-    let program = device.load(&Arc::new(program(ring, slots)), &layout)?;
-    let frame = Frame {
-        epoch: 0,
-        lane: 0,
-        chunk: 0,
-        rows: ROWS,
-    };
-    let workspace = device.open(&layout, frame)?;
-    let mut commands = Vec::new();
-    let copy = |from, to| Command::new(Op::Combine { ring, minus: 0 }, vec![from], vec![to]);
-    let slot = |part, first| veil_device::Span {
-        first,
+    let mut layout = linear::layout(ring, ROWS, 2 * WIDTH, WIDTH);
+    let given = layout.add(Region {
+        residency: Residency::Mapped,
+        column: ColumnType::Rows(ring),
+        components: 2,
         count: WIDTH,
-        ..layout.all(slots, part)
-    };
-    for part in 0..2 {
-        let bytes = layout.bytes(layout.all(from, part), ROWS);
-        let some = |k: u64| (k.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 ^ part;
-        let bytes: Vec<u8> = (0..bytes).map(some).collect();
-        device.write(workspace, layout.all(from, part), &bytes)?;
-        commands.push(copy(layout.all(from, part), slot(part, 0)));
-    }
-    let mut linear = Command::new(Op::Linear, vec![], vec![]);
-    linear.program = Some(program);
-    commands.push(linear);
-    for part in 0..2 {
-        commands.push(copy(slot(part, WIDTH), layout.all(to, part)));
-    }
-    device.submit(workspace, &commands, Tag(1))?;
-    assert_eq!(completion(device)?.outcome, Outcome::Done);
-    let seen = [0, 1].map(|part| {
-        device
-            .view(workspace, layout.all(to, part))
-            .map(<[u8]>::to_vec)
     });
-    let [a, b] = seen;
-    device.close(workspace);
-    Ok([a?, b?].concat())
+    linear::run(
+        device,
+        &layout,
+        program(ring),
+        WIDTH,
+        |device, workspace| {
+            let mut commands = Vec::new();
+            for part in 0..2 {
+                let from = layout.all(given, part);
+                let some = |k: u64| (k.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8 ^ part;
+                let bytes: Vec<u8> = (0..layout.bytes(from, ROWS)).map(some).collect();
+                device.write(workspace, from, &bytes)?;
+                let copy = Op::Combine { ring, minus: 0 };
+                let to = linear::slots(part, 0, WIDTH);
+                commands.push(Command::new(copy, vec![from], vec![to]));
+            }
+            Ok(commands)
+        },
+    )
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod deep;
 pub(crate) mod far;
+mod linear;
 
 use veil_device_cuda::backend::{Backend, Buffer, Emulator};
 
