@@ -5,9 +5,10 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Instant;
 
-use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::error::Unspecified;
 use rustix::time::{ClockId, clock_gettime};
+
+use crate::aead::{Cipher, Key, TAG};
 
 /// Bytes of plaintext in a record of TLS.
 pub const RECORD: usize = 16 << 10;
@@ -61,25 +62,30 @@ pub fn sockets() -> io::Result<[TcpStream; 2]> {
 /// # Errors
 /// [`Unspecified`] if the cipher refuses a record, which it has no reason to.
 pub fn cipher(bytes: usize, count: u32) -> Result<Cost, Unspecified> {
-    let key = LessSafeKey::new(UnboundKey::new(&AES_128_GCM, &[7; 16])?);
-    let (message, mut got) = (vec![1; bytes], vec![0; bytes]);
-    let mut sealed = vec![0; bytes];
-    let mut tags = vec![[0; 16]; bytes.div_ceil(RECORD)];
+    let key = Key::new(Cipher::Aes128Gcm, &[7; 16]);
+    let (message, mut got) = (vec![1; bytes], vec![0; RECORD + 1]);
+    let room = RECORD + 1 + TAG;
+    let mut sealed = vec![0; bytes.div_ceil(RECORD) * room];
     measure(u64::from(count) * bytes as u64, || {
         for number in 0..count {
             let nonce = |piece: usize| {
                 let mut nonce = [0; 12];
                 nonce[..4].copy_from_slice(&number.to_le_bytes());
                 nonce[4..].copy_from_slice(&piece.to_le_bytes());
-                Nonce::assume_unique_for_key(nonce)
+                nonce
             };
-            let pieces = message.chunks(RECORD).zip(sealed.chunks_mut(RECORD));
-            for (piece, ((from, to), tag)) in pieces.zip(&mut tags).enumerate() {
-                key.seal_out_of_place_scatter(nonce(piece), Aad::empty(), from, to, &[], tag)?;
+            let pieces = || message.chunks(RECORD).enumerate();
+            for ((piece, from), to) in pieces().zip(sealed.chunks_mut(room)) {
+                key.seal(nonce(piece), &[], from, 0, &mut to[..from.len() + 1 + TAG])?;
             }
-            let pieces = sealed.chunks(RECORD).zip(got.chunks_mut(RECORD));
-            for (piece, ((from, to), tag)) in pieces.zip(&tags).enumerate() {
-                key.open_separate_gather(nonce(piece), Aad::empty(), from, tag, to)?;
+            for ((piece, from), sealed) in pieces().zip(sealed.chunks(room)) {
+                let length = from.len() + 1;
+                key.open(
+                    nonce(piece),
+                    &[],
+                    &sealed[..length + TAG],
+                    &mut got[..length],
+                )?;
             }
         }
         Ok(())

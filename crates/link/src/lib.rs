@@ -46,6 +46,7 @@
 //! - A lost connection does not come back.
 //! - An observer of the network learns the lengths and times of messages; they follow from the plan, which is public.
 
+mod aead;
 mod bounds;
 pub mod copy;
 mod error;

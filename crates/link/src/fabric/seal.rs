@@ -4,14 +4,14 @@
 //! seals 2^20 packets of 2^12 blocks, so that the chance to tell its ciphertexts from random bits stays below 2^-64; the next key, and the
 //! secret after it, come of the last secret by HKDF-SHA256 (RFC 5869), so that the present secret opens no earlier packet.
 
-use aws_lc_rs::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk};
 use zeroize::Zeroizing;
 
 use super::SLOT;
+use crate::aead::{Cipher, Key, Number};
 
 /// Bytes that a seal adds.
-pub(super) const TAG: usize = 16;
+pub(super) use crate::aead::TAG;
 
 /// Bytes of plaintext in a packet at most.
 pub(super) const PAYLOAD: usize = SLOT - TAG;
@@ -22,7 +22,7 @@ const EPOCH: u64 = 1 << 20;
 /// One direction's keys at one end.
 pub(super) struct Seal {
     secret: Zeroizing<[u8; 32]>,
-    key: LessSafeKey,
+    key: Key,
     /// Packets so far.
     count: u64,
 }
@@ -54,10 +54,9 @@ fn derive<const N: usize>(secret: &[u8; 32], label: &[u8]) -> Zeroizing<[u8; N]>
     out
 }
 
-fn key(secret: &[u8; 32]) -> LessSafeKey {
+fn key(secret: &[u8; 32]) -> Key {
     let bytes = derive::<16>(secret, b"veilworks fabric key");
-    let key = UnboundKey::new(&AES_128_GCM, &bytes[..]).expect("a key of 16 bytes");
-    LessSafeKey::new(key)
+    Key::new(Cipher::Aes128Gcm, &bytes[..])
 }
 
 impl Seal {
@@ -76,7 +75,7 @@ impl Seal {
     }
 
     /// The next packet's nonce, under the key that is its.
-    fn next(&mut self) -> Nonce {
+    fn next(&mut self) -> Number {
         if self.count > 0 && self.count.is_multiple_of(EPOCH) {
             self.secret = derive(&self.secret, b"veilworks fabric next");
             self.key = key(&self.secret);
@@ -84,24 +83,23 @@ impl Seal {
         let mut nonce = [0; 12];
         nonce[4..].copy_from_slice(&self.count.to_be_bytes());
         self.count += 1;
-        Nonce::assume_unique_for_key(nonce)
+        nonce
     }
 
     /// Encrypts the next packet in place; what follows it on the wire.
     pub(super) fn seal(&mut self, bytes: &mut [u8]) -> [u8; TAG] {
         let nonce = self.next();
-        let tag = self
-            .key
-            .seal_in_place_separate_tag(nonce, Aad::empty(), bytes)
-            .expect("a packet is shorter than AES-GCM's limit");
-        tag.as_ref().try_into().expect("AES-GCM's tag has 16 bytes")
+        self.key
+            .seal_apart(nonce, bytes)
+            .expect("a packet is shorter than AES-GCM's limit")
     }
 
     /// Decrypts the next packet, which ends with its tag, in place: its plaintext, if it is this packet and nothing else.
     pub(super) fn open<'a>(&mut self, bytes: &'a mut [u8]) -> Option<&'a [u8]> {
         let nonce = self.next();
-        let plain = self.key.open_in_place(nonce, Aad::empty(), bytes);
-        plain.ok().map(|plain| &*plain)
+        let length = bytes.len().checked_sub(TAG)?;
+        self.key.open_here(nonce, &[], bytes).ok()?;
+        Some(&bytes[..length])
     }
 }
 
@@ -172,13 +170,8 @@ mod tests {
         let nonce = {
             let mut nonce = [0; 12];
             nonce[4..].copy_from_slice(&EPOCH.to_be_bytes());
-            Nonce::assume_unique_for_key(nonce)
+            nonce
         };
-        assert!(
-            same_key
-                .key
-                .open_in_place(nonce, Aad::empty(), &mut next)
-                .is_err()
-        );
+        assert!(same_key.key.open_here(nonce, &[], &mut next).is_err());
     }
 }

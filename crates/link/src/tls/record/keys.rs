@@ -1,13 +1,12 @@
 //! Traffic keys of one direction, and the ones after them.
 
-use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, Algorithm, CHACHA20_POLY1305};
-use aws_lc_rs::aead::{LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::hkdf::{self, HKDF_SHA256, HKDF_SHA384, KeyType, Prk};
 use rustls::{ConnectionTrafficSecrets, Error};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::{HEAD, TAG};
+use super::HEAD;
+use crate::aead::{Cipher, Key, Number};
 
 /// Records that this side seals under one key: AES-GCM's limit is 2^24.5 of full size (RFC 8446, section 5.5), and no cipher of TLS 1.3 has
 /// a lower one.
@@ -19,30 +18,30 @@ const BEFORE: usize = 32;
 /// A cipher, and the hash that derives its keys.
 #[derive(Clone, Copy)]
 pub(super) struct Suite {
-    cipher: &'static Algorithm,
+    cipher: Cipher,
     hash: hkdf::Algorithm,
 }
 
 impl Suite {
     pub(super) const AES_128_GCM_SHA256: Suite = Suite {
-        cipher: &AES_128_GCM,
+        cipher: Cipher::Aes128Gcm,
         hash: HKDF_SHA256,
     };
     const AES_256_GCM_SHA384: Suite = Suite {
-        cipher: &AES_256_GCM,
+        cipher: Cipher::Aes256Gcm,
         hash: HKDF_SHA384,
     };
     const CHACHA20_POLY1305_SHA256: Suite = Suite {
-        cipher: &CHACHA20_POLY1305,
+        cipher: Cipher::ChaCha20Poly1305,
         hash: HKDF_SHA256,
     };
 }
 
-/// The secret of one direction, and the key that comes of it. Secret and vector are wiped here, the key by the library that holds it.
+/// The secret of one direction, and the key that comes of it.
 pub(crate) struct Keys {
     suite: Suite,
     secret: Zeroizing<Vec<u8>>,
-    key: LessSafeKey,
+    key: Key,
     iv: Zeroizing<[u8; 12]>,
     /// Records so far: the number of the next one.
     count: u64,
@@ -107,11 +106,10 @@ impl Keys {
     /// The keys of `secret`.
     pub(super) fn of(suite: Suite, secret: Zeroizing<Vec<u8>>, count: u64) -> Self {
         let (key, iv) = derive(suite, &secret);
-        let key = UnboundKey::new(suite.cipher, &key).expect("as long as the cipher says");
         Keys {
             suite,
             secret,
-            key: LessSafeKey::new(key),
+            key: Key::new(suite.cipher, &key),
             iv,
             count,
         }
@@ -127,13 +125,13 @@ impl Keys {
     }
 
     /// The nonce of the next record (RFC 8446, section 5.3), whose number is used up with it. None is left where numbers would begin again.
-    fn nonce(&mut self) -> Option<Nonce> {
+    fn nonce(&mut self) -> Option<Number> {
         let mut nonce = *self.iv;
         for (byte, number) in nonce[4..].iter_mut().zip(self.count.to_be_bytes()) {
             *byte ^= number;
         }
         self.count = self.count.checked_add(1)?;
-        Some(Nonce::assume_unique_for_key(nonce))
+        Some(nonce)
     }
 
     /// Seals `plain` and its type `kind` into `body`, which has room for both and the tag.
@@ -145,10 +143,7 @@ impl Keys {
         body: &mut [u8],
     ) -> Result<(), Error> {
         let nonce = self.nonce().ok_or(Error::EncryptError)?;
-        let (cipher, end) = body.split_at_mut(plain.len());
-        let sealed =
-            self.key
-                .seal_out_of_place_scatter(nonce, Aad::from(head), plain, cipher, &[kind], end);
+        let sealed = self.key.seal(nonce, &head, plain, kind, body);
         sealed.map_err(|_| Error::EncryptError)
     }
 
@@ -160,31 +155,20 @@ impl Keys {
         body: &mut [u8],
     ) -> Result<(), Error> {
         let nonce = self.nonce().ok_or(Error::EncryptError)?;
-        let (plain, end) = body.split_at_mut(body.len() - 1 - TAG);
-        let sealed = self
-            .key
-            .seal_in_place_scatter(nonce, Aad::from(head), plain, &[kind], end);
+        let sealed = self.key.seal_here(nonce, &head, kind, body);
         sealed.map_err(|_| Error::EncryptError)
     }
 
     /// Opens `body` into `into`, which is shorter by the tag. False if it is not the next record.
     pub(super) fn open(&mut self, head: [u8; HEAD], body: &[u8], into: &mut [u8]) -> bool {
-        let (cipher, tag) = body.split_at(body.len() - TAG);
-        let opened = self.nonce().map(|nonce| {
-            self.key
-                .open_separate_gather(nonce, Aad::from(head), cipher, tag, into)
-        });
-        matches!(opened, Some(Ok(())))
+        let nonce = self.nonce();
+        nonce.is_some_and(|nonce| self.key.open(nonce, &head, body, into).is_ok())
     }
 
     /// Opens `body` where it is; its last bytes, the tag, stay. False if it is not the next record.
     pub(super) fn open_here(&mut self, head: [u8; HEAD], body: &mut [u8]) -> bool {
-        let (text, tag) = body.split_at_mut(body.len() - TAG);
-        let opened = self.nonce().map(|nonce| {
-            self.key
-                .open_in_place_separate_tag(nonce, Aad::from(head), tag, text)
-        });
-        matches!(opened, Some(Ok(_)))
+        let nonce = self.nonce();
+        nonce.is_some_and(|nonce| self.key.open_here(nonce, &head, body).is_ok())
     }
 
     /// As if so many records were over.

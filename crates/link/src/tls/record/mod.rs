@@ -23,12 +23,10 @@ pub use self::fuzz::fuzz_records;
 pub(crate) use self::keys::Keys;
 use self::open::{Event, Opener};
 use self::seal::Sealer;
+use crate::aead::TAG;
 
 /// Bytes before the sealed part of a record: outer type, version, length.
 const HEAD: usize = 5;
-
-/// Bytes of the tag, the same for each cipher of TLS 1.3.
-const TAG: usize = 16;
 
 /// Bytes that a record takes beside its plaintext: the type inside is one of them.
 const OVERHEAD: usize = HEAD + 1 + TAG;
