@@ -32,7 +32,9 @@
 //!   alarm.
 
 mod ledger;
+mod permutation;
 mod prf;
 
 pub use ledger::{Ledger, Reuse};
+pub use permutation::permutation_counters;
 pub use prf::{DomainTag, Prf};
