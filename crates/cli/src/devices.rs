@@ -303,23 +303,21 @@ pub(crate) struct Devices {
 struct Stated {
     engines: Option<Rows>,
     /// Of each ring.
-    chunk_rows: [Option<ChunkRows>; RINGS.len()],
+    chunk_rows: [Option<ChunkRows>; Ring::ALL.len()],
     window: usize,
 }
-
-const RINGS: [Ring; 4] = [Ring::Bits, Ring::Z32, Ring::Z64, Ring::Z128];
 
 impl Stated {
     fn of(device: &dyn Device) -> Self {
         Stated {
             engines: device.engines().and_then(Rows::of),
-            chunk_rows: RINGS.map(|ring| device.chunk_rows(ring).and_then(ChunkRows::within)),
+            chunk_rows: Ring::ALL.map(|ring| device.chunk_rows(ring).and_then(ChunkRows::within)),
             window: device.window(),
         }
     }
 
     fn chunk_rows(&self, ring: Ring) -> Option<ChunkRows> {
-        let place = RINGS.iter().position(|of| *of == ring)?;
+        let place = Ring::ALL.iter().position(|of| *of == ring)?;
         self.chunk_rows[place]
     }
 }

@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn known_forms_fit_their_shares() {
-        for ring in [Ring::Bits, Ring::Z32, Ring::Z64, Ring::Z128] {
+        for ring in Ring::ALL {
             let form = Form::replicated(ring);
             assert!(form.fits(2) && !form.fits(1));
             assert_eq!((form.calls(), form.writes()), (2, 0b01));

@@ -14,6 +14,9 @@ pub enum Ring {
 }
 
 impl Ring {
+    /// Every ring, from the smallest.
+    pub const ALL: [Ring; 4] = [Ring::Bits, Ring::Z32, Ring::Z64, Ring::Z128];
+
     /// Bits of one element.
     pub const fn bits(self) -> u32 {
         match self {

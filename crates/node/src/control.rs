@@ -152,10 +152,9 @@ impl Computes {
     /// What a device says of itself.
     pub fn of(device: &dyn Device) -> Self {
         let wish = |ring: Ring| Some((ring.name().to_owned(), device.chunk_rows(ring)?));
-        let rings = [Ring::Bits, Ring::Z32, Ring::Z64, Ring::Z128];
         Computes {
             device: device.name().to_owned(),
-            chunk_rows: rings.into_iter().filter_map(wish).collect(),
+            chunk_rows: Ring::ALL.into_iter().filter_map(wish).collect(),
         }
     }
 

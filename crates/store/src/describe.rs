@@ -236,7 +236,7 @@ impl Head {
             value.ok_or(Damage::Header(key))
         };
         let scheme = text("veil.scheme")?;
-        let rings = [Ring::Bits, Ring::Z32, Ring::Z64, Ring::Z128];
+        let rings = Ring::ALL;
         let ring = text("veil.ring")?;
         let ring = rings.into_iter().find(|known| known.name() == ring);
         let whose: Whose = parse(text("veil.party")?, "veil.party")?;

@@ -124,7 +124,7 @@ mod tests {
             rows: 1,
         };
         let high = u128::MAX / 7;
-        for ring in [Ring::Bits, Ring::Z32, Ring::Z64, Ring::Z128] {
+        for ring in Ring::ALL {
             let u = [high, high * 3, high * 5 + 1, 11].map(|u| ring.reduce(u));
             let value = u.into_iter().fold(0, |sum, u| ring.add(sum, u));
             for dropped in PartyId::FOUR {

@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn columns_survive_packing() {
-        for ring in [Ring::Bits, Ring::Z32, Ring::Z64, Ring::Z128] {
+        for ring in Ring::ALL {
             let mut numbers = Seed(1).numbers("columns");
             let values: Vec<u128> = (0..13).map(|_| ring.reduce(numbers.next_u128())).collect();
             let mut column = vec![0xff; ring.bytes(13) as usize];

@@ -202,7 +202,7 @@ fn metered(world: &World, outcome: &Outcome) {
 
 #[test]
 fn meters_say_what_was_declared() {
-    for ring in [Ring::Bits, Ring::Z32, Ring::Z64, Ring::Z128] {
+    for ring in Ring::ALL {
         check(everything(ring, &[1]), 8, 1);
         check(everything(ring, &[23, 9]), 8, 1);
         check(everything(ring, &[17, 8, 30]), 10, 3);

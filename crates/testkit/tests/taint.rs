@@ -76,7 +76,7 @@ fn marked_lifts(ring: Ring) -> JobSpec {
 
 #[test]
 fn no_message_contains_an_input() {
-    for ring in [Ring::Bits, Ring::Z32, Ring::Z64, Ring::Z128] {
+    for ring in Ring::ALL {
         let more = if ring == Ring::Bits {
             vec![between_two(marked(ring))]
         } else {
@@ -103,7 +103,7 @@ fn of_lifts(m: &Message) -> bool {
 
 #[test]
 fn an_input_in_a_message_is_noticed() {
-    let [bits, short, words, long] = [Ring::Bits, Ring::Z32, Ring::Z64, Ring::Z128].map(marked);
+    let [bits, short, words, long] = Ring::ALL.map(marked);
     for (job, kind, from) in [
         (bits.clone(), Kind::Product, peer(2)),
         (short, Kind::Product, peer(2)),

@@ -99,8 +99,6 @@ fn chain(ring: Ring) -> JobSpec {
     ))
 }
 
-const RINGS: [Ring; 4] = [Ring::Bits, Ring::Z32, Ring::Z64, Ring::Z128];
-
 /// Where a party keeps component `of` of a slot; nowhere, if it lacks it.
 fn kept(plan: &Plan, party: u8, of: usize, slot: u32) -> Option<Span> {
     // Part k of a party is component k + 1 places after its number.
@@ -185,7 +183,7 @@ fn attack(
 
 #[test]
 fn where_checks_come_late_a_corrupt_party_learns_a_bit_of_a_secret() {
-    for ring in RINGS {
+    for ring in Ring::ALL {
         let mut bits = [0; 2];
         for (k, way) in ATTACKS.iter().cycle().take(100).enumerate() {
             let seed = Seed(1000 + k as u64);
@@ -201,7 +199,7 @@ fn where_checks_come_late_a_corrupt_party_learns_a_bit_of_a_secret() {
 
 #[test]
 fn where_checks_come_in_time_it_learns_nothing() {
-    for ring in RINGS {
+    for ring in Ring::ALL {
         for (k, way) in ATTACKS.iter().cycle().take(12).enumerate() {
             let seed = Seed(2000 + k as u64);
             let (guess, _, outcome) = attack(way, ring, seed, |inner| Arc::new(inner));
@@ -214,7 +212,7 @@ fn where_checks_come_in_time_it_learns_nothing() {
 /// The build is bad in nothing else: it computes what it should, and finds a wrong message in the end.
 #[test]
 fn late_checks_are_checks() {
-    for ring in RINGS {
+    for ring in Ring::ALL {
         let world = World::in_chunks(chain(ring), ROWS, 1);
         let late = |inner| -> Arc<dyn Protocol> { Arc::new(Late::new(inner)) };
         world.run_built(late).assert_right();
