@@ -49,7 +49,8 @@ impl Wish {
     }
 }
 
-/// The shortest chunk that a party of the plan wishes, of those that serve and answer.
+/// The shortest chunk that a party of the plan wishes, of those that serve and answer. A wish for no more rows than the plan has counts as none: with
+/// it, one party would make the job of all slow.
 pub(crate) fn of_members(home: &Home, plan: &Plan) -> Option<Wish> {
     let members = home.members();
     let parties = plan.job.parties.iter();
@@ -69,9 +70,10 @@ fn of_member(home: &Home, member: &Member, plan: &Plan) -> Option<Wish> {
         return None;
     };
     let computes = hello.computes?;
-    Some(Wish {
+    let rows = computes.wish(plan.ring)?;
+    (rows.count() > plan.chunk_rows).then(|| Wish {
         party: member.name.clone(),
         device: computes.shown(),
-        rows: computes.wish(plan.ring)?,
+        rows,
     })
 }

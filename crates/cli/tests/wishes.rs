@@ -120,8 +120,8 @@ fn who_writes_a_job_learns_what_the_devices_of_its_parties_are_best_at() {
 
 /// Numbers that are no wishes: a plan is made without them, or within what memory has room for.
 #[test]
-fn a_wish_for_no_rows_counts_as_none_and_one_for_all_memory_is_bounded() {
-    for (wishes, counts) in [([0, 63], false), ([0, 1 << 40], true)] {
+fn a_wish_for_no_or_few_rows_counts_as_none_and_one_for_all_memory_is_bounded() {
+    for (wishes, counts) in [([0, 63], false), ([64, 64], false), ([64, 1 << 40], true)] {
         let folder = Folder::new();
         folder.write("job.toml", JOB);
         with_wishes(&folder, wishes, || {

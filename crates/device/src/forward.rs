@@ -161,6 +161,10 @@ mod tests {
             Some(ring.bits().into())
         }
 
+        fn window(&self) -> usize {
+            3
+        }
+
         fn exchange(
             &mut self,
             _: Workspace,
@@ -184,6 +188,7 @@ mod tests {
         let mut around = Around(Within(Cpu::detect()));
         assert_eq!(around.engines(), Some(2));
         assert_eq!(around.chunk_rows(Ring::Z64), Some(64));
+        assert_eq!(around.window(), 3);
         assert_eq!(around.exchange(Workspace(0), &[], Tag(0)), Ok(7));
     }
 }

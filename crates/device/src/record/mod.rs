@@ -109,9 +109,8 @@ impl Recording {
 }
 
 impl Device for Recording {
-    fn name(&self) -> &'static str {
-        self.inner.name()
-    }
+    // It exchanges no rounds by itself: what a device does with its peers is not on the record.
+    crate::forward!(self, self.inner, name engines chunk_rows window);
 
     fn bind(&mut self, session: SessionId) {
         self.tape.put(&Step::Bind { session });
