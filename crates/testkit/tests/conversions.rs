@@ -304,7 +304,7 @@ fn lies_in_a_conversion_are_found() {
     let of_integers = messages.len() - of_bits;
     assert!(of_bits > 30 && of_integers == 6, "{messages:?}");
     for wrong in messages {
-        let (suspects, _) = suspected(&world, wrong);
+        let (suspects, ..) = suspected(&world, wrong);
         assert!(suspects.contains(&wrong.from), "{wrong:?}");
     }
 }

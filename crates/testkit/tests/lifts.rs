@@ -122,7 +122,7 @@ fn lies_in_lifts_are_found() {
             };
             let mac = honest.transcript.iter().find(is_mac).expect("a code");
             for wrong in [element, mac] {
-                let (mut suspects, what) = suspected(&world, wrong);
+                let (mut suspects, what, _) = suspected(&world, wrong);
                 let mut pair = [element.from, mac.from];
                 pair.sort_unstable();
                 suspects.sort_unstable();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::common::{
     AT_ONCE, Found, SAME, assert_found, assert_parties_gave_up, is_consequence, ordered,
-    second_stage, side_by_side,
+    second_stage, side_by_side, with,
 };
 use veil_engine::{Abort, bounds};
 use veil_job::{Audience, Holder};
@@ -56,22 +56,6 @@ fn one_of_each() -> Vec<(World, Message)> {
     let all = Kind::ALL.iter().filter(|kind| !ends.contains(kind));
     assert!(kinds.keys().eq(all), "{:?}", kinds.keys());
     kinds.into_values().collect()
-}
-
-/// The run in which `fate` befalls the message of that name and direction.
-fn with(
-    world: &World,
-    victim: &Message,
-    fate: impl Fn(&Message) -> Fate + Send + Sync + 'static,
-) -> World {
-    let name = (victim.from, victim.to, victim.at);
-    world.clone().cheat(move |m| {
-        if (m.from, m.to, m.at) == name {
-            fate(m)
-        } else {
-            Fate::Pass
-        }
-    })
 }
 
 #[track_caller]

@@ -26,18 +26,27 @@ pub(crate) fn of_circuit(circuit: Circuit, rows: u64) -> JobSpec {
     against_malicious(job(circuit, &[(rows, &holders)], &audiences))
 }
 
-/// Whom the receiver of a joint message suspects, and of what, if another one comes in its place: it finds that in its round, sends nothing of a later one,
-/// and nothing is opened.
-pub(crate) fn suspected(world: &World, wrong: &Message) -> (Vec<Peer>, &'static str) {
-    let (from, to, at) = (wrong.from, wrong.to, wrong.at);
-    let lie = move |m: &Message| {
-        if (m.from, m.to, m.at) == (from, to, at) {
-            Fate::Replace(flipped(&m.bytes))
+/// The run in which `fate` befalls the message of that name and direction.
+pub(crate) fn with(
+    world: &World,
+    victim: &Message,
+    fate: impl Fn(&Message) -> Fate + Send + Sync + 'static,
+) -> World {
+    let name = (victim.from, victim.to, victim.at);
+    world.clone().cheat(move |m| {
+        if (m.from, m.to, m.at) == name {
+            fate(m)
         } else {
             Fate::Pass
         }
-    };
-    let outcome = world.clone().cheat(lie).run();
+    })
+}
+
+/// Whom the receiver of a joint message suspects, and of what, if another one comes in its place: it finds that in its round, sends nothing of a later one,
+/// and nothing is opened. Last comes the run itself.
+pub(crate) fn suspected(world: &World, wrong: &Message) -> (Vec<Peer>, &'static str, Outcome) {
+    let (from, to, at) = (wrong.from, wrong.to, wrong.at);
+    let outcome = with(world, wrong, |m| Fate::Replace(flipped(&m.bytes))).run();
     outcome.assert_sound(None);
     assert!(outcome.rows(Peer::Recipient(0), 0).is_none());
     let later = |m: &&Message| {
@@ -54,7 +63,7 @@ pub(crate) fn suspected(world: &World, wrong: &Message) -> (Vec<Peer>, &'static 
             what,
         } => {
             assert_eq!(found.step, at.step, "{from} to {to} at {at:?}");
-            (suspects.clone(), what)
+            (suspects.clone(), *what, outcome)
         }
         other => panic!("{from} to {to} at {at:?}: {other}"),
     }
