@@ -13,9 +13,9 @@ use veil_device::{Cpu, Device, Fault, Isa, Reference};
 use veil_device_cuda::{Cuda, backend};
 use veil_device_fpga::Clock;
 use veil_engine::{DeviceFactory, Settings};
-use veil_job::{ChunkRows, Rows};
+use veil_job::Rows;
 use veil_link::Link;
-use veil_math::Ring;
+use veil_node::control::Computes;
 use veil_protocol::{Plan, Protocol};
 use veil_session::{PartyId, Peer};
 
@@ -299,26 +299,21 @@ pub(crate) struct Devices {
 }
 
 /// What a device states of itself, before there is a plan for it.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Stated {
     engines: Option<Rows>,
-    /// Of each ring.
-    chunk_rows: [Option<ChunkRows>; Ring::ALL.len()],
     window: usize,
+    /// Its wishes.
+    computes: Computes,
 }
 
 impl Stated {
     fn of(device: &dyn Device) -> Self {
         Stated {
             engines: device.engines().and_then(Rows::of),
-            chunk_rows: Ring::ALL.map(|ring| device.chunk_rows(ring).and_then(ChunkRows::within)),
             window: device.window(),
+            computes: Computes::of(device),
         }
-    }
-
-    fn chunk_rows(&self, ring: Ring) -> Option<ChunkRows> {
-        let place = Ring::ALL.iter().position(|of| *of == ring)?;
-        self.chunk_rows[place]
     }
 }
 
@@ -448,10 +443,10 @@ impl Devices {
     fn stated(&self, device: &str) -> Result<Stated, Failure> {
         let mut all = self.stated.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(stated) = all.get(device) {
-            return Ok(*stated);
+            return Ok(stated.clone());
         }
         let stated = Stated::of(&*make(device, &*self.registry)?);
-        all.insert(device.to_owned(), stated);
+        all.insert(device.to_owned(), stated.clone());
         Ok(stated)
     }
 
@@ -480,7 +475,7 @@ impl Devices {
             if other || device == CPU || boards::socket(device).is_some() {
                 continue;
             }
-            if let Some(rows) = self.stated(device)?.chunk_rows(plan.ring) {
+            if let Some(rows) = self.stated(device)?.computes.wish(plan.ring) {
                 let device = device.to_owned();
                 let wish = Wish {
                     party,

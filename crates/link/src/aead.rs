@@ -11,7 +11,7 @@ use aws_lc_rs::error::Unspecified;
 pub(crate) const TAG: usize = 16;
 
 /// A nonce, which is for one message under a key.
-pub(crate) type Number = [u8; 12];
+pub(crate) type NonceBytes = [u8; 12];
 
 /// Which cipher.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,7 +71,7 @@ impl Key {
     /// Seals `plain` and the byte `last` behind it into `body`, which has room for both and the tag.
     pub(crate) fn seal(
         &self,
-        number: Number,
+        nonce: NonceBytes,
         aad: &[u8],
         plain: &[u8],
         last: u8,
@@ -79,17 +79,14 @@ impl Key {
     ) -> Result<(), Unspecified> {
         match &self.0 {
             Held::General(key) => {
-                let nonce = Nonce::assume_unique_for_key(number);
+                let nonce = Nonce::assume_unique_for_key(nonce);
                 let (cipher, end) = body.split_at_mut(plain.len());
                 key.seal_out_of_place_scatter(nonce, Aad::from(aad), plain, cipher, &[last], end)
             }
             #[cfg(feature = "ring")]
             Held::Ring(key) => {
                 body[..plain.len()].copy_from_slice(plain);
-                body[plain.len()] = last;
-                let (text, end) = body.split_at_mut(plain.len() + 1);
-                end.copy_from_slice(&key.seal(number, aad, text)?);
-                Ok(())
+                key.seal_with(nonce, aad, last, body)
             }
         }
     }
@@ -97,25 +94,19 @@ impl Key {
     /// Seals what is in `body`, except for its end, where `last` and the tag go.
     pub(crate) fn seal_here(
         &self,
-        number: Number,
+        nonce: NonceBytes,
         aad: &[u8],
         last: u8,
         body: &mut [u8],
     ) -> Result<(), Unspecified> {
-        let length = body.len() - 1 - TAG;
         match &self.0 {
             Held::General(key) => {
-                let nonce = Nonce::assume_unique_for_key(number);
-                let (plain, end) = body.split_at_mut(length);
+                let nonce = Nonce::assume_unique_for_key(nonce);
+                let (plain, end) = body.split_at_mut(body.len() - 1 - TAG);
                 key.seal_in_place_scatter(nonce, Aad::from(aad), plain, &[last], end)
             }
             #[cfg(feature = "ring")]
-            Held::Ring(key) => {
-                body[length] = last;
-                let (text, end) = body.split_at_mut(length + 1);
-                end.copy_from_slice(&key.seal(number, aad, text)?);
-                Ok(())
-            }
+            Held::Ring(key) => key.seal_with(nonce, aad, last, body),
         }
     }
 
@@ -123,24 +114,24 @@ impl Key {
     #[cfg(any(libfabric, test))]
     pub(crate) fn seal_apart(
         &self,
-        number: Number,
+        nonce: NonceBytes,
         text: &mut [u8],
     ) -> Result<[u8; TAG], Unspecified> {
         match &self.0 {
             Held::General(key) => {
-                let nonce = Nonce::assume_unique_for_key(number);
+                let nonce = Nonce::assume_unique_for_key(nonce);
                 let tag = key.seal_in_place_separate_tag(nonce, Aad::empty(), text)?;
                 tag.as_ref().try_into().map_err(|_| Unspecified)
             }
             #[cfg(feature = "ring")]
-            Held::Ring(key) => key.seal(number, &[], text),
+            Held::Ring(key) => key.seal(nonce, &[], text),
         }
     }
 
     /// Opens `body` into `into`, which is shorter by the tag.
     pub(crate) fn open(
         &self,
-        number: Number,
+        nonce: NonceBytes,
         aad: &[u8],
         body: &[u8],
         into: &mut [u8],
@@ -148,13 +139,13 @@ impl Key {
         let (cipher, tag) = body.split_at(body.len() - TAG);
         match &self.0 {
             Held::General(key) => {
-                let nonce = Nonce::assume_unique_for_key(number);
+                let nonce = Nonce::assume_unique_for_key(nonce);
                 key.open_separate_gather(nonce, Aad::from(aad), cipher, tag, into)
             }
             #[cfg(feature = "ring")]
             Held::Ring(key) => {
                 into.copy_from_slice(cipher);
-                key.open(number, aad, tag, into)
+                key.open(nonce, aad, tag, into)
             }
         }
     }
@@ -162,19 +153,19 @@ impl Key {
     /// Opens `body` where it is; its last bytes, the tag, stay.
     pub(crate) fn open_here(
         &self,
-        number: Number,
+        nonce: NonceBytes,
         aad: &[u8],
         body: &mut [u8],
     ) -> Result<(), Unspecified> {
         let (text, tag) = body.split_at_mut(body.len() - TAG);
         match &self.0 {
             Held::General(key) => {
-                let nonce = Nonce::assume_unique_for_key(number);
+                let nonce = Nonce::assume_unique_for_key(nonce);
                 key.open_in_place_separate_tag(nonce, Aad::from(aad), tag, text)
                     .map(|_| ())
             }
             #[cfg(feature = "ring")]
-            Held::Ring(key) => key.open(number, aad, tag, text),
+            Held::Ring(key) => key.open(nonce, aad, tag, text),
         }
     }
 }
@@ -188,7 +179,7 @@ mod in_ring {
     use aws_lc_rs::error::Unspecified;
     use ring::aead::{AES_128_GCM, AES_256_GCM, Aad, LessSafeKey, Nonce, Tag, UnboundKey};
 
-    use super::{Cipher, Number, TAG};
+    use super::{Cipher, NonceBytes, TAG};
 
     /// Whether ring has a kernel for this processor, and aws-lc none.
     pub(super) fn is_faster() -> bool {
@@ -239,14 +230,29 @@ mod in_ring {
             unsafe { self.0.assume_init_ref() }
         }
 
+        /// Seals what is in `body`, except for its end, where `last` and the tag go.
+        pub(super) fn seal_with(
+            &self,
+            nonce: NonceBytes,
+            aad: &[u8],
+            last: u8,
+            body: &mut [u8],
+        ) -> Result<(), Unspecified> {
+            let (text, end) = body.split_at_mut(body.len() - TAG);
+            let behind = text.len() - 1;
+            text[behind] = last;
+            end.copy_from_slice(&self.seal(nonce, aad, text)?);
+            Ok(())
+        }
+
         /// Seals `text` where it is: its tag.
         pub(super) fn seal(
             &self,
-            number: Number,
+            nonce: NonceBytes,
             aad: &[u8],
             text: &mut [u8],
         ) -> Result<[u8; TAG], Unspecified> {
-            let nonce = Nonce::assume_unique_for_key(number);
+            let nonce = Nonce::assume_unique_for_key(nonce);
             let sealed = self
                 .key()
                 .seal_in_place_separate_tag(nonce, Aad::from(aad), text);
@@ -257,12 +263,12 @@ mod in_ring {
         /// Opens `text` where it is.
         pub(super) fn open(
             &self,
-            number: Number,
+            nonce: NonceBytes,
             aad: &[u8],
             tag: &[u8],
             text: &mut [u8],
         ) -> Result<(), Unspecified> {
-            let nonce = Nonce::assume_unique_for_key(number);
+            let nonce = Nonce::assume_unique_for_key(nonce);
             let tag = Tag::try_from(tag).map_err(|_| Unspecified)?;
             let opened =
                 self.key()
@@ -299,7 +305,7 @@ mod tests {
         fn libraries_agree(
             which in 0..3usize,
             key in prop::collection::vec(any::<u8>(), 32),
-            number: Number,
+            nonce: NonceBytes,
             aad in prop::collection::vec(any::<u8>(), 0..20),
             plain in prop::collection::vec(any::<u8>(), 0..1000),
             last: u8,
@@ -311,14 +317,14 @@ mod tests {
             let mut packets = Vec::new();
             for key in &keys {
                 let mut body = vec![0; plain.len() + 1 + TAG];
-                key.seal(number, &aad, &plain, last, &mut body).unwrap();
+                key.seal(nonce, &aad, &plain, last, &mut body).unwrap();
                 let mut here = plain.clone();
                 here.resize(body.len(), 7);
-                key.seal_here(number, &aad, last, &mut here).unwrap();
+                key.seal_here(nonce, &aad, last, &mut here).unwrap();
                 prop_assert_eq!(&here, &body);
                 sealed.push(body);
                 let mut packet = plain.clone();
-                let tag = key.seal_apart(number, &mut packet).unwrap();
+                let tag = key.seal_apart(nonce, &mut packet).unwrap();
                 packet.extend(tag);
                 packets.push(packet);
             }
@@ -330,16 +336,16 @@ mod tests {
             changed[wrong.index(plain.len() + 1 + TAG)] ^= 1;
             for key in &keys {
                 let mut into = vec![0; plain.len() + 1];
-                key.open(number, &aad, &sealed[0], &mut into).unwrap();
+                key.open(nonce, &aad, &sealed[0], &mut into).unwrap();
                 prop_assert_eq!(&into, &want);
                 let mut here = sealed[0].clone();
-                key.open_here(number, &aad, &mut here).unwrap();
+                key.open_here(nonce, &aad, &mut here).unwrap();
                 prop_assert_eq!(&here[..=plain.len()], &want[..]);
                 let mut packet = packets[0].clone();
-                key.open_here(number, &[], &mut packet).unwrap();
+                key.open_here(nonce, &[], &mut packet).unwrap();
                 prop_assert_eq!(&packet[..plain.len()], &plain[..]);
-                prop_assert!(key.open(number, &aad, &changed, &mut into).is_err());
-                prop_assert!(key.open_here(number, &aad, &mut changed.clone()).is_err());
+                prop_assert!(key.open(nonce, &aad, &changed, &mut into).is_err());
+                prop_assert!(key.open_here(nonce, &aad, &mut changed.clone()).is_err());
             }
         }
     }

@@ -8,7 +8,7 @@ use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Prk};
 use zeroize::Zeroizing;
 
 use super::SLOT;
-use crate::aead::{Cipher, Key, Number};
+use crate::aead::{Cipher, Key, NonceBytes};
 
 /// Bytes that a seal adds.
 pub(super) use crate::aead::TAG;
@@ -75,7 +75,7 @@ impl Seal {
     }
 
     /// The next packet's nonce, under the key that is its.
-    fn next(&mut self) -> Number {
+    fn next(&mut self) -> NonceBytes {
         if self.count > 0 && self.count.is_multiple_of(EPOCH) {
             self.secret = derive(&self.secret, b"veilworks fabric next");
             self.key = key(&self.secret);

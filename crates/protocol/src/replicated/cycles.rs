@@ -53,10 +53,15 @@ impl Cycles {
         let batches = batches(scheme, plan);
         let together = |b: &&Batch| b.cycles > 1 && b.layers.start < plan.layers.len();
         let batch = batches.iter().find(together).cloned();
-        let of_layers = |odd| match layers(scheme, plan, me, odd) {
-            Some((_, layers)) if batch.is_some() => layers,
-            Some((me, layers)) => with_proofs(scheme, plan, me, 0, layers),
-            None => Vec::new(),
+        let of_layers = |odd| {
+            let Some(me) = me.party() else {
+                return Vec::new();
+            };
+            let layers = layers(scheme, plan, me, 0..plan.layers.len(), odd).collect();
+            match batch {
+                Some(_) => layers,
+                None => with_proofs(scheme, plan, me, 0, layers),
+            }
         };
         let inputs = Inputs { scheme, plan, me };
         let blocks = 0..plan.job.blocks.len();

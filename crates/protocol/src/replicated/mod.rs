@@ -279,18 +279,21 @@ fn is_odd(frame: veil_session::Frame) -> bool {
     frame.chunk % 2 == 1
 }
 
-/// The layers of the rows, at a party, in chunks that are odd or even, without proofs; nothing at others.
-fn layers(scheme: &Scheme, plan: &Plan, me: Peer, odd: bool) -> Option<(PartyId, Vec<Round>)> {
-    let me = me.party()?;
-    let rounds = plan.layers.iter().enumerate();
-    let mut rounds: Vec<Round> = rounds
-        .map(|(k, layer)| round_of(scheme, plan, me, (k, layer), odd))
-        .collect();
-    let last = rounds
-        .last_mut()
-        .expect("the last layer computes what is linear");
-    last.finish.extend(opening::keep(scheme, plan, Gives::Row));
-    Some((me, rounds))
+/// These layers of the rows, at a party, in chunks that are odd or even, without proofs. With the last of all, shares are kept.
+fn layers(
+    scheme: &Scheme,
+    plan: &Plan,
+    me: PartyId,
+    layers: Range<usize>,
+    odd: bool,
+) -> impl Iterator<Item = Round> {
+    layers.map(move |index| {
+        let mut round = round_of(scheme, plan, me, (index, &plan.layers[index]), odd);
+        if index + 1 == plan.layers.len() {
+            round.finish.extend(opening::keep(scheme, plan, Gives::Row));
+        }
+        round
+    })
 }
 
 /// The round of a layer: its products, and what it opens behind masks.

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use veil_session::{PartyId, Peer};
 
 use super::checks::{Frame, checks, proved};
-use super::{Batch, Scheme, batches, list, opening, round_of};
-use crate::plan::{Gives, Plan};
+use super::{Batch, Scheme, batches, layers, list};
+use crate::plan::Plan;
 use crate::round::{Flow, Round};
 
 /// Layers of which all rounds stay in memory: about a kilobyte each.
@@ -114,20 +114,13 @@ impl Pieces {
 
     fn make(&self, piece: u64, odd: bool) -> Vec<Round> {
         let (scheme, plan, me) = (self.scheme, &*self.plan, self.me);
-        let layers = self.layers(piece);
-        let ends = layers.end == plan.layers.len();
-        let of_layer = |layer| {
-            let mut round = round_of(scheme, plan, me, (layer, &plan.layers[layer]), odd);
-            if ends && layer + 1 == plan.layers.len() {
-                round.finish.extend(opening::keep(scheme, plan, Gives::Row));
-            }
-            round
-        };
-        let rounds = layers.clone().map(of_layer);
-        let mut rounds = proved(scheme, me, &self.batches, layers.start, rounds);
-        if layers.start == 0 || ends {
+        let range = self.layers(piece);
+        let rounds = layers(scheme, plan, me, range.clone(), odd);
+        let mut rounds = proved(scheme, me, &self.batches, range.start, rounds);
+        let (begins, ends) = (range.start == 0, range.end == plan.layers.len());
+        if begins || ends {
             let [before, after] = checks(scheme, plan, me, Frame::Rows);
-            if layers.start == 0 {
+            if begins {
                 rounds.splice(0..0, before);
             }
             if ends {

@@ -6,7 +6,7 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::HEAD;
-use crate::aead::{Cipher, Key, Number};
+use crate::aead::{Cipher, Key, NonceBytes};
 
 /// Records that this side seals under one key: AES-GCM's limit is 2^24.5 of full size (RFC 8446, section 5.5), and no cipher of TLS 1.3 has
 /// a lower one.
@@ -125,7 +125,7 @@ impl Keys {
     }
 
     /// The nonce of the next record (RFC 8446, section 5.3), whose number is used up with it. None is left where numbers would begin again.
-    fn nonce(&mut self) -> Option<Number> {
+    fn nonce(&mut self) -> Option<NonceBytes> {
         let mut nonce = *self.iv;
         for (byte, number) in nonce[4..].iter_mut().zip(self.count.to_be_bytes()) {
             *byte ^= number;
