@@ -97,6 +97,27 @@ impl DomainTag {
         DomainTag(0x0f00 | joint as u16)
     }
 
+    /// The factor of a permutation that the two parties with component `component` of three draw.
+    pub const fn perm3(component: u8) -> DomainTag {
+        DomainTag(0x1700 | component as u16)
+    }
+
+    /// What moves of rows among three parties draw: 0 and 1 mask what is sent first, 2 and 3 are components of what moved, 4 hides a permutation from
+    /// the party that lacks it where what moved is opened.
+    pub const fn move3(mask: u8) -> DomainTag {
+        DomainTag(0x1800 | mask as u16)
+    }
+
+    /// The factor of a permutation that all parties but `outsider` of four draw.
+    pub const fn perm4(outsider: u8) -> DomainTag {
+        DomainTag(0x1900 | outsider as u16)
+    }
+
+    /// Masks of component `component` in moves of rows among four parties.
+    pub const fn move4(component: u8) -> DomainTag {
+        DomainTag(0x1a00 | component as u16)
+    }
+
     /// Nodes of a tree of keys for oblivious transfer, below the node that is the key: counter is the side, lane the tree, j the level.
     pub const OT_NODE: DomainTag = DomainTag(0x2000);
     /// The check values that all but one leaf of a tree are right; the leaf is the key.

@@ -93,11 +93,15 @@ fn families_have_the_numbers_of_the_model() {
         ("DZKP_PMASK", DomainTag::dzkp_p_mask(0)),
         ("DZKP_QMASK", DomainTag::dzkp_q_mask(0)),
         ("DZKP_CHAL", DomainTag::dzkp_challenge(0)),
+        ("PERM3", DomainTag::perm3(0)),
+        ("MOVE3", DomainTag::move3(0)),
+        ("PERM4", DomainTag::perm4(0)),
+        ("MOVE4", DomainTag::move4(0)),
     ];
     for (name, tag) in ours {
         assert_eq!(tag.0, number::<u16>(&families[name]) << 8, "{name}");
     }
-    let numbered: [(&str, Numbered); 11] = [
+    let numbered: [(&str, Numbered); 15] = [
         ("INPUT3", DomainTag::input3),
         ("INPUT4", DomainTag::input4),
         ("JOINT4", DomainTag::joint4),
@@ -109,6 +113,10 @@ fn families_have_the_numbers_of_the_model() {
         ("DZKP_PMASK", DomainTag::dzkp_p_mask),
         ("DZKP_QMASK", DomainTag::dzkp_q_mask),
         ("DZKP_CHAL", DomainTag::dzkp_challenge),
+        ("PERM3", DomainTag::perm3),
+        ("MOVE3", DomainTag::move3),
+        ("PERM4", DomainTag::perm4),
+        ("MOVE4", DomainTag::move4),
     ];
     for (name, tag) in numbered {
         for sub in 0..6 {
