@@ -10,6 +10,7 @@ use crate::garble::{self, Garbling};
 use crate::layout::{ColumnType, Layout, Residency, Span};
 use crate::lift::{self, Lifting};
 use crate::mac::BLOCK;
+use crate::moves;
 use crate::ot::{self, Ot};
 use crate::program::Needs;
 use crate::proof::{self, Proof};
@@ -62,11 +63,12 @@ pub enum Op {
     },
     /// dst 0 = pseudorandom elements of call 0.
     Random,
-    /// dst 0 = Σ ± src; bit k of `minus` set: source k is subtracted. No source: zero. The destination may be source 0 itself, if
-    /// that is not subtracted; it overlaps no other.
+    /// dst 0 = Σ ± src ± pseudorandom elements of the calls; bit k of `minus` set: source k is subtracted; bit `src.len() + k`: so is call k. No
+    /// source and no call: zero. The destination may be source 0 itself, if that is not subtracted; it overlaps no other.
     ///
     /// Bits beyond the last row become zero: rows that do not exist are computed along, on job-wide values, and must never be
-    /// opened. Labels are combined as bits are, to their XOR.
+    /// opened. Labels and [words](ColumnType::Words) are combined as bits are, to their XOR, for which signs mean nothing. There are calls in sums of
+    /// integers and of words, in rows that are no [`Residency::Plane`]'s; each is drawn as [`Op::Random`] draws.
     Combine {
         /// Ring.
         ring: Ring,
@@ -108,6 +110,27 @@ pub enum Op {
     Dot,
     /// A step of lifts of bits to integers.
     Lifting(Lifting),
+    /// dst 0, a column of integers modulo 2^32, = the permutation of the chunk's rows that [`Prf::permutation`](veil_prss::Prf::permutation) draws by
+    /// call 0: of each row the position to which it moves. It takes [`permutation_counters`](veil_prss::permutation_counters) counters.
+    ///
+    /// Memory is reached at positions that follow from the permutation, which the party knows.
+    Permutation,
+    /// Moves rows of integers or words, column by column. src 0: rows; src 1, and src 2 if there is one: permutations, a column of integers modulo
+    /// 2^32 each, p1 and p2. dst\[p2(p1(j))\] = src\[j\]; without p2, p1 alone. `back` undoes that: dst\[j\] = src\[p2(p1(j))\].
+    ///
+    /// An entry that is no row is a [`Fault::Shape`], and the destination may have changed then. Entries below the number of rows that are no
+    /// permutation are none: rows move in their order, the last one to a position stays, and a position to which no row moves keeps what it has.
+    ///
+    /// Memory is reached at positions that follow from the permutations, which the party knows.
+    Permute {
+        /// Whether rows move back.
+        back: bool,
+    },
+    /// dst 0 = the inverse of the permutation src 0, columns of integers modulo 2^32, the source where the host reaches it. If the source is no
+    /// permutation of the rows, because an entry is no row or is there twice, dst 0 becomes zero, and the batch ends with [`Outcome::Mismatch`].
+    ///
+    /// Memory is reached at positions that follow from the permutation, which the party knows.
+    Invert,
     /// Compares src 0 with src 1, in constant time; unequal ends the batch with [`Outcome::Mismatch`].
     CheckEqual,
     /// A step of a proof that products of bits are right.
@@ -227,6 +250,9 @@ impl Command {
             Op::Random if self.dst.is_empty() || self.calls.is_empty() => {
                 return shape("one destination and one draw are needed");
             }
+            Op::Random if moves::is_strange(&layout.regions[self.dst[0].region as usize]) => {
+                return shape(moves::WORDS);
+            }
             Op::Random => {}
             Op::Combine { ring, minus } => {
                 let Some(to) = self.dst.first() else {
@@ -236,6 +262,7 @@ impl Command {
                 let labels = [ColumnType::Labels, ColumnType::Label];
                 let kinds = match ring {
                     Ring::Bits if labels.contains(&column(to)) => labels,
+                    Ring::Bits if matches!(column(to), ColumnType::Words(_)) => [column(to); 2],
                     ring => [ColumnType::Rows(*ring), ColumnType::One(*ring)],
                 };
                 let same = |s: &Span| {
@@ -244,6 +271,7 @@ impl Command {
                 if self.src.len() > 32 || !self.src.iter().chain([to]).all(same) {
                     return shape("sources and destination differ in length");
                 }
+                moves::check_sum(self, layout).or_else(shape)?;
                 // It would read what it has written.
                 let bad = |(k, s): (usize, &Span)| {
                     to.overlaps(*s) && !(k == 0 && minus & 1 == 0 && to.first == s.first)
@@ -386,6 +414,9 @@ impl Command {
                 _ => return shape("two sources of the same length are needed"),
             },
             Op::Lifting(step) => return lift::check(*step, self, layout).or_else(shape),
+            Op::Permutation => return moves::check_drawn(self, layout).or_else(shape),
+            Op::Permute { .. } => return moves::check_moved(self, layout).or_else(shape),
+            Op::Invert => return moves::check_inverted(self, layout).or_else(shape),
             Op::Proof(step) => return proof::check(*step, self, (layout, rows)).or_else(shape),
             Op::Ot(step) => return ot::check(*step, self, (layout, rows)).or_else(shape),
             Op::Cut(step) => {

@@ -6,6 +6,7 @@ mod cut;
 mod integers;
 mod labels;
 mod lifts;
+mod moves;
 mod ot;
 mod program;
 mod proof;
@@ -52,7 +53,7 @@ const ROWS: [u32; 18] = [
     0, 1, 2, 7, 8, 9, 31, 63, 64, 65, 127, 129, 511, 512, 513, 1000, 2048, 2500,
 ];
 
-/// After so many cases comes one about proofs, one about integers, one over Z_2^32, one about lifts, one about labels, one about transfers, one about cut-and-choose, and one about repetitions.
+/// After so many cases comes one about proofs, one about integers, one over Z_2^32, one about lifts, one about moves, one about labels, one about transfers, one about cut-and-choose, and one about repetitions.
 const PROOFS: u32 = 4;
 
 /// The subject of cases.
@@ -68,6 +69,8 @@ pub enum Section {
     Narrow,
     /// Lifts of bits to integers.
     Lifts,
+    /// Permutations, and rows that move by them.
+    Moves,
     /// Programs over labels.
     Labels,
     /// Oblivious transfers.
@@ -80,12 +83,13 @@ pub enum Section {
 
 impl Section {
     /// All of them.
-    pub const ALL: [Section; 9] = [
+    pub const ALL: [Section; 10] = [
         Section::Rings,
         Section::Proofs,
         Section::Integers,
         Section::Narrow,
         Section::Lifts,
+        Section::Moves,
         Section::Labels,
         Section::Transfers,
         Section::Cut,
@@ -111,6 +115,7 @@ pub fn check_section(
         Section::Integers => integers::one,
         Section::Narrow => narrow,
         Section::Lifts => lifts,
+        Section::Moves => moves,
         Section::Labels => labels::one,
         Section::Transfers => ot::one,
         Section::Cut => cut::one,
@@ -136,6 +141,7 @@ pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Diffe
             integers::one(device, &mut rng, case)?;
             narrow(device, &mut rng, case)?;
             lifts(device, &mut rng, case)?;
+            moves(device, &mut rng, case)?;
             labels::one(device, &mut rng, case)?;
             ot::one(device, &mut rng, case)?;
             cut::one(device, &mut rng, case)?;
@@ -157,7 +163,12 @@ fn lifts(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), D
     offered(lifts::one(device, rng, case))
 }
 
-/// A device that refuses programs or workspaces over Z_2^32, as [`Fault::Unsupported`], has no such cases.
+/// A random case about moves.
+fn moves(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Difference> {
+    offered(moves::one(device, rng, case))
+}
+
+/// A device that refuses programs or workspaces over Z_2^32, or moves, as [`Fault::Unsupported`], has no such cases.
 fn offered(ended: Result<(), Difference>) -> Result<(), Difference> {
     match ended {
         Err(Difference::Fault {

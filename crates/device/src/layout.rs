@@ -43,6 +43,9 @@ pub enum ColumnType {
     Label,
     /// Half labels: 8 bytes per row, little-endian.
     Halves,
+    /// A word of 1, 2, 4, 8 or 16 bytes in each row, little-endian, all of whose bits are values: words add up by XOR. In no
+    /// [`Residency::Plane`].
+    Words(u8),
 }
 
 impl ColumnType {
@@ -55,6 +58,7 @@ impl ColumnType {
             ColumnType::Labels => 16 * rows as u64,
             ColumnType::Label => 16,
             ColumnType::Halves => 8 * rows as u64,
+            ColumnType::Words(n) => n as u64 * rows as u64,
         }
     }
 
@@ -62,8 +66,13 @@ impl ColumnType {
     pub const fn of_rows(self) -> bool {
         matches!(
             self,
-            ColumnType::Rows(_) | ColumnType::Labels | ColumnType::Halves
+            ColumnType::Rows(_) | ColumnType::Labels | ColumnType::Halves | ColumnType::Words(_)
         )
+    }
+
+    /// Whether it is what there is: words of all sizes are not.
+    pub(crate) const fn is_known(self) -> bool {
+        !matches!(self, ColumnType::Words(n) if !matches!(n, 1 | 2 | 4 | 8 | 16))
     }
 
     /// The bits of the last byte that hold rows, as a mask.

@@ -32,7 +32,8 @@
 //!
 //! - Commands of a workspace take effect in order, and workspaces are independent.
 //! - A closed workspace is scrubbed.
-//! - No branch and no memory index of the CPU device depends on a value.
+//! - No branch and no memory index of the CPU device depends on a value, but for permutations that a party draws or is told: memory is reached at
+//!   positions that follow from them.
 //!
 //! # Limits
 //!
@@ -50,6 +51,7 @@ pub mod hash;
 mod layout;
 mod lift;
 pub mod mac;
+mod moves;
 pub mod ot;
 mod program;
 pub mod proof;

@@ -12,6 +12,7 @@ mod cut;
 mod garble;
 mod lift;
 mod memory;
+mod moves;
 mod ot;
 mod programs;
 mod proof;

@@ -118,7 +118,10 @@ impl Repeat {
             } = step;
             let labels = match command.op {
                 // No device has to remember all the places that it was at.
-                Op::Combine { ring, .. } => ring == Ring::Bits && dst.iter().all(|by| *by == 0),
+                Op::Combine { ring, .. } => {
+                    let still = dst.iter().all(|by| *by == 0);
+                    ring == Ring::Bits && still && command.calls.is_empty()
+                }
                 Op::Garble { .. } | Op::Evaluate { .. } | Op::Colour => true,
                 _ => false,
             };

@@ -6,6 +6,7 @@
 
 mod columns;
 mod escape;
+mod moves;
 mod one_row;
 mod processors;
 mod refused;

@@ -36,5 +36,5 @@ mod permutation;
 mod prf;
 
 pub use ledger::{Ledger, Reuse};
-pub use permutation::permutation_counters;
+pub use permutation::{PERMUTATION_BLOCKS, permutation_by, permutation_counters};
 pub use prf::{DomainTag, Prf};

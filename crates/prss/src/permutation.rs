@@ -34,6 +34,9 @@ pub const fn permutation_counters(rows: u32) -> u64 {
     rows as u64 * each
 }
 
+/// Blocks that [`permutation_by`] asks for at once, at most.
+pub const PERMUTATION_BLOCKS: usize = 256;
+
 impl Prf {
     /// A permutation of `rows` rows, drawn at [`permutation_counters`] counters from `first` on: entry `j` is the position to which the row at position `j`
     /// moves.
@@ -52,56 +55,120 @@ impl Prf {
         j: u32,
         rows: u32,
     ) -> Zeroizing<Vec<u32>> {
-        let block = |counter: u64| u128::from_le_bytes(self.block(tag, lane, first + counter, j));
-        drawn(rows, SHAPE, block)
+        let mut order = Zeroizing::new(vec![0; rows as usize]);
+        permutation_by(&mut order, |counter, blocks| {
+            self.stream(tag, lane, first + counter, j, blocks.as_flattened_mut());
+        });
+        order
     }
 }
 
-fn drawn(rows: u32, shape: Shape, block: impl Fn(u64) -> u128) -> Zeroizing<Vec<u32>> {
-    let bits = shape.bits(rows);
-    let mut order = Zeroizing::new(Vec::with_capacity(rows as usize));
-    if bits == 0 {
-        order.extend(0..rows);
-        shuffle(&mut order, block);
-        return order;
+/// The permutation that [`Prf::permutation`] draws, with blocks from where they are made fastest: `blocks(c, out)` fills `out`, which has at most
+/// [`PERMUTATION_BLOCKS`], with those at `c`, `c + 1`, … counters after the first one.
+///
+/// # Panics
+/// If there are 2^32 entries or more.
+pub fn permutation_by(order: &mut [u32], blocks: impl FnMut(u64, &mut [[u8; 16]])) {
+    let mut blocks = Blocks {
+        make: blocks,
+        made: Zeroizing::new([[0; 16]; PERMUTATION_BLOCKS]),
+    };
+    draw(order, SHAPE, &mut blocks);
+}
+
+/// Blocks, many at a time.
+struct Blocks<F> {
+    make: F,
+    made: Zeroizing<[[u8; 16]; PERMUTATION_BLOCKS]>,
+}
+
+impl<F: FnMut(u64, &mut [[u8; 16]])> Blocks<F> {
+    /// So many blocks from `counter` on, or as many as are made at once.
+    #[inline]
+    fn next(&mut self, counter: u64, count: usize) -> impl Iterator<Item = u128> {
+        let made = &mut self.made[..count.min(PERMUTATION_BLOCKS)];
+        (self.make)(counter, made);
+        made.iter().map(|block| u128::from_le_bytes(*block))
     }
+
+    /// Swaps each position with one of those from it on, by blocks from `first` on.
+    fn shuffle(&mut self, rows: &mut [u32], first: u64) {
+        let swaps = rows.len().saturating_sub(1);
+        let mut parts = Zeroizing::new([0; PERMUTATION_BLOCKS]);
+        for begin in (0..swaps).step_by(PERMUTATION_BLOCKS) {
+            let rest = &mut rows[begin..];
+            let left = rest.len() as u32;
+            let parts = &mut parts[..(swaps - begin).min(PERMUTATION_BLOCKS)];
+            let mut carries = false;
+            let blocks = self.next(first + begin as u64, parts.len());
+            // All at once before the first swap: no swap waits for a multiplication, and processors run ahead to those that wait for memory.
+            for ((part, block), passed) in parts.iter_mut().zip(blocks).zip(0..) {
+                let (high, may_carry) = fraction_of_half((block >> 64) as u64, left - passed);
+                *part = high;
+                carries |= may_carry;
+            }
+            if carries {
+                for (k, part) in parts.iter_mut().enumerate() {
+                    *part = fraction(u128::from_le_bytes(self.made[k]), left - k as u32);
+                }
+            }
+            for (j, part) in parts.iter().enumerate() {
+                rest.swap(j, j + *part as usize);
+            }
+        }
+    }
+}
+
+fn draw(order: &mut [u32], shape: Shape, blocks: &mut Blocks<impl FnMut(u64, &mut [[u8; 16]])>) {
+    let rows = u32::try_from(order.len()).expect("fewer than 2^32 rows");
+    let bits = shape.bits(rows);
+    if bits == 0 {
+        for (place, row) in order.iter_mut().zip(0..) {
+            *place = row;
+        }
+        blocks.shuffle(order, 0);
+        return;
+    }
+    // The bucket of a row is drawn twice: that takes less time than to write all of them down, and leaves nothing to be wiped.
+    let bucket = |block: u128| ((block >> 64) as u64 >> (u64::BITS - bits)) as usize;
     // Of each bucket how many rows it has, then where it begins.
-    let of = |row: u32| (block(row.into()) >> (128 - bits)) as usize;
-    let buckets = Zeroizing::new((0..rows).map(|row| of(row) as u32).collect::<Vec<_>>());
     let mut starts = Zeroizing::new(vec![0u32; (1 << bits) + 1]);
-    for bucket in buckets.iter() {
-        starts[*bucket as usize + 1] += 1;
+    for first in (0..rows).step_by(PERMUTATION_BLOCKS) {
+        for block in blocks.next(first.into(), (rows - first) as usize) {
+            starts[bucket(block) + 1] += 1;
+        }
     }
     for bucket in 0..1 << bits {
         starts[bucket + 1] += starts[bucket];
     }
-    order.resize(rows as usize, 0);
     let mut next = Zeroizing::new(starts[..1 << bits].to_vec());
-    for (row, bucket) in (0..rows).zip(buckets.iter()) {
-        let place = &mut next[*bucket as usize];
-        order[*place as usize] = row;
-        *place += 1;
+    for first in (0..rows).step_by(PERMUTATION_BLOCKS) {
+        let blocks = blocks.next(first.into(), (rows - first) as usize);
+        for (row, block) in (first..).zip(blocks) {
+            let place = &mut next[bucket(block)];
+            order[*place as usize] = row;
+            *place += 1;
+        }
     }
     for bounds in starts.windows(2) {
-        let rows_before = u64::from(rows) + u64::from(bounds[0]);
-        let bucket = &mut order[bounds[0] as usize..bounds[1] as usize];
-        shuffle(bucket, |counter| block(rows_before + counter));
-    }
-    order
-}
-
-/// Swaps each position with one of those from it on.
-fn shuffle(rows: &mut [u32], block: impl Fn(u64) -> u128) {
-    for j in 0..rows.len().saturating_sub(1) {
-        let left = (rows.len() - j) as u64;
-        rows.swap(j, j + fraction(block(j as u64), left) as usize);
+        let first = u64::from(rows) + u64::from(bounds[0]);
+        blocks.shuffle(&mut order[bounds[0] as usize..bounds[1] as usize], first);
     }
 }
 
 /// The part `block` / 2^128 of `of`, rounded down.
-const fn fraction(block: u128, of: u64) -> u64 {
+const fn fraction(block: u128, of: u32) -> u32 {
     let (high, low) = (block >> 64, block & u64::MAX as u128);
-    ((high * of as u128 + ((low * of as u128) >> 64)) >> 64) as u64
+    ((high * of as u128 + ((low * of as u128) >> 64)) >> 64) as u32
+}
+
+/// The same of the upper half of a block alone, and whether the lower half may change it: once in 2^32 blocks. Of products of 32 bits, which
+/// processors have several of at once.
+#[inline]
+const fn fraction_of_half(high: u64, of: u32) -> (u32, bool) {
+    let product = (high >> 32) * of as u64 + (((high & 0xffff_ffff) * of as u64) >> 32);
+    // What is left out is less than 2.
+    ((product >> 32) as u32, product as u32 >= u32::MAX - 1)
 }
 
 #[cfg(test)]
@@ -137,9 +204,12 @@ mod tests {
             };
             by_buckets += u32::from(shape.bits(at("rows")) > 0);
             let tag = DomainTag(at("tag") as u16);
-            let block = |counter: u64| {
-                let counter = u64::from(at("first")) + counter;
-                u128::from_le_bytes(prf.block(tag, at("lane") as u16, counter, at("chunk")))
+            let (lane, first, chunk) = (at("lane") as u16, u64::from(at("first")), at("chunk"));
+            let mut blocks = Blocks {
+                make: |counter, blocks: &mut [[u8; 16]]| {
+                    prf.stream(tag, lane, first + counter, chunk, blocks.as_flattened_mut());
+                },
+                made: Zeroizing::new([[0; 16]; PERMUTATION_BLOCKS]),
             };
             let entries: Vec<u32> = case["entries"]
                 .as_array()
@@ -147,12 +217,9 @@ mod tests {
                 .iter()
                 .map(whole)
                 .collect();
-            assert_eq!(
-                *drawn(at("rows"), shape, block),
-                entries,
-                "{} rows",
-                at("rows")
-            );
+            let mut order = vec![u32::MAX; at("rows") as usize];
+            draw(&mut order, shape, &mut blocks);
+            assert_eq!(order, entries, "{} rows", at("rows"));
         }
         assert!(by_buckets >= 2 && cases.len() >= 6);
     }
@@ -161,18 +228,18 @@ mod tests {
     fn what_is_drawn_is_a_permutation_and_takes_its_counters() {
         let prf = prf(&vectors());
         for rows in [0, 1, 2, 1000, SHAPE.bucketed, SHAPE.bucketed + 1] {
-            let asked = std::cell::Cell::new(0);
-            let block = |counter: u64| {
-                asked.set(asked.get().max(counter + 1));
-                u128::from_le_bytes(prf.block(DomainTag(0x1700), 0, counter, 1))
-            };
-            let drawn = drawn(rows, SHAPE, block);
-            assert_eq!(*drawn, *prf.permutation(DomainTag(0x1700), 0, 0, 1, rows));
-            let mut sorted = drawn.to_vec();
+            let mut asked = 0;
+            let mut drawn = vec![u32::MAX; rows as usize];
+            permutation_by(&mut drawn, |counter, blocks| {
+                asked = asked.max(counter + blocks.len() as u64);
+                prf.stream(DomainTag(0x1700), 0, counter, 1, blocks.as_flattened_mut());
+            });
+            assert_eq!(drawn, *prf.permutation(DomainTag(0x1700), 0, 0, 1, rows));
+            let mut sorted = drawn;
             sorted.sort_unstable();
             assert!(sorted.iter().copied().eq(0..rows), "{rows}");
-            assert!(asked.get() <= permutation_counters(rows), "{rows}");
-            assert!(asked.get() + 1 >= permutation_counters(rows), "{rows}");
+            assert!(asked <= permutation_counters(rows), "{rows}");
+            assert!(asked + 1 >= permutation_counters(rows), "{rows}");
         }
     }
 
@@ -180,9 +247,39 @@ mod tests {
     fn fractions_are_rounded_down() {
         assert_eq!(fraction(u128::MAX, 7), 6);
         assert_eq!(fraction(0, 7), 0);
-        // A third, and the next number below it.
+        assert_eq!(fraction(1 << 127, u32::MAX), u32::MAX / 2);
+        // The first block whose part is `part`, and the one before it.
+        let first = |part: u32, of: u32| {
+            let (of, part) = (u128::from(of), u128::from(part));
+            let (quotient, rest) = (u128::MAX / of, u128::MAX % of + 1);
+            quotient * part + (rest * part).div_ceil(of)
+        };
+        for of in [2, 3, 7, 1000, u32::MAX - 1, u32::MAX] {
+            for part in [1, of / 2, of - 1].into_iter().filter(|part| *part > 0) {
+                let block = first(part, of);
+                for (block, part) in [(block, part), (block - 1, part - 1)] {
+                    assert_eq!(fraction(block, of), part, "{block} of {of}");
+                    let (half, may_carry) = fraction_of_half((block >> 64) as u64, of);
+                    assert!(half == part || may_carry, "{block} of {of}");
+                }
+            }
+        }
+        // Most blocks are known by a half.
+        assert_eq!(fraction_of_half(1 << 63, 1000), (500, false));
+    }
+
+    /// Where the lower half of a block decides, it does.
+    #[test]
+    fn lower_halves_decide_swaps() {
         let third = u128::MAX / 3;
-        assert_eq!([fraction(third + 1, 3), fraction(third, 3)], [1, 0]);
-        assert_eq!(fraction(1 << 127, u64::MAX), u64::MAX / 2);
+        for (block, swapped) in [(third, [0, 1, 2]), (third + 1, [1, 0, 2])] {
+            let mut order = [0; 3];
+            permutation_by(&mut order, |counter, blocks| {
+                for (k, made) in (counter..).zip(blocks) {
+                    *made = if k == 0 { block } else { 0 }.to_le_bytes();
+                }
+            });
+            assert_eq!(order, swapped);
+        }
     }
 }

@@ -359,6 +359,15 @@ impl Counter<'_> {
             }
             Op::Encode { .. } | Op::Colour => add(Kind::Label, both),
             Op::Random => add(Kind::Mask, to),
+            Op::Combine { .. } => {
+                add(Kind::Mask, to.saturating_mul(command.calls.len() as u64));
+                add(Kind::Column, both);
+            }
+            // A block for each row, and two where there are many.
+            Op::Permutation => {
+                add(Kind::Mask, to.saturating_mul(8));
+                add(Kind::Column, both);
+            }
             Op::Lifting(step) => {
                 let column = to / command.dst.len().max(1) as u64;
                 add(Kind::Mask, column * step.calls() as u64);
@@ -383,7 +392,7 @@ impl Counter<'_> {
                     self.command(&step.command, workspace, times, work);
                 }
             }
-            // Combine, Shift, Resize, CheckEqual, and what is as simple.
+            // Shift, Resize, CheckEqual, and what is as simple; and moves of rows, but for what caches miss.
             _ => add(Kind::Column, both),
         }
     }

@@ -256,6 +256,10 @@ impl Cuda {
         if layout.regions.iter().any(|r| narrow.contains(&r.column)) {
             return Err(NARROW);
         }
+        let mut columns = layout.regions.iter().map(|r| r.column);
+        if columns.any(|column| matches!(column, ColumnType::Words(_))) {
+            return Err(unsupported("words in each row, which moves of rows have"));
+        }
         let same = |memory: &Memory| memory.is_of(layout, frame.rows);
         if let Some(at) = self.closed.iter().position(same) {
             let mut memory = self.closed.swap_remove(at);

@@ -269,6 +269,9 @@ impl Queue<'_> {
                 ];
                 self.step(&RANDOM, Some(count * bytes.div_ceil(16)), &arguments);
             }
+            Op::Combine { .. } if !command.calls.is_empty() => {
+                return Err(unsupported("sums with draws"));
+            }
             Op::Combine { ring, minus } => {
                 let keep = self.item(dst[0]).padding(self.memory.frame.rows);
                 let (mut bytes, mut count) = (self.memory.item(dst[0].region), dst[0].count.into());
@@ -308,6 +311,9 @@ impl Queue<'_> {
             Op::Shift { by } => self.convert(src[0], dst[0], *by),
             Op::Lift | Op::Resize => self.convert(src[0], dst[0], 0),
             Op::Lifting(step) => self.lifting(*step, command)?,
+            Op::Permutation => return Err(unsupported("permutations that are drawn")),
+            Op::Permute { .. } => return Err(unsupported("moves of rows")),
+            Op::Invert => return Err(unsupported("inverses of permutations")),
             Op::Scale => {
                 let all = u64::from(dst[0].count) * self.cells(dst[0]);
                 let ring = number(ring_of(self.item(dst[0])));

@@ -57,7 +57,10 @@ impl Cpu {
                 let (to, call) = (command.dst[0], command.calls[0]);
                 self.write_random(memory, self.mask(call, memory.frame)?, to);
             }
-            Op::Combine { ring, minus } => self.combine(memory, (*ring, *minus), command),
+            Op::Combine { ring, minus } if command.calls.is_empty() => {
+                self.combine(memory, (*ring, *minus), command);
+            }
+            Op::Combine { ring, minus } => self.masked(memory, (*ring, *minus), command)?,
             Op::Hash { label } => {
                 let head = head(&self.session, *label, memory.frame, &command.calls);
                 let digest = digest(self.isa, &head, memory, &command.src);
@@ -99,6 +102,9 @@ impl Cpu {
                 return Ok(bool::from(equal));
             }
             Op::Lifting(step) => self.lifting(memory, *step, command)?,
+            Op::Permutation => self.permutation(memory, command)?,
+            Op::Permute { back } => self.permute(memory, index, *back, command)?,
+            Op::Invert => return Ok(self.invert(memory, command.src[0], command.dst[0])),
             Op::Proof(step) => return self.proof(memory, *step, command),
             Op::Ot(step) => return self.transfer(memory, *step, command),
             Op::Cut(step) => return self.cut(memory, tape, *step, command),

@@ -21,7 +21,7 @@ use crate::layout::ColumnType;
 use crate::lift::{Lifting, PARTS};
 
 /// Bytes that are drawn at once.
-const DRAWN: usize = GROUP * VECTOR;
+pub(super) const DRAWN: usize = GROUP * VECTOR;
 
 impl Cpu {
     /// A step of lifts, which was checked.
@@ -201,7 +201,7 @@ unsafe fn ones<V: Vector, L: Lanes>(bits: *const u8, at: usize, rows: usize) -> 
 
 /// At most a vector, of so many bytes.
 #[inline(always)]
-unsafe fn get<V: Vector>(from: *const u8, bytes: usize) -> V {
+pub(super) unsafe fn get<V: Vector>(from: *const u8, bytes: usize) -> V {
     // SAFETY: the bytes are there; the array is as long as a vector.
     unsafe {
         if bytes >= VECTOR {
@@ -214,7 +214,7 @@ unsafe fn get<V: Vector>(from: *const u8, bytes: usize) -> V {
 }
 
 #[inline(always)]
-unsafe fn put<V: Vector>(value: V, to: *mut u8, bytes: usize) {
+pub(super) unsafe fn put<V: Vector>(value: V, to: *mut u8, bytes: usize) {
     // SAFETY: as `get`.
     unsafe {
         if bytes >= VECTOR {
@@ -228,7 +228,7 @@ unsafe fn put<V: Vector>(value: V, to: *mut u8, bytes: usize) {
 }
 
 #[inline(always)]
-unsafe fn drawn<V: Vector>(mask: &Mask<'_>, ctr: u64) -> [V; GROUP] {
+pub(super) unsafe fn drawn<V: Vector>(mask: &Mask<'_>, ctr: u64) -> [V; GROUP] {
     let counters = [
         ctr,
         ctr.wrapping_add(4),

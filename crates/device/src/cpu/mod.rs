@@ -8,6 +8,8 @@ mod garble;
 mod hash;
 mod lift;
 mod mac;
+mod masked;
+mod moves;
 mod offload;
 mod ot;
 mod proof;

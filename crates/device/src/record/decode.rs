@@ -240,6 +240,9 @@ impl Parser<'_> {
                 3 => ColumnType::Labels,
                 4 => ColumnType::Label,
                 5 => ColumnType::Halves,
+                6 => Some(ColumnType::Words(p.u8()?))
+                    .filter(|column| column.is_known())
+                    .ok_or("words of a size that there is not")?,
                 _ => return Err("an unknown item"),
             };
             Ok(Region {
@@ -379,6 +382,11 @@ impl Parser<'_> {
             10 => Op::Lift,
             11 => Op::Shift { by: self.u32()? },
             23 => Op::Lifting(self.lifting()?),
+            24 => Op::Permutation,
+            25 => Op::Permute {
+                back: self.u8()? != 0,
+            },
+            26 => Op::Invert,
             12 => Op::Scale,
             13 => Op::Resize,
             14 => Op::Dot,

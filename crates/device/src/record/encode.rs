@@ -180,6 +180,10 @@ impl Writer<'_> {
                 ColumnType::Labels => w.u8(3),
                 ColumnType::Label => w.u8(4),
                 ColumnType::Halves => w.u8(5),
+                ColumnType::Words(n) => {
+                    w.u8(6);
+                    w.u8(n);
+                }
             }
             w.u8(region.components);
             w.u32(region.count);
@@ -443,6 +447,12 @@ impl Writer<'_> {
                 self.u8(23);
                 self.lifting(*step);
             }
+            Op::Permutation => self.u8(24),
+            Op::Permute { back } => {
+                self.u8(25);
+                self.u8((*back).into());
+            }
+            Op::Invert => self.u8(26),
             Op::Scale => self.u8(12),
             Op::Resize => self.u8(13),
             Op::Dot => self.u8(14),

@@ -42,7 +42,7 @@ impl Reference {
                 let bytes = self.pseudorandom(memory, call, column, to.count)?;
                 memory.bytes_mut(to).copy_from_slice(&bytes);
             }
-            Op::Combine { ring, minus } => memory.combine(command, *ring, *minus),
+            Op::Combine { ring, minus } => self.combine(memory, command, *ring, *minus)?,
             Op::Hash { label } => {
                 let head = hash::head(&self.session, *label, memory.frame, &command.calls);
                 let digest = hash::digest(&head, command.src.iter().map(|s| memory.bytes(*s)));
@@ -60,6 +60,9 @@ impl Reference {
                 return Ok(bool::from(memory.bytes(a).ct_eq(memory.bytes(b))));
             }
             Op::Lifting(step) => self.lifting(memory, *step, command)?,
+            Op::Permutation => self.permutation(memory, command)?,
+            Op::Permute { back } => memory.permute(index, command, *back)?,
+            Op::Invert => return Ok(memory.invert(command.src[0], command.dst[0])),
             Op::Proof(step) => return self.proof(memory, *step, command),
             Op::Ot(step) => return self.transfer(memory, *step, command),
             Op::Cut(step) => return self.cut(memory, *step, command),
@@ -118,7 +121,8 @@ impl Memory {
         }
     }
 
-    fn combine(&mut self, command: &Command, ring: Ring, minus: u32) {
+    /// The sum of the sources of a command, without its calls.
+    pub(super) fn combine(&mut self, command: &Command, ring: Ring, minus: u32) {
         let all = command.dst[0];
         if matches!(self.column(all), ColumnType::Labels | ColumnType::Label) {
             self.combine_labels(command);

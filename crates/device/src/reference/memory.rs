@@ -38,9 +38,10 @@ impl Memory {
     pub(super) fn cells(&self, region: u16) -> usize {
         match self.layout.regions[region as usize].column {
             ColumnType::Rows(Ring::Bits) => self.frame.rows.div_ceil(8) as usize * 8,
-            ColumnType::Rows(_) | ColumnType::Labels | ColumnType::Halves => {
-                self.frame.rows as usize
-            }
+            ColumnType::Rows(_)
+            | ColumnType::Labels
+            | ColumnType::Halves
+            | ColumnType::Words(_) => self.frame.rows as usize,
             ColumnType::One(Ring::Bits) => 8,
             ColumnType::One(_) | ColumnType::Label => 1,
             ColumnType::Bytes(n) => n as usize,

@@ -368,14 +368,18 @@ pub(super) unsafe fn random<V: Vector>(mask: Mask<'_>, ctr: u64, out: &mut [u8])
     let mut block = [0u8; VECTOR * GROUP];
     for (k, piece) in out.chunks_mut(VECTOR * GROUP).enumerate() {
         let at = ctr + (k * VECTOR * GROUP / 16) as u64;
-        // SAFETY: the caller's instruction set; `block` has room for the group.
+        let whole = piece.len() == block.len();
+        let into = if whole { &mut *piece } else { &mut block[..] };
+        // SAFETY: the caller's instruction set; `into` has room for the group.
         unsafe {
             let vectors = V::prf(mask.key, mask.domain, from([0, 4, 8, 12], at));
             for (g, v) in vectors.into_iter().enumerate() {
-                v.store(block.as_mut_ptr().add(g * VECTOR));
+                v.store(into.as_mut_ptr().add(g * VECTOR));
             }
         }
-        piece.copy_from_slice(&block[..piece.len()]);
+        if !whole {
+            piece.copy_from_slice(&block[..piece.len()]);
+        }
     }
 }
 
