@@ -99,18 +99,10 @@ impl<F: FnMut(u64, &mut [[u8; 16]])> Blocks<F> {
             let rest = &mut rows[begin..];
             let left = rest.len() as u32;
             let parts = &mut parts[..(swaps - begin).min(PERMUTATION_BLOCKS)];
-            let mut carries = false;
             let blocks = self.next(first + begin as u64, parts.len());
             // All at once before the first swap: no swap waits for a multiplication, and processors run ahead to those that wait for memory.
             for ((part, block), passed) in parts.iter_mut().zip(blocks).zip(0..) {
-                let (high, may_carry) = fraction_of_half((block >> 64) as u64, left - passed);
-                *part = high;
-                carries |= may_carry;
-            }
-            if carries {
-                for (k, part) in parts.iter_mut().enumerate() {
-                    *part = fraction(u128::from_le_bytes(self.made[k]), left - k as u32);
-                }
+                *part = fraction(block, left - passed);
             }
             for (j, part) in parts.iter().enumerate() {
                 rest.swap(j, j + *part as usize);
@@ -157,18 +149,15 @@ fn draw(order: &mut [u32], shape: Shape, blocks: &mut Blocks<impl FnMut(u64, &mu
 }
 
 /// The part `block` / 2^128 of `of`, rounded down.
-const fn fraction(block: u128, of: u32) -> u32 {
-    let (high, low) = (block >> 64, block & u64::MAX as u128);
-    ((high * of as u128 + ((low * of as u128) >> 64)) >> 64) as u32
-}
-
-/// The same of the upper half of a block alone, and whether the lower half may change it: once in 2^32 blocks. Of products of 32 bits, which
-/// processors have several of at once.
 #[inline]
-const fn fraction_of_half(high: u64, of: u32) -> (u32, bool) {
-    let product = (high >> 32) * of as u64 + (((high & 0xffff_ffff) * of as u64) >> 32);
-    // What is left out is less than 2.
-    ((product >> 32) as u32, product as u32 >= u32::MAX - 1)
+const fn fraction(block: u128, of: u32) -> u32 {
+    let high = (block >> 64) * of as u128;
+    // What the lower half adds is below `of`: it is looked at where that may carry, once in 2^32 blocks.
+    if high as u64 <= u64::MAX - of as u64 {
+        return (high >> 64) as u32;
+    }
+    let low = (block & u64::MAX as u128) * of as u128;
+    ((high + (low >> 64)) >> 64) as u32
 }
 
 #[cfg(test)]
@@ -259,13 +248,9 @@ mod tests {
                 let block = first(part, of);
                 for (block, part) in [(block, part), (block - 1, part - 1)] {
                     assert_eq!(fraction(block, of), part, "{block} of {of}");
-                    let (half, may_carry) = fraction_of_half((block >> 64) as u64, of);
-                    assert!(half == part || may_carry, "{block} of {of}");
                 }
             }
         }
-        // Most blocks are known by a half.
-        assert_eq!(fraction_of_half(1 << 63, 1000), (500, false));
     }
 
     /// Where the lower half of a block decides, it does.

@@ -34,7 +34,9 @@ impl Cpu {
         veil_prss::permutation_by(order, |counter, blocks| {
             self.random(mask, mask.first + counter, blocks.as_flattened_mut());
         });
-        order.iter_mut().for_each(|entry| *entry = entry.to_le());
+        for entry in order {
+            *entry = entry.to_le();
+        }
         Ok(())
     }
 

@@ -111,12 +111,11 @@ impl Memory {
         }
         let size = self.column(to).bytes(1) as usize;
         for k in 0..to.count {
+            let all = Zeroizing::new(self.bytes(from.column(k)).to_vec().into_boxed_slice());
+            let into = self.bytes_mut(to.column(k));
             for (row, moved) in positions.iter().copied().enumerate() {
                 let (read, written) = if back { (moved, row) } else { (row, moved) };
-                let element = &self.bytes(from.column(k))[read * size..][..size];
-                let element = Zeroizing::new(element.to_vec());
-                let into = self.bytes_mut(to.column(k));
-                into[written * size..][..size].copy_from_slice(&element);
+                into[written * size..][..size].copy_from_slice(&all[read * size..][..size]);
             }
         }
         Ok(())
