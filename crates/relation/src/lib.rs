@@ -1,0 +1,82 @@
+//! Relations and the logical algebra of queries: types with exact ranges, one canonical text, evaluation in the clear.
+//!
+//! For what makes queries (`veil-query` from SQL) and for what plans them. A [`Program`] has the [`Table`]s of owners and [`Step`]s, each a
+//! tree of [`Plan`] operators with [`Expr`]essions. [`Program::check`] derives the [`Shape`] of each step: columns with proved ranges, public
+//! capacity, unique keys. [`clear::evaluate`] says what a program means.
+//!
+//! ```text
+//!   SQL ──► Program ──► canonical text ──► plan hash, explain
+//!              │
+//!              ├──► check ──► Shape: types, capacity, keys ──► physical plan
+//!              └──► clear::evaluate ──► the rows that parties must open
+//! ```
+//!
+//! ```
+//! use veil_relation::{Program, Value, clear};
+//!
+//! let program = Program::read(
+//!     "(program
+//!   (table \"stays\" (owner \"north\") (rows 3) (column \"days\" (integer 0 90)) (column \"ward\" (category \"a\" \"b\")))
+//!   (step
+//!     \"mean\"
+//!     (open
+//!       \"ministry\"
+//!       (group-by
+//!         (public 2)
+//!         (min-rows 0)
+//!         (keys (\"ward\" #1))
+//!         (aggregates (\"days\" (avg #0)))
+//!         (scan \"stays\" #0 #1)))))",
+//! )?;
+//! let row = |days, ward| vec![Value::Number(days), Value::Number(ward)];
+//! let stays = clear::Input { valid: vec![true, true, false], rows: vec![row(4, 1), row(5, 1), row(9, 0)] };
+//! let opened = clear::evaluate(&program, &[stays])?;
+//! assert_eq!(opened[0].rows, [[Value::Number(1), Value::Ratio(9, 2)]]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Promises
+//!
+//! - The meaning of an operator is PostgreSQL's: three-valued logic, nulls equal in groups and never in joins, exact decimals.
+//! - Whatever passes [`Program::check`] is evaluated without overflow: each range is derived by exact interval arithmetic, and what might not
+//!   fit 128 bits is refused with its name.
+//! - Two programs with one canonical text are equal; [`Program::read`] accepts no other text.
+//! - Rows that are not valid change nothing, whatever their cells are.
+//!
+//! # Limits
+//!
+//! - Averages, variances and quotients are exact until [`Expr::Round`] gives them places, where PostgreSQL rounds them to about 16 digits at
+//!   once. Rounding is that of its `numeric`: to nearest, halves away from zero.
+//! - The median and other quantiles are discrete: values of rows.
+//! - Texts of categories are ordered by their bytes (collation "C").
+//! - How parties compute, and at what cost, is not known here.
+
+pub mod calendar;
+pub mod clear;
+mod expr;
+mod functions;
+mod kind;
+mod plan;
+mod plan_error;
+mod range;
+mod read;
+mod schema;
+mod sexp;
+mod shape;
+mod text;
+mod typing;
+
+pub use expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
+pub use kind::{Kind, MOST_PLACES, MOST_VALUES, Type, Value, Values};
+pub use plan::{
+    Aggregate, AggregateFunction, Domain, Frame, JoinKind, Matches, Named, Overflow, Plan, Program,
+    SortKey, Step, WindowFunction, Windowed,
+};
+pub use plan_error::PlanError;
+pub use range::Range;
+pub use read::ReadError;
+pub use schema::{
+    Column, ColumnId, Consent, MOST_ROWS, Operation, Reveal, SchemaError, Table, is_name,
+};
+pub use shape::{Field, Shape, Shapes};
+pub use typing::{TypeError, round_ratio};

@@ -1,0 +1,86 @@
+//! Why a plan is not one.
+
+use crate::schema::{MOST_ROWS, SchemaError};
+use crate::typing::TypeError;
+
+/// Why a plan is not one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// An expression without a type.
+    #[error("in {operator}: {source}")]
+    Type {
+        /// The operator.
+        operator: &'static str,
+        /// What is wrong.
+        source: TypeError,
+    },
+    /// A table that the program does not have.
+    #[error("there is no table `{0}`")]
+    NoTable(String),
+    /// A step that is not before this one, or that opens its relation.
+    #[error("there is no earlier step `{0}` whose relation may be read")]
+    NoStep(String),
+    /// Two tables or steps have one name.
+    #[error("two tables or queries have the name `{0}`; rename one")]
+    TwoNames(String),
+    /// A table that is not one.
+    #[error("{0}")]
+    Table(String),
+    /// Relations of a union whose columns differ.
+    #[error("the relations of a union differ in column {column}: {left} and {right}")]
+    Union {
+        /// The first column that differs, from 1.
+        column: usize,
+        /// The kind in the first relation.
+        left: String,
+        /// The kind in the other relation.
+        right: String,
+    },
+    /// Keys of a join of two kinds.
+    #[error("a join compares {left} with {right}")]
+    JoinKeys {
+        /// The kind of the left key.
+        left: String,
+        /// The kind of the right key.
+        right: String,
+    },
+    /// An aggregate, window or key of a kind that it does not take.
+    #[error("{function} does not take a {kind}")]
+    Argument {
+        /// The function or operator.
+        function: &'static str,
+        /// The kind of its argument.
+        kind: String,
+    },
+    /// A sum that may not fit.
+    #[error(
+        "{function} over {rows} rows may not fit 128 bits; declare narrower ranges, or round earlier"
+    )]
+    TooWide {
+        /// The function.
+        function: &'static str,
+        /// Capacity of the relation.
+        rows: u64,
+    },
+    /// More rows than positions.
+    #[error("a relation of {rows} rows is too large: {MOST_ROWS} are the most; bound it")]
+    TooLong {
+        /// Its capacity.
+        rows: u64,
+    },
+    /// A part of an operator that is not formed as it must be.
+    #[error("{operator}: {what}")]
+    Form {
+        /// The operator.
+        operator: &'static str,
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
+impl From<SchemaError> for PlanError {
+    fn from(error: SchemaError) -> Self {
+        Self::Table(error.to_string())
+    }
+}
