@@ -13,13 +13,16 @@ pub(crate) fn aggregate_type(
     rows: u64,
 ) -> Result<Type, PlanError> {
     let name = crate::text::function_name(function);
-    let count = || {
+    // A group has a row; what is counted of it may be none if rows are left out or the argument is null.
+    let count = |least: i128| {
+        let most = i128::from(rows).max(least);
         Type::of(Kind::Integer(
-            Range::new(0, i128::from(rows)).unwrap_or(Range::point(0)),
+            Range::new(least, most).unwrap_or(Range::point(least)),
         ))
     };
+    let of_group = i128::from(!maybe_none);
     let Some(argument_of) = function.argument() else {
-        return Ok(count());
+        return Ok(count(of_group));
     };
     let ty = typed(name, argument_of, types)?;
     let wrong = || argument(name, &ty.kind);
@@ -35,7 +38,7 @@ pub(crate) fn aggregate_type(
         AggregateFunction::CountRows
         | AggregateFunction::Count(_)
         | AggregateFunction::CountDistinct(_) => {
-            return Ok(count());
+            return Ok(count(if ty.nullable { 0 } else { of_group }));
         }
         AggregateFunction::Sum(_) | AggregateFunction::Avg(_) => {
             let (places, units) = ty.kind.number().ok_or_else(wrong)?;

@@ -78,5 +78,5 @@ pub use read::ReadError;
 pub use schema::{
     Column, ColumnId, Consent, MOST_ROWS, Operation, Reveal, SchemaError, Table, is_name,
 };
-pub use shape::{Field, Shape, Shapes};
+pub use shape::{Field, Shape, Shapes, join as join_shape};
 pub use typing::{TypeError, round_ratio};

@@ -1,7 +1,7 @@
 //! Logical operators.
 //!
 //! Each takes relations and gives one: a bag of rows, of which those that are not valid never count. Only [`Plan::Sort`] and
-//! [`Plan::TopK`] give an order, which the operator directly above may use.
+//! [`Plan::TopK`] give an order, which projections keep and [`Plan::Open`] shows.
 
 use crate::expr::Expr;
 use crate::schema::{ColumnId, Table};
@@ -361,7 +361,7 @@ pub enum Plan {
         /// What happens if there are more.
         overflow: Overflow,
     },
-    /// The rows, opened. At the root of a step only. Without a [`Plan::Sort`] or [`Plan::TopK`] directly below they are opened in ascending
+    /// The rows, opened. At the root of a step only. Without a [`Plan::Sort`] or [`Plan::TopK`] below, be it below projections, they are opened in ascending
     /// order of their columns, nulls last: the order of input rows is never opened.
     Open {
         /// The rows.

@@ -121,7 +121,7 @@ pub struct Table {
 pub const MOST_ROWS: u32 = 1 << 31;
 
 /// Why a table is not one.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
     /// Two columns have one name.

@@ -358,7 +358,11 @@ fn project(input: &Shape, columns: &[Named]) -> Result<Shape, PlanError> {
     })
 }
 
-fn join(
+/// The shape of a join of relations with these shapes: what [`Shapes::of`] derives for [`Plan::Join`].
+///
+/// # Errors
+/// [`PlanError`], if keys or condition are not as they must be.
+pub fn join(
     kind: JoinKind,
     left: Shape,
     right: Shape,

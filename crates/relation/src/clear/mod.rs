@@ -16,6 +16,7 @@ use crate::plan::{JoinKind, Matches, Overflow, Plan, Program, SortKey};
 use crate::plan_error::PlanError;
 use crate::schema::ColumnId;
 use crate::shape::{Field, Shape, Shapes};
+use crate::typing::TypeError;
 use cell::Row;
 
 /// The rows of a table, as its owner has them.
@@ -124,7 +125,7 @@ pub fn evaluate(program: &Program, tables: &[Input]) -> Result<Vec<Opened>, Clea
         };
         let (mut rows, incomplete) = world.rows(plan)?;
         if let Some(to) = to {
-            if !matches!(plan, Plan::Sort { .. } | Plan::TopK { .. }) {
+            if !is_ordered(plan) {
                 rows.sort_unstable();
             }
             opened.push(Opened {
@@ -138,6 +139,24 @@ pub fn evaluate(program: &Program, tables: &[Input]) -> Result<Vec<Opened>, Clea
         world.steps.push((rows, incomplete));
     }
     Ok(opened)
+}
+
+/// The value of an expression without columns.
+///
+/// # Errors
+/// [`TypeError`] if it has no type, or has columns.
+pub fn constant(expr: &Expr) -> Result<Value, TypeError> {
+    expr.ty(&[])?;
+    Ok(Row::new(&[], &[]).value(expr))
+}
+
+/// Whether a plan gives its rows in an order of its own.
+fn is_ordered(plan: &Plan) -> bool {
+    match plan {
+        Plan::Sort { .. } | Plan::TopK { .. } => true,
+        Plan::Project { input, .. } => is_ordered(input),
+        _ => false,
+    }
 }
 
 struct World<'a> {

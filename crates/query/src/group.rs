@@ -1,0 +1,568 @@
+//! Aggregates, window functions and other calls.
+
+use sqlparser::ast::{
+    self, DuplicateTreatment, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Spanned, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec,
+    WindowType,
+};
+use sqlparser::tokenizer::Span;
+use veil_relation::{
+    AggregateFunction, ColumnId, Comparison, Expr, Frame, Kind, Literal, WindowFunction,
+};
+
+use crate::bind::Binder;
+use crate::error::{Problem, SqlError};
+use crate::rel::{Rel, folded, single};
+use crate::scalar::Scope;
+use crate::term::Term;
+use crate::walk;
+
+/// Places of a standard deviation, unless its argument has more.
+const ROOT_PLACES: u32 = 6;
+
+/// What the columns of a grouped relation are: first keys, then aggregates.
+pub(crate) struct Grouped {
+    /// The relation before grouping.
+    pub(crate) before: Rel,
+    /// The keys over it.
+    pub(crate) keys: Vec<Expr>,
+    /// The aggregates over it, each with its filter.
+    pub(crate) aggregates: Vec<(AggregateFunction, Option<Expr>)>,
+}
+
+/// The name of a function, in lower case.
+pub(crate) fn name_of(call: &Function) -> String {
+    single(&call.name).map_or_else(|| call.name.to_string(), folded)
+}
+
+/// Whether an expression is a call of an aggregate over groups.
+pub(crate) fn is_aggregate(of: &ast::Expr) -> bool {
+    match of {
+        ast::Expr::Function(call) if call.over.is_none() => matches!(
+            name_of(call).as_str(),
+            "count"
+                | "sum"
+                | "avg"
+                | "min"
+                | "max"
+                | "bool_or"
+                | "bool_and"
+                | "every"
+                | "var_samp"
+                | "variance"
+                | "stddev_samp"
+                | "stddev"
+                | "percentile_disc"
+                | "median"
+        ),
+        _ => false,
+    }
+}
+
+/// Whether an expression is a call of a window function.
+pub(crate) fn is_window(of: &ast::Expr) -> bool {
+    matches!(of, ast::Expr::Function(call) if call.over.is_some())
+}
+
+/// What a call has beside its name.
+struct Call<'c> {
+    name: String,
+    /// `None` is the star.
+    args: Vec<Option<&'c ast::Expr>>,
+    distinct: bool,
+    within: &'c [ast::OrderByExpr],
+    filter: Option<&'c ast::Expr>,
+    over: Option<&'c WindowType>,
+}
+
+impl Binder<'_> {
+    fn parts<'c>(&self, call: &'c Function, at: Span) -> Result<Call<'c>, SqlError> {
+        let Function {
+            name,
+            uses_odbc_syntax,
+            parameters,
+            args,
+            within_group,
+            filter,
+            null_treatment,
+            over,
+        } = call;
+        let refused = |what: &str| {
+            Err(self
+                .source
+                .refused(at, format!("{what} is not in the dialect"), None))
+        };
+        if single(name).is_none() || *uses_odbc_syntax || *parameters != FunctionArguments::None {
+            return refused("this form of a call");
+        }
+        if null_treatment.is_some() {
+            return refused("IGNORE NULLS and RESPECT NULLS");
+        }
+        let (mut distinct, mut list) = (false, Vec::new());
+        match args {
+            FunctionArguments::None => {}
+            FunctionArguments::Subquery(_) => return refused("a subquery as an argument"),
+            FunctionArguments::List(FunctionArgumentList {
+                duplicate_treatment,
+                args,
+                clauses,
+            }) => {
+                if !clauses.is_empty() {
+                    return refused("a clause among arguments");
+                }
+                distinct = *duplicate_treatment == Some(DuplicateTreatment::Distinct);
+                for arg in args {
+                    match arg {
+                        FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => list.push(Some(expr)),
+                        FunctionArg::Unnamed(FunctionArgExpr::Wildcard) => list.push(None),
+                        _ => return refused("this form of an argument"),
+                    }
+                }
+            }
+        }
+        Ok(Call {
+            name: name_of(call),
+            args: list,
+            distinct,
+            within: within_group,
+            filter: filter.as_deref(),
+            over: over.as_ref(),
+        })
+    }
+
+    /// The column of a grouped relation that has the values of an expression.
+    pub(crate) fn grouped_column(
+        &mut self,
+        grouped: &Grouped,
+        of: &ast::Expr,
+    ) -> Result<Option<ColumnId>, SqlError> {
+        if is_aggregate(of) {
+            let mut before = grouped.before.clone();
+            let wanted = self.aggregate(&mut before, of)?;
+            let found = grouped.aggregates.iter().position(|known| *known == wanted);
+            return Ok(found.map(|at| ColumnId((grouped.keys.len() + at) as u32)));
+        }
+        let whole = !walk::any(of, |of| {
+            is_aggregate(of) || is_window(of) || walk::is_subquery(of)
+        });
+        if matches!(of, ast::Expr::Value(_)) || !whole || grouped.keys.is_empty() {
+            return Ok(None);
+        }
+        let mut before = grouped.before.clone();
+        match self.term(&mut Scope::rows(&mut before), of) {
+            Ok(Term::Expr(expr, _)) => {
+                let found = grouped.keys.iter().position(|key| *key == expr);
+                Ok(found.map(|at| ColumnId(at as u32)))
+            }
+            // What is wrong with it is said where its parts are bound.
+            _ => Ok(None),
+        }
+    }
+
+    /// Binds a call of an aggregate, with its filter.
+    pub(crate) fn aggregate(
+        &mut self,
+        rel: &mut Rel,
+        of: &ast::Expr,
+    ) -> Result<(AggregateFunction, Option<Expr>), SqlError> {
+        let at = of.span();
+        let ast::Expr::Function(call) = of else {
+            return Err(self.source.refused(at, "an aggregate is a call", None));
+        };
+        let call = self.parts(call, at)?;
+        let inner = call
+            .args
+            .iter()
+            .flatten()
+            .copied()
+            .chain(call.filter)
+            .chain(call.within.iter().map(|key| &key.expr));
+        for part in inner {
+            if walk::any(part, |of| is_aggregate(of) || is_window(of)) {
+                return Err(self.source.refused(
+                    part.span(),
+                    "an aggregate stands in no other aggregate",
+                    Some("aggregate in a subquery of FROM first"),
+                ));
+            }
+        }
+        let scope = &mut Scope::rows(rel);
+        let filter = call
+            .filter
+            .map(|filter| self.condition(scope, filter))
+            .transpose()?;
+        if call.distinct
+            && call.name != "count"
+            && !matches!(
+                call.name.as_str(),
+                "min" | "max" | "bool_or" | "bool_and" | "every"
+            )
+        {
+            let what = format!("{} of DISTINCT values is not in the dialect", call.name);
+            return Err(self.source.refused(
+                at,
+                what,
+                Some("take DISTINCT in a subquery of FROM, then aggregate"),
+            ));
+        }
+        if !call.within.is_empty() && call.name != "percentile_disc" {
+            return Err(self.source.refused(
+                at,
+                "WITHIN GROUP stands with percentile_disc only",
+                None,
+            ));
+        }
+        if let ("count", [None], false) = (call.name.as_str(), call.args.as_slice(), call.distinct)
+        {
+            return Ok((AggregateFunction::CountRows, filter));
+        }
+        let one = |args: &[Option<&ast::Expr>]| match args {
+            [Some(_)] => Ok(()),
+            _ => Err(self
+                .source
+                .refused(at, format!("{} takes one argument", call.name), None)),
+        };
+        one(&call.args)?;
+        let arg = call
+            .args
+            .first()
+            .copied()
+            .flatten()
+            .expect("one argument was counted");
+        let (expr, ty) = self.value(scope, arg)?;
+        let function = match call.name.as_str() {
+            "count" if call.distinct => AggregateFunction::CountDistinct(expr),
+            "count" => AggregateFunction::Count(expr),
+            "sum" => AggregateFunction::Sum(expr),
+            "avg" => AggregateFunction::Avg(expr),
+            "min" => AggregateFunction::Min(expr),
+            "max" => AggregateFunction::Max(expr),
+            "bool_or" => AggregateFunction::BoolOr(expr),
+            "bool_and" | "every" => AggregateFunction::BoolAnd(expr),
+            "var_samp" | "variance" => AggregateFunction::VarSamp(expr),
+            "stddev_samp" | "stddev" => {
+                let places = ty.kind.number().map_or(0, |(places, _)| places);
+                AggregateFunction::StddevSamp(expr, places.max(ROOT_PLACES))
+            }
+            "median" => AggregateFunction::PercentileDisc {
+                of: expr,
+                above: 1,
+                below: 2,
+            },
+            _ => {
+                let [key] = call.within else {
+                    return Err(self.source.refused(
+                        at,
+                        "percentile_disc orders by one expression",
+                        Some("write percentile_disc(0.9) WITHIN GROUP (ORDER BY …)"),
+                    ));
+                };
+                let key_at = key.expr.span();
+                let of = self.value(scope, &key.expr)?.0;
+                let key = self.sort_key(key, of)?;
+                if key.descending || key.nulls_first {
+                    return Err(self.source.refused(
+                        key_at,
+                        "percentile_disc orders ascending",
+                        None,
+                    ));
+                }
+                let (above, below) = match expr {
+                    Expr::Literal(Literal::Integer(whole @ 0..=1)) => (whole as u32, 1),
+                    Expr::Literal(Literal::Decimal {
+                        units,
+                        places: places @ 0..=9,
+                    }) if (0..=10_i128.pow(places)).contains(&units) => {
+                        (units as u32, 10_u32.pow(places))
+                    }
+                    _ => {
+                        return Err(self.source.refused(
+                            arg.span(),
+                            "the fraction is a decimal literal from 0 to 1",
+                            None,
+                        ));
+                    }
+                };
+                AggregateFunction::PercentileDisc {
+                    of: key.expr,
+                    above,
+                    below,
+                }
+            }
+        };
+        Ok((function, filter))
+    }
+
+    /// Binds a call that is no aggregate of groups.
+    pub(crate) fn call(
+        &mut self,
+        scope: &mut Scope<'_>,
+        call: &Function,
+        at: Span,
+    ) -> Result<Term, SqlError> {
+        let whole = ast::Expr::Function(call.clone());
+        if is_aggregate(&whole) {
+            return Err(self.source.refused(
+                at,
+                "an aggregate stands in SELECT, HAVING and ORDER BY only",
+                None,
+            ));
+        }
+        if is_window(&whole) {
+            return Err(self.source.refused(
+                at,
+                "a window function stands in SELECT and ORDER BY only",
+                Some("filter by it in a query over a subquery of FROM"),
+            ));
+        }
+        let call = self.parts(call, at)?;
+        if call.distinct || !call.within.is_empty() || call.filter.is_some() {
+            return Err(self.source.refused(
+                at,
+                "DISTINCT, WITHIN GROUP and FILTER stand in aggregates only",
+                None,
+            ));
+        }
+        let args = call.args.iter().map(|arg| match arg {
+            Some(arg) => self.term(scope, arg),
+            None => Err(self.source.refused(at, "* stands in count(*) only", None)),
+        });
+        let args = args.collect::<Result<Vec<_>, _>>()?;
+        let terms = crate::term::Terms {
+            source: self.source,
+            at,
+        };
+        let expr = match (call.name.as_str(), <[Term; 2]>::try_from(args.clone())) {
+            ("coalesce", _) if !args.is_empty() => {
+                let parts = terms.unified(args)?;
+                Expr::Coalesce(parts.into_iter().map(|(expr, _)| expr).collect())
+            }
+            ("nullif", Ok([a, b])) => match terms.compare(Comparison::Eq, a.clone(), b.clone())? {
+                Expr::Compare(_, a, b) => Expr::NullIf(a, b),
+                // Null where a condition on a public list is true.
+                condition => {
+                    let (a, ty) = terms.typed(a)?;
+                    let null = Box::new(Expr::Literal(Literal::Null(ty.kind)));
+                    let kept =
+                        Expr::Not(Box::new(Expr::Coalesce(vec![condition, Expr::bool(false)])));
+                    Expr::Case {
+                        branches: vec![(kept, a)],
+                        otherwise: null,
+                    }
+                }
+            },
+            ("round", Ok([number, places])) => match terms.typed(places)?.0 {
+                Expr::Literal(Literal::Integer(places))
+                    if (0..=i128::from(veil_relation::MOST_PLACES)).contains(&places) =>
+                {
+                    Expr::Round(Box::new(terms.typed(number)?.0), places as u32)
+                }
+                _ => {
+                    return Err(self.source.refused(
+                        at,
+                        "round takes a public number of places from 0 on",
+                        None,
+                    ));
+                }
+            },
+            ("round", Err(mut args)) if args.len() == 1 => {
+                let (number, _) = terms.typed(args.remove(0))?;
+                Expr::Round(Box::new(number), 0)
+            }
+            ("now" | "current_date" | "current_timestamp" | "random", _) => {
+                let what = format!("{} has another value at each call", call.name);
+                return Err(self.source.refused(
+                    at,
+                    what,
+                    Some("write the date: DATE '2025-03-14'"),
+                ));
+            }
+            ("coalesce" | "nullif" | "round", _) => {
+                let what = format!("{} takes other arguments", call.name);
+                return Err(self.source.refused(at, what, None));
+            }
+            _ => {
+                let name = call.name;
+                return Err(self.source.error(at, Problem::NoFunction { name }));
+            }
+        };
+        self.checked(expr, scope, at)
+    }
+
+    /// Binds a call of a window function; gives the specification of its window.
+    pub(crate) fn window<'c>(
+        &mut self,
+        scope: &mut Scope<'_>,
+        of: &'c ast::Expr,
+    ) -> Result<(WindowFunction, &'c WindowSpec), SqlError> {
+        let at = of.span();
+        let ast::Expr::Function(call) = of else {
+            return Err(self.source.refused(at, "a window function is a call", None));
+        };
+        let call = self.parts(call, at)?;
+        let window = match call.over {
+            Some(WindowType::WindowSpec(window)) => window,
+            _ => {
+                return Err(self.source.refused(
+                    at,
+                    "named windows are not in the dialect",
+                    Some("write the window after OVER"),
+                ));
+            }
+        };
+        if call.distinct || call.filter.is_some() || !call.within.is_empty() {
+            return Err(self.source.refused(
+                at,
+                "DISTINCT, FILTER and WITHIN GROUP do not stand in window functions",
+                None,
+            ));
+        }
+        let frame = self.frame(window, at)?;
+        let mut args = Vec::new();
+        for arg in &call.args {
+            match arg {
+                Some(arg) => args.push(self.value(scope, arg)?.0),
+                None if call.name == "count" && call.args.len() == 1 => {}
+                None => return Err(self.source.refused(at, "* stands in count(*) only", None)),
+            }
+        }
+        let rows = |expr: &Expr| match expr {
+            Expr::Literal(Literal::Integer(rows)) => u32::try_from(*rows).ok(),
+            _ => None,
+        };
+        let ordered = !window.order_by.is_empty();
+        let name = call.name.as_str();
+        let unframed = matches!(name, "row_number" | "rank" | "lag" | "lead");
+        if unframed && !ordered {
+            let what = format!("{name} needs an order");
+            return Err(self
+                .source
+                .refused(at, what, Some("write ORDER BY in its window")));
+        }
+        if unframed && window.window_frame.is_some() {
+            return Err(self
+                .source
+                .refused(at, format!("{name} takes no frame"), None));
+        }
+        let framed = || {
+            let what = "the default frame of a window with an order, which goes to the last row that ties, is not in the dialect";
+            let instead = "write ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW";
+            frame.ok_or_else(|| self.source.refused(at, what, Some(instead)))
+        };
+        let function = match (name, args.as_slice()) {
+            ("row_number", []) => WindowFunction::RowNumber,
+            ("rank", []) => WindowFunction::Rank,
+            ("lag", [of]) => WindowFunction::Lag(of.clone(), 1),
+            ("lead", [of]) => WindowFunction::Lead(of.clone(), 1),
+            ("lag" | "lead", [of, by]) => match (name, rows(by)) {
+                ("lag", Some(by)) => WindowFunction::Lag(of.clone(), by),
+                (_, Some(by)) => WindowFunction::Lead(of.clone(), by),
+                _ => {
+                    return Err(self.source.refused(
+                        at,
+                        format!("{name} takes a public number of rows"),
+                        None,
+                    ));
+                }
+            },
+            ("lag" | "lead", [_, _, _]) => {
+                return Err(self.source.refused(
+                    at,
+                    format!("{name} takes no default"),
+                    Some("write COALESCE around it"),
+                ));
+            }
+            ("count", []) => WindowFunction::CountRows(framed()?),
+            ("count", [of]) => WindowFunction::Count(of.clone(), framed()?),
+            ("sum", [of]) => WindowFunction::Sum(of.clone(), framed()?),
+            ("avg", [of]) => WindowFunction::Avg(of.clone(), framed()?),
+            ("min", [of]) => WindowFunction::Min(of.clone(), framed()?),
+            ("max", [of]) => WindowFunction::Max(of.clone(), framed()?),
+            (
+                "row_number" | "rank" | "count" | "sum" | "avg" | "min" | "max" | "lag" | "lead",
+                _,
+            ) => {
+                return Err(self
+                    .source
+                    .refused(at, format!("{name} takes other arguments"), None));
+            }
+            _ => {
+                let what = format!("{name} is no window function of the dialect");
+                return Err(self.source.refused(
+                    at,
+                    what,
+                    Some("row_number, rank, lag, lead, count, sum, avg, min and max are"),
+                ));
+            }
+        };
+        if matches!(
+            function,
+            WindowFunction::Min(_, Frame::Moving(_)) | WindowFunction::Max(_, Frame::Moving(_))
+        ) {
+            return Err(self.source.refused(
+                at,
+                format!("{name} of a moving frame is not in the dialect"),
+                Some("UNBOUNDED PRECEDING is"),
+            ));
+        }
+        Ok((function, window))
+    }
+
+    /// The frame of a window; `None` is SQL's default in a window with an order.
+    fn frame(&self, window: &WindowSpec, at: Span) -> Result<Option<Frame>, SqlError> {
+        let ordered = !window.order_by.is_empty();
+        let Some(WindowFrame {
+            units,
+            start_bound,
+            end_bound,
+        }) = &window.window_frame
+        else {
+            // With an order, SQL's default frame goes to the last row that ties: not one of ours.
+            return Ok((!ordered).then_some(Frame::Whole));
+        };
+        let number = |bound: &WindowFrameBound| match bound {
+            WindowFrameBound::Preceding(Some(rows)) => match &**rows {
+                ast::Expr::Value(ast::ValueWithSpan {
+                    value: ast::Value::Number(digits, false),
+                    ..
+                }) => digits.parse().ok(),
+                _ => None,
+            },
+            _ => None,
+        };
+        let to_here = matches!(end_bound, None | Some(WindowFrameBound::CurrentRow));
+        let to_end = matches!(end_bound, Some(WindowFrameBound::Following(None)));
+        let from_start = matches!(start_bound, WindowFrameBound::Preceding(None));
+        match units {
+            _ if from_start && to_end => Ok(Some(Frame::Whole)),
+            WindowFrameUnits::Rows if from_start && to_here && ordered => Ok(Some(Frame::Running)),
+            WindowFrameUnits::Rows if to_here && ordered && number(start_bound).is_some() => {
+                Ok(number(start_bound).map(Frame::Moving))
+            }
+            _ => Err(self.source.refused(
+                at,
+                "this frame is not in the dialect",
+                Some("write ROWS BETWEEN UNBOUNDED PRECEDING (or n PRECEDING) AND CURRENT ROW, with an ORDER BY"),
+            )),
+        }
+    }
+
+    /// A name for a column that has none: that of its function, as in PostgreSQL.
+    pub(crate) fn default_name(of: &ast::Expr, place: usize) -> String {
+        match of {
+            ast::Expr::Identifier(name) => folded(name),
+            ast::Expr::CompoundIdentifier(parts) => parts.last().map(folded).unwrap_or_default(),
+            ast::Expr::Function(call) => name_of(call),
+            ast::Expr::Nested(inner) => Self::default_name(inner, place),
+            _ => format!("column{place}"),
+        }
+    }
+
+    /// A quotient as it is opened: rounded to as many places as its parts have, and at least six.
+    pub(crate) fn rounded(expr: Expr, kind: &Kind) -> Expr {
+        match kind {
+            Kind::Ratio { places, .. } => Expr::Round(Box::new(expr), (*places).max(ROOT_PLACES)),
+            _ => expr,
+        }
+    }
+}

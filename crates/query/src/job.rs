@@ -1,0 +1,181 @@
+//! The queries of a job, and the program that they are.
+
+use std::collections::BTreeSet;
+
+use veil_relation::{Overflow, Plan, Program, Shapes, Step, Table, is_name};
+
+use crate::bind::{Binder, Level};
+use crate::error::QueryError;
+use crate::order::JoinCost;
+use crate::rules;
+use crate::source::Source;
+
+/// A named query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query {
+    /// Its name, by which later queries read its relation.
+    pub name: String,
+    /// Its text.
+    pub sql: String,
+    /// To whom its relation is opened; a query without a recipient opens nothing.
+    pub to: Option<String>,
+    /// Groups of fewer rows are left out of what is opened. 0 leaves out nothing.
+    pub min_count: u32,
+}
+
+/// A public bound on the rows of a named relation: a query, a common table expression, or a subquery of FROM by its alias. A join of keys that
+/// are unique on neither side, directly in a relation whose bound refuses, has at most that many pairs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    /// The relation's name.
+    pub of: String,
+    /// The most rows.
+    pub rows: u32,
+    /// What happens if there are more.
+    pub overflow: Overflow,
+}
+
+/// What a job says about its queries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// The tables of owners, with their claims.
+    pub tables: Vec<Table>,
+    /// The queries; each reads tables and earlier queries that open nothing.
+    pub queries: Vec<Query>,
+    /// Bounds.
+    pub bounds: Vec<Bound>,
+}
+
+/// The program of a job's queries, rewritten by the rules of [`crate::rules`].
+///
+/// # Errors
+/// [`QueryError`]: a query is refused, with its place; a table, a name or a bound is not as it must be.
+pub fn compile(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
+    let mut program = bind(job, cost)?;
+    rules::inline(&mut program);
+    rules::fold(&mut program)?;
+    rules::push(&mut program)?;
+    rules::fold(&mut program)?;
+    rules::prune(&mut program)?;
+    rules::domains(&mut program)?;
+    program.check()?;
+    Ok(program)
+}
+
+/// The program of a job's queries as they are bound, before any rule.
+///
+/// # Errors
+/// As [`compile`].
+pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
+    let wrong = |name: &str, what| {
+        let name = name.to_owned();
+        Err(QueryError::Job { name, what })
+    };
+    let mut names = BTreeSet::new();
+    for table in &job.tables {
+        table.check()?;
+    }
+    let all = job
+        .tables
+        .iter()
+        .map(|table| &table.name)
+        .chain(job.queries.iter().map(|query| &query.name));
+    for name in all {
+        if !is_name(name) {
+            return wrong(name, "a name has lower-case letters, digits and `_`");
+        }
+        if !names.insert(name.as_str()) {
+            return wrong(name, "two tables or queries have this name");
+        }
+    }
+    let bounded: BTreeSet<&str> = job.bounds.iter().map(|bound| bound.of.as_str()).collect();
+    if bounded.len() != job.bounds.len() {
+        return wrong(&job.bounds[0].of, "a relation has one bound");
+    }
+    let mut program = Program {
+        tables: job.tables.clone(),
+        steps: Vec::new(),
+    };
+    let mut shapes = Vec::new();
+    for query in &job.queries {
+        let (source, tree) = Source::parse(&query.name, &query.sql)?;
+        let bound = job
+            .bounds
+            .iter()
+            .find(|bound| bound.of == query.name)
+            .cloned();
+        let mut binder = Binder {
+            source: &source,
+            program: &mut program,
+            shapes: &mut shapes,
+            cost,
+            bounds: &job.bounds,
+            ctes: Vec::new(),
+            bound,
+            name: &query.name,
+        };
+        let level = if query.to.is_some() {
+            Level::Opened
+        } else {
+            Level::Inner
+        };
+        let rel = binder.query(&tree, level)?;
+        let at = source.word("SELECT");
+        let rel = binder.trimmed(rel, at)?;
+        let mut plan = rel.plan;
+        if query.min_count > 1 {
+            if query.to.is_none() {
+                return wrong(&query.name, "a minimal count is of a query that opens");
+            }
+            if !least(&mut plan, query.min_count) {
+                return wrong(
+                    &query.name,
+                    "a minimal count is of groups, and this query has none",
+                );
+            }
+        }
+        shapes.push(Shapes::over(&program, &shapes).of(&plan)?);
+        if let Some(to) = &query.to {
+            let (input, to) = (Box::new(plan), to.clone());
+            plan = Plan::Open { input, to };
+        }
+        program.steps.push(Step {
+            name: query.name.clone(),
+            plan,
+        });
+    }
+    Ok(program)
+}
+
+/// Leaves out groups of fewer rows, in the last grouping before a relation is opened; whether there is one.
+fn least(plan: &mut Plan, rows: u32) -> bool {
+    match plan {
+        Plan::GroupBy { min_rows, .. } => {
+            *min_rows = rows;
+            true
+        }
+        // Rows of a join are those of the left, with a value of the right: each side that is grouped has its least count.
+        Plan::Join {
+            left, right, kind, ..
+        } => {
+            let semi = matches!(
+                kind,
+                veil_relation::JoinKind::Semi | veil_relation::JoinKind::Anti
+            );
+            let left = least(left, rows);
+            left | (!semi && least(right, rows))
+        }
+        Plan::UnionAll { inputs } => inputs
+            .iter_mut()
+            .map(|input| least(input, rows))
+            .fold(true, |all, one| all & one),
+        Plan::Distinct { .. } | Plan::Scan { .. } | Plan::Step { .. } => false,
+        Plan::Filter { input, .. }
+        | Plan::Project { input, .. }
+        | Plan::Sort { input, .. }
+        | Plan::TopK { input, .. }
+        | Plan::Window { input, .. }
+        | Plan::Trim { input, .. }
+        | Plan::Open { input, .. } => least(input, rows),
+    }
+}

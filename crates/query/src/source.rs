@@ -1,0 +1,139 @@
+//! The text of a query: its tokens, its syntax tree, and places in it.
+
+use sqlparser::ast::{Query, Statement};
+use sqlparser::dialect::PostgreSqlDialect;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
+
+use crate::error::{Place, Problem, SqlError};
+
+/// Longest text of a query: tenfold what people write.
+const MOST_BYTES: usize = 1 << 18;
+
+/// Most tokens of a query. It bounds how deep the parser's tree can be where its own limit does not count, in chains such as `a + b + c`.
+const MOST_TOKENS: usize = 4000;
+
+/// Deepest nesting that the parser follows.
+const MOST_NESTING: usize = 60;
+
+/// A query's text with its name.
+pub(crate) struct Source<'a> {
+    name: &'a str,
+    sql: &'a str,
+    tokens: Vec<TokenWithSpan>,
+}
+
+impl<'a> Source<'a> {
+    /// Reads a text and parses it as one query.
+    pub(crate) fn parse(name: &'a str, sql: &'a str) -> Result<(Self, Box<Query>), SqlError> {
+        let mut source = Self {
+            name,
+            sql,
+            tokens: Vec::new(),
+        };
+        let start = Span::new(Location::new(1, 1), Location::new(1, 1));
+        if sql.len() > MOST_BYTES {
+            let (most, of) = (MOST_BYTES, "bytes");
+            return Err(source.error(start, Problem::TooLarge { most, of }));
+        }
+        let dialect = PostgreSqlDialect {};
+        let tokens = Tokenizer::new(&dialect, sql).tokenize_with_location();
+        let tokens = tokens.map_err(|error| {
+            let at = Span::new(error.location, error.location);
+            let message = error.message;
+            source.error(at, Problem::Syntax { message })
+        })?;
+        let counted = tokens
+            .iter()
+            .filter(|token| !matches!(token.token, Token::Whitespace(_)));
+        if let Some(excess) = counted.clone().nth(MOST_TOKENS) {
+            let (most, of) = (MOST_TOKENS, "words and signs");
+            return Err(source.error(excess.span, Problem::TooLarge { most, of }));
+        }
+        source.tokens = counted.cloned().collect();
+        let mut parser = Parser::new(&dialect)
+            .with_recursion_limit(MOST_NESTING)
+            .with_tokens_with_locations(tokens);
+        let statements = parser
+            .parse_statements()
+            .map_err(|error| source.syntax(error, start))?;
+        match <[Statement; 1]>::try_from(statements) {
+            Ok([Statement::Query(query)]) => Ok((source, query)),
+            Ok([_]) => Err(source.refused(
+                start,
+                "only queries are in the dialect",
+                Some("begin with SELECT or WITH"),
+            )),
+            Err(_) => Err(source.refused(
+                start,
+                "a query is one statement",
+                Some("give each query its own name"),
+            )),
+        }
+    }
+
+    /// An error at a place; an empty place is the beginning.
+    pub(crate) fn error(&self, at: Span, problem: Problem) -> SqlError {
+        let lines = self.sql.lines().count().max(1) as u64;
+        let line = at.start.line.clamp(1, lines);
+        let excerpt = self.sql.lines().nth(line as usize - 1).unwrap_or_default();
+        let longest = excerpt.chars().count() as u64 + 1;
+        let column = if at.start.line == 0 {
+            1
+        } else {
+            at.start.column
+        };
+        SqlError {
+            query: self.name.to_owned(),
+            place: Place {
+                line,
+                column: column.clamp(1, longest),
+            },
+            excerpt: excerpt.to_owned(),
+            problem,
+        }
+    }
+
+    /// A refusal at a place, with the way to say it.
+    pub(crate) fn refused(
+        &self,
+        at: Span,
+        what: impl Into<String>,
+        instead: Option<&'static str>,
+    ) -> SqlError {
+        let what = what.into();
+        self.error(at, Problem::Refused { what, instead })
+    }
+
+    /// Where a word occurs first; the beginning if it does not.
+    pub(crate) fn word(&self, word: &str) -> Span {
+        let is_word = |token: &&TokenWithSpan| matches!(&token.token, Token::Word(found) if found.value.eq_ignore_ascii_case(word));
+        self.tokens
+            .iter()
+            .find(is_word)
+            .map_or(Span::empty(), |token| token.span)
+    }
+
+    fn syntax(&self, error: ParserError, start: Span) -> SqlError {
+        let message = match error {
+            ParserError::RecursionLimitExceeded => {
+                let (most, of) = (MOST_NESTING, "levels of nesting");
+                return self.error(start, Problem::TooLarge { most, of });
+            }
+            ParserError::TokenizerError(message) | ParserError::ParserError(message) => message,
+        };
+        // The parser appends the place to its message.
+        let (text, place) = match message.rsplit_once(" at Line: ") {
+            Some((text, place)) => (text, place.split_once(", Column: ")),
+            None => (message.as_str(), None),
+        };
+        let place = place.and_then(|(line, column)| {
+            Some(Location::new(line.parse().ok()?, column.parse().ok()?))
+        });
+        let at = place.map_or(self.tokens.last().map_or(start, |token| token.span), |at| {
+            Span::new(at, at)
+        });
+        let message = text.to_owned();
+        self.error(at, Problem::Syntax { message })
+    }
+}
