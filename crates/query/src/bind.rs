@@ -15,6 +15,9 @@ use crate::rel::{Rel, folded};
 use crate::source::Source;
 use crate::term::{Term, Terms};
 
+/// Most parts of a union.
+const MOST_PARTS: usize = 100;
+
 /// What a query's result is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
@@ -502,7 +505,7 @@ impl Binder<'_> {
                     }
                 };
                 let mut parts = Vec::new();
-                self.union_parts(of, set_quantifier, &mut parts)?;
+                self.union_parts(of, *set_quantifier, &mut parts)?;
                 let rels = parts
                     .into_iter()
                     .map(|part| self.set(part, level))
@@ -532,7 +535,7 @@ impl Binder<'_> {
     fn union_parts<'s>(
         &self,
         of: &'s SetExpr,
-        same: &SetQuantifier,
+        same: SetQuantifier,
         into: &mut Vec<&'s SetExpr>,
     ) -> Result<(), SqlError> {
         let mut stack = vec![of];
@@ -543,12 +546,10 @@ impl Binder<'_> {
                     set_quantifier,
                     left,
                     right,
-                } if set_quantifier == same => stack.extend([&**right, &**left]),
+                } if *set_quantifier == same => stack.extend([&**right, &**left]),
                 other => into.push(other),
             }
         }
-        // The parts on the left of a chain of another kind nest.
-        const MOST_PARTS: usize = 100;
         if into.len() > MOST_PARTS {
             let (most, of) = (MOST_PARTS, "parts of a union");
             return Err(self

@@ -87,7 +87,7 @@ pub struct SqlError {
     /// The line.
     pub excerpt: String,
     /// What is wrong.
-    pub problem: Problem,
+    pub problem: Box<Problem>,
 }
 
 impl std::error::Error for SqlError {}
@@ -105,7 +105,7 @@ impl fmt::Display for SqlError {
         let before = self.excerpt.chars().take(column as usize - 1);
         let indent: String = before.map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         write!(f, "  {indent}^")?;
-        match &self.problem {
+        match &*self.problem {
             Problem::Refused {
                 instead: Some(instead),
                 ..

@@ -29,7 +29,7 @@ pub(crate) type Correlation = (Expr, Expr);
 
 impl Binder<'_> {
     /// Binds FROM and WHERE. Equalities with columns of an outer query are given back.
-    pub(crate) fn from_where(
+    pub(crate) fn sources(
         &mut self,
         of: &ast::Select,
         outer: Option<&Rel>,
@@ -172,7 +172,7 @@ impl Binder<'_> {
                 let row = concatenated(&own);
                 self.constraint(&row, &right, constraint, at, &mut conditions)?;
                 let mut right = right;
-                self.hide_using(&mut right, constraint);
+                Self::hide_using(&mut right, constraint);
                 own.push(right);
             } else {
                 let left = self.joined(
@@ -248,7 +248,7 @@ impl Binder<'_> {
     }
 
     /// The right column of a pair in USING has no name of its own.
-    fn hide_using(&self, right: &mut Rel, of: &JoinConstraint) {
+    fn hide_using(right: &mut Rel, of: &JoinConstraint) {
         if let JoinConstraint::Using(names) = of {
             let names: Vec<String> = names.iter().filter_map(single).map(folded).collect();
             for name in right
@@ -288,7 +288,7 @@ impl Binder<'_> {
             let rel = leaves.remove(0);
             return self.filtered(rel, graph.filters(), at);
         }
-        self.join_order(leaves, graph, at)
+        self.join_order(leaves, &graph, at)
     }
 
     /// A conjunct over the columns of several tables: an equality of two sets of them, or any other condition.
@@ -372,7 +372,7 @@ impl Binder<'_> {
                 Condition::Other(expr) => further.push(expr),
             }
         }
-        self.hide_using(&mut right, constraint);
+        Self::hide_using(&mut right, constraint);
         let right = self.filtered(right, of_right, at)?;
         let condition = (!further.is_empty()).then(|| Expr::all(further));
         self.outer_join(kind, left, right, on, condition, at)

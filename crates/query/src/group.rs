@@ -400,15 +400,12 @@ impl Binder<'_> {
             return Err(self.source.refused(at, "a window function is a call", None));
         };
         let call = self.parts(call, at)?;
-        let window = match call.over {
-            Some(WindowType::WindowSpec(window)) => window,
-            _ => {
-                return Err(self.source.refused(
-                    at,
-                    "named windows are not in the dialect",
-                    Some("write the window after OVER"),
-                ));
-            }
+        let Some(WindowType::WindowSpec(window)) = call.over else {
+            return Err(self.source.refused(
+                at,
+                "named windows are not in the dialect",
+                Some("write the window after OVER"),
+            ));
         };
         if call.distinct || call.filter.is_some() || !call.within.is_empty() {
             return Err(self.source.refused(

@@ -157,7 +157,7 @@ impl Binder<'_> {
     pub(crate) fn join_order(
         &self,
         leaves: Vec<Rel>,
-        graph: Graph,
+        graph: &Graph,
         at: Span,
     ) -> Result<Rel, SqlError> {
         let count = leaves.len();
@@ -203,7 +203,7 @@ impl Binder<'_> {
                 if let (Some(many), Some(unique)) = (&best[part], &best[set ^ part]) {
                     let bounded = part < set ^ part;
                     candidates.extend(self.candidate(
-                        &graph,
+                        graph,
                         [part as u32, (set ^ part) as u32],
                         many,
                         unique,
@@ -217,7 +217,7 @@ impl Binder<'_> {
             let mut chosen: Option<(String, Joined)> = None;
             let single = candidates.len() == 1;
             for candidate in candidates {
-                let built = self.built(&graph, set as u32, candidate, &best, at)?;
+                let built = self.built(graph, set as u32, candidate, &best, at)?;
                 let text = if single {
                     String::new()
                 } else {

@@ -144,7 +144,7 @@ impl Binder<'_> {
                 Some("name the columns: owners consent to each"),
             ));
         }
-        let (mut rel, correlations) = self.from_where(of, None)?;
+        let (mut rel, correlations) = self.sources(of, None)?;
         debug_assert!(
             correlations.is_empty(),
             "without an outer query nothing is correlated"

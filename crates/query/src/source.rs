@@ -90,7 +90,7 @@ impl<'a> Source<'a> {
                 column: column.clamp(1, longest),
             },
             excerpt: excerpt.to_owned(),
-            problem,
+            problem: Box::new(problem),
         }
     }
 

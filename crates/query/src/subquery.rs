@@ -52,7 +52,7 @@ impl Binder<'_> {
         match simple(of) {
             Some(select) if !is_grouped(select) => {
                 self.plain(select)?;
-                self.from_where(select, Some(outer))
+                self.sources(select, Some(outer))
             }
             _ => Ok((self.query(of, Level::Inner)?, Vec::new())),
         }
@@ -218,7 +218,7 @@ impl Binder<'_> {
                 .source
                 .refused(at, "a scalar subquery has one column", None));
         };
-        let (mut rel, correlations) = self.from_where(of, Some(outer))?;
+        let (mut rel, correlations) = self.sources(of, Some(outer))?;
         let mut calls = Vec::new();
         walk::each(expr, &mut |of| {
             if is_aggregate(of) {

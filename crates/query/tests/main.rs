@@ -6,3 +6,4 @@
 
 mod common;
 mod oracle;
+mod tpch;

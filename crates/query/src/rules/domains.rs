@@ -42,7 +42,9 @@ fn mark(plan: &mut Plan, shapes: Shapes<'_>) -> Result<(), PlanError> {
         let ty = key.expr.ty(&types).ok()?;
         Some(ty.kind.domain()? + u64::from(ty.nullable))
     });
-    let groups = values.fold(Some(1_u64), |product, values| product?.checked_mul(values?));
+    let groups = values
+        .into_iter()
+        .try_fold(1_u64, |product, values| product.checked_mul(values?));
     *domain = match groups {
         Some(groups) if !keys.is_empty() => {
             let sums = groups.saturating_mul(aggregates.len().max(1) as u64);

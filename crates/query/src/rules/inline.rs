@@ -38,17 +38,18 @@ fn count(plan: &Plan, reads: &mut BTreeMap<String, usize>) {
     if let Plan::Step { name } = plan {
         *reads.entry(name.clone()).or_default() += 1;
     }
-    plan.inputs()
-        .into_iter()
-        .for_each(|input| count(input, reads));
+    for input in plan.inputs() {
+        count(input, reads);
+    }
 }
 
 fn replace(plan: &mut Plan, wanted: &str, by: &Plan) {
     match plan {
         Plan::Step { name } if name == wanted => *plan = by.clone(),
-        _ => plan
-            .inputs_mut()
-            .into_iter()
-            .for_each(|input| replace(input, wanted, by)),
+        _ => {
+            for input in plan.inputs_mut() {
+                replace(input, wanted, by);
+            }
+        }
     }
 }

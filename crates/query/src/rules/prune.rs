@@ -92,12 +92,8 @@ impl Pruner<'_> {
         })
     }
 
-    fn below(
-        &mut self,
-        plan: Box<Plan>,
-        needed: &Columns,
-    ) -> Result<(Box<Plan>, Vec<u32>), PlanError> {
-        let (plan, kept) = self.pruned(*plan, needed)?;
+    fn below(&mut self, plan: Plan, needed: &Columns) -> Result<(Box<Plan>, Vec<u32>), PlanError> {
+        let (plan, kept) = self.pruned(plan, needed)?;
         Ok((Box::new(plan), kept))
     }
 
@@ -123,7 +119,7 @@ impl Pruner<'_> {
             Plan::Filter { input, predicate } => {
                 let mut wanted = needed.clone();
                 columns(&predicate, &mut wanted);
-                let (input, kept) = self.below(input, &wanted)?;
+                let (input, kept) = self.below(*input, &wanted)?;
                 let predicate = placed(predicate, &kept);
                 (Plan::Filter { input, predicate }, kept)
             }
@@ -134,10 +130,10 @@ impl Pruner<'_> {
                 let mut wanted = Columns::new();
                 let chosen: Vec<Named> =
                     needed.iter().map(|at| all[*at as usize].clone()).collect();
-                chosen
-                    .iter()
-                    .for_each(|column| columns(&column.expr, &mut wanted));
-                let (input, kept) = self.below(input, &wanted)?;
+                for column in &chosen {
+                    columns(&column.expr, &mut wanted);
+                }
+                let (input, kept) = self.below(*input, &wanted)?;
                 let place = |column: Named| Named {
                     name: column.name,
                     expr: placed(column.expr, &kept),
@@ -159,10 +155,13 @@ impl Pruner<'_> {
             }
             Plan::Sort { input, mut keys } => {
                 let mut wanted = needed.clone();
-                keys.iter().for_each(|key| columns(&key.expr, &mut wanted));
-                let (input, kept) = self.below(input, &wanted)?;
-                keys.iter_mut()
-                    .for_each(|key| key.expr = placed(key.expr.clone(), &kept));
+                for key in &keys {
+                    columns(&key.expr, &mut wanted);
+                }
+                let (input, kept) = self.below(*input, &wanted)?;
+                for key in &mut keys {
+                    key.expr = placed(key.expr.clone(), &kept);
+                }
                 (Plan::Sort { input, keys }, kept)
             }
             Plan::TopK {
@@ -171,10 +170,13 @@ impl Pruner<'_> {
                 rows,
             } => {
                 let mut wanted = needed.clone();
-                keys.iter().for_each(|key| columns(&key.expr, &mut wanted));
-                let (input, kept) = self.below(input, &wanted)?;
-                keys.iter_mut()
-                    .for_each(|key| key.expr = placed(key.expr.clone(), &kept));
+                for key in &keys {
+                    columns(&key.expr, &mut wanted);
+                }
+                let (input, kept) = self.below(*input, &wanted)?;
+                for key in &mut keys {
+                    key.expr = placed(key.expr.clone(), &kept);
+                }
                 (Plan::TopK { input, keys, rows }, kept)
             }
             plan @ Plan::Window { .. } => self.window(plan, needed)?,
@@ -183,7 +185,7 @@ impl Pruner<'_> {
                 rows,
                 overflow,
             } => {
-                let (input, kept) = self.below(input, needed)?;
+                let (input, kept) = self.below(*input, needed)?;
                 (
                     Plan::Trim {
                         input,
@@ -194,7 +196,7 @@ impl Pruner<'_> {
                 )
             }
             Plan::Open { input, to } => {
-                let (input, kept) = self.below(input, needed)?;
+                let (input, kept) = self.below(*input, needed)?;
                 (Plan::Open { input, to }, kept)
             }
         })
@@ -227,8 +229,8 @@ impl Pruner<'_> {
             columns(one, &mut of_left);
             columns(other, &mut of_right);
         }
-        let (left, lefts) = self.below(left, &of_left)?;
-        let (right, rights) = self.below(right, &of_right)?;
+        let (left, lefts) = self.below(*left, &of_left)?;
+        let (right, rights) = self.below(*right, &of_right)?;
         let on = on
             .into_iter()
             .map(|(one, other)| (placed(one, &lefts), placed(other, &rights)));
@@ -263,7 +265,9 @@ impl Pruner<'_> {
         };
         let mut kept: Vec<u32> = (0..keys.len() as u32).collect();
         let mut wanted = Columns::new();
-        keys.iter().for_each(|key| columns(&key.expr, &mut wanted));
+        for key in &keys {
+            columns(&key.expr, &mut wanted);
+        }
         let mut chosen = Vec::new();
         for (at, aggregate) in (keys.len() as u32..).zip(aggregates) {
             if needed.contains(&at) {
@@ -272,14 +276,17 @@ impl Pruner<'_> {
                     .argument()
                     .into_iter()
                     .chain(&aggregate.filter);
-                parts.for_each(|part| columns(part, &mut wanted));
+                for part in parts {
+                    columns(part, &mut wanted);
+                }
                 kept.push(at);
                 chosen.push(aggregate);
             }
         }
-        let (input, below) = self.below(input, &wanted)?;
-        keys.iter_mut()
-            .for_each(|key| key.expr = placed(key.expr.clone(), &below));
+        let (input, below) = self.below(*input, &wanted)?;
+        for key in &mut keys {
+            key.expr = placed(key.expr.clone(), &below);
+        }
         for aggregate in &mut chosen {
             let function = aggregate.function.clone();
             aggregate.function = function.try_map::<PlanError>(&mut |of| Ok(placed(of, &below)))?;
@@ -319,14 +326,16 @@ impl Pruner<'_> {
             .iter()
             .chain(order.iter().map(|key| &key.expr))
             .chain(arguments);
-        keys.for_each(|key| columns(key, &mut wanted));
-        let (input, mut kept) = self.below(input, &wanted)?;
-        partition
-            .iter_mut()
-            .for_each(|key| *key = placed(key.clone(), &kept));
-        order
-            .iter_mut()
-            .for_each(|key| key.expr = placed(key.expr.clone(), &kept));
+        for key in keys {
+            columns(key, &mut wanted);
+        }
+        let (input, mut kept) = self.below(*input, &wanted)?;
+        for key in &mut partition {
+            *key = placed(key.clone(), &kept);
+        }
+        for key in &mut order {
+            key.expr = placed(key.expr.clone(), &kept);
+        }
         for (_, of) in &mut chosen {
             let function = of.function.clone();
             of.function = function.try_map::<PlanError>(&mut |of| Ok(placed(of, &kept)))?;
@@ -360,7 +369,7 @@ fn replaced(plan: &mut Plan, kept: &BTreeMap<String, Vec<u32>>, widths: &BTreeMa
         }
         return;
     }
-    plan.inputs_mut()
-        .into_iter()
-        .for_each(|input| replaced(input, kept, widths));
+    for input in plan.inputs_mut() {
+        replaced(input, kept, widths);
+    }
 }
