@@ -1,5 +1,7 @@
 //! Binds queries: common table expressions, unions, order and limit.
 
+use std::collections::BTreeSet;
+
 use sqlparser::ast::{
     self, LimitClause, OrderByKind, OrderByOptions, SetExpr, SetOperator, SetQuantifier, Spanned,
 };
@@ -41,6 +43,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) bound: Option<Bound>,
     /// The query's name, which is the beginning of those of its steps.
     pub(crate) name: &'a str,
+    /// Names that a bound may be of.
+    pub(crate) named: &'a mut BTreeSet<String>,
 }
 
 impl Binder<'_> {
@@ -173,6 +177,7 @@ impl Binder<'_> {
                 &mut self.bound,
                 self.bounds.iter().find(|bound| bound.of == name).cloned(),
             );
+            self.named.insert(name.clone());
             let rel = self.query(query, Level::Inner)?;
             let rel = self.alias(rel, alias)?;
             let rel = self.trimmed(rel, at)?;
@@ -455,7 +460,7 @@ impl Binder<'_> {
             };
             keys.iter().filter_map(column).collect()
         };
-        let nullable = |set: &std::collections::BTreeSet<ColumnId>| {
+        let nullable = |set: &BTreeSet<ColumnId>| {
             set.iter()
                 .any(|id| rel.shape.fields[id.index()].ty.nullable)
         };

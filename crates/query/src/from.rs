@@ -481,6 +481,7 @@ impl Binder<'_> {
                     &mut self.bound,
                     self.bounds.iter().find(|bound| bound.of == name).cloned(),
                 );
+                self.named.insert(name);
                 let rel = self.query(subquery, Level::Inner)?;
                 let rel = self.alias(rel, alias)?;
                 let rel = self.trimmed(rel, at)?;

@@ -97,6 +97,7 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
         steps: Vec::new(),
     };
     let mut shapes = Vec::new();
+    let mut used: BTreeSet<String> = job.queries.iter().map(|query| query.name.clone()).collect();
     for query in &job.queries {
         let (source, tree) = Source::parse(&query.name, &query.sql)?;
         let bound = job
@@ -113,6 +114,7 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
             ctes: Vec::new(),
             bound,
             name: &query.name,
+            named: &mut used,
         };
         let level = if query.to.is_some() {
             Level::Opened
@@ -143,6 +145,16 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
             name: query.name.clone(),
             plan,
         });
+    }
+    if let Some(bound) = job
+        .bounds
+        .iter()
+        .find(|bound| !used.contains(bound.of.as_str()))
+    {
+        return wrong(
+            &bound.of,
+            "no query, common table expression or subquery of FROM has this name",
+        );
     }
     Ok(program)
 }

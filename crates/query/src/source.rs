@@ -10,11 +10,35 @@ use crate::error::{Place, Problem, SqlError};
 /// Longest text of a query: tenfold what people write.
 const MOST_BYTES: usize = 1 << 18;
 
-/// Most tokens of a query. It bounds how deep the parser's tree can be where its own limit does not count, in chains such as `a + b + c`.
+/// Most tokens of a query: long lists of values fit.
 const MOST_TOKENS: usize = 4000;
 
+/// Most operators of a query. They bound how deep the parser's tree can be where its own limit does not count, in chains such as `a + b + c`.
+const MOST_OPERATORS: usize = 500;
+
+/// Words that stand between or after operands.
+const OPERATORS: [&str; 17] = [
+    "AND",
+    "OR",
+    "NOT",
+    "IS",
+    "IN",
+    "BETWEEN",
+    "LIKE",
+    "ILIKE",
+    "SIMILAR",
+    "ISNULL",
+    "NOTNULL",
+    "AT",
+    "COLLATE",
+    "OVERLAPS",
+    "UNION",
+    "EXCEPT",
+    "INTERSECT",
+];
+
 /// Deepest nesting that the parser follows.
-const MOST_NESTING: usize = 60;
+const MOST_NESTING: usize = 50;
 
 /// A query's text with its name.
 pub(crate) struct Source<'a> {
@@ -48,6 +72,14 @@ impl<'a> Source<'a> {
             .filter(|token| !matches!(token.token, Token::Whitespace(_)));
         if let Some(excess) = counted.clone().nth(MOST_TOKENS) {
             let (most, of) = (MOST_TOKENS, "words and signs");
+            return Err(source.error(excess.span, Problem::TooLarge { most, of }));
+        }
+        if let Some(excess) = counted
+            .clone()
+            .filter(|token| is_operator(&token.token))
+            .nth(MOST_OPERATORS)
+        {
+            let (most, of) = (MOST_OPERATORS, "operators");
             return Err(source.error(excess.span, Problem::TooLarge { most, of }));
         }
         source.tokens = counted.cloned().collect();
@@ -135,5 +167,23 @@ impl<'a> Source<'a> {
         });
         let message = text.to_owned();
         self.error(at, Problem::Syntax { message })
+    }
+}
+
+/// Whether a token can make the parser's tree deeper without nesting: every sign but those of lists, and the words among operators.
+fn is_operator(token: &Token) -> bool {
+    match token {
+        Token::Word(word) => OPERATORS
+            .iter()
+            .any(|operator| word.value.eq_ignore_ascii_case(operator)),
+        Token::Number(..)
+        | Token::SingleQuotedString(_)
+        | Token::Comma
+        | Token::Period
+        | Token::SemiColon
+        | Token::LParen
+        | Token::RParen
+        | Token::EOF => false,
+        _ => true,
     }
 }

@@ -5,5 +5,8 @@
 )]
 
 mod common;
+mod limits;
 mod oracle;
+mod refused;
+mod rules;
 mod tpch;

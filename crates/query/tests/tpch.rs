@@ -12,8 +12,8 @@ use veil_relation::{Column, ColumnId, Kind, Range, Table, Type, Value, Values, c
 use crate::common::{job, texts};
 use crate::oracle;
 
-/// Orders of 7500 rows, lines of about 30 000.
-const SCALE: f64 = 0.005;
+/// Orders of 3000 rows, lines of about 12 000.
+const SCALE: f64 = 0.002;
 
 const QUERIES: [(&str, &str); 10] = [
     ("q01", include_str!("tpch/q01.sql")),

@@ -38,12 +38,15 @@ pub fn prune(program: &mut Program) -> Result<(), PlanError> {
         kept.insert(step.name, needed.into_iter().collect());
         program.steps[at].plan = plan;
     }
-    let widths: BTreeMap<String, usize> = kept
-        .iter()
-        .map(|(name, columns)| (name.clone(), columns.len()))
-        .collect();
+    let name = |(step, shape): (&veil_relation::Step, &Shape)| {
+        let names = kept.get(&step.name).into_iter().flatten();
+        let names = names.map(|at| shape.fields[*at as usize].name.clone());
+        (step.name.clone(), names.collect())
+    };
+    let names: BTreeMap<String, Vec<String>> =
+        program.steps.iter().zip(&shapes).map(name).collect();
     for step in &mut program.steps {
-        replaced(&mut step.plan, &kept, &widths);
+        replaced(&mut step.plan, &kept, &names);
     }
     Ok(())
 }
@@ -132,6 +135,12 @@ impl Pruner<'_> {
                     needed.iter().map(|at| all[*at as usize].clone()).collect();
                 for column in &chosen {
                     columns(&column.expr, &mut wanted);
+                }
+                // Over a step stands one projection, whose columns are placed when all reads of the step are known.
+                if let Plan::Step { name } = &*input {
+                    self.reads.entry(name.clone()).or_default().extend(wanted);
+                    let columns = chosen;
+                    return Ok((Plan::Project { input, columns }, exact()));
                 }
                 let (input, kept) = self.below(*input, &wanted)?;
                 let place = |column: Named| Named {
@@ -352,7 +361,11 @@ impl Pruner<'_> {
 }
 
 /// Projections of steps over the columns that the steps have kept; those of all columns go.
-fn replaced(plan: &mut Plan, kept: &BTreeMap<String, Vec<u32>>, widths: &BTreeMap<String, usize>) {
+fn replaced(
+    plan: &mut Plan,
+    kept: &BTreeMap<String, Vec<u32>>,
+    names: &BTreeMap<String, Vec<String>>,
+) {
     if let Plan::Project { input, columns } = plan
         && let Plan::Step { name } = &**input
         && let Some(of_step) = kept.get(name)
@@ -360,16 +373,17 @@ fn replaced(plan: &mut Plan, kept: &BTreeMap<String, Vec<u32>>, widths: &BTreeMa
         for column in columns.iter_mut() {
             column.expr = placed(column.expr.clone(), of_step);
         }
-        let all = columns
+        let same = columns
             .iter()
             .zip(0..)
             .all(|(column, at)| column.expr == Expr::column(at));
-        if all && widths.get(name) == Some(&columns.len()) {
+        let own = columns.iter().map(|column| &column.name);
+        if same && names.get(name).is_some_and(|names| own.eq(names)) {
             *plan = Plan::Step { name: name.clone() };
         }
         return;
     }
     for input in plan.inputs_mut() {
-        replaced(input, kept, widths);
+        replaced(input, kept, names);
     }
 }

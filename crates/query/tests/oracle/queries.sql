@@ -288,3 +288,6 @@ SELECT t.id, t.age FROM (SELECT id, age FROM people ORDER BY age DESC NULLS LAST
 
 -- distinct_order: ordered
 SELECT DISTINCT ward, person FROM visits ORDER BY person DESC, ward LIMIT 9;
+
+-- cte_twice_renamed
+WITH t AS (SELECT ward, count(*) AS n FROM visits GROUP BY ward) SELECT ward AS w, n AS m FROM t UNION ALL SELECT ward, n FROM t;
