@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use veil_relation::{PlanError, SchemaError, TypeError};
+use veil_relation::{ConsentError, PlanError, SchemaError, TypeError};
 
 /// A place in the text of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +133,9 @@ pub enum QueryError {
         /// What is wrong.
         what: &'static str,
     },
+    /// An owner's words about a column forbid a use of it.
+    #[error(transparent)]
+    Consent(#[from] ConsentError),
     /// The program as a whole is none.
     #[error(transparent)]
     Plan(#[from] PlanError),

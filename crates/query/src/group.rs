@@ -2,13 +2,10 @@
 
 use sqlparser::ast::{
     self, DuplicateTreatment, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Spanned, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec,
-    WindowType,
+    FunctionArguments, Spanned, WindowType,
 };
 use sqlparser::tokenizer::Span;
-use veil_relation::{
-    AggregateFunction, ColumnId, Comparison, Expr, Frame, Kind, Literal, WindowFunction,
-};
+use veil_relation::{AggregateFunction, ColumnId, Comparison, Expr, Kind, Literal};
 
 use crate::bind::Binder;
 use crate::error::{Problem, SqlError};
@@ -65,18 +62,19 @@ pub(crate) fn is_window(of: &ast::Expr) -> bool {
 }
 
 /// What a call has beside its name.
-struct Call<'c> {
-    name: String,
+pub(crate) struct Call<'c> {
+    pub(crate) name: String,
     /// `None` is the star.
-    args: Vec<Option<&'c ast::Expr>>,
-    distinct: bool,
-    within: &'c [ast::OrderByExpr],
-    filter: Option<&'c ast::Expr>,
-    over: Option<&'c WindowType>,
+    pub(crate) args: Vec<Option<&'c ast::Expr>>,
+    pub(crate) distinct: bool,
+    pub(crate) within: &'c [ast::OrderByExpr],
+    pub(crate) filter: Option<&'c ast::Expr>,
+    pub(crate) over: Option<&'c WindowType>,
 }
 
 impl Binder<'_> {
-    fn parts<'c>(&self, call: &'c Function, at: Span) -> Result<Call<'c>, SqlError> {
+    /// The parts of a call, all of them looked at.
+    pub(crate) fn parts<'c>(&self, call: &'c Function, at: Span) -> Result<Call<'c>, SqlError> {
         let Function {
             name,
             uses_odbc_syntax,
@@ -387,161 +385,6 @@ impl Binder<'_> {
             }
         };
         self.checked(expr, scope, at)
-    }
-
-    /// Binds a call of a window function; gives the specification of its window.
-    pub(crate) fn window<'c>(
-        &mut self,
-        scope: &mut Scope<'_>,
-        of: &'c ast::Expr,
-    ) -> Result<(WindowFunction, &'c WindowSpec), SqlError> {
-        let at = of.span();
-        let ast::Expr::Function(call) = of else {
-            return Err(self.source.refused(at, "a window function is a call", None));
-        };
-        let call = self.parts(call, at)?;
-        let Some(WindowType::WindowSpec(window)) = call.over else {
-            return Err(self.source.refused(
-                at,
-                "named windows are not in the dialect",
-                Some("write the window after OVER"),
-            ));
-        };
-        if call.distinct || call.filter.is_some() || !call.within.is_empty() {
-            return Err(self.source.refused(
-                at,
-                "DISTINCT, FILTER and WITHIN GROUP do not stand in window functions",
-                None,
-            ));
-        }
-        let frame = self.frame(window, at)?;
-        let mut args = Vec::new();
-        for arg in &call.args {
-            match arg {
-                Some(arg) => args.push(self.value(scope, arg)?.0),
-                None if call.name == "count" && call.args.len() == 1 => {}
-                None => return Err(self.source.refused(at, "* stands in count(*) only", None)),
-            }
-        }
-        let rows = |expr: &Expr| match expr {
-            Expr::Literal(Literal::Integer(rows)) => u32::try_from(*rows).ok(),
-            _ => None,
-        };
-        let ordered = !window.order_by.is_empty();
-        let name = call.name.as_str();
-        let unframed = matches!(name, "row_number" | "rank" | "lag" | "lead");
-        if unframed && !ordered {
-            let what = format!("{name} needs an order");
-            return Err(self
-                .source
-                .refused(at, what, Some("write ORDER BY in its window")));
-        }
-        if unframed && window.window_frame.is_some() {
-            return Err(self
-                .source
-                .refused(at, format!("{name} takes no frame"), None));
-        }
-        let framed = || {
-            let what = "the default frame of a window with an order, which goes to the last row that ties, is not in the dialect";
-            let instead = "write ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW";
-            frame.ok_or_else(|| self.source.refused(at, what, Some(instead)))
-        };
-        let function = match (name, args.as_slice()) {
-            ("row_number", []) => WindowFunction::RowNumber,
-            ("rank", []) => WindowFunction::Rank,
-            ("lag", [of]) => WindowFunction::Lag(of.clone(), 1),
-            ("lead", [of]) => WindowFunction::Lead(of.clone(), 1),
-            ("lag" | "lead", [of, by]) => match (name, rows(by)) {
-                ("lag", Some(by)) => WindowFunction::Lag(of.clone(), by),
-                (_, Some(by)) => WindowFunction::Lead(of.clone(), by),
-                _ => {
-                    return Err(self.source.refused(
-                        at,
-                        format!("{name} takes a public number of rows"),
-                        None,
-                    ));
-                }
-            },
-            ("lag" | "lead", [_, _, _]) => {
-                return Err(self.source.refused(
-                    at,
-                    format!("{name} takes no default"),
-                    Some("write COALESCE around it"),
-                ));
-            }
-            ("count", []) => WindowFunction::CountRows(framed()?),
-            ("count", [of]) => WindowFunction::Count(of.clone(), framed()?),
-            ("sum", [of]) => WindowFunction::Sum(of.clone(), framed()?),
-            ("avg", [of]) => WindowFunction::Avg(of.clone(), framed()?),
-            ("min", [of]) => WindowFunction::Min(of.clone(), framed()?),
-            ("max", [of]) => WindowFunction::Max(of.clone(), framed()?),
-            (
-                "row_number" | "rank" | "count" | "sum" | "avg" | "min" | "max" | "lag" | "lead",
-                _,
-            ) => {
-                return Err(self
-                    .source
-                    .refused(at, format!("{name} takes other arguments"), None));
-            }
-            _ => {
-                let what = format!("{name} is no window function of the dialect");
-                return Err(self.source.refused(
-                    at,
-                    what,
-                    Some("row_number, rank, lag, lead, count, sum, avg, min and max are"),
-                ));
-            }
-        };
-        if matches!(
-            function,
-            WindowFunction::Min(_, Frame::Moving(_)) | WindowFunction::Max(_, Frame::Moving(_))
-        ) {
-            return Err(self.source.refused(
-                at,
-                format!("{name} of a moving frame is not in the dialect"),
-                Some("UNBOUNDED PRECEDING is"),
-            ));
-        }
-        Ok((function, window))
-    }
-
-    /// The frame of a window; `None` is SQL's default in a window with an order.
-    fn frame(&self, window: &WindowSpec, at: Span) -> Result<Option<Frame>, SqlError> {
-        let ordered = !window.order_by.is_empty();
-        let Some(WindowFrame {
-            units,
-            start_bound,
-            end_bound,
-        }) = &window.window_frame
-        else {
-            // With an order, SQL's default frame goes to the last row that ties: not one of ours.
-            return Ok((!ordered).then_some(Frame::Whole));
-        };
-        let number = |bound: &WindowFrameBound| match bound {
-            WindowFrameBound::Preceding(Some(rows)) => match &**rows {
-                ast::Expr::Value(ast::ValueWithSpan {
-                    value: ast::Value::Number(digits, false),
-                    ..
-                }) => digits.parse().ok(),
-                _ => None,
-            },
-            _ => None,
-        };
-        let to_here = matches!(end_bound, None | Some(WindowFrameBound::CurrentRow));
-        let to_end = matches!(end_bound, Some(WindowFrameBound::Following(None)));
-        let from_start = matches!(start_bound, WindowFrameBound::Preceding(None));
-        match units {
-            _ if from_start && to_end => Ok(Some(Frame::Whole)),
-            WindowFrameUnits::Rows if from_start && to_here && ordered => Ok(Some(Frame::Running)),
-            WindowFrameUnits::Rows if to_here && ordered && number(start_bound).is_some() => {
-                Ok(number(start_bound).map(Frame::Moving))
-            }
-            _ => Err(self.source.refused(
-                at,
-                "this frame is not in the dialect",
-                Some("write ROWS BETWEEN UNBOUNDED PRECEDING (or n PRECEDING) AND CURRENT ROW, with an ORDER BY"),
-            )),
-        }
     }
 
     /// A name for a column that has none: that of its function, as in PostgreSQL.

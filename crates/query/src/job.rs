@@ -59,6 +59,7 @@ pub fn compile(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
     rules::prune(&mut program)?;
     rules::domains(&mut program)?;
     program.check()?;
+    program.check_consent()?;
     Ok(program)
 }
 

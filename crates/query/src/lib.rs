@@ -57,12 +57,16 @@
 //! - A date plus an interval is a date, and not a time stamp.
 //! - Claims of owners that keys are unique are taken at their word here; what executes the program checks them.
 
+mod arithmetic;
 mod bind;
+mod categories;
 mod error;
 mod from;
 mod group;
 mod job;
+mod joins;
 mod order;
+mod ordering;
 mod rel;
 pub mod rules;
 mod scalar;
@@ -70,7 +74,9 @@ mod select;
 mod source;
 mod subquery;
 mod term;
+mod union;
 mod walk;
+mod windows;
 
 pub use error::{Place, Problem, QueryError, SqlError};
 pub use job::{Bound, Job, Query, bind, compile};

@@ -2,10 +2,7 @@
 
 use sqlparser::ast::{self, GroupByExpr, SelectItem, SelectItemQualifiedWildcardKind, Spanned};
 use sqlparser::tokenizer::Span;
-use veil_relation::{
-    Aggregate, AggregateFunction, ColumnId, Domain, Expr, Kind, Named, Plan, SortKey,
-    WindowFunction, Windowed,
-};
+use veil_relation::{Aggregate, AggregateFunction, ColumnId, Domain, Expr, Kind, Named, Plan};
 
 use crate::bind::{Binder, Level};
 use crate::error::SqlError;
@@ -182,7 +179,7 @@ impl Binder<'_> {
                     columns.push(Named { name, expr: bound });
                 }
                 Item::All(table, at) => {
-                    self.all_columns(&rel, grouped.is_some(), table.as_deref(), *at, &mut columns)?
+                    self.all_columns(&rel, grouped.is_some(), table.as_deref(), *at, &mut columns)?;
                 }
             }
         }
@@ -389,106 +386,6 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Adds the columns of window functions.
-    fn windows<'s>(
-        &mut self,
-        rel: &mut Rel,
-        grouped: Option<&Grouped>,
-        after: &[&'s ast::Expr],
-    ) -> Result<Vec<(&'s ast::Expr, ColumnId)>, SqlError> {
-        let mut calls: Vec<&ast::Expr> = Vec::new();
-        for root in after {
-            walk::each(root, &mut |of| {
-                if is_window(of) && !calls.contains(&of) {
-                    calls.push(of);
-                }
-                !is_window(of)
-            });
-        }
-        let mut windows = Vec::new();
-        for call in calls {
-            if walk::operands(call)
-                .into_iter()
-                .any(|part| walk::any(part, |of| is_window(of) || walk::is_subquery(of)))
-            {
-                return Err(self.source.refused(
-                    call.span(),
-                    "a window is over columns",
-                    Some("compute them in a subquery of FROM"),
-                ));
-            }
-            let (function, window) = self.window(&mut Scope::select(rel, grouped, &[]), call)?;
-            let ast::WindowSpec {
-                window_name,
-                partition_by,
-                order_by,
-                window_frame: _,
-            } = window;
-            if window_name.is_some() {
-                return Err(self.source.refused(
-                    call.span(),
-                    "named windows are not in the dialect",
-                    None,
-                ));
-            }
-            let scope = &mut Scope::select(rel, grouped, &[]);
-            let partition = partition_by
-                .iter()
-                .map(|key| self.value(scope, key).map(|(expr, _)| expr));
-            let partition = partition.collect::<Result<Vec<_>, _>>()?;
-            let mut order = Vec::new();
-            for key in order_by {
-                let (expr, ty) = self.value(scope, &key.expr)?;
-                order.push(self.sort_key(key, Self::rounded(expr, &ty.kind))?);
-            }
-            self.windowed(rel, partition, order, function, call.span())?;
-            windows.push((call, ColumnId(rel.width() - 1)));
-        }
-        Ok(windows)
-    }
-
-    /// Adds a column of a window function; functions of one window stand in one operator.
-    fn windowed(
-        &self,
-        rel: &mut Rel,
-        partition: Vec<Expr>,
-        order: Vec<SortKey>,
-        function: WindowFunction,
-        at: Span,
-    ) -> Result<(), SqlError> {
-        let named = Windowed {
-            name: format!("window{}", rel.width() + 1),
-            function,
-        };
-        match &mut rel.plan {
-            Plan::Window {
-                partition: p,
-                order: o,
-                functions,
-                ..
-            } if *p == partition && *o == order => {
-                functions.push(named);
-            }
-            plan => {
-                let input = Box::new(plan.clone());
-                *plan = Plan::Window {
-                    input,
-                    partition,
-                    order,
-                    functions: vec![named],
-                };
-            }
-        }
-        rel.shape = self.shape(&rel.plan, at)?;
-        let column = String::new();
-        rel.names.push(Name {
-            table: None,
-            column,
-            hidden: true,
-        });
-        Ok(())
-    }
-
     /// The list of columns, distinct and ordered as the query says.
     fn finished(
         &mut self,
@@ -509,26 +406,25 @@ impl Binder<'_> {
         let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
         let mut keys = Vec::new();
         for key in order {
-            let column = match self.output(&names, &key.expr)? {
-                Some(column) => column,
-                None => {
-                    let (expr, ty) =
-                        self.value(&mut Scope::select(&mut rel, grouped, windows), &key.expr)?;
-                    let expr = Self::rounded(expr, &ty.kind);
-                    let place = columns.iter().position(|column| column.expr == expr);
-                    if place.is_none() && distinct {
-                        return Err(self.source.refused(
-                            key.expr.span(),
-                            "distinct rows are ordered by their columns",
-                            None,
-                        ));
-                    }
-                    ColumnId(place.unwrap_or_else(|| {
-                        let name = format!("order{}", columns.len() + 1);
-                        columns.push(Named { name, expr });
-                        columns.len() - 1
-                    }) as u32)
+            let column = if let Some(column) = self.output(&names, &key.expr)? {
+                column
+            } else {
+                let (expr, ty) =
+                    self.value(&mut Scope::select(&mut rel, grouped, windows), &key.expr)?;
+                let expr = Self::rounded(expr, &ty.kind);
+                let place = columns.iter().position(|column| column.expr == expr);
+                if place.is_none() && distinct {
+                    return Err(self.source.refused(
+                        key.expr.span(),
+                        "distinct rows are ordered by their columns",
+                        None,
+                    ));
                 }
+                ColumnId(place.unwrap_or_else(|| {
+                    let name = format!("order{}", columns.len() + 1);
+                    columns.push(Named { name, expr });
+                    columns.len() - 1
+                }) as u32)
             };
             // A quotient that an inner query hands on is ordered as it would be opened.
             let types = rel.types();
@@ -568,6 +464,7 @@ impl Binder<'_> {
 }
 
 /// How the rows of a SELECT end.
+#[derive(Clone, Copy)]
 struct Finish {
     distinct: bool,
     limit: Option<u32>,

@@ -4,7 +4,9 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
+mod accepted;
 mod common;
+mod jobs;
 mod limits;
 mod oracle;
 mod refused;

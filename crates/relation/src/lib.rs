@@ -53,6 +53,7 @@
 
 pub mod calendar;
 pub mod clear;
+mod consent;
 mod expr;
 mod functions;
 mod kind;
@@ -66,6 +67,7 @@ mod shape;
 mod text;
 mod typing;
 
+pub use consent::ConsentError;
 pub use expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
 pub use kind::{Kind, MOST_PLACES, MOST_VALUES, Type, Value, Values};
 pub use plan::{

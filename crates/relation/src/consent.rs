@@ -1,0 +1,297 @@
+//! Whether a program keeps to the words of owners about their columns.
+//!
+//! Each column of each operator is traced to the columns of tables on which it depends, and whether it shows values of single rows or
+//! aggregates. A result of an operation has the strictest words of its operands.
+
+use std::collections::BTreeMap;
+
+use crate::expr::Expr;
+use crate::plan::{AggregateFunction, JoinKind, Plan, Program};
+use crate::schema::{ColumnId, Operation, Reveal, Table};
+
+/// Why an owner's words forbid a program.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConsentError {
+    /// The program does what the owner does not allow with a column.
+    #[error("`{owner}` does not allow {} on column `{column}` of `{table}`", operation.word())]
+    Operation {
+        /// The owner.
+        owner: String,
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// What the program does.
+        operation: Operation,
+    },
+    /// The program opens more of a column than the owner allows.
+    #[error("`{owner}` does not allow that {} of column `{column}` of `{table}` are opened", if *reveal == Reveal::Rows { "values of rows" } else { "aggregates" })]
+    Reveal {
+        /// The owner.
+        owner: String,
+        /// The table.
+        table: String,
+        /// The column.
+        column: String,
+        /// What the program opens.
+        reveal: Reveal,
+    },
+}
+
+/// Columns of tables, by their places, and what a value shows of each.
+type Origins = BTreeMap<(usize, u32), Reveal>;
+
+impl Program {
+    /// Looks whether each column with words of its owner is used and opened as they allow. The program must be one by [`Program::check`].
+    ///
+    /// # Errors
+    /// [`ConsentError`], with the first use that is not allowed.
+    pub fn check_consent(&self) -> Result<(), ConsentError> {
+        let mut tracer = Tracer {
+            program: self,
+            steps: BTreeMap::new(),
+        };
+        for step in &self.steps {
+            let columns = tracer.columns(&step.plan)?;
+            tracer.steps.insert(&step.name, columns);
+        }
+        Ok(())
+    }
+}
+
+struct Tracer<'a> {
+    program: &'a Program,
+    steps: BTreeMap<&'a str, Vec<Origins>>,
+}
+
+/// All origins of several values; of each the most that one shows.
+fn together(all: impl IntoIterator<Item = Origins>) -> Origins {
+    let mut origins = Origins::new();
+    for (column, reveal) in all.into_iter().flatten() {
+        let most = origins.entry(column).or_insert(reveal);
+        *most = reveal.max(*most);
+    }
+    origins
+}
+
+/// The same origins, of which aggregates alone are shown.
+fn aggregated(mut of: Origins) -> Origins {
+    for reveal in of.values_mut() {
+        *reveal = Reveal::Aggregates;
+    }
+    of
+}
+
+fn table_of<'a>(program: &'a Program, name: &str) -> Option<(usize, &'a Table)> {
+    let mut tables = program.tables.iter().enumerate();
+    tables.find(|(_, table)| table.name == name)
+}
+
+impl<'a> Tracer<'a> {
+    /// The origins of an expression over columns; conditions of `CASE` are filters.
+    fn expr(&self, of: &Expr, columns: &[Origins]) -> Result<Origins, ConsentError> {
+        if let Expr::Case { branches, .. } = of {
+            for (when, _) in branches {
+                self.used(Operation::Filter, when, columns)?;
+            }
+        }
+        if let Expr::Column(ColumnId(id)) = of {
+            return Ok(columns.get(*id as usize).cloned().unwrap_or_default());
+        }
+        let operands = of
+            .operands()
+            .into_iter()
+            .map(|operand| self.expr(operand, columns));
+        Ok(together(operands.collect::<Result<Vec<_>, _>>()?))
+    }
+
+    /// The origins of an expression that is used so, if its owners allow it.
+    fn used(
+        &self,
+        operation: Operation,
+        of: &Expr,
+        columns: &[Origins],
+    ) -> Result<Origins, ConsentError> {
+        let origins = self.expr(of, columns)?;
+        self.allowed(operation, &origins)?;
+        Ok(origins)
+    }
+
+    fn allowed(&self, operation: Operation, origins: &Origins) -> Result<(), ConsentError> {
+        for (&(table, column), &reveal) in origins {
+            let of = &self.program.tables[table];
+            let column = &of.columns[column as usize];
+            let Some(consent) = &column.consent else {
+                continue;
+            };
+            // An aggregate that may be opened may be used.
+            let open = reveal == Reveal::Aggregates && consent.reveal >= Reveal::Aggregates;
+            if !open && !consent.may.contains(&operation) {
+                return Err(ConsentError::Operation {
+                    owner: of.owner.clone(),
+                    table: of.name.clone(),
+                    column: column.name.clone(),
+                    operation,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn opened(&self, origins: &Origins) -> Result<(), ConsentError> {
+        for (&(table, column), &reveal) in origins {
+            let of = &self.program.tables[table];
+            let column = &of.columns[column as usize];
+            if column
+                .consent
+                .as_ref()
+                .is_some_and(|consent| consent.reveal < reveal)
+            {
+                return Err(ConsentError::Reveal {
+                    owner: of.owner.clone(),
+                    table: of.name.clone(),
+                    column: column.name.clone(),
+                    reveal,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The origins of each column of a plan, if all that is done below is allowed.
+    fn columns(&self, plan: &'a Plan) -> Result<Vec<Origins>, ConsentError> {
+        Ok(match plan {
+            Plan::Scan { table, columns } => {
+                let place = table_of(self.program, table).map(|(place, _)| place);
+                let origin = |id: &ColumnId| place.map(|place| ((place, id.0), Reveal::Rows));
+                columns
+                    .iter()
+                    .map(|id| origin(id).into_iter().collect())
+                    .collect()
+            }
+            Plan::Step { name } => self.steps.get(name.as_str()).cloned().unwrap_or_default(),
+            Plan::Filter { input, predicate } => {
+                let columns = self.columns(input)?;
+                self.used(Operation::Filter, predicate, &columns)?;
+                columns
+            }
+            Plan::Project { input, columns } => {
+                let below = self.columns(input)?;
+                let each = columns.iter().map(|column| self.expr(&column.expr, &below));
+                each.collect::<Result<_, _>>()?
+            }
+            Plan::UnionAll { inputs } => {
+                let parts = inputs
+                    .iter()
+                    .map(|input| self.columns(input))
+                    .collect::<Result<Vec<_>, _>>()?;
+                let width = parts.first().map_or(0, Vec::len);
+                let column =
+                    |at: usize| together(parts.iter().filter_map(|part| part.get(at).cloned()));
+                (0..width).map(column).collect()
+            }
+            Plan::Join {
+                kind,
+                left,
+                right,
+                on,
+                condition,
+                ..
+            } => {
+                let (lefts, rights) = (self.columns(left)?, self.columns(right)?);
+                for (one, other) in on {
+                    self.used(Operation::Join, one, &lefts)?;
+                    self.used(Operation::Join, other, &rights)?;
+                }
+                let both = [lefts.clone(), rights].concat();
+                if let Some(condition) = condition {
+                    self.used(Operation::Filter, condition, &both)?;
+                }
+                match kind {
+                    JoinKind::Inner | JoinKind::Left => both,
+                    JoinKind::Semi | JoinKind::Anti => lefts,
+                }
+            }
+            Plan::GroupBy {
+                input,
+                keys,
+                aggregates,
+                ..
+            } => {
+                let below = self.columns(input)?;
+                let mut columns = Vec::new();
+                for key in keys {
+                    columns.push(aggregated(self.used(
+                        Operation::GroupBy,
+                        &key.expr,
+                        &below,
+                    )?));
+                }
+                for aggregate in aggregates {
+                    let argument = aggregate.function.argument();
+                    let argument = argument
+                        .map(|of| self.expr(of, &below))
+                        .transpose()?
+                        .unwrap_or_default();
+                    let shown = match &aggregate.function {
+                        AggregateFunction::Min(_)
+                        | AggregateFunction::Max(_)
+                        | AggregateFunction::PercentileDisc { .. } => argument,
+                        _ => aggregated(argument),
+                    };
+                    let filter = aggregate.filter.as_ref();
+                    let filter = filter
+                        .map(|of| self.used(Operation::Filter, of, &below))
+                        .transpose()?;
+                    columns.push(together([shown, aggregated(filter.unwrap_or_default())]));
+                }
+                columns
+            }
+            Plan::Distinct { input } => {
+                let columns = self.columns(input)?;
+                for origins in &columns {
+                    self.allowed(Operation::GroupBy, origins)?;
+                }
+                columns.into_iter().map(aggregated).collect()
+            }
+            Plan::Sort { input, keys } | Plan::TopK { input, keys, .. } => {
+                let columns = self.columns(input)?;
+                for key in keys {
+                    self.used(Operation::Sort, &key.expr, &columns)?;
+                }
+                columns
+            }
+            Plan::Window {
+                input,
+                partition,
+                order,
+                functions,
+            } => {
+                let mut columns = self.columns(input)?;
+                let keys = partition.iter().chain(order.iter().map(|key| &key.expr));
+                let keys = keys.map(|key| self.used(Operation::Window, key, &columns));
+                let keys = together(keys.collect::<Result<Vec<_>, _>>()?);
+                let mut added = Vec::new();
+                // A frame may have one row, and places in an order are those of rows: nothing is an aggregate here.
+                for windowed in functions {
+                    let argument = windowed.function.argument();
+                    let argument = argument
+                        .map(|of| self.used(Operation::Window, of, &columns))
+                        .transpose()?;
+                    added.push(together([keys.clone(), argument.unwrap_or_default()]));
+                }
+                columns.extend(added);
+                columns
+            }
+            Plan::Trim { input, .. } => self.columns(input)?,
+            Plan::Open { input, .. } => {
+                let columns = self.columns(input)?;
+                for origins in &columns {
+                    self.opened(origins)?;
+                }
+                columns
+            }
+        })
+    }
+}
