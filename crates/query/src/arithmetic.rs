@@ -64,7 +64,11 @@ impl Binder<'_> {
             (None, Some((count, unit))) => (count, unit.trim().to_uppercase()),
             _ => return Err(refused()),
         };
+        // More than the calendar has days would leave it anyway.
         let count: i32 = count.parse().map_err(|_| refused())?;
+        if count.unsigned_abs() > 4_000_000 {
+            return Err(refused());
+        }
         match unit.trim_end_matches('S') {
             "DAY" => Ok(Term::Days(count.into())),
             "WEEK" => Ok(Term::Days(i128::from(count) * 7)),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use veil_relation::{Overflow, Plan, Program, Shapes, Step, Table, is_name};
+use veil_relation::{JoinKind, Matches, Overflow, Plan, Program, Shapes, Step, Table, is_name};
 
 use crate::bind::{Binder, Level};
 use crate::error::QueryError;
@@ -167,16 +167,23 @@ fn least(plan: &mut Plan, rows: u32) -> bool {
             *min_rows = rows;
             true
         }
-        // Rows of a join are those of the left, with a value of the right: each side that is grouped has its least count.
+        // Both sides are marked; those whose rows are the rows of the result have to be grouped.
         Plan::Join {
-            left, right, kind, ..
+            left,
+            right,
+            kind,
+            matches,
+            ..
         } => {
-            let semi = matches!(
-                kind,
-                veil_relation::JoinKind::Semi | veil_relation::JoinKind::Anti
-            );
             let left = least(left, rows);
-            left | (!semi && least(right, rows))
+            match (kind, matches) {
+                (JoinKind::Semi | JoinKind::Anti, _) => left,
+                (_, Matches::UniqueRight | Matches::Any) => {
+                    least(right, rows);
+                    left
+                }
+                (_, Matches::UniqueLeft | Matches::AtMost(_)) => left & least(right, rows),
+            }
         }
         Plan::UnionAll { inputs } => inputs
             .iter_mut()

@@ -1,5 +1,7 @@
 //! What queries are bound to, in the canonical text.
 
+use std::fmt::Write;
+
 use veil_query::{SortedBytes, compile};
 
 use crate::common::{job, tables};
@@ -12,11 +14,11 @@ fn the_table_of_plans() {
     for sql in table.lines().filter_map(|line| line.strip_prefix("> ")) {
         let program = compile(&job(tables(100, 500), sql), &SortedBytes)
             .unwrap_or_else(|error| panic!("{error}"));
-        found += &format!("> {sql}\n");
+        writeln!(found, "> {sql}").unwrap();
         for step in &program.steps {
-            found += &format!("{}\n", step.plan);
+            writeln!(found, "{}", step.plan).unwrap();
         }
-        found += "\n";
+        found.push('\n');
     }
     assert!(
         found == table,

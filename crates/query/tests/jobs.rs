@@ -53,6 +53,15 @@ fn small_groups_are_left_out() {
     let large = |row: &&Vec<Value>| row[1] >= Value::Number(6);
     assert_eq!(kept, all.iter().filter(large).cloned().collect::<Vec<_>>());
     assert!(!kept.is_empty() && kept.len() < all.len());
+    // Rows of persons are no groups, whatever is joined to them.
+    let mut persons = job(
+        "SELECT v.day, g.n FROM visits v JOIN (SELECT id, count(*) AS n FROM people GROUP BY id) g ON g.id = v.person",
+    );
+    persons.queries[0].min_count = 6;
+    assert_eq!(
+        run(&persons).unwrap_err(),
+        "q: a minimal count is of groups, and this query has none"
+    );
     // Also of the whole: fewer rows than that are no row.
     let mut whole = job("SELECT count(*) AS n FROM people WHERE age > 98");
     whole.queries[0].min_count = 30;

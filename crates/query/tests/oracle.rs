@@ -42,24 +42,31 @@ pub(crate) fn table(of: &Table, input: &clear::Input) -> Json {
     json!({ "name": of.name, "columns": columns, "rows": rows })
 }
 
-/// Asks DuckDB; prints why not, if there is none.
+/// Asks DuckDB whether all results are its own; prints why not, if there is none.
 pub(crate) fn ask(cases: &[Json]) {
+    if let Some((agrees, text)) = answer(cases) {
+        assert!(agrees, "{text}");
+        println!("{text}");
+    }
+}
+
+/// Whether DuckDB has the same results, and what it says.
+fn answer(cases: &[Json]) -> Option<(bool, String)> {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cases.json");
     std::fs::write(&file, serde_json::to_vec(cases).unwrap()).unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle/duckdb_oracle.py");
     let Ok(output) = Command::new("python3").arg(script).arg(&file).output() else {
         println!("skipped: there is no python3");
-        return;
+        return None;
     };
     if output.status.code() == Some(77) {
         println!("skipped: python3 has no module duckdb");
-        return;
+        return None;
     }
     let text = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{text}{errors}");
-    println!("{text}");
+    Some((output.status.success(), format!("{text}{errors}")))
 }
 
 #[test]
@@ -95,4 +102,32 @@ fn results_are_those_of_duckdb() {
         cases.push(json!({ "tables": tables, "queries": queries }));
     }
     ask(&cases);
+}
+
+/// The alarm rings: of a value, a null, a row too many and a wrong order.
+#[test]
+fn a_wrong_result_is_seen() {
+    let case = |ordered: bool, rows: Json| {
+        let tables = json!([{ "name": "t", "columns": [["x", "BIGINT"], ["y", "VARCHAR"]], "rows": [["1", "a"], ["2", null]] }]);
+        let query = json!({ "name": "q", "sql": "SELECT x, y FROM t ORDER BY x", "ordered": ordered, "rows": rows });
+        [json!({ "tables": tables, "queries": [query] })]
+    };
+    let right = json!([["1", "a"], ["2", null]]);
+    for ordered in [false, true] {
+        for wrong in [
+            json!([["1", "a"], ["3", null]]),
+            json!([["1", "a"], ["2", "b"]]),
+            json!([["1", "a"]]),
+            json!([["1", "a"], ["2", null], ["2", null]]),
+        ] {
+            let Some((agrees, _)) = answer(&case(ordered, wrong)) else {
+                return;
+            };
+            assert!(!agrees);
+        }
+        assert!(answer(&case(ordered, right.clone())).unwrap().0);
+    }
+    let turned = json!([["2", null], ["1", "a"]]);
+    assert!(answer(&case(false, turned.clone())).unwrap().0);
+    assert!(!answer(&case(true, turned)).unwrap().0);
 }

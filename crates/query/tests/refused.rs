@@ -224,6 +224,10 @@ const REFUSED: &[(&str, &str)] = &[
         "8: months and years are added to public dates only | write a number of days: INTERVAL '90' DAY",
     ),
     (
+        "SELECT DATE '2000-01-01' - INTERVAL '-2147483648' MONTH AS d FROM people",
+        "37: this interval is not in the dialect | write INTERVAL '30' DAY, MONTH or YEAR",
+    ),
+    (
         "SELECT born + INTERVAL '1' HOUR AS d FROM people",
         "24: this interval is not in the dialect | write INTERVAL '30' DAY, MONTH or YEAR",
     ),

@@ -45,12 +45,7 @@ fn text(of: &str) -> Cell {
 }
 
 /// A table whose kinds are as wide as its values, all rows valid.
-fn table(
-    name: &str,
-    unique: bool,
-    columns: &[&str],
-    rows: Vec<Vec<Cell>>,
-) -> (Table, clear::Input) {
+fn table(name: &str, unique: bool, columns: &[&str], rows: &[Vec<Cell>]) -> (Table, clear::Input) {
     let kind = |at: usize| {
         let numbers = || {
             rows.iter().filter_map(move |row| match &row[at] {
@@ -175,26 +170,36 @@ fn tables() -> (Vec<Table>, Vec<clear::Input>) {
         ]
     });
     let all = vec![
-        table("region", true, &["r_regionkey", "r_name"], region.collect()),
+        table(
+            "region",
+            true,
+            &["r_regionkey", "r_name"],
+            &region.collect::<Vec<_>>(),
+        ),
         table(
             "nation",
             true,
             &["n_nationkey", "n_name", "n_regionkey"],
-            nation.collect(),
+            &nation.collect::<Vec<_>>(),
         ),
         table(
             "supplier",
             true,
             &["s_suppkey", "s_nationkey"],
-            supplier.collect(),
+            &supplier.collect::<Vec<_>>(),
         ),
         table(
             "customer",
             true,
             &["c_custkey", "c_nationkey", "c_acctbal", "c_mktsegment"],
-            customer.collect(),
+            &customer.collect::<Vec<_>>(),
         ),
-        table("part", true, &["p_partkey", "p_type"], part.collect()),
+        table(
+            "part",
+            true,
+            &["p_partkey", "p_type"],
+            &part.collect::<Vec<_>>(),
+        ),
         table(
             "orders",
             true,
@@ -207,7 +212,7 @@ fn tables() -> (Vec<Table>, Vec<clear::Input>) {
                 "o_shippriority",
                 "o_comment",
             ],
-            orders.collect(),
+            &orders.collect::<Vec<_>>(),
         ),
         table(
             "lineitem",
@@ -227,7 +232,7 @@ fn tables() -> (Vec<Table>, Vec<clear::Input>) {
                 "l_receiptdate",
                 "l_shipmode",
             ],
-            lines.collect(),
+            &lines.collect::<Vec<_>>(),
         ),
     ];
     all.into_iter().unzip()

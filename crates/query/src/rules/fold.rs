@@ -1,12 +1,12 @@
 //! Public expressions are computed, and conditions simplified.
 
 use veil_relation::{
-    Comparison, Expr, Kind, Literal, Plan, PlanError, Program, Shapes, Type, Value, clear,
+    Comparison, Expr, Kind, Literal, Named, Plan, PlanError, Program, Shapes, Type, Value, clear,
 };
 
 use super::each_step;
 
-/// Folds expressions without columns to literals, exactly, and simplifies three-valued logic.
+/// Folds expressions without columns to literals, exactly, and simplifies three-valued logic; a projection of a projection becomes one.
 ///
 /// Right, since each rewriting of an expression keeps its value for all values of columns, null among them, and its kind but for ranges.
 ///
@@ -35,7 +35,7 @@ fn plan(mut of: Plan, shapes: Shapes<'_>) -> Result<Plan, PlanError> {
             for column in &mut columns {
                 fold_in(&mut column.expr, &only);
             }
-            Plan::Project { input, columns }
+            merged(*input, columns)
         }
         Plan::Join {
             kind,
@@ -105,6 +105,32 @@ fn plan(mut of: Plan, shapes: Shapes<'_>) -> Result<Plan, PlanError> {
             other
         }
     })
+}
+
+/// A projection of a projection is one, unless expressions would be computed twice.
+fn merged(input: Plan, columns: Vec<Named>) -> Plan {
+    let copies = |columns: &[Named]| {
+        columns
+            .iter()
+            .all(|column| matches!(column.expr, Expr::Column(_)))
+    };
+    match input {
+        Plan::Project {
+            input,
+            columns: below,
+        } if copies(&columns) || copies(&below) => {
+            let place = |column: Named| Named {
+                name: column.name,
+                expr: column.expr.substitute(&|id| below[id.index()].expr.clone()),
+            };
+            let columns = columns.into_iter().map(place).collect();
+            Plan::Project { input, columns }
+        }
+        other => Plan::Project {
+            input: Box::new(other),
+            columns,
+        },
+    }
 }
 
 fn fold_in(of: &mut Expr, types: &[Type]) {

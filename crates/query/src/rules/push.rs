@@ -177,7 +177,7 @@ fn sunk(plan: Plan, shapes: Shapes<'_>) -> Result<Plan, PlanError> {
     };
     let keys_fit = |fit: &dyn Fn(ColumnId) -> bool| on.iter().all(|(key, _)| all_columns(key, fit));
     match *left {
-        Plan::Filter { input, predicate } => {
+        Plan::Filter { input, predicate } if matches!(*input, Plan::Join { .. }) => {
             let input = Box::new(sunk(semi(*input, right, on), shapes)?);
             Ok(Plan::Filter { input, predicate })
         }
