@@ -18,7 +18,13 @@ const TABLES: &str = r#"(program
     (column "f" (nullable bool))
     (column "k" (nullable (key 64)))
     (unique #0))
-  (table "b" (owner "south") (rows 20) (column "id" (integer 0 99)) (column "y" (integer -9 9)) (column "k" (key 64))))"#;
+  (table
+    "b"
+    (owner "south")
+    (rows 20)
+    (column "id" (integer 0 99))
+    (column "y" (integer -9 9))
+    (column "k" (key 64))))"#;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let tables = Program::read(TABLES).expect("the tables are in the canonical form").tables;

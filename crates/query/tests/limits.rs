@@ -154,7 +154,7 @@ fn eight_tables_are_ordered() {
         all.join(" AND ")
     );
     let one = compile(&job(tables.clone(), &sql), &SortedBytes).unwrap();
-    // The order does not depend on that of the clause or of the conditions: the joins are as large.
+    // Another order of tables and conditions is ordered as well.
     let (mut turned, mut conditions) = (names.clone(), all.clone());
     turned.rotate_left(3);
     conditions.reverse();

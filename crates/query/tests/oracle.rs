@@ -57,11 +57,11 @@ fn answer(cases: &[Json]) -> Option<(bool, String)> {
     std::fs::write(&file, serde_json::to_vec(cases).unwrap()).unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle/duckdb_oracle.py");
     let Ok(output) = Command::new("python3").arg(script).arg(&file).output() else {
-        println!("skipped: there is no python3");
+        println!("skipped: python3 is not there");
         return None;
     };
     if output.status.code() == Some(77) {
-        println!("skipped: python3 has no module duckdb");
+        println!("skipped: the module duckdb of python3 is not there");
         return None;
     }
     let text = String::from_utf8_lossy(&output.stdout);
