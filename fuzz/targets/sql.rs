@@ -27,7 +27,9 @@ const TABLES: &str = r#"(program
     (column "k" (key 64))))"#;
 
 libfuzzer_sys::fuzz_target!(|text: &str| {
-    let tables = Program::read(TABLES).expect("the tables are in the canonical form").tables;
+    let tables = Program::read(TABLES)
+        .expect("the tables are in the canonical form")
+        .tables;
     let query = Query {
         name: "q".into(),
         sql: text.into(),
