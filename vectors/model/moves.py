@@ -12,19 +12,35 @@ and what is opened, do not depend on the rows. The same program finds the leaks 
 """
 
 import argparse
+import functools
 import itertools
+import operator
 import pathlib
 import random
 from collections import Counter
 
 from common import BITS, Z32, Z64, Place, Ring
 from common import draw, prf_block, require, sharing_fields, tag, write_or_check
+from rep4 import code
 
 # Rows above which a permutation is drawn by buckets, and rows of a bucket, on average: what a processor's first cache has room for.
 BUCKETED, BUCKET = 1 << 18, 1 << 11
 
 
 # ---------------------------------------------------------------------------------------------------- draws
+
+
+class Words(Ring):
+    """Words of so many bits, whose sum and difference are XOR."""
+
+    def __init__(self, bits):
+        super().__init__("words", bits)
+
+    def add(self, *columns):
+        return [functools.reduce(operator.xor, row) for row in zip(*columns)]
+
+    def sub(self, a, b):
+        return self.add(a, b)
 
 
 def fisher_yates(rows, block):
@@ -111,7 +127,7 @@ def total(pi, rotation):
 def begin3(ring, roles, pi, u, masks):
     """What E sends to F, and F to G."""
     own = ring.add(u[roles.eg], u[roles.ef], masks["z"])
-    x = moved(pi[roles.eg], ring.add(moved(pi[roles.ef], own), masks["y"]))
+    x = ring.add(moved(pi[roles.eg], moved(pi[roles.ef], own)), masks["y"])
     return x, moved(pi[roles.ef], ring.sub(u[roles.fg], masks["z"]))
 
 
@@ -120,7 +136,7 @@ def move3(ring, rotation, pi, u, masks, back=False):
     roles, pi = Roles(rotation, back), factors(pi, back)
     x, y = begin3(ring, roles, pi, u, masks)
     ends = ring.sub(moved(pi[roles.fg], x), masks["b"])
-    other = ring.sub(moved(pi[roles.fg], moved(pi[roles.eg], ring.sub(y, masks["y"]))), masks["a"])
+    other = ring.sub(moved(pi[roles.fg], ring.sub(moved(pi[roles.eg], y), masks["y"])), masks["a"])
     result = [None] * 3
     result[roles.eg], result[roles.ef], result[roles.fg] = masks["a"], masks["b"], ring.add(ends, other)
     e, f, g = roles.e, roles.f, roles.g
@@ -131,9 +147,9 @@ def open3(ring, rotation, pi, u, masks):
     """Messages, and the rows that moved, in the clear."""
     roles = Roles(rotation, False)
     x, y = begin3(ring, roles, pi, u, masks)
-    ends = moved(pi[roles.fg], ring.add(x, masks["t"]))
-    other = ring.sub(moved(pi[roles.eg], ring.sub(y, masks["y"])), masks["t"])
-    other = moved(pi[roles.fg], other)
+    ends = ring.add(moved(pi[roles.fg], x), masks["t"])
+    other = moved(pi[roles.fg], ring.sub(moved(pi[roles.eg], y), masks["y"]))
+    other = ring.sub(other, masks["t"])
     e, f, g = roles.e, roles.f, roles.g
     sent = [(0, e, f, x), (0, f, g, y)]
     sent += [(1, f, to, ends) for to in (e, g)] + [(1, g, to, other) for to in (e, f)]
@@ -313,54 +329,60 @@ def draws():
     return {"key": key.hex(), "bucketed": BUCKETED, "bucket": BUCKET, "cases": cases}
 
 
+# Rows and rotations, and what moves: words of a byte, which are shared bit by bit, and integers.
 FRAMES = [(1, 0), (5, 1), (130, 2)]
+MOVED = [("words1", Words(8)), ("z32", Z32), ("z64", Z64)]
 
 
 def of_parties(parties):
     keys = [draw(f"moves/{parties}/key{c}", 16) for c in range(parties)]
+    pairs = [[draw(f"moves/pair{min(a, b)}{max(a, b)}", 16) for b in range(4)] for a in range(4)]
     cases = []
-    for ring, (rows, rotation) in itertools.product((BITS, Z32, Z64), FRAMES):
-        use = tag("PERM3" if parties == 3 else "PERM4")
-        pi = [permutation(key, use, 0, 3, rows * 10, rows) for key in keys]
-        value, *u = (ring.values(f"moves/{parties}/{ring.name}/{rows}/{k}", rows)[:rows] for k in range(parties))
+    for (name, ring), (rows, rotation) in itertools.product(MOVED, FRAMES):
+        use = "PERM3" if parties == 3 else "PERM4"
+        pi = [permutation(key, tag(use, c), 0, 1, 0, rows) for c, key in enumerate(keys)]
+        value, *u = (ring.values(f"moves/{parties}/{name}/{rows}/{k}", rows) for k in range(parties))
         u = [*u, ring.sub(value, ring.add(*u))]
-        place = Place(ring, 0, 3, 1000, rows, rows)
-        case = {"ring": ring.name, "rows": rows, "first": 1000, "permutations": pi, "x": sharing_fields(ring, u)}
+        place = Place(ring, 0, 1, 0, rows, rows)
+        case = {"form": name, "rows": rows, "rotation": rotation, "permutations": pi, "x": sharing_fields(ring, u)}
         if parties == 3:
             whole = total(pi, rotation)
-            cut = lambda masks: {m: column[:rows] for m, column in masks.items()}
-            there, result = move3(ring, rotation, pi, u, cut(masks3(place, keys, rotation, 0)))
-            back, again = move3(ring, rotation, pi, result, cut(masks3(place, keys, rotation, 1, back=True)), back=True)
-            opening, opened = open3(ring, rotation, pi, u, cut(masks3(place, keys, rotation, 2)))
+            there, result = move3(ring, rotation, pi, u, masks3(place, keys, rotation, 0))
+            back, again = move3(ring, rotation, pi, result, masks3(place, keys, rotation, 0, back=True), back=True)
+            opening, opened = open3(ring, rotation, pi, u, masks3(place, keys, rotation, 0))
             require(opened == moved(whole, value), "an opening of rows that moved")
             fields = lambda sent: [{"round": r, "from": f, "to": t, "bytes": ring.hex(e)} for r, f, t, e in sent]
-            case |= {"rotation": rotation, "there": fields(there), "back": fields(back)}
+            case |= {"there": fields(there), "back": fields(back)}
             case |= {"opening": fields(opening), "opened": ring.hex(opened)}
         else:
             whole = list(range(rows))
             for g in range(4):
                 whole = after(pi[g], whole)
-            cut = Cut(place)
-            there = move4(cut, keys, pi, u, 0)
-            back = move4(cut, keys, pi, there[-1][1], 1, back=True)
-            fields = lambda steps: [{"without": g, "components": [ring.hex(c) for c in v]} for g, v in steps]
-            case |= {"there": fields(there), "back": fields(back)}
+            there = move4(place, keys, pi, u, 0)
+            back = move4(place, keys, pi, there[-1][1], 0, back=True)
             result, again = there[-1][1], back[-1][1]
+            case |= {"there": sent4(ring, pairs, rotation, there), "back": sent4(ring, pairs, rotation, back)}
         require(ring.add(*result) == moved(whole, value), "rows that moved")
         require(ring.add(*again) == value, "rows that went back")
         case |= {"moved": sharing_fields(ring, result), "again": sharing_fields(ring, again)}
         cases.append(case)
-    return {"keys": [key.hex() for key in keys], "cases": cases}
+    fields = {"keys": [key.hex() for key in keys], "cases": cases}
+    both = itertools.combinations(range(4), 2)
+    return fields if parties == 3 else {"pairs": {f"{a}{b}": pairs[a][b].hex() for a, b in both}} | fields
 
 
-class Cut(Place):
-    """A place whose draws have as many elements as there are rows: rows move, and bits that fill a byte are none."""
-
-    def __init__(self, place):
-        super().__init__(place.ring, place.lane, place.chunk, place.first, place.chunk_rows, place.rows)
-
-    def stream(self, key, use, item):
-        return super().stream(key, use, item)[: self.rows]
+def sent4(ring, pairs, rotation, steps):
+    """What P_g is sent in each step: of each component that it has the elements from one of two others, and a code from the other."""
+    sent = []
+    for number, (g, u) in enumerate(steps):
+        for c in (c for c in range(4) if c != g):
+            givers = [party for party in range(4) if party not in (g, c)]
+            sender, voucher = givers if (rotation + g + c) % 2 == 0 else givers[::-1]
+            elements = ring.encode(u[c])
+            vouched = code(pairs[voucher][g], 0, tag("CODE4", c), number, 1, [elements])
+            sent.append({"round": number, "from": sender, "to": g, "part": c, "bytes": elements.hex()})
+            sent.append({"round": number, "from": voucher, "to": g, "part": 4 + c, "bytes": vouched.hex()})
+    return sent
 
 
 def main():
