@@ -18,6 +18,20 @@ impl Secret {
         Secret(bytes)
     }
 
+    /// The key of pass number `pass` of a program of several, in the place of this one: HKDF-SHA256 of it.
+    ///
+    /// Passes count their draws from 0 on, each under keys of its own.
+    #[must_use]
+    pub fn of_pass(&self, pass: u16) -> Self {
+        let mut key = [0; 16];
+        Hkdf::<Sha256>::new(Some(b"veilworks pass"), &self.0)
+            .expand(&pass.to_le_bytes(), &mut key)
+            .expect("16 bytes are half a block of SHA-256");
+        let secret = Secret::new(key);
+        key.zeroize();
+        secret
+    }
+
     /// The key bytes, for the device or the message that needs them.
     pub const fn expose(&self) -> &[u8; 16] {
         &self.0

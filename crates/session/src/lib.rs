@@ -29,6 +29,8 @@
 
 mod ids;
 mod keys;
+mod wipe;
 
 pub use ids::{Channel, Frame, PartyId, Peer, PlanHash, SessionId, StepId};
 pub use keys::{KeySchedule, Label, PairSecret, Secret};
+pub use wipe::{Wiped, wipe};
