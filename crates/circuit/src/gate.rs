@@ -79,6 +79,15 @@ pub struct InputPort {
     pub width: u32,
     /// How often there is a value.
     pub per: Per,
+    /// Whether its wires are bits in a circuit over integers, with a value in every row. Never of a circuit over bits.
+    pub bits: bool,
+}
+
+impl InputPort {
+    /// The ring of its wires in a circuit over `ring`.
+    pub const fn ring(&self, ring: Ring) -> Ring {
+        if self.bits { Ring::Bits } else { ring }
+    }
 }
 
 /// The reduction of an output over the rows of the batch, and over the cycles of a sequential circuit.
@@ -225,7 +234,8 @@ impl Circuit {
 
     /// Whether it has both integers and bits.
     pub fn is_mixed(&self) -> bool {
-        self.ring != Ring::Bits && self.gates.iter().any(Gate::converts)
+        let takes_bits = self.inputs.iter().any(|port| port.bits);
+        self.ring != Ring::Bits && (takes_bits || self.gates.iter().any(Gate::converts))
     }
 
     /// Whether it has random gates.
@@ -233,10 +243,21 @@ impl Circuit {
         self.gates.iter().any(Gate::is_random)
     }
 
+    /// The ring of every wire of inputs and registers, with room for those of gates.
+    pub(crate) fn source_rings(&self) -> Vec<Ring> {
+        let sources = self.sources() as usize;
+        let mut rings = Vec::with_capacity(sources + self.gates.len());
+        for port in &self.inputs {
+            let ring = port.ring(self.ring);
+            rings.extend(std::iter::repeat_n(ring, port.width as usize));
+        }
+        rings.resize(sources, self.ring);
+        rings
+    }
+
     /// The ring of every wire.
     pub fn rings(&self) -> Vec<Ring> {
-        let mut rings = vec![self.ring; self.sources() as usize];
-        rings.reserve(self.gates.len());
+        let mut rings = self.source_rings();
         for gate in &self.gates {
             let ring = gate.ring(self.ring, |wire| rings[wire.0 as usize]);
             rings.push(ring);

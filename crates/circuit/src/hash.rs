@@ -13,7 +13,7 @@ impl Circuit {
     ///
     /// Two circuits have one hash exactly if they are equal, names and gate order included. The encoding: the domain `veilworks circuit
     /// 1\0`, the ring's bits (u8), then input ports, gates and output ports, each list preceded by its length (u64). Integers are
-    /// little-endian. An input port is its name (length u64, bytes), width (u32) and `per` (u8: 0 row, 1 job, 2 cycle); a gate is a tag
+    /// little-endian. An input port is its name (length u64, bytes), width (u32) and `per` (u8: 0 row, 1 job, 2 cycle, 3 a bit in every row of a circuit over integers); a gate is a tag
     /// (u8: 0 add, 1 sub, 2 mul, 3 plus, 4 times, 5 constant, 6 bit, 7 lift, 8 constant bit, 9 is zero, 10 shift right, 11 random, 12
     /// random bit, 13 probabilistic truncation, 14 append), its operands (u32 each) and its constant, its number or the number of bits that
     /// it says (u128; of a truncation the bits that go, plus 2^32 times the bits of the operand); an output port is its name, wires (length
@@ -37,13 +37,20 @@ impl Circuit {
             Ring::Z128 => 128,
         }]);
         hash.length(inputs.len());
-        for InputPort { name, width, per } in inputs {
+        for InputPort {
+            name,
+            width,
+            per,
+            bits,
+        } in inputs
+        {
             hash.text(name);
             hash.bytes(&width.to_le_bytes());
-            hash.bytes(&[match per {
-                Per::Row => 0,
-                Per::Job => 1,
-                Per::Cycle => 2,
+            hash.bytes(&[match (per, bits) {
+                (Per::Row, false) => 0,
+                (Per::Job, _) => 1,
+                (Per::Cycle, _) => 2,
+                (Per::Row, true) => 3,
             }]);
         }
         hash.length(gates.len());
@@ -158,11 +165,13 @@ mod tests {
                     name: "x".into(),
                     width: 2,
                     per: Per::Row,
+                    bits: false,
                 },
                 InputPort {
                     name: "key".into(),
                     width: 1,
                     per: Per::Job,
+                    bits: false,
                 },
             ],
             gates: vec![

@@ -209,11 +209,13 @@ mod tests {
                     name: "x".into(),
                     width: 1,
                     per: Per::Row,
+                    bits: false,
                 },
                 InputPort {
                     name: "k".into(),
                     width: 2,
                     per: Per::Job,
+                    bits: false,
                 },
             ],
             gates: vec![

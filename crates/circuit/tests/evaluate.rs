@@ -175,6 +175,7 @@ fn rings_wrap() {
                 name: "x".into(),
                 width: 2,
                 per: Per::Row,
+                bits: false,
             }],
             gates: vec![
                 Gate::Add(Wire(0), Wire(1)),

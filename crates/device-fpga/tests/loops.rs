@@ -281,6 +281,7 @@ fn numbers_beyond_thirteen_bits() {
             name: "in".into(),
             width: INPUTS,
             per: Per::Row,
+            bits: false,
         }],
         outputs: vec![OutputPort {
             name: "out".into(),

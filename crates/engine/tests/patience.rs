@@ -54,6 +54,7 @@ fn plan() -> Arc<Plan> {
             name: "x".into(),
             width: 1,
             per: Per::Row,
+            bits: false,
         }],
         gates: vec![Gate::Mul(Wire(0), Wire(0))],
         outputs: vec![OutputPort {

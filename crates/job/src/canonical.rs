@@ -54,6 +54,13 @@ macro_rules! integers {
 }
 integers!(bool u8 u16 u32 u64);
 
+/// Two's complement.
+impl Canonical for i64 {
+    fn encode(&self, into: &mut dyn Encoder) {
+        self.cast_unsigned().encode(into);
+    }
+}
+
 impl Canonical for usize {
     fn encode(&self, into: &mut dyn Encoder) {
         (*self as u64).encode(into);

@@ -39,6 +39,7 @@ pub mod canonical;
 mod chunk_rows;
 mod clear;
 mod ends;
+pub mod passes;
 mod schedule;
 mod security;
 mod spec;

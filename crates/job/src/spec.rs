@@ -17,6 +17,8 @@ pub enum Holder {
     Owner(u16),
     /// No participant of this run: every party loads its shares from its store ([`ShareSource`](crate::ShareSource)).
     Stored,
+    /// No participant: a column of a relation, whose shares an earlier stage of the run has left with every party. Only in stages.
+    Column,
 }
 
 /// To whom an output is opened.
@@ -30,6 +32,8 @@ pub enum Audience {
     Recipient(u16),
     /// No participant: the output is not opened, and every party keeps its shares ([`ShareSink`](crate::ShareSink)).
     Stored,
+    /// No participant: a column of a relation, whose shares every party has for later stages of the run. Only in stages.
+    Column,
 }
 
 impl Audience {
@@ -39,18 +43,18 @@ impl Audience {
             Audience::Parties => peer.party().is_some(),
             Audience::Party(party) => peer == Peer::Party(party),
             Audience::Recipient(recipient) => peer == Peer::Recipient(recipient),
-            Audience::Stored => false,
+            Audience::Stored | Audience::Column => false,
         }
     }
 }
 
 impl Holder {
-    /// The end of a link behind this holder; none for what is stored.
+    /// The end of a link behind this holder; none for what parties have as shares.
     pub const fn peer(self) -> Option<Peer> {
         match self {
             Holder::Party(party) => Some(Peer::Party(party)),
             Holder::Owner(owner) => Some(Peer::Owner(owner)),
-            Holder::Stored => None,
+            Holder::Stored | Holder::Column => None,
         }
     }
 }
@@ -185,8 +189,8 @@ canonical! {
     struct DatasetRef { name, block, ports, schema, rows }
     struct Keep { name, schema }
     struct Security { protocol, adversary, delivery, tables, schedule, statistical, chunk_rows }
-    enum Holder { 0 = Party(party), 1 = Owner(owner), 2 = Stored }
-    enum Audience { 0 = Parties, 1 = Party(party), 2 = Recipient(recipient), 3 = Stored }
+    enum Holder { 0 = Party(party), 1 = Owner(owner), 2 = Stored, 3 = Column }
+    enum Audience { 0 = Parties, 1 = Party(party), 2 = Recipient(recipient), 3 = Stored, 4 = Column }
     enum Order { 0 = Unsaid, 1 = Agreed, 2 = Compared { every, duplicates } }
     enum ProtocolKind { 0 = Rep3, 1 = Rep4, 2 = Yao }
     enum Adversary { 0 = SemiHonest, 1 = Malicious, 2 = CutAndChoose }

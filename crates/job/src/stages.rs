@@ -108,6 +108,7 @@ mod tests {
             name: name.into(),
             width: 2,
             per,
+            bits: false,
         };
         let circuit = Circuit {
             ring: Ring::Bits,

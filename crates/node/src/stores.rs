@@ -86,6 +86,7 @@ mod tests {
             name: "pay".into(),
             width: 1,
             per: Per::Row,
+            bits: false,
         };
         let output = OutputPort {
             name: "pay".into(),

@@ -134,7 +134,7 @@ impl Roles {
                 .get(usize::from(owner))
                 .cloned()
                 .unwrap_or_default(),
-            Holder::Stored => STORES.into(),
+            Holder::Stored | Holder::Column => STORES.into(),
         }
     }
 
@@ -157,7 +157,7 @@ impl Roles {
                 .get(usize::from(recipient))
                 .cloned()
                 .unwrap_or_default(),
-            Audience::Stored => STORES.into(),
+            Audience::Stored | Audience::Column => STORES.into(),
         }
     }
 }

@@ -127,7 +127,7 @@ impl Job {
             Audience::Parties => "all parties".to_owned(),
             Audience::Party(party) => spec.parties[party.index()].clone(),
             Audience::Recipient(recipient) => spec.recipients[usize::from(*recipient)].clone(),
-            Audience::Stored => "no participant".to_owned(),
+            Audience::Stored | Audience::Column => "no participant".to_owned(),
         };
         let opened = spec.opened.iter().cloned();
         opened.zip(spec.audiences.iter().map(named)).collect()

@@ -62,7 +62,12 @@ pub(super) fn read(
                 let count = inputs.len() as u64 + 1;
                 at_most(&line, word, "inputs", count, limits.ports)?;
                 let per = PER[per].1;
-                inputs.push(InputPort { name, width, per });
+                inputs.push(InputPort {
+                    name,
+                    width,
+                    per,
+                    bits: false,
+                });
             }
             Some(1) => {
                 let width = width(&mut line, "outputs", &mut total[1], wires)?;

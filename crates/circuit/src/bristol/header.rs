@@ -99,6 +99,7 @@ impl Header {
             name: format!("in{number}"),
             width,
             per: Per::Row,
+            bits: false,
         };
         let inputs = inputs.into_iter().enumerate().map(numbered).collect();
         let numbered = |(number, width): (usize, u32)| Named {

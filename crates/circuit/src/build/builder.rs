@@ -86,6 +86,7 @@ impl Builder {
             name: name.into(),
             width,
             per,
+            bits: false,
         });
         (0..width).map(|_| self.drive(None)).collect()
     }

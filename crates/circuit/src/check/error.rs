@@ -137,6 +137,14 @@ pub enum CircuitError {
         /// The ring of the circuit.
         ring: Ring,
     },
+    /// A port of bits where there is nothing but bits, or without a value in every row.
+    #[error(
+        "input `{port}` is of bits beside integers: only a circuit over integers has such inputs, with a value in every row"
+    )]
+    BitPort {
+        /// Name of the port.
+        port: String,
+    },
     /// Nothing would be computed.
     #[error("the circuit has no cycles; it needs at least one")]
     NoCycles,

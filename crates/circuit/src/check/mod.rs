@@ -96,6 +96,14 @@ impl Circuit {
                 port: port.name.clone(),
             });
         }
+        let misplaced = |port: &&crate::InputPort| {
+            port.bits && (self.ring == Ring::Bits || port.per != Per::Row)
+        };
+        if let Some(port) = self.inputs.iter().find(misplaced) {
+            return Err(CircuitError::BitPort {
+                port: port.name.clone(),
+            });
+        }
         let rings = self.validate_gates((inputs + registers) as u32)?;
         self.validate_outputs(&rings)?;
         if self.is_sequential() {
@@ -141,8 +149,7 @@ impl Circuit {
 
     /// The ring of every wire.
     fn validate_gates(&self, sources: u32) -> Result<Vec<Ring>, CircuitError> {
-        let mut rings = vec![self.ring; sources as usize];
-        rings.reserve(self.gates.len());
+        let mut rings = self.source_rings();
         for (gate, (own, kind)) in (sources..).zip(&self.gates).enumerate() {
             if let Some(Wire(operand)) = kind.operands().find(|operand| operand.0 >= own) {
                 return Err(CircuitError::ForwardReference { gate, own, operand });

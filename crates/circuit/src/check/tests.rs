@@ -10,6 +10,7 @@ fn and() -> Circuit {
             name: "a".into(),
             width: 2,
             per: Per::Row,
+            bits: false,
         }],
         gates: vec![Gate::Mul(Wire(0), Wire(1)), Gate::Plus(Wire(2), 1)],
         outputs: vec![OutputPort {
@@ -78,6 +79,7 @@ fn each_broken_rule_is_named() {
                     name: "b".into(),
                     width: 0,
                     per: Per::Job,
+                    bits: false,
                 });
             },
         ),
@@ -107,6 +109,7 @@ fn each_broken_rule_is_named() {
                     name: "b".into(),
                     width: 1,
                     per: Per::Row,
+                    bits: false,
                 });
             },
         ),
@@ -124,6 +127,7 @@ fn integers_and_bits_are_kept_apart() {
             name: "x".into(),
             width: 1,
             per: Per::Row,
+            bits: false,
         }],
         gates: vec![
             Gate::Bit(Wire(0), 63),        // 1

@@ -131,6 +131,13 @@ pub(super) fn batch<W: Word>(circuit: &Circuit, rows: usize, inputs: &[&[u8]]) -
         values.clear();
         for (port, input) in circuit.inputs.iter().zip(inputs) {
             match port.per {
+                Per::Row if port.bits => {
+                    let columns = input.chunks_exact(Ring::Bits.bytes(rows as u64) as usize);
+                    // A block of integers is eight rows.
+                    let byte = |column: &[u8]| u128::from(column[start / WORDS]);
+                    let bits = |byte: u128| std::array::from_fn(|row| W::every(byte >> row & 1));
+                    values.extend(columns.map(|column| bits(byte(column))));
+                }
                 // Those of cycle 0, and of every other in their place when it comes.
                 Per::Row | Per::Cycle => values.extend(
                     (input.chunks_exact(column))

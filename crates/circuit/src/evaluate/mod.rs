@@ -68,16 +68,14 @@ impl Circuit {
         for (port, input) in self.inputs.iter().zip(inputs) {
             let need = port.value_width(self.clock.cycles);
             check_size(&port.name, need, input.len(), "elements")?;
-            if let Some(index) = input
-                .iter()
-                .position(|&value| self.ring.reduce(value) != value)
-            {
+            let ring = port.ring(self.ring);
+            if let Some(index) = input.iter().position(|&value| ring.reduce(value) != value) {
                 let (port, value) = (port.name.clone(), input[index]);
                 return Err(EvaluateError::OutsideRing {
                     port,
                     index,
                     value,
-                    ring: self.ring,
+                    ring,
                 });
             }
         }
@@ -146,7 +144,7 @@ impl Circuit {
     ///
     /// `inputs[port]` is `[wire][ring.bytes(rows)]`: for each wire in turn its values in all rows, bit-packed with row
     /// 0 in bit 0, or little-endian elements. A port with a value per job has one row, one with a value in every cycle is
-    /// `[cycle][wire][ring.bytes(rows)]`. Outputs have the same shape; one that is summed over the rows has one row. Padding bits of a last byte are ignored in inputs and zero in outputs.
+    /// `[cycle][wire][ring.bytes(rows)]`, and a port of bits in a circuit over integers is packed bits. Outputs have the same shape; one that is summed over the rows has one row. Padding bits of a last byte are ignored in inputs and zero in outputs.
     /// The circuit must be valid; of one with random gates see [`Circuit::evaluate`].
     ///
     /// # Errors
@@ -164,7 +162,7 @@ impl Circuit {
         for (port, input) in self.inputs.iter().zip(inputs) {
             let rows = if port.per == Per::Job { 1 } else { rows };
             let width = port.value_width(self.clock.cycles);
-            let need = width.saturating_mul(self.ring.bytes(rows));
+            let need = width.saturating_mul(port.ring(self.ring).bytes(rows));
             check_size(&port.name, need, input.len(), "bytes")?;
         }
         Ok(match self.ring {

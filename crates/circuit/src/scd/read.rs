@@ -201,6 +201,7 @@ impl Header {
                 name: name.into(),
                 width: width as u32,
                 per,
+                bits: false,
             })
             .collect()
     }

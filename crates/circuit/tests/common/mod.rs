@@ -31,6 +31,7 @@ pub(crate) fn circuits(ring: Ring, size: usize) -> impl Strategy<Value = Circuit
                     name: format!("in{number}"),
                     width,
                     per: if job { Per::Job } else { Per::Row },
+                    bits: false,
                 })
                 .collect();
             let mut wires: u32 = inputs.iter().map(|port| port.width).sum();

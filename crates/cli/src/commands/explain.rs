@@ -434,7 +434,7 @@ fn opened(plan: &Plan) -> Vec<Opened> {
         .zip(&job.audiences)
         .zip(&job.opened);
     outputs
-        .filter(|((_, audience), _)| **audience != Audience::Stored)
+        .filter(|((_, audience), _)| !matches!(audience, Audience::Stored | Audience::Column))
         .map(|((port, audience), what)| Opened {
             what: what.clone(),
             to: audience_name(plan, *audience),
@@ -470,7 +470,7 @@ fn audience_name(plan: &Plan, audience: Audience) -> String {
         }
         Audience::Party(party) => name(Peer::Party(party)),
         Audience::Recipient(recipient) => name(Peer::Recipient(recipient)),
-        Audience::Stored => "nobody".into(),
+        Audience::Stored | Audience::Column => "nobody".into(),
     }
 }
 

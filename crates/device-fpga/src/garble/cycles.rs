@@ -336,6 +336,7 @@ impl Follower<'_> {
             name: name.into(),
             width,
             per,
+            bits: false,
         };
         let circuit = Circuit {
             ring: Ring::Bits,

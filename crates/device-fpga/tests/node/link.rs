@@ -16,6 +16,7 @@ const BOUNDS: Bounds = Bounds {
     credit: 1 << 24,
     places: 1 << 10,
     chunks: 1,
+    epochs: 1,
 };
 
 const NAME: SessionId = SessionId([7; 32]);

@@ -144,7 +144,7 @@ fn work(plan: &Plan) -> u64 {
 /// What is opened to whom, a line each: what people who approve look at first.
 fn opened(plan: &Plan) -> String {
     let to = |audience: &Audience| match audience {
-        Audience::Stored => "nobody: the parties keep shares".to_owned(),
+        Audience::Stored | Audience::Column => "nobody: the parties keep shares".to_owned(),
         Audience::Parties => plan.job.parties.join(", "),
         Audience::Party(party) => plan.job.parties[party.index()].clone(),
         Audience::Recipient(index) => plan.job.recipients[usize::from(*index)].clone(),

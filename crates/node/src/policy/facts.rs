@@ -191,7 +191,10 @@ impl Facts {
 
 /// Who supplies an input, if a participant does in the run.
 fn owner(job: &Job, holder: Holder) -> Option<String> {
-    (holder != Holder::Stored).then(|| job.roles().holder_name(holder))
+    holder
+        .peer()
+        .is_some()
+        .then(|| job.roles().holder_name(holder))
 }
 
 fn readers(plan: &Plan, audience: Audience) -> Vec<String> {
@@ -204,6 +207,6 @@ fn readers(plan: &Plan, audience: Audience) -> Vec<String> {
             .collect(),
         Audience::Party(party) => vec![name(Peer::Party(party))],
         Audience::Recipient(recipient) => vec![name(Peer::Recipient(recipient))],
-        Audience::Stored => Vec::new(),
+        Audience::Stored | Audience::Column => Vec::new(),
     }
 }

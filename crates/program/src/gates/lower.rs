@@ -37,6 +37,7 @@ pub(super) fn rewire(
                 name: name.clone(),
                 width: port.width,
                 per: supply.per,
+                bits: false,
             });
         }
     }
@@ -164,6 +165,7 @@ pub(super) fn counter_mode(cipher: &Circuit) -> Circuit {
         name: "data".into(),
         width: block.width,
         per: Per::Row,
+        bits: false,
     };
     let counter = InputPort {
         name: "counter".into(),
@@ -227,6 +229,7 @@ mod tests {
                 name: "x".into(),
                 width: 1 << 22,
                 per: Per::Row,
+                bits: false,
             }],
             gates: vec![],
             outputs: vec![OutputPort {

@@ -145,7 +145,7 @@ impl Job {
                 Audience::Party(_) => Some(
                     "what is for one party alone is lost with it; name recipients that compute nothing, or \"parties\", or write \"abort\"",
                 ),
-                Audience::Parties | Audience::Recipient(_) => None,
+                Audience::Parties | Audience::Recipient(_) | Audience::Column => None,
             };
             let random = self.spec.circuit.gates.iter().any(Gate::is_random);
             let random = random.then_some(

@@ -129,6 +129,7 @@ impl Resharing {
             name: format!("share {}, copy {}", copy.component, copy.number),
             width,
             per: Per::Row,
+            bits: false,
         });
         let wires = copies.all().count() as u32 * width;
         let mut gates = Vec::new();

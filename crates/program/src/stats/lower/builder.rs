@@ -39,6 +39,7 @@ impl<'a> Builder<'a> {
                 name: column.name.clone(),
                 width,
                 per: Per::Row,
+                bits: false,
             });
         }
         builder
@@ -85,6 +86,7 @@ impl<'a> Builder<'a> {
                 name,
                 width,
                 per: Per::Job,
+                bits: false,
             });
         }
     }

@@ -1,0 +1,176 @@
+//! Programs over relations: passes over columns of rows, one after the other.
+//!
+//! A relation is a list of columns with one public number of rows. A *pass* takes columns, and leaves columns: a pass of rows computes a circuit in
+//! every row, a move brings all rows to other places, by a permutation that no party knows. A job of one circuit is a program of one pass.
+//!
+//! ```text
+//! owners ─► rows ─► columns ─► move ─► columns ─► rows ─► … ─► rows ─► recipients
+//! ```
+//!
+//! Shapes follow from the program alone: how many rows a column has, which pass reads it, how long messages are.
+
+use std::sync::Arc;
+
+use veil_math::Ring;
+
+use crate::{JobSpec, canonical};
+
+/// A column of a program.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ColumnId(pub u32);
+
+/// The elements of a column.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum ColumnForm {
+    /// Integers modulo a power of two, little-endian.
+    Ring(Ring),
+    /// Words of 1, 2, 4, 8 or 16 bytes, little-endian, shared bit by bit.
+    Words(u8),
+}
+
+impl ColumnForm {
+    /// The shortest words for so many bits; nothing for none, or for more than 128.
+    pub fn of_bits(bits: u32) -> Option<Self> {
+        let bytes = bits.div_ceil(8).next_power_of_two();
+        (1..=128)
+            .contains(&bits)
+            .then_some(ColumnForm::Words(bytes as u8))
+    }
+
+    /// Bytes of an element.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            ColumnForm::Ring(ring) => ring.bytes(1),
+            ColumnForm::Words(bytes) => bytes as u64,
+        }
+    }
+}
+
+/// What a pass takes into an input port, or into a column of a move: made of a column by each party on its own components.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Take {
+    /// Its elements.
+    Of(ColumnId),
+    /// So many bits of its words.
+    Bits {
+        /// The column, of words.
+        of: ColumnId,
+        /// The lowest bit.
+        first: u32,
+        /// How many.
+        count: u32,
+    },
+    /// `row · j + constant + Σ k · total(column) + Σ_{i<j} of_i` in row j: an integer of the columns' ring.
+    Sums {
+        /// The column whose rows before this one are added up.
+        of: Option<ColumnId>,
+        /// Times the number of the row.
+        row: i64,
+        /// Added in every row.
+        constant: i64,
+        /// Columns whose totals are added, and how often each.
+        totals: Vec<(i64, ColumnId)>,
+        /// The ring.
+        ring: Ring,
+    },
+}
+
+impl Take {
+    /// The columns that it reads.
+    pub fn columns(&self) -> impl Iterator<Item = ColumnId> {
+        let (of, totals) = match self {
+            Take::Of(of) | Take::Bits { of, .. } => (Some(*of), &[][..]),
+            Take::Sums { of, totals, .. } => (*of, &totals[..]),
+        };
+        let totals = totals.iter().map(|(_, column)| *column);
+        of.into_iter().chain(totals)
+    }
+}
+
+/// Which way rows move.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum MoveKind {
+    /// By a permutation that is drawn for it.
+    There,
+    /// The same, and column 0, which is positions, is opened to the parties when it has moved: then they put the others in the order of the positions.
+    Open,
+    /// By a permutation that other rows have moved by.
+    Along,
+    /// Back by a permutation that other rows have moved by.
+    Back,
+}
+
+impl MoveKind {
+    /// Whether it draws the permutation.
+    pub const fn draws(self) -> bool {
+        matches!(self, MoveKind::There | MoveKind::Open)
+    }
+}
+
+/// One pass over columns.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PassSpec {
+    /// A circuit in every row.
+    Rows {
+        /// The circuit, the rows, and who supplies or receives what is no column.
+        job: Arc<JobSpec>,
+        /// What input ports of [`Holder::Column`](crate::Holder::Column) take, by port.
+        takes: Vec<Option<Take>>,
+        /// The columns that output ports of [`Audience::Column`](crate::Audience::Column) leave, by port.
+        leaves: Vec<Option<ColumnId>>,
+    },
+    /// A move of rows, by one permutation that no party knows.
+    Move {
+        /// Rows, at least 1.
+        rows: u32,
+        /// Who plays which role: passes take turns.
+        rotation: u8,
+        /// Which way.
+        kind: MoveKind,
+        /// What moves, and its form.
+        takes: Vec<(Take, ColumnForm)>,
+        /// The columns that it leaves, but for what is opened; nothing for one that no pass takes.
+        leaves: Vec<Option<ColumnId>>,
+        /// The factors of the permutation: taken by a move along or back, left by another if rows move by it later.
+        factors: Option<ColumnId>,
+        /// Opened positions: left where they are opened. A move along takes them to put its columns in their order, as a last step, and a move
+        /// back to take its columns out of it, as a first one.
+        positions: Option<ColumnId>,
+    },
+}
+
+/// The passes of a job, in order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProgramSpec {
+    /// The first and the last are of rows.
+    pub passes: Vec<PassSpec>,
+}
+
+impl canonical::Canonical for ColumnId {
+    fn encode(&self, into: &mut dyn canonical::Encoder) {
+        self.0.encode(into);
+    }
+}
+
+impl canonical::Canonical for Ring {
+    fn encode(&self, into: &mut dyn canonical::Encoder) {
+        self.bits().encode(into);
+    }
+}
+
+impl<T: canonical::Canonical> canonical::Canonical for Arc<T> {
+    fn encode(&self, into: &mut dyn canonical::Encoder) {
+        (**self).encode(into);
+    }
+}
+
+canonical! {
+    struct ProgramSpec { passes }
+    enum PassSpec {
+        0 = Rows { job, takes, leaves },
+        1 = Move { rows, rotation, kind, takes, leaves, factors, positions },
+    }
+    enum MoveKind { 0 = There, 1 = Open, 2 = Back, 3 = Along }
+    enum ColumnForm { 0 = Ring(ring), 1 = Words(bytes) }
+    enum Take { 0 = Of(of), 1 = Bits { of, first, count }, 2 = Sums { of, row, constant, totals, ring } }
+}
