@@ -44,6 +44,7 @@ fn latency(kind: LinkKind, bytes: usize) -> (f64, f64) {
         credit: 1 << 22,
         places: ROUNDS,
         chunks: 1,
+        epochs: 1,
     };
     let (mut a, mut b) = World::pair(kind, bounds);
     let echo = thread::spawn(move || {
@@ -80,6 +81,7 @@ fn rate(kind: LinkKind) -> f64 {
         credit: 1 << 22,
         places: count,
         chunks: 1,
+        epochs: 1,
     };
     let (mut a, mut b) = World::pair(kind, bounds);
     let start = Instant::now();

@@ -28,6 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         credit: 1 << 22,
         places: MESSAGES,
         chunks: 1,
+        epochs: 1,
     };
     let [a, b, _] = PartyId::THREE.map(Peer::Party);
     for bytes in [8, 1024, 16384] {

@@ -49,6 +49,7 @@ fn link(bytes: usize, count: u32) -> Result<Cost, Failure> {
         credit: 1 << 21,
         places: count,
         chunks: 1,
+        epochs: 1,
     };
     let (mut first, mut second) = World::pair(LinkKind::Tls, bounds);
     measure(u64::from(count) * bytes as u64, || {

@@ -16,9 +16,24 @@ pub struct Bounds {
     pub places: u32,
     /// Chunks of the plan; the frames of set-up and totals count as chunks.
     pub chunks: u32,
+    /// Passes of the plan, each of which is an epoch of its own.
+    pub epochs: u16,
 }
 
 impl Bounds {
+    /// Those that hold the traffic of both: links in memory share them.
+    #[must_use]
+    pub fn wider(self, other: Self) -> Self {
+        Bounds {
+            longest: self.longest.max(other.longest),
+            early: self.early.max(other.early),
+            credit: self.credit.max(other.credit),
+            places: self.places.max(other.places),
+            chunks: self.chunks.max(other.chunks),
+            epochs: self.epochs.max(other.epochs),
+        }
+    }
+
     /// Bytes that a connection with one peer may hold: what came early, what waits to be sent, a message or two under way in either
     /// direction, and the buffers of the link.
     pub const fn held(&self, link: LinkKind) -> u64 {

@@ -19,6 +19,7 @@ pub fn fuzz_frame(mut bytes: &[u8]) {
         credit: 0,
         places: 16,
         chunks: 4,
+        epochs: 1,
     };
     let mut inbox = Inbox::new(Peer::Owner(0), bounds, 0);
     let expected = |place| Channel {

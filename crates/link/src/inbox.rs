@@ -109,7 +109,14 @@ impl Inbox {
 
     /// Checks a header before anything is allocated for its payload.
     pub(crate) fn admit(&self, tag: u64, at: Channel, length: u64) -> Result<Admit, LinkFault> {
-        if at.step.place >= self.bounds.places || at.frame.chunk >= self.bounds.chunks {
+        let Bounds {
+            places,
+            chunks,
+            epochs,
+            ..
+        } = self.bounds;
+        let frame = at.frame;
+        if at.step.place >= places || frame.chunk >= chunks || frame.epoch >= epochs {
             return Err(LinkFault::Unexpected);
         }
         if length > self.bounds.longest {
@@ -316,6 +323,7 @@ mod tests {
         credit: 1000,
         places: 1000,
         chunks: 1,
+        epochs: 1,
     };
 
     fn inbox() -> Inbox {

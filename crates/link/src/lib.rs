@@ -18,7 +18,7 @@
 //! use veil_session::{Channel, Frame, PartyId, Peer, StepId};
 //!
 //! let [alice, bob, _] = PartyId::THREE.map(Peer::Party);
-//! let bounds = Bounds { longest: 1 << 16, early: 1 << 20, credit: 1 << 20, places: 10, chunks: 1 };
+//! let bounds = Bounds { longest: 1 << 16, early: 1 << 20, credit: 1 << 20, places: 10, chunks: 1, epochs: 1 };
 //! let [mut a, mut b] = memory::mesh(&[alice, bob], bounds).try_into().expect("two ends");
 //! let frame = Frame { epoch: 0, lane: 0, chunk: 0, rows: 8 };
 //! let name = Channel { frame, step: StepId { place: 3, cycle: 0 }, part: 0 };

@@ -313,6 +313,7 @@ mod tests {
         credit: 1 << 26,
         places: 10_000,
         chunks: 1,
+        epochs: 1,
     };
 
     /// How long `count` messages of `bytes` bytes take under `profile`, all posted at once.

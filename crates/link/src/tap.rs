@@ -170,6 +170,7 @@ mod tests {
         credit: 10_000,
         places: 100,
         chunks: 1,
+        epochs: 1,
     };
 
     fn ends() -> (Peer, Peer, MemoryLink, MemoryLink) {

@@ -46,6 +46,7 @@ mod tests {
         credit: 10_000,
         places: 10,
         chunks: 1,
+        epochs: 1,
     };
 
     fn soon() -> Instant {

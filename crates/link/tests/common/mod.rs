@@ -18,6 +18,7 @@ pub(crate) const BOUNDS: Bounds = Bounds {
     credit: 1 << 24,
     places: 1000,
     chunks: 4,
+    epochs: 1,
 };
 
 pub(crate) fn at(place: u32) -> Channel {

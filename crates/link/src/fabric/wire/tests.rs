@@ -16,6 +16,7 @@ const BOUNDS: Bounds = Bounds {
     credit: 1 << 22,
     places: 1000,
     chunks: 1,
+    epochs: 1,
 };
 
 fn soon() -> Instant {
