@@ -22,7 +22,7 @@
 //! use veil_math::Ring;
 //! use veil_job::{Audience, Block, Holder, JobSpec};
 //! use veil_protocol::{Plan, Options};
-//! let port = |name: &str| InputPort { name: name.into(), width: 1, per: Per::Row };
+//! let port = |name: &str| InputPort { name: name.into(), width: 1, per: Per::Row, bits: false };
 //! let circuit = Circuit {
 //!     ring: Ring::Bits,
 //!     inputs: vec![port("x"), port("y")],
@@ -62,6 +62,7 @@
 mod choose;
 pub mod cut;
 pub mod ot;
+pub mod passes;
 mod plan;
 pub mod rep3;
 pub mod rep4;

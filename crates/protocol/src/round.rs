@@ -314,6 +314,12 @@ pub struct Stored {
 /// Where the host writes and reads.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Spans {
+    /// Per input port that is a column of a relation: where its components go before a chunk begins.
+    pub takes: Vec<Stored>,
+    /// Components that public constants of the circuit's integers act on: bit p for part p.
+    pub constants: u8,
+    /// Per output port that is a column: where its components are after the layers.
+    pub leaves: Vec<Stored>,
     /// Per input port that this participant supplies and that has a value per row: where its clear values go.
     pub inputs: Vec<(usize, Span)>,
     /// Per input port that this participant supplies and that has a value in every cycle: where the clear values of a window of cycles go.

@@ -15,6 +15,7 @@ fn plan() -> Plan {
         name: name.into(),
         width: 1,
         per,
+        bits: false,
     };
     let output = |name: &str, reduce| OutputPort {
         name: name.into(),

@@ -123,7 +123,12 @@ fn circuit() -> impl Strategy<Value = Circuit> {
     let per = prop::sample::select(vec![Per::Row, Per::Job]);
     (text(), 1..4u32, per, any::<bool>()).prop_map(|(name, width, per, sum)| Circuit {
         ring: Ring::Bits,
-        inputs: vec![InputPort { name, width, per }],
+        inputs: vec![InputPort {
+            name,
+            width,
+            per,
+            bits: false,
+        }],
         gates: Vec::new(),
         outputs: vec![OutputPort {
             name: "z".into(),

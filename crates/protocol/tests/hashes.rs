@@ -18,6 +18,7 @@ pub(crate) fn job(parties: usize, holders: [Holder; 2], audience: Audience) -> J
         name: name.into(),
         width: 1,
         per: Per::Row,
+        bits: false,
     };
     let circuit = Circuit {
         ring: Ring::Bits,

@@ -174,6 +174,7 @@ fn job(ring: Ring, width: u32, gates: Vec<Gate>, outputs: Vec<Wire>, reduce: Red
             name: "v".into(),
             width,
             per: Per::Row,
+            bits: false,
         }],
         gates,
         outputs: vec![OutputPort {

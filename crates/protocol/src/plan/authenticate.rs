@@ -297,6 +297,7 @@ impl<'n> Authenticating<'n> {
             name: name.into(),
             width,
             per: Per::Job,
+            bits: false,
         };
         let mut inputs = vec![port("the key of the codes", 1)];
         inputs.extend(self.from.inputs.iter().cloned());

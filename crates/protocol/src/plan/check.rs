@@ -121,7 +121,7 @@ fn participants(job: &JobSpec) -> Result<(), PlanError> {
     let known = |h: &Holder| match h {
         Holder::Party(party) => has(party),
         Holder::Owner(owner) => usize::from(*owner) < job.owners.len(),
-        Holder::Stored => true,
+        Holder::Stored | Holder::Column => true,
     };
     if !job.blocks.iter().flat_map(|b| &b.holders).all(known)
         || job.owners.len() > 1024

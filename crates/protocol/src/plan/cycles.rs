@@ -75,6 +75,7 @@ impl Step {
             name: "sources".into(),
             width: each + registers,
             per: Per::Row,
+            bits: false,
         });
         // Where each wire of the original is now.
         let (mut now, mut first, mut source) = (Vec::new(), 0, held);

@@ -107,7 +107,7 @@ impl Scheduler<'_> {
     fn place_inputs(&mut self, tail: u32) -> (Vec<PortPlan>, u32) {
         let (mut job_wide, mut wire, mut ports) = (0, 0u32, Vec::new());
         for port in &self.circuit.inputs {
-            let slots = &mut self.workspaces[0].count;
+            let slots = &mut self.workspaces[usize::from(port.bits)].count;
             let next = match port.per {
                 Per::Row | Per::Cycle => slots,
                 Per::Job => &mut job_wide,
@@ -118,6 +118,7 @@ impl Scheduler<'_> {
                 per: port.per,
                 first,
                 width: port.width,
+                bits: port.bits,
             });
             for k in 0..port.width {
                 self.home[wire as usize] = match port.per {
@@ -130,13 +131,15 @@ impl Scheduler<'_> {
         for workspace in &mut self.workspaces {
             workspace.begin(tail);
         }
-        let workspace = &mut self.workspaces[0];
         for w in self.held..self.inputs {
             if let Home::Slot(slot) = self.home[w as usize] {
-                workspace.dies(slot, self.last[w as usize]);
+                let workspace = self.workspace_of(Wire(w));
+                self.workspaces[workspace].dies(slot, self.last[w as usize]);
             }
         }
-        workspace.end(0);
+        for workspace in &mut self.workspaces {
+            workspace.end(0);
+        }
         (ports, job_wide)
     }
 

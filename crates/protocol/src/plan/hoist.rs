@@ -113,6 +113,7 @@ pub(super) fn split(circuit: &Circuit) -> Option<Split> {
         name: "derived".into(),
         width: derived.len() as u32,
         per: Per::Job,
+        bits: false,
     };
     let outputs = circuit.outputs.iter();
     let outputs = outputs
@@ -233,6 +234,7 @@ mod tests {
             name: name.into(),
             width: 1,
             per,
+            bits: false,
         };
         let circuit = Circuit {
             ring: veil_math::Ring::Z64,

@@ -84,7 +84,7 @@ impl<'a> Lowering<'a> {
             needed,
             now: (0..inputs).map(Wire).collect(),
             gates: Vec::new(),
-            rings: vec![from.ring; inputs as usize],
+            rings: from.rings()[..inputs as usize].to_vec(),
             components: HashMap::new(),
             widths,
             bits: HashMap::new(),

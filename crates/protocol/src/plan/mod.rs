@@ -263,7 +263,8 @@ impl Plan {
     /// Whether something is opened in every row.
     pub fn opens_rows(&self) -> bool {
         let mut outputs = self.outputs.iter().zip(&self.job.audiences);
-        outputs.any(|(o, a)| o.gives == Gives::Row && *a != Audience::Stored)
+        let opened = |a: &Audience| !matches!(a, Audience::Stored | Audience::Column);
+        outputs.any(|(o, a)| o.gives == Gives::Row && opened(a))
     }
 
     /// Whether parties keep shares.

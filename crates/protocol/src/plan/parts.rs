@@ -13,6 +13,8 @@ pub struct PortPlan {
     pub first: u32,
     /// Wires.
     pub width: u32,
+    /// Whether they are bits beside integers, and their slots those of bits.
+    pub bits: bool,
 }
 
 /// A layer: its program, its messages, its draws.

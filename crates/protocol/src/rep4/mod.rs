@@ -67,7 +67,7 @@ fn constants(_: Ring, me: PartyId) -> u8 {
 }
 
 /// The key of a pair, for MACs that one of them sends and the other checks.
-fn pair_key(me: PartyId, other: PartyId) -> KeyId {
+pub(crate) fn pair_key(me: PartyId, other: PartyId) -> KeyId {
     let by = (other.index() + 4 - me.index()) % 4;
     KeyId(PART_KEYS + by as u16 - 1)
 }

@@ -58,7 +58,9 @@ impl<'a> Costs<'a> {
         let gives = if totals { Gives::Sum } else { Gives::Row };
         let outputs = self.plan.outputs.iter().zip(&self.plan.job.audiences);
         outputs
-            .filter(move |(o, a)| o.gives == gives && **a != Audience::Stored)
+            .filter(move |(o, a)| {
+                o.gives == gives && !matches!(a, Audience::Stored | Audience::Column)
+            })
             .map(|(o, a)| (*a, o.width))
     }
 
@@ -159,7 +161,7 @@ impl<'a> Costs<'a> {
                     let values = components.filter(first).count() as u64;
                     (values, scheme.parts.len() as u64 - values)
                 }
-                Audience::Stored => (0, 0),
+                Audience::Stored | Audience::Column => (0, 0),
             };
             let receives = matches!(audience, Audience::Parties) || audience == Audience::Party(me);
             cost.rounds = cost.rounds.max(u64::from(receives));
@@ -186,7 +188,7 @@ impl<'a> Costs<'a> {
                 Holder::Owner(_) => {
                     waits |= scheme.part_of(me, scheme.owners_explicit()).is_some();
                 }
-                Holder::Stored => {}
+                Holder::Stored | Holder::Column => {}
             }
             if !suppliers.contains(holder) {
                 suppliers.push(*holder);
@@ -202,6 +204,7 @@ impl<'a> Costs<'a> {
             Holder::Owner(_) => scheme.other_holders(me, scheme.owners_explicit()).count(),
             // Of every component that is loaded, all holders.
             Holder::Stored => scheme.parts.len() * (scheme.parts.len() - 1),
+            Holder::Column => 0,
         });
         let compared = compared.sum::<usize>() as u64;
         cost.rounds = u64::from(waits);

@@ -30,6 +30,7 @@ pub(crate) use checks::{
 use checks::{CHECK_PLACES, place_of_checks, with_proofs};
 pub(crate) use convert::conversions;
 pub use masked::is_masked;
+pub(crate) use opening::Exchange;
 pub(crate) use scheme::{Component, Products, Scheme};
 use sharing::Inputs;
 pub(crate) use work::{Work, within};
@@ -52,7 +53,7 @@ pub(crate) mod place {
 }
 
 /// Labels of hashes: one per use, equal at both ends.
-mod label {
+pub(crate) mod label {
     pub(super) const AGREE: u16 = 1;
     pub(super) const OWNER_ROWS: u16 = 0x1000; // + owner, of whom there are at most 1024
     pub(super) const OWNER_JOB: u16 = 0x2000;
@@ -65,6 +66,7 @@ mod label {
     pub(super) const MASKED: u16 = 0x9000; // + component
     pub(super) const OWNER_CYCLES: u16 = 0xa000; // + owner
     pub(super) const PARTY_CYCLES: u16 = 0xb000; // + party
+    pub(crate) const MOVED: u16 = 0xc000; // + component
 }
 
 /// A protocol over replicated sharing, as one participant runs it.

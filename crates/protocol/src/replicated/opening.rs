@@ -72,7 +72,7 @@ pub(super) fn open(scheme: &Scheme, plan: &Plan, me: Peer, totals: bool) -> Vec<
             },
         };
         match (me, plan.job.audiences[port.index]) {
-            (_, Audience::Stored) => {}
+            (_, Audience::Stored | Audience::Column) => {}
             (Peer::Party(me), audience) => port.at_party(&mut round, me, audience),
             (Peer::Recipient(me), Audience::Recipient(r)) if me == r => {
                 port.at_recipient(&mut round);
@@ -87,9 +87,20 @@ pub(super) fn open(scheme: &Scheme, plan: &Plan, me: Peer, totals: bool) -> Vec<
     }
 }
 
-/// Puts all parts of every port that the parties keep, and that gives `gives`, where the host finds them.
+/// Puts all parts of every port that the parties keep, and that gives `gives`, where the host finds them, and says which slots are columns.
 pub(super) fn keep(scheme: &Scheme, plan: &Plan, gives: Gives) -> Vec<Command> {
     let mut commands = Vec::new();
+    let columns = regions::columns(plan).filter(|_| gives == Gives::Row);
+    let columns: Vec<Span> = columns
+        .flat_map(|port| {
+            scheme
+                .parts()
+                .map(move |part| regions::result(&plan.outputs[port], part))
+        })
+        .collect();
+    if !columns.is_empty() {
+        commands.push(Command::new(Op::Publish, columns, vec![]));
+    }
     for port in regions::kept(plan, gives) {
         for part in scheme.parts() {
             let to = regions::output(plan, port, OPEN, OPEN_SUMS, part);
@@ -109,18 +120,18 @@ struct Port<'a> {
 }
 
 /// How components of something reach those who lack them: each once in clear, and as digests from others who hold it.
-pub(super) struct Exchange<'a> {
-    pub(super) scheme: &'a Scheme,
+pub(crate) struct Exchange<'a> {
+    pub(crate) scheme: &'a Scheme,
     /// What is exchanged of part `part`: a message each.
-    pub(super) spans: &'a dyn Fn(u8) -> Vec<Span>,
+    pub(crate) spans: &'a dyn Fn(u8) -> Vec<Span>,
     /// Number of a component's message, of those of `spans`; that of its digest comes behind them.
-    pub(super) number: &'a dyn Fn(Component, u16) -> u16,
+    pub(crate) number: &'a dyn Fn(Component, u16) -> u16,
     /// Where the digest of a component is: 0 computed here, k received from the k-th who vouches for it.
-    pub(super) digest: &'a dyn Fn(Component, u32) -> Span,
+    pub(crate) digest: &'a dyn Fn(Component, u32) -> Span,
     /// Of digests, with the component's number added.
-    pub(super) label: u16,
+    pub(crate) label: u16,
     /// What is compared, for the log.
-    pub(super) what: &'static str,
+    pub(crate) what: &'static str,
 }
 
 impl Exchange<'_> {
@@ -142,7 +153,7 @@ impl Exchange<'_> {
     }
 
     /// What `me` sends of `component`.
-    pub(super) fn give(
+    pub(crate) fn give(
         &self,
         round: &mut Round,
         me: PartyId,
@@ -169,7 +180,7 @@ impl Exchange<'_> {
     }
 
     /// Receives `component` into part `part` of what is opened, and checks it.
-    pub(super) fn take(
+    pub(crate) fn take(
         &self,
         round: &mut Round,
         component: Component,
@@ -199,7 +210,7 @@ impl Exchange<'_> {
     }
 
     /// Every one of `receivers` gets the component that it lacks.
-    pub(super) fn among(&self, round: &mut Round, me: PartyId, receivers: &[PartyId]) {
+    pub(crate) fn among(&self, round: &mut Round, me: PartyId, receivers: &[PartyId]) {
         for party in receivers.iter().copied().filter(|party| *party != me) {
             let component = self.scheme.missing(party);
             self.give(round, me, component, Some(party), Peer::Party(party));
@@ -244,7 +255,7 @@ impl Port<'_> {
             }
             Audience::Parties => self.scheme.parties.to_vec(),
             Audience::Party(party) => vec![party],
-            Audience::Stored => return,
+            Audience::Stored | Audience::Column => return,
         };
         self.exchange(|exchange| exchange.among(round, me, &receivers));
         if receivers.contains(&me) {

@@ -78,7 +78,7 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, workspace: Workspac
     let row_inputs: u32 = plan
         .inputs
         .iter()
-        .filter(|p| p.per != Per::Job)
+        .filter(|p| p.per != Per::Job && !p.bits)
         .map(|p| p.width)
         .sum();
     let row_outputs: u32 = plan
@@ -307,6 +307,13 @@ pub(super) fn kept(plan: &Plan, gives: Gives) -> impl Iterator<Item = usize> {
         .map(|(k, _)| k)
 }
 
+/// Output ports that are columns.
+pub(super) fn columns(plan: &Plan) -> impl Iterator<Item = usize> {
+    let audiences = plan.job.audiences.iter().enumerate();
+    let columns = audiences.filter(|(_, audience)| **audience == Audience::Column);
+    columns.map(|(port, _)| port)
+}
+
 /// Where the host puts what a port loads.
 pub(super) fn stored(port: &PortPlan, part: u8) -> Span {
     let region = match port.per {
@@ -346,6 +353,7 @@ pub(super) fn arriving(plan: &Plan, port: &PortPlan, part: u8) -> Span {
 /// Where a port's shares are.
 pub(super) fn shares(port: &PortPlan, part: u8) -> Span {
     let region = match port.per {
+        Per::Row if port.bits => BIT_SLOTS,
         Per::Row | Per::Cycle => SLOTS,
         Per::Job => JOB_WIDE,
     };
@@ -434,7 +442,26 @@ pub(super) fn spans(scheme: &Scheme, plan: &Plan, me: Peer, layout: &Layout) -> 
         };
         ports.map(|k| all(k, &|c| span(k, c))).collect()
     };
+    let takes = |k: usize| {
+        plan.job
+            .blocks
+            .iter()
+            .any(|b| b.holders[k] == Holder::Column)
+    };
+    let taken = plan
+        .inputs
+        .iter()
+        .enumerate()
+        .filter(|(k, _)| party && takes(*k));
+    let left = columns(plan).filter(|_| party);
     Spans {
+        constants: me.party().map_or(0, |me| (scheme.constants)(plan.ring, me)),
+        takes: taken
+            .map(|(k, p)| all(k, &|c| self::shares(p, c)))
+            .collect(),
+        leaves: left
+            .map(|k| all(k, &|c| result(&plan.outputs[k], c)))
+            .collect(),
         loads: loads(Per::Row),
         job_loads: loads(Per::Job),
         keeps: keeps(Gives::Row),

@@ -164,7 +164,8 @@ impl<'a> Inputs<'a> {
                 (Peer::Owner(me), Holder::Owner(o)) if me == o => {
                     self.by_owner(&mut round, o, k, port);
                 }
-                (Peer::Owner(_) | Peer::Recipient(_), _) => {}
+                // They are in their slots.
+                (_, Holder::Column) | (Peer::Owner(_) | Peer::Recipient(_), _) => {}
             }
             if !suppliers.contains(&holder) {
                 suppliers.push(holder);
@@ -404,7 +405,7 @@ impl Explicit {
                 part: PARTIES + party.index() as u16,
                 what: "a party's shares",
             }),
-            Holder::Stored => None,
+            Holder::Stored | Holder::Column => None,
         }
     }
 

@@ -148,7 +148,7 @@ impl<'a> Inputs<'a> {
                     round.finish.push(combine(vec![input], bits));
                 }
                 Holder::Party(GARBLER) => round.local.push(combine(vec![input], bits)),
-                Holder::Party(_) | Holder::Stored => {}
+                Holder::Party(_) | Holder::Stored | Holder::Column => {}
             }
         }
         self.draw_labels(&mut round.local);
@@ -178,7 +178,7 @@ impl<'a> Inputs<'a> {
                     before.push(call);
                 }
                 Holder::Party(EVALUATOR) => {}
-                Holder::Party(_) | Holder::Stored => continue,
+                Holder::Party(_) | Holder::Stored | Holder::Column => continue,
             }
             before.push(combine(vec![input], bits));
         }

@@ -81,7 +81,7 @@ pub(super) fn receivers(audience: Audience) -> impl Iterator<Item = Peer> {
         .filter(move |peer| audience.includes(*peer));
     let recipient = match audience {
         Audience::Recipient(recipient) => Some(Peer::Recipient(recipient)),
-        Audience::Party(_) | Audience::Parties | Audience::Stored => None,
+        Audience::Party(_) | Audience::Parties | Audience::Stored | Audience::Column => None,
     };
     parties.chain(recipient)
 }

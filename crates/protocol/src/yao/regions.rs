@@ -209,6 +209,6 @@ pub(super) fn is_transferred(holder: Holder) -> bool {
     match holder {
         Holder::Party(party) => party == EVALUATOR,
         Holder::Owner(_) => true,
-        Holder::Stored => false,
+        Holder::Stored | Holder::Column => false,
     }
 }

@@ -160,7 +160,7 @@ fn holds(plan: &Plan, me: Peer, block: usize, port: usize) -> bool {
         && match plan.job.blocks[block].holders[port] {
             Holder::Party(p) => me == Peer::Party(p),
             Holder::Owner(o) => me == Peer::Owner(o),
-            Holder::Stored => false,
+            Holder::Stored | Holder::Column => false,
         }
 }
 

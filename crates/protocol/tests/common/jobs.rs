@@ -41,6 +41,7 @@ pub fn circuits(ring: Ring, size: usize) -> impl Strategy<Value = Circuit> {
                 name: format!("in{k}"),
                 width,
                 per,
+                bits: false,
             }
         };
         let inputs: Vec<InputPort> = inputs.into_iter().enumerate().map(port).collect();
@@ -205,7 +206,7 @@ pub fn expected(sample: &Sample, peer: Peer) -> Results {
                 Audience::Parties => peer.party().is_some(),
                 Audience::Party(p) => peer == Peer::Party(p),
                 Audience::Recipient(r) => peer == Peer::Recipient(r),
-                Audience::Stored => false,
+                Audience::Stored | Audience::Column => false,
             };
             if !learns {
                 continue;

@@ -270,12 +270,26 @@ impl Net {
     /// Participants of `plan` with these parties, by its protocol.
     pub fn of(plan: Plan, parties: &[PartyId], keys: Arc<dyn Keyring>, kind: Kind) -> Net {
         let plan = Arc::new(plan);
+        let of_plan = Arc::clone(&plan);
+        let protocol = move |me| veil_protocol::protocol(Arc::clone(&of_plan), me);
+        Net::by(plan, parties, keys, kind, &protocol)
+    }
+
+    /// The same by other rounds, with the participants and the keys of the plan.
+    pub fn by(
+        plan: Arc<Plan>,
+        parties: &[PartyId],
+        keys: Arc<dyn Keyring>,
+        kind: Kind,
+        protocol: &dyn Fn(Peer) -> Arc<dyn Protocol>,
+    ) -> Net {
         let owners = (0..plan.job.owners.len() as u16).map(Peer::Owner);
         let recipients = (0..plan.job.recipients.len() as u16).map(Peer::Recipient);
         let parties = parties.iter().copied().map(Peer::Party);
         let peers: Vec<Peer> = parties.chain(owners).chain(recipients).collect();
         let node = |me: Peer| {
-            let protocol = veil_protocol::protocol(Arc::clone(&plan), me);
+            let (protocol, of_keys) =
+                (protocol(me), veil_protocol::protocol(Arc::clone(&plan), me));
             let garbles = protocol.transfers().is_some();
             let workspaces = [
                 (WorkspaceOf::Rows, plan.slots),
@@ -311,8 +325,8 @@ impl Net {
                     .load(program, layout)
                     .expect("a program that fits the layout");
             }
-            for peer in protocol.peers() {
-                for (_, id) in protocol.keys(peer) {
+            for peer in of_keys.peers() {
+                for (_, id) in of_keys.keys(peer) {
                     let (Some(a), Some(b)) = (me.party(), peer.party()) else {
                         panic!("{me} has a key of a pair with {peer}")
                     };
@@ -322,7 +336,7 @@ impl Net {
                 }
             }
             for by in &peers {
-                for seed in protocol.dealt(*by) {
+                for seed in of_keys.dealt(*by) {
                     let key = Secret::new(keys.dealt(*by, seed.index));
                     device.load_key(seed.key, &key).expect("room for a key");
                 }

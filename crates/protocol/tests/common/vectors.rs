@@ -135,6 +135,7 @@ pub fn circuit(
             name: "v".into(),
             width,
             per: Per::Row,
+            bits: false,
         }],
         gates,
         outputs: vec![OutputPort {

@@ -35,7 +35,7 @@ fn input(vectors: &Value, case: &Value, holder: Holder, kind: Kind) -> Net {
     let me = match holder {
         Holder::Party(p) => Peer::Party(p),
         Holder::Owner(o) => Peer::Owner(o),
-        Holder::Stored => unreachable!("these jobs store nothing"),
+        Holder::Stored | Holder::Column => unreachable!("these jobs store nothing"),
     };
     let values: Vec<u8> = columns.iter().flat_map(|c| bytes(&c["value"])).collect();
     let node = net

@@ -93,6 +93,7 @@ fn and_job((ring, security): (Ring, Security), holders: [Holder; 2], audience: A
         name: name.into(),
         width: 1,
         per: Per::Row,
+        bits: false,
     };
     let circuit = Circuit {
         ring,

@@ -1,0 +1,631 @@
+//! The passes of a run, and what holds of them together.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use veil_job::canonical::Canonical;
+use veil_job::{Audience, Holder};
+use veil_math::Ring;
+use veil_session::{Peer, PlanHash};
+
+use super::{
+    ColumnForm, ColumnId, ColumnKind, ColumnPlan, MoveKind, MovePlan, Moves, PassSpec, ProgramSpec,
+    Take,
+};
+use crate::plan::{Chunk, Gives, Options, Plan, PlanError};
+use crate::round::Protocol;
+
+/// Changes whenever what is hashed changes its meaning.
+const VERSION: &str = "veilworks passes 1";
+
+/// Passes, at most: a pass has its number in keys and in names of messages.
+const MOST_PASSES: usize = 1 << 15;
+
+/// One pass over columns.
+#[derive(Clone, Debug)]
+pub enum Pass {
+    /// A circuit in every row.
+    Rows {
+        /// Its plan.
+        plan: Arc<Plan>,
+        /// What input ports of [`Holder::Column`] take, by port.
+        takes: Vec<Option<Take>>,
+        /// The columns that output ports of [`Audience::Column`] leave, by port.
+        leaves: Vec<Option<ColumnId>>,
+    },
+    /// A move of rows.
+    Move {
+        /// Its plan.
+        plan: Arc<MovePlan>,
+        /// What moves.
+        takes: Vec<Take>,
+        /// The columns that it leaves, but for what is opened; nothing for one that no pass takes.
+        leaves: Vec<Option<ColumnId>>,
+        /// The factors of the permutation: taken by a move back, left by another if rows go back later.
+        factors: Option<ColumnId>,
+        /// Opened positions: left where they are opened, taken elsewhere.
+        positions: Option<ColumnId>,
+    },
+}
+
+/// Passes do not fit each other: a defect of what wrote them.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProgramError {
+    /// What is wrong with which pass.
+    #[error("pass {pass} of the program: {what}")]
+    Pass {
+        /// Its number, from 0.
+        pass: usize,
+        /// The rule that it breaks.
+        what: &'static str,
+    },
+    /// Too many of them, or none.
+    #[error("a program has 1 to {MOST_PASSES} passes, and this one has {passes}")]
+    Count {
+        /// How many it has.
+        passes: usize,
+    },
+    /// The parties move no rows.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+}
+
+/// The passes of a run, over its columns.
+#[derive(Clone, Debug)]
+pub struct PassProgram {
+    passes: Vec<Pass>,
+    columns: Vec<ColumnPlan>,
+    /// The last pass that takes each column, or the one that leaves it.
+    last: Vec<usize>,
+    hash: PlanHash,
+}
+
+impl From<Arc<Plan>> for PassProgram {
+    /// A program of one pass, which takes no columns: its hash is that of the plan.
+    fn from(plan: Arc<Plan>) -> Self {
+        let (inputs, outputs) = (plan.inputs.len(), plan.outputs.len());
+        PassProgram {
+            hash: plan.hash,
+            passes: vec![Pass::Rows {
+                takes: vec![None; inputs],
+                leaves: vec![None; outputs],
+                plan,
+            }],
+            columns: vec![],
+            last: vec![],
+        }
+    }
+}
+
+impl Pass {
+    /// What the participant `me` does in it.
+    pub fn protocol(&self, me: Peer) -> Arc<dyn Protocol> {
+        match self {
+            Pass::Rows { plan, .. } => crate::protocol(Arc::clone(plan), me),
+            Pass::Move { plan, .. } => Arc::new(Moves::new(Arc::clone(plan), me)),
+        }
+    }
+
+    /// The plan of a pass of rows.
+    pub const fn rows(&self) -> Option<&Arc<Plan>> {
+        match self {
+            Pass::Rows { plan, .. } => Some(plan),
+            Pass::Move { .. } => None,
+        }
+    }
+
+    /// Chunk `index` of it, as [`Plan::chunk`]: a move has one.
+    pub fn chunk(&self, index: u32) -> Option<Chunk> {
+        match self {
+            Pass::Rows { plan, .. } => plan.chunk(index),
+            Pass::Move { plan, .. } => (index == 0).then(|| plan.chunk()),
+        }
+    }
+
+    /// Chunks that it has.
+    pub fn chunks(&self) -> u32 {
+        match self {
+            Pass::Rows { plan, .. } => plan.chunks(),
+            Pass::Move { .. } => 1,
+        }
+    }
+
+    /// What goes into the place of [`Spans::takes`](crate::Spans::takes) of this port.
+    pub fn take(&self, port: usize) -> Option<Cow<'_, Take>> {
+        match self {
+            Pass::Rows { takes, .. } => takes.get(port)?.as_ref().map(Cow::Borrowed),
+            Pass::Move {
+                takes,
+                factors,
+                positions,
+                ..
+            } => match port.checked_sub(takes.len()) {
+                None => Some(Cow::Borrowed(&takes[port])),
+                Some(0) => factors.map(|factors| Cow::Owned(Take::Of(factors))),
+                Some(_) => positions.map(|positions| Cow::Owned(Take::Of(positions))),
+            },
+        }
+    }
+
+    /// The column that is left by [`Spans::leaves`](crate::Spans::leaves) of this port.
+    pub fn leave(&self, port: usize) -> Option<ColumnId> {
+        match self {
+            Pass::Rows { leaves, .. } => leaves.get(port).copied().flatten(),
+            Pass::Move {
+                leaves,
+                factors,
+                positions,
+                ..
+            } => match port.checked_sub(leaves.len()) {
+                None => leaves[port],
+                Some(0) => *factors,
+                Some(_) => *positions,
+            },
+        }
+    }
+
+    /// Everything that it takes.
+    fn takes(&self) -> Vec<Cow<'_, Take>> {
+        match self {
+            Pass::Rows { takes, .. } => takes.iter().flatten().map(Cow::Borrowed).collect(),
+            Pass::Move {
+                plan,
+                takes,
+                factors,
+                positions,
+                ..
+            } => {
+                let known = factors.iter().chain(positions).copied();
+                let known = known.filter(|_| !plan.kind.draws());
+                let known = known.map(|column| Cow::Owned(Take::Of(column)));
+                takes.iter().map(Cow::Borrowed).chain(known).collect()
+            }
+        }
+    }
+
+    /// Everything that it leaves, with what it is.
+    fn leaves(&self) -> Vec<(ColumnId, ColumnPlan)> {
+        let shared = |form, rows| ColumnPlan {
+            form,
+            rows,
+            kind: ColumnKind::Shared,
+        };
+        match self {
+            Pass::Rows { plan, leaves, .. } => {
+                let rows = plan.job.rows() as u32;
+                let form = |port: usize| match plan.ring {
+                    Ring::Bits => ColumnForm::of_bits(plan.outputs[port].width),
+                    ring => (plan.outputs[port].width == 1).then_some(ColumnForm::Ring(ring)),
+                };
+                let left = leaves.iter().enumerate();
+                left.filter_map(|(port, column)| Some(((*column)?, shared(form(port)?, rows))))
+                    .collect()
+            }
+            Pass::Move {
+                plan,
+                leaves,
+                factors,
+                positions: opened,
+                ..
+            } => {
+                let forms = leaves.iter().zip(&plan.columns);
+                let left = forms.filter_map(|(column, form)| {
+                    column.map(|column| (column, shared(*form, plan.rows)))
+                });
+                let positions = |kind| ColumnPlan {
+                    kind,
+                    ..shared(ColumnForm::Ring(Ring::Z32), plan.rows)
+                };
+                let factors = factors.filter(|_| plan.kind.draws());
+                let kind = ColumnKind::Factors {
+                    rotation: plan.rotation,
+                };
+                let factors = factors.map(|column| (column, positions(kind)));
+                let opened = opened.filter(|_| plan.kind == MoveKind::Open);
+                let opened = opened.map(|column| (column, positions(ColumnKind::Opened)));
+                left.chain(factors).chain(opened).collect()
+            }
+        }
+    }
+}
+
+impl PassProgram {
+    /// Plans a program. Passes that have one job, and not only equal ones, have one plan.
+    ///
+    /// # Errors
+    /// [`ProgramError`] if there are too many passes or none, if a pass takes what no pass before it has left, or of another form, or as something else
+    /// than it is; if a column is left twice; if the passes are not of the same parties; if another pass than the first has values of its own, or another
+    /// than the last sums or keeps something; [`ProgramError::Plan`] if a job has no plan, or the parties move no rows.
+    pub fn new(spec: &ProgramSpec, options: Options) -> Result<Self, ProgramError> {
+        let passes = planned(spec, options)?;
+        if passes.is_empty() || passes.len() > MOST_PASSES {
+            return Err(ProgramError::Count {
+                passes: passes.len(),
+            });
+        }
+        let moves = passes.iter().find_map(|pass| match pass {
+            Pass::Move { plan, .. } => Some(plan),
+            Pass::Rows { .. } => None,
+        });
+        if let Some(plan) = moves {
+            plan.check()?;
+        }
+        let mut checking = Checking {
+            columns: Vec::new(),
+            last: Vec::new(),
+        };
+        for (number, pass) in passes.iter().enumerate() {
+            let wrong = |what| ProgramError::Pass { pass: number, what };
+            checking.pass(number, pass).map_err(wrong)?;
+            together(&passes, number).map_err(wrong)?;
+        }
+        let known: Option<Vec<ColumnPlan>> = checking.columns.into_iter().collect();
+        let columns = known.ok_or(ProgramError::Pass {
+            pass: 0,
+            what: "columns have numbers from 0 on, without gaps",
+        })?;
+        let hash = hash(spec, &passes);
+        Ok(PassProgram {
+            passes,
+            columns,
+            last: checking.last,
+            hash,
+        })
+    }
+
+    /// The passes, in order.
+    pub fn passes(&self) -> &[Pass] {
+        &self.passes
+    }
+
+    /// Rows of all passes together.
+    pub fn rows(&self) -> u64 {
+        let of = |pass: &Pass| match pass {
+            Pass::Rows { plan, .. } => plan.job.rows(),
+            Pass::Move { plan, .. } => plan.rows.into(),
+        };
+        self.passes.iter().map(of).sum()
+    }
+
+    /// The columns, by number.
+    pub fn columns(&self) -> &[ColumnPlan] {
+        &self.columns
+    }
+
+    /// The columns that no pass after number `pass` takes, and that are there until then.
+    pub fn ending(&self, pass: usize) -> impl Iterator<Item = ColumnId> + '_ {
+        let last = self.last.iter().enumerate();
+        last.filter(move |(_, last)| **last == pass)
+            .map(|(column, _)| ColumnId(column as u32))
+    }
+
+    /// The columns that pass number `pass` leaves.
+    pub fn left_by(&self, pass: usize) -> Vec<ColumnId> {
+        let left = self.passes[pass].leaves();
+        left.into_iter().map(|(column, _)| column).collect()
+    }
+
+    /// The plan of the first pass, which is of rows: the participants are those of its job.
+    pub fn first(&self) -> &Arc<Plan> {
+        self.passes[0].rows().expect("checked by PassProgram::new")
+    }
+
+    /// The plan of the last pass.
+    pub fn last(&self) -> &Arc<Plan> {
+        let last = self.passes.last().and_then(Pass::rows);
+        last.expect("checked by PassProgram::new")
+    }
+
+    /// What all participants agree on.
+    pub const fn hash(&self) -> PlanHash {
+        self.hash
+    }
+}
+
+struct Checking {
+    columns: Vec<Option<ColumnPlan>>,
+    last: Vec<usize>,
+}
+
+type Rule = Result<(), &'static str>;
+
+impl Checking {
+    fn pass(&mut self, number: usize, pass: &Pass) -> Rule {
+        match pass {
+            Pass::Rows {
+                plan,
+                takes,
+                leaves,
+            } => self.rows(plan, takes, leaves)?,
+            Pass::Move {
+                plan,
+                takes,
+                leaves,
+                factors,
+                positions,
+            } => {
+                self.moves(plan, takes, *factors, *positions)?;
+                let opens = plan.kind == MoveKind::Open;
+                if leaves.len() != plan.columns.len() || opens && leaves[0].is_some() {
+                    return Err("a move leaves what it takes, but for what it opens");
+                }
+            }
+        }
+        for take in pass.takes() {
+            for column in take.columns() {
+                self.last[column.0 as usize] = number;
+            }
+        }
+        for (column, plan) in pass.leaves() {
+            let at = column.0 as usize;
+            if at >= self.columns.len() {
+                self.columns.resize(at + 1, None);
+                self.last.resize(at + 1, number);
+            }
+            if self.columns[at].replace(plan).is_some() {
+                return Err("a column is left once");
+            }
+            self.last[at] = number;
+        }
+        Ok(())
+    }
+
+    fn known(&self, column: ColumnId) -> Result<ColumnPlan, &'static str> {
+        let known = self.columns.get(column.0 as usize).copied().flatten();
+        known.ok_or("a column is taken after the pass that leaves it")
+    }
+
+    /// That what is taken has this form, and these rows.
+    fn take(&self, take: &Take, form: ColumnForm, rows: u32) -> Rule {
+        let shared = |column: ColumnId| {
+            let known = self.known(column)?;
+            if known.rows == rows && known.kind == ColumnKind::Shared {
+                Ok(known.form)
+            } else {
+                Err("what is computed on are shared columns of the pass's rows")
+            }
+        };
+        match take {
+            Take::Of(of) if shared(*of)? == form => {}
+            Take::Bits { of, first, count } => {
+                let ColumnForm::Words(bytes) = shared(*of)? else {
+                    return Err("bits are taken of words");
+                };
+                let within = first.checked_add(*count);
+                let within = within.is_some_and(|end| end <= 8 * u32::from(bytes));
+                if !within || ColumnForm::of_bits(*count) != Some(form) {
+                    return Err("bits are those that the words have");
+                }
+            }
+            Take::Sums {
+                of, totals, ring, ..
+            } => {
+                let columns = totals.iter().map(|(_, column)| *column);
+                for column in of.iter().copied().chain(columns) {
+                    if shared(column)? != ColumnForm::Ring(*ring) {
+                        return Err("sums are of one ring");
+                    }
+                }
+                if *ring == Ring::Bits || ColumnForm::Ring(*ring) != form {
+                    return Err("sums are of integers");
+                }
+            }
+            Take::Of(_) => return Err("a column is taken in its own form"),
+        }
+        Ok(())
+    }
+
+    fn rows(&self, plan: &Plan, takes: &[Option<Take>], leaves: &[Option<ColumnId>]) -> Rule {
+        let rows = u32::try_from(plan.job.rows());
+        if (takes.len(), leaves.len()) != (plan.inputs.len(), plan.outputs.len()) {
+            return Err("every port takes or leaves something, or nothing");
+        }
+        let columns = |holders: &[Holder]| holders.contains(&Holder::Column);
+        let uses = plan.job.blocks.iter().any(|block| columns(&block.holders))
+            || plan.job.audiences.contains(&Audience::Column);
+        if !uses {
+            let none = takes.iter().all(Option::is_none) && leaves.iter().all(Option::is_none);
+            return none
+                .then_some(())
+                .ok_or("ports of no columns take and leave none");
+        }
+        let (Ok(rows), [block]) = (rows, &plan.job.blocks[..]) else {
+            return Err("columns have one block of fewer than 2^32 rows");
+        };
+        if plan.has_macs() || plan.cycles.is_some() {
+            return Err("columns are of circuits without cycles, whose integers have no MACs");
+        }
+        for (port, take) in takes.iter().enumerate() {
+            if take.is_some() != (block.holders[port] == Holder::Column) {
+                return Err("a port takes a column exactly if that is its holder");
+            }
+            let Some(take) = take else { continue };
+            let PortOf { bits, width } = PortOf::of(plan, port);
+            let form = if bits {
+                ColumnForm::of_bits(width)
+            } else {
+                (width == 1).then_some(ColumnForm::Ring(plan.ring))
+            };
+            let form = form.ok_or("a port of a column is one integer, or up to 128 bits")?;
+            self.take(take, form, rows)?;
+            if let Take::Bits { count, .. } = take
+                && *count != width
+            {
+                return Err("a port of bits takes as many as it has wires");
+            }
+        }
+        for (port, column) in leaves.iter().enumerate() {
+            let audience = plan.job.audiences[port];
+            if column.is_some() && audience != Audience::Column {
+                return Err("a port leaves a column only if that is its audience");
+            }
+            let output = plan.outputs[port];
+            let fits = match plan.ring {
+                Ring::Bits => (1..=128).contains(&output.width),
+                Ring::Z32 | Ring::Z64 | Ring::Z128 => output.width == 1,
+            };
+            if audience == Audience::Column && (output.gives != Gives::Row || !fits) {
+                return Err("a column is one integer in every row, or up to 128 bits");
+            }
+        }
+        Ok(())
+    }
+
+    fn moves(
+        &self,
+        plan: &MovePlan,
+        takes: &[Take],
+        factors: Option<ColumnId>,
+        positions: Option<ColumnId>,
+    ) -> Rule {
+        if takes.len() != plan.columns.len() || takes.is_empty() || plan.rows == 0 {
+            return Err("a move takes what it moves, which is something");
+        }
+        for (take, form) in takes.iter().zip(&plan.columns) {
+            self.take(take, *form, plan.rows)?;
+        }
+        if plan.kind == MoveKind::Open && plan.columns[0] != ColumnForm::Ring(Ring::Z32) {
+            return Err("positions are integers modulo 2^32");
+        }
+        let knows = match plan.kind {
+            MoveKind::There => positions.is_none(),
+            MoveKind::Open => positions.is_some(),
+            MoveKind::Along | MoveKind::Back => true,
+        };
+        if !knows {
+            return Err("an opening leaves positions, and a move that opens nothing leaves none");
+        }
+        if !plan.kind.draws() {
+            let factors = factors.ok_or("a move along or back takes factors")?;
+            let kind = ColumnKind::Factors {
+                rotation: plan.rotation,
+            };
+            let factors = self.known(factors)?;
+            if let Some(positions) = positions {
+                let positions = self.known(positions)?;
+                if positions.kind != ColumnKind::Opened || positions.rows != plan.rows {
+                    return Err("an order is of opened positions of the pass's rows");
+                }
+            }
+            if factors.kind != kind || factors.rows != plan.rows {
+                return Err(
+                    "rows go along or back by factors that others have moved by, in the same roles",
+                );
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The wires of a port.
+struct PortOf {
+    bits: bool,
+    width: u32,
+}
+
+impl PortOf {
+    fn of(plan: &Plan, port: usize) -> Self {
+        let of = &plan.inputs[port];
+        PortOf {
+            bits: of.bits || plan.ring == Ring::Bits,
+            width: of.width,
+        }
+    }
+}
+
+/// The passes of a program, each with its plan.
+fn planned(spec: &ProgramSpec, options: Options) -> Result<Vec<Pass>, ProgramError> {
+    let mut passes: Vec<Pass> = Vec::new();
+    let security = spec.passes.iter().find_map(|pass| match pass {
+        PassSpec::Rows { job, .. } => Some(job.security),
+        PassSpec::Move { .. } => None,
+    });
+    for pass in &spec.passes {
+        passes.push(match pass {
+            PassSpec::Rows { job, takes, leaves } => {
+                let known = passes.iter().filter_map(Pass::rows);
+                let same = known.into_iter().find(|plan| Arc::ptr_eq(&plan.job, job));
+                let plan = match same {
+                    Some(plan) => Arc::clone(plan),
+                    None => Arc::new(Plan::new(Arc::clone(job), options)?),
+                };
+                Pass::Rows {
+                    plan,
+                    takes: takes.clone(),
+                    leaves: leaves.clone(),
+                }
+            }
+            PassSpec::Move {
+                rows,
+                rotation,
+                kind,
+                takes,
+                leaves,
+                factors,
+                positions,
+            } => {
+                let security = security.ok_or(ProgramError::Pass {
+                    pass: passes.len(),
+                    what: "a program has a pass of rows",
+                })?;
+                Pass::Move {
+                    plan: Arc::new(MovePlan {
+                        security,
+                        rows: *rows,
+                        rotation: *rotation,
+                        kind: *kind,
+                        columns: takes.iter().map(|(_, form)| *form).collect(),
+                        orders: positions.is_some(),
+                    }),
+                    takes: takes.iter().map(|(take, _)| take.clone()).collect(),
+                    leaves: leaves.clone(),
+                    factors: *factors,
+                    positions: *positions,
+                }
+            }
+        });
+    }
+    Ok(passes)
+}
+
+/// What a pass must have in common with the others.
+fn together(passes: &[Pass], number: usize) -> Rule {
+    let ends = [0, passes.len() - 1].contains(&number);
+    let Some(first) = passes[0].rows() else {
+        return Err("the first pass is of rows");
+    };
+    match &passes[number] {
+        Pass::Move { .. } if ends => Err("the first pass and the last are of rows"),
+        Pass::Move { plan, .. } if plan.security != first.job.security => {
+            Err("all passes are of one protocol")
+        }
+        Pass::Move { .. } => Ok(()),
+        Pass::Rows { plan, .. } => {
+            let (job, of) = (&plan.job, &first.job);
+            let same = (&job.parties, &job.owners, &job.recipients, job.security)
+                == (&of.parties, &of.owners, &of.recipients, of.security);
+            if !same || plan.lanes != first.lanes {
+                return Err("all passes are of the same participants, protocol and lanes");
+            }
+            if number > 0 && (plan.job_wide > 0 || !plan.orders.is_empty()) {
+                return Err("job-wide values, and orders of rows, are those of the first pass");
+            }
+            if number + 1 < passes.len() && plan.has_totals() {
+                return Err("sums, and shares that are kept, are those of the last pass");
+            }
+            Ok(())
+        }
+    }
+}
+
+/// What all participants agree on: what is computed, and how it is planned.
+fn hash(spec: &ProgramSpec, passes: &[Pass]) -> PlanHash {
+    let mut hash = Sha256::new();
+    VERSION.encode(&mut hash);
+    spec.encode(&mut hash);
+    let plans = passes.iter().filter_map(Pass::rows);
+    plans.for_each(|plan| hash.update(plan.hash.0));
+    PlanHash(hash.finalize().into())
+}

@@ -1,0 +1,178 @@
+//! Regions of the workspace of a move, whose rows are all rows of a relation.
+
+use veil_device::{ColumnType, Layout, Region, Residency, Span};
+use veil_math::Ring;
+
+use super::columns;
+use super::moves::Moving;
+use super::{MoveKind, MovePlan};
+use crate::replicated::{Scheme, place};
+use crate::round::{Spans, Stored};
+
+/// Rounds of moves have places from here on.
+pub(super) const FIRST: u32 = place::LAYERS;
+/// Rounds of the longest move: a step for each of four parties, and an opening.
+pub(super) const ROUNDS: u32 = 5;
+/// Places of a move.
+pub(super) const PLACES: u32 = FIRST + ROUNDS;
+
+/// Authentication MACs that a party sends, computes and receives in a step.
+const MACS: u32 = 3;
+/// Digests of an opened component: computed here, and received.
+const DIGESTS: u32 = 4;
+
+/// Where things are.
+#[derive(Clone, Copy)]
+pub(super) struct Places {
+    columns: u16,
+    parts: u32,
+}
+
+/// What a party computes, sends or receives of a column beside its components: among three parties, and among four.
+const fn messages(parties: usize) -> u8 {
+    if parties == 3 { 2 } else { 3 }
+}
+
+impl Places {
+    pub(super) fn of(scheme: &Scheme, plan: &MovePlan) -> Self {
+        Places {
+            columns: plan.columns.len() as u16,
+            parts: scheme.parts.len() as u32,
+        }
+    }
+
+    const fn one(region: u16, component: u8, first: u32) -> Span {
+        Span {
+            region,
+            component,
+            first,
+            count: 1,
+        }
+    }
+
+    /// Part `part` of column `index`.
+    pub(super) const fn part(index: usize, part: u8) -> Span {
+        Self::one(index as u16, part, 0)
+    }
+
+    /// What is computed, sent or received of column `index`.
+    pub(super) const fn message(self, index: usize, which: u8) -> Span {
+        Self::one(self.columns + index as u16, which, 0)
+    }
+
+    /// The factor that is drawn with the key of part `part`.
+    pub(super) const fn factor(self, part: u8) -> Span {
+        Self::one(2 * self.columns, 0, part as u32)
+    }
+
+    /// Opened positions, then their inverse.
+    pub(super) const fn opened(self) -> Span {
+        Self::one(2 * self.columns + 1, 0, 0)
+    }
+
+    /// Which row is at each of the opened positions.
+    pub(super) const fn inverse(self) -> Span {
+        Self::one(2 * self.columns + 2, 0, 0)
+    }
+
+    /// The `k`-th MAC of those that are sent (0), computed (1) or received (2).
+    pub(super) const fn mac(self, group: u32, k: u32) -> Span {
+        Self::one(2 * self.columns + 3, 0, self.parts * group + k)
+    }
+
+    /// A digest of an opened component.
+    pub(super) const fn digest(self, k: u32) -> Span {
+        Self::one(2 * self.columns + 4, 0, k)
+    }
+}
+
+/// The workspace of a party.
+pub(super) fn layout(scheme: &Scheme, plan: &MovePlan) -> Layout {
+    let mut layout = Layout {
+        chunk_rows: plan.rows,
+        regions: Vec::new(),
+    };
+    let parts = scheme.parts.len() as u8;
+    let mapped = |column, components, count| Region {
+        residency: Residency::Mapped,
+        column,
+        components,
+        count,
+    };
+    for components in [parts, messages(scheme.parties.len())] {
+        for form in &plan.columns {
+            layout.add(mapped(columns::column(*form), components, 1));
+        }
+    }
+    let positions = ColumnType::Rows(Ring::Z32);
+    let opens = u32::from(plan.kind == MoveKind::Open);
+    layout.add(mapped(positions, 1, parts.into()));
+    // The host puts in what other passes have opened.
+    let residency = match plan.kind {
+        MoveKind::Open => Residency::Public,
+        MoveKind::There | MoveKind::Along | MoveKind::Back => Residency::Mapped,
+    };
+    layout.add(Region {
+        residency,
+        ..mapped(positions, 1, u32::from(plan.orders))
+    });
+    layout.add(mapped(positions, 1, opens));
+    let macs = if scheme.products.macs > 0 {
+        MACS * u32::from(parts)
+    } else {
+        0
+    };
+    layout.add(mapped(ColumnType::Bytes(16), 1, macs));
+    layout.add(mapped(ColumnType::Bytes(32), 1, DIGESTS * opens));
+    layout
+}
+
+/// Where the host puts what a move takes, and finds what it leaves: the columns in order, then the factors of the permutation, then opened positions.
+///
+/// What is put in an order is in the place of messages then, and what is taken out of it comes from there.
+pub(super) fn spans(moving: &Moving<'_>) -> Spans {
+    let (plan, places) = (moving.plan, moving.places);
+    let columns = |ordered: bool| {
+        let span = move |index, part| {
+            if ordered {
+                places.message(index, part)
+            } else {
+                Places::part(index, part)
+            }
+        };
+        let stored = move |index| Stored {
+            port: index,
+            components: moving
+                .scheme
+                .parts()
+                .map(|part| span(index, part))
+                .collect(),
+        };
+        (0..plan.columns.len()).map(stored)
+    };
+    let back = plan.kind == MoveKind::Back;
+    let mut spans = Spans {
+        takes: columns(plan.orders && back).collect(),
+        leaves: columns(plan.orders && !back).collect(),
+        ..Spans::default()
+    };
+    let next = plan.columns.len();
+    let factors = Stored {
+        port: next,
+        components: moving
+            .scheme
+            .parts()
+            .map(|part| places.factor(part))
+            .collect(),
+    };
+    let positions = plan.orders.then(|| Stored {
+        port: next + 1,
+        components: vec![places.opened()],
+    });
+    let known = std::iter::once(factors).chain(positions);
+    match plan.kind {
+        MoveKind::Along | MoveKind::Back => spans.takes.extend(known),
+        MoveKind::There | MoveKind::Open => spans.leaves.extend(known),
+    }
+    spans
+}
