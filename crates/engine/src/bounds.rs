@@ -1,10 +1,11 @@
 //! Bounds on the links of a plan, from the messages of its rounds.
 
 use veil_link::Bounds;
+use veil_protocol::passes::{MovePlan, Pass};
 use veil_protocol::{Plan, Protocol, Task, WorkspaceOf};
 use veil_session::Frame;
 
-use crate::{LARGEST_WINDOW, setup};
+use crate::{Acts, LARGEST_WINDOW, setup};
 
 /// The bounds on the links of this plan.
 pub fn bounds(plan: &Plan, protocol: &dyn Protocol) -> Bounds {
@@ -20,6 +21,46 @@ pub fn bounds(plan: &Plan, protocol: &dyn Protocol) -> Bounds {
         credit: 2 * longest + (1 << 18),
         places: protocol.places() + setup::PLACES,
         chunks: plan.chunks() + 2,
+        epochs: 1,
+    }
+}
+
+/// The bounds on the links of a participant of a program: wide enough for each of its passes.
+pub fn program_bounds(acts: &Acts) -> Bounds {
+    let of = |number: usize| {
+        let protocol = acts.protocol(number);
+        match acts.pass(number) {
+            Pass::Rows { plan, .. } => bounds(plan, &**protocol),
+            Pass::Move { plan, .. } => of_move(plan, &**protocol),
+        }
+    };
+    let numbers = (0..acts.count()).filter(|number| acts.like_exactly(*number) == *number);
+    let first = numbers.map(of).reduce(Bounds::wider);
+    Bounds {
+        epochs: acts.count() as u16,
+        ..first.expect("a program has passes")
+    }
+}
+
+/// Messages of a move are as long as a column; a neighbour that waits for none is ahead by those of the move, and of what follows it.
+fn of_move(plan: &MovePlan, protocol: &dyn Protocol) -> Bounds {
+    let layout = protocol.layout(WorkspaceOf::Rows);
+    let flow = protocol.flow(Task::Layers, plan.chunk().frame);
+    let (mut longest, mut all) = (256, 0);
+    for round in flow.all() {
+        for transfer in round.sends.iter().chain(&round.recvs) {
+            let bytes = transfer.bytes(layout, plan.rows);
+            longest = longest.max(bytes);
+            all += bytes;
+        }
+    }
+    Bounds {
+        longest,
+        early: 2 * all + (1 << 16),
+        credit: 2 * longest + (1 << 18),
+        places: protocol.places() + setup::PLACES,
+        chunks: 2,
+        epochs: 1,
     }
 }
 

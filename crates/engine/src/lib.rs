@@ -24,7 +24,7 @@
 //! use veil_engine::{local, Data, Settings};
 //! # use veil_circuit::{Circuit, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 //! # use veil_job::{Audience, Block, DataError, Holder, JobSpec, Sink, Slice, Source};
-//! # let port = |name: &str| InputPort { name: name.into(), width: 1, per: Per::Row };
+//! # let port = |name: &str| InputPort { name: name.into(), width: 1, per: Per::Row, bits: false };
 //! # let circuit = Circuit { ring: veil_math::Ring::Z64, inputs: vec![port("x"), port("y")], gates: vec![Gate::Mul(Wire(0), Wire(1))],
 //! #     outputs: vec![OutputPort { name: "z".into(), wires: vec![Wire(2)], reduce: Reduce::None }], clock: Default::default() };
 //! # let job = JobSpec { name: "product".into(), schema: String::new(), owners: vec!["ann".into(), "bob".into()], parties: ["a", "b", "c"].map(String::from).into(),
@@ -69,7 +69,9 @@
 //! - The engine is not fair: the participant that fails last may know the result.
 
 mod abort;
+mod acts;
 mod bounds;
+mod columns;
 pub mod local;
 mod memory;
 mod order;
@@ -86,7 +88,8 @@ mod words;
 mod worker;
 
 pub use abort::{Abort, Wait};
-pub use bounds::bounds;
+pub use acts::Acts;
+pub use bounds::{bounds, program_bounds};
 pub use memory::Memory;
 pub use ot_cache::{Limits, Marks, OtCache};
 pub use setup::{Binding, handshake_cost};

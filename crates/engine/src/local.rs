@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use veil_link::{Link, memory};
-use veil_protocol::{Plan, Protocol};
+use veil_link::{Bounds, Link, memory};
+use veil_protocol::Plan;
+use veil_protocol::passes::PassProgram;
 use veil_session::Peer;
 
 use crate::abort::Abort;
@@ -19,7 +20,7 @@ use crate::setup::{Binding, Random, system};
 use crate::shared::Shared;
 use crate::status::{Progress, Report};
 use crate::worker::{Step, Worker};
-use crate::{Data, Settings, bounds, participants};
+use crate::{Acts, Data, Settings, participants, program_bounds};
 
 /// A run ended at each participant for its own reason.
 #[derive(Debug)]
@@ -105,7 +106,21 @@ pub fn run_with(
     progress: &(dyn Fn(Progress) + Sync),
     conditions: &Conditions<'_>,
 ) -> Result<BTreeMap<Peer, Report>, Failure> {
-    run_under(plan, data, progress, conditions, &mut |_, bytes| {
+    let program = Arc::new(Arc::clone(plan).into());
+    run_program(&program, |peer, _| data(peer), progress, conditions)
+}
+
+/// As [`run_with`], of all passes of a program: `data(participant, pass)` is what it brings to a pass.
+///
+/// # Errors
+/// [`Failure`] as of [`run`].
+pub fn run_program(
+    program: &Arc<PassProgram>,
+    data: impl Fn(Peer, usize) -> Data,
+    progress: &(dyn Fn(Progress) + Sync),
+    conditions: &Conditions<'_>,
+) -> Result<BTreeMap<Peer, Report>, Failure> {
+    run_under(program, data, progress, conditions, &mut |_, bytes| {
         system(bytes)
     })
 }
@@ -137,37 +152,44 @@ pub fn rehearse(
         randomness(peer, bytes);
         Ok(())
     };
-    run_under(plan, data, &|_| (), conditions, &mut random)
+    let program = Arc::new(Arc::clone(plan).into());
+    run_under(
+        &program,
+        |peer, _| data(peer),
+        &|_| (),
+        conditions,
+        &mut random,
+    )
 }
 
 /// Fills bytes for a participant.
 type Randomness<'a> = dyn FnMut(Peer, &mut [u8]) -> Result<(), Abort> + 'a;
 
 fn run_under(
-    plan: &Arc<Plan>,
-    data: impl Fn(Peer) -> Data,
+    program: &Arc<PassProgram>,
+    data: impl Fn(Peer, usize) -> Data,
     progress: &(dyn Fn(Progress) + Sync),
     conditions: &Conditions<'_>,
     random: &mut Randomness<'_>,
 ) -> Result<BTreeMap<Peer, Report>, Failure> {
     let start = Instant::now();
+    let plan = program.first();
     let peers = participants(plan);
-    let protocols: Vec<Arc<dyn Protocol>> = peers
-        .iter()
-        .map(|p| veil_protocol::protocol(Arc::clone(plan), *p))
+    let acts = peers.iter().map(|me| Acts::new(Arc::clone(program), *me));
+    let acts: Vec<Arc<Acts>> = acts.map(Arc::new).collect();
+    let shared: Vec<Arc<Shared>> = (acts.iter())
+        .map(|acts| Arc::new(Shared::new(acts)))
         .collect();
-    let shared: Vec<Arc<Shared>> = peers
-        .iter()
-        .map(|me| Arc::new(Shared::new(*me, plan)))
-        .collect();
-    let brought: Vec<Data> = peers.iter().map(|p| data(*p)).collect();
+    let passes = 0..program.passes().len();
+    let of_peer = |peer: &Peer| passes.clone().map(|pass| data(*peer, pass)).collect();
+    let brought: Vec<Arc<[Data]>> = peers.iter().map(of_peer).collect();
     let mut failed = BTreeMap::new();
     let mut lanes = Vec::new();
     for lane in 0..plan.lanes {
-        let limits = protocols
+        let limits = acts
             .iter()
-            .map(|p| bounds(plan, &**p))
-            .reduce(wider)
+            .map(|acts| program_bounds(acts))
+            .reduce(Bounds::wider)
             .expect("there are parties");
         let mut workers = Vec::new();
         for (k, link) in memory::mesh(&peers, limits).into_iter().enumerate() {
@@ -175,14 +197,13 @@ fn run_under(
             let settings = (conditions.settings)(peers[k]);
             let mut random = |bytes: &mut [u8]| random(peers[k], bytes);
             let rest = (
-                brought[k].clone(),
+                Arc::clone(&brought[k]),
                 Binding::default(),
                 &settings,
                 &mut random as Random<'_>,
             );
             let worker = Worker::new(
-                Arc::clone(plan),
-                Arc::clone(&protocols[k]),
+                Arc::clone(&acts[k]),
                 lane,
                 link,
                 Arc::clone(&shared[k]),
@@ -290,15 +311,4 @@ fn step_all(mut workers: Vec<(Peer, Worker)>, stop: Option<&AtomicBool>) -> Vec<
         }
     }
     failures
-}
-
-/// Limits that hold every participant's traffic: links in memory share them.
-fn wider(a: veil_link::Bounds, b: veil_link::Bounds) -> veil_link::Bounds {
-    veil_link::Bounds {
-        longest: a.longest.max(b.longest),
-        early: a.early.max(b.early),
-        credit: a.credit.max(b.credit),
-        places: a.places.max(b.places),
-        chunks: a.chunks.max(b.chunks),
-    }
 }

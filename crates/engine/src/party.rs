@@ -13,7 +13,7 @@ use crate::setup::{Binding, Random, system};
 use crate::shared::Shared;
 use crate::status::{Progress, Report};
 use crate::worker::{Step, Worker};
-use crate::{Data, Settings};
+use crate::{Acts, Data, Settings};
 
 /// How long a lane sleeps at most before it looks at its siblings and at the request to stop.
 const TICK: Duration = Duration::from_millis(50);
@@ -29,12 +29,31 @@ pub fn run(
     plan: &Arc<Plan>,
     protocol: &Arc<dyn Protocol>,
     settings: &Settings,
-    (data, binding): (Data, Binding),
+    ends: (Data, Binding),
+    links: Vec<Box<dyn Link>>,
+    stop: &AtomicBool,
+    progress: &(dyn Fn(Progress) + Sync),
+) -> Result<Report, Abort> {
+    let acts = Arc::new(Acts::one(plan, protocol));
+    let (data, binding) = ends;
+    let ends = (Arc::from([data]), binding);
+    run_program(&acts, settings, ends, links, stop, progress)
+}
+
+/// As [`run`], of all passes of a program, with what this participant brings to each of them.
+///
+/// # Errors
+/// [`Abort`] as of [`run`].
+pub fn run_program(
+    acts: &Arc<Acts>,
+    settings: &Settings,
+    (ends, binding): (Arc<[Data]>, Binding),
     links: Vec<Box<dyn Link>>,
     stop: &AtomicBool,
     progress: &(dyn Fn(Progress) + Sync),
 ) -> Result<Report, Abort> {
     let start = Instant::now();
+    let plan = acts.plan();
     if links.len() != usize::from(plan.lanes) {
         return Err(Abort::Missing(format!(
             "the plan has {} lanes and {} links were given",
@@ -42,19 +61,18 @@ pub fn run(
             links.len()
         )));
     }
-    let shared = Arc::new(Shared::new(protocol.me(), plan));
+    let shared = Arc::new(Shared::new(acts));
     let mut workers = Vec::new();
     let mut links = links.into_iter().enumerate();
     while let Some((lane, link)) = links.next() {
         let rest = (
-            data.clone(),
+            Arc::clone(&ends),
             binding.clone(),
             settings,
             &mut system as Random<'_>,
         );
-        let (plan, protocol) = (Arc::clone(plan), Arc::clone(protocol));
-        let shared = Arc::clone(&shared);
-        match Worker::new(plan, protocol, lane as u16, link, shared, rest) {
+        let (acts, shared) = (Arc::clone(acts), Arc::clone(&shared));
+        match Worker::new(acts, lane as u16, link, shared, rest) {
             Ok(worker) => workers.push(worker),
             Err(abort) => {
                 // The others are told on all lanes, whichever of them hears of it first.
@@ -90,7 +108,7 @@ pub fn run(
         }
     });
     outcome?;
-    shared.finish(&data)?;
+    shared.finish(&ends)?;
     shared.keep();
     Ok(shared.report(start.elapsed()))
 }

@@ -1,17 +1,17 @@
 //! State shared by the lanes of one participant. Touched at the start, at the end and at a failure; never per chunk but for a counter.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use veil_link::Meters;
 use veil_math::Ring;
-use veil_protocol::Plan;
-use veil_session::Peer;
 use zeroize::Zeroize;
 
 use crate::Data;
 use crate::abort::Abort;
+use crate::acts::Acts;
+use crate::columns::Columns;
 use crate::ot_cache::PendingEntry;
 use crate::setup::Keys;
 use crate::setup::transfers::Made;
@@ -41,6 +41,12 @@ pub(crate) struct Shared {
     /// The order of rows differs: the reason to report, whichever participant ends the run.
     pub(crate) misaligned: OnceLock<Abort>,
     tally: Mutex<Vec<Vec<u8>>>,
+    /// Columns between passes.
+    pub(crate) columns: Columns,
+    /// Lanes that have finished the present pass, but for the last pass.
+    passing: AtomicUsize,
+    /// The pass that lanes may begin.
+    pub(crate) pass: AtomicUsize,
     pub(crate) lanes_done: AtomicUsize,
     pub(crate) rows_done: AtomicU64,
     pub(crate) meters: Mutex<Meters>,
@@ -52,11 +58,23 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Of a participant of `plan`.
-    pub(crate) fn new(me: Peer, plan: &Plan) -> Self {
+    /// Of a participant.
+    pub(crate) fn new(acts: &Acts) -> Self {
+        let (me, program) = (acts.me(), acts.program());
+        let plan = acts.plan();
+        let (rows, cycles) = match acts.count() {
+            1 => (plan.job.rows(), plan.cycle_count()),
+            _ => (program.rows(), 1),
+        };
+        let parts = acts.protocol(0).spans().sums.len();
+        let columns = Columns::new(Arc::clone(program), parts);
+        columns.begin(0);
         Shared {
+            columns,
+            passing: AtomicUsize::new(0),
+            pass: AtomicUsize::new(0),
             ready: OnceLock::new(),
-            status: Status::new(me, plan.lanes, (plan.job.rows(), plan.cycle_count())),
+            status: Status::new(me, plan.lanes, (rows, cycles)),
             ready_after: OnceLock::new(),
             done_after: AtomicU64::new(0),
             failed: OnceLock::new(),
@@ -106,15 +124,17 @@ impl Shared {
     }
 
     /// Makes what this participant keeps and receives visible, once.
-    pub(crate) fn finish(&self, data: &Data) -> Result<(), Abort> {
+    pub(crate) fn finish(&self, ends: &[Data]) -> Result<(), Abort> {
         if self.finished.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
-        if let Some(keeps) = &data.keeps {
-            keeps.finish()?;
-        }
-        if let Some(sink) = &data.sink {
-            sink.finish()?;
+        for data in ends {
+            if let Some(keeps) = &data.keeps {
+                keeps.finish()?;
+            }
+            if let Some(sink) = &data.sink {
+                sink.finish()?;
+            }
         }
         Ok(())
     }
@@ -170,9 +190,21 @@ impl Shared {
         self.status.progress(self.rows_done.load(Ordering::Relaxed))
     }
 
+    /// A lane has finished pass number `pass`; with the last of them the next one may begin.
+    pub(crate) fn passed(&self, pass: usize, lanes: u16) {
+        if self.passing.fetch_add(1, Ordering::AcqRel) + 1 < usize::from(lanes) {
+            return;
+        }
+        self.passing.store(0, Ordering::Relaxed);
+        self.columns.end(pass);
+        self.columns.begin(pass + 1);
+        self.pass.store(pass + 1, Ordering::Release);
+    }
+
     /// Wipes what is left of shares, and what would be kept of transfers.
     pub(crate) fn wipe(&self) {
         drop(self.pending().take());
+        self.columns.wipe();
         self.take_sums().iter_mut().for_each(Zeroize::zeroize);
     }
 }

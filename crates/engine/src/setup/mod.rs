@@ -16,7 +16,7 @@ use veil_device::KeyId;
 use veil_job::Source;
 use veil_link::Link;
 use veil_protocol::{Cost, Plan, Protocol, Seed, seed_digest};
-use veil_session::{KeySchedule, Label, Peer, Secret, SessionId};
+use veil_session::{KeySchedule, Label, Peer, PlanHash, Secret, SessionId};
 use x25519_dalek::{PublicKey, StaticSecret};
 use zeroize::Zeroizing;
 
@@ -89,6 +89,8 @@ pub(crate) struct Handshake {
     keys: Option<Keys>,
     /// Blocks whose order differs, as this participant knows them.
     differences: Differences,
+    /// What participants agree on.
+    agreed: PlanHash,
 }
 
 /// The key schedule of each peer.
@@ -105,7 +107,7 @@ pub(crate) fn system(bytes: &mut [u8]) -> Result<(), Abort> {
 
 impl Handshake {
     pub(crate) fn new(
-        plan: &Plan,
+        (plan, agreed): (&Plan, PlanHash),
         protocol: &dyn Protocol,
         random: Random<'_>,
         cache: Option<&Arc<OtCache>>,
@@ -121,7 +123,7 @@ impl Handshake {
         let mut hello = Vec::with_capacity(HELLO);
         hello.extend_from_slice(&nonce);
         hello.extend_from_slice(PublicKey::from(&share).as_bytes());
-        hello.extend_from_slice(&plan.hash.0);
+        hello.extend_from_slice(&agreed.0);
         let exchange = exchange(plan, protocol, 0, |_| Some(hello.clone()), |_| Some(HELLO));
         let mut seeds = Vec::new();
         for seed in protocol.dealt(protocol.me()) {
@@ -141,6 +143,7 @@ impl Handshake {
             transfers,
             keys: None,
             differences: Differences::default(),
+            agreed,
         })
     }
 
@@ -294,14 +297,14 @@ pub fn handshake_cost(plan: &Plan, protocol: &dyn Protocol) -> Cost {
 
 /// SHA-256 of the list of accepted inputs: what parties compare before they use any (attack case A7).
 pub(crate) fn list_digest(
-    plan: &Plan,
+    (plan, agreed): (&Plan, PlanHash),
     session: SessionId,
     accepted: impl Iterator<Item = u16>,
 ) -> [u8; 32] {
     let mut hash = Sha256::new();
     hash.update(b"veilworks accepted inputs");
     hash.update(session.0);
-    hash.update(plan.hash.0);
+    hash.update(agreed.0);
     for owner in accepted {
         hash.update(owner.to_le_bytes());
         let rows: u64 = plan

@@ -26,7 +26,7 @@ impl Handshake {
         let mut shares: BTreeMap<Peer, [u8; 32]> = BTreeMap::new();
         nonces.insert(protocol.me(), self.nonce);
         for (peer, _, hello, _) in &self.exchange.recvs {
-            if hello[64..] != plan.hash.0 {
+            if hello[64..] != self.agreed.0 {
                 return Err(Abort::SetUp {
                     peer: *peer,
                     what: "runs another plan: compare job files, versions, lanes, and --protocol, --adversary and --output",
@@ -37,7 +37,7 @@ impl Handshake {
         }
         let mut hash = Sha256::new();
         hash.update(b"veilworks session 1");
-        hash.update(plan.hash.0);
+        hash.update(self.agreed.0);
         for party in plan.parties().iter().copied() {
             let identity = binding.identities.get(party.index());
             hash.update(identity.unwrap_or(&[0; 32]));

@@ -72,6 +72,7 @@ impl Worker {
     fn leave(&mut self, within: Duration) {
         self.link.abort();
         self.device.wipe();
+        self.wipe_devices();
         self.shared.wipe();
         self.sums.iter_mut().for_each(zeroize::Zeroize::zeroize);
         self.active.clear();
@@ -91,7 +92,7 @@ impl Worker {
         if words.is_empty() {
             self.close();
         } else {
-            self.shared.finish(&self.data)?;
+            self.shared.finish(&self.ends)?;
             self.stage = Stage::LastWords(words);
         }
         Ok(())
@@ -110,6 +111,7 @@ impl Worker {
         }
         self.shared.add_meters(self.link.meters() + self.exchanged);
         self.device.wipe();
+        self.wipe_devices();
         self.stage = Stage::Done;
         if self.lane != 0 {
             self.shared.lanes_done.fetch_add(1, Ordering::Release);

@@ -1,6 +1,7 @@
 //! One participant's lane, as a machine that is stepped.
 
 mod ending;
+mod passing;
 mod quiet;
 mod work;
 
@@ -11,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use veil_device::{Device, Fault, Outcome, Tag, Workspace};
 use veil_link::{Link, Meters, Woken};
-use veil_protocol::{Plan, Protocol, Task};
+use veil_protocol::passes::Pass;
+use veil_protocol::{Plan, Protocol, Spans, Task};
 use veil_session::{Frame, Peer};
 
 use crate::abort::{Abort, Wait};
@@ -21,7 +23,7 @@ use crate::shared::{Ready, Shared};
 use crate::status::{NOTED_AFTER, Phase};
 use crate::trace::Recorder;
 use crate::words::LastWords;
-use crate::{Clock, Data, LARGEST_WINDOW, Settings};
+use crate::{Acts, Clock, Data, DeviceFactory, LARGEST_WINDOW, Settings};
 use quiet::Quiet;
 
 /// Between two looks at links of which one has ended, while the last words of others are under way.
@@ -49,6 +51,8 @@ enum Stage {
     /// Not the first lane: keys come from it.
     Keys,
     Chunks,
+    /// Other lanes are still in the pass that this one has finished.
+    Passing,
     /// The first lane: sums come from the others.
     Lanes,
     Totals(Run),
@@ -60,13 +64,23 @@ enum Stage {
 
 /// One participant's lane. It owns its device and its end of the links.
 pub struct Worker {
+    acts: Arc<Acts>,
+    /// The present pass.
+    pass: usize,
+    /// Its plan; in a move, that of the first pass.
     plan: Arc<Plan>,
     protocol: Arc<dyn Protocol>,
     lane: u16,
     device: Box<dyn Device>,
+    /// Devices of passes before, with the numbers of the first passes that they serve.
+    devices: Vec<(usize, Box<dyn Device>)>,
+    /// Makes the device of a pass that none of them serves.
+    factory: DeviceFactory,
     link: Box<dyn Link>,
     shared: Arc<Shared>,
     data: Data,
+    /// Those of each pass.
+    ends: Arc<[Data]>,
     binding: Binding,
     window: usize,
     timeout: Duration,
@@ -98,33 +112,32 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// Lane `lane` of the participant that runs `protocol`.
+    /// Lane `lane` of a participant.
     pub(crate) fn new(
-        plan: Arc<Plan>,
-        protocol: Arc<dyn Protocol>,
+        acts: Arc<Acts>,
         lane: u16,
         mut link: Box<dyn Link>,
         shared: Arc<Shared>,
-        (data, binding, settings, random): (Data, Binding, &Settings, Random<'_>),
+        (ends, binding, settings, random): (Arc<[Data]>, Binding, &Settings, Random<'_>),
     ) -> Result<Self, Abort> {
-        let device = loaded(&plan, &*protocol, settings).inspect_err(|_| link.abort())?;
-        let spans = protocol.spans();
-        let ports = [&spans.inputs, &spans.cycle_inputs, &spans.job_inputs];
-        if data.source.is_none() && !ports.iter().all(|ports| ports.is_empty()) {
-            return Err(Abort::Missing(
-                "this participant supplies values to the job, and has no data".into(),
-            ));
+        let (plan, protocol) = (Arc::clone(acts.plan()), Arc::clone(acts.protocol(0)));
+        let device = loaded(acts.pass(0), &*protocol, &settings.device);
+        let device = device.inspect_err(|_| link.abort())?;
+        if ends.len() != acts.count() {
+            return Err(Abort::Missing(format!(
+                "the program has {} passes, and there are data of {}",
+                acts.count(),
+                ends.len()
+            )));
         }
-        if data.sink.is_none() && !(spans.opened.is_empty() && spans.opened_sums.is_empty()) {
-            return Err(Abort::Missing(
-                "this participant gets results of the job, and has nowhere to put them".into(),
-            ));
+        for (number, data) in ends.iter().enumerate() {
+            check_ends(acts.protocol(number).spans(), data)?;
         }
-        crate::stored::check(protocol.spans(), &data)?;
+        let data = ends[0].clone();
         crate::order::check(&plan, protocol.me(), data.source.as_deref())?;
         let stage = match lane {
             0 => Stage::Handshake(Box::new(Handshake::new(
-                &plan,
+                (&plan, acts.hash()),
                 &*protocol,
                 random,
                 settings.ot_cache.as_ref(),
@@ -137,13 +150,18 @@ impl Worker {
             shared.status.enter(Phase::Meeting);
         }
         Ok(Worker {
+            acts,
+            pass: 0,
             plan,
             protocol,
             lane,
             device,
+            devices: Vec::new(),
+            factory: Arc::clone(&settings.device),
             link,
             shared,
             data,
+            ends,
             binding,
             window: window.clamp(1, LARGEST_WINDOW),
             timeout: settings.timeout,
@@ -233,7 +251,7 @@ impl Worker {
                 Stage::Handshake(_) if self.meeting.is_some() => Phase::Meeting,
                 Stage::Handshake(_) | Stage::Keys => Phase::Handshake,
                 Stage::SetUp(..) => Phase::SetUp,
-                Stage::Chunks => Phase::Rows,
+                Stage::Chunks | Stage::Passing => Phase::Rows,
                 Stage::Lanes | Stage::Totals(_) | Stage::LastWords(_) | Stage::Closing(_) => {
                     Phase::Opening
                 }
@@ -249,7 +267,7 @@ impl Worker {
     pub fn wait(&mut self, longest: Duration) -> Result<Woken, Abort> {
         // Neither other lanes nor devices wake the link: look at them often while they are what is waited for.
         let longest = match self.stage {
-            Stage::Keys | Stage::Lanes => longest.min(Duration::from_micros(500)),
+            Stage::Keys | Stage::Passing | Stage::Lanes => longest.min(Duration::from_micros(500)),
             _ if self.computes() => longest.min(self.rest()),
             _ => longest,
         };
@@ -289,7 +307,7 @@ impl Worker {
         }
         // A lane that waits for a sibling is not stalled: the sibling is, if it is, and says whom it waits for. One that closes knows
         // by itself until when.
-        if let Stage::Keys | Stage::Lanes | Stage::Closing(_) = self.stage {
+        if let Stage::Keys | Stage::Passing | Stage::Lanes | Stage::Closing(_) = self.stage {
             return None;
         }
         // Other owners may be sending for hours. The parties watch them, and the link notices a connection that is gone.
@@ -337,7 +355,9 @@ impl Worker {
             Stage::SetUp(run, _) | Stage::Totals(run) => run.waits(),
             Stage::Chunks => self.active.iter().flat_map(Run::waits).collect(),
             Stage::LastWords(words) => words.waits(),
-            Stage::Keys | Stage::Lanes | Stage::Closing(_) | Stage::Done => Vec::new(),
+            Stage::Keys | Stage::Passing | Stage::Lanes | Stage::Closing(_) | Stage::Done => {
+                Vec::new()
+            }
         }
     }
 
@@ -426,6 +446,15 @@ impl Worker {
                 }
             },
             Stage::Chunks => self.chunks()?,
+            Stage::Passing => {
+                if self.shared.pass.load(Ordering::Acquire) > self.pass {
+                    self.next_pass()?;
+                    true
+                } else {
+                    self.stage = Stage::Passing;
+                    false
+                }
+            }
             Stage::Lanes => {
                 let others = usize::from(self.plan.lanes) - 1;
                 if self.shared.lanes_done.load(Ordering::Acquire) < others {
@@ -484,7 +513,10 @@ impl Worker {
     fn load(&mut self, keys: &Keys) -> Result<(), Abort> {
         self.device.bind(keys.session);
         for (id, key) in &keys.secrets {
-            self.device.load_key(*id, key)?;
+            match self.acts.count() {
+                1 => self.device.load_key(*id, key)?,
+                _ => self.device.load_key(*id, &key.of_pass(self.pass as u16))?,
+            }
         }
         Ok(())
     }
@@ -504,17 +536,32 @@ impl Worker {
     }
 }
 
+/// Refuses to start without the ends that a pass needs.
+fn check_ends(spans: &Spans, data: &Data) -> Result<(), Abort> {
+    let ports = [&spans.inputs, &spans.cycle_inputs, &spans.job_inputs];
+    if data.source.is_none() && !ports.iter().all(|ports| ports.is_empty()) {
+        return Err(Abort::Missing(
+            "this participant supplies values to the job, and has no data".into(),
+        ));
+    }
+    if data.sink.is_none() && !(spans.opened.is_empty() && spans.opened_sums.is_empty()) {
+        return Err(Abort::Missing(
+            "this participant gets results of the job, and has nowhere to put them".into(),
+        ));
+    }
+    crate::stored::check(spans, data)
+}
+
 /// A fresh device with the programs of the protocol.
 fn loaded(
-    plan: &Plan,
+    pass: &Pass,
     protocol: &dyn Protocol,
-    settings: &Settings,
+    factory: &DeviceFactory,
 ) -> Result<Box<dyn Device>, Fault> {
-    let mut device = (settings.device)()?;
-    let programs = protocol
-        .programs()
-        .iter()
-        .zip(plan.workspaces_of_programs());
+    let mut device = factory()?;
+    let workspaces = pass.rows().map(|plan| plan.workspaces_of_programs());
+    let programs = protocol.programs().iter();
+    let programs = programs.zip(workspaces.unwrap_or_default());
     for (index, (program, of)) in programs.enumerate() {
         let id = device.load(program, protocol.layout(of))?;
         if id.0 as usize != index {

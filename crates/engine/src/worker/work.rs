@@ -18,7 +18,7 @@ impl Worker {
     /// Opens the workspace of the first chunk while others are waited for: memory that is touched for the first time takes as long as a small
     /// circuit.
     pub(super) fn open_first(&mut self) -> Result<(), Abort> {
-        if let (None, Some(chunk)) = (&self.first, self.plan.chunk(u32::from(self.lane))) {
+        if let (None, Some(chunk)) = (&self.first, self.chunk_at(u32::from(self.lane))) {
             let layout = self.protocol.layout(WorkspaceOf::Rows);
             let workspace = self
                 .device
@@ -66,7 +66,7 @@ impl Worker {
             self.device.write(
                 run.workspace,
                 list,
-                &list_digest(&self.plan, keys.session, accepted),
+                &list_digest((&self.plan, self.acts.hash()), keys.session, accepted),
             )?;
             for (span, digest) in &keys.seed_digests {
                 self.device.write(run.workspace, *span, digest)?;
@@ -93,18 +93,19 @@ impl Worker {
     pub(super) fn chunks(&mut self) -> Result<bool, Abort> {
         let mut moved = false;
         while self.active.len() < self.window {
-            let Some(chunk) = self.plan.chunk(self.next_chunk) else {
+            let Some(chunk) = self.chunk_at(self.next_chunk) else {
                 break;
             };
             self.next_chunk += u32::from(self.plan.lanes);
             let run = self.start(chunk)?;
-            if self.plan.opens_rows() && self.sends() {
+            if self.opens_rows() && self.sends() {
                 self.shared.status.opens();
             }
             self.active.push_back(run);
             moved = true;
         }
-        if self.plan.chunk(self.next_chunk).is_none() && self.sends() {
+        let over = self.chunk_at(self.next_chunk).is_none();
+        if over && self.is_last() && self.sends() {
             self.shared.status.in_last_chunk(self.lane);
         }
         let mut active = std::mem::take(&mut self.active);
@@ -126,7 +127,12 @@ impl Worker {
         });
         self.active = active;
         result?;
-        if self.active.is_empty() && self.plan.chunk(self.next_chunk).is_none() {
+        if self.active.is_empty() && self.chunk_at(self.next_chunk).is_none() {
+            if !self.is_last() {
+                self.shared.passed(self.pass, self.plan.lanes);
+                self.stage = Stage::Passing;
+                return Ok(true);
+            }
             if !self.sums.is_empty() {
                 let sums = std::mem::take(&mut self.sums);
                 self.shared.add(self.plan.words, &sums);
@@ -143,7 +149,7 @@ impl Worker {
     }
 
     fn start(&mut self, chunk: Chunk) -> Result<Run, Abort> {
-        let opens = self.plan.opens_rows();
+        let opens = self.opens_rows();
         let run = self.open(
             chunk.frame,
             chunk.block,
@@ -155,12 +161,14 @@ impl Worker {
         )?;
         let protocol = Arc::clone(&self.protocol);
         let spans = protocol.spans();
-        self.share_job_wide(&run)?;
-        let slice = Slice {
-            block: chunk.block,
-            first: chunk.first,
-            rows: chunk.frame.rows,
-        };
+        let slice = run.slice();
+        self.take_columns(&run)?;
+        if self.rows().is_none() {
+            return Ok(run);
+        }
+        if self.pass == 0 {
+            self.share_job_wide(&run)?;
+        }
         for &(port, span) in &spans.inputs {
             let holder = self.plan.job.blocks[chunk.block as usize].holders[port];
             if holder.peer() == Some(protocol.me()) {
@@ -234,8 +242,9 @@ impl Worker {
                 Advance::Waiting => return Ok((true, moved)),
                 Advance::Moved => return Ok((true, true)),
                 Advance::TaskDone(Task::Layers) => {
+                    self.leave_columns(run)?;
                     self.keep(run, |s| &s.keeps)?;
-                    if self.plan.sums > 0 {
+                    if self.rows().is_some_and(|plan| plan.sums > 0) {
                         let sums = self.read(run, |s| &s.sums)?;
                         if self.sums.is_empty() {
                             self.sums = sums;
@@ -290,7 +299,8 @@ impl Worker {
     }
 
     pub(super) fn totals(&mut self) -> Result<(), Abort> {
-        let run = self.open(self.plan.totals_frame(), 0, 0, Work::Totals)?;
+        let frame = self.of_pass(self.plan.totals_frame());
+        let run = self.open(frame, 0, 0, Work::Totals)?;
         let sums = self.shared.take_sums();
         let protocol = Arc::clone(&self.protocol);
         let spans = protocol.spans();

@@ -1,0 +1,445 @@
+//! Columns of relations between passes: each party's components, in memory.
+//!
+//! Many lanes load and leave rows of a column at once. What is computed of a column when it is taken is computed here, on each component alone: bits of
+//! words, rows in an order that was opened, and sums over the rows before. Memory is reached at places that follow from opened positions alone.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+
+use veil_job::Slice;
+use veil_math::{Ring, bits_from_rows, bits_to_rows};
+use veil_protocol::passes::{ColumnForm, ColumnId, ColumnPlan, PassProgram, Take};
+use veil_session::Wiped;
+
+/// Rows that are added up as they come, so that the rows before a chunk need not be: chunks begin at a multiple of it.
+const GRANULE: u64 = 512;
+
+/// The columns of a run at one party.
+pub(crate) struct Columns {
+    program: Arc<PassProgram>,
+    /// Components of a shared column.
+    parts: usize,
+    of: Vec<RwLock<Option<Column>>>,
+    /// Memory of columns that no pass takes any more, for those that are left next: fresh memory takes as long as a pass over it. It is wiped with all
+    /// others.
+    spare: Mutex<Vec<Wiped<u8>>>,
+}
+
+struct Column {
+    plan: ColumnPlan,
+    /// Elements of all rows, of each component.
+    components: Vec<Wiped<u8>>,
+    /// Of integers, the sum of every [`GRANULE`] rows of each component.
+    sums: Vec<Wiped<u128>>,
+    /// The same of all rows before, and of all rows; made when they are asked for.
+    before: OnceLock<Vec<Wiped<u128>>>,
+}
+
+/// A lane asked for a column that no pass has left: a defect of a program, which is checked.
+const NOT_THERE: &str = "a column is there from the pass that leaves it to the last that takes it";
+
+impl Columns {
+    /// Those of a program, at a party that holds so many components of a shared value.
+    pub(crate) fn new(program: Arc<PassProgram>, parts: usize) -> Self {
+        let of = program
+            .columns()
+            .iter()
+            .map(|_| RwLock::new(None))
+            .collect();
+        Columns {
+            program,
+            parts,
+            of,
+            spare: Mutex::default(),
+        }
+    }
+
+    /// Makes room for what pass number `pass` leaves, at a party.
+    pub(crate) fn begin(&self, pass: usize) {
+        if self.parts == 0 {
+            return;
+        }
+        for column in self.program.left_by(pass) {
+            let plan = self.program.columns()[column.0 as usize];
+            let components = match plan.kind {
+                veil_protocol::passes::ColumnKind::Opened => 1,
+                _ => self.parts,
+            };
+            let bytes = plan.form.bytes() as usize * plan.rows as usize;
+            let granules = match plan.form {
+                ColumnForm::Ring(_) => u64::from(plan.rows).div_ceil(GRANULE) as usize,
+                ColumnForm::Words(_) => 0,
+            };
+            *self.write(column) = Some(Column {
+                plan,
+                components: (0..components).map(|_| self.memory(bytes)).collect(),
+                sums: (0..components).map(|_| Wiped::zeros(granules)).collect(),
+                before: OnceLock::new(),
+            });
+        }
+    }
+
+    /// Lets go of what no pass after number `pass` takes.
+    pub(crate) fn end(&self, pass: usize) {
+        for column in self.program.ending(pass) {
+            let ended = self.write(column).take();
+            let memory = ended.map(|column| column.components);
+            self.spare().extend(memory.into_iter().flatten());
+        }
+    }
+
+    /// So many bytes, of any content: every row is left before it is taken.
+    fn memory(&self, bytes: usize) -> Wiped<u8> {
+        let mut spare = self.spare();
+        let fits = spare.iter().position(|memory| memory.len() == bytes);
+        match fits {
+            Some(at) => spare.swap_remove(at),
+            None => Wiped::zeros(bytes),
+        }
+    }
+
+    fn spare(&self) -> MutexGuard<'_, Vec<Wiped<u8>>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wipes everything.
+    pub(crate) fn wipe(&self) {
+        self.spare().clear();
+        for column in &self.of {
+            *column.write().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    }
+
+    fn write(&self, column: ColumnId) -> std::sync::RwLockWriteGuard<'_, Option<Column>> {
+        let lock = &self.of[column.0 as usize];
+        lock.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read<R>(&self, column: ColumnId, with: impl FnOnce(&Column) -> R) -> R {
+        let lock = &self.of[column.0 as usize];
+        let guard = lock.read().unwrap_or_else(PoisonError::into_inner);
+        with(guard.as_ref().expect(NOT_THERE))
+    }
+
+    /// Takes rows of `slice` into one component of a port: as packed columns of `bits` bits, or as elements.
+    ///
+    /// `constants` says whether public constants act on the component.
+    pub(crate) fn load(
+        &self,
+        take: &Take,
+        (component, constants): (usize, bool),
+        slice: Slice,
+        bits: Option<u32>,
+        into: &mut [u8],
+    ) {
+        let rows = slice.first as usize..slice.first as usize + slice.rows as usize;
+        match take {
+            Take::Of(of) => self.read(*of, |column| {
+                let bytes = column.plan.form.bytes() as usize;
+                let from = &column.components[component];
+                match bits {
+                    None => elements(from, bytes, rows, into),
+                    Some(width) => spread(from, bytes, (0, width), rows, into),
+                }
+            }),
+            Take::Bits { of, first, count } => self.read(*of, |column| {
+                let bytes = column.plan.form.bytes() as usize;
+                let from = &column.components[component];
+                if bits.is_some() {
+                    spread(from, bytes, (*first, *count), rows, into);
+                } else {
+                    let to = into.len() / rows.len().max(1);
+                    cut(from, bytes, (*first, *count), rows, to, into);
+                }
+            }),
+            Take::Sums {
+                of,
+                row,
+                constant,
+                totals,
+                ring,
+            } => {
+                let mut start = 0u128;
+                for (times, column) in totals {
+                    let total = self.read(*column, |column| column.before(component, None));
+                    start = start.wrapping_add(signed(*times).wrapping_mul(total));
+                }
+                let mut each = 0;
+                if constants {
+                    let first = signed(*row).wrapping_mul(rows.start as u128);
+                    start = start.wrapping_add(signed(*constant)).wrapping_add(first);
+                    each = signed(*row);
+                }
+                match of {
+                    None => running(*ring, (start, each), None, into),
+                    Some(of) => self.read(*of, |column| {
+                        let before = column.before(component, Some(rows.start));
+                        let bytes = column.plan.form.bytes() as usize;
+                        let from = &column.components[component];
+                        let from = &from[rows.start * bytes..rows.end * bytes];
+                        running(*ring, (start.wrapping_add(before), each), Some(from), into);
+                    }),
+                }
+            }
+        }
+    }
+
+    /// Leaves rows of `slice` of one component of a column: from packed columns of `bits` bits, or from elements.
+    pub(crate) fn leave(
+        &self,
+        column: ColumnId,
+        component: usize,
+        slice: Slice,
+        bits: Option<u32>,
+        from: &[u8],
+    ) {
+        let mut guard = self.write(column);
+        let column = guard.as_mut().expect(NOT_THERE);
+        let bytes = column.plan.form.bytes() as usize;
+        let rows = slice.first as usize..slice.first as usize + slice.rows as usize;
+        let into = &mut column.components[component][rows.start * bytes..rows.end * bytes];
+        match bits {
+            None => into.copy_from_slice(from),
+            Some(width) => gather_bits(from, rows.len(), width as usize, bytes, into),
+        }
+        if let ColumnForm::Ring(ring) = column.plan.form {
+            let granule = GRANULE as usize;
+            let sums = &mut column.sums[component][rows.start / granule..];
+            for (rows, sum) in into.chunks(granule * bytes).zip(sums) {
+                *sum = total(ring, rows);
+            }
+        }
+    }
+}
+
+impl Column {
+    /// The sum of the rows before row `row`, which begins a granule; of all rows if it is none.
+    fn before(&self, component: usize, row: Option<usize>) -> u128 {
+        let before = self.before.get_or_init(|| {
+            let running = |sums: &Wiped<u128>| {
+                let mut all = Wiped::<u128>::zeros(sums.len() + 1);
+                for (k, of) in sums.iter().enumerate() {
+                    all[k + 1] = all[k].wrapping_add(*of);
+                }
+                all
+            };
+            self.sums.iter().map(running).collect()
+        });
+        let all = &before[component];
+        match row {
+            Some(row) => all[row / GRANULE as usize],
+            None => all[all.len() - 1],
+        }
+    }
+}
+
+/// An integer modulo every power of two.
+const fn signed(value: i64) -> u128 {
+    (value as i128).cast_unsigned()
+}
+
+/// Elements of `bytes` bytes.
+fn elements(from: &[u8], bytes: usize, rows: Range<usize>, into: &mut [u8]) {
+    into.copy_from_slice(&from[rows.start * bytes..rows.end * bytes]);
+}
+
+/// `count` bits of words from bit `first` on, as words of `to` bytes.
+fn cut(
+    from: &[u8],
+    bytes: usize,
+    (first, count): (u32, u32),
+    rows: Range<usize>,
+    to: usize,
+    into: &mut [u8],
+) {
+    if to == bytes && first == 0 && 8 * to == count as usize {
+        elements(from, bytes, rows, into);
+        return;
+    }
+    macro_rules! of_words {
+        ($($bytes:literal $word:ty),*) => {
+            match bytes {
+                $($bytes => {
+                    let (from, _) = from.as_chunks::<$bytes>();
+                    let mask = <$word>::MAX >> (<$word>::BITS - count);
+                    let bits = |word: &[u8; $bytes]| <$word>::from_le_bytes(*word) >> first & mask;
+                    if to == 1 {
+                        for (to, word) in into.iter_mut().zip(&from[rows]) {
+                            *to = bits(word) as u8;
+                        }
+                    } else {
+                        for (to, word) in into.chunks_exact_mut(to).zip(&from[rows]) {
+                            to.copy_from_slice(&bits(word).to_le_bytes()[..to.len()]);
+                        }
+                    }
+                })*
+                _ => unreachable!("words have 1, 2, 4, 8 or 16 bytes"),
+            }
+        };
+    }
+    of_words!(1 u8, 2 u16, 4 u32, 8 u64, 16 u128);
+}
+
+/// The same as packed columns, one for each bit.
+fn spread(
+    from: &[u8],
+    bytes: usize,
+    (first, count): (u32, u32),
+    rows: Range<usize>,
+    into: &mut [u8],
+) {
+    let to = (count as usize).div_ceil(8);
+    let mut cells = Wiped::zeros(rows.len() * to);
+    let length = rows.len();
+    cut(from, bytes, (first, count), rows, to, &mut cells);
+    bits_from_rows(&cells, length, count as usize, into);
+}
+
+/// Packed columns of bits as words of `bytes` bytes.
+fn gather_bits(from: &[u8], rows: usize, width: usize, bytes: usize, into: &mut [u8]) {
+    let to = width.div_ceil(8);
+    if to == bytes {
+        bits_to_rows(from, rows, width, into);
+        return;
+    }
+    let mut cells = Wiped::zeros(rows * to);
+    bits_to_rows(from, rows, width, &mut cells);
+    for (word, cell) in into.chunks_exact_mut(bytes).zip(cells.chunks_exact(to)) {
+        word[..to].copy_from_slice(cell);
+    }
+}
+
+/// Does something with integers of a ring.
+macro_rules! of_ring {
+    ($ring:expr, $type:ident => $do:expr) => {
+        match $ring {
+            Ring::Bits => unreachable!("bits are words"),
+            Ring::Z32 => {
+                type $type = u32;
+                $do
+            }
+            Ring::Z64 => {
+                type $type = u64;
+                $do
+            }
+            Ring::Z128 => {
+                type $type = u128;
+                $do
+            }
+        }
+    };
+}
+
+/// The sum of integers.
+fn total(ring: Ring, of: &[u8]) -> u128 {
+    of_ring!(ring, Int => {
+        let (of, _) = of.as_chunks::<{ size_of::<Int>() }>();
+        let sum = of.iter().fold(0, |sum: Int, of| sum.wrapping_add(Int::from_le_bytes(*of)));
+        #[allow(clippy::unnecessary_cast, reason = "one of the three is a u128")]
+        { sum as u128 }
+    })
+}
+
+/// Rows whose sums are added up side by side, not one after the other.
+const SIDE_BY_SIDE: usize = 8;
+
+/// `start + each · j + Σ_{i<j} from_i` in row j.
+fn running(ring: Ring, (start, each): (u128, u128), from: Option<&[u8]>, into: &mut [u8]) {
+    of_ring!(ring, Int => {
+        let (mut sum, each) = (start as Int, each as Int);
+        let (into, _) = into.as_chunks_mut::<{ size_of::<Int>() }>();
+        let Some(from) = from else {
+            for to in into {
+                *to = sum.to_le_bytes();
+                sum = sum.wrapping_add(each);
+            }
+            return;
+        };
+        let (from, _) = from.as_chunks::<{ size_of::<Int>() }>();
+        let of = |from: &[u8; size_of::<Int>()]| Int::from_le_bytes(*from).wrapping_add(each);
+        let (blocks, rest) = into.as_chunks_mut::<SIDE_BY_SIDE>();
+        let (of_blocks, of_rest) = from.as_chunks::<SIDE_BY_SIDE>();
+        for (to, from) in blocks.iter_mut().zip(of_blocks) {
+            let mut within = [0 as Int; SIDE_BY_SIDE];
+            for (to, from) in within.iter_mut().zip(from) {
+                *to = of(from);
+            }
+            for by in [1, 2, 4] {
+                let before = within;
+                for k in by..SIDE_BY_SIDE {
+                    within[k] = before[k].wrapping_add(before[k - by]);
+                }
+            }
+            to[0] = sum.to_le_bytes();
+            for k in 1..SIDE_BY_SIDE {
+                to[k] = sum.wrapping_add(within[k - 1]).to_le_bytes();
+            }
+            sum = sum.wrapping_add(within[SIDE_BY_SIDE - 1]);
+        }
+        for (to, from) in rest.iter_mut().zip(of_rest) {
+            *to = sum.to_le_bytes();
+            sum = sum.wrapping_add(of(from));
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A word of up to 16 bytes.
+    fn word(bytes: &[u8]) -> u128 {
+        let mut word = [0; 16];
+        word[..bytes.len()].copy_from_slice(bytes);
+        u128::from_le_bytes(word)
+    }
+
+    /// Every row is what its definition says, whatever the rows of a chunk are.
+    #[test]
+    fn running_sums_are_sums_of_the_rows_before() {
+        for rows in [0u64, 1, 7, 8, 9, 40] {
+            let of: Vec<u32> = (0..rows as u32)
+                .map(|k| k.wrapping_mul(0x9e37_79b9))
+                .collect();
+            let bytes: Vec<u8> = of.iter().flat_map(|x| x.to_le_bytes()).collect();
+            for from in [None, Some(&bytes[..])] {
+                let mut into = vec![0; bytes.len()];
+                running(Ring::Z32, (5, 3), from, &mut into);
+                let mut want = 5u32;
+                for (row, to) in into.chunks_exact(4).enumerate() {
+                    assert_eq!(to, want.to_le_bytes(), "row {row} of {rows}");
+                    let of = from.map_or(0, |_| of[row]);
+                    want = want.wrapping_add(3).wrapping_add(of);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bits_of_words_come_as_elements_and_as_columns() {
+        let words: Vec<u32> = (0..21u32).map(|k| k.wrapping_mul(0x9e37_79b9)).collect();
+        let from: Vec<u8> = words.iter().flat_map(|x| x.to_le_bytes()).collect();
+        for (first, count) in [(0, 3), (6, 3), (29, 3), (3, 12), (0, 32)] {
+            let want = |row: usize| words[row] >> first & (u32::MAX >> (32 - count));
+            let to = (count as usize).div_ceil(8).next_power_of_two();
+            let mut elements = vec![0; 16 * to];
+            cut(&from, 4, (first, count), 5..21, to, &mut elements);
+            let mut columns = vec![0; 2 * count as usize];
+            spread(&from, 4, (first, count), 5..21, &mut columns);
+            let mut back = vec![0xff; 16 * 4];
+            gather_bits(&columns, 16, count as usize, 4, &mut back);
+            for row in 0..16 {
+                let word = word(&elements[row * to..][..to]) as u32;
+                assert_eq!(word, want(row + 5), "bits {first}, {count}");
+                let bits = (0..count).map(|bit| {
+                    u32::from(columns[2 * bit as usize + row / 8] >> (row % 8) & 1) << bit
+                });
+                assert_eq!(bits.sum::<u32>(), word);
+                assert_eq!(
+                    back[4 * row..][..count.div_ceil(8) as usize],
+                    word.to_le_bytes()[..count.div_ceil(8) as usize]
+                );
+            }
+        }
+    }
+}
