@@ -1,0 +1,40 @@
+//! Relational operators as passes over columns: how rows that no party knows are shuffled and sorted.
+//!
+//! A [`Builder`] writes a program of passes ([`veil_job::passes`]). It says which circuit is computed in which rows and which rows move, and nothing
+//! about a protocol: the same program runs among three parties and among four.
+//!
+//! ```
+//! use veil_job::{Audience, Holder, JobSpec};
+//! use veil_operators::{Builder, Participants, Sharing};
+//! use veil_math::Ring;
+//!
+//! let names = |names: &[&str]| names.iter().map(|name| (*name).to_string()).collect::<Vec<_>>();
+//! let mut builder = Builder::new(Participants {
+//!     name: "sorted".into(),
+//!     owners: names(&["ann"]),
+//!     parties: names(&["p0", "p1", "p2"]),
+//!     recipients: names(&["eve"]),
+//!     security: veil_job::Security::among(3),
+//! });
+//! let keys = builder.input(Holder::Owner(0), "key", 1000, Sharing::Bits(20));
+//! let order = builder.sort(keys, 20);
+//! let sorted = builder.apply(&order, &[keys]);
+//! builder.open(&sorted, Audience::Recipient(0), "the keys, in their order");
+//! assert_eq!(builder.finish().passes.len(), 41);
+//! ```
+//!
+//! # Promises
+//!
+//! - Programs follow from numbers of rows and of bits alone.
+//! - Sorting is stable, and no party learns how rows moved.
+//!
+//! # Limits
+//!
+//! - A program says nothing of what its result tells about rows.
+
+mod builder;
+mod digits;
+mod sort;
+
+pub use builder::{Builder, Opened, Participants, Shared, Sharing};
+pub use sort::{DIGIT, Order};
