@@ -18,6 +18,7 @@ pub fn clocked(seed: Seed) -> Circuit {
         name: name.into(),
         width,
         per,
+        bits: false,
     };
     let widths = [(); 4].map(|()| 1 + draw.below(4));
     let inputs = vec![

@@ -282,7 +282,7 @@ impl World {
         let limits = protocols
             .iter()
             .map(|p| bounds(&self.plan, &**p))
-            .reduce(wider)
+            .reduce(Bounds::wider)
             .expect("there are parties");
         let mut links: Vec<Vec<Box<dyn Link>>> = peers.iter().map(|_| Vec::new()).collect();
         for _ in 0..self.plan.lanes {
@@ -477,16 +477,5 @@ impl Source for Ordered {
 
     fn order(&self, block: u32) -> &[[u8; 32]] {
         self.digests.get(block as usize).map_or(&[], Vec::as_slice)
-    }
-}
-
-/// Limits that hold every participant's traffic: links in memory share them.
-fn wider(a: Bounds, b: Bounds) -> Bounds {
-    Bounds {
-        longest: a.longest.max(b.longest),
-        early: a.early.max(b.early),
-        credit: a.credit.max(b.credit),
-        places: a.places.max(b.places),
-        chunks: a.chunks.max(b.chunks),
     }
 }

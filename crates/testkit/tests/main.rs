@@ -24,6 +24,7 @@ mod masked;
 mod names;
 mod order;
 mod ot_cache;
+mod passes;
 mod printed;
 mod public;
 mod record;

@@ -65,6 +65,7 @@ fn chain(ring: Ring) -> JobSpec {
         name: name.into(),
         width: 1,
         per: Per::Row,
+        bits: false,
     };
     let circuit = Circuit {
         ring,

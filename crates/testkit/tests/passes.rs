@@ -1,0 +1,525 @@
+//! Programs of passes: rows that are shuffled and sorted among three parties and among four, against the same in the clear.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use veil_device::{Cpu, Device, Reference};
+use veil_engine::local::{Conditions, Failure, run_program};
+use veil_engine::{Abort, Data, Report, Settings};
+use veil_job::passes::{ColumnForm, ColumnId, MoveKind, PassSpec, ProgramSpec, Take};
+use veil_job::{Adversary, Audience, Holder, Security};
+use veil_link::tap::{Fate, Tapped};
+use veil_math::Ring;
+use veil_operators::{Builder, Participants, Sharing};
+use veil_protocol::Options;
+use veil_protocol::passes::{Pass, PassProgram};
+use veil_session::{Channel, PartyId, Peer};
+use veil_testkit::{Seed, Seen, Values};
+
+/// Semi-honest parties, and four against one that does anything.
+fn securities() -> [Security; 3] {
+    let four = Security::among(4);
+    [
+        Security::among(3),
+        Security {
+            adversary: Adversary::SemiHonest,
+            ..four
+        },
+        Security {
+            adversary: Adversary::Malicious,
+            ..four
+        },
+    ]
+}
+
+fn builder(security: Security, parties: usize) -> Builder {
+    let names = |of: &str, count: usize| (0..count).map(|k| format!("{of}{k}")).collect();
+    Builder::new(Participants {
+        name: "passes".into(),
+        owners: names("owner", 1),
+        parties: names("p", parties),
+        recipients: names("recipient", 1),
+        security,
+    })
+}
+
+fn parties(security: Security) -> usize {
+    match security.protocol {
+        veil_job::ProtocolKind::Rep4 => 4,
+        _ => 3,
+    }
+}
+
+/// What owners bring to passes, and what recipients got from them.
+#[derive(Default)]
+struct Ends {
+    values: BTreeMap<usize, Values>,
+    seen: BTreeMap<usize, Arc<Seen>>,
+}
+
+impl Ends {
+    /// `columns` are the values of the first passes, one row after the other.
+    fn of(program: &PassProgram, columns: &[Vec<u128>]) -> Self {
+        let mut ends = Ends::default();
+        for (number, pass) in program.passes().iter().enumerate() {
+            let Some(plan) = pass.rows() else { continue };
+            if let Some(column) = columns.get(number) {
+                let bits = plan.ring == Ring::Bits;
+                let values = Values::new(&plan.job, |_, row, _, wire| {
+                    if bits {
+                        column[row] >> wire & 1
+                    } else {
+                        column[row]
+                    }
+                });
+                ends.values.insert(number, values);
+            }
+            if plan.opens_rows() {
+                ends.seen.insert(number, Arc::default());
+            }
+        }
+        ends
+    }
+
+    fn data(&self, peer: Peer, pass: usize) -> Data {
+        match peer {
+            Peer::Owner(_) => Data {
+                source: self.values.get(&pass).map(|v| Arc::new(v.clone()) as _),
+                ..Data::default()
+            },
+            Peer::Recipient(_) => Data {
+                sink: self.seen.get(&pass).map(|seen| Arc::clone(seen) as _),
+                ..Data::default()
+            },
+            Peer::Party(_) => Data::default(),
+        }
+    }
+
+    /// Opened columns, as integers.
+    fn opened(&self, program: &PassProgram) -> Vec<Vec<u128>> {
+        let rows = |(pass, seen): (&usize, &Arc<Seen>)| {
+            let plan = program.passes()[*pass].rows().unwrap();
+            let rows = seen.rows(plan.ring, 0).unwrap();
+            let value = |wires: &Vec<u128>| match plan.ring {
+                Ring::Bits => (0..).zip(wires).map(|(k, bit)| bit << k).sum(),
+                _ => wires[0],
+            };
+            assert!(seen.finished());
+            rows.iter().map(value).collect()
+        };
+        self.seen.iter().map(rows).collect()
+    }
+}
+
+fn honest() -> Tap {
+    Arc::new(|_, _, _, _| Fate::Pass)
+}
+
+type Factory = fn() -> Box<dyn Device>;
+const REFERENCE: Factory = || Box::new(Reference::default());
+const CPU: Factory = || Box::new(Cpu::detect());
+
+/// What becomes of a message.
+type Tap = Arc<dyn Fn(Peer, Peer, Channel, &[u8]) -> Fate + Send + Sync>;
+
+fn run(
+    program: &Arc<PassProgram>,
+    ends: &Ends,
+    device: Factory,
+    tap: &Tap,
+) -> Result<BTreeMap<Peer, Report>, Failure> {
+    let settings = Settings {
+        timeout: std::time::Duration::from_secs(2),
+        device: Arc::new(move || Ok(device())),
+        ..Settings::default()
+    };
+    let conditions = Conditions {
+        settings: &|_| settings.clone(),
+        wrap: &|from, _, link| {
+            let tap = Arc::clone(tap);
+            Box::new(Tapped::new(link, move |to, at, bytes: &[u8]| {
+                tap(from, to, at, bytes)
+            }))
+        },
+        stop: None,
+    };
+    let data = |peer, pass| ends.data(peer, pass);
+    run_program(program, data, &|_| (), &conditions)
+}
+
+/// What a program opens.
+fn opened(
+    spec: &ProgramSpec,
+    columns: &[Vec<u128>],
+    device: Factory,
+    lanes: u16,
+) -> Vec<Vec<u128>> {
+    let options = Options {
+        lanes,
+        chunk_rows: None,
+    };
+    let program = Arc::new(PassProgram::new(spec, options).unwrap());
+    let ends = Ends::of(&program, columns);
+    let reports = run(&program, &ends, device, &honest()).unwrap();
+    costs_are_those_of_the_formulas(&program, &reports);
+    ends.opened(&program)
+}
+
+/// Bytes of moves that parties have sent are those of the formula: what is not, is of rows.
+fn costs_are_those_of_the_formulas(program: &PassProgram, reports: &BTreeMap<Peer, Report>) {
+    for (peer, report) in reports {
+        let moves = program.passes().iter().filter(|pass| pass.rows().is_none());
+        let bytes: u64 = moves
+            .map(|pass| {
+                let Pass::Move { plan, .. } = pass else {
+                    unreachable!("a move");
+                };
+                let protocol = pass.protocol(*peer);
+                let frame = plan.chunk().frame;
+                protocol.cost(veil_protocol::Task::Layers, frame).bytes
+            })
+            .sum();
+        assert!(report.meters.bytes_sent >= bytes, "{peer}");
+    }
+}
+
+fn random(seed: u64, rows: u32, bits: u32) -> Vec<u128> {
+    let mut numbers = Seed(seed).numbers("column");
+    let mask = u128::MAX >> (128 - bits);
+    (0..rows).map(|_| numbers.next_u128() & mask).collect()
+}
+
+#[test]
+fn shuffled_rows_are_the_rows_in_another_order() {
+    let rows = 600;
+    let columns = [random(1, rows, 64), random(2, rows, 9)];
+    for security in securities() {
+        let mut b = builder(security, parties(security));
+        let to = Audience::Recipient(0);
+        let integers = b.input(Holder::Owner(0), "x", rows, Sharing::Ring(Ring::Z64));
+        let bits = b.input(Holder::Owner(0), "y", rows, Sharing::Bits(9));
+        let once = b.shuffle(&[integers, bits]);
+        let twice = b.shuffle(&once);
+        b.open(&twice, to, "the rows");
+        let spec = b.finish();
+        for device in [REFERENCE, CPU] {
+            let found = opened(&spec, &columns, device, 1);
+            let pairs = |of: &[Vec<u128>]| -> Vec<(u128, u128)> {
+                of[0].iter().copied().zip(of[1].iter().copied()).collect()
+            };
+            let (mut before, mut after) = (pairs(&columns), pairs(&found));
+            assert_ne!(before, after);
+            before.sort_unstable();
+            after.sort_unstable();
+            assert_eq!(before, after);
+        }
+    }
+}
+
+#[test]
+fn sorted_rows_are_sorted_and_equal_keys_keep_their_order() {
+    for (rows, bits, lanes) in [
+        (1, 5, 1),
+        (2, 1, 1),
+        (700, 4, 1),
+        (513, 8, 2),
+        (20_000, 6, 3),
+    ] {
+        let columns = [random(3, rows, bits), (0..rows.into()).collect()];
+        let mut wanted: Vec<(u128, u128)> = columns[0]
+            .iter()
+            .copied()
+            .zip(columns[1].iter().copied())
+            .collect();
+        wanted.sort_unstable();
+        for security in securities() {
+            let mut b = builder(security, parties(security));
+            let keys = b.input(Holder::Owner(0), "key", rows, Sharing::Bits(bits));
+            let payload = b.input(Holder::Owner(0), "row", rows, Sharing::Ring(Ring::Z64));
+            let order = b.sort(keys, bits);
+            let sorted = b.apply(&order, &[keys, payload]);
+            b.open(&sorted, Audience::Recipient(0), "the rows in order");
+            let spec = b.finish();
+            let devices: &[Factory] = if rows < 1000 {
+                &[REFERENCE, CPU]
+            } else {
+                &[CPU]
+            };
+            for device in devices {
+                let found = opened(&spec, &columns, *device, lanes);
+                let found: Vec<(u128, u128)> = found[0]
+                    .iter()
+                    .copied()
+                    .zip(found[1].iter().copied())
+                    .collect();
+                assert!(found == wanted, "{rows} rows, {bits} bits, {security}");
+            }
+        }
+    }
+}
+
+/// A program that sorts a column and opens it.
+fn sorting(security: Security, rows: u32, bits: u32) -> ProgramSpec {
+    let mut b = builder(security, parties(security));
+    let keys = b.input(Holder::Owner(0), "key", rows, Sharing::Bits(bits));
+    let order = b.sort(keys, bits);
+    let sorted = b.apply(&order, &[keys]);
+    b.open(&sorted, Audience::Recipient(0), "the keys in order");
+    b.finish()
+}
+
+/// What is sent, how long it is, and in which order, says nothing of keys: all equal, all different, and sorted ones take the same messages.
+#[test]
+fn messages_are_as_many_and_as_long_whatever_the_keys_are() {
+    let rows = 600;
+    let sets = [
+        vec![7; 600],
+        random(5, rows, 6),
+        (0..600u128).map(|row| row / 10).collect(),
+    ];
+    for security in securities() {
+        let spec = sorting(security, rows, 6);
+        let program = Arc::new(PassProgram::new(&spec, Options::default()).unwrap());
+        let mut seen: Vec<Vec<(Peer, Peer, Channel, usize)>> = Vec::new();
+        for keys in &sets {
+            let ends = Ends::of(&program, std::slice::from_ref(keys));
+            let sent = Arc::new(Mutex::new(Vec::new()));
+            let note = Arc::clone(&sent);
+            let tap: Tap = Arc::new(move |from, to, at, bytes| {
+                note.lock().unwrap().push((from, to, at, bytes.len()));
+                Fate::Pass
+            });
+            run(&program, &ends, CPU, &tap).unwrap();
+            let mut sent = sent.lock().unwrap().clone();
+            // Each participant's in their order; who of two comes first is a matter of turns.
+            sent.sort_by_key(|(from, to, ..)| (*from, *to));
+            seen.push(sent);
+        }
+        assert!(
+            seen[0].len() > 100 && seen.windows(2).all(|two| two[0] == two[1]),
+            "{security}"
+        );
+    }
+}
+
+/// Among four parties of whom one cheats, a wrong message of any pass before the opening ends the run at its receiver, which names the sender; recipients
+/// have received nothing then.
+#[test]
+fn a_lie_in_any_pass_among_four_opens_nothing() {
+    let [.., security] = securities();
+    let spec = sorting(security, 40, 4);
+    let program = Arc::new(PassProgram::new(&spec, Options::default()).unwrap());
+    let keys = random(6, 40, 4);
+    let last = program.passes().len() as u16 - 1;
+    let liar = Peer::Party(PartyId::FOUR[2]);
+    for pass in 1..last {
+        let ends = Ends::of(&program, std::slice::from_ref(&keys));
+        let lied = Arc::new(Mutex::new(None));
+        let note = Arc::clone(&lied);
+        let tap: Tap = Arc::new(move |from, to, at, bytes| {
+            let mut lied = note.lock().unwrap();
+            if from != liar || at.frame.epoch != pass || lied.is_some() {
+                return Fate::Pass;
+            }
+            *lied = Some(to);
+            let mut bytes = bytes.to_vec();
+            bytes[0] ^= 1;
+            Fate::Replace(bytes)
+        });
+        let failure = run(&program, &ends, CPU, &tap).expect_err("a lie");
+        let receiver = lied
+            .lock()
+            .unwrap()
+            .expect("party 2 sends something in every pass");
+        match &failure.0[&receiver] {
+            Abort::Cheated { at, suspects, .. } => {
+                assert_eq!(at.frame.epoch, pass);
+                assert!(
+                    suspects.contains(&liar) && suspects.len() == 2,
+                    "pass {pass}"
+                );
+            }
+            other => panic!("pass {pass}: {other}"),
+        }
+        assert!(
+            ends.seen.values().all(|seen| seen.slices().is_empty()),
+            "pass {pass}"
+        );
+    }
+}
+
+/// A party that sends nothing in some pass is waited for until the time is over, and is named by those who wait.
+#[test]
+fn a_party_that_is_silent_in_a_move_is_named() {
+    let [security, ..] = securities();
+    let spec = sorting(security, 40, 4);
+    let program = Arc::new(PassProgram::new(&spec, Options::default()).unwrap());
+    let ends = Ends::of(&program, &[random(6, 40, 4)]);
+    let silent = Peer::Party(PartyId::THREE[0]);
+    let moves = program
+        .passes()
+        .iter()
+        .position(|pass| pass.rows().is_none())
+        .unwrap() as u16;
+    let tap: Tap = Arc::new(move |from, _, at, _| {
+        if from == silent && at.frame.epoch >= moves {
+            Fate::Drop
+        } else {
+            Fate::Pass
+        }
+    });
+    let failure = run(&program, &ends, CPU, &tap).expect_err("a party that is silent");
+    let named = failure.0.values().any(|abort| match abort {
+        // The first that gives up tells the others, and they say what they have waited for.
+        Abort::Stalled { waits, .. } | Abort::Told { waits, .. } => {
+            waits.iter().any(|wait| wait.peer == silent)
+        }
+        _ => false,
+    });
+    assert!(named, "{failure:?}");
+    assert!(ends.seen.values().all(|seen| seen.slices().is_empty()));
+}
+
+type Change = Box<dyn Fn(&mut ProgramSpec)>;
+
+#[test]
+fn programs_that_break_a_rule_are_refused() {
+    let [security, ..] = securities();
+    let good = sorting(security, 40, 4);
+    assert!(PassProgram::new(&good, Options::default()).is_ok());
+    let moved = good
+        .passes
+        .iter()
+        .position(|pass| matches!(pass, PassSpec::Move { .. }));
+    let moved = moved.expect("a sort moves rows");
+    let of_move = |change: fn(&mut PassSpec)| -> Change {
+        Box::new(move |spec| change(&mut spec.passes[moved]))
+    };
+    let cases: Vec<(&str, Change)> = vec![
+        (
+            "a program has 1 to 32768 passes, and this one has 0",
+            Box::new(|spec| spec.passes.clear()),
+        ),
+        (
+            "pass 0 of the program: a column is taken after the pass that leaves it",
+            Box::new(|spec| drop(spec.passes.remove(0))),
+        ),
+        (
+            "a column is left once",
+            of_move(|pass| {
+                if let PassSpec::Move { leaves, .. } = pass {
+                    leaves[1] = Some(ColumnId(0));
+                }
+            }),
+        ),
+        (
+            "a move leaves what it takes, but for what it opens",
+            of_move(|pass| {
+                if let PassSpec::Move { leaves, .. } = pass {
+                    leaves[0] = Some(ColumnId(900));
+                }
+            }),
+        ),
+        (
+            "an opening leaves positions, and a move that opens nothing leaves none",
+            of_move(|pass| {
+                if let PassSpec::Move { kind, .. } = pass {
+                    *kind = MoveKind::There;
+                }
+            }),
+        ),
+        (
+            "a column is taken in its own form",
+            of_move(|pass| {
+                if let PassSpec::Move { takes, .. } = pass {
+                    takes[0].1 = ColumnForm::Ring(Ring::Z64);
+                }
+            }),
+        ),
+        (
+            "bits are those that the words have",
+            of_move(|pass| {
+                if let PassSpec::Move { takes, .. } = pass {
+                    takes[1].0 = Take::Bits {
+                        of: ColumnId(0),
+                        first: 7,
+                        count: 2,
+                    };
+                }
+            }),
+        ),
+        (
+            "what is computed on are shared columns of the pass's rows",
+            of_move(|pass| {
+                if let PassSpec::Move { rows, .. } = pass {
+                    *rows = 39;
+                }
+            }),
+        ),
+        (
+            "a column is taken after the pass that leaves it",
+            Box::new(move |spec| spec.passes.swap(moved, moved + 1)),
+        ),
+        (
+            "rows go along or back by factors that others have moved by, in the same roles",
+            Box::new(|spec| {
+                for pass in &mut spec.passes {
+                    if let PassSpec::Move {
+                        kind: MoveKind::Back,
+                        rotation,
+                        ..
+                    } = pass
+                    {
+                        *rotation += 1;
+                    }
+                }
+            }),
+        ),
+        (
+            "the first pass and the last are of rows",
+            Box::new(|spec| drop(spec.passes.pop())),
+        ),
+    ];
+    for (error, change) in cases {
+        let mut spec = good.clone();
+        change(&mut spec);
+        let found = PassProgram::new(&spec, Options::default()).expect_err(error);
+        assert!(found.to_string().ends_with(error), "{found}: {error}");
+    }
+    // Three parties that check products later do not open what depends on them behind a permutation.
+    let malicious = Security {
+        adversary: Adversary::Malicious,
+        ..security
+    };
+    let found = PassProgram::new(&sorting(malicious, 40, 4), Options::default());
+    let found = found.expect_err("rows do not move among three malicious parties");
+    assert!(
+        found
+            .to_string()
+            .contains("this release has no protocol for what the job asks"),
+        "{found}"
+    );
+}
+
+/// Programs that differ in one number have different hashes, and one of a single pass has its plan's.
+#[test]
+fn hashes_tell_programs_apart() {
+    let [security, ..] = securities();
+    let hash = |spec: &ProgramSpec| PassProgram::new(spec, Options::default()).unwrap().hash();
+    let good = sorting(security, 40, 4);
+    let mut all = vec![
+        hash(&good),
+        hash(&sorting(security, 41, 4)),
+        hash(&sorting(security, 40, 5)),
+    ];
+    let mut other = good.clone();
+    let turned = other.passes.iter_mut().rev().find_map(|pass| match pass {
+        PassSpec::Move { rotation, .. } => Some(rotation),
+        PassSpec::Rows { .. } => None,
+    });
+    *turned.unwrap() += 1;
+    all.push(hash(&other));
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 4);
+}
