@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use miette::{IntoDiagnostic, Result, miette};
 use rustix::time::ClockId;
-use veil_engine::{Binding, Data, Report, Settings, bounds, participants, party};
+use veil_engine::{Acts, Binding, Data, Report, Settings, participants, party, program_bounds};
 use veil_job::{DataError, Sink, Slice, Source};
 use veil_link::tls::{Identity, Meeting, Port, Reception, Terms, TlsLink, meet};
 use veil_link::{Link, shape};
 use veil_protocol::Plan;
+use veil_protocol::passes::PassProgram;
 use veil_session::Peer;
 
 /// What a run took at each participant.
@@ -48,7 +49,22 @@ pub(crate) fn over_tls_as(
     data: &(dyn Fn(Peer) -> Data + Sync),
     net: Option<shape::Profile>,
 ) -> Result<Reports> {
-    among(plan, keys, settings, data, (net, None))
+    let program = Arc::new(Arc::clone(plan).into());
+    program_over_tls(&program, keys, settings, &|peer, _| data(peer), net)
+}
+
+/// What a participant brings to a pass.
+pub(crate) type DataOfPass<'a> = dyn Fn(Peer, usize) -> Data + Sync + 'a;
+
+/// The same of all passes of a program.
+pub(crate) fn program_over_tls(
+    program: &Arc<PassProgram>,
+    keys: &Keys,
+    settings: &Settings,
+    data: &DataOfPass<'_>,
+    net: Option<shape::Profile>,
+) -> Result<Reports> {
+    among(program, keys, settings, data, (net, None))
 }
 
 /// The same over an unshaped link, with the CPU time of all participants from when all of them are connected.
@@ -62,7 +78,9 @@ pub(crate) fn timed(
         barrier: Barrier::new(participants(plan).len()),
         cpu: OnceLock::new(),
     };
-    let reports = among(plan, keys, settings, data, (None, Some(&met)))?;
+    let program = Arc::new(Arc::clone(plan).into());
+    let of_pass = |peer, _| data(peer);
+    let reports = among(&program, keys, settings, &of_pass, (None, Some(&met)))?;
     let began = met.cpu.get().copied().unwrap_or_default();
     let spent = cpu_time(ClockId::ProcessCPUTime).saturating_sub(began);
     Ok((reports, spent))
@@ -89,13 +107,15 @@ pub(crate) fn cpu_time(of: ClockId) -> Duration {
 }
 
 fn among(
-    plan: &Arc<Plan>,
+    program: &Arc<PassProgram>,
     Keys(identities): &Keys,
     settings: &Settings,
-    data: &(dyn Fn(Peer) -> Data + Sync),
+    data: &DataOfPass<'_>,
     (net, met): (Option<shape::Profile>, Option<&Met>),
 ) -> Result<Reports> {
+    let plan = program.first();
     let peers = participants(plan);
+    let passes = 0..program.passes().len();
     let pins: BTreeMap<_, _> = identities
         .iter()
         .map(|(p, i)| (*p, i.fingerprint()))
@@ -112,10 +132,12 @@ fn among(
             .iter()
             .map(|me| {
                 let (pins, ports, stop) = (&pins, &ports, &stop);
+                let ends: Arc<[Data]> = passes.clone().map(|pass| data(*me, pass)).collect();
                 let run = move || {
+                    let acts = Arc::new(Acts::new(Arc::clone(program), *me));
                     one(
-                        plan,
-                        (*me, data(*me), settings),
+                        &acts,
+                        (ends, settings),
                         &identities[me],
                         pins,
                         ports,
@@ -139,25 +161,25 @@ fn among(
 }
 
 fn one(
-    plan: &Arc<Plan>,
-    (me, data, settings): (Peer, Data, &Settings),
+    acts: &Arc<Acts>,
+    (ends, settings): (Arc<[Data]>, &Settings),
     identity: &Identity,
     pins: &BTreeMap<Peer, veil_link::tls::Fingerprint>,
     ports: &BTreeMap<Peer, Port>,
     (net, met): (Option<shape::Profile>, Option<&Met>),
     stop: &AtomicBool,
 ) -> Result<Report> {
-    let protocol = veil_protocol::protocol(Arc::clone(plan), me);
+    let (me, plan) = (acts.me(), acts.plan());
     let terms = Terms {
         me,
-        plan: plan.hash,
+        plan: acts.hash(),
         pins: pins.clone(),
         link: veil_link::LinkKind::Tls,
         others: Vec::new(),
     };
     // Parties dial parties of lower index; owners and recipients dial all parties.
     let dials = |peer: &Peer| peer.party().is_some() && *peer < me;
-    let (dial, from): (Vec<Peer>, Vec<Peer>) = protocol.peers().into_iter().partition(dials);
+    let (dial, from): (Vec<Peer>, Vec<Peer>) = acts.peers().into_iter().partition(dials);
     let dial: Vec<_> = dial
         .into_iter()
         .map(|p| (p, ports[&p].address().to_string()))
@@ -181,10 +203,10 @@ fn one(
         ..Binding::default()
     };
     for connected in lanes.first().into_iter().flatten() {
-        let secret = connected.exporter(b"EXPORTER-veilworks pair", &plan.hash.0);
+        let secret = connected.exporter(b"EXPORTER-veilworks pair", &acts.hash().0);
         binding.exporters.insert(connected.peer(), secret.to_vec());
     }
-    let limits = bounds(plan, &*protocol);
+    let limits = program_bounds(acts);
     let link = |connections| -> Box<dyn Link> {
         let link = TlsLink::new(connections, limits);
         match net {
@@ -193,16 +215,7 @@ fn one(
         }
     };
     let links = lanes.into_iter().map(link).collect();
-    party::run(
-        plan,
-        &protocol,
-        settings,
-        (data, binding),
-        links,
-        stop,
-        &|_| (),
-    )
-    .into_diagnostic()
+    party::run_program(acts, settings, (ends, binding), links, stop, &|_| ()).into_diagnostic()
 }
 
 /// Values that follow from their place; the protocol works the same on any.

@@ -13,11 +13,12 @@ use veil_device::Cpu;
 use veil_engine::{Data, DeviceFactory, Recorder, Report, Settings, TransfersFrom, local};
 use veil_job::{ChunkRows, Word};
 use veil_link::{Link, floor, shape};
+use veil_protocol::passes::PassProgram;
 use veil_protocol::{Options, Plan};
 use veil_session::Peer;
 
 use super::workload::Workload;
-use crate::loopback::{Keys, Nowhere, Pattern, Reports, cpu_time, over_tls_as};
+use crate::loopback::{DataOfPass, Keys, Nowhere, Pattern, Reports, cpu_time, program_over_tls};
 
 /// Over what messages travel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -148,25 +149,57 @@ pub(crate) fn measure(workload: &Workload, setup: &Setup) -> Result<Row> {
         chunk_rows: setup.chunk_rows,
     };
     let plan = Arc::new(Plan::new(Arc::new(job), options).into_diagnostic()?);
+    let course = Course {
+        name: workload.name,
+        batch: plan.job.rows(),
+        ops: workload.job.rows() as f64 * workload.ops as f64,
+        blocks_per_op: workload.blocks_per_op,
+        gather_seconds: 0.0,
+        program: Arc::new(Arc::clone(&plan).into()),
+        data: &|peer, _| data(peer),
+    };
+    measure_program(&course, setup)
+}
+
+/// A program that is measured.
+pub(super) struct Course<'a> {
+    pub(super) name: &'static str,
+    pub(super) batch: u64,
+    /// Operations in all.
+    pub(super) ops: f64,
+    /// AES blocks of masks per operation, over all parties.
+    pub(super) blocks_per_op: f64,
+    /// Seconds that memory takes for rows that move, at all parties, measured in the same run.
+    pub(super) gather_seconds: f64,
+    pub(super) program: Arc<PassProgram>,
+    pub(super) data: &'a DataOfPass<'a>,
+}
+
+/// Measures a program, as [`measure`] does.
+pub(super) fn measure_program(course: &Course<'_>, setup: &Setup) -> Result<Row> {
+    let device = (setup.device)().into_diagnostic()?;
+    let plan = course.program.first();
     let prf = Cpu::detect().prf_rate(Duration::from_millis(200));
     let byte = setup.carrier.cost_of_a_byte()?;
     let mut runs = Vec::new();
     // Both ends of a pair may keep things in one place: they are for other roles.
     let mut settings = settings(setup);
-    let keys = Keys::new(&plan)?;
+    let keys = Keys::new(plan)?;
     let (mut set_up_ms, mut kept_set_up_ms) = (None, None::<f64>);
     for left in (0..setup.repeat.max(1)).rev() {
         let last = setup.trace.as_ref().filter(|_| left == 0);
         let trace = last
-            .map(|path| TraceFile::create(path, &plan))
+            .map(|path| TraceFile::create(path, plan))
             .transpose()?
             .map(Arc::new);
         settings.trace = trace.clone().map(|trace| trace as Arc<dyn Recorder>);
         peak::forget();
         let (cpu, start) = (cpu_time(ClockId::ProcessCPUTime), Instant::now());
         let reports = match setup.carrier {
-            Carrier::Memory => in_memory(&plan, &settings, setup.net)?,
-            Carrier::Tls => over_tls_as(&plan, &keys, &settings, &data, setup.net)?,
+            Carrier::Memory => in_memory(course, &settings, setup.net)?,
+            Carrier::Tls => {
+                program_over_tls(&course.program, &keys, &settings, course.data, setup.net)?
+            }
         };
         if let Some(trace) = trace {
             trace.finish();
@@ -190,16 +223,16 @@ pub(crate) fn measure(workload: &Workload, setup: &Setup) -> Result<Row> {
     }
     runs.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (cpu, wall, reports, peak) = runs.swap_remove((runs.len() - 1) / 2);
-    let ops = workload.job.rows() as f64 * workload.ops as f64;
+    let ops = course.ops;
     let parties = plan.parties().iter().copied().map(Peer::Party);
     let sent = parties.filter_map(|p| Some(reports.get(&p)?.meters.bytes_sent));
     let all_sent = sent.clone().sum::<u64>() as f64;
     let sent = sent.max().unwrap_or(0) as f64;
     let rate = ops / cpu;
     let all_bytes: u64 = reports.values().map(|r| r.meters.bytes_sent).sum();
-    let protocol = veil_protocol::protocol(Arc::clone(&plan), Peer::Party(plan.parties()[0]));
+    let protocol = veil_protocol::protocol(Arc::clone(plan), Peer::Party(plan.parties()[0]));
     Ok(Row {
-        bench: workload.name.to_owned(),
+        bench: course.name.to_owned(),
         protocol: protocol.name(),
         adversary: plan.job.security.adversary.word(),
         tables: (protocol.transfers().is_some()).then(|| plan.job.security.tables.word()),
@@ -208,11 +241,11 @@ pub(crate) fn measure(workload: &Workload, setup: &Setup) -> Result<Row> {
         net: setup
             .net
             .map_or_else(|| "none".to_owned(), |n| n.to_string()),
-        batch: workload.job.rows(),
+        batch: course.batch,
         cores: setup.cores,
         rate_per_cpu_s: rate,
         rate_per_s: ops / wall,
-        bound_fraction: rate / (prf / workload.blocks_per_op),
+        bound_fraction: (ops * course.blocks_per_op / prf + course.gather_seconds) / cpu,
         bytes_fraction: all_bytes as f64 * byte / cpu,
         bytes_per_op: sent / ops,
         gbit_per_s: sent * 8.0 / wall / 1e9,
@@ -261,7 +294,7 @@ fn settings(setup: &Setup) -> Settings {
 }
 
 fn in_memory(
-    plan: &Arc<Plan>,
+    course: &Course<'_>,
     settings: &Settings,
     net: Option<shape::Profile>,
 ) -> Result<Reports> {
@@ -271,7 +304,12 @@ fn in_memory(
             None => Box::new(link),
         }
     };
-    local::run_on(plan, settings, data, &|_| (), wrap).into_diagnostic()
+    let conditions = local::Conditions {
+        settings: &|_| settings.clone(),
+        wrap: &wrap,
+        stop: None,
+    };
+    local::run_program(&course.program, course.data, &|_| (), &conditions).into_diagnostic()
 }
 
 /// That of this thread.

@@ -9,6 +9,7 @@ mod gpu;
 mod links;
 mod measure;
 mod ot;
+mod relations;
 mod share;
 mod stream;
 mod workload;
@@ -24,6 +25,7 @@ use veil_link::shape;
 use veil_program::Words;
 
 use measure::{Carrier, Row, Setup, measure};
+use relations::Operator;
 use workload::Name;
 
 /// Measures a protocol on this machine.
@@ -112,6 +114,7 @@ pub(crate) struct BenchArgs {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum What {
     Job(Name),
+    Relations(Operator),
     Ot,
     Gpu,
     FpgaGarble,
@@ -122,7 +125,10 @@ impl clap::ValueEnum for What {
     fn value_variants<'a>() -> &'a [Self] {
         static ALL: LazyLock<Vec<What>> = LazyLock::new(|| {
             let jobs = Name::value_variants().iter().map(|name| What::Job(*name));
-            jobs.chain([What::Ot, What::Gpu, What::FpgaGarble, What::FpgaShare])
+            let operators = Operator::value_variants().iter();
+            let operators = operators.map(|operator| What::Relations(*operator));
+            jobs.chain(operators)
+                .chain([What::Ot, What::Gpu, What::FpgaGarble, What::FpgaShare])
                 .collect()
         });
         &ALL
@@ -131,6 +137,7 @@ impl clap::ValueEnum for What {
     fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
         match self {
             What::Job(name) => name.to_possible_value(),
+            What::Relations(operator) => operator.to_possible_value(),
             What::Ot => {
                 let help =
                     "Random oblivious transfers between two parties, for trees of every size";
@@ -224,6 +231,7 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
         What::Job(Name::Rep4Mul) => return figure::run(args, registry),
         What::Job(Name::Garble) => return garble::run(args),
         What::Job(Name::Cut) => return cut::run(args),
+        What::Relations(operator) => return relations::run(args, operator, registry),
         What::Job(name) => name,
     };
     let batch = args.batch.unwrap_or_else(|| name.batch()).max(1);

@@ -237,6 +237,7 @@ fn chain(ring: Ring, width: u32, layers: u32) -> Circuit {
             name: "x".into(),
             width,
             per: Per::Row,
+            bits: false,
         }],
         gates,
         outputs: vec![OutputPort {

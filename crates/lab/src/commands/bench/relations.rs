@@ -1,0 +1,185 @@
+//! `veil-lab bench shuffle|sort`: rows that move.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+use miette::{IntoDiagnostic, Result};
+use veil_cli::devices::Registry;
+use veil_job::passes::{ColumnForm, PassSpec, ProgramSpec};
+use veil_job::{Audience, Holder, ProtocolKind, Security};
+use veil_math::Ring;
+use veil_operators::{Builder, Participants, Sharing};
+use veil_program::Words;
+use veil_protocol::Options;
+use veil_protocol::passes::PassProgram;
+use veil_session::PartyId;
+
+use super::measure::{Course, data, measure_program};
+use super::{BenchArgs, HEADER, chart, print, print_json};
+
+/// What is measured of relations.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+pub(crate) enum Operator {
+    /// Rows of 32 bytes, moved by a permutation that no party knows
+    Shuffle,
+    /// Rows of 16 bytes beside a key of 32 bits, sorted by it
+    Sort,
+    /// The same with keys of 64 bits
+    Sort64,
+}
+
+impl Operator {
+    const fn name(self) -> &'static str {
+        match self {
+            Operator::Shuffle => "shuffle",
+            Operator::Sort => "sort",
+            Operator::Sort64 => "sort64",
+        }
+    }
+
+    /// Party 0 supplies the rows, and they are opened to party 1.
+    fn program(self, rows: u32, security: Security) -> ProgramSpec {
+        let parties = 0..security.protocol.parties();
+        let mut b = Builder::new(Participants {
+            name: format!("bench {}", self.name()),
+            owners: vec![],
+            parties: parties.map(|party| format!("party {party}")).collect(),
+            recipients: vec![],
+            security,
+        });
+        let (from, to) = (
+            Holder::Party(PartyId::THREE[0]),
+            Audience::Party(PartyId::THREE[1]),
+        );
+        let integers = |b: &mut Builder, count: usize| -> Vec<_> {
+            (0..count)
+                .map(|k| b.input(from, &format!("x{k}"), rows, Sharing::Ring(Ring::Z64)))
+                .collect()
+        };
+        let moved = match self {
+            Operator::Shuffle => {
+                let columns = integers(&mut b, 4);
+                b.shuffle(&columns)
+            }
+            Operator::Sort | Operator::Sort64 => {
+                let bits = if self == Operator::Sort { 32 } else { 64 };
+                let key = b.input(from, "key", rows, Sharing::Bits(bits));
+                let mut columns = vec![key];
+                columns.extend(integers(&mut b, 2));
+                let order = b.sort(key, bits);
+                b.apply(&order, &columns)
+            }
+        };
+        b.open(&moved, to, "the rows of a benchmark");
+        b.finish()
+    }
+}
+
+/// Runs the command.
+pub(super) fn run(
+    args: &BenchArgs,
+    operator: Operator,
+    registry: &Arc<dyn Registry>,
+) -> Result<()> {
+    let rows = args.batch.unwrap_or(100_000).clamp(1, 1 << 31) as u32;
+    let sharing = args.protocol.unwrap_or(ProtocolKind::Rep3);
+    let words = Words {
+        protocol: Some(sharing),
+        adversary: args.adversary,
+        ..Words::default()
+    };
+    let security = words.among(sharing.parties()).into_diagnostic()?;
+    let spec = operator.program(rows, security);
+    let device = args.devices(registry)?;
+    let mut found = Vec::new();
+    if !args.json {
+        println!("{HEADER}");
+    }
+    let passes = moved_bytes(&spec, sharing);
+    let gather = gathered(rows);
+    for &carrier in &args.link {
+        for cores in args.cores.0..=args.cores.1 {
+            let options = Options {
+                lanes: cores,
+                chunk_rows: args.chunk_rows,
+            };
+            let program = PassProgram::new(&spec, options).into_diagnostic()?;
+            let course = Course {
+                name: operator.name(),
+                batch: rows.into(),
+                ops: rows.into(),
+                blocks_per_op: passes.blocks,
+                gather_seconds: passes.gathers * f64::from(rows) * gather,
+                program: Arc::new(program),
+                data: &|peer, _| data(peer),
+            };
+            let row = measure_program(&course, &args.setup(&device, carrier, cores))?;
+            if args.json {
+                print_json(&row)?;
+            } else {
+                print(&row);
+            }
+            found.push(row);
+        }
+    }
+    match &args.svg {
+        Some(path) => chart::write(&found, path),
+        None => Ok(()),
+    }
+}
+
+/// What passes take at least in every row, over all parties.
+struct Least {
+    /// AES blocks of permutations and of masks.
+    blocks: f64,
+    /// Elements that go to other places, counted by eight bytes.
+    gathers: f64,
+}
+
+/// Of moves; of three parties five gathers and eight streams of masks each, of four three in each of four steps.
+fn moved_bytes(spec: &ProgramSpec, sharing: ProtocolKind) -> Least {
+    let (permutations, masks, gathers) = match sharing {
+        ProtocolKind::Rep4 => (12.0, 36.0, 36.0),
+        _ => (6.0, 8.0, 5.0),
+    };
+    let mut least = Least {
+        blocks: 0.0,
+        gathers: 0.0,
+    };
+    for pass in &spec.passes {
+        let PassSpec::Move { takes, kind, .. } = pass else {
+            continue;
+        };
+        let bytes = |form: &ColumnForm| form.bytes() as f64;
+        let width: f64 = takes.iter().map(|(_, form)| bytes(form)).sum();
+        // What goes back does so by permutations that were drawn.
+        let drawn = if kind.draws() { permutations } else { 0.0 };
+        least.blocks += drawn + masks * width / 16.0;
+        let elements = takes.iter().map(|(_, form)| (bytes(form) / 8.0).max(1.0));
+        least.gathers += gathers * elements.sum::<f64>();
+    }
+    least
+}
+
+/// Seconds of one element of eight bytes that goes to another place, of so many: the least of three measurements.
+fn gathered(rows: u32) -> f64 {
+    let rows = rows as usize;
+    // A permutation without a pattern that a processor would foresee: rows times a number that has no factor in common.
+    let step = 0x9e37_79b1usize;
+    let order: Vec<u32> = (0..rows)
+        .map(|row| (row.wrapping_mul(step) % rows) as u32)
+        .collect();
+    let from: Vec<u64> = (0..rows as u64).collect();
+    let mut to = vec![0u64; rows];
+    let mut least = f64::INFINITY;
+    for _ in 0..3 {
+        let start = Instant::now();
+        for (to, at) in to.iter_mut().zip(&order) {
+            *to = from[*at as usize];
+        }
+        black_box(&mut to);
+        least = least.min(start.elapsed().as_secs_f64() / rows as f64);
+    }
+    least
+}
