@@ -73,7 +73,7 @@ pub(super) fn one(
     case: u32,
 ) -> Result<(), Difference> {
     // Many rows are few cases.
-    let rows = match rng.below(100) {
+    let rows = match rng.below(400) {
         0 => MANY[0],
         1 => MANY[1],
         _ => ROWS[rng.below(ROWS.len())],
