@@ -152,6 +152,28 @@ impl Columns {
                     cut(from, bytes, (*first, *count), rows, to, into);
                 }
             }),
+            Take::Shifted { of, by } => self.read(*of, |column| {
+                let bytes = column.plan.form.bytes() as usize;
+                let from = &column.components[component];
+                let mut cells = Wiped::zeros(rows.len() * bytes);
+                shifted(from, bytes, *by, rows.clone(), &mut cells);
+                match bits {
+                    None => into.copy_from_slice(&cells),
+                    Some(width) => spread(&cells, bytes, (0, width), 0..rows.len(), into),
+                }
+            }),
+            Take::Within { first, end } => {
+                into.fill(0);
+                if constants {
+                    let these = *first as usize..*end as usize;
+                    for (j, _) in rows.enumerate().filter(|(_, row)| these.contains(row)) {
+                        match bits {
+                            None => into[j] = 1,
+                            Some(_) => into[j / 8] |= 1 << (j % 8),
+                        }
+                    }
+                }
+            }
             Take::Sums {
                 of,
                 row,
@@ -241,6 +263,19 @@ const fn signed(value: i64) -> u128 {
 /// Elements of `bytes` bytes.
 fn elements(from: &[u8], bytes: usize, rows: Range<usize>, into: &mut [u8]) {
     into.copy_from_slice(&from[rows.start * bytes..rows.end * bytes]);
+}
+
+/// The rows of `from` that are `by` rows further on, as far as there are such rows.
+fn shifted(from: &[u8], bytes: usize, by: i32, rows: Range<usize>, into: &mut [u8]) {
+    let all = (from.len() / bytes) as i64;
+    let by = i64::from(by);
+    let first = (rows.start as i64 + by).clamp(0, all);
+    let end = (rows.end as i64 + by).clamp(first, all);
+    let to = (first - by - rows.start as i64) as usize * bytes;
+    let these = &from[first as usize * bytes..end as usize * bytes];
+    if !these.is_empty() {
+        into[to..to + these.len()].copy_from_slice(these);
+    }
 }
 
 /// `count` bits of words from bit `first` on, as words of `to` bytes.
@@ -412,6 +447,25 @@ mod tests {
                     want = want.wrapping_add(3).wrapping_add(of);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn rows_that_are_not_there_are_zero() {
+        let from: Vec<u8> = (1..=10).collect();
+        for (by, rows, want) in [
+            (0, 2..5, vec![3, 4, 5]),
+            (1, 7..10, vec![9, 10, 0]),
+            (-1, 0..3, vec![0, 1, 2]),
+            (-4, 2..7, vec![0, 0, 1, 2, 3]),
+            (20, 0..2, vec![0, 0]),
+            (-20, 5..7, vec![0, 0]),
+            (i32::MIN, 0..1, vec![0]),
+            (i32::MAX, 9..10, vec![0]),
+        ] {
+            let mut into = vec![0; rows.len()];
+            shifted(&from, 1, by, rows.clone(), &mut into);
+            assert_eq!(into, want, "{by}, {rows:?}");
         }
     }
 

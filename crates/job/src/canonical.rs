@@ -54,6 +54,12 @@ macro_rules! integers {
 }
 integers!(bool u8 u16 u32 u64);
 
+impl Canonical for i32 {
+    fn encode(&self, into: &mut dyn Encoder) {
+        i64::from(*self).encode(into);
+    }
+}
+
 /// Two's complement.
 impl Canonical for i64 {
     fn encode(&self, into: &mut dyn Encoder) {

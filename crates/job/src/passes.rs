@@ -60,6 +60,20 @@ pub enum Take {
         /// How many.
         count: u32,
     },
+    /// Its elements so many rows further on: zeros where there is no such row.
+    Shifted {
+        /// The column.
+        of: ColumnId,
+        /// Rows; negative numbers are rows before.
+        by: i32,
+    },
+    /// A public bit: 1 in these rows, 0 in others.
+    Within {
+        /// The first of them.
+        first: u32,
+        /// The row behind the last of them.
+        end: u32,
+    },
     /// `row · j + constant + Σ k · total(column) + Σ_{i<j} of_i` in row j: an integer of the columns' ring.
     Sums {
         /// The column whose rows before this one are added up.
@@ -79,7 +93,8 @@ impl Take {
     /// The columns that it reads.
     pub fn columns(&self) -> impl Iterator<Item = ColumnId> {
         let (of, totals) = match self {
-            Take::Of(of) | Take::Bits { of, .. } => (Some(*of), &[][..]),
+            Take::Of(of) | Take::Bits { of, .. } | Take::Shifted { of, .. } => (Some(*of), &[][..]),
+            Take::Within { .. } => (None, &[][..]),
             Take::Sums { of, totals, .. } => (*of, &totals[..]),
         };
         let totals = totals.iter().map(|(_, column)| *column);
@@ -172,5 +187,5 @@ canonical! {
     }
     enum MoveKind { 0 = There, 1 = Open, 2 = Back, 3 = Along }
     enum ColumnForm { 0 = Ring(ring), 1 = Words(bytes) }
-    enum Take { 0 = Of(of), 1 = Bits { of, first, count }, 2 = Sums { of, row, constant, totals, ring } }
+    enum Take { 0 = Of(of), 1 = Bits { of, first, count }, 2 = Sums { of, row, constant, totals, ring }, 3 = Shifted { of, by }, 4 = Within { first, end } }
 }

@@ -91,6 +91,18 @@ impl Builder {
         (0..width).map(|_| self.drive(None)).collect()
     }
 
+    /// Adds an input port of `width` bits, in a circuit over integers, with values in every row.
+    pub fn input_bits(&mut self, name: impl Into<String>, width: u32) -> Vec<Wire> {
+        let wires = self.input(name, width, Per::Row);
+        if let Some(port) = self.inputs.last_mut() {
+            port.bits = true;
+        }
+        for wire in &wires {
+            self.rings[wire.0 as usize] = Ring::Bits;
+        }
+        wires
+    }
+
     /// Adds an output port with a value per row.
     pub fn output(&mut self, name: impl Into<String>, wires: &[Wire]) {
         self.outputs.push(OutputPort {

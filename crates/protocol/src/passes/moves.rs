@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use veil_device::{KeyId, Layout, PrfCall, Program};
-use veil_job::Security;
+use veil_job::{Delivery, Security};
 use veil_prss::DomainTag;
 use veil_session::{Frame, PartyId, Peer};
 
@@ -36,6 +36,10 @@ pub struct MovePlan {
 
 /// The protocol of a plan.
 fn scheme(security: Security) -> Option<&'static Scheme> {
+    // A run that three of four parties finish begins again from kept inputs, with other passes.
+    if security.delivery != Delivery::Abort {
+        return None;
+    }
     match Choice::of(security) {
         // A check behind the opening of products would come too late for what is opened behind a permutation.
         Some(Choice::Shared(scheme)) if scheme.products.proof.is_none() => Some(scheme),

@@ -195,9 +195,12 @@ impl Pass {
         match self {
             Pass::Rows { plan, leaves, .. } => {
                 let rows = plan.job.rows() as u32;
-                let form = |port: usize| match plan.ring {
-                    Ring::Bits => ColumnForm::of_bits(plan.outputs[port].width),
-                    ring => (plan.outputs[port].width == 1).then_some(ColumnForm::Ring(ring)),
+                let form = |port: usize| {
+                    let width = plan.outputs.get(port)?.width;
+                    match plan.ring {
+                        Ring::Bits => ColumnForm::of_bits(width),
+                        ring => (width == 1).then_some(ColumnForm::Ring(ring)),
+                    }
                 };
                 let left = leaves.iter().enumerate();
                 left.filter_map(|(port, column)| Some(((*column)?, shared(form(port)?, rows))))
@@ -252,10 +255,12 @@ impl PassProgram {
         if let Some(plan) = moves {
             plan.check()?;
         }
+        let left = passes.iter().map(|pass| pass.leaves().len());
         let mut checking = Checking {
-            columns: Vec::new(),
+            columns: vec![None; left.sum()],
             last: Vec::new(),
         };
+        checking.last = vec![0; checking.columns.len()];
         for (number, pass) in passes.iter().enumerate() {
             let wrong = |what| ProgramError::Pass { pass: number, what };
             checking.pass(number, pass).map_err(wrong)?;
@@ -360,11 +365,11 @@ impl Checking {
         }
         for (column, plan) in pass.leaves() {
             let at = column.0 as usize;
-            if at >= self.columns.len() {
-                self.columns.resize(at + 1, None);
-                self.last.resize(at + 1, number);
-            }
-            if self.columns[at].replace(plan).is_some() {
+            // As many as are left: so none has a number that no other pass gives it room for.
+            let Some(known) = self.columns.get_mut(at) else {
+                return Err("columns have numbers from 0 on, without gaps");
+            };
+            if known.replace(plan).is_some() {
                 return Err("a column is left once");
             }
             self.last[at] = number;
@@ -388,7 +393,12 @@ impl Checking {
             }
         };
         match take {
-            Take::Of(of) if shared(*of)? == form => {}
+            Take::Of(of) | Take::Shifted { of, .. } if shared(*of)? == form => {}
+            Take::Within { first, end } if form == ColumnForm::Words(1) => {
+                if first > end || *end > rows {
+                    return Err("public rows are rows of the pass");
+                }
+            }
             Take::Bits { of, first, count } => {
                 let ColumnForm::Words(bytes) = shared(*of)? else {
                     return Err("bits are taken of words");
@@ -412,7 +422,10 @@ impl Checking {
                     return Err("sums are of integers");
                 }
             }
-            Take::Of(_) => return Err("a column is taken in its own form"),
+            Take::Of(_) | Take::Shifted { .. } => {
+                return Err("a column is taken in its own form");
+            }
+            Take::Within { .. } => return Err("public rows are a bit in each row"),
         }
         Ok(())
     }
@@ -450,9 +463,12 @@ impl Checking {
             };
             let form = form.ok_or("a port of a column is one integer, or up to 128 bits")?;
             self.take(take, form, rows)?;
-            if let Take::Bits { count, .. } = take
-                && *count != width
-            {
+            let count = match take {
+                Take::Bits { count, .. } => *count,
+                Take::Within { .. } => 1,
+                _ => width,
+            };
+            if count != width {
                 return Err("a port of bits takes as many as it has wires");
             }
         }
@@ -482,6 +498,9 @@ impl Checking {
     ) -> Rule {
         if takes.len() != plan.columns.len() || takes.is_empty() || plan.rows == 0 {
             return Err("a move takes what it moves, which is something");
+        }
+        if takes.iter().any(|take| matches!(take, Take::Sums { .. })) {
+            return Err("a move takes columns, bits of them, and public rows");
         }
         for (take, form) in takes.iter().zip(&plan.columns) {
             self.take(take, *form, plan.rows)?;

@@ -152,6 +152,7 @@ pub(super) fn spans(moving: &Moving<'_>) -> Spans {
     };
     let back = plan.kind == MoveKind::Back;
     let mut spans = Spans {
+        constants: (moving.scheme.constants)(Ring::Bits, moving.me),
         takes: columns(plan.orders && back).collect(),
         leaves: columns(plan.orders && !back).collect(),
         ..Spans::default()
