@@ -1,4 +1,4 @@
-//! Relational operators as passes over columns: how rows that no party knows are shuffled and sorted.
+//! Relational operators as passes over columns: how rows that no party knows are shuffled, sorted and grouped.
 //!
 //! A [`Builder`] writes a program of passes ([`veil_job::passes`]). It says which circuit is computed in which rows and which rows move, and nothing
 //! about a protocol: the same program runs among three parties and among four.
@@ -34,7 +34,9 @@
 
 mod builder;
 mod digits;
+mod groups;
 mod sort;
 
 pub use builder::{Builder, Opened, Participants, Shared, Sharing};
+pub use groups::Groups;
 pub use sort::{DIGIT, Order};

@@ -413,6 +413,14 @@ fn programs_that_break_a_rule_are_refused() {
             }),
         ),
         (
+            "columns have numbers from 0 on, without gaps",
+            of_move(|pass| {
+                if let PassSpec::Move { leaves, .. } = pass {
+                    leaves[1] = Some(ColumnId(u32::MAX));
+                }
+            }),
+        ),
+        (
             "a move leaves what it takes, but for what it opens",
             of_move(|pass| {
                 if let PassSpec::Move { leaves, .. } = pass {
@@ -486,6 +494,13 @@ fn programs_that_break_a_rule_are_refused() {
         let found = PassProgram::new(&spec, Options::default()).expect_err(error);
         assert!(found.to_string().ends_with(error), "{found}: {error}");
     }
+    // Nor does a run that may begin again without a party.
+    let guaranteed = Security {
+        adversary: Adversary::Malicious,
+        delivery: veil_job::Delivery::Guaranteed,
+        ..Security::among(4)
+    };
+    assert!(PassProgram::new(&sorting(guaranteed, 40, 4), Options::default()).is_err());
     // Three parties that check products later do not open what depends on them behind a permutation.
     let malicious = Security {
         adversary: Adversary::Malicious,
@@ -522,4 +537,67 @@ fn hashes_tell_programs_apart() {
     all.sort_unstable();
     all.dedup();
     assert_eq!(all.len(), 4);
+}
+
+/// Groups of valid rows by a key, in the clear: key, rows, sums.
+fn grouped(keys: &[u128], valid: &[u128], values: &[u128]) -> Vec<[u128; 3]> {
+    let mut groups: BTreeMap<u128, [u128; 2]> = BTreeMap::new();
+    for ((key, valid), value) in keys.iter().zip(valid).zip(values) {
+        if *valid == 1 {
+            let [count, sum] = groups.entry(*key).or_default();
+            *count += 1;
+            *sum = Ring::Z64.add(*sum, *value);
+        }
+    }
+    groups
+        .into_iter()
+        .map(|(key, [count, sum])| [key, count, sum])
+        .collect()
+}
+
+#[test]
+fn groups_have_the_sums_of_their_valid_rows() {
+    type Fill = fn(u32) -> Vec<u128>;
+    let all: Fill = |rows| vec![1; rows as usize];
+    let none: Fill = |rows| vec![0; rows as usize];
+    let some: Fill = |rows| random(8, rows, 1);
+    let cases = [
+        (1, 1, all),
+        (1, 3, none),
+        (2, 1, some),
+        (511, 3, some),
+        (513, 8, some),
+        (600, 2, all),
+        (40, 4, none),
+        (5000, 7, some),
+    ];
+    for (rows, bits, valid) in cases {
+        // Sums of any integers, which may wrap on the way.
+        let columns = [random(7, rows, bits), valid(rows), random(9, rows, 64)];
+        let wanted = grouped(&columns[0], &columns[1], &columns[2]);
+        for security in securities() {
+            let mut b = builder(security, parties(security));
+            let owner = Holder::Owner(0);
+            let key = b.input(owner, "key", rows, Sharing::Bits(bits));
+            let valid = b.input(owner, "valid", rows, Sharing::Bits(1));
+            let value = b.input(owner, "value", rows, Sharing::Ring(Ring::Z64));
+            let groups = b.group(key, valid, &[value]);
+            let open = [groups.key, groups.valid, groups.count, groups.sums[0]];
+            b.open(&open, Audience::Recipient(0), "the groups");
+            let device = if rows < 600 { REFERENCE } else { CPU };
+            let found = opened(&b.finish(), &columns, device, 1);
+            let rows_found = (0..rows as usize).filter(|row| found[1][*row] == 1);
+            let groups: Vec<[u128; 3]> = rows_found
+                .map(|row| [found[0][row], found[2][row], found[3][row]])
+                .collect();
+            assert!(groups == wanted, "{rows} rows, {bits} bits, {security}");
+            // Rows that are no groups are all zero, and come behind.
+            let behind = wanted.len()..rows as usize;
+            let zero = |column: &Vec<u128>| column[behind.clone()].iter().all(|x| *x == 0);
+            assert!(
+                found.iter().all(zero),
+                "{rows} rows, {bits} bits, {security}"
+            );
+        }
+    }
 }
