@@ -1,4 +1,4 @@
-//! `veil-lab bench shuffle|sort`: rows that move.
+//! `veil-lab bench shuffle|sort|sort64|groupby`: rows that move.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -27,6 +27,8 @@ pub(crate) enum Operator {
     Sort,
     /// The same with keys of 64 bits
     Sort64,
+    /// Rows grouped by a secret key of 32 bits, with two sums
+    Groupby,
 }
 
 impl Operator {
@@ -35,6 +37,7 @@ impl Operator {
             Operator::Shuffle => "shuffle",
             Operator::Sort => "sort",
             Operator::Sort64 => "sort64",
+            Operator::Groupby => "groupby",
         }
     }
 
@@ -61,6 +64,15 @@ impl Operator {
             Operator::Shuffle => {
                 let columns = integers(&mut b, 4);
                 b.shuffle(&columns)
+            }
+            Operator::Groupby => {
+                let key = b.input(from, "key", rows, Sharing::Bits(32));
+                let valid = b.input(from, "valid", rows, Sharing::Bits(1));
+                let values = integers(&mut b, 2);
+                let groups = b.group(key, valid, &values);
+                let mut opened = vec![groups.key, groups.valid, groups.count];
+                opened.extend(groups.sums);
+                opened
             }
             Operator::Sort | Operator::Sort64 => {
                 let bits = if self == Operator::Sort { 32 } else { 64 };
