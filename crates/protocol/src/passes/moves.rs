@@ -36,7 +36,7 @@ pub struct MovePlan {
 
 /// The protocol of a plan.
 fn scheme(security: Security) -> Option<&'static Scheme> {
-    // A run that three of four parties finish begins again from kept inputs, with other passes.
+    // A run that three of four parties finish begins again from checkpointed inputs, with other passes.
     if security.delivery != Delivery::Abort {
         return None;
     }
