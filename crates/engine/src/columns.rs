@@ -1,7 +1,7 @@
 //! Columns of relations between passes: each party's components, in memory.
 //!
-//! Many lanes load and leave rows of a column at once. What is computed of a column when it is taken is computed here, on each component alone: bits of
-//! words, rows in an order that was opened, and sums over the rows before. Memory is reached at places that follow from opened positions alone.
+//! Many lanes load and leave rows of a column at once. What is made of a column when it is taken is made here, of each component alone: bits of words, other
+//! rows, and sums over the rows before. Memory is reached in the order of rows.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};

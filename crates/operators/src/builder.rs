@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use veil_circuit::{Circuit, Clock, InputPort, OutputPort, Per, Reduce, Wire};
+use veil_circuit::{Circuit, Per};
 use veil_job::passes::{ColumnForm, ColumnId, MoveKind, PassSpec, ProgramSpec, Take};
 use veil_job::{Audience, Block, Holder, InputSpec, JobSpec, Security};
 use veil_math::Ring;
@@ -367,20 +367,8 @@ pub(crate) fn rows_of(columns: &[Shared]) -> u32 {
 /// The circuit that puts out what it takes.
 fn passing(sharing: Sharing) -> Circuit {
     let (ring, width) = sharing.port();
-    Circuit {
-        ring,
-        inputs: vec![InputPort {
-            name: "x".into(),
-            width,
-            per: Per::Row,
-            bits: false,
-        }],
-        gates: Vec::new(),
-        outputs: vec![OutputPort {
-            name: "z".into(),
-            wires: (0..width).map(Wire).collect(),
-            reduce: Reduce::None,
-        }],
-        clock: Clock::default(),
-    }
+    let mut b = veil_circuit::Builder::new(ring);
+    let x = b.input("x", width, Per::Row);
+    b.output("z", &x);
+    b.finish().expect("a circuit of ports alone")
 }

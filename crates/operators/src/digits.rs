@@ -3,133 +3,71 @@
 //! Of a digit t of L bits the indicators e_t are bits; E_t are they as integers, S_t\[j\] counts the rows with digit t before row j, and those with a
 //! smaller digit anywhere. Then row j belongs at Σ E_t\[j\] · S_t\[j\]: a stable sort by counting.
 
-use veil_circuit::{Circuit, Clock, Gate, InputPort, OutputPort, Per, Reduce, Wire};
+use veil_circuit::{Builder, Circuit, Per, Wire};
 use veil_math::Ring;
 
-/// Builds a circuit over integers.
-struct Writer {
-    inputs: Vec<InputPort>,
-    wires: u32,
-    gates: Vec<Gate>,
-    outputs: Vec<OutputPort>,
-}
-
-impl Writer {
-    fn new(inputs: Vec<InputPort>) -> Self {
-        Writer {
-            wires: inputs.iter().map(|port| port.width).sum(),
-            inputs,
-            gates: Vec::new(),
-            outputs: Vec::new(),
-        }
-    }
-
-    fn gate(&mut self, gate: Gate) -> Wire {
-        self.gates.push(gate);
-        self.wires += 1;
-        Wire(self.wires - 1)
-    }
-
-    fn output(&mut self, name: String, wire: Wire) {
-        self.outputs.push(OutputPort {
-            name,
-            wires: vec![wire],
-            reduce: Reduce::None,
-        });
-    }
-
-    fn finish(self) -> Circuit {
-        Circuit {
-            ring: Ring::Z32,
-            inputs: self.inputs,
-            gates: self.gates,
-            outputs: self.outputs,
-            clock: Clock::default(),
-        }
-    }
-}
-
-fn port(name: String, width: u32, bits: bool) -> InputPort {
-    InputPort {
-        name,
-        width,
-        per: Per::Row,
-        bits,
-    }
-}
+/// A circuit that is written for every digit alike.
+const VALID: &str = "gates of one ring in their order";
 
 /// From the `bits` bits of a digit to the indicators E_t of all digits but 0, as integers.
 pub(crate) fn indicators(bits: u32) -> Circuit {
-    let mut circuit = Writer::new(vec![port("digit".into(), bits, true)]);
+    let mut b = Builder::new(Ring::Z32);
+    let digit = b.input_bits("digit", bits);
     let all = 1usize << bits;
-    // The product of the bits of each set, of which single bits are the inputs; the last one of a set is multiplied with the product of the others, those
-    // halves of a set apart, so that there are as few rounds as can be.
+    // The product of the bits of each set, of which single bits are the inputs: that of one half of the set with that of the other, so that there are
+    // as few rounds as can be.
     let mut products = vec![Wire(0); all];
     for set in 1..all {
         products[set] = match set.count_ones() {
-            1 => Wire(set.trailing_zeros()),
+            1 => digit[set.trailing_zeros() as usize],
             size => {
-                let mut low = 0;
-                for bit in (0..bits)
-                    .filter(|bit| set >> bit & 1 == 1)
+                let of_set = (0..bits).filter(|bit| set >> bit & 1 == 1);
+                let low = of_set
                     .take(size as usize / 2)
-                {
-                    low |= 1 << bit;
-                }
-                circuit.gate(Gate::Mul(products[low], products[set ^ low]))
+                    .fold(0, |low, bit| low | 1 << bit);
+                b.and(products[low], products[set ^ low])
             }
         };
     }
     for digit in 1..all {
         // Π b_i Π (1 + b_k) is the sum of the products of all sets that contain the digit.
-        let mut others = (digit + 1..all).filter(|set| set & digit == digit);
-        let first = products[digit];
-        let sum = others.try_fold(first, |sum, set| {
-            Some::<Wire>(circuit.gate(Gate::Add(sum, products[set])))
-        });
-        let lifted = circuit.gate(Gate::Lift(sum.unwrap_or(first)));
-        circuit.output(format!("e{digit}"), lifted);
+        let others = (digit + 1..all).filter(|set| set & digit == digit);
+        let sum = others.fold(products[digit], |sum, set| b.xor(sum, products[set]));
+        let lifted = b.lift(sum);
+        b.output(format!("e{digit}"), &[lifted]);
     }
-    circuit.finish()
+    b.finish().expect(VALID)
 }
 
 /// From E_t and S_t of all digits but 0, and the number that Σ S_t is subtracted from for S_0, to the position of the row.
 pub(crate) fn position(bits: u32) -> Circuit {
-    let digits = (1u32 << bits) - 1;
-    let each = |name: &str| -> Vec<InputPort> {
-        (1..=digits)
-            .map(|digit| port(format!("{name}{digit}"), 1, false))
-            .collect()
+    let mut b = Builder::new(Ring::Z32);
+    let mut each = |name: &str| -> Vec<Wire> {
+        let digits = 1..1u32 << bits;
+        let ports = digits.map(|digit| b.input(format!("{name}{digit}"), 1, Per::Row)[0]);
+        ports.collect()
     };
-    let mut inputs = each("e");
-    inputs.extend(each("s"));
-    inputs.push(port("first".into(), 1, false));
-    let mut circuit = Writer::new(inputs);
-    let (e, s) = (|digit: u32| Wire(digit), |digit: u32| Wire(digits + digit));
-    let mut zero = Wire(2 * digits);
-    for digit in 0..digits {
-        zero = circuit.gate(Gate::Sub(zero, s(digit)));
-    }
+    let (e, s) = (each("e"), each("s"));
+    let first = b.input("first", 1, Per::Row)[0];
+    let zero = s.iter().fold(first, |zero, s| b.sub(zero, *s));
     // Σ E_t S_t with E_0 = 1 - Σ E_t.
-    let mut sum = None;
-    for digit in 0..digits {
-        let more = circuit.gate(Gate::Sub(s(digit), zero));
-        let product = circuit.gate(Gate::Mul(e(digit), more));
-        sum = Some(match sum {
-            None => product,
-            Some(sum) => circuit.gate(Gate::Add(sum, product)),
-        });
+    let mut products = Vec::new();
+    for (e, s) in e.into_iter().zip(s) {
+        let more = b.sub(s, zero);
+        products.push(b.mul(e, more));
     }
-    let position = match sum {
-        Some(sum) => circuit.gate(Gate::Add(sum, zero)),
-        None => zero,
-    };
-    circuit.output("position".into(), position);
-    circuit.finish()
+    let sum = products
+        .into_iter()
+        .reduce(|sum, product| b.add(sum, product));
+    let position = sum.map_or(zero, |sum| b.add(sum, zero));
+    b.output("position", &[position]);
+    b.finish().expect(VALID)
 }
 
 #[cfg(test)]
 mod tests {
+    use veil_circuit::Gate;
+
     use super::*;
 
     #[test]

@@ -601,3 +601,15 @@ fn groups_have_the_sums_of_their_valid_rows() {
         }
     }
 }
+
+/// The products of a position are one dot product: one element for each row, from each of three parties.
+#[test]
+fn a_position_is_one_product() {
+    let [security, ..] = securities();
+    let spec = sorting(security, 40, 4);
+    let program = PassProgram::new(&spec, Options::default()).unwrap();
+    let rows = program.passes().iter().filter_map(Pass::rows);
+    let positions = rows.filter(|plan| plan.job.circuit.outputs[0].name == "position");
+    let products: Vec<u64> = positions.map(|plan| plan.products()).collect();
+    assert_eq!(products, [1, 1]);
+}

@@ -124,14 +124,6 @@ impl Pass {
         }
     }
 
-    /// Chunks that it has.
-    pub fn chunks(&self) -> u32 {
-        match self {
-            Pass::Rows { plan, .. } => plan.chunks(),
-            Pass::Move { .. } => 1,
-        }
-    }
-
     /// What goes into the place of [`Spans::takes`](crate::Spans::takes) of this port.
     pub fn take(&self, port: usize) -> Option<Cow<'_, Take>> {
         match self {
@@ -255,12 +247,11 @@ impl PassProgram {
         if let Some(plan) = moves {
             plan.check()?;
         }
-        let left = passes.iter().map(|pass| pass.leaves().len());
+        let left = passes.iter().map(|pass| pass.leaves().len()).sum();
         let mut checking = Checking {
-            columns: vec![None; left.sum()],
-            last: Vec::new(),
+            columns: vec![None; left],
+            last: vec![0; left],
         };
-        checking.last = vec![0; checking.columns.len()];
         for (number, pass) in passes.iter().enumerate() {
             let wrong = |what| ProgramError::Pass { pass: number, what };
             checking.pass(number, pass).map_err(wrong)?;
@@ -315,12 +306,6 @@ impl PassProgram {
     /// The plan of the first pass, which is of rows: the participants are those of its job.
     pub fn first(&self) -> &Arc<Plan> {
         self.passes[0].rows().expect("checked by PassProgram::new")
-    }
-
-    /// The plan of the last pass.
-    pub fn last(&self) -> &Arc<Plan> {
-        let last = self.passes.last().and_then(Pass::rows);
-        last.expect("checked by PassProgram::new")
     }
 
     /// What all participants agree on.
