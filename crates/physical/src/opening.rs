@@ -1,0 +1,66 @@
+//! What a query opens, to whom.
+
+/// To whom something is opened.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum To {
+    /// A recipient, by its name.
+    Recipient(String),
+    /// All computing parties.
+    Parties,
+}
+
+/// Something that a query opens.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Opening {
+    /// A relation.
+    Rows {
+        /// The step.
+        step: String,
+        /// Rows, at most.
+        rows: u32,
+        /// The names of the columns.
+        columns: Vec<String>,
+        /// The fewest rows of a group that is shown; 0 where all are.
+        min_rows: u32,
+        /// The recipient.
+        to: String,
+    },
+    /// One bit: whether a key of a relation occurs twice. The run ends if it does.
+    Duplicates {
+        /// The relation, in words.
+        of: String,
+    },
+    /// One bit: whether a relation has more valid rows than a bound.
+    Overflow {
+        /// The relation, in words.
+        of: String,
+        /// The bound.
+        rows: u32,
+        /// Whether the run ends if it has.
+        ends: bool,
+    },
+    /// One bit: whether rows are not in the order that their owner says. The run ends if they are not.
+    Unsorted {
+        /// The table.
+        table: String,
+    },
+    /// Permutations that are uniform whatever the values are.
+    Permutations {
+        /// How many.
+        count: u32,
+    },
+}
+
+impl Opening {
+    /// Who reads it.
+    #[must_use]
+    pub fn to(&self) -> To {
+        match self {
+            Self::Rows { to, .. } => To::Recipient(to.clone()),
+            Self::Duplicates { .. }
+            | Self::Overflow { .. }
+            | Self::Unsorted { .. }
+            | Self::Permutations { .. } => To::Parties,
+        }
+    }
+}
