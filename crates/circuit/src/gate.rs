@@ -115,7 +115,7 @@ pub struct OutputPort {
 /// A circuit over one ring, and over bits as well if it is a ring of integers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Circuit {
-    /// The ring of inputs, outputs, and every wire that [`Circuit::rings`] does not say is a bit.
+    /// The ring of every wire that [`Circuit::rings`] does not say is a bit.
     pub ring: Ring,
     /// Input ports; their wires come first.
     pub inputs: Vec<InputPort>,
@@ -263,6 +263,13 @@ impl Circuit {
             rings.push(ring);
         }
         rings
+    }
+
+    /// The ring of an output port, where `rings` are those of all wires: bits beside integers have ports of their own.
+    pub fn output_ring(&self, port: &OutputPort, rings: &[Ring]) -> Ring {
+        let first = port.wires.first();
+        let ring = first.and_then(|wire| rings.get(wire.0 as usize));
+        ring.copied().unwrap_or(self.ring)
     }
 
     /// The wire that gate `index` drives.

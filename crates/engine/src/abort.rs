@@ -89,6 +89,12 @@ pub enum Abort {
         /// Rows of that part.
         rows: u64,
     },
+    /// What the job claims of its rows is false: the parties have opened that, and nothing that follows.
+    #[error("{what}: that is false, and the run is over; nothing else was opened")]
+    Claim {
+        /// What is claimed.
+        what: std::sync::Arc<str>,
+    },
     /// This participant lacks something that the job needs from it.
     #[error("{0}")]
     Missing(String),

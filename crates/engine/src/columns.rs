@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
 use veil_job::Slice;
 use veil_math::{Ring, bits_from_rows, bits_to_rows};
+use veil_protocol::Gives;
 use veil_protocol::passes::{ColumnForm, ColumnId, ColumnPlan, PassProgram, Take};
 use veil_session::Wiped;
 
@@ -65,17 +66,44 @@ impl Columns {
                 veil_protocol::passes::ColumnKind::Opened => 1,
                 _ => self.parts,
             };
-            let bytes = plan.form.bytes() as usize * plan.rows as usize;
-            let granules = match plan.form {
-                ColumnForm::Ring(_) => u64::from(plan.rows).div_ceil(GRANULE) as usize,
-                ColumnForm::Words(_) => 0,
+            *self.write(column) = Some(self.room(plan, components));
+        }
+    }
+
+    /// Room for a column.
+    fn room(&self, plan: ColumnPlan, components: usize) -> Column {
+        let bytes = plan.form.bytes() as usize * plan.rows as usize;
+        let granules = match plan.form {
+            ColumnForm::Ring(_) => u64::from(plan.rows).div_ceil(GRANULE) as usize,
+            ColumnForm::Words(_) => 0,
+        };
+        Column {
+            plan,
+            components: (0..components).map(|_| self.memory(bytes)).collect(),
+            sums: (0..components).map(|_| Wiped::zeros(granules)).collect(),
+            before: OnceLock::new(),
+        }
+    }
+
+    /// Makes what parties make of columns by themselves before pass number `pass`.
+    pub(crate) fn make(&self, pass: usize) {
+        if self.parts == 0 {
+            return;
+        }
+        for made in self.program.made_before(pass) {
+            let plan = self.program.columns()[made.column.0 as usize];
+            let mut column = self.room(plan, self.parts);
+            let slice = Slice {
+                block: 0,
+                first: 0,
+                rows: made.rows,
             };
-            *self.write(column) = Some(Column {
-                plan,
-                components: (0..components).map(|_| self.memory(bytes)).collect(),
-                sums: (0..components).map(|_| Wiped::zeros(granules)).collect(),
-                before: OnceLock::new(),
-            });
+            for component in 0..self.parts {
+                let into = &mut column.components[component];
+                self.load(&made.take, (component, false), slice, None, into);
+                column.add_up(component, 0..made.rows as usize);
+            }
+            *self.write(made.column) = Some(column);
         }
     }
 
@@ -134,34 +162,23 @@ impl Columns {
     ) {
         let rows = slice.first as usize..slice.first as usize + slice.rows as usize;
         match take {
-            Take::Of(of) => self.read(*of, |column| {
-                let bytes = column.plan.form.bytes() as usize;
-                let from = &column.components[component];
-                match bits {
-                    None => elements(from, bytes, rows, into),
-                    Some(width) => spread(from, bytes, (0, width), rows, into),
-                }
-            }),
-            Take::Bits { of, first, count } => self.read(*of, |column| {
-                let bytes = column.plan.form.bytes() as usize;
-                let from = &column.components[component];
-                if bits.is_some() {
-                    spread(from, bytes, (*first, *count), rows, into);
-                } else {
-                    let to = into.len() / rows.len().max(1);
-                    cut(from, bytes, (*first, *count), rows, to, into);
-                }
-            }),
-            Take::Shifted { of, by } => self.read(*of, |column| {
-                let bytes = column.plan.form.bytes() as usize;
-                let from = &column.components[component];
-                let mut cells = Wiped::zeros(rows.len() * bytes);
-                shifted(from, bytes, *by, rows.clone(), &mut cells);
-                match bits {
-                    None => into.copy_from_slice(&cells),
-                    Some(width) => spread(&cells, bytes, (0, width), 0..rows.len(), into),
-                }
-            }),
+            Take::Of(_) | Take::Rows { .. } | Take::Turns { .. } => {
+                self.elements(take, component, rows, |bytes, from| match bits {
+                    None => into.copy_from_slice(from),
+                    Some(width) => spread(from, bytes, (0, width), into),
+                });
+            }
+            Take::Bits { of, first, count } => {
+                self.elements(of, component, rows, |bytes, from| {
+                    let these = (*first, *count);
+                    if bits.is_some() {
+                        spread(from, bytes, these, into);
+                    } else {
+                        let to = into.len() / (from.len() / bytes).max(1);
+                        cut(from, bytes, these, to, into);
+                    }
+                });
+            }
             Take::Within { first, end } => {
                 into.fill(0);
                 if constants {
@@ -206,6 +223,87 @@ impl Columns {
         }
     }
 
+    /// What is taken of these rows of one component, as elements of so many bytes.
+    fn elements(
+        &self,
+        take: &Take,
+        component: usize,
+        rows: Range<usize>,
+        with: impl FnOnce(usize, &[u8]),
+    ) {
+        let bytes_of = |column: ColumnId| self.read(column, |c| c.plan.form.bytes() as usize);
+        let made = |columns: &[(ColumnId, Walk)]| {
+            let bytes = bytes_of(columns[0].0);
+            let mut all = Wiped::zeros(rows.len() * bytes);
+            for (column, walk) in columns {
+                self.read(*column, |column| {
+                    walk.copy(&column.components[component], bytes, &mut all);
+                });
+            }
+            all
+        };
+        let all = match take {
+            Take::Of(of) => {
+                return self.read(*of, |column| {
+                    let bytes = column.plan.form.bytes() as usize;
+                    let from = &column.components[component];
+                    with(bytes, &from[rows.start * bytes..rows.end * bytes]);
+                });
+            }
+            Take::Rows { of, first, step } => {
+                let mut begin = 0;
+                let walks: Vec<(ColumnId, Walk)> = of
+                    .iter()
+                    .map(|column| {
+                        // Its row 0 is row `begin` of all.
+                        let first = first + i64::from(*step) * rows.start as i64 - begin;
+                        begin += self.read(*column, |c| i64::from(c.plan.rows));
+                        (*column, Walk::from(first, i64::from(*step)))
+                    })
+                    .collect();
+                made(&walks)
+            }
+            Take::Turns { even, odd } => {
+                let walks = [(0, *even), (1, *odd)].map(|(odd, of)| {
+                    let to = (rows.start + odd) % 2;
+                    let walk = Walk {
+                        from: (rows.start + to) as i64 / 2,
+                        step: 1,
+                        to,
+                        every: 2,
+                    };
+                    (of, walk)
+                });
+                made(&walks)
+            }
+            Take::Bits { .. } | Take::Within { .. } | Take::Sums { .. } => {
+                unreachable!("checked by PassProgram::new: elements of columns")
+            }
+        };
+        with(bytes_of(take.columns()[0]), &all);
+    }
+
+    /// Leaves what pass number `pass` has summed over its rows, of each component: columns of one row.
+    pub(crate) fn leave_sums(&self, pass: usize, sums: &[Vec<u8>]) {
+        let pass = &self.program.passes()[pass];
+        let Some(plan) = pass.rows() else { return };
+        let slice = Slice {
+            block: 0,
+            first: 0,
+            rows: 1,
+        };
+        let bytes = plan.ring.bytes(1) as usize;
+        for (port, output) in plan.outputs.iter().enumerate() {
+            let (Gives::Sum, Some(column)) = (output.gives, pass.leave(port)) else {
+                continue;
+            };
+            let at = output.first as usize * bytes;
+            for (component, sums) in sums.iter().enumerate() {
+                self.leave(column, component, slice, None, &sums[at..at + bytes]);
+            }
+        }
+    }
+
     /// Leaves rows of `slice` of one component of a column: from packed columns of `bits` bits, or from elements.
     pub(crate) fn leave(
         &self,
@@ -224,17 +322,24 @@ impl Columns {
             None => into.copy_from_slice(from),
             Some(width) => gather_bits(from, rows.len(), width as usize, bytes, into),
         }
-        if let ColumnForm::Ring(ring) = column.plan.form {
-            let granule = GRANULE as usize;
-            let sums = &mut column.sums[component][rows.start / granule..];
-            for (rows, sum) in into.chunks(granule * bytes).zip(sums) {
-                *sum = total(ring, rows);
-            }
-        }
+        column.add_up(component, rows);
     }
 }
 
 impl Column {
+    /// Adds up integers of these rows, which begin a granule.
+    fn add_up(&mut self, component: usize, rows: Range<usize>) {
+        if let ColumnForm::Ring(ring) = self.plan.form {
+            let bytes = ring.bytes(1) as usize;
+            let of = &self.components[component][rows.start * bytes..rows.end * bytes];
+            let granule = GRANULE as usize;
+            let sums = &mut self.sums[component][rows.start / granule..];
+            for (rows, sum) in of.chunks(granule * bytes).zip(sums) {
+                *sum = total(ring, rows);
+            }
+        }
+    }
+
     /// The sum of the rows before row `row`, which begins a granule; of all rows if it is none.
     fn before(&self, component: usize, row: Option<usize>) -> u128 {
         let before = self.before.get_or_init(|| {
@@ -260,35 +365,72 @@ const fn signed(value: i64) -> u128 {
     (value as i128).cast_unsigned()
 }
 
-/// Elements of `bytes` bytes.
-fn elements(from: &[u8], bytes: usize, rows: Range<usize>, into: &mut [u8]) {
-    into.copy_from_slice(&from[rows.start * bytes..rows.end * bytes]);
+/// Rows of a column, and the rows that they go to.
+#[derive(Clone, Copy)]
+struct Walk {
+    /// The row of the column that goes to row `to`; less than 0 if it is before the first.
+    from: i64,
+    /// Rows of the column from one to the next.
+    step: i64,
+    to: usize,
+    /// The same of the rows that they go to.
+    every: usize,
 }
 
-/// The rows of `from` that are `by` rows further on, as far as there are such rows.
-fn shifted(from: &[u8], bytes: usize, by: i32, rows: Range<usize>, into: &mut [u8]) {
-    let all = (from.len() / bytes) as i64;
-    let by = i64::from(by);
-    let first = (rows.start as i64 + by).clamp(0, all);
-    let end = (rows.end as i64 + by).clamp(first, all);
-    let to = (first - by - rows.start as i64) as usize * bytes;
-    let these = &from[first as usize * bytes..end as usize * bytes];
-    if !these.is_empty() {
-        into[to..to + these.len()].copy_from_slice(these);
+impl Walk {
+    /// From row `from` on, to row 0 and all that follow.
+    const fn from(from: i64, step: i64) -> Self {
+        Walk {
+            from,
+            step,
+            to: 0,
+            every: 1,
+        }
+    }
+
+    /// Copies the rows that there are.
+    fn copy(&self, column: &[u8], bytes: usize, into: &mut [u8]) {
+        let (there, room) = ((column.len() / bytes) as i64, into.len() / bytes);
+        // The first one that is there.
+        let before = (-self.from).max(0).div_euclid(self.step)
+            + i64::from((-self.from).max(0).rem_euclid(self.step) > 0);
+        let (Ok(skipped), first) = (usize::try_from(before), self.from + before * self.step) else {
+            return;
+        };
+        let to = skipped.saturating_mul(self.every).saturating_add(self.to);
+        if to >= room || first >= there {
+            return;
+        }
+        let fit = (room - to).div_ceil(self.every);
+        let have = ((there - first + self.step - 1) / self.step) as usize;
+        let count = fit.min(have);
+        let first = first as usize * bytes;
+        if self.step == 1 && self.every == 1 {
+            into[to * bytes..][..count * bytes].copy_from_slice(&column[first..][..count * bytes]);
+            return;
+        }
+        macro_rules! of_bytes {
+            ($($bytes:literal),*) => {
+                match bytes {
+                    $($bytes => {
+                        let (from, _) = column[first..].as_chunks::<$bytes>();
+                        let (into, _) = into[to * bytes..].as_chunks_mut::<$bytes>();
+                        let from = from.iter().step_by(self.step as usize);
+                        let into = into.iter_mut().step_by(self.every);
+                        from.zip(into).take(count).for_each(|(from, into)| *into = *from);
+                    })*
+                    _ => unreachable!("elements have 1, 2, 4, 8 or 16 bytes"),
+                }
+            };
+        }
+        of_bytes!(1, 2, 4, 8, 16);
     }
 }
 
 /// `count` bits of words from bit `first` on, as words of `to` bytes.
-fn cut(
-    from: &[u8],
-    bytes: usize,
-    (first, count): (u32, u32),
-    rows: Range<usize>,
-    to: usize,
-    into: &mut [u8],
-) {
+fn cut(from: &[u8], bytes: usize, (first, count): (u32, u32), to: usize, into: &mut [u8]) {
     if to == bytes && first == 0 && 8 * to == count as usize {
-        elements(from, bytes, rows, into);
+        into.copy_from_slice(from);
         return;
     }
     macro_rules! of_words {
@@ -299,11 +441,11 @@ fn cut(
                     let mask = <$word>::MAX >> (<$word>::BITS - count);
                     let bits = |word: &[u8; $bytes]| <$word>::from_le_bytes(*word) >> first & mask;
                     if to == 1 {
-                        for (to, word) in into.iter_mut().zip(&from[rows]) {
+                        for (to, word) in into.iter_mut().zip(from) {
                             *to = bits(word) as u8;
                         }
                     } else {
-                        for (to, word) in into.chunks_exact_mut(to).zip(&from[rows]) {
+                        for (to, word) in into.chunks_exact_mut(to).zip(from) {
                             to.copy_from_slice(&bits(word).to_le_bytes()[..to.len()]);
                         }
                     }
@@ -316,17 +458,11 @@ fn cut(
 }
 
 /// The same as packed columns, one for each bit.
-fn spread(
-    from: &[u8],
-    bytes: usize,
-    (first, count): (u32, u32),
-    rows: Range<usize>,
-    into: &mut [u8],
-) {
+fn spread(from: &[u8], bytes: usize, (first, count): (u32, u32), into: &mut [u8]) {
     let to = (count as usize).div_ceil(8);
-    let mut cells = Wiped::zeros(rows.len() * to);
-    let length = rows.len();
-    cut(from, bytes, (first, count), rows, to, &mut cells);
+    let length = from.len() / bytes;
+    let mut cells = Wiped::zeros(length * to);
+    cut(from, bytes, (first, count), to, &mut cells);
     bits_from_rows(&cells, length, count as usize, into);
 }
 
@@ -341,6 +477,7 @@ fn gather_bits(from: &[u8], rows: usize, width: usize, bytes: usize, into: &mut 
     bits_to_rows(from, rows, width, &mut cells);
     for (word, cell) in into.chunks_exact_mut(bytes).zip(cells.chunks_exact(to)) {
         word[..to].copy_from_slice(cell);
+        word[to..].fill(0);
     }
 }
 
@@ -460,12 +597,44 @@ mod tests {
             (-4, 2..7, vec![0, 0, 1, 2, 3]),
             (20, 0..2, vec![0, 0]),
             (-20, 5..7, vec![0, 0]),
-            (i32::MIN, 0..1, vec![0]),
-            (i32::MAX, 9..10, vec![0]),
+            (-1 << 40, 0..1, vec![0]),
+            (1 << 40, 9..10, vec![0]),
         ] {
             let mut into = vec![0; rows.len()];
-            shifted(&from, 1, by, rows.clone(), &mut into);
+            Walk::from(by + rows.start as i64, 1).copy(&from, 1, &mut into);
             assert_eq!(into, want, "{by}, {rows:?}");
+        }
+    }
+
+    /// Every row by its definition, for all small steps.
+    #[test]
+    fn every_so_many_rows_go_to_every_so_many() {
+        let from: Vec<u8> = (0..24u16).flat_map(|x| (x + 100).to_le_bytes()).collect();
+        for (first, step, to, every) in (-9..14).flat_map(|first| {
+            (1..5).flat_map(move |step| {
+                (0..3).flat_map(move |to| [1, 2, 3].map(|every| (first, step, to, every)))
+            })
+        }) {
+            let mut into = vec![0; 2 * 17];
+            let walk = Walk {
+                from: first,
+                step,
+                to,
+                every,
+            };
+            walk.copy(&from, 2, &mut into);
+            for row in 0..17 {
+                let number = (row >= to && (row - to) % every == 0).then(|| (row - to) / every);
+                let of = number.map(|k| first + step * k as i64);
+                let want = of
+                    .filter(|of| (0..24).contains(of))
+                    .map_or(0, |of| of as u16 + 100);
+                let got = u16::from_le_bytes([into[2 * row], into[2 * row + 1]]);
+                assert_eq!(
+                    got, want,
+                    "row {row}: {first} + {step} k, to {to} + {every} k"
+                );
+            }
         }
     }
 
@@ -477,9 +646,9 @@ mod tests {
             let want = |row: usize| words[row] >> first & (u32::MAX >> (32 - count));
             let to = (count as usize).div_ceil(8).next_power_of_two();
             let mut elements = vec![0; 16 * to];
-            cut(&from, 4, (first, count), 5..21, to, &mut elements);
+            cut(&from[20..], 4, (first, count), to, &mut elements);
             let mut columns = vec![0; 2 * count as usize];
-            spread(&from, 4, (first, count), 5..21, &mut columns);
+            spread(&from[20..], 4, (first, count), &mut columns);
             let mut back = vec![0xff; 16 * 4];
             gather_bits(&columns, 16, count as usize, 4, &mut back);
             for row in 0..16 {
@@ -489,10 +658,7 @@ mod tests {
                     u32::from(columns[2 * bit as usize + row / 8] >> (row % 8) & 1) << bit
                 });
                 assert_eq!(bits.sum::<u32>(), word);
-                assert_eq!(
-                    back[4 * row..][..count.div_ceil(8) as usize],
-                    word.to_le_bytes()[..count.div_ceil(8) as usize]
-                );
+                assert_eq!(back[4 * row..][..4], word.to_le_bytes());
             }
         }
     }

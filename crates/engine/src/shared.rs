@@ -196,6 +196,10 @@ impl Shared {
             return;
         }
         self.passing.store(0, Ordering::Relaxed);
+        let mut sums = self.take_sums();
+        self.columns.leave_sums(pass, &sums);
+        sums.iter_mut().for_each(Zeroize::zeroize);
+        self.columns.make(pass + 1);
         self.columns.end(pass);
         self.columns.begin(pass + 1);
         self.pass.store(pass + 1, Ordering::Release);

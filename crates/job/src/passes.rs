@@ -51,21 +51,30 @@ impl ColumnForm {
 pub enum Take {
     /// Its elements.
     Of(ColumnId),
-    /// So many bits of its words.
+    /// Elements of columns that stand one behind the other: in row j that of row `first + step · j`, zero where there is no such row.
+    Rows {
+        /// The columns, of one form.
+        of: Vec<ColumnId>,
+        /// The row that row 0 takes; negative numbers are rows before the first.
+        first: i64,
+        /// Rows from one row to the next, at least 1.
+        step: u32,
+    },
+    /// Elements of two columns of one form by turns: row 2j of the first one's row j, row 2j + 1 of the second one's.
+    Turns {
+        /// Of rows 0, 2, 4, …
+        even: ColumnId,
+        /// Of rows 1, 3, 5, …
+        odd: ColumnId,
+    },
+    /// So many bits of words that are taken from columns in one of the ways above.
     Bits {
-        /// The column, of words.
-        of: ColumnId,
+        /// The words.
+        of: Box<Take>,
         /// The lowest bit.
         first: u32,
         /// How many.
         count: u32,
-    },
-    /// Its elements so many rows further on: zeros where there is no such row.
-    Shifted {
-        /// The column.
-        of: ColumnId,
-        /// Rows; negative numbers are rows before.
-        by: i32,
     },
     /// A public bit: 1 in these rows, 0 in others.
     Within {
@@ -90,15 +99,38 @@ pub enum Take {
 }
 
 impl Take {
+    /// The elements of another row of a column: so many rows further on, or before.
+    pub fn shifted(of: ColumnId, by: i64) -> Self {
+        Take::Rows {
+            of: vec![of],
+            first: by,
+            step: 1,
+        }
+    }
+
+    /// These bits of what it takes, which is words.
+    #[must_use]
+    pub fn bits(self, first: u32, count: u32) -> Self {
+        Take::Bits {
+            of: Box::new(self),
+            first,
+            count,
+        }
+    }
+
     /// The columns that it reads.
-    pub fn columns(&self) -> impl Iterator<Item = ColumnId> {
-        let (of, totals) = match self {
-            Take::Of(of) | Take::Bits { of, .. } | Take::Shifted { of, .. } => (Some(*of), &[][..]),
-            Take::Within { .. } => (None, &[][..]),
-            Take::Sums { of, totals, .. } => (*of, &totals[..]),
-        };
-        let totals = totals.iter().map(|(_, column)| *column);
-        of.into_iter().chain(totals)
+    pub fn columns(&self) -> Vec<ColumnId> {
+        match self {
+            Take::Of(of) => vec![*of],
+            Take::Rows { of, .. } => of.clone(),
+            Take::Turns { even, odd } => vec![*even, *odd],
+            Take::Bits { of, .. } => of.columns(),
+            Take::Within { .. } => vec![],
+            Take::Sums { of, totals, .. } => {
+                let totals = totals.iter().map(|(_, column)| *column);
+                of.iter().copied().chain(totals).collect()
+            }
+        }
     }
 }
 
@@ -133,6 +165,8 @@ pub enum PassSpec {
         takes: Vec<Option<Take>>,
         /// The columns that output ports of [`Audience::Column`](crate::Audience::Column) leave, by port.
         leaves: Vec<Option<ColumnId>>,
+        /// That all it opens to the parties is 0, in words: the run ends if it is not.
+        claim: Option<String>,
     },
     /// A move of rows, by one permutation that no party knows.
     Move {
@@ -154,11 +188,28 @@ pub enum PassSpec {
     },
 }
 
-/// The passes of a job, in order.
+/// A column that each party makes of others by itself, before a pass begins.
 #[derive(Clone, PartialEq, Eq, Debug)]
+pub struct MadeSpec {
+    /// The number of the pass, at least 1.
+    pub before: u32,
+    /// Its elements: no public rows, and no sums.
+    pub take: Take,
+    /// Their form.
+    pub form: ColumnForm,
+    /// Rows, at least 1.
+    pub rows: u32,
+    /// The column.
+    pub column: ColumnId,
+}
+
+/// The passes of a job, in order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ProgramSpec {
     /// The first and the last are of rows.
     pub passes: Vec<PassSpec>,
+    /// What parties make by themselves between passes, in the order of passes.
+    pub made: Vec<MadeSpec>,
 }
 
 impl canonical::Canonical for ColumnId {
@@ -173,6 +224,12 @@ impl canonical::Canonical for Ring {
     }
 }
 
+impl<T: canonical::Canonical> canonical::Canonical for Box<T> {
+    fn encode(&self, into: &mut dyn canonical::Encoder) {
+        (**self).encode(into);
+    }
+}
+
 impl<T: canonical::Canonical> canonical::Canonical for Arc<T> {
     fn encode(&self, into: &mut dyn canonical::Encoder) {
         (**self).encode(into);
@@ -180,12 +237,13 @@ impl<T: canonical::Canonical> canonical::Canonical for Arc<T> {
 }
 
 canonical! {
-    struct ProgramSpec { passes }
+    struct ProgramSpec { passes, made }
+    struct MadeSpec { before, take, form, rows, column }
     enum PassSpec {
-        0 = Rows { job, takes, leaves },
+        0 = Rows { job, takes, leaves, claim },
         1 = Move { rows, rotation, kind, takes, leaves, factors, positions },
     }
     enum MoveKind { 0 = There, 1 = Open, 2 = Back, 3 = Along }
     enum ColumnForm { 0 = Ring(ring), 1 = Words(bytes) }
-    enum Take { 0 = Of(of), 1 = Bits { of, first, count }, 2 = Sums { of, row, constant, totals, ring }, 3 = Shifted { of, by }, 4 = Within { first, end } }
+    enum Take { 0 = Of(of), 1 = Bits { of, first, count }, 2 = Sums { of, row, constant, totals, ring }, 3 = Rows { of, first, step }, 4 = Within { first, end }, 5 = Turns { even, odd } }
 }

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use veil_circuit::{Circuit, Per};
-use veil_job::passes::{ColumnForm, ColumnId, MoveKind, PassSpec, ProgramSpec, Take};
+use veil_circuit::generate::any;
+use veil_circuit::{Circuit, Per, Reduce};
+use veil_job::passes::{ColumnForm, ColumnId, MadeSpec, PassSpec, ProgramSpec, Take};
 use veil_job::{Audience, Block, Holder, InputSpec, JobSpec, Security};
 use veil_math::Ring;
 
@@ -71,38 +72,43 @@ impl Shared {
     pub const fn sharing(&self) -> Sharing {
         self.sharing
     }
-}
 
-/// A permutation by which rows have moved, opened. It can be undone.
-#[derive(Debug)]
-pub struct Opened {
-    /// Where each row is that has moved.
-    pub(crate) positions: ColumnId,
-    pub(crate) factors: ColumnId,
-    pub(crate) rotation: u8,
-}
-
-impl Opened {
-    /// What a move by it takes.
-    const fn of(&self, kind: MoveKind) -> (u8, MoveKind, Option<ColumnId>, Option<ColumnId>) {
-        (
-            self.rotation,
-            kind,
-            Some(self.factors),
-            Some(self.positions),
-        )
+    /// Its number in the program.
+    pub const fn column(&self) -> ColumnId {
+        self.column
     }
+
+    /// What a pass takes of it.
+    pub const fn take(&self) -> Take {
+        Take::Of(self.column)
+    }
+
+    /// So many rows of it from row `first` on, for a pass of so many rows: zeros where it has none.
+    pub fn rows_from(&self, first: i64) -> Take {
+        Take::shifted(self.column, first)
+    }
+}
+
+/// Jobs of circuits that are needed again, by the circuit's hash and the number of rows.
+type Known = HashMap<([u8; 32], u32), (Arc<JobSpec>, Vec<Left>)>;
+
+/// What an output port leaves.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    sharing: Sharing,
+    /// Whether it is one row, the sum over all.
+    sum: bool,
 }
 
 /// Writes a program, pass after pass.
 #[derive(Debug)]
 pub struct Builder {
     of: Participants,
-    passes: Vec<PassSpec>,
+    pub(crate) passes: Vec<PassSpec>,
+    made: Vec<MadeSpec>,
     columns: u32,
-    moves: u8,
-    /// Jobs of passes that are needed again and again.
-    pub(crate) known: HashMap<(&'static str, u32, u32), Arc<JobSpec>>,
+    pub(crate) moves: u8,
+    known: Known,
 }
 
 impl Builder {
@@ -111,6 +117,7 @@ impl Builder {
         Builder {
             of,
             passes: Vec::new(),
+            made: Vec::new(),
             columns: 0,
             moves: 0,
             known: HashMap::new(),
@@ -121,7 +128,18 @@ impl Builder {
     pub fn finish(self) -> ProgramSpec {
         ProgramSpec {
             passes: self.passes,
+            made: self.made,
         }
+    }
+
+    /// Passes so far: the number of the next one.
+    pub fn passes(&self) -> usize {
+        self.passes.len()
+    }
+
+    /// Who takes part.
+    pub const fn participants(&self) -> &Participants {
+        &self.of
     }
 
     pub(crate) fn column(&mut self) -> ColumnId {
@@ -151,6 +169,7 @@ impl Builder {
             job: Arc::new(job),
             takes: vec![None],
             leaves: vec![Some(column)],
+            claim: None,
         });
         Shared {
             column,
@@ -169,24 +188,181 @@ impl Builder {
                 job: Arc::new(job),
                 takes: vec![Some(Take::Of(moved.column))],
                 leaves: vec![None],
+                claim: None,
             });
         }
     }
 
-    /// A circuit in every row: one column for each output port. Its input ports take what is said.
-    pub(crate) fn rows(&mut self, job: &Arc<JobSpec>, takes: Vec<Take>) -> Vec<ColumnId> {
-        let left = (0..job.circuit.outputs.len()).map(|_| self.column());
-        let left: Vec<ColumnId> = left.collect();
-        self.passes.push(PassSpec::Rows {
-            job: Arc::clone(job),
-            takes: takes.into_iter().map(Some).collect(),
-            leaves: left.iter().copied().map(Some).collect(),
+    /// A circuit in every one of `rows` rows, whose input ports take what is said: a column for each output port, of one row for a sum over the rows.
+    ///
+    /// # Panics
+    /// If there are not as many takes as ports, or an output is none of a column: one integer, or 1 to 128 bits.
+    pub fn compute(&mut self, circuit: Circuit, rows: u32, takes: Vec<Take>) -> Vec<Shared> {
+        assert_eq!(takes.len(), circuit.inputs.len(), "a take for each port");
+        let key = (circuit.canonical_hash(), rows);
+        let known = if let Some(known) = self.known.get(&key) {
+            known.clone()
+        } else {
+            let left = left_by(&circuit);
+            let known = (Arc::new(self.computed(circuit, rows)), left);
+            self.known.insert(key, known.clone());
+            known
+        };
+        let (job, left) = known;
+        let all = left.into_iter().map(|Left { sharing, sum }| Shared {
+            column: self.column(),
+            rows: if sum { 1 } else { rows },
+            sharing,
         });
-        left
+        let all: Vec<Shared> = all.collect();
+        self.passes.push(PassSpec::Rows {
+            job,
+            takes: takes.into_iter().map(Some).collect(),
+            leaves: all.iter().map(|left| Some(left.column)).collect(),
+            claim: None,
+        });
+        all
+    }
+
+    /// A column of `rows` rows that each party makes of others by itself.
+    ///
+    /// # Panics
+    /// If there are no rows.
+    pub fn make(&mut self, take: Take, rows: u32, sharing: Sharing) -> Shared {
+        assert!(rows > 0, "a relation has rows");
+        let column = self.column();
+        self.made.push(MadeSpec {
+            before: self.passes.len() as u32,
+            take,
+            form: sharing.form(),
+            rows,
+            column,
+        });
+        Shared {
+            column,
+            rows,
+            sharing,
+        }
+    }
+
+    /// One row with the bit whether any row of a column of bits is 1.
+    ///
+    /// # Panics
+    /// If the column is not of single bits.
+    pub fn any(&mut self, bit: Shared) -> Shared {
+        assert_eq!(bit.sharing, Sharing::Bits(1), "a bit in each row");
+        let mut of = bit;
+        while of.rows > 1 {
+            let mut b = veil_circuit::Builder::new(Ring::Bits);
+            let bits: Vec<_> = (0..FAN_IN)
+                .map(|k| b.input(format!("bit{k}"), 1, Per::Row)[0])
+                .collect();
+            let all = any(&mut b, &bits);
+            b.output("any", &[all]);
+            let takes = (0..FAN_IN).map(|first| Take::Rows {
+                of: vec![of.column],
+                first: first.into(),
+                step: FAN_IN,
+            });
+            let circuit = b.finish().expect("gates in their order");
+            of = self.compute(circuit, of.rows.div_ceil(FAN_IN), takes.collect())[0];
+        }
+        of
+    }
+
+    /// Opens one bit to the parties, whether any row of a column of bits is 1; the run ends if one is, and says that `what` is false.
+    ///
+    /// # Panics
+    /// As [`Builder::any`].
+    pub fn claim_none(&mut self, bit: Shared, what: &str) {
+        let one = self.any(bit);
+        let circuit = passing(one.sharing);
+        let mut job = self.job(circuit, 1, vec![Holder::Column], vec![Audience::Parties]);
+        job.opened = vec![format!("whether this is false: {what}")];
+        self.passes.push(PassSpec::Rows {
+            job: Arc::new(job),
+            takes: vec![Some(one.take())],
+            leaves: vec![None],
+            claim: Some(what.into()),
+        });
+    }
+
+    /// Opens what a circuit computes in every row, by output port, to one audience; `opened` says in words what each is.
+    ///
+    /// # Panics
+    /// If there are not as many takes as input ports, or words as output ports.
+    pub fn open_computed(
+        &mut self,
+        circuit: Circuit,
+        rows: u32,
+        takes: Vec<Take>,
+        (to, opened): (Audience, Vec<String>),
+    ) {
+        assert_eq!(takes.len(), circuit.inputs.len(), "a take for each port");
+        assert_eq!(opened.len(), circuit.outputs.len(), "words for each port");
+        let (holders, audiences) = (vec![Holder::Column; takes.len()], vec![to; opened.len()]);
+        let leaves = vec![None; opened.len()];
+        let mut job = self.job(circuit, rows, holders, audiences);
+        job.opened = opened;
+        self.passes.push(PassSpec::Rows {
+            job: Arc::new(job),
+            takes: takes.into_iter().map(Some).collect(),
+            leaves,
+            claim: None,
+        });
+    }
+
+    /// What `holder` supplies in every row to a circuit, port by port, and a column for each output port. `ports` say in words what each input port is, and how
+    /// it is read.
+    ///
+    /// # Panics
+    /// If there are not as many words as input ports, or an output is none of a column.
+    pub fn supplied(
+        &mut self,
+        holder: Holder,
+        circuit: Circuit,
+        rows: u32,
+        ports: &[(String, String)],
+    ) -> Vec<Shared> {
+        assert_eq!(ports.len(), circuit.inputs.len(), "words for each port");
+        let left = left_by(&circuit);
+        let names: Vec<String> = circuit
+            .inputs
+            .iter()
+            .map(|port| port.name.clone())
+            .collect();
+        let (holders, audiences) = (
+            vec![holder; ports.len()],
+            vec![Audience::Column; left.len()],
+        );
+        let mut job = self.job(circuit, rows, holders, audiences);
+        let inputs = names.into_iter().zip(ports);
+        job.inputs = inputs
+            .map(|(port, (column, format))| InputSpec {
+                holder,
+                block: None,
+                column: Some(column.clone()),
+                port: Some(port),
+                format: format.clone(),
+            })
+            .collect();
+        let all = left.into_iter().map(|Left { sharing, sum }| Shared {
+            column: self.column(),
+            rows: if sum { 1 } else { rows },
+            sharing,
+        });
+        let all: Vec<Shared> = all.collect();
+        self.passes.push(PassSpec::Rows {
+            job: Arc::new(job),
+            takes: vec![None; ports.len()],
+            leaves: all.iter().map(|left| Some(left.column)).collect(),
+            claim: None,
+        });
+        all
     }
 
     /// The job of a circuit over columns alone.
-    pub(crate) fn computed(&self, circuit: Circuit, rows: u32) -> JobSpec {
+    fn computed(&self, circuit: Circuit, rows: u32) -> JobSpec {
         let holders = vec![Holder::Column; circuit.inputs.len()];
         let audiences = vec![Audience::Column; circuit.outputs.len()];
         self.job(circuit, rows, holders, audiences)
@@ -223,145 +399,25 @@ impl Builder {
             circuit,
         }
     }
-
-    /// Moves columns by a permutation that no party knows: their rows, in no order that a party knows.
-    ///
-    /// # Panics
-    /// If there are no columns, or they have not one number of rows.
-    pub fn shuffle(&mut self, columns: &[Shared]) -> Vec<Shared> {
-        let rows = rows_of(columns);
-        let rotation = self.rotation();
-        let parts = grouped(rows, columns, 0);
-        let factors = (parts.len() > 1).then(|| self.column());
-        let mut all = Vec::new();
-        for (kind, part) in std::iter::once(MoveKind::There)
-            .chain(std::iter::repeat(MoveKind::Along))
-            .zip(parts)
-        {
-            let by = (rotation, kind, factors, None);
-            all.extend(self.moved(rows, by, takes(part)));
-        }
-        let moved = columns.iter().zip(all);
-        moved
-            .map(|(moved, column)| Shared { column, ..*moved })
-            .collect()
-    }
-
-    /// A move without an opening: a column for each that it takes.
-    fn moved(
-        &mut self,
-        rows: u32,
-        (rotation, kind, factors, positions): (u8, MoveKind, Option<ColumnId>, Option<ColumnId>),
-        takes: Vec<(Take, ColumnForm)>,
-    ) -> Vec<ColumnId> {
-        let left: Vec<ColumnId> = takes.iter().map(|_| self.column()).collect();
-        self.passes.push(PassSpec::Move {
-            rows,
-            rotation,
-            kind,
-            takes,
-            leaves: left.iter().copied().map(Some).collect(),
-            factors,
-            positions,
-        });
-        left
-    }
-
-    /// Moves positions, which are a permutation, by one that no party knows, and opens them; what is taken beside moves with them, and is put in their order. It is an opening of a
-    /// fresh permutation, always.
-    pub(crate) fn open_positions(
-        &mut self,
-        rows: u32,
-        positions: ColumnId,
-        beside: Vec<(Take, ColumnForm)>,
-    ) -> (Opened, Vec<ColumnId>) {
-        let rotation = self.rotation();
-        let left: Vec<ColumnId> = beside.iter().map(|_| self.column()).collect();
-        let opened = Opened {
-            positions: self.column(),
-            factors: self.column(),
-            rotation,
-        };
-        let mut takes = vec![(Take::Of(positions), ColumnForm::Ring(Ring::Z32))];
-        takes.extend(beside);
-        let leaves = std::iter::once(None).chain(left.iter().copied().map(Some));
-        self.passes.push(PassSpec::Move {
-            rows,
-            rotation,
-            kind: MoveKind::Open,
-            takes,
-            leaves: leaves.collect(),
-            factors: Some(opened.factors),
-            positions: Some(opened.positions),
-        });
-        (opened, left)
-    }
-
-    /// Moves columns by the permutation by which positions have moved before they were opened, and puts them in their order.
-    pub(crate) fn move_along(
-        &mut self,
-        rows: u32,
-        by: &Opened,
-        takes: Vec<(Take, ColumnForm)>,
-    ) -> Vec<ColumnId> {
-        self.moved(rows, by.of(MoveKind::Along), takes)
-    }
-
-    /// Takes columns out of the order of opened positions, and moves them back.
-    pub(crate) fn go_back(
-        &mut self,
-        rows: u32,
-        by: &Opened,
-        takes: Vec<(Take, ColumnForm)>,
-    ) -> Vec<ColumnId> {
-        self.moved(rows, by.of(MoveKind::Back), takes)
-    }
-
-    fn rotation(&mut self) -> u8 {
-        let rotation = self.moves;
-        self.moves = self.moves.wrapping_add(1) % 12;
-        rotation
-    }
 }
 
-/// Bytes of a column of a move, at most, that moves together with others: a move has a message, and room in memory, for each.
-const TOGETHER: u64 = 4 << 20;
+/// Rows that are brought together by one gate of a circuit.
+const FAN_IN: u32 = 16;
 
-/// Columns that move in one pass each: together as far as they have few bytes, of which the first pass has `first` already.
-pub(crate) fn grouped(rows: u32, columns: &[Shared], first: u64) -> Vec<&[Shared]> {
-    let mut parts = Vec::new();
-    let (mut begin, mut bytes) = (0, first * u64::from(rows));
-    for (at, moved) in columns.iter().enumerate() {
-        let more = moved.sharing.form().bytes() * u64::from(rows);
-        if bytes + more > TOGETHER && (at > begin || bytes > 0) {
-            parts.push(&columns[begin..at]);
-            (begin, bytes) = (at, 0);
-        }
-        bytes += more;
-    }
-    parts.push(&columns[begin..]);
-    if first == 0 {
-        parts.retain(|part| !part.is_empty());
-    }
-    parts
-}
-
-/// What a move takes of columns.
-pub(crate) fn takes(columns: &[Shared]) -> Vec<(Take, ColumnForm)> {
-    let takes = columns.iter();
-    takes
-        .map(|shared| (Take::Of(shared.column), shared.sharing.form()))
-        .collect()
-}
-
-/// The rows of columns of one relation.
-pub(crate) fn rows_of(columns: &[Shared]) -> u32 {
-    let rows = columns.first().expect("a move is of columns").rows;
-    assert!(
-        columns.iter().all(|moved| moved.rows == rows),
-        "columns of one relation have one number of rows"
-    );
-    rows
+/// What the output ports of a circuit leave.
+fn left_by(circuit: &Circuit) -> Vec<Left> {
+    let rings = circuit.rings();
+    let outputs = circuit.outputs.iter().map(|port| Left {
+        sharing: match circuit.output_ring(port, &rings) {
+            Ring::Bits => Sharing::Bits(port.wires.len() as u32),
+            ring => {
+                assert_eq!(port.wires.len(), 1, "a column is of one integer");
+                Sharing::Ring(ring)
+            }
+        },
+        sum: port.reduce == Reduce::Sum,
+    });
+    outputs.collect()
 }
 
 /// The circuit that puts out what it takes.

@@ -1,233 +1,147 @@
 //! Groups of rows by a secret key: which rows begin and end one, how many rows each has, and sums over them.
 //!
-//! Rows are sorted by (¬valid, key), so that rows that are not valid come last; the last row of a group is one whose key is another than that of the row behind
+//! Rows are sorted by their key, so that rows that take no part come last; the last row of a group is one whose key is another than that of the row behind
 //! it. Running sums up to the last rows of groups, brought to the front by a sort of one bit, differ from each other by the sums of groups.
 
-use std::sync::Arc;
-
-use veil_circuit::{Builder as Gates, Circuit, Per, Wire};
+use veil_circuit::generate::any;
+use veil_circuit::{Builder as Gates, Circuit, Per};
 use veil_job::passes::Take;
 use veil_math::Ring;
 
 use crate::builder::{Builder, Shared, Sharing};
+use crate::key::{Compared, Key, done, neighbour};
+use crate::scan::Scan;
 
 /// The groups of a relation: a row for each, in the order of keys, then rows that are none.
 #[derive(Debug)]
 pub struct Groups {
-    /// The keys of groups; zero in rows that are none.
-    pub key: Shared,
+    /// The keys of groups; anything in rows that are none.
+    pub key: Vec<Shared>,
     /// Whether a row is a group.
     pub valid: Shared,
-    /// How many rows a group has, modulo 2^32.
+    /// How many rows a group has, modulo 2^32; anything in rows that are none.
     pub count: Shared,
-    /// Sums over the rows of a group, in the order of the values; zero in rows that are none.
+    /// Sums over the rows of a group, in the order of the values; anything in rows that are none.
     pub sums: Vec<Shared>,
+    /// What scans over the rows of a group give; anything in rows that are none.
+    pub scanned: Vec<Shared>,
 }
 
 impl Builder {
-    /// Groups rows that are `valid` by the `bits` bits of a key, and sums integers over the rows of each group.
+    /// Groups rows by a key as of [`Key`], of which rows that take no part make no group; sums integers over the rows of each group, which must be zero in rows that
+    /// take no part; and scans values over them.
     ///
     /// As many rows come out as go in: how many groups there are stays a secret.
     ///
     /// # Panics
-    /// If key and validity are not shared bit by bit, values are no integers, or columns have not one number of rows.
-    pub fn group(&mut self, key: Shared, valid: Shared, values: &[Shared]) -> Groups {
-        let Sharing::Bits(bits) = key.sharing else {
-            panic!("a key is shared bit by bit")
-        };
-        let rows = key.rows;
-        let of = |shared: &Shared| Take::Of(shared.column);
-        let keyed = Sharing::Bits(bits + 1);
-        let key = self.computed_column("sort key", rows, keyed, vec![of(&key), of(&valid)]);
-        let zeroed = values.iter().map(|value| {
-            let takes = vec![of(value), of(&valid)];
-            self.computed_column("zeroed", rows, value.sharing, takes)
-        });
-        let mut columns: Vec<Shared> = zeroed.collect();
-        let order = self.sort(key, bits + 1);
-        columns.insert(0, key);
+    /// If the key is not shared bit by bit, sums are of no integers, or columns have not one number of rows.
+    pub fn group(&mut self, key: &[Shared], sums: &[Shared], scans: &[(Scan, Shared)]) -> Groups {
+        let order = self.sort(&Key::of(key));
+        let values = scans.iter().map(|(_, value)| value);
+        let columns: Vec<Shared> = key.iter().chain(sums).chain(values).copied().collect();
         let sorted = self.apply(&order, &columns);
-        let [key, values @ ..] = &sorted[..] else {
+        let (key, rest) = sorted.split_at(key.len());
+        let (sums, values) = rest.split_at(sums.len());
+        let rows = order.rows();
+        let [last, behind] = self.lasts(key);
+        let scanned = if scans.is_empty() {
+            vec![]
+        } else {
+            let first = self.firsts(key);
+            let scans = scans.iter().zip(values);
+            let scans: Vec<_> = scans.map(|((scan, _), value)| (*scan, *value)).collect();
+            self.scan(first, &scans)
+        };
+        // Rows that take no part come last: one that does has as many before it as its number says.
+        let mut running = vec![self.running(rows, None)];
+        running.extend(sums.iter().map(|value| self.running(rows, Some(value))));
+        let order = self.sort(&Key::of(&[behind]));
+        let mut columns = key.to_vec();
+        columns.push(last);
+        columns.extend(&running);
+        columns.extend(&scanned);
+        let front = self.apply(&order, &columns);
+        let (key, rest) = front.split_at(key.len());
+        let [valid, rest @ ..] = rest else {
             unreachable!("as many columns as were taken")
         };
-        let next = Take::Shifted {
-            of: key.column,
-            by: 1,
-        };
-        let end = Take::Within {
+        let (running, scanned) = rest.split_at(running.len());
+        let mut sums = running.iter().map(|sum| self.difference(sum));
+        let count = sums.next().expect("the numbers of rows");
+        Groups {
+            count,
+            sums: sums.collect(),
+            key: key.to_vec(),
+            valid: *valid,
+            scanned: scanned.to_vec(),
+        }
+    }
+
+    /// Whether each row is the last of those of its key, of rows in the order of their keys, and takes part; and the opposite.
+    fn lasts(&mut self, key: &[Shared]) -> [Shared; 2] {
+        let rows = crate::moves::rows_of(key);
+        let mut b = Gates::new(Ring::Bits);
+        let compared = Compared::ports(&mut b, key);
+        let last_row = b.input("last row", 1, Per::Row)[0];
+        let ends = any(&mut b, &[compared.differs, last_row]);
+        let present = b.not(compared.absent());
+        let last = b.and(ends, present);
+        let behind = b.not(last);
+        b.output("last", &[last]);
+        b.output("behind", &[behind]);
+        let mut takes = neighbour(key, 1);
+        takes.push(Take::Within {
             first: rows - 1,
             end: rows,
+        });
+        let both = self.compute(done(b), rows, takes);
+        [both[0], both[1]]
+    }
+
+    /// The sum of the rows up to this one, which may wrap; the number of the row, if it is of nothing.
+    fn running(&mut self, rows: u32, of: Option<&Shared>) -> Shared {
+        let ring = match of.map(Shared::sharing) {
+            None => Ring::Z32,
+            Some(Sharing::Ring(ring)) => ring,
+            Some(Sharing::Bits(_)) => panic!("sums are of integers"),
         };
-        let bit = Sharing::Bits(1);
-        let last = (bit, bits + 1);
-        let last = self.computed_as("last", rows, last, vec![of(key), next, end]);
-        let behind = self.computed_column("not", rows, bit, vec![of(&last)]);
-        // Rows that are not valid come last: a valid row has as many before it as its number says.
-        let running = |ring, of, row, constant| Take::Sums {
-            of,
-            row,
-            constant,
+        let mut takes: Vec<Take> = of.map(Shared::take).into_iter().collect();
+        let unit = i64::from(of.is_none());
+        takes.push(Take::Sums {
+            of: of.map(Shared::column),
+            row: unit,
+            constant: unit,
             totals: vec![],
             ring,
-        };
-        let numbers = vec![running(Ring::Z32, None, 1, 1)];
-        let ring32 = Sharing::Ring(Ring::Z32);
-        let mut sums = vec![self.computed_column("as it is", rows, ring32, numbers)];
-        for value in values {
-            let Sharing::Ring(ring) = value.sharing else {
-                panic!("sums are of integers")
-            };
-            let before = running(ring, Some(value.column), 0, 0);
-            let takes = vec![of(value), before];
-            sums.push(self.computed_column("sum", rows, value.sharing, takes));
-        }
-        let order = self.sort(behind, 1);
-        let mut columns = vec![*key, last];
-        columns.extend(&sums);
-        let front = self.apply(&order, &columns);
-        let [key, last, sums @ ..] = &front[..] else {
-            unreachable!("as many columns as were taken")
-        };
-        let mut differences = sums.iter().map(|sum| {
-            let before = Take::Shifted {
-                of: sum.column,
-                by: -1,
-            };
-            let takes = vec![of(sum), before, of(last)];
-            self.computed_column("difference", rows, sum.sharing, takes)
         });
-        let count = differences.next().expect("the numbers of rows");
-        let sums = differences.collect();
-        let key = self.computed_column("key", rows, Sharing::Bits(bits), vec![of(key), of(last)]);
-        Groups {
-            key,
-            valid: *last,
-            count,
-            sums,
-        }
+        self.compute(sum(ring, takes.len()), rows, takes)[0]
     }
 
-    /// A column that a circuit of this name makes.
-    fn computed_column(
-        &mut self,
-        which: &'static str,
-        rows: u32,
-        sharing: Sharing,
-        takes: Vec<Take>,
-    ) -> Shared {
-        let size = match sharing {
-            Sharing::Bits(bits) => bits,
-            Sharing::Ring(ring) => ring.bits(),
+    /// What a running sum has more than in the row before.
+    fn difference(&mut self, of: &Shared) -> Shared {
+        let Sharing::Ring(ring) = of.sharing else {
+            panic!("sums are of integers")
         };
-        self.computed_as(which, rows, (sharing, size), takes)
-    }
-
-    /// The same by a circuit whose inputs have another size than its output.
-    fn computed_as(
-        &mut self,
-        which: &'static str,
-        rows: u32,
-        (sharing, size): (Sharing, u32),
-        takes: Vec<Take>,
-    ) -> Shared {
-        let job = if let Some(job) = self.known.get(&(which, rows, size)) {
-            Arc::clone(job)
-        } else {
-            let circuit = match sharing {
-                Sharing::Bits(_) => of_bits(which, size),
-                Sharing::Ring(ring) => of_integers(which, ring),
-            };
-            let job = Arc::new(self.computed(circuit, rows));
-            self.known.insert((which, rows, size), Arc::clone(&job));
-            job
-        };
-        Shared {
-            column: self.rows(&job, takes)[0],
-            rows,
-            sharing,
-        }
+        let takes = vec![of.take(), of.rows_from(-1)];
+        self.compute(difference(ring), of.rows, takes)[0]
     }
 }
 
-/// Circuits over bits, by their names.
-fn of_bits(which: &str, bits: u32) -> Circuit {
-    let mut b = Gates::new(Ring::Bits);
-    let out: Vec<Wire> = match which {
-        // (¬valid, key), which is zero where a row is not valid.
-        "sort key" => {
-            let key = b.input("key", bits - 1, Per::Row);
-            let valid = b.input("valid", 1, Per::Row)[0];
-            let mut out: Vec<Wire> = key.into_iter().map(|k| b.and(k, valid)).collect();
-            let not = b.not(valid);
-            out.push(not);
-            out
-        }
-        // The last row of a group: a valid row, and the next one has another key, or there is none.
-        "last" => {
-            let key = b.input("key", bits, Per::Row);
-            let next = b.input("next", bits, Per::Row);
-            let end = b.input("end", 1, Per::Row)[0];
-            let mut same: Vec<Wire> = Vec::new();
-            for (k, n) in key.iter().zip(next) {
-                let differs = b.xor(*k, n);
-                same.push(b.not(differs));
-            }
-            while same.len() > 1 {
-                let pairs: Vec<Vec<Wire>> = same.chunks(2).map(<[Wire]>::to_vec).collect();
-                same = pairs
-                    .into_iter()
-                    .map(|pair| match pair[..] {
-                        [one, other] => b.and(one, other),
-                        _ => pair[0],
-                    })
-                    .collect();
-            }
-            let not_end = b.not(end);
-            let goes_on = b.and(same[0], not_end);
-            let ends = b.not(goes_on);
-            let valid = b.not(key[bits as usize - 1]);
-            vec![b.and(ends, valid)]
-        }
-        "not" => {
-            let x = b.input("x", 1, Per::Row)[0];
-            vec![b.not(x)]
-        }
-        "key" => {
-            let key = b.input("key", bits + 1, Per::Row);
-            let valid = b.input("valid", 1, Per::Row)[0];
-            let low = key.into_iter().take(bits as usize);
-            low.map(|k| b.and(k, valid)).collect()
-        }
-        other => unreachable!("no circuit of bits has the name {other}"),
-    };
-    b.output("z", &out);
-    b.finish().expect("a valid circuit")
+fn sum(ring: Ring, of: usize) -> Circuit {
+    let mut b = Gates::new(ring);
+    let ports: Vec<_> = (0..of)
+        .map(|k| b.input(format!("x{k}"), 1, Per::Row)[0])
+        .collect();
+    let sum = ports.into_iter().reduce(|sum, x| b.add(sum, x));
+    b.output("sum", &[sum.expect("a sum is of something")]);
+    done(b)
 }
 
-/// Circuits over integers, by their names.
-fn of_integers(which: &str, ring: Ring) -> Circuit {
+fn difference(ring: Ring) -> Circuit {
     let mut b = Gates::new(ring);
     let x = b.input("x", 1, Per::Row)[0];
-    let out = match which {
-        "as it is" => x,
-        "sum" => {
-            let before = b.input("before", 1, Per::Row)[0];
-            b.add(x, before)
-        }
-        "zeroed" => {
-            let valid = b.input_bits("valid", 1)[0];
-            let valid = b.lift(valid);
-            b.mul(x, valid)
-        }
-        "difference" => {
-            let before = b.input("before", 1, Per::Row)[0];
-            let valid = b.input_bits("valid", 1)[0];
-            let valid = b.lift(valid);
-            let difference = b.sub(x, before);
-            b.mul(difference, valid)
-        }
-        other => unreachable!("no circuit of integers has the name {other}"),
-    };
-    b.output("z", &[out]);
-    b.finish().expect("a valid circuit")
+    let before = b.input("before", 1, Per::Row)[0];
+    let out = b.sub(x, before);
+    b.output("difference", &[out]);
+    done(b)
 }

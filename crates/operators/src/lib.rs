@@ -1,11 +1,11 @@
-//! Relational operators as passes over columns: how rows that no party knows are shuffled, sorted and grouped.
+//! Relational operators as passes over columns: how rows that no party knows are shuffled, sorted, grouped and joined.
 //!
 //! A [`Builder`] writes a program of passes ([`veil_job::passes`]). It says which circuit is computed in which rows and which rows move, and nothing
 //! about a protocol: the same program runs among three parties and among four.
 //!
 //! ```
 //! use veil_job::{Audience, Holder, JobSpec};
-//! use veil_operators::{Builder, Participants, Sharing};
+//! use veil_operators::{Builder, Key, Participants, Sharing};
 //! use veil_math::Ring;
 //!
 //! let names = |names: &[&str]| names.iter().map(|name| (*name).to_string()).collect::<Vec<_>>();
@@ -17,7 +17,7 @@
 //!     security: veil_job::Security::among(3),
 //! });
 //! let keys = builder.input(Holder::Owner(0), "key", 1000, Sharing::Bits(20));
-//! let order = builder.sort(keys, 20);
+//! let order = builder.sort(&Key::of(&[keys]));
 //! let sorted = builder.apply(&order, &[keys]);
 //! builder.open(&sorted, Audience::Recipient(0), "the keys, in their order");
 //! assert_eq!(builder.finish().passes.len(), 41);
@@ -35,8 +35,16 @@
 mod builder;
 mod digits;
 mod groups;
+mod join;
+mod key;
+mod moves;
+mod scan;
 mod sort;
 
-pub use builder::{Builder, Opened, Participants, Shared, Sharing};
+pub use builder::{Builder, Participants, Shared, Sharing};
 pub use groups::Groups;
+pub use join::{Duplicates, Found};
+pub use key::Key;
+pub use moves::Opened;
+pub use scan::Scan;
 pub use sort::{DIGIT, Order};

@@ -15,21 +15,16 @@
 //! Secure Three-Party Sorting Protocol with an Honest Majority", ePrint 2019/695; Asharov et al., "Efficient Secure Three-Party Sorting with Applications to
 //! Data Analysis and Heavy Hitters", CCS 2022.
 
-use std::sync::Arc;
-
 use veil_job::passes::{ColumnForm, ColumnId, Take};
 use veil_math::Ring;
 
-use crate::builder::{Builder, Opened, Shared, grouped, rows_of, takes};
+use crate::builder::{Builder, Shared, Sharing};
 use crate::digits;
+use crate::key::Key;
+use crate::moves::{Opened, grouped};
 
 /// Bits of a digit.
 pub const DIGIT: u32 = 2;
-
-/// A digit of a key.
-const fn digit(of: ColumnId, first: u32, count: u32) -> Take {
-    Take::Bits { of, first, count }
-}
 
 /// An order of rows that no party knows: the position of each, shared.
 #[derive(Debug)]
@@ -38,41 +33,44 @@ pub struct Order {
     pub(crate) rows: u32,
 }
 
+impl Order {
+    /// Rows.
+    pub const fn rows(&self) -> u32 {
+        self.rows
+    }
+}
+
 impl Builder {
-    /// The stable order of rows by the lowest `bits` bits of a key, ascending.
-    ///
-    /// # Panics
-    /// If there are no bits, or the key is not shared bit by bit or has fewer.
-    pub fn sort(&mut self, key: Shared, bits: u32) -> Order {
-        assert!(bits > 0, "a key has bits");
-        let rows = key.rows;
-        let width = |first: u32| DIGIT.min(bits - first);
-        let mut order = self.positions(rows, digit(key.column, 0, width(0)));
-        let mut first = width(0);
-        while first < bits {
-            let count = width(first);
-            let beside = digit(key.column, first, count);
+    /// The stable order of rows by a key, ascending.
+    pub fn sort(&mut self, key: &Key) -> Order {
+        let rows = key.rows();
+        let words = key.words().iter();
+        let digits = words.flat_map(|&(ref take, bits)| {
+            let first = (0..bits).step_by(DIGIT as usize);
+            first.map(move |first| (take.clone(), first, DIGIT.min(bits - first)))
+        });
+        let mut order: Option<ColumnId> = None;
+        for (word, first, count) in digits {
+            let digit = word.bits(first, count);
+            let Some(before) = order else {
+                order = Some(self.positions(rows, digit, count));
+                continue;
+            };
             let form = ColumnForm::of_bits(count).expect("a digit has bits");
-            let (opened, moved) = self.open_positions(rows, order, vec![(beside, form)]);
-            let again = self.positions(rows, digit(moved[0], 0, count));
+            let (opened, moved) = self.open_positions(rows, before, vec![(digit, form)]);
+            let again = self.positions(rows, Take::Of(moved[0]).bits(0, count), count);
             let positions = (Take::Of(again), ColumnForm::Ring(Ring::Z32));
-            order = self.go_back(rows, &opened, vec![positions])[0];
-            first += count;
+            order = Some(self.go_back(rows, &opened, vec![positions])[0]);
         }
         Order {
-            positions: order,
+            positions: order.expect("a key has bits"),
             rows,
         }
     }
 
-    /// The positions of rows by one digit, of rows as they are taken.
-    fn positions(&mut self, rows: u32, digit: Take) -> ColumnId {
-        let Take::Bits { count, .. } = digit else {
-            unreachable!("a digit is bits");
-        };
-        let first = self.digit_job("indicators", rows, count);
-        let indicators = self.rows(&first, vec![digit]);
-        let second = self.digit_job("position", rows, count);
+    /// The positions of rows by one digit of so many bits, of rows as they are taken.
+    fn positions(&mut self, rows: u32, digit: Take, bits: u32) -> ColumnId {
+        let indicators = self.compute(digits::indicators(bits), rows, vec![digit]);
         let sums = |of: Option<ColumnId>, row, constant, totals| Take::Sums {
             of,
             row,
@@ -81,30 +79,17 @@ impl Builder {
             ring: Ring::Z32,
         };
         let all = i64::from(rows);
-        let mut takes: Vec<Take> = indicators.iter().copied().map(Take::Of).collect();
-        for (digit, column) in indicators.iter().enumerate() {
+        let mut takes: Vec<Take> = indicators.iter().map(Shared::take).collect();
+        for (digit, indicator) in indicators.iter().enumerate() {
             // Rows with a smaller digit are all but those with this one and greater ones.
-            let not_before = indicators[digit..].iter().map(|column| (-1, *column));
-            takes.push(sums(Some(*column), 0, all, not_before.collect()));
+            let not_before = indicators[digit..].iter().map(|e| (-1, e.column));
+            takes.push(sums(Some(indicator.column), 0, all, not_before.collect()));
         }
         // Of digit 0 row j has j rows before it, but those that the others count: with what all others begin at.
-        let begin = (1..).zip(&indicators).map(|(k, column)| (-k, *column));
+        let begin = (1..).zip(&indicators).map(|(k, e)| (-k, e.column));
         let digits = indicators.len() as i64;
         takes.push(sums(None, 1, digits * all, begin.collect()));
-        self.rows(&second, takes)[0]
-    }
-
-    fn digit_job(&mut self, which: &'static str, rows: u32, bits: u32) -> Arc<veil_job::JobSpec> {
-        if let Some(job) = self.known.get(&(which, rows, bits)) {
-            return Arc::clone(job);
-        }
-        let circuit = match which {
-            "indicators" => digits::indicators(bits),
-            _ => digits::position(bits),
-        };
-        let job = Arc::new(self.computed(circuit, rows));
-        self.known.insert((which, rows, bits), Arc::clone(&job));
-        job
+        self.compute(digits::position(bits), rows, takes)[0].column
     }
 
     /// The columns, in this order.
@@ -112,27 +97,35 @@ impl Builder {
     /// # Panics
     /// If there are no columns, or they have other rows than the order.
     pub fn apply(&mut self, order: &Order, columns: &[Shared]) -> Vec<Shared> {
-        self.apply_and_keep(order, columns).1
+        let rows = crate::moves::rows_of(columns);
+        assert_eq!(rows, order.rows, "an order is of its rows");
+        let taken = columns.iter().map(|shared| (shared.take(), shared.sharing));
+        self.apply_and_keep(order, &taken.collect::<Vec<_>>()).1
     }
 
-    /// The same, with the permutation that brings rows back.
+    /// What is taken of columns, in this order, with the permutation that brings rows back.
     pub(crate) fn apply_and_keep(
         &mut self,
         order: &Order,
-        columns: &[Shared],
+        columns: &[(Take, Sharing)],
     ) -> (Opened, Vec<Shared>) {
-        assert_eq!(rows_of(columns), order.rows, "an order is of its rows");
         // Positions have four bytes.
         let mut parts = grouped(order.rows, columns, 4).into_iter();
-        let beside = parts.next().map(takes).unwrap_or_default();
+        let forms = |part: &[(Take, Sharing)]| -> Vec<(Take, ColumnForm)> {
+            let moved = part.iter();
+            moved.map(|(take, of)| (take.clone(), of.form())).collect()
+        };
+        let beside = parts.next().map(forms).unwrap_or_default();
         let (opened, mut left) = self.open_positions(order.rows, order.positions, beside);
         for part in parts {
-            left.extend(self.move_along(order.rows, &opened, takes(part)));
+            left.extend(self.move_along(order.rows, &opened, forms(part)));
         }
-        let moved = columns
-            .iter()
-            .zip(left)
-            .map(|(moved, column)| Shared { column, ..*moved });
+        let moved = columns.iter().zip(left);
+        let moved = moved.map(|((_, sharing), column)| Shared {
+            column,
+            rows: order.rows,
+            sharing: *sharing,
+        });
         let moved = moved.collect();
         (opened, moved)
     }

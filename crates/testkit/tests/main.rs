@@ -22,6 +22,7 @@ mod malicious;
 mod malicious_integers;
 mod masked;
 mod names;
+mod operators;
 mod order;
 mod ot_cache;
 mod passes;

@@ -1,193 +1,20 @@
 //! Programs of passes: rows that are shuffled and sorted among three parties and among four, against the same in the clear.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use veil_device::{Cpu, Device, Reference};
-use veil_engine::local::{Conditions, Failure, run_program};
-use veil_engine::{Abort, Data, Report, Settings};
+use veil_engine::Abort;
 use veil_job::passes::{ColumnForm, ColumnId, MoveKind, PassSpec, ProgramSpec, Take};
 use veil_job::{Adversary, Audience, Holder, Security};
-use veil_link::tap::{Fate, Tapped};
+use veil_link::tap::Fate;
 use veil_math::Ring;
-use veil_operators::{Builder, Participants, Sharing};
+use veil_operators::{Key, Sharing};
 use veil_protocol::Options;
 use veil_protocol::passes::{Pass, PassProgram};
 use veil_session::{Channel, PartyId, Peer};
-use veil_testkit::{Seed, Seen, Values};
 
-/// Semi-honest parties, and four against one that does anything.
-fn securities() -> [Security; 3] {
-    let four = Security::among(4);
-    [
-        Security::among(3),
-        Security {
-            adversary: Adversary::SemiHonest,
-            ..four
-        },
-        Security {
-            adversary: Adversary::Malicious,
-            ..four
-        },
-    ]
-}
-
-fn builder(security: Security, parties: usize) -> Builder {
-    let names = |of: &str, count: usize| (0..count).map(|k| format!("{of}{k}")).collect();
-    Builder::new(Participants {
-        name: "passes".into(),
-        owners: names("owner", 1),
-        parties: names("p", parties),
-        recipients: names("recipient", 1),
-        security,
-    })
-}
-
-fn parties(security: Security) -> usize {
-    match security.protocol {
-        veil_job::ProtocolKind::Rep4 => 4,
-        _ => 3,
-    }
-}
-
-/// What owners bring to passes, and what recipients got from them.
-#[derive(Default)]
-struct Ends {
-    values: BTreeMap<usize, Values>,
-    seen: BTreeMap<usize, Arc<Seen>>,
-}
-
-impl Ends {
-    /// `columns` are the values of the first passes, one row after the other.
-    fn of(program: &PassProgram, columns: &[Vec<u128>]) -> Self {
-        let mut ends = Ends::default();
-        for (number, pass) in program.passes().iter().enumerate() {
-            let Some(plan) = pass.rows() else { continue };
-            if let Some(column) = columns.get(number) {
-                let bits = plan.ring == Ring::Bits;
-                let values = Values::new(&plan.job, |_, row, _, wire| {
-                    if bits {
-                        column[row] >> wire & 1
-                    } else {
-                        column[row]
-                    }
-                });
-                ends.values.insert(number, values);
-            }
-            if plan.opens_rows() {
-                ends.seen.insert(number, Arc::default());
-            }
-        }
-        ends
-    }
-
-    fn data(&self, peer: Peer, pass: usize) -> Data {
-        match peer {
-            Peer::Owner(_) => Data {
-                source: self.values.get(&pass).map(|v| Arc::new(v.clone()) as _),
-                ..Data::default()
-            },
-            Peer::Recipient(_) => Data {
-                sink: self.seen.get(&pass).map(|seen| Arc::clone(seen) as _),
-                ..Data::default()
-            },
-            Peer::Party(_) => Data::default(),
-        }
-    }
-
-    /// Opened columns, as integers.
-    fn opened(&self, program: &PassProgram) -> Vec<Vec<u128>> {
-        let rows = |(pass, seen): (&usize, &Arc<Seen>)| {
-            let plan = program.passes()[*pass].rows().unwrap();
-            let rows = seen.rows(plan.ring, 0).unwrap();
-            let value = |wires: &Vec<u128>| match plan.ring {
-                Ring::Bits => (0..).zip(wires).map(|(k, bit)| bit << k).sum(),
-                _ => wires[0],
-            };
-            assert!(seen.finished());
-            rows.iter().map(value).collect()
-        };
-        self.seen.iter().map(rows).collect()
-    }
-}
-
-fn honest() -> Tap {
-    Arc::new(|_, _, _, _| Fate::Pass)
-}
-
-type Factory = fn() -> Box<dyn Device>;
-const REFERENCE: Factory = || Box::new(Reference::default());
-const CPU: Factory = || Box::new(Cpu::detect());
-
-/// What becomes of a message.
-type Tap = Arc<dyn Fn(Peer, Peer, Channel, &[u8]) -> Fate + Send + Sync>;
-
-fn run(
-    program: &Arc<PassProgram>,
-    ends: &Ends,
-    device: Factory,
-    tap: &Tap,
-) -> Result<BTreeMap<Peer, Report>, Failure> {
-    let settings = Settings {
-        timeout: std::time::Duration::from_secs(2),
-        device: Arc::new(move || Ok(device())),
-        ..Settings::default()
-    };
-    let conditions = Conditions {
-        settings: &|_| settings.clone(),
-        wrap: &|from, _, link| {
-            let tap = Arc::clone(tap);
-            Box::new(Tapped::new(link, move |to, at, bytes: &[u8]| {
-                tap(from, to, at, bytes)
-            }))
-        },
-        stop: None,
-    };
-    let data = |peer, pass| ends.data(peer, pass);
-    run_program(program, data, &|_| (), &conditions)
-}
-
-/// What a program opens.
-fn opened(
-    spec: &ProgramSpec,
-    columns: &[Vec<u128>],
-    device: Factory,
-    lanes: u16,
-) -> Vec<Vec<u128>> {
-    let options = Options {
-        lanes,
-        chunk_rows: None,
-    };
-    let program = Arc::new(PassProgram::new(spec, options).unwrap());
-    let ends = Ends::of(&program, columns);
-    let reports = run(&program, &ends, device, &honest()).unwrap();
-    costs_are_those_of_the_formulas(&program, &reports);
-    ends.opened(&program)
-}
-
-/// Bytes of moves that parties have sent are those of the formula: what is not, is of rows.
-fn costs_are_those_of_the_formulas(program: &PassProgram, reports: &BTreeMap<Peer, Report>) {
-    for (peer, report) in reports {
-        let moves = program.passes().iter().filter(|pass| pass.rows().is_none());
-        let bytes: u64 = moves
-            .map(|pass| {
-                let Pass::Move { plan, .. } = pass else {
-                    unreachable!("a move");
-                };
-                let protocol = pass.protocol(*peer);
-                let frame = plan.chunk().frame;
-                protocol.cost(veil_protocol::Task::Layers, frame).bytes
-            })
-            .sum();
-        assert!(report.meters.bytes_sent >= bytes, "{peer}");
-    }
-}
-
-fn random(seed: u64, rows: u32, bits: u32) -> Vec<u128> {
-    let mut numbers = Seed(seed).numbers("column");
-    let mask = u128::MAX >> (128 - bits);
-    (0..rows).map(|_| numbers.next_u128() & mask).collect()
-}
+use crate::common::programs::{
+    CPU, Ends, Factory, REFERENCE, Tap, builder, opened, parties, random, run, securities,
+};
 
 #[test]
 fn shuffled_rows_are_the_rows_in_another_order() {
@@ -236,7 +63,7 @@ fn sorted_rows_are_sorted_and_equal_keys_keep_their_order() {
             let mut b = builder(security, parties(security));
             let keys = b.input(Holder::Owner(0), "key", rows, Sharing::Bits(bits));
             let payload = b.input(Holder::Owner(0), "row", rows, Sharing::Ring(Ring::Z64));
-            let order = b.sort(keys, bits);
+            let order = b.sort(&Key::of(&[keys]));
             let sorted = b.apply(&order, &[keys, payload]);
             b.open(&sorted, Audience::Recipient(0), "the rows in order");
             let spec = b.finish();
@@ -262,7 +89,7 @@ fn sorted_rows_are_sorted_and_equal_keys_keep_their_order() {
 fn sorting(security: Security, rows: u32, bits: u32) -> ProgramSpec {
     let mut b = builder(security, parties(security));
     let keys = b.input(Holder::Owner(0), "key", rows, Sharing::Bits(bits));
-    let order = b.sort(keys, bits);
+    let order = b.sort(&Key::of(&[keys]));
     let sorted = b.apply(&order, &[keys]);
     b.open(&sorted, Audience::Recipient(0), "the keys in order");
     b.finish()
@@ -448,16 +275,12 @@ fn programs_that_break_a_rule_are_refused() {
             "bits are those that the words have",
             of_move(|pass| {
                 if let PassSpec::Move { takes, .. } = pass {
-                    takes[1].0 = Take::Bits {
-                        of: ColumnId(0),
-                        first: 7,
-                        count: 2,
-                    };
+                    takes[1].0 = Take::Of(ColumnId(0)).bits(7, 2);
                 }
             }),
         ),
         (
-            "what is computed on are shared columns of the pass's rows",
+            "a column that is taken as it is has the pass's rows",
             of_move(|pass| {
                 if let PassSpec::Move { rows, .. } = pass {
                     *rows = 39;
@@ -537,69 +360,6 @@ fn hashes_tell_programs_apart() {
     all.sort_unstable();
     all.dedup();
     assert_eq!(all.len(), 4);
-}
-
-/// Groups of valid rows by a key, in the clear: key, rows, sums.
-fn grouped(keys: &[u128], valid: &[u128], values: &[u128]) -> Vec<[u128; 3]> {
-    let mut groups: BTreeMap<u128, [u128; 2]> = BTreeMap::new();
-    for ((key, valid), value) in keys.iter().zip(valid).zip(values) {
-        if *valid == 1 {
-            let [count, sum] = groups.entry(*key).or_default();
-            *count += 1;
-            *sum = Ring::Z64.add(*sum, *value);
-        }
-    }
-    groups
-        .into_iter()
-        .map(|(key, [count, sum])| [key, count, sum])
-        .collect()
-}
-
-#[test]
-fn groups_have_the_sums_of_their_valid_rows() {
-    type Fill = fn(u32) -> Vec<u128>;
-    let all: Fill = |rows| vec![1; rows as usize];
-    let none: Fill = |rows| vec![0; rows as usize];
-    let some: Fill = |rows| random(8, rows, 1);
-    let cases = [
-        (1, 1, all),
-        (1, 3, none),
-        (2, 1, some),
-        (511, 3, some),
-        (513, 8, some),
-        (600, 2, all),
-        (40, 4, none),
-        (5000, 7, some),
-    ];
-    for (rows, bits, valid) in cases {
-        // Sums of any integers, which may wrap on the way.
-        let columns = [random(7, rows, bits), valid(rows), random(9, rows, 64)];
-        let wanted = grouped(&columns[0], &columns[1], &columns[2]);
-        for security in securities() {
-            let mut b = builder(security, parties(security));
-            let owner = Holder::Owner(0);
-            let key = b.input(owner, "key", rows, Sharing::Bits(bits));
-            let valid = b.input(owner, "valid", rows, Sharing::Bits(1));
-            let value = b.input(owner, "value", rows, Sharing::Ring(Ring::Z64));
-            let groups = b.group(key, valid, &[value]);
-            let open = [groups.key, groups.valid, groups.count, groups.sums[0]];
-            b.open(&open, Audience::Recipient(0), "the groups");
-            let device = if rows < 600 { REFERENCE } else { CPU };
-            let found = opened(&b.finish(), &columns, device, 1);
-            let rows_found = (0..rows as usize).filter(|row| found[1][*row] == 1);
-            let groups: Vec<[u128; 3]> = rows_found
-                .map(|row| [found[0][row], found[2][row], found[3][row]])
-                .collect();
-            assert!(groups == wanted, "{rows} rows, {bits} bits, {security}");
-            // Rows that are no groups are all zero, and come behind.
-            let behind = wanted.len()..rows as usize;
-            let zero = |column: &Vec<u128>| column[behind.clone()].iter().all(|x| *x == 0);
-            assert!(
-                found.iter().all(zero),
-                "{rows} rows, {bits} bits, {security}"
-            );
-        }
-    }
 }
 
 /// The products of a position are one dot product: one element for each row, from each of three parties.

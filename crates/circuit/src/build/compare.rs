@@ -82,20 +82,29 @@ pub fn equal(b: &mut Builder, x: &[Wire], y: &[Wire]) -> Wire {
         let differ = b.xor(x, y);
         same.push(b.not(differ));
     }
-    if same.is_empty() {
-        return b.constant_bit(true);
+    all(b, &same)
+}
+
+/// Whether all bits are 1; of none, they are: `n - 1` ANDs, depth `⌈log2 n⌉`.
+pub fn all(b: &mut Builder, bits: &[Wire]) -> Wire {
+    let mut left = bits.to_vec();
+    while left.len() > 1 {
+        let pairs = left.chunks(2);
+        let halves = pairs.map(|pair| match *pair {
+            [x, y] => b.and(x, y),
+            _ => pair[0],
+        });
+        left = halves.collect();
     }
-    while same.len() > 1 {
-        same = same
-            .chunks(2)
-            .map(|pair| {
-                if let [x, y] = *pair {
-                    b.and(x, y)
-                } else {
-                    pair[0]
-                }
-            })
-            .collect();
+    match left.first() {
+        Some(bit) => *bit,
+        None => b.constant_bit(true),
     }
-    same[0]
+}
+
+/// Whether one of the bits is 1; of none, none is: `n - 1` ANDs, depth `⌈log2 n⌉`.
+pub fn any(b: &mut Builder, bits: &[Wire]) -> Wire {
+    let none: Vec<Wire> = bits.iter().map(|bit| b.not(*bit)).collect();
+    let none = all(b, &none);
+    b.not(none)
 }

@@ -86,9 +86,10 @@ pub enum CircuitError {
         /// Index of the gate.
         gate: usize,
     },
-    /// Outputs are integers.
+    /// A port of integers, or one that is summed, has a bit; or a port of bits has an integer.
     #[error(
-        "output `{port}` names wire {wire}, which is a bit, and this circuit puts out integers; lift the bit first"
+        "output `{port}` names wire {wire}, and a port is of integers alone or of bits alone, which are not summed; lift the bit first, or \
+         put it out by a port of its own"
     )]
     OutputOfBits {
         /// Name of the port.

@@ -228,6 +228,11 @@ impl Circuit {
             if port.wires.is_empty() {
                 return Err(CircuitError::EmptyPort { port: name() });
             }
+            // Bits beside integers are a port of their own, with a value in every row.
+            let expected = match port.reduce {
+                Reduce::None => self.output_ring(port, rings),
+                Reduce::Sum | Reduce::EveryCycle => self.ring,
+            };
             if port.reduce == Reduce::Sum && self.ring == Ring::Bits {
                 return Err(CircuitError::SumOfBits { port: name() });
             }
@@ -240,7 +245,7 @@ impl Circuit {
                             wires: rings.len() as u64,
                         });
                     }
-                    Some(ring) if *ring != self.ring => {
+                    Some(ring) if *ring != expected => {
                         return Err(CircuitError::OutputOfBits { port: name(), wire });
                     }
                     Some(_) => {}

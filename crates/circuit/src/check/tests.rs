@@ -215,8 +215,17 @@ fn integers_and_bits_are_kept_apart() {
             },
         ),
         (
-            "output `z` names wire 4, which is a bit, and this circuit puts out integers; lift the bit first",
-            &|c| c.outputs[0].wires[0] = Wire(4),
+            "output `z` names wire 4, and a port is of integers alone or of bits alone, which are not summed; lift the bit first, or put it out \
+             by a port of its own",
+            &|c| c.outputs[0].wires.push(Wire(4)),
+        ),
+        (
+            "output `z` names wire 4, and a port is of integers alone or of bits alone, which are not summed; lift the bit first, or put it out \
+             by a port of its own",
+            &|c| {
+                c.outputs[0].wires[0] = Wire(4);
+                c.outputs[0].reduce = Reduce::Sum;
+            },
         ),
         (
             "gate 0 converts between integers and bits; this is a circuit of bits, where nothing is to be converted",

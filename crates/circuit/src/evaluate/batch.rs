@@ -2,7 +2,7 @@
 
 use veil_math::Ring;
 
-use crate::{Circuit, Gate, Initial, Per, Reduce, Wire};
+use crate::{Circuit, Gate, Initial, OutputPort, Per, Reduce, Wire};
 
 /// What is computed at once: 64 rows of bits, or one element.
 pub(super) trait Word: Copy + Default {
@@ -108,6 +108,11 @@ pub(super) fn batch<W: Word>(circuit: &Circuit, rows: usize, inputs: &[&[u8]]) -
     let ring = circuit.ring;
     let column = ring.bytes(rows as u64) as usize;
     let one = ring.bytes(1) as usize;
+    let rings = circuit.rings();
+    let column_of = |port: &OutputPort| match circuit.output_ring(port, &rings) {
+        Ring::Bits => Ring::Bits.bytes(rows as u64) as usize,
+        _ => column,
+    };
     let mut outputs: Vec<Vec<u8>> = circuit
         .outputs
         .iter()
@@ -115,7 +120,7 @@ pub(super) fn batch<W: Word>(circuit: &Circuit, rows: usize, inputs: &[&[u8]]) -
             let of_wire = if port.reduce == Reduce::Sum {
                 one
             } else {
-                column
+                column_of(port)
             };
             vec![0; port.value_width(circuit.clock.cycles) as usize * of_wire]
         })
@@ -123,7 +128,6 @@ pub(super) fn batch<W: Word>(circuit: &Circuit, rows: usize, inputs: &[&[u8]]) -
     let sources = circuit.sources() as usize;
     let mut state: Vec<Block<W>> = Vec::new();
     let mut values: Vec<Block<W>> = Vec::with_capacity(circuit.wires() as usize);
-    let rings = circuit.rings();
     let per_block = W::ROWS * WORDS;
     for start in (0..rows).step_by(per_block) {
         let here = (rows - start).min(per_block);
@@ -183,9 +187,16 @@ pub(super) fn batch<W: Word>(circuit: &Circuit, rows: usize, inputs: &[&[u8]]) -
                     Reduce::EveryCycle => cycle as usize * port.wires.len(),
                     Reduce::None | Reduce::Sum => 0,
                 };
-                let columns = output.chunks_exact_mut(column).skip(first);
+                let beside = ring != Ring::Bits && circuit.output_ring(port, &rings) == Ring::Bits;
+                let columns = output.chunks_exact_mut(column_of(port)).skip(first);
                 for (wire, column) in port.wires.iter().zip(columns) {
-                    store(&values[wire.0 as usize], &mut column[bytes.clone()]);
+                    let block = &values[wire.0 as usize];
+                    if beside {
+                        // A block of integers is eight rows.
+                        column[start / WORDS] = packed(&block[..here]);
+                    } else {
+                        store(block, &mut column[bytes.clone()]);
+                    }
                 }
             }
         }
@@ -262,6 +273,16 @@ fn store<W: Word>(block: &Block<W>, bytes: &mut [u8]) {
     for (word, bytes) in block.iter().zip(bytes.chunks_mut(size_of::<W>())) {
         word.store(bytes);
     }
+}
+
+/// Bits that are integers, one after the other.
+fn packed<W: Word>(block: &[W]) -> u8 {
+    let bits = block.iter().enumerate();
+    bits.fold(0, |byte, (row, word)| {
+        let mut bit = [0];
+        word.store(&mut bit);
+        byte | (bit[0] & 1) << row
+    })
 }
 
 fn clear_padding(circuit: &Circuit, rows: usize, column: usize, outputs: &mut [Vec<u8>]) {

@@ -131,7 +131,8 @@ impl Worker {
             )));
         }
         for (number, data) in ends.iter().enumerate() {
-            check_ends(acts.protocol(number).spans(), data)?;
+            let claims = acts.pass(number).claim().is_some();
+            check_ends(acts.protocol(number).spans(), data, claims)?;
         }
         let data = ends[0].clone();
         crate::order::check(&plan, protocol.me(), data.source.as_deref())?;
@@ -537,14 +538,15 @@ impl Worker {
 }
 
 /// Refuses to start without the ends that a pass needs.
-fn check_ends(spans: &Spans, data: &Data) -> Result<(), Abort> {
+fn check_ends(spans: &Spans, data: &Data, claims: bool) -> Result<(), Abort> {
     let ports = [&spans.inputs, &spans.cycle_inputs, &spans.job_inputs];
     if data.source.is_none() && !ports.iter().all(|ports| ports.is_empty()) {
         return Err(Abort::Missing(
             "this participant supplies values to the job, and has no data".into(),
         ));
     }
-    if data.sink.is_none() && !(spans.opened.is_empty() && spans.opened_sums.is_empty()) {
+    if !claims && data.sink.is_none() && !(spans.opened.is_empty() && spans.opened_sums.is_empty())
+    {
         return Err(Abort::Missing(
             "this participant gets results of the job, and has nowhere to put them".into(),
         ));

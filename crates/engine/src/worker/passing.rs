@@ -83,7 +83,7 @@ impl Worker {
         let taken = taken.filter_map(|stored| Some((stored, pass.take(stored.port)?)));
         let mut taken: Vec<_> = taken.collect();
         // What is made of one column one after the other: its rows are in the cache then.
-        taken.sort_by_key(|(_, take)| take.columns().next());
+        taken.sort_by_key(|(_, take)| take.columns().first().copied());
         for (stored, take) in taken {
             let bits = width(pass, stored.port, |plan, port| {
                 let port = &plan.inputs[port];
@@ -107,7 +107,8 @@ impl Worker {
                 continue;
             };
             let bits = width(pass, stored.port, |plan, port| {
-                (plan.ring == veil_math::Ring::Bits).then_some(plan.outputs[port].width)
+                let port = &plan.outputs[port];
+                (port.bits || plan.ring == veil_math::Ring::Bits).then_some(port.width)
             });
             for (component, span) in stored.components.iter().enumerate() {
                 let shares = self.device.view(run.workspace, *span)?;

@@ -128,14 +128,14 @@ impl Worker {
         self.active = active;
         result?;
         if self.active.is_empty() && self.chunk_at(self.next_chunk).is_none() {
+            if !self.sums.is_empty() {
+                let sums = std::mem::take(&mut self.sums);
+                self.shared.add(self.plan.words, &sums);
+            }
             if !self.is_last() {
                 self.shared.passed(self.pass, self.plan.lanes);
                 self.stage = Stage::Passing;
                 return Ok(true);
-            }
-            if !self.sums.is_empty() {
-                let sums = std::mem::take(&mut self.sums);
-                self.shared.add(self.plan.words, &sums);
             }
             if self.lane == 0 {
                 self.stage = Stage::Lanes;
@@ -342,6 +342,17 @@ impl Worker {
         of: impl Fn(&veil_protocol::Spans) -> &Vec<(usize, veil_device::Span)>,
     ) -> Result<(), Abort> {
         self.shared.status.opens();
+        if let Some(what) = self.acts.pass(self.pass).claim() {
+            for (_, span) in of(self.protocol.spans()) {
+                let opened = self.device.view(run.workspace, *span)?;
+                if opened.iter().any(|byte| *byte != 0) {
+                    return Err(Abort::Claim {
+                        what: Arc::clone(what),
+                    });
+                }
+            }
+            return Ok(());
+        }
         for (port, span) in of(self.protocol.spans()) {
             let sink = self
                 .data

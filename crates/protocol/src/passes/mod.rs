@@ -16,7 +16,7 @@ mod rep4;
 pub use columns::{ColumnKind, ColumnPlan};
 pub use moves::{MovePlan, Moves};
 pub use program::{Pass, PassProgram, ProgramError};
-pub use veil_job::passes::{ColumnForm, ColumnId, MoveKind, PassSpec, ProgramSpec, Take};
+pub use veil_job::passes::{ColumnForm, ColumnId, MadeSpec, MoveKind, PassSpec, ProgramSpec, Take};
 
 use veil_device::{Command, Op, PrfCall, Span};
 use veil_math::Ring;

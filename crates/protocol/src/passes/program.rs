@@ -10,10 +10,10 @@ use veil_math::Ring;
 use veil_session::{Peer, PlanHash};
 
 use super::{
-    ColumnForm, ColumnId, ColumnKind, ColumnPlan, MoveKind, MovePlan, Moves, PassSpec, ProgramSpec,
-    Take,
+    ColumnForm, ColumnId, ColumnKind, ColumnPlan, MadeSpec, MoveKind, MovePlan, Moves, PassSpec,
+    ProgramSpec, Take,
 };
-use crate::plan::{Chunk, Gives, Options, Plan, PlanError};
+use crate::plan::{Chunk, Gives, Options, OutputPlan, Plan, PlanError};
 use crate::round::Protocol;
 
 /// Changes whenever what is hashed changes its meaning.
@@ -33,6 +33,8 @@ pub enum Pass {
         takes: Vec<Option<Take>>,
         /// The columns that output ports of [`Audience::Column`] leave, by port.
         leaves: Vec<Option<ColumnId>>,
+        /// That all it opens to the parties is 0, in words: the run ends if it is not.
+        claim: Option<Arc<str>>,
     },
     /// A move of rows.
     Move {
@@ -76,6 +78,7 @@ pub enum ProgramError {
 #[derive(Clone, Debug)]
 pub struct PassProgram {
     passes: Vec<Pass>,
+    made: Vec<MadeSpec>,
     columns: Vec<ColumnPlan>,
     /// The last pass that takes each column, or the one that leaves it.
     last: Vec<usize>,
@@ -91,8 +94,10 @@ impl From<Arc<Plan>> for PassProgram {
             passes: vec![Pass::Rows {
                 takes: vec![None; inputs],
                 leaves: vec![None; outputs],
+                claim: None,
                 plan,
             }],
+            made: vec![],
             columns: vec![],
             last: vec![],
         }
@@ -112,6 +117,14 @@ impl Pass {
     pub const fn rows(&self) -> Option<&Arc<Plan>> {
         match self {
             Pass::Rows { plan, .. } => Some(plan),
+            Pass::Move { .. } => None,
+        }
+    }
+
+    /// What it claims, if the run ends where that is false.
+    pub const fn claim(&self) -> Option<&Arc<str>> {
+        match self {
+            Pass::Rows { claim, .. } => claim.as_ref(),
             Pass::Move { .. } => None,
         }
     }
@@ -187,15 +200,16 @@ impl Pass {
         match self {
             Pass::Rows { plan, leaves, .. } => {
                 let rows = plan.job.rows() as u32;
-                let form = |port: usize| {
-                    let width = plan.outputs.get(port)?.width;
-                    match plan.ring {
-                        Ring::Bits => ColumnForm::of_bits(width),
-                        ring => (width == 1).then_some(ColumnForm::Ring(ring)),
-                    }
+                let of = |port: usize| {
+                    let output = plan.outputs.get(port)?;
+                    let rows = match output.gives {
+                        Gives::Row => rows,
+                        Gives::Sum | Gives::Once => 1,
+                    };
+                    Some(shared(left_form(plan.ring, output)?, rows))
                 };
                 let left = leaves.iter().enumerate();
-                left.filter_map(|(port, column)| Some(((*column)?, shared(form(port)?, rows))))
+                left.filter_map(|(port, column)| Some(((*column)?, of(port)?)))
                     .collect()
             }
             Pass::Move {
@@ -247,15 +261,27 @@ impl PassProgram {
         if let Some(plan) = moves {
             plan.check()?;
         }
-        let left = passes.iter().map(|pass| pass.leaves().len()).sum();
+        let left: usize = passes.iter().map(|pass| pass.leaves().len()).sum();
+        let left = left + spec.made.len();
         let mut checking = Checking {
             columns: vec![None; left],
             last: vec![0; left],
         };
+        let mut made = spec.made.iter().peekable();
         for (number, pass) in passes.iter().enumerate() {
             let wrong = |what| ProgramError::Pass { pass: number, what };
+            while let Some(made) = made.next_if(|made| number > 0 && made.before as usize == number)
+            {
+                checking.made(number, made).map_err(wrong)?;
+            }
             checking.pass(number, pass).map_err(wrong)?;
             together(&passes, number).map_err(wrong)?;
+        }
+        if made.next().is_some() {
+            return Err(ProgramError::Pass {
+                pass: 0,
+                what: "what is made between passes is in the order of passes",
+            });
         }
         let known: Option<Vec<ColumnPlan>> = checking.columns.into_iter().collect();
         let columns = known.ok_or(ProgramError::Pass {
@@ -265,6 +291,7 @@ impl PassProgram {
         let hash = hash(spec, &passes);
         Ok(PassProgram {
             passes,
+            made: spec.made.clone(),
             columns,
             last: checking.last,
             hash,
@@ -290,7 +317,14 @@ impl PassProgram {
         &self.columns
     }
 
-    /// The columns that no pass after number `pass` takes, and that are there until then.
+    /// What parties make by themselves before pass number `pass` begins, in order.
+    pub fn made_before(&self, pass: usize) -> impl Iterator<Item = &MadeSpec> {
+        self.made
+            .iter()
+            .filter(move |made| made.before as usize == pass)
+    }
+
+    /// The columns that no pass after number `pass` takes, and that are there until then; nothing is made of them before the next one either.
     pub fn ending(&self, pass: usize) -> impl Iterator<Item = ColumnId> + '_ {
         let last = self.last.iter().enumerate();
         last.filter(move |(_, last)| **last == pass)
@@ -322,13 +356,60 @@ struct Checking {
 type Rule = Result<(), &'static str>;
 
 impl Checking {
+    fn made(&mut self, number: usize, made: &MadeSpec) -> Rule {
+        if made.rows == 0 || matches!(made.take, Take::Within { .. } | Take::Sums { .. }) {
+            return Err("what is made between passes is rows of columns, or bits of them");
+        }
+        self.take(&made.take, made.form, made.rows)?;
+        let plan = ColumnPlan {
+            form: made.form,
+            rows: made.rows,
+            kind: ColumnKind::Shared,
+        };
+        self.note(number - 1, &made.take.columns(), [(made.column, plan)])
+    }
+
+    /// Notes which columns are read last, and which are new.
+    fn note(
+        &mut self,
+        number: usize,
+        read: &[ColumnId],
+        left: impl IntoIterator<Item = (ColumnId, ColumnPlan)>,
+    ) -> Rule {
+        for column in read {
+            self.last[column.0 as usize] = number;
+        }
+        for (column, plan) in left {
+            let at = column.0 as usize;
+            // As many as are left: so none has a number that no other pass gives it room for.
+            let Some(known) = self.columns.get_mut(at) else {
+                return Err("columns have numbers from 0 on, without gaps");
+            };
+            if known.replace(plan).is_some() {
+                return Err("a column is left once");
+            }
+            self.last[at] = number;
+        }
+        Ok(())
+    }
+
     fn pass(&mut self, number: usize, pass: &Pass) -> Rule {
         match pass {
             Pass::Rows {
                 plan,
                 takes,
                 leaves,
-            } => self.rows(plan, takes, leaves)?,
+                claim,
+            } => {
+                self.rows(plan, takes, leaves)?;
+                let to_parties = |a: &Audience| *a == Audience::Parties;
+                let opened = |a: &&Audience| **a != Audience::Column;
+                let mut audiences = plan.job.audiences.iter().filter(opened).peekable();
+                let claims = audiences.peek().is_some() && audiences.all(to_parties);
+                if claim.is_some() && !claims {
+                    return Err("what is claimed is opened to the parties, and nothing else is");
+                }
+            }
             Pass::Move {
                 plan,
                 takes,
@@ -343,23 +424,12 @@ impl Checking {
                 }
             }
         }
-        for take in pass.takes() {
-            for column in take.columns() {
-                self.last[column.0 as usize] = number;
-            }
-        }
-        for (column, plan) in pass.leaves() {
-            let at = column.0 as usize;
-            // As many as are left: so none has a number that no other pass gives it room for.
-            let Some(known) = self.columns.get_mut(at) else {
-                return Err("columns have numbers from 0 on, without gaps");
-            };
-            if known.replace(plan).is_some() {
-                return Err("a column is left once");
-            }
-            self.last[at] = number;
-        }
-        Ok(())
+        let read: Vec<ColumnId> = pass
+            .takes()
+            .iter()
+            .flat_map(|take| take.columns())
+            .collect();
+        self.note(number, &read, pass.leaves())
     }
 
     fn known(&self, column: ColumnId) -> Result<ColumnPlan, &'static str> {
@@ -367,25 +437,64 @@ impl Checking {
         known.ok_or("a column is taken after the pass that leaves it")
     }
 
+    /// The form of shared columns, of which there is at least one.
+    fn form(&self, columns: &[ColumnId]) -> Result<ColumnForm, &'static str> {
+        let mut forms = columns.iter().map(|column| {
+            let known = self.known(*column)?;
+            match known.kind {
+                ColumnKind::Shared => Ok(known.form),
+                _ => Err("what is computed on are shared columns"),
+            }
+        });
+        let first = forms.next().ok_or("elements are taken of a column")??;
+        for form in forms {
+            if form? != first {
+                return Err("columns that are taken together have one form");
+            }
+        }
+        Ok(first)
+    }
+
+    /// The form of elements that are taken as they are, in so many rows.
+    fn elements(&self, take: &Take, rows: u32) -> Result<ColumnForm, &'static str> {
+        let form = self.form(&take.columns())?;
+        match take {
+            Take::Of(of) if self.known(*of)?.rows != rows => {
+                Err("a column that is taken as it is has the pass's rows")
+            }
+            Take::Rows { step: 0, .. } => Err("rows are taken with a step of at least 1"),
+            Take::Turns { even, odd } => {
+                let have = (self.known(*even)?.rows, self.known(*odd)?.rows);
+                let enough = have.0 >= rows.div_ceil(2) && have.1 >= rows / 2;
+                enough
+                    .then_some(form)
+                    .ok_or("columns that are taken by turns have the pass's rows together")
+            }
+            Take::Of(_) | Take::Rows { .. } => Ok(form),
+            Take::Bits { .. } | Take::Within { .. } | Take::Sums { .. } => {
+                Err("bits are taken of words")
+            }
+        }
+    }
+
     /// That what is taken has this form, and these rows.
     fn take(&self, take: &Take, form: ColumnForm, rows: u32) -> Rule {
-        let shared = |column: ColumnId| {
-            let known = self.known(column)?;
-            if known.rows == rows && known.kind == ColumnKind::Shared {
-                Ok(known.form)
-            } else {
-                Err("what is computed on are shared columns of the pass's rows")
-            }
-        };
         match take {
-            Take::Of(of) | Take::Shifted { of, .. } if shared(*of)? == form => {}
-            Take::Within { first, end } if form == ColumnForm::Words(1) => {
+            Take::Of(_) | Take::Rows { .. } | Take::Turns { .. } => {
+                if self.elements(take, rows)? != form {
+                    return Err("a column is taken in its own form");
+                }
+            }
+            Take::Within { first, end } => {
+                if form != ColumnForm::Words(1) {
+                    return Err("public rows are a bit in each row");
+                }
                 if first > end || *end > rows {
                     return Err("public rows are rows of the pass");
                 }
             }
             Take::Bits { of, first, count } => {
-                let ColumnForm::Words(bytes) = shared(*of)? else {
+                let ColumnForm::Words(bytes) = self.elements(of, rows)? else {
                     return Err("bits are taken of words");
                 };
                 let within = first.checked_add(*count);
@@ -397,20 +506,20 @@ impl Checking {
             Take::Sums {
                 of, totals, ring, ..
             } => {
-                let columns = totals.iter().map(|(_, column)| *column);
-                for column in of.iter().copied().chain(columns) {
-                    if shared(column)? != ColumnForm::Ring(*ring) {
-                        return Err("sums are of one ring");
+                let of_sums = take.columns();
+                if !of_sums.is_empty() && self.form(&of_sums)? != ColumnForm::Ring(*ring) {
+                    return Err("sums are of one ring");
+                }
+                let rows_of = |column: &ColumnId| self.known(*column).map(|known| known.rows);
+                for column in of.iter().chain(totals.iter().map(|(_, column)| column)) {
+                    if rows_of(column)? != rows {
+                        return Err("sums are of columns of the pass's rows");
                     }
                 }
                 if *ring == Ring::Bits || ColumnForm::Ring(*ring) != form {
                     return Err("sums are of integers");
                 }
             }
-            Take::Of(_) | Take::Shifted { .. } => {
-                return Err("a column is taken in its own form");
-            }
-            Take::Within { .. } => return Err("public rows are a bit in each row"),
         }
         Ok(())
     }
@@ -463,12 +572,11 @@ impl Checking {
                 return Err("a port leaves a column only if that is its audience");
             }
             let output = plan.outputs[port];
-            let fits = match plan.ring {
-                Ring::Bits => (1..=128).contains(&output.width),
-                Ring::Z32 | Ring::Z64 | Ring::Z128 => output.width == 1,
-            };
-            if audience == Audience::Column && (output.gives != Gives::Row || !fits) {
-                return Err("a column is one integer in every row, or up to 128 bits");
+            let fits = output.gives != Gives::Once && left_form(plan.ring, &output).is_some();
+            if audience == Audience::Column && !fits {
+                return Err(
+                    "a column is one integer in every row, or their sum, or up to 128 bits",
+                );
             }
         }
         Ok(())
@@ -523,6 +631,16 @@ impl Checking {
     }
 }
 
+/// The form of the column that an output leaves: of one integer, or of up to 128 bits.
+fn left_form(ring: Ring, output: &OutputPlan) -> Option<ColumnForm> {
+    match ring {
+        Ring::Z32 | Ring::Z64 | Ring::Z128 if !output.bits => {
+            (output.width == 1).then_some(ColumnForm::Ring(ring))
+        }
+        _ => ColumnForm::of_bits(output.width),
+    }
+}
+
 /// The wires of a port.
 struct PortOf {
     bits: bool,
@@ -548,7 +666,12 @@ fn planned(spec: &ProgramSpec, options: Options) -> Result<Vec<Pass>, ProgramErr
     });
     for pass in &spec.passes {
         passes.push(match pass {
-            PassSpec::Rows { job, takes, leaves } => {
+            PassSpec::Rows {
+                job,
+                takes,
+                leaves,
+                claim,
+            } => {
                 let known = passes.iter().filter_map(Pass::rows);
                 let same = known.into_iter().find(|plan| Arc::ptr_eq(&plan.job, job));
                 let plan = match same {
@@ -559,6 +682,7 @@ fn planned(spec: &ProgramSpec, options: Options) -> Result<Vec<Pass>, ProgramErr
                     plan,
                     takes: takes.clone(),
                     leaves: leaves.clone(),
+                    claim: claim.as_deref().map(Arc::from),
                 }
             }
             PassSpec::Move {

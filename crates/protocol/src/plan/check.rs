@@ -100,6 +100,21 @@ fn ports(job: &JobSpec) -> Result<(), PlanError> {
     if circuit.ring == Ring::Bits && circuit.outputs.iter().any(|o| o.reduce == Reduce::Sum) {
         return Err(PlanError::Job("bits cannot be summed over rows"));
     }
+    let rings = circuit.rings();
+    let outputs = || circuit.outputs.iter().zip(&job.audiences);
+    let bits_beside = |port| circuit.output_ring(port, &rings) != circuit.ring;
+    if outputs().any(|(o, a)| bits_beside(o) && *a != Audience::Column) {
+        return Err(PlanError::Job("bits beside integers are columns"));
+    }
+    let mut sums = outputs().filter(|(o, _)| o.reduce == Reduce::Sum);
+    if let Some((_, first)) = sums.next() {
+        let column = *first == Audience::Column;
+        if sums.any(|(_, a)| (*a == Audience::Column) != column) || column && job.totals.is_some() {
+            return Err(PlanError::Job(
+                "sums over rows are columns all, as they are, or none of them is",
+            ));
+        }
+    }
     for (k, port) in circuit.inputs.iter().enumerate() {
         let first = job.blocks[0].holders[k];
         if port.per == Per::Job && job.blocks.iter().any(|b| b.holders[k] != first) {

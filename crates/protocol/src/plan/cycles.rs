@@ -166,6 +166,7 @@ impl Step {
                 }
                 outputs.push((output.first, kept, output.width));
                 *output = OutputPlan {
+                    bits: false,
                     gives: Gives::Row,
                     first: kept,
                     width: width as u32,

@@ -59,8 +59,12 @@ impl Scheduler<'_> {
         if let Some(order) = &work.order {
             layers = list::join(layers, order, self.how.most);
         }
+        let mut row_out = [0, 1].map(|workspace| {
+            let here = work.row_outputs.iter();
+            let here = here.filter(|wire| self.workspace_of(**wire) == workspace);
+            self.workspaces[workspace].count - here.count() as u32
+        });
         let [workspace, bits] = &self.workspaces;
-        let mut row_out = workspace.count - work.row_outputs.len() as u32;
         let mut sum_out = 0;
         let outputs = self
             .circuit
@@ -69,16 +73,19 @@ impl Scheduler<'_> {
             .enumerate()
             .map(|(k, o)| {
                 let width = o.wires.len() as u32;
+                let beside = self.workspace_of(o.wires[0]);
+                let bits = beside == 1;
                 let (gives, next) = match (o.reduce, passed(k)) {
                     (Reduce::Sum, _) => (Gives::Sum, &mut sum_out),
                     (Reduce::EveryCycle, _) => unreachable!("a circuit of one cycle"),
-                    (Reduce::None, None) => (Gives::Row, &mut row_out),
+                    (Reduce::None, None) => (Gives::Row, &mut row_out[beside]),
                     (Reduce::None, Some(input)) => {
                         let first = ports[input].first;
                         return OutputPlan {
                             gives: Gives::Once,
                             first,
                             width,
+                            bits,
                         };
                     }
                 };
@@ -88,6 +95,7 @@ impl Scheduler<'_> {
                     gives,
                     first,
                     width,
+                    bits,
                 }
             })
             .collect();
@@ -310,12 +318,20 @@ impl Scheduler<'_> {
             e.0[0].program.code.push(Instr::Sum(src, out));
         }
         // Output slots lie side by side, behind all others.
-        let first = self.workspaces[0].count;
-        self.workspaces[0].count += work.row_outputs.len() as u32;
-        for (k, &w) in work.row_outputs.iter().enumerate() {
+        let of: Vec<usize> = work
+            .row_outputs
+            .iter()
+            .map(|w| self.workspace_of(*w))
+            .collect();
+        let mut next = [0, 1].map(|workspace| self.workspaces[workspace].count);
+        for workspace in &of {
+            self.workspaces[*workspace].count += 1;
+        }
+        for (&w, workspace) in work.row_outputs.iter().zip(of) {
             let src = self.emit(e, w, layer);
-            let copy = Instr::Copy(src, Dst::Slot(first + k as u32));
-            e.0[0].program.code.push(copy);
+            let copy = Instr::Copy(src, Dst::Slot(next[workspace]));
+            next[workspace] += 1;
+            e.0[workspace].program.code.push(copy);
         }
         (authenticated, opened)
     }

@@ -272,10 +272,16 @@ impl Plan {
         self.job.audiences.contains(&Audience::Stored)
     }
 
+    /// Whether sums over rows are columns of one row.
+    pub fn leaves_sums(&self) -> bool {
+        let mut outputs = self.outputs.iter().zip(&self.job.audiences);
+        outputs.any(|(o, a)| o.gives == Gives::Sum && *a == Audience::Column)
+    }
+
     /// Whether the run ends with an agreement of its own, after the last chunk of all lanes: for sums to be opened, and for
     /// shares to be kept.
     pub fn has_totals(&self) -> bool {
-        self.sums > 0 || self.keeps()
+        self.sums > 0 && !self.leaves_sums() || self.keeps()
     }
 
     /// How often the layers are computed in every row.

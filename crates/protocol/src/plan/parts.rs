@@ -222,6 +222,8 @@ pub struct OutputPlan {
     pub first: u32,
     /// Wires.
     pub width: u32,
+    /// Whether they are bits beside integers, and their slots those of bits.
+    pub bits: bool,
 }
 
 /// The computation that the set-up does once on job-wide values: on one row, over the same slots.

@@ -84,7 +84,7 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, workspace: Workspac
     let row_outputs: u32 = plan
         .outputs
         .iter()
-        .filter(|o| o.gives == Gives::Row)
+        .filter(|o| o.gives == Gives::Row && !o.bits)
         .map(|o| o.width)
         .sum();
     let products = plan
@@ -307,10 +307,11 @@ pub(super) fn kept(plan: &Plan, gives: Gives) -> impl Iterator<Item = usize> {
         .map(|(k, _)| k)
 }
 
-/// Output ports that are columns.
+/// Output ports that are columns of the pass's rows. Sums are columns of one row, which are not left by chunks.
 pub(super) fn columns(plan: &Plan) -> impl Iterator<Item = usize> {
-    let audiences = plan.job.audiences.iter().enumerate();
-    let columns = audiences.filter(|(_, audience)| **audience == Audience::Column);
+    let ports = plan.outputs.iter().zip(&plan.job.audiences).enumerate();
+    let columns =
+        ports.filter(|(_, (o, audience))| o.gives == Gives::Row && **audience == Audience::Column);
     columns.map(|(port, _)| port)
 }
 
@@ -369,7 +370,8 @@ pub(super) fn shares(port: &PortPlan, part: u8) -> Span {
 /// has one job-wide value.
 pub(super) fn output(plan: &Plan, port: usize, rows: u16, sums: u16, part: u8) -> Span {
     let OutputPlan { gives, width, .. } = plan.outputs[port];
-    let before = plan.outputs[..port].iter().filter(|o| o.gives == gives);
+    let before = plan.outputs[..port].iter();
+    let before = before.filter(|o| o.gives == gives && !o.bits);
     let region = match gives {
         Gives::Row => rows,
         Gives::Sum => sums,
@@ -386,6 +388,7 @@ pub(super) fn output(plan: &Plan, port: usize, rows: u16, sums: u16, part: u8) -
 /// Where an output port's shares are when they are computed.
 pub(super) fn result(output: &OutputPlan, part: u8) -> Span {
     let region = match output.gives {
+        Gives::Row if output.bits => BIT_SLOTS,
         Gives::Row => SLOTS,
         Gives::Sum => SUMS,
         Gives::Once => JOB_WIDE,

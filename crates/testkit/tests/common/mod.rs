@@ -1,6 +1,8 @@
 //! What the cheating tests share.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub(crate) mod programs;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use veil_cli::devices::Registry;
 use veil_job::passes::{ColumnForm, PassSpec, ProgramSpec};
 use veil_job::{Audience, Holder, ProtocolKind, Security};
 use veil_math::Ring;
-use veil_operators::{Builder, Participants, Sharing};
+use veil_operators::{Builder, Key, Participants, Sharing};
 use veil_program::Words;
 use veil_protocol::Options;
 use veil_protocol::passes::PassProgram;
@@ -69,9 +69,14 @@ impl Operator {
                 let key = b.input(from, "key", rows, Sharing::Bits(32));
                 let valid = b.input(from, "valid", rows, Sharing::Bits(1));
                 let values = integers(&mut b, 2);
-                let groups = b.group(key, valid, &values);
-                let mut opened = vec![groups.key, groups.valid, groups.count];
-                opened.extend(groups.sums);
+                let key = b.key(key, valid);
+                let values: Vec<_> = values.iter().map(|x| b.zeroed(*x, valid)).collect();
+                let groups = b.group(&[key], &values, &[]);
+                let columns = [groups.key[0], groups.count];
+                let columns = columns.into_iter().chain(groups.sums);
+                let shown = columns.map(|column| b.zeroed(column, groups.valid));
+                let mut opened: Vec<_> = shown.collect();
+                opened.push(groups.valid);
                 opened
             }
             Operator::Sort | Operator::Sort64 => {
@@ -79,7 +84,7 @@ impl Operator {
                 let key = b.input(from, "key", rows, Sharing::Bits(bits));
                 let mut columns = vec![key];
                 columns.extend(integers(&mut b, 2));
-                let order = b.sort(key, bits);
+                let order = b.sort(&Key::of(&[key]));
                 b.apply(&order, &columns)
             }
         };

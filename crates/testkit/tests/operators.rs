@@ -1,0 +1,456 @@
+//! Relational operators over shares, against the same in the clear.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use veil_circuit::{Builder as Gates, Per};
+use veil_engine::Abort;
+use veil_job::passes::{ProgramSpec, Take};
+use veil_job::{Audience, Holder, Security};
+use veil_math::Ring;
+use veil_operators::{Builder, Duplicates, Key, Scan, Shared, Sharing};
+use veil_protocol::Options;
+use veil_protocol::passes::PassProgram;
+use veil_session::Peer;
+
+use crate::common::programs::{
+    CPU, Ends, Factory, REFERENCE, builder, honest, opened, parties, random, run, securities,
+};
+
+/// Numbers of rows around the ends of chunks and of words.
+const ROWS: [u32; 8] = [1, 2, 3, 40, 511, 512, 513, 2000];
+
+fn device(rows: u32) -> Factory {
+    if rows < 100 { REFERENCE } else { CPU }
+}
+
+/// Runs what `with` writes over columns, by every protocol: what is opened.
+fn everywhere(
+    columns: &[(Vec<u128>, Sharing)],
+    lanes: u16,
+    with: impl Fn(&mut Builder, &[Shared]) -> Vec<Shared>,
+) -> Vec<(Security, Vec<Vec<u128>>)> {
+    let each = securities().map(|security| {
+        let mut b = builder(security, parties(security));
+        let owner = Holder::Owner(0);
+        let inputs: Vec<Shared> = columns
+            .iter()
+            .map(|(values, sharing)| b.input(owner, "x", values.len() as u32, *sharing))
+            .collect();
+        let left = with(&mut b, &inputs);
+        for column in left {
+            b.open(&[column], Audience::Recipient(0), "a column");
+        }
+        let values: Vec<Vec<u128>> = columns.iter().map(|(values, _)| values.clone()).collect();
+        let most = values.iter().map(Vec::len).max().unwrap() as u32;
+        (security, opened(&b.finish(), &values, device(most), lanes))
+    });
+    each.into()
+}
+
+fn bits(values: Vec<u128>, bits: u32) -> (Vec<u128>, Sharing) {
+    (values, Sharing::Bits(bits))
+}
+
+/// Groups of valid rows by a key, in the clear: key, rows, sum, smallest, largest.
+fn grouped(keys: &[u128], valid: &[u128], values: &[u128], words: &[u128]) -> Vec<[u128; 5]> {
+    let mut groups: BTreeMap<u128, [u128; 4]> = BTreeMap::new();
+    for row in (0..keys.len()).filter(|row| valid[*row] == 1) {
+        let group = groups.entry(keys[row]).or_insert([0, 0, u128::MAX, 0]);
+        group[0] += 1;
+        group[1] = Ring::Z64.add(group[1], values[row]);
+        group[2] = group[2].min(words[row]);
+        group[3] = group[3].max(words[row]);
+    }
+    let all = groups.into_iter();
+    all.map(|(key, of)| [key, of[0], of[1], of[2], of[3]])
+        .collect()
+}
+
+#[test]
+fn groups_have_the_sums_and_ends_of_their_rows() {
+    type Fill = fn(u32) -> Vec<u128>;
+    let all: Fill = |rows| vec![1; rows as usize];
+    let none: Fill = |rows| vec![0; rows as usize];
+    let some: Fill = |rows| random(8, rows, 1);
+    let cases = [
+        (1, 1, all),
+        (1, 3, none),
+        (2, 1, some),
+        (511, 3, some),
+        (513, 8, some),
+        (600, 2, all),
+        (40, 4, none),
+        (5000, 7, some),
+    ];
+    for (rows, key_bits, valid) in cases {
+        // Sums of any integers, which may wrap on the way.
+        let (keys, valid) = (random(7, rows, key_bits), valid(rows));
+        let (values, words) = (random(9, rows, 64), random(10, rows, 11));
+        let wanted = grouped(&keys, &valid, &values, &words);
+        let columns = [
+            bits(keys, key_bits),
+            bits(valid, 1),
+            (values, Sharing::Ring(Ring::Z64)),
+            bits(words, 11),
+        ];
+        for (security, found) in everywhere(&columns, 1, |b, inputs| {
+            let [key, valid, value, word] = inputs[..] else {
+                unreachable!("four columns")
+            };
+            let key = b.key(key, valid);
+            let value = b.zeroed(value, valid);
+            let groups = b.group(&[key], &[value], &[(Scan::Min, word), (Scan::Max, word)]);
+            let mut open = vec![groups.key[0], groups.valid, groups.count, groups.sums[0]];
+            open.extend(groups.scanned);
+            open
+        }) {
+            let rows_found = (0..rows as usize).take_while(|row| found[1][*row] == 1);
+            let groups: Vec<[u128; 5]> = rows_found
+                .map(|row| [0, 2, 3, 4, 5].map(|column| found[column][row]))
+                .collect();
+            assert!(groups == wanted, "{rows} rows, {key_bits} bits, {security}");
+            // Rows that are no groups come behind.
+            let behind = &found[1][wanted.len()..];
+            assert!(behind.iter().all(|valid| *valid == 0));
+        }
+    }
+}
+
+#[test]
+fn scans_give_what_a_loop_gives() {
+    for (rows, seed) in ROWS.into_iter().zip(20..) {
+        let mut first: Vec<u128> = random(seed, rows, 3)
+            .iter()
+            .map(|x| u128::from(*x == 0))
+            .collect();
+        first[0] = 1;
+        let values = random(seed + 100, rows, 13);
+        let kinds = [Scan::First, Scan::Min, Scan::Max, Scan::Or, Scan::And];
+        let combine = |scan, a: u128, b: u128| match scan {
+            Scan::First => a,
+            Scan::Min => a.min(b),
+            Scan::Max => a.max(b),
+            Scan::Or => a | b,
+            Scan::And => a & b,
+        };
+        let wanted = kinds.map(|scan| {
+            let mut last = 0;
+            let rows = first.iter().zip(&values).map(|(first, value)| {
+                last = if *first == 1 {
+                    *value
+                } else {
+                    combine(scan, last, *value)
+                };
+                last
+            });
+            rows.collect::<Vec<u128>>()
+        });
+        let columns = [bits(first, 1), bits(values, 13)];
+        for (security, found) in everywhere(&columns, 1, |b, inputs| {
+            b.scan(inputs[0], &kinds.map(|scan| (scan, inputs[1])))
+        }) {
+            assert!(found == wanted, "{rows} rows, {security}");
+        }
+    }
+}
+
+/// Rows with keys in a relation of which each key is there once, and where there is none.
+#[test]
+fn rows_find_what_has_their_key() {
+    for (of, by, lanes) in [(1, 1, 1), (3, 1, 1), (1, 5, 2), (40, 30, 1), (513, 600, 2)] {
+        // Keys of the one are all different among those that take part.
+        let keys: Vec<u128> = (0..u128::from(of)).map(|k| k * 7 % 1024).collect();
+        let present = random(30, of, 1);
+        let (wide, narrow) = (random(31, of, 100), random(32, of, 3));
+        let asked: Vec<u128> = random(33, by, 10)
+            .iter()
+            .map(|x| x % (2 * u128::from(of) + 3))
+            .collect();
+        let asks = random(34, by, 1);
+        let lookup = |key: u128| {
+            let found = (0..of as usize).find(|row| present[*row] == 1 && keys[*row] == key);
+            found.map(|row| (wide[row], narrow[row]))
+        };
+        let wanted: Vec<Option<(u128, u128)>> = asked.iter().map(|key| lookup(*key)).collect();
+        let columns = [
+            bits(keys.clone(), 10),
+            bits(present.clone(), 1),
+            bits(wide.clone(), 100),
+            bits(narrow.clone(), 3),
+            bits(asked, 10),
+            bits(asks.clone(), 1),
+        ];
+        for duplicates in [
+            Duplicates::First,
+            Duplicates::Refused("keys are there once"),
+        ] {
+            for (security, found) in everywhere(&columns, lanes, |b, inputs| {
+                let of = b.key(inputs[0], inputs[1]);
+                let by = b.key(inputs[4], inputs[5]);
+                let found = b.look_up(&[by], &[of], &inputs[2..4], duplicates);
+                let mut all = vec![found.found];
+                all.extend(found.columns);
+                all
+            }) {
+                for row in (0..by as usize).filter(|row| asks[*row] == 1) {
+                    let got = (found[0][row] == 1).then(|| (found[1][row], found[2][row]));
+                    assert_eq!(got, wanted[row], "row {row} of {by} in {of}, {security}");
+                }
+            }
+        }
+    }
+}
+
+/// A key that is there twice ends the run at all parties, and nothing is opened to a recipient; of rows that take no part it does not.
+#[test]
+fn a_key_that_is_there_twice_ends_the_run() {
+    let keys = [vec![5, 9, 9, 5, 7], vec![5, 9, 9, 5, 7]];
+    for (present, twice) in [
+        ([1, 1, 0, 0, 1], false),
+        ([1, 1, 1, 0, 1], true),
+        ([0, 1, 0, 0, 0], false),
+    ] {
+        for security in securities() {
+            let mut b = builder(security, parties(security));
+            let input =
+                |b: &mut Builder, bits| b.input(Holder::Owner(0), "x", 5, Sharing::Bits(bits));
+            let (key, valid) = (input(&mut b, 4), input(&mut b, 1));
+            let (by, all) = (input(&mut b, 4), input(&mut b, 1));
+            let (of, by) = (b.key(key, valid), b.key(by, all));
+            let found = b.look_up(
+                &[by],
+                &[of],
+                &[],
+                Duplicates::Refused("each key is there once"),
+            );
+            b.open(&[found.found], Audience::Recipient(0), "which are found");
+            let spec = b.finish();
+            let columns = [
+                keys[0].clone(),
+                present.to_vec(),
+                keys[1].clone(),
+                vec![1; 5],
+            ];
+            let program = Arc::new(PassProgram::new(&spec, Options::default()).unwrap());
+            let ends = Ends::of(&program, &columns);
+            let ran = run(&program, &ends, REFERENCE, &honest());
+            let Err(failure) = ran else {
+                assert!(!twice, "{security}");
+                continue;
+            };
+            assert!(twice, "{security}: {failure}");
+            assert!(ends.seen.values().all(|seen| seen.slices().is_empty()));
+            let said: Vec<String> = failure
+                .0
+                .iter()
+                .filter(|(peer, abort)| {
+                    peer.party().is_some() && matches!(abort, Abort::Claim { .. })
+                })
+                .map(|(_, abort)| abort.to_string())
+                .collect();
+            assert!(!said.is_empty(), "{failure:?}");
+            for said in said {
+                assert_eq!(
+                    said,
+                    "each key is there once: that is false, and the run is over; nothing else was opened"
+                );
+            }
+            // Who is no party is told that it is over, and not why.
+            let told = failure
+                .0
+                .iter()
+                .filter(|(peer, _)| matches!(peer, Peer::Owner(_) | Peer::Recipient(_)));
+            for (peer, abort) in told {
+                assert!(!abort.to_string().contains("each key"), "{peer}: {abort}");
+            }
+        }
+    }
+}
+
+/// Bits come out of circuits over integers, and sums over rows are columns of one row, over all lanes and chunks.
+#[test]
+fn bits_of_integers_and_sums_are_columns() {
+    for (rows, lanes) in [(1, 1), (700, 1), (20_000, 2)] {
+        let values = random(40, rows, 32);
+        let flags = random(41, rows, 1);
+        let sum = values
+            .iter()
+            .fold(0, |sum, value| Ring::Z32.add(sum, *value));
+        let count: u128 = flags.iter().sum();
+        let wanted: Vec<u128> = values
+            .iter()
+            .zip(&flags)
+            .map(|(x, f)| x >> 30 & 1 | f << 1)
+            .collect();
+        let columns = [(values, Sharing::Ring(Ring::Z32)), bits(flags, 1)];
+        for (security, found) in everywhere(&columns, lanes, |b, inputs| {
+            let mut g = Gates::new(Ring::Z32);
+            let x = g.input("x", 1, Per::Row)[0];
+            let flag = g.input_bits("flag", 1)[0];
+            let bit = g.bit(x, 30);
+            let one = g.lift(flag);
+            g.output("bits", &[bit, flag]);
+            g.output_sum("sum", &[x]);
+            g.output_sum("count", &[one]);
+            let takes = inputs.iter().map(Shared::take).collect();
+            let left = b.compute(g.finish().unwrap(), rows, takes);
+            // The sums as one relation of two rows.
+            let both = Take::Rows {
+                of: vec![left[1].column(), left[2].column()],
+                first: 0,
+                step: 1,
+            };
+            let both = b.make(both, 2, Sharing::Ring(Ring::Z32));
+            vec![left[0], both]
+        }) {
+            assert!(found[0] == wanted, "{rows} rows, {security}");
+            assert_eq!(found[1], [sum, count], "{rows} rows, {security}");
+        }
+    }
+}
+
+/// Whatever is taken of columns between passes is what the words say.
+#[test]
+fn columns_are_made_of_columns() {
+    let rows = 1100;
+    let (x, y) = (random(50, rows, 17), random(51, 300, 17));
+    let stacked: Vec<u128> = x.iter().chain(&y).copied().collect();
+    let every_third = |first: usize| -> Vec<u128> {
+        let all = stacked.iter().skip(first).step_by(3);
+        all.copied().chain(std::iter::repeat(0)).take(600).collect()
+    };
+    let wanted = [
+        stacked.clone(),
+        every_third(2),
+        (0..600)
+            .map(|k| if k % 2 == 0 { x[k / 2] } else { y[k / 2] } >> 3 & 0x1f)
+            .collect(),
+    ];
+    let columns = [bits(x, 17), bits(y, 17)];
+    for (security, found) in everywhere(&columns, 2, |b, inputs| {
+        let of = || inputs.iter().map(Shared::column).collect::<Vec<_>>();
+        let rows_of = |first, step| Take::Rows {
+            of: of(),
+            first,
+            step,
+        };
+        let turns = Take::Turns {
+            even: inputs[0].column(),
+            odd: inputs[1].column(),
+        };
+        vec![
+            b.make(rows_of(0, 1), 1400, Sharing::Bits(17)),
+            b.make(rows_of(2, 3), 600, Sharing::Bits(17)),
+            b.make(turns.bits(3, 5), 600, Sharing::Bits(5)),
+        ]
+    }) {
+        assert!(found == wanted, "{security}");
+    }
+}
+
+/// Rules of what is made and claimed.
+#[test]
+fn made_columns_and_claims_that_break_a_rule_are_refused() {
+    let [security, ..] = securities();
+    let good = || -> ProgramSpec {
+        let mut b = builder(security, parties(security));
+        let key = b.input(Holder::Owner(0), "x", 40, Sharing::Bits(4));
+        let valid = b.input(Holder::Owner(0), "v", 40, Sharing::Bits(1));
+        let key = b.key(key, valid);
+        let found = b.look_up(&[key], &[key], &[], Duplicates::Refused("once"));
+        b.open(&[found.found], Audience::Recipient(0), "found");
+        b.finish()
+    };
+    let refused = |change: &dyn Fn(&mut ProgramSpec)| {
+        let mut spec = good();
+        change(&mut spec);
+        PassProgram::new(&spec, Options::default())
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(PassProgram::new(&good(), Options::default()).is_ok());
+    for (what, change) in [
+        (
+            "what is made between passes is rows of columns, or bits of them",
+            (|spec| spec.made[0].rows = 0) as fn(&mut ProgramSpec),
+        ),
+        (
+            "what is made between passes is rows of columns, or bits of them",
+            |spec| spec.made[0].take = Take::Within { first: 0, end: 1 },
+        ),
+        ("a column is taken after the pass that leaves it", |spec| {
+            spec.made[0].before = 0;
+        }),
+        (
+            "what is made between passes is in the order of passes",
+            |spec| {
+                let mut late = spec.made[0].clone();
+                late.column = veil_job::passes::ColumnId(late.column.0 + 1);
+                late.before = u32::MAX;
+                spec.made.push(late);
+            },
+        ),
+        ("a column is taken in its own form", |spec| {
+            spec.made[0].form = veil_job::passes::ColumnForm::Ring(Ring::Z64);
+        }),
+        (
+            "columns that are taken by turns have the pass's rows together",
+            |spec| spec.made[0].rows += 2,
+        ),
+        ("a column is left once", |spec| {
+            spec.made.last_mut().unwrap().column = spec.made[0].column;
+        }),
+        (
+            "what is claimed is opened to the parties, and nothing else is",
+            |spec| {
+                for pass in &mut spec.passes {
+                    if let veil_job::passes::PassSpec::Rows { claim, .. } = pass {
+                        *claim = Some("all".into());
+                    }
+                }
+            },
+        ),
+    ] {
+        let found = refused(&change);
+        assert!(found.contains(what), "{found}");
+    }
+    // What is made, and what is claimed, is under the hash.
+    let hash = |spec: &ProgramSpec| PassProgram::new(spec, Options::default()).unwrap().hash();
+    let mut other = good();
+    for pass in &mut other.passes {
+        if let veil_job::passes::PassSpec::Rows {
+            claim: Some(claim), ..
+        } = pass
+        {
+            claim.push('!');
+        }
+    }
+    assert_ne!(hash(&good()), hash(&other));
+}
+
+/// A key of several words is one number, of which the last word has the highest bits.
+#[test]
+fn keys_of_several_words_are_sorted_as_one() {
+    let rows = 300;
+    let (low, high) = (random(60, rows, 5), random(61, rows, 3));
+    let mut wanted: Vec<(u128, u128, u128)> = (0..300)
+        .map(|row| (high[row], low[row], row as u128))
+        .collect();
+    wanted.sort_unstable();
+    let numbers = (0..300).collect();
+    let columns = [
+        bits(low, 5),
+        bits(high, 3),
+        (numbers, Sharing::Ring(Ring::Z32)),
+    ];
+    for (security, found) in everywhere(&columns, 1, |b, inputs| {
+        let order = b.sort(&Key::of(&inputs[..2]));
+        b.apply(&order, inputs)
+    }) {
+        let found: Vec<_> = (0..300)
+            .map(|row| (found[1][row], found[0][row], found[2][row]))
+            .collect();
+        assert!(found == wanted, "{security}");
+    }
+}
