@@ -3,6 +3,8 @@
 //! For what runs queries and what explains them. A [`PhysicalPlan`] has the passes that parties run, what owners supply to which pass, what recipients are
 //! given by which, and everything that is opened.
 
+#[allow(dead_code, unused_imports, reason = "the planner calls it")]
+mod exprs;
 mod opening;
 mod ports;
 
@@ -10,6 +12,7 @@ use std::ops::Range;
 
 use veil_job::passes::ProgramSpec;
 
+pub use exprs::ExprError;
 pub use opening::{Opening, To};
 pub use ports::{ResultPort, ResultPorts, TablePort, TablePorts};
 
