@@ -91,8 +91,8 @@ fn by_arithmetic(b: &mut Builder, part: DatePart, date: &Word, range: Range, aim
     let of_year = &rest[2..11];
     match part {
         DatePart::Month => {
-            // The day of 2000-03-01, in a year that ends with a leap day.
-            let march = 11_017;
+            // 1999-03-01: a year from March on that ends with a leap day.
+            let march = 10_651;
             let month = |day: i128| (part_of(part, march + day) - 1) as u128;
             let rows: Vec<u128> = (0..366).map(month).collect();
             let bits = look_up(b, of_year, &rows, 4, aim);
