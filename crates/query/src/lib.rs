@@ -23,6 +23,7 @@
 //!     name: "stays".into(),
 //!     owner: "north".into(),
 //!     capacity: 1000,
+//!     padded: true,
 //!     columns: vec![column("ward", 9), column("days", 90)],
 //!     sorted_by: vec![],
 //!     unique: vec![],

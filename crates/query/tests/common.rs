@@ -27,6 +27,7 @@ fn table(name: &str, capacity: u32, columns: Vec<(&str, Kind, bool)>, unique: &[
         name: name.to_owned(),
         owner: "north".to_owned(),
         capacity,
+        padded: true,
         columns: columns.into_iter().map(column).collect(),
         sorted_by: Vec::new(),
         unique: unique

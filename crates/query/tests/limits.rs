@@ -140,6 +140,7 @@ fn eight_tables_are_ordered() {
         name: name.clone(),
         owner: "north".to_owned(),
         capacity: 1000 * (at as u32 * 5 % 8 + 1),
+        padded: true,
         columns: vec![column("k"), column("other"), column("x")],
         sorted_by: Vec::new(),
         unique: vec![vec![ColumnId(0)]],

@@ -94,6 +94,7 @@ fn table(name: &str, unique: bool, columns: &[&str], rows: &[Vec<Cell>]) -> (Tab
         name: name.to_owned(),
         owner: "north".to_owned(),
         capacity: cells.len() as u32,
+        padded: true,
         columns: columns.iter().zip(&kinds).map(column).collect(),
         sorted_by: Vec::new(),
         unique: if unique {

@@ -109,6 +109,8 @@ pub struct Table {
     pub owner: String,
     /// Rows, those that are not valid among them.
     pub capacity: u32,
+    /// Whether some of the rows may not be valid: how many are, the owner alone knows. Without, each row is valid.
+    pub padded: bool,
     /// The columns in order.
     pub columns: Vec<Column>,
     /// Columns by which the owner says that the valid rows ascend, nulls last.

@@ -359,10 +359,11 @@ fn table(of: &Table) -> Sexp {
         let head = [Sexp::Text(column.name.clone()), ty(&column.ty)];
         Sexp::list("column", head.into_iter().chain(consent))
     };
+    let exact = (!of.padded).then(|| Sexp::word("exact"));
     let head = [
         Sexp::Text(of.name.clone()),
         Sexp::list("owner", [Sexp::Text(of.owner.clone())]),
-        Sexp::list("rows", [Sexp::word(of.capacity)]),
+        Sexp::list("rows", [Sexp::word(of.capacity)].into_iter().chain(exact)),
     ];
     let sorted = (!of.sorted_by.is_empty()).then(|| ids("sorted-by", &of.sorted_by));
     let claims = sorted

@@ -44,6 +44,7 @@ pub(crate) fn table(name: &str, capacity: u32) -> Table {
         name: name.to_owned(),
         owner: "north".to_owned(),
         capacity,
+        padded: true,
         columns: types().into_iter().enumerate().map(column).collect(),
         sorted_by: vec![ColumnId(0)],
         unique: vec![vec![ColumnId(10), ColumnId(0)], vec![ColumnId(2)]],

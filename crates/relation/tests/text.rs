@@ -248,3 +248,38 @@ fn other_forms_of_one_value_are_refused() {
     assert_eq!(error.to_string(), "line 3: the text ends inside of a list");
     let _ = Expr::integer(0);
 }
+
+#[test]
+fn a_table_says_whether_each_row_is_valid() {
+    let text = |rows: &str| {
+        format!(
+            "(program\n  (table \"t\" (owner \"north\") (rows {rows}) (column \"a\" (integer 0 9))))\n"
+        )
+    };
+    let read = |rows: &str| {
+        let text = text(rows);
+        Program::read(&text).or_else(|_| Program::read(text.trim_end()))
+    };
+    for (rows, padded) in [("3", true), ("3 exact", false)] {
+        let program = read(rows).unwrap();
+        assert_eq!(program.tables[0].padded, padded);
+        assert_eq!(program.to_string().trim_end(), text(rows).trim_end());
+    }
+    for bad in ["", "exact", "exact 3", "3 padded", "3 exact exact"] {
+        assert!(read(bad).is_err(), "{bad}");
+    }
+    let input = |valid: bool| veil_relation::clear::Input {
+        valid: vec![true, true, valid],
+        rows: vec![vec![veil_relation::Value::Number(1)]; 3],
+    };
+    let evaluate = |rows: &str, valid| {
+        veil_relation::clear::evaluate(&read(rows).unwrap(), &[input(valid)]).map(|_| ())
+    };
+    assert_eq!(evaluate("3", false), Ok(()));
+    assert_eq!(evaluate("3 exact", true), Ok(()));
+    let refused = evaluate("3 exact", false).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        "row 2 of table 0 is not valid, and each row of the table is"
+    );
+}

@@ -58,6 +58,14 @@ pub enum ClearError {
         /// Its capacity.
         rows: u32,
     },
+    /// A row that is not valid, in a table each of whose rows is.
+    #[error("row {row} of table {table} is not valid, and each row of the table is")]
+    NotValid {
+        /// The table, from 0.
+        table: usize,
+        /// The row, from 0.
+        row: usize,
+    },
     /// A cell of a valid row that is not of its column's type.
     #[error("row {row}, column {column} of table {table} is not of its type")]
     Cell {
@@ -93,6 +101,10 @@ pub fn evaluate(program: &Program, tables: &[Input]) -> Result<Vec<Opened>, Clea
         let input = tables.get(at).ok_or(ClearError::Rows { table: at, rows })?;
         if input.rows.len() as u64 != u64::from(rows) || input.valid.len() != input.rows.len() {
             return Err(ClearError::Rows { table: at, rows });
+        }
+        let empty = input.valid.iter().position(|valid| !valid);
+        if let Some(row) = empty.filter(|_| !table.padded) {
+            return Err(ClearError::NotValid { table: at, row });
         }
         let valid = input
             .rows

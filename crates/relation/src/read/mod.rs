@@ -285,10 +285,16 @@ fn table(item: &Sexp) -> Result<Table> {
         [of] => Ok(of.clone()),
         _ => Err(unexpected(item, tag)),
     };
+    let (capacity, padded) = match tagged(rows, "rows")? {
+        [capacity] => (capacity, true),
+        [capacity, exact] if matches!(word(exact), Ok("exact")) => (capacity, false),
+        _ => return Err(unexpected(rows, "rows")),
+    };
     let mut table = Table {
         name: quoted(name)?,
         owner: quoted(&one(owner, "owner")?)?,
-        capacity: number(&one(rows, "rows")?)?,
+        capacity: number(capacity)?,
+        padded,
         columns: Vec::new(),
         sorted_by: Vec::new(),
         unique: Vec::new(),
