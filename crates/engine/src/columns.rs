@@ -391,6 +391,15 @@ impl Walk {
     /// Copies the rows that there are.
     fn copy(&self, column: &[u8], bytes: usize, into: &mut [u8]) {
         let (there, room) = ((column.len() / bytes) as i64, into.len() / bytes);
+        if self.step == 0 {
+            if (0..there).contains(&self.from) {
+                let element = &column[self.from as usize * bytes..][..bytes];
+                let rows = into.chunks_exact_mut(bytes).skip(self.to);
+                rows.step_by(self.every)
+                    .for_each(|to| to.copy_from_slice(element));
+            }
+            return;
+        }
         // The first one that is there.
         let before = (-self.from).max(0).div_euclid(self.step)
             + i64::from((-self.from).max(0).rem_euclid(self.step) > 0);
@@ -611,7 +620,7 @@ mod tests {
     fn every_so_many_rows_go_to_every_so_many() {
         let from: Vec<u8> = (0..24u16).flat_map(|x| (x + 100).to_le_bytes()).collect();
         for (first, step, to, every) in (-9..14).flat_map(|first| {
-            (1..5).flat_map(move |step| {
+            (0..5).flat_map(move |step| {
                 (0..3).flat_map(move |to| [1, 2, 3].map(|every| (first, step, to, every)))
             })
         }) {

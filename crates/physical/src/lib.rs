@@ -6,6 +6,7 @@
 #[allow(dead_code, unused_imports, reason = "the planner calls it")]
 mod exprs;
 mod opening;
+mod plan;
 mod ports;
 
 use std::ops::Range;
@@ -14,6 +15,7 @@ use veil_job::passes::ProgramSpec;
 
 pub use exprs::ExprError;
 pub use opening::{Opening, To};
+pub use plan::{PhysicalError, plan};
 pub use ports::{ResultPort, ResultPorts, TablePort, TablePorts};
 
 /// The physical plan of a query.

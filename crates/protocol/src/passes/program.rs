@@ -462,7 +462,6 @@ impl Checking {
             Take::Of(of) if self.known(*of)?.rows != rows => {
                 Err("a column that is taken as it is has the pass's rows")
             }
-            Take::Rows { step: 0, .. } => Err("rows are taken with a step of at least 1"),
             Take::Turns { even, odd } => {
                 let have = (self.known(*even)?.rows, self.known(*odd)?.rows);
                 let enough = have.0 >= rows.div_ceil(2) && have.1 >= rows / 2;

@@ -1,0 +1,367 @@
+//! Joins of which one side has each key at most once.
+
+use std::collections::BTreeSet;
+
+use veil_job::passes::Take;
+use veil_math::Ring;
+use veil_operators::{Duplicates, Shared};
+use veil_relation::{ColumnId, Expr, JoinKind, Kind, Literal, Matches, Plan, Shape, Type};
+
+use super::order::{distinct_columns, in_other_rows, key_words};
+use super::rel::{Base, Field, Rel};
+use super::{PhysicalError, Planner};
+use crate::Opening;
+use crate::exprs::Want;
+
+/// A join, taken apart.
+struct Join<'a> {
+    kind: JoinKind,
+    on: &'a [(Expr, Expr)],
+    condition: Option<&'a Expr>,
+    /// Whether a key that is there twice ends the run: else it is proved, or makes no difference.
+    claims: bool,
+    /// The relation whose keys are there once, in words.
+    words: String,
+}
+
+impl Planner<'_> {
+    /// The rows of a join.
+    pub(super) fn join(
+        &mut self,
+        plan: &Plan,
+        left: Rel,
+        right: Rel,
+        shape: &Shape,
+    ) -> Result<Rel, PhysicalError> {
+        let Plan::Join {
+            kind,
+            on,
+            condition,
+            matches,
+            left: of_left,
+            right: of_right,
+        } = plan
+        else {
+            return Err(PhysicalError::Circuit("a join is none".into()));
+        };
+        let unique = match matches {
+            Matches::UniqueLeft => of_left,
+            _ => of_right,
+        };
+        let keys = on.iter().filter_map(|(l, r)| {
+            match if matches!(matches, Matches::UniqueLeft) {
+                l
+            } else {
+                r
+            } {
+                Expr::Column(column) => Some(*column),
+                _ => None,
+            }
+        });
+        let keys: BTreeSet<ColumnId> = keys.collect();
+        let shape_of_unique = self.shape(unique)?;
+        let mut proved = shape_of_unique.unique.iter();
+        let semi = matches!(kind, JoinKind::Semi | JoinKind::Anti);
+        let proved = shape_of_unique.capacity <= 1 || proved.any(|set| set.is_subset(&keys));
+        let join = Join {
+            kind: *kind,
+            on,
+            condition: condition.as_ref(),
+            claims: !semi && !proved,
+            words: super::text::relation(unique),
+        };
+        match (kind, matches) {
+            (JoinKind::Inner | JoinKind::Left, Matches::AtMost(_)) => Err(PhysicalError::NotYet {
+                what: "joins in which both sides may have a key more than once",
+                instead: "group one side by the key first",
+            }),
+            (JoinKind::Inner, Matches::UniqueLeft) => self.swapped(&join, left, right),
+            (JoinKind::Left, Matches::UniqueLeft) => self.left_of_many(&join, left, right, shape),
+            (JoinKind::Semi | JoinKind::Anti, Matches::Any) if condition.is_some() => {
+                Err(PhysicalError::NotYet {
+                    what: "semi and anti joins with a condition over both sides",
+                    instead: "write the condition so that one side is grouped by the key first",
+                })
+            }
+            _ => self.looked_up(&join, left, right),
+        }
+    }
+
+    /// Each row of the left finds at most one row of the right.
+    fn looked_up(&mut self, join: &Join<'_>, left: Rel, right: Rel) -> Result<Rel, PhysicalError> {
+        let semi = matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
+        let (width, of_right) = (left.fields.len(), right.fields.len());
+        let (mut rel, found, fields) = self.found(join, left, right, !semi)?;
+        let mut found = found;
+        if let Some(condition) = join.condition {
+            let joined: Vec<Expr> = rel.fields.iter().chain(&fields).cloned().collect();
+            let condition = condition.clone().substitute(&|column: ColumnId| {
+                joined
+                    .get(column.index())
+                    .cloned()
+                    .unwrap_or(Expr::Column(column))
+            });
+            found = Expr::all(vec![found, condition]);
+        }
+        debug_assert!(semi || fields.len() == of_right && rel.fields.len() == width);
+        match join.kind {
+            JoinKind::Inner => {
+                rel.fields.extend(fields);
+                rel.valid.push(found);
+            }
+            JoinKind::Semi => rel.valid.push(found),
+            JoinKind::Anti => {
+                // What is null is not found.
+                let not = Expr::Coalesce(vec![found, Expr::bool(false)]);
+                rel.valid.push(Expr::Not(Box::new(not)));
+            }
+            JoinKind::Left => {
+                let types = rel.types();
+                for field in fields {
+                    let ty = field.ty(&types);
+                    let ty = ty.map_err(|error| PhysicalError::Expr(error.to_string()))?;
+                    rel.fields.push(Expr::Case {
+                        branches: vec![(found.clone(), field)],
+                        otherwise: Box::new(Expr::Literal(Literal::Null(ty.kind))),
+                    });
+                }
+            }
+        }
+        Ok(rel)
+    }
+
+    /// As [`Planner::looked_up`], of the right by the left.
+    fn swapped(&mut self, join: &Join<'_>, left: Rel, right: Rel) -> Result<Rel, PhysicalError> {
+        let width = left.fields.len();
+        let on: Vec<(Expr, Expr)> = join.on.iter().cloned().map(|(l, r)| (r, l)).collect();
+        let others = right.fields.len();
+        let turned = join.condition.map(|condition| {
+            condition.clone().substitute(&|column: ColumnId| {
+                let at = column.index();
+                let at = if at < width { at + others } else { at - width };
+                Expr::column(at as u32)
+            })
+        });
+        let turned = Join {
+            kind: JoinKind::Inner,
+            on: &on,
+            condition: turned.as_ref(),
+            claims: join.claims,
+            words: join.words.clone(),
+        };
+        let mut rel = self.looked_up(&turned, right, left)?;
+        rel.fields.rotate_left(others);
+        Ok(rel)
+    }
+
+    /// A left join in which a row of the left may have many matches: all matches, and behind them the rows of the left that have none.
+    fn left_of_many(
+        &mut self,
+        join: &Join<'_>,
+        left: Rel,
+        right: Rel,
+        shape: &Shape,
+    ) -> Result<Rel, PhysicalError> {
+        if join.condition.is_some() {
+            return Err(PhysicalError::NotYet {
+                what: "left joins of many matches with a condition over both sides",
+                instead: "filter the right side in a subquery",
+            });
+        }
+        let matched = Join {
+            kind: JoinKind::Inner,
+            on: join.on,
+            condition: None,
+            claims: join.claims,
+            words: join.words.clone(),
+        };
+        let alone = Join {
+            kind: JoinKind::Anti,
+            claims: false,
+            words: join.words.clone(),
+            ..matched
+        };
+        let both = self.swapped(&matched, left.clone(), right.clone())?;
+        let mut rest = self.looked_up(&alone, left, right)?;
+        for field in &shape.fields[rest.fields.len()..] {
+            let null = Literal::Null(field.ty.kind.clone());
+            rest.fields.push(Expr::Literal(null));
+        }
+        self.union(vec![both, rest], shape)
+    }
+
+    /// The left with what its rows find on the right: whether they find a row, and its fields.
+    fn found(
+        &mut self,
+        join: &Join<'_>,
+        mut left: Rel,
+        mut right: Rel,
+        wanted: bool,
+    ) -> Result<(Rel, Expr, Vec<Expr>), PhysicalError> {
+        if join.on.is_empty() {
+            return self.only_row(left, right);
+        }
+        let kinds = self.key_kinds(join, &left, &right)?;
+        let of_left: Vec<Expr> = join.on.iter().map(|(l, _)| left.over_base(l)).collect();
+        let of_right: Vec<Expr> = join.on.iter().map(|(_, r)| right.over_base(r)).collect();
+        let by = self.join_key(&mut left, &of_left, &kinds)?;
+        let of = self.join_key(&mut right, &of_right, &kinds)?;
+        let types = right.types();
+        let fields = if wanted { right.fields.clone() } else { vec![] };
+        let mut carried: Vec<(Expr, Kind)> = Vec::new();
+        // A field that is a key has the value of the other side's.
+        let mut from: Vec<Result<Expr, usize>> = Vec::new();
+        for field in &fields {
+            let key = of_right.iter().position(|key| key == field);
+            let same = key.filter(|key| of_left[*key].ty(&left.types()).is_ok());
+            match same {
+                Some(key) => from.push(Ok(of_left[key].clone())),
+                None => {
+                    let ty = field.ty(&types);
+                    let ty = ty.map_err(|error| PhysicalError::Expr(error.to_string()))?;
+                    from.push(Err(carried.len()));
+                    carried.push((field.clone(), ty.kind));
+                }
+            }
+        }
+        right.valid.clear();
+        let right = self.bits_of(&mut right, &carried)?;
+        let columns = distinct_columns(&right);
+        let what = format!("a key of {} is there once", join.words);
+        let duplicates = if join.claims {
+            self.opens.push(Opening::Duplicates {
+                of: join.words.clone(),
+            });
+            Duplicates::Refused(&what)
+        } else {
+            Duplicates::First
+        };
+        let found = self.b.look_up(&by, &of, &columns, duplicates);
+        let right = in_other_rows(&right, &columns, &found.columns);
+        let bit = Field::new(found.found, 0, 1);
+        let bit = left.push(Base::of_bits(Type::of(Kind::Bool), Some(bit), None));
+        let mut conditions = vec![bit];
+        for key in &of_left {
+            // A key that is null equals nothing: rows that do not take part may find each other.
+            if key.ty(&left.types()).is_ok_and(|ty| ty.nullable) {
+                let null = Expr::IsNull(Box::new(key.clone()));
+                conditions.push(Expr::Not(Box::new(null)));
+            }
+        }
+        let first = left.base.len() as u32;
+        for base in &right.base {
+            left.push(base.clone());
+        }
+        let moved = |at: usize| {
+            let field = right.fields[at].clone();
+            field.substitute(&|column: ColumnId| Expr::column(column.0 + first))
+        };
+        let fields = from.into_iter().map(|from| from.unwrap_or_else(moved));
+        Ok((left, Expr::all(conditions), fields.collect()))
+    }
+
+    /// Fields as bits, in rows whose validity is known otherwise.
+    fn bits_of(&mut self, rel: &mut Rel, fields: &[(Expr, Kind)]) -> Result<Rel, PhysicalError> {
+        let mut bits = self.materialised(rel, fields, false)?;
+        for at in 0..bits.base.len() {
+            if bits.base[at].bits.is_none() {
+                self.as_bits(&mut bits, at)?;
+            }
+        }
+        Ok(bits)
+    }
+
+    /// The kinds that hold the keys of both sides.
+    fn key_kinds(
+        &self,
+        join: &Join<'_>,
+        left: &Rel,
+        right: &Rel,
+    ) -> Result<Vec<Kind>, PhysicalError> {
+        let (lefts, rights) = (left.types(), right.types());
+        let kinds = join.on.iter().map(|(l, r)| {
+            let one = left.over_base(l).ty(&lefts).ok()?;
+            let other = right.over_base(r).ty(&rights).ok()?;
+            one.kind.hull(&other.kind)
+        });
+        let kinds: Option<Vec<Kind>> = kinds.collect();
+        kinds.ok_or_else(|| PhysicalError::Circuit("keys of a join have no kind".into()))
+    }
+
+    /// The words of a key by which rows are joined: those that are not valid, or have a null, take no part.
+    fn join_key(
+        &mut self,
+        rel: &mut Rel,
+        keys: &[Expr],
+        kinds: &[Kind],
+    ) -> Result<Vec<Shared>, PhysicalError> {
+        let condition = rel.condition();
+        let wants = keys.iter().chain([&condition]);
+        let wants: Vec<_> = wants.map(|expr| (expr.clone(), Want::Bits)).collect();
+        self.rows(rel, Ring::Bits, &wants, |exprs| {
+            let mut takes_part = exprs.truth(&condition)?;
+            let mut bits = Vec::new();
+            for (key, kind) in keys.iter().zip(kinds) {
+                let (of, null) = exprs.bits_as(key, kind)?;
+                bits.extend(of);
+                if let Some(null) = null {
+                    let there = exprs.b.not(null);
+                    takes_part = exprs.b.and(takes_part, there);
+                }
+            }
+            let bits = bits
+                .into_iter()
+                .map(|bit| exprs.b.and(bit, takes_part))
+                .collect();
+            let absent = exprs.b.not(takes_part);
+            Ok(key_words(bits, absent))
+        })
+    }
+
+    /// Without keys all rows match: the right has one row, which every row of the left finds.
+    fn only_row(
+        &mut self,
+        mut left: Rel,
+        mut right: Rel,
+    ) -> Result<(Rel, Expr, Vec<Expr>), PhysicalError> {
+        if right.rows != 1 {
+            return Err(PhysicalError::NotYet {
+                what: "joins without a key",
+                instead: "join on a key, or with a subquery of one row",
+            });
+        }
+        let types = right.types();
+        let mut fields = Vec::new();
+        for field in &right.fields {
+            let ty = field.ty(&types);
+            let ty = ty.map_err(|error| PhysicalError::Expr(error.to_string()))?;
+            fields.push((field.clone(), ty.kind));
+        }
+        let right = self.materialised(&mut right, &fields, false)?;
+        let columns = distinct_columns(&right);
+        let rows = left.rows;
+        let every: Vec<Shared> = columns
+            .iter()
+            .map(|column| {
+                let take = Take::Rows {
+                    of: vec![column.column()],
+                    first: 0,
+                    step: 0,
+                };
+                self.b.make(take, rows, column.sharing())
+            })
+            .collect();
+        let right = in_other_rows(&right, &columns, &every);
+        let first = left.base.len() as u32;
+        for base in &right.base {
+            left.push(base.clone());
+        }
+        let moved = |expr: &Expr| {
+            let expr = expr.clone();
+            expr.substitute(&|column: ColumnId| Expr::column(column.0 + first))
+        };
+        let fields = right.fields.iter().map(moved).collect();
+        let found = Expr::all(right.valid.iter().map(moved).collect());
+        Ok((left, found, fields))
+    }
+}

@@ -1,0 +1,288 @@
+//! From the algebra to passes.
+
+mod aggregates;
+mod group;
+mod inputs;
+mod join;
+mod open;
+mod order;
+mod rel;
+mod rows;
+mod text;
+
+use std::collections::{BTreeMap, HashMap};
+
+use veil_job::{Adversary, passes::MoveKind, passes::PassSpec};
+use veil_operators::{Builder, Participants};
+use veil_relation::{Plan, PlanError, Program, Shape, Shapes};
+
+use crate::exprs::ExprError;
+use crate::ports::{ResultPorts, TablePorts};
+use crate::{Node, Opening, PhysicalPlan};
+use inputs::{Forms, Supplied};
+use rel::Rel;
+
+/// Why a program of the algebra has no physical plan.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PhysicalError {
+    /// The program is none.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// An expression has no circuit.
+    #[error("{0}")]
+    Expr(String),
+    /// An operator that parties do not compute.
+    #[error("parties do not compute {what} yet; {instead}")]
+    NotYet {
+        /// The operator, in words.
+        what: &'static str,
+        /// What does nearly the same.
+        instead: &'static str,
+    },
+    /// An owner or a recipient who takes no part.
+    #[error("{what} `{name}` is no participant of the job")]
+    Participant {
+        /// The name.
+        name: String,
+        /// What they would be.
+        what: &'static str,
+    },
+    /// A table without rows.
+    #[error("table `{table}` has no rows; say how many it has at most")]
+    Empty {
+        /// The table.
+        table: String,
+    },
+    /// A defect of a planner.
+    #[error("the query has no circuit: {0}; report this query")]
+    Circuit(String),
+}
+
+impl From<ExprError> for PhysicalError {
+    fn from(error: ExprError) -> Self {
+        PhysicalError::Expr(error.to_string())
+    }
+}
+
+/// The physical plan of a program, for these participants.
+///
+/// It follows from the program and the participants alone.
+///
+/// # Errors
+/// [`PhysicalError`], with what stands in the way.
+pub fn plan(program: &Program, of: Participants) -> Result<PhysicalPlan, PhysicalError> {
+    let shapes = program.check()?;
+    // The first time finds out in which forms columns of tables are asked for; the second time each table is supplied at once.
+    let mut forms = Forms::new();
+    for _ in 0..2 {
+        let mut planner = Planner::new(program, &shapes, of.clone(), forms);
+        planner.steps()?;
+        forms = std::mem::take(&mut planner.forms);
+        if planner.complete() {
+            return Ok(planner.finish());
+        }
+    }
+    let mut planner = Planner::new(program, &shapes, of, forms);
+    planner.steps()?;
+    Ok(planner.finish())
+}
+
+/// Plans the steps of a program.
+struct Planner<'a> {
+    program: &'a Program,
+    shapes: &'a [Shape],
+    b: Builder,
+    /// Whether owners supply a column in two forms where both are needed: a party that deviates could supply two values.
+    twice: bool,
+    forms: Forms,
+    /// How many forms were known at the beginning.
+    known: usize,
+    supplied: BTreeMap<usize, Supplied>,
+    tables: Vec<TablePorts>,
+    results: Vec<ResultPorts>,
+    opens: Vec<Opening>,
+    steps: HashMap<String, Rel>,
+    tree: Vec<Node>,
+}
+
+impl<'a> Planner<'a> {
+    fn new(program: &'a Program, shapes: &'a [Shape], of: Participants, forms: Forms) -> Self {
+        Planner {
+            program,
+            shapes,
+            twice: of.security.adversary == Adversary::SemiHonest,
+            b: Builder::new(of),
+            known: forms.values().map(|of| of.len()).sum(),
+            forms,
+            supplied: BTreeMap::new(),
+            tables: vec![],
+            results: vec![],
+            opens: vec![],
+            steps: HashMap::new(),
+            tree: vec![],
+        }
+    }
+
+    /// Whether all forms were known at the beginning.
+    fn complete(&self) -> bool {
+        let now: usize = self.forms.values().map(|of| of.len()).sum();
+        now == self.known
+    }
+
+    fn finish(mut self) -> PhysicalPlan {
+        let passes = self.b.finish();
+        let opened = passes
+            .passes
+            .iter()
+            .filter(|pass| matches!(pass, PassSpec::Move { kind, .. } if *kind == MoveKind::Open));
+        let count = opened.count() as u32;
+        if count > 0 {
+            self.opens.push(Opening::Permutations { count });
+        }
+        PhysicalPlan {
+            passes,
+            tables: self.tables,
+            results: self.results,
+            opens: self.opens,
+            tree: self.tree,
+        }
+    }
+
+    fn steps(&mut self) -> Result<(), PhysicalError> {
+        for (step, shape) in self.program.steps.iter().zip(self.shapes) {
+            let node = match &step.plan {
+                Plan::Open { input, to } => {
+                    let (rel, node) = self.relation(input)?;
+                    self.open(rel, node, shape, (&step.name, to))?
+                }
+                plan => {
+                    let (rel, node) = self.relation(plan)?;
+                    self.steps.insert(step.name.clone(), rel);
+                    node
+                }
+            };
+            self.tree.push(node);
+        }
+        Ok(())
+    }
+
+    /// The shape of a plan of the program.
+    fn shape(&self, plan: &Plan) -> Result<Shape, PhysicalError> {
+        Ok(Shapes::over(self.program, self.shapes).of(plan)?)
+    }
+
+    /// The relation of a plan, and how it is made.
+    fn relation(&mut self, plan: &Plan) -> Result<(Rel, Node), PhysicalError> {
+        let mut inputs = Vec::new();
+        for input in plan.inputs() {
+            inputs.push(self.relation(input)?);
+        }
+        let (rels, nodes): (Vec<Rel>, Vec<Node>) = inputs.into_iter().unzip();
+        let begin = self.b.passes();
+        let shape = self.shape(plan)?;
+        let rel = self.operator(plan, rels, &shape)?;
+        let end = self.b.passes();
+        let node = Node {
+            text: text::of(plan, &shape, self.program),
+            rows: rel.rows,
+            passes: if begin < end {
+                vec![begin..end]
+            } else {
+                vec![]
+            },
+            inputs: nodes,
+        };
+        Ok((rel, node))
+    }
+
+    fn operator(
+        &mut self,
+        plan: &Plan,
+        rels: Vec<Rel>,
+        shape: &Shape,
+    ) -> Result<Rel, PhysicalError> {
+        let mut rels = rels.into_iter();
+        let mut next = || {
+            let none = || PhysicalError::Circuit("an operator lacks its input".into());
+            rels.next().ok_or_else(none)
+        };
+        match plan {
+            Plan::Scan { table, columns } => self.scan(table, columns),
+            Plan::Step { name } => match self.steps.get(name) {
+                Some(rel) => Ok(rel.clone()),
+                None => Err(PlanError::NoStep(name.clone()).into()),
+            },
+            Plan::Filter { predicate, .. } => {
+                let mut rel = next()?;
+                let condition = rel.over_base(predicate);
+                rel.valid.push(condition);
+                Ok(rel)
+            }
+            Plan::Project { columns, .. } => {
+                let mut rel = next()?;
+                let fields = columns.iter().map(|column| rel.over_base(&column.expr));
+                rel.fields = fields.collect();
+                Ok(rel)
+            }
+            Plan::UnionAll { .. } => self.union(rels.collect(), shape),
+            Plan::Join { .. } => {
+                let (left, right) = (next()?, next()?);
+                self.join(plan, left, right, shape)
+            }
+            Plan::GroupBy {
+                keys,
+                aggregates,
+                domain,
+                min_rows,
+                ..
+            } => {
+                let rel = next()?;
+                self.group_by(rel, (keys, aggregates), (*domain, *min_rows), shape)
+            }
+            Plan::Distinct { .. } => {
+                let rel = next()?;
+                self.distinct(rel, shape)
+            }
+            Plan::Sort { keys, .. } => {
+                let rel = next()?;
+                self.sorted(rel, keys, shape)
+            }
+            Plan::TopK { keys, .. } => {
+                let rel = next()?;
+                let rel = self.sorted(rel, keys, shape)?;
+                Ok(self.first_rows(&rel, shape.capacity as u32))
+            }
+            Plan::Window { .. } => Err(PhysicalError::NotYet {
+                what: "windows",
+                instead: "group the rows, and join the groups to them",
+            }),
+            Plan::Trim { .. } => Err(PhysicalError::NotYet {
+                what: "bounds of relations",
+                instead: "leave the bound out: relations keep their capacity",
+            }),
+            Plan::Open { .. } => Err(PhysicalError::Circuit(
+                "a relation is opened within another".into(),
+            )),
+        }
+    }
+
+    /// The same rows in fewer places: the first ones, as many as there are places.
+    fn first_rows(&mut self, rel: &Rel, rows: u32) -> Rel {
+        if rows >= rel.rows {
+            return rel.clone();
+        }
+        let rows = rows.max(1);
+        let mut made: HashMap<u32, veil_operators::Shared> = HashMap::new();
+        for column in rel.base.iter().flat_map(rel::Base::columns) {
+            made.entry(column.column().0)
+                .or_insert_with(|| self.b.make(column.rows_from(0), rows, column.sharing()));
+        }
+        let moved = |column: veil_operators::Shared| made[&column.column().0];
+        Rel {
+            rows,
+            base: rel.base.iter().map(|base| base.moved(&moved)).collect(),
+            ..rel.clone()
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Relations that are opened.
+
+use veil_job::Audience;
+use veil_math::Ring;
+use veil_relation::{Expr, Kind, Shape};
+use veil_session::PartyId;
+
+use super::order::{distinct_columns, in_other_rows};
+use super::rel::{Places, Rel};
+use super::rows::Out;
+use super::{PhysicalError, Planner};
+use crate::exprs::Want;
+use crate::ports::{ResultPort, ResultPorts};
+use crate::{Node, Opening};
+
+impl Planner<'_> {
+    /// Opens the fields of valid rows to a recipient. Rows whose places would say something are shuffled first.
+    pub(super) fn open(
+        &mut self,
+        mut rel: Rel,
+        input: Node,
+        shape: &Shape,
+        (step, to): (&str, &str),
+    ) -> Result<Node, PhysicalError> {
+        if let Some(field) = shape
+            .fields
+            .iter()
+            .find(|field| matches!(field.ty.kind, Kind::Ratio { .. }))
+        {
+            return Err(PhysicalError::Expr(format!(
+                "`{}` is a quotient, which is not opened; round it",
+                field.name
+            )));
+        }
+        let audience = self.audience(to)?;
+        let begin = self.b.passes();
+        let (places, min_rows) = (rel.places, rel.min_rows);
+        if rel.rows > 1 && self.says_something(&rel) {
+            let fields = self.fields(&mut rel, shape)?;
+            let columns = distinct_columns(&fields);
+            let shuffled = self.b.shuffle(&columns);
+            rel = in_other_rows(&fields, &columns, &shuffled);
+        }
+        let condition = rel.condition();
+        let checked = !rel.valid.is_empty();
+        let exprs = rel.fields.clone();
+        let wants = exprs.iter().chain([&condition]);
+        let wants: Vec<_> = wants.map(|expr| (expr.clone(), Want::Bits)).collect();
+        let mut ports = Vec::new();
+        let mut words = Vec::new();
+        let (circuit, takes) = self.circuit(&mut rel, Ring::Bits, &wants, |of| {
+            let mut outs = Vec::new();
+            let valid = of.truth(&condition)?;
+            if checked {
+                ports.push(ResultPort::Valid);
+                words.push(format!("{step}: whether a row is one of the result"));
+                outs.push(Out::Bits(vec![valid]));
+            }
+            for (at, (expr, field)) in exprs.iter().zip(&shape.fields).enumerate() {
+                let (bits, null) = of.bits_as(expr, &field.ty.kind)?;
+                let mut shown = |bits: Vec<_>, port| {
+                    let bits = bits.into_iter().map(|bit| of.b.and(bit, valid)).collect();
+                    outs.push(Out::Bits(bits));
+                    ports.push(port);
+                };
+                if !bits.is_empty() {
+                    shown(bits, ResultPort::Bits(at));
+                    words.push(format!("{step}: {}", field.name));
+                }
+                if let Some(null) = null.filter(|_| field.ty.nullable) {
+                    shown(vec![null], ResultPort::Null(at));
+                    words.push(format!("{step}: whether {} is null", field.name));
+                }
+            }
+            if outs.is_empty() {
+                // Rows of one public value: that there are rows is all that they say.
+                ports.push(ResultPort::Valid);
+                words.push(format!("{step}: whether a row is one of the result"));
+                outs.push(Out::Bits(vec![valid]));
+            }
+            Ok(outs)
+        })?;
+        let pass = self.b.passes();
+        self.b
+            .open_computed(circuit, rel.rows, takes, (audience, words));
+        self.results.push(ResultPorts {
+            step: step.to_owned(),
+            to: to.to_owned(),
+            pass,
+            ports,
+            fields: shape.fields.clone(),
+            order: (places != Places::Ordered).then(Vec::new),
+        });
+        self.opens.push(Opening::Rows {
+            step: step.to_owned(),
+            rows: rel.rows,
+            columns: shape
+                .fields
+                .iter()
+                .map(|field| field.name.clone())
+                .collect(),
+            min_rows,
+            to: to.to_owned(),
+        });
+        let own = begin..self.b.passes();
+        Ok(Node {
+            text: format!("open {step} to {to}"),
+            rows: rel.rows,
+            passes: vec![own],
+            inputs: vec![input],
+        })
+    }
+
+    /// Whether the places of rows would say something that the query does not open.
+    fn says_something(&self, rel: &Rel) -> bool {
+        match rel.places {
+            Places::Ordered => false,
+            Places::Secret => true,
+            // The keys of public groups are the first columns of the base: places say no more than they do.
+            Places::Public => {
+                let keys = rel.base.iter().take_while(|base| base.integers.is_empty());
+                let shown = |key: usize| rel.fields.contains(&Expr::column(key as u32));
+                !(0..keys.count()).all(shown)
+            }
+        }
+    }
+
+    fn audience(&self, to: &str) -> Result<Audience, PhysicalError> {
+        let of = self.b.participants();
+        if let Some(recipient) = of.recipients.iter().position(|name| name == to) {
+            return Ok(Audience::Recipient(recipient as u16));
+        }
+        let party = of.parties.iter().position(|name| name == to);
+        match party.and_then(|party| PartyId::FOUR.get(party)) {
+            Some(party) => Ok(Audience::Party(*party)),
+            None => Err(PhysicalError::Participant {
+                name: to.to_owned(),
+                what: "recipient",
+            }),
+        }
+    }
+}

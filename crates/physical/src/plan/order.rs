@@ -1,0 +1,189 @@
+//! Orders, different rows, and rows of several relations as one.
+
+use std::collections::HashMap;
+
+use veil_circuit::Wire;
+use veil_job::passes::Take;
+use veil_math::Ring;
+use veil_operators::{Key, Shared};
+use veil_relation::{ColumnId, Expr, Kind, Shape, SortKey, Type};
+
+use super::rel::{Base, Field, Packing, Places, Rel};
+use super::rows::Out;
+use super::{PhysicalError, Planner};
+use crate::exprs::{Want, sort_bits};
+
+/// Bits of a word of a key, at most.
+const WORD: usize = 128;
+
+/// The words of a key whose highest bit says that a row takes no part.
+pub(super) fn key_words(mut bits: Vec<Wire>, absent: Wire) -> Vec<Out> {
+    bits.push(absent);
+    let words = bits.chunks(WORD).map(|word| Out::Bits(word.to_vec()));
+    words.collect()
+}
+
+impl Planner<'_> {
+    /// The rows in the order of keys, those that are not valid last.
+    pub(super) fn sorted(
+        &mut self,
+        mut rel: Rel,
+        keys: &[SortKey],
+        shape: &Shape,
+    ) -> Result<Rel, PhysicalError> {
+        let keys: Vec<SortKey> = keys
+            .iter()
+            .map(|key| SortKey {
+                expr: rel.over_base(&key.expr),
+                ..key.clone()
+            })
+            .collect();
+        let fields = self.fields(&mut rel, shape)?;
+        if rel.rows == 1 || keys.is_empty() {
+            return Ok(Rel {
+                places: Places::Ordered,
+                ..fields
+            });
+        }
+        let condition = rel.condition();
+        let wants = keys.iter().map(|key| (key.expr.clone(), Want::Bits));
+        let wants: Vec<_> = wants.chain([(condition.clone(), Want::Bits)]).collect();
+        let words = self.rows(&mut rel, Ring::Bits, &wants, |exprs| {
+            let valid = exprs.truth(&condition)?;
+            let bits = sort_bits(exprs, &keys)?;
+            let bits = bits
+                .into_iter()
+                .map(|bit| exprs.b.and(bit, valid))
+                .collect();
+            let absent = exprs.b.not(valid);
+            Ok(key_words(bits, absent))
+        })?;
+        let order = self.b.sort(&Key::of(&words));
+        let columns = distinct_columns(&fields);
+        let moved = self.b.apply(&order, &columns);
+        Ok(Rel {
+            places: Places::Ordered,
+            ..in_other_rows(&fields, &columns, &moved)
+        })
+    }
+
+    /// The fields of a relation as its base.
+    pub(super) fn fields(&mut self, rel: &mut Rel, shape: &Shape) -> Result<Rel, PhysicalError> {
+        let fields = rel.fields.iter().zip(&shape.fields);
+        let exprs: Vec<(Expr, Kind)> = fields
+            .map(|(expr, field)| (expr.clone(), field.ty.kind.clone()))
+            .collect();
+        self.materialised(rel, &exprs, false)
+    }
+
+    /// Each different row once.
+    pub(super) fn distinct(&mut self, rel: Rel, shape: &Shape) -> Result<Rel, PhysicalError> {
+        let keys = rel.fields.clone();
+        let kinds = shape.fields.iter().map(|field| field.ty.kind.clone());
+        let keys: Vec<(Expr, Kind)> = keys.into_iter().zip(kinds).collect();
+        self.secret_groups(rel, &keys, &[], (0, shape))
+    }
+
+    /// The rows of all relations.
+    pub(super) fn union(&mut self, rels: Vec<Rel>, shape: &Shape) -> Result<Rel, PhysicalError> {
+        let mut parts = Vec::new();
+        let rows = rels.iter().map(|rel| rel.rows).sum();
+        let alone = rels.len() == 1;
+        for mut rel in rels {
+            if alone {
+                return Ok(rel);
+            }
+            parts.push(self.part(&mut rel, shape)?);
+        }
+        // All parts have the same words, of the same fields.
+        let (first, columns) = &parts[0];
+        let stacked: Vec<Shared> = (0..columns.len())
+            .map(|word| {
+                let of = parts.iter().map(|(_, columns)| columns[word].column());
+                let take = Take::Rows {
+                    of: of.collect(),
+                    first: 0,
+                    step: 1,
+                };
+                self.b.make(take, rows, columns[word].sharing())
+            })
+            .collect();
+        Ok(Rel {
+            rows,
+            places: Places::Secret,
+            ..in_other_rows(first, columns, &stacked)
+        })
+    }
+
+    /// A relation of a union as words that all of them have alike: whether a row is valid, then each field with whether it is null if any of them may be.
+    fn part(&mut self, rel: &mut Rel, shape: &Shape) -> Result<(Rel, Vec<Shared>), PhysicalError> {
+        let condition = rel.condition();
+        let exprs: Vec<Expr> = rel.fields.clone();
+        let wants = exprs.iter().chain([&condition]);
+        let wants: Vec<_> = wants.map(|expr| (expr.clone(), Want::Bits)).collect();
+        let mut packing = Packing::default();
+        let mut places: Vec<(Option<usize>, Option<usize>)> = Vec::new();
+        let words = self.rows(rel, Ring::Bits, &wants, |exprs_of| {
+            let valid = exprs_of.truth(&condition)?;
+            packing.add(&[valid]);
+            for (expr, field) in exprs.iter().zip(&shape.fields) {
+                let (bits, null) = exprs_of.bits_as(expr, &field.ty.kind)?;
+                let bits = (!bits.is_empty()).then(|| packing.add(&bits));
+                let zero = exprs_of.b.constant_bit(false);
+                let null = field
+                    .ty
+                    .nullable
+                    .then(|| packing.add(&[null.unwrap_or(zero)]));
+                places.push((bits, null));
+            }
+            let words = std::mem::take(&mut packing.words);
+            Ok(words.into_iter().map(Out::Bits).collect())
+        })?;
+        let field = |number: usize| -> Field { packing.field(number, &words) };
+        let bases = places.iter().zip(&shape.fields).map(|((bits, null), of)| {
+            Base::of_bits(of.ty.clone(), bits.map(field), null.map(field))
+        });
+        let mut part = Rel {
+            rows: rel.rows,
+            base: bases.collect(),
+            fields: (0..shape.fields.len() as u32)
+                .map(|k| Expr::Column(ColumnId(k)))
+                .collect(),
+            valid: vec![],
+            places: Places::Secret,
+            min_rows: rel.min_rows,
+        };
+        let bit = part.push(Base::of_bits(Type::of(Kind::Bool), Some(field(0)), None));
+        part.valid.push(bit);
+        Ok((part, words))
+    }
+}
+
+/// The columns of a relation, each once.
+pub(super) fn distinct_columns(rel: &Rel) -> Vec<Shared> {
+    let mut columns: Vec<Shared> = Vec::new();
+    for column in rel.base.iter().flat_map(Base::columns) {
+        if !columns
+            .iter()
+            .any(|known| known.column() == column.column())
+        {
+            columns.push(column);
+        }
+    }
+    columns
+}
+
+/// A relation whose columns have gone to others, in as many rows as these have.
+pub(super) fn in_other_rows(rel: &Rel, from: &[Shared], to: &[Shared]) -> Rel {
+    let moved: HashMap<u32, Shared> = from
+        .iter()
+        .zip(to)
+        .map(|(from, to)| (from.column().0, *to))
+        .collect();
+    let to_other = |column: Shared| moved.get(&column.column().0).copied().unwrap_or(column);
+    Rel {
+        rows: to.first().map_or(rel.rows, Shared::rows),
+        base: rel.base.iter().map(|base| base.moved(&to_other)).collect(),
+        ..rel.clone()
+    }
+}

@@ -1,0 +1,91 @@
+//! Operators in words, as people look at them.
+
+use veil_relation::{Domain, JoinKind, Matches, Plan, Program, Shape};
+
+/// A relation in a few words.
+pub(super) fn relation(plan: &Plan) -> String {
+    match plan {
+        Plan::Scan { table, .. } => format!("`{table}`"),
+        Plan::Step { name } => format!("`{name}`"),
+        Plan::GroupBy { input, .. } => format!("groups of {}", relation(input)),
+        Plan::Join { left, right, .. } => {
+            format!("the join of {} and {}", relation(left), relation(right))
+        }
+        Plan::UnionAll { inputs } => {
+            let inputs: Vec<String> = inputs.iter().map(relation).collect();
+            format!("all rows of {}", inputs.join(", "))
+        }
+        Plan::Filter { input, .. }
+        | Plan::Project { input, .. }
+        | Plan::Distinct { input }
+        | Plan::Sort { input, .. }
+        | Plan::TopK { input, .. }
+        | Plan::Window { input, .. }
+        | Plan::Trim { input, .. }
+        | Plan::Open { input, .. } => relation(input),
+    }
+}
+
+/// What an operator does, in one line.
+pub(super) fn of(plan: &Plan, shape: &Shape, program: &Program) -> String {
+    let names = |skip: usize, count: usize| {
+        let fields = shape.fields.iter().skip(skip).take(count);
+        let names: Vec<&str> = fields.map(|field| field.name.as_str()).collect();
+        names.join(", ")
+    };
+    match plan {
+        Plan::Scan { table, columns } => {
+            let found = program.tables.iter().find(|known| known.name == *table);
+            let of = found.map_or("", |table| table.owner.as_str());
+            format!("table {table} of {of}: {}", names(0, columns.len()))
+        }
+        Plan::Step { name } => format!("relation {name}"),
+        Plan::Filter { predicate, .. } => format!("filter {predicate}"),
+        Plan::Project { columns, .. } => format!("compute {}", names(0, columns.len())),
+        Plan::UnionAll { .. } => "all rows of several relations".into(),
+        Plan::Join {
+            kind, matches, on, ..
+        } => {
+            let kind = match kind {
+                JoinKind::Inner => "join",
+                JoinKind::Left => "left join",
+                JoinKind::Semi => "rows with a match",
+                JoinKind::Anti => "rows without a match",
+            };
+            let opens = match matches {
+                Matches::Any => "nothing is opened",
+                _ if on.is_empty() => "one row for all",
+                _ => "duplicates end the run (opens one bit)",
+            };
+            format!("{kind} on {} keys, {opens}", on.len())
+        }
+        Plan::GroupBy {
+            keys,
+            domain,
+            min_rows,
+            ..
+        } => {
+            let by = if keys.is_empty() {
+                "aggregate all rows".into()
+            } else {
+                format!("group by {}", names(0, keys.len()))
+            };
+            let domain = match domain {
+                Domain::Secret => String::new(),
+                Domain::Public(groups) => format!(" ({groups} groups, public)"),
+            };
+            let least = if *min_rows > 1 {
+                format!(", at least {min_rows} rows")
+            } else {
+                String::new()
+            };
+            format!("{by}{domain}: {}{least}", names(keys.len(), usize::MAX))
+        }
+        Plan::Distinct { .. } => "different rows".into(),
+        Plan::Sort { keys, .. } => format!("sort by {} keys", keys.len()),
+        Plan::TopK { keys, rows, .. } => format!("first {rows} rows by {} keys", keys.len()),
+        Plan::Window { .. } => "window".into(),
+        Plan::Trim { rows, .. } => format!("at most {rows} rows"),
+        Plan::Open { to, .. } => format!("open to {to}"),
+    }
+}
