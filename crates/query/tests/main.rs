@@ -9,6 +9,7 @@ mod common;
 mod jobs;
 mod limits;
 mod oracle;
+mod parties;
 mod refused;
 mod rules;
 mod tpch;

@@ -15,7 +15,7 @@ use crate::oracle;
 /// Orders of 3000 rows, lines of about 12 000.
 const SCALE: f64 = 0.002;
 
-const QUERIES: [(&str, &str); 10] = [
+pub(crate) const QUERIES: [(&str, &str); 10] = [
     ("q01", include_str!("tpch/q01.sql")),
     ("q03", include_str!("tpch/q03.sql")),
     ("q04", include_str!("tpch/q04.sql")),
@@ -110,7 +110,7 @@ fn table(name: &str, unique: bool, columns: &[&str], rows: &[Vec<Cell>]) -> (Tab
     (table, input)
 }
 
-fn tables() -> (Vec<Table>, Vec<clear::Input>) {
+pub(crate) fn tables() -> (Vec<Table>, Vec<clear::Input>) {
     let region = RegionGenerator::new(SCALE, 1, 1);
     let region = region
         .iter()

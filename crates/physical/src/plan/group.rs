@@ -110,17 +110,19 @@ impl Planner<'_> {
                 step: 1,
             };
             let stacked = self.b.make(take, groups, Sharing::Ring(ring));
-            let ty = Type::of(kind_of(&summands[at], &types, *range));
-            sums.push(result.push(Base::of_integer(ty, stacked)));
-        }
-        let least = i128::from(if keys.is_empty() {
-            min_rows
-        } else {
-            min_rows.max(1)
-        });
-        if least > 0 && (!keys.is_empty() || min_rows > 1) {
-            let few = Expr::compare(Comparison::Ge, sums[rows_at].clone(), Expr::integer(least));
-            result.valid.push(few);
+            let of = |range: Range| Type::of(kind_of(&summands[at], &types, range));
+            if at == rows_at && (!keys.is_empty() || min_rows > 1) {
+                let count = result.push(Base::of_integer(of(*range), stacked));
+                let least = Expr::integer(min_rows.max(1).into());
+                let enough = Expr::compare(Comparison::Ge, count, least);
+                result.valid.push(enough);
+            }
+            let of_valid = if at == rows_at && !keys.is_empty() {
+                some(*range)
+            } else {
+                *range
+            };
+            sums.push(result.push(Base::of_integer(of(of_valid), stacked)));
         }
         result.places = Places::Public;
         let fields = &shape.fields[keys.len()..];
@@ -297,7 +299,12 @@ impl Planner<'_> {
                 of_sums.next()
             };
             let column = column.ok_or_else(|| PhysicalError::Circuit("a sum is missing".into()))?;
-            let ty = Type::of(kind_of(summand, &types, *range));
+            let range = if *summand == counted {
+                some(*range)
+            } else {
+                *range
+            };
+            let ty = Type::of(kind_of(summand, &types, range));
             all.push(result.push(Base::of_integer(ty, *column)));
         }
         let mut extremes = Vec::new();
@@ -437,6 +444,11 @@ fn masked(
     }
     let counts = exprs.b.lift(counts);
     Ok(exprs.b.mul(counts, value))
+}
+
+/// The number of rows of a group that is one.
+fn some(range: Range) -> Range {
+    Range::new(1, range.max().max(1)).unwrap_or(range)
 }
 
 /// The kind of a sum.
