@@ -11,12 +11,34 @@ use super::table::{MOST_INDEX, look_up};
 use super::word::constant_bits;
 use super::{Cell, Data, ExprError, Exprs, Ratio, Word};
 
+impl Cell {
+    /// A cell of a kind.
+    pub(super) fn of(value: Data, null: Option<Wire>, kind: &Kind) -> Self {
+        let places = match kind {
+            Kind::Decimal { places, .. } | Kind::Ratio { places, .. } => *places,
+            _ => 0,
+        };
+        Self {
+            value,
+            null,
+            places,
+        }
+    }
+
+    /// A truth value.
+    pub(super) fn truth(value: Wire, null: Option<Wire>) -> Self {
+        let range = Range::new(0, 1).unwrap_or(Range::point(0));
+        let word = Word::of_bits(vec![value], range);
+        Self::of(Data::Word(word), null, &Kind::Bool)
+    }
+}
+
 impl Exprs {
     /// Compiles an expression whose operands may have been.
     pub(super) fn compile(&mut self, expr: &Expr) -> Result<Cell, ExprError> {
         let ty = self.ty(expr)?;
         let kind = &ty.kind;
-        if self.by_integers_alone(expr) {
+        if self.by_integers_alone(expr, kind) {
             return self.decomposed(expr, kind);
         }
         match expr {
@@ -25,42 +47,37 @@ impl Exprs {
             Expr::Not(of) => {
                 let (value, null) = self.condition(of)?;
                 let value = self.b.not(value);
-                Ok(self.truth_cell(value, null))
+                Ok(Cell::truth(value, null))
             }
             Expr::And(parts) => self.decided(parts, false),
             Expr::Or(parts) => self.decided(parts, true),
             Expr::Compare(sign, a, b) => {
                 let (value, null) = self.compared(*sign, a, b)?;
-                Ok(self.truth_cell(value, null))
+                Ok(Cell::truth(value, null))
             }
             Expr::IsNull(of) => {
                 let null = self.is_null(of)?;
-                Ok(self.truth_cell(null, None))
+                Ok(Cell::truth(null, None))
             }
             Expr::Arithmetic(sign, a, b) => {
                 let (x, y) = (self.cell(a)?, self.cell(b)?);
                 let value = self.arithmetic(*sign, &x, &y, kind)?;
                 let null = self.either_null(x.null, y.null);
-                Ok(self.cell_of(value, null, kind))
+                Ok(Cell::of(value, null, kind))
             }
             Expr::Divide(a, b) => {
                 let (x, y) = (self.cell(a)?, self.cell(b)?);
                 let value = self.quotient(expr, &x, &y, kind)?;
                 let null = self.either_null(x.null, y.null);
-                Ok(self.cell_of(value, null, kind))
+                Ok(Cell::of(value, null, kind))
             }
             Expr::Modulo(of, by) => self.of_word(expr, of, |exprs, word, range| {
                 Ok(exprs.modulo(word, *by, range))
             }),
-            Expr::Round(of, places) => {
+            Expr::Round(of, places) | Expr::Rescale(of, places) => {
                 let of = self.cell(of)?;
                 let value = self.round(expr, &of, *places, kind)?;
-                Ok(self.cell_of(value, of.null, kind))
-            }
-            Expr::Rescale(of, places) => {
-                let of = self.cell(of)?;
-                let value = self.round(expr, &of, *places, kind)?;
-                Ok(self.cell_of(value, of.null, kind))
+                Ok(Cell::of(value, of.null, kind))
             }
             Expr::AddDays(a, b) => self.days(expr, a, b, false),
             Expr::DaysBetween(a, b) => self.days(expr, a, b, true),
@@ -95,26 +112,6 @@ impl Exprs {
         }
     }
 
-    /// A cell of a kind.
-    pub(super) fn cell_of(&self, value: Data, null: Option<Wire>, kind: &Kind) -> Cell {
-        let places = match kind {
-            Kind::Decimal { places, .. } | Kind::Ratio { places, .. } => *places,
-            _ => 0,
-        };
-        Cell {
-            value,
-            null,
-            places,
-        }
-    }
-
-    /// A truth value.
-    pub(super) fn truth_cell(&self, value: Wire, null: Option<Wire>) -> Cell {
-        let range = Range::new(0, 1).unwrap_or(Range::point(0));
-        let word = Word::of_bits(vec![value], range);
-        self.cell_of(Data::Word(word), null, &Kind::Bool)
-    }
-
     fn column(&mut self, column: ColumnId, kind: &Kind) -> Result<Cell, ExprError> {
         let source = self.sources.get(&column).cloned().unwrap_or_default();
         let form = "bits";
@@ -144,7 +141,7 @@ impl Exprs {
                 }
             }
         };
-        Ok(self.cell_of(value, source.null, kind))
+        Ok(Cell::of(value, source.null, kind))
     }
 
     /// The bits of an integer of the ring whose range is known: as many as the range needs.
@@ -169,7 +166,7 @@ impl Exprs {
             expr: expr.to_string(),
         })?;
         let word = self.taken(expr, integer.wire, range)?;
-        Ok(self.cell_of(Data::Word(word), integer.null, kind))
+        Ok(Cell::of(Data::Word(word), integer.null, kind))
     }
 
     fn literal(&mut self, expr: &Expr, literal: &Literal) -> Result<Cell, ExprError> {
@@ -186,7 +183,7 @@ impl Exprs {
             }
             (Value::Bool(bit), _) => {
                 let wire = self.b.constant_bit(bit);
-                return Ok(self.truth_cell(wire, None));
+                return Ok(Cell::truth(wire, None));
             }
             (Value::Null, Kind::Ratio { above, below, .. }) => Data::Ratio(Ratio {
                 above: least(*above),
@@ -204,7 +201,7 @@ impl Exprs {
                 return Err(ExprError::Quotient { expr });
             }
         };
-        Ok(self.cell_of(value, null, &kind))
+        Ok(Cell::of(value, null, &kind))
     }
 
     /// Whether an expression is null, without its value where that is not needed.
@@ -250,7 +247,7 @@ impl Exprs {
             return Err(ExprError::Quotient { expr });
         };
         let word = by(self, word, range)?;
-        Ok(self.cell_of(Data::Word(word), of.null, &kind))
+        Ok(Cell::of(Data::Word(word), of.null, &kind))
     }
 
     /// Days after a date, or between two.

@@ -50,13 +50,15 @@ impl Columns {
         }
     }
 
-    /// Adds a word times a public factor, by the digits −1, 0 and 1 of the factor of which the fewest are not 0.
+    /// Adds a word times a public factor, by those of its digits that are not 0: binary ones, or −1, 0 and 1 if fewer are not.
     pub(crate) fn scaled(&mut self, b: &mut Builder, word: &Word, factor: i128) {
         self.constant((word.offset as u128).wrapping_mul(factor as u128));
         let (mut left, mut shift) = (factor.unsigned_abs(), 0);
+        // From: Reitwiesner, "Binary arithmetic", 1960: as many as 3·left and left differ in.
+        let fewer = (left.wrapping_mul(3) ^ left).count_ones() < left.count_ones();
         while left != 0 {
             if left % 2 == 1 {
-                let minus = left % 4 == 3;
+                let minus = fewer && left % 4 == 3;
                 self.bits(b, &word.bits, shift, minus != (factor < 0));
                 // At most 2^127 + 1: it fits.
                 left = if minus { left + 1 } else { left - 1 };

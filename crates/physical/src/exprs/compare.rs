@@ -127,9 +127,10 @@ pub(crate) fn below_bits(b: &mut Builder, x: &[Wire], bound: u128, aim: Aim) -> 
             .take_while(|(j, _)| (bound >> (start + j) & 1 == 1) == set);
         let bits: Vec<Wire> = run.map(|(_, &bit)| bit).collect();
         start += bits.len();
-        let bits = match set {
-            true => bits,
-            false => bits.iter().map(|&bit| b.not(bit)).collect(),
+        let bits = if set {
+            bits
+        } else {
+            bits.iter().map(|&bit| b.not(bit)).collect()
         };
         let equal = all(b, bits);
         let less = if set {

@@ -4,8 +4,8 @@ use veil_relation::{Arithmetic, Expr, Kind, Range};
 
 use super::columns::Columns;
 use super::compare::choose;
-use super::divide::signed;
-use super::word::Sign;
+use super::divide::{divide, rounded, signed};
+use super::word::{Sign, aligned, constant_bits, width};
 use super::{Cell, Data, ExprError, Exprs, Ratio, Word};
 
 /// `above / below · 10^−places`; the denominator of a number is none.
@@ -28,27 +28,26 @@ fn power(places: u32) -> Result<i128, ExprError> {
     fits(power.map(Range::point)).map(Range::min)
 }
 
-impl Exprs {
-    fn fraction(&mut self, cell: &Cell) -> Option<Fraction> {
-        let places = cell.places;
-        match &cell.value {
-            Data::Word(above) => Some(Fraction {
-                above: above.clone(),
-                below: None,
-                places,
-            }),
-            Data::Ratio(Ratio { above, below }) => Some(Fraction {
-                above: above.clone(),
-                below: Some(below.clone()),
-                places,
-            }),
-            Data::Key(_) => None,
-        }
+impl Fraction {
+    /// Nothing for a key.
+    fn of(cell: &Cell) -> Option<Self> {
+        let (above, below) = match &cell.value {
+            Data::Word(above) => (above, None),
+            Data::Ratio(Ratio { above, below }) => (above, Some(below)),
+            Data::Key(_) => return None,
+        };
+        Some(Self {
+            above: above.clone(),
+            below: below.cloned(),
+            places: cell.places,
+        })
     }
+}
 
+impl Exprs {
     /// Two cells as words that compare as the cells do.
     pub(super) fn crossed(&mut self, x: &Cell, y: &Cell) -> Result<(Word, Word), ExprError> {
-        let (Some(x), Some(y)) = (self.fraction(x), self.fraction(y)) else {
+        let (Some(x), Some(y)) = (Fraction::of(x), Fraction::of(y)) else {
             // Keys are compared by joins only: the type says so.
             return Err(ExprError::Quotient {
                 expr: "a comparison of keys".to_owned(),
@@ -88,8 +87,8 @@ impl Exprs {
         let wrong = || ExprError::Quotient {
             expr: "arithmetic of keys".to_owned(),
         };
-        let x = self.fraction(x).ok_or_else(wrong)?;
-        let y = self.fraction(y).ok_or_else(wrong)?;
+        let x = Fraction::of(x).ok_or_else(wrong)?;
+        let y = Fraction::of(y).ok_or_else(wrong)?;
         let (above_range, below_range) = match kind {
             Kind::Ratio { above, below, .. } => (*above, Some(*below)),
             other => (other.range().ok_or_else(wrong)?, None),
@@ -165,8 +164,8 @@ impl Exprs {
         else {
             return Err(wrong());
         };
-        let x = self.fraction(x).ok_or_else(wrong)?;
-        let y = self.fraction(y).ok_or_else(wrong)?;
+        let x = Fraction::of(x).ok_or_else(wrong)?;
+        let y = Fraction::of(y).ok_or_else(wrong)?;
         let above = self.scaled(&x, x.places + y.places, y.below.as_ref())?;
         let (magnitude, sign) = y.above.magnitude(&mut self.b, self.aim);
         let most = y
@@ -188,7 +187,7 @@ impl Exprs {
             Sign::Secret(bit) => {
                 let flipped = above.times(&mut self.b, -1, above_range, self.aim);
                 let (offset, bits) =
-                    super::word::aligned(&mut self.b, &[&flipped, &above], above_range, self.aim);
+                    aligned(&mut self.b, &[&flipped, &above], above_range, self.aim);
                 Word {
                     offset,
                     bits: choose(&mut self.b, bit, &bits[0], &bits[1]),
@@ -212,7 +211,7 @@ impl Exprs {
         let wrong = || ExprError::Quotient {
             expr: expr.to_string(),
         };
-        let of = self.fraction(of).ok_or_else(wrong)?;
+        let of = Fraction::of(of).ok_or_else(wrong)?;
         let range = kind.range().ok_or_else(wrong)?;
         if of.below.is_none() && places >= of.places {
             let factor = power(places - of.places)?;
@@ -227,7 +226,7 @@ impl Exprs {
             Some(below) => below,
             None => Word::constant(&mut self.b, 1, Range::point(1)),
         };
-        let number = super::divide::rounded(
+        let number = rounded(
             &mut self.b,
             (&of.above, &below),
             (of.places, places),
@@ -247,9 +246,9 @@ impl Exprs {
             .unsigned_abs()
             .max(of.range.max().unsigned_abs());
         let (b, aim) = (&mut self.b, self.aim);
-        let by = super::word::constant_bits(b, divisor, super::word::width(divisor));
-        let bits = super::word::width(most / divisor) as usize;
-        let (_, rest) = super::divide::divide(b, &magnitude, &by, bits, aim);
+        let by = constant_bits(b, divisor, width(divisor));
+        let bits = width(most / divisor) as usize;
+        let (_, rest) = divide(b, &magnitude, &by, bits, aim);
         let zero = b.constant_bit(false);
         signed(b, &rest, zero, sign, range, aim)
     }

@@ -4,7 +4,7 @@
 
 use veil_circuit::Wire;
 use veil_math::Ring;
-use veil_relation::{Arithmetic, Expr, Value};
+use veil_relation::{Arithmetic, Expr, Kind, Value};
 
 use super::compare::masked;
 use super::needs::favours_ring;
@@ -46,11 +46,15 @@ impl Exprs {
         })
     }
 
-    /// Whether an expression is arithmetic of columns that are at hand as integers alone: its bits are those of the result.
-    pub(super) fn by_integers_alone(&self, expr: &Expr) -> bool {
-        self.b.ring() != Ring::Bits
-            && !matches!(expr, Expr::Column(_) | Expr::Literal(_))
-            && matches!(self.linked(expr), Some(true))
+    /// Whether an expression is arithmetic of columns that are at hand as integers alone, and its result fits the ring: its bits are those of
+    /// the result, whatever its terms are.
+    pub(super) fn by_integers_alone(&self, expr: &Expr, kind: &Kind) -> bool {
+        let ring = self.b.ring();
+        let fits = kind
+            .range()
+            .is_some_and(|range| range.bits() <= ring.bits());
+        let column = matches!(expr, Expr::Column(_) | Expr::Literal(_));
+        ring != Ring::Bits && fits && !column && self.linked(expr) == Some(true)
     }
 
     /// Whether arithmetic has columns, all of them as integers alone; nothing for what is no arithmetic of such.
@@ -62,15 +66,10 @@ impl Exprs {
             }
             Expr::Literal(literal) => literal.kind().range().map(|_| false),
             Expr::Arithmetic(_, a, b) | Expr::AddDays(a, b) | Expr::DaysBetween(a, b) => {
-                let range = self.ty(expr).ok()?.kind.range()?;
                 let (a, b) = (self.linked(a)?, self.linked(b)?);
-                (range.bits() <= self.b.ring().bits()).then_some(a || b)
+                Some(a || b)
             }
-            Expr::Rescale(of, _) => {
-                let range = self.ty(expr).ok()?.kind.range()?;
-                let of = self.linked(of)?;
-                (range.bits() <= self.b.ring().bits()).then_some(of)
-            }
+            Expr::Rescale(of, _) => self.linked(of),
             _ => None,
         }
     }

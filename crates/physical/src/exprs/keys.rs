@@ -23,9 +23,12 @@ pub(crate) fn sort_bits(exprs: &mut Exprs, keys: &[SortKey]) -> Result<Vec<Wire>
                 bit
             });
         }
-        word.extend(null.map(|null| match key.nulls_first {
-            true => exprs.b.not(null),
-            false => null,
+        word.extend(null.map(|null| {
+            if key.nulls_first {
+                exprs.b.not(null)
+            } else {
+                null
+            }
         }));
     }
     Ok(word)
@@ -39,9 +42,10 @@ pub(crate) fn extreme(
     largest: bool,
     aim: Aim,
 ) -> (Vec<Wire>, Option<Wire>) {
-    let mut second = match largest {
-        true => less_bits(b, x, y, aim),
-        false => less_bits(b, y, x, aim),
+    let mut second = if largest {
+        less_bits(b, x, y, aim)
+    } else {
+        less_bits(b, y, x, aim)
     };
     if let Some(null) = x_null {
         second = b.or(second, null);

@@ -87,7 +87,7 @@ impl Exprs {
             let undecided = all(&mut self.b, undecided);
             self.b.xor(undecided, opposite)
         });
-        Ok(self.truth_cell(value, null))
+        Ok(Cell::truth(value, null))
     }
 
     /// A comparison, and whether it is null.

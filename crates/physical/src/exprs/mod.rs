@@ -38,8 +38,8 @@ pub(crate) use word::Word;
 
 use compare::masked;
 
-/// Most wires of a circuit: a quarter of what circuits may have at all, so that what a pass adds has room.
-const MOST_WIRES: u64 = 1 << 23;
+/// Most wires of a circuit: some thirty divisions of 128 bits by 128; building it takes a party a fifth of a gigabyte.
+const MOST_WIRES: u64 = 1 << 21;
 
 /// Why an expression has no circuit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

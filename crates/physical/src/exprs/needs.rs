@@ -47,21 +47,38 @@ pub(super) fn favours_ring(
     types: &[Type],
     at_hand: &dyn Fn(ColumnId) -> bool,
 ) -> bool {
-    let favours = |of: &Expr| favours_ring(of, types, at_hand);
-    let quotient = || matches!(expr.ty(types).map(|ty| ty.kind), Ok(Kind::Ratio { .. }));
+    favour(expr, types, at_hand) == Some(true)
+}
+
+/// As [`favours_ring`]; nothing for a quotient.
+fn favour(expr: &Expr, types: &[Type], at_hand: &dyn Fn(ColumnId) -> bool) -> Option<bool> {
+    let favour = |of: &Expr| favour(of, types, at_hand);
     match expr {
-        Expr::Column(column) => at_hand(*column),
-        Expr::Literal(literal) => literal.kind().range().is_some(),
-        Expr::Arithmetic(Arithmetic::Mul, ..) => !quotient(),
-        Expr::Arithmetic(_, a, b) => !quotient() && (favours(a) || favours(b)),
-        Expr::AddDays(a, b) | Expr::DaysBetween(a, b) => favours(a) || favours(b),
-        Expr::Rescale(of, _) | Expr::NullIf(of, _) => !quotient() && favours(of),
+        Expr::Column(column) => match types.get(column.index())?.kind {
+            Kind::Ratio { .. } => None,
+            _ => Some(at_hand(*column)),
+        },
+        Expr::Literal(literal) => match literal.kind() {
+            Kind::Ratio { .. } => None,
+            kind => Some(kind.range().is_some()),
+        },
+        Expr::Arithmetic(Arithmetic::Mul, a, b) => favour(a).and(favour(b)).map(|_| true),
+        Expr::Arithmetic(_, a, b) | Expr::AddDays(a, b) | Expr::DaysBetween(a, b) => {
+            let (a, b) = (favour(a)?, favour(b)?);
+            Some(a || b)
+        }
+        Expr::Divide(..) => None,
+        Expr::Rescale(of, _) | Expr::NullIf(of, _) => favour(of),
         Expr::Case {
             branches,
             otherwise,
-        } => favours(otherwise) && branches.iter().all(|(_, then)| favours(then)),
-        Expr::Coalesce(parts) => parts.iter().all(favours),
-        _ => false,
+        } => {
+            let mut values = branches.iter().map(|(_, then)| then);
+            let all = values.all(|value| favour(value) == Some(true));
+            Some(all && favour(otherwise) == Some(true))
+        }
+        Expr::Coalesce(parts) => Some(parts.iter().all(|part| favour(part) == Some(true))),
+        _ => Some(false),
     }
 }
 

@@ -22,7 +22,7 @@ impl Exprs {
             cells.push(self.cell(then)?);
         }
         cells.push(self.cell(otherwise)?);
-        self.chosen(expr, &conditions, cells)
+        self.chosen(expr, &conditions, &cells)
     }
 
     /// The first value that is not null, else the last.
@@ -41,7 +41,7 @@ impl Exprs {
             }
             cells.push(cell);
         }
-        self.chosen(expr, &conditions, cells)
+        self.chosen(expr, &conditions, &cells)
     }
 
     /// Which condition is the first that is true, for each of them, and whether none is: an AND for each but the first.
@@ -61,13 +61,13 @@ impl Exprs {
         &mut self,
         expr: &Expr,
         conditions: &[Wire],
-        cells: Vec<Cell>,
+        cells: &[Cell],
     ) -> Result<Cell, ExprError> {
         let ty = self.ty(expr)?;
         let firsts = self.firsts(conditions);
         let one = self.b.constant_bit(true);
         let zero = self.b.constant_bit(false);
-        let (offset, words) = self.aligned_cells(expr, &ty.kind, &cells)?;
+        let (offset, words) = self.aligned_cells(expr, &ty.kind, cells)?;
         let given = cells.iter().zip(words);
         // A null that is public stands on any value.
         let given = given.map(|(cell, bits)| (cell.null != Some(one)).then_some(bits));
@@ -86,7 +86,7 @@ impl Exprs {
             }),
             _ => Data::Key(bits),
         };
-        Ok(self.cell_of(value, null, &ty.kind))
+        Ok(Cell::of(value, null, &ty.kind))
     }
 
     /// The values of cells as words of one offset and length.

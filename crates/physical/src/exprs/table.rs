@@ -143,7 +143,8 @@ impl Table {
     /// The places where some result changes, but for those where the lower part begins again: upper part and lower.
     fn all_changes(&self, low: usize) -> Vec<(usize, usize)> {
         let changes = |at: &usize| {
-            at % (1 << low) != 0 && self.results.iter().any(|bits| bits[*at] != bits[*at - 1])
+            !at.is_multiple_of(1 << low)
+                && self.results.iter().any(|bits| bits[*at] != bits[*at - 1])
         };
         let places = (1..1 << self.len).filter(changes);
         places.map(|at| (at >> low, at % (1 << low))).collect()

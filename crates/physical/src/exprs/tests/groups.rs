@@ -225,7 +225,7 @@ fn words_of_keys_are_in_the_order_of_rows() {
         let rows: Vec<Vec<Value>> = (0..80)
             .map(|_| types.iter().map(|ty| random.cell(ty)).collect())
             .collect();
-        let keys: Vec<SortKey> = (0..1 + random.below(4))
+        let keys: Vec<SortKey> = (0..=random.below(4))
             .map(|_| SortKey {
                 expr: Expr::column(random.below(4) as u32),
                 descending: random.below(2) == 0,
@@ -292,9 +292,10 @@ fn the_smaller_and_the_larger_of_all_pairs() {
                     };
                     let given: Vec<u128> =
                         [given(0, &x), given(1, &y)].into_iter().flatten().collect();
-                    let expected = match largest {
-                        true => given.iter().max(),
-                        false => given.iter().min(),
+                    let expected = if largest {
+                        given.iter().max()
+                    } else {
+                        given.iter().min()
                     };
                     let output = circuit.evaluate(&[x, y, n]).unwrap().remove(0);
                     let found = (output[0] == 0).then(|| number(&output[1..]));

@@ -215,20 +215,16 @@ pub(super) fn run(
     let table = table(types, rows.len());
     let count = rows.len();
     let pack = |ring: Ring, values: &[u128]| -> Vec<u8> {
-        match ring {
-            Ring::Bits => {
-                let mut bytes = vec![0; count.div_ceil(8)];
-                for (row, value) in values.iter().enumerate() {
-                    bytes[row / 8] |= (*value as u8) << (row % 8);
-                }
-                bytes
+        if ring == Ring::Bits {
+            let mut bytes = vec![0; count.div_ceil(8)];
+            for (row, value) in values.iter().enumerate() {
+                bytes[row / 8] |= (*value as u8) << (row % 8);
             }
-            _ => {
-                let bytes = ring.bits() as usize / 8;
-                let each = values.iter().map(|value| value.to_le_bytes());
-                each.flat_map(|value| value[..bytes].to_vec()).collect()
-            }
+            return bytes;
         }
+        let bytes = ring.bits() as usize / 8;
+        let each = values.iter().map(|value| value.to_le_bytes());
+        each.flat_map(|value| value[..bytes].to_vec()).collect()
     };
     let inputs: Vec<Vec<u8>> = circuit
         .inputs

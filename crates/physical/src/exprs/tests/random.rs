@@ -445,6 +445,6 @@ fn dates_of_the_whole_calendar() {
     let part = |part| Expr::Extract(part, Box::new(Expr::column(0)));
     let exprs = [part(DatePart::Year), part(DatePart::Month)];
     for aim in [Aim::Size, Aim::Depth] {
-        check_bits(&[ty.clone()], &rows, &exprs, aim);
+        check_bits(std::slice::from_ref(&ty), &rows, &exprs, aim);
     }
 }

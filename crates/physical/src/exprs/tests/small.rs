@@ -231,7 +231,7 @@ fn parts_of_all_days() {
             .map(|day| vec![Value::Number(day.into())])
             .collect();
         for aim in AIMS {
-            check_bits(&[ty.clone()], &rows, &exprs, aim);
+            check_bits(std::slice::from_ref(&ty), &rows, &exprs, aim);
         }
     }
 }
@@ -261,7 +261,7 @@ fn halves_round_away_from_zero() {
         by(-7, 4),
     ];
     for aim in AIMS {
-        check_bits(&[ty.clone()], &rows, &exprs, aim);
+        check_bits(std::slice::from_ref(&ty), &rows, &exprs, aim);
     }
 }
 
@@ -298,7 +298,7 @@ fn all_tables_of_eight_values_and_some_of_more() {
             });
         }
         for aim in AIMS {
-            check_bits(&[ty.clone()], &rows, &exprs, aim);
+            check_bits(std::slice::from_ref(&ty), &rows, &exprs, aim);
         }
     }
 }
@@ -339,8 +339,8 @@ fn roots_and_quotients() {
         });
         for (at, found) in found.iter().enumerate() {
             let (x, y) = (at as u128 & 127, at as u128 >> 7);
-            if y != 0 {
-                assert_eq!(found, &[x / y, x % y], "{x} by {y}");
+            if let (Some(quotient), Some(rest)) = (x.checked_div(y), x.checked_rem(y)) {
+                assert_eq!(found, &[quotient, rest], "{x} by {y}");
             }
         }
     }
