@@ -448,3 +448,47 @@ fn dates_of_the_whole_calendar() {
         check_bits(std::slice::from_ref(&ty), &rows, &exprs, aim);
     }
 }
+
+/// That random expressions are of every form, often: a generator that falls back to columns would test nothing.
+#[test]
+fn all_forms_are_made() {
+    fn count(expr: &Expr, into: &mut std::collections::BTreeMap<&'static str, u32>) {
+        let form = match expr {
+            Expr::Column(_) => "column",
+            Expr::Literal(Literal::Null(_)) => "null",
+            Expr::Literal(_) => "literal",
+            Expr::Not(_) => "not",
+            Expr::And(_) => "and",
+            Expr::Or(_) => "or",
+            Expr::Compare(..) => "compare",
+            Expr::IsNull(_) => "is null",
+            Expr::Arithmetic(Arithmetic::Add, ..) => "add",
+            Expr::Arithmetic(Arithmetic::Sub, ..) => "sub",
+            Expr::Arithmetic(Arithmetic::Mul, ..) => "mul",
+            Expr::Divide(..) => "divide",
+            Expr::Modulo(..) => "modulo",
+            Expr::Round(..) => "round",
+            Expr::Rescale(..) => "rescale",
+            Expr::AddDays(..) => "add days",
+            Expr::DaysBetween(..) => "days between",
+            Expr::Extract(DatePart::Year, _) => "year",
+            Expr::Extract(DatePart::Month, _) => "month",
+            Expr::Lookup { .. } => "lookup",
+            Expr::Case { .. } => "case",
+            Expr::Coalesce(_) => "coalesce",
+            Expr::NullIf(..) => "nullif",
+        };
+        *into.entry(form).or_default() += 1;
+        for operand in expr.operands() {
+            count(operand, into);
+        }
+    }
+    let mut counts = std::collections::BTreeMap::new();
+    for seed in 0..400 {
+        let (_, _, exprs) = case(seed, 24, 1 + (seed % 4) as u32);
+        exprs.iter().for_each(|expr| count(expr, &mut counts));
+    }
+    println!("{counts:?}");
+    assert_eq!(counts.len(), 23);
+    assert!(counts.values().all(|count| *count >= 60), "{counts:?}");
+}
