@@ -401,19 +401,34 @@ impl Walk {
             return;
         }
         // The first one that is there.
-        let before = (-self.from).max(0).div_euclid(self.step)
-            + i64::from((-self.from).max(0).rem_euclid(self.step) > 0);
+        let beyond = if self.step > 0 {
+            -self.from
+        } else {
+            self.from - (there - 1)
+        };
+        let stride = self.step.abs();
+        let before = beyond.max(0).div_euclid(stride) + i64::from(beyond.max(0) % stride > 0);
         let (Ok(skipped), first) = (usize::try_from(before), self.from + before * self.step) else {
             return;
         };
         let to = skipped.saturating_mul(self.every).saturating_add(self.to);
-        if to >= room || first >= there {
+        if to >= room || !(0..there).contains(&first) {
             return;
         }
         let fit = (room - to).div_ceil(self.every);
-        let have = ((there - first + self.step - 1) / self.step) as usize;
-        let count = fit.min(have);
-        let first = first as usize * bytes;
+        let left = if self.step > 0 {
+            there - 1 - first
+        } else {
+            first
+        };
+        let count = fit.min((left / stride) as usize + 1);
+        // Downwards: the same rows from the last of them on, backwards.
+        let lowest = if self.step > 0 {
+            first
+        } else {
+            first - (count as i64 - 1) * stride
+        };
+        let first = lowest as usize * bytes;
         if self.step == 1 && self.every == 1 {
             into[to * bytes..][..count * bytes].copy_from_slice(&column[first..][..count * bytes]);
             return;
@@ -424,9 +439,13 @@ impl Walk {
                     $($bytes => {
                         let (from, _) = column[first..].as_chunks::<$bytes>();
                         let (into, _) = into[to * bytes..].as_chunks_mut::<$bytes>();
-                        let from = from.iter().step_by(self.step as usize);
-                        let into = into.iter_mut().step_by(self.every);
-                        from.zip(into).take(count).for_each(|(from, into)| *into = *from);
+                        let from = from.iter().step_by(stride as usize).take(count);
+                        let into = into.iter_mut().step_by(self.every).take(count);
+                        if self.step > 0 {
+                            from.zip(into).for_each(|(from, into)| *into = *from);
+                        } else {
+                            from.zip(into.rev()).for_each(|(from, into)| *into = *from);
+                        }
                     })*
                     _ => unreachable!("elements have 1, 2, 4, 8 or 16 bytes"),
                 }
@@ -620,7 +639,7 @@ mod tests {
     fn every_so_many_rows_go_to_every_so_many() {
         let from: Vec<u8> = (0..24u16).flat_map(|x| (x + 100).to_le_bytes()).collect();
         for (first, step, to, every) in (-9..14).flat_map(|first| {
-            (0..5).flat_map(move |step| {
+            (-4..5).flat_map(move |step| {
                 (0..3).flat_map(move |to| [1, 2, 3].map(|every| (first, step, to, every)))
             })
         }) {

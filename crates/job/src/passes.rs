@@ -57,8 +57,8 @@ pub enum Take {
         of: Vec<ColumnId>,
         /// The row that row 0 takes; negative numbers are rows before the first.
         first: i64,
-        /// Rows from one row to the next; 0 where all take the same row.
-        step: u32,
+        /// Rows from one row to the next: negative where rows are taken from the last to the first, 0 where all take the same one.
+        step: i32,
     },
     /// Elements of two columns of one form by turns: row 2j of the first one's row j, row 2j + 1 of the second one's.
     Turns {

@@ -262,7 +262,7 @@ impl Builder {
             let takes = (0..FAN_IN).map(|first| Take::Rows {
                 of: vec![of.column],
                 first: first.into(),
-                step: FAN_IN,
+                step: FAN_IN as i32,
             });
             let circuit = b.finish().expect("gates in their order");
             of = self.compute(circuit, of.rows.div_ceil(FAN_IN), takes.collect())[0];

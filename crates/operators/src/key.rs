@@ -142,7 +142,10 @@ impl Builder {
     }
 
     /// Whether each row is the first of those of its key, of rows in the order of their keys: a bit.
-    pub(crate) fn firsts(&mut self, key: &[Shared]) -> Shared {
+    ///
+    /// # Panics
+    /// If the key is of no columns, or they have not one number of rows, or are not shared bit by bit.
+    pub fn firsts(&mut self, key: &[Shared]) -> Shared {
         let rows = crate::moves::rows_of(key);
         let mut b = Gates::new(Ring::Bits);
         let compared = Compared::ports(&mut b, key);
@@ -152,6 +155,23 @@ impl Builder {
         let mut takes = neighbour(key, -1);
         takes.push(Take::Within { first: 0, end: 1 });
         self.compute(done(b), rows, takes)[0]
+    }
+}
+
+impl Builder {
+    /// A bit that is 1 in rows `first` to `end`, but for the last: it is public, and shared as it is.
+    ///
+    /// # Panics
+    /// If there are no such rows.
+    pub fn within(&mut self, rows: u32, first: u32, end: u32) -> Shared {
+        assert!(
+            first <= end && end <= rows,
+            "public rows are rows of the relation"
+        );
+        let mut b = Gates::new(Ring::Bits);
+        let within = b.input("within", 1, Per::Row);
+        b.output("within", &within);
+        self.compute(done(b), rows, vec![Take::Within { first, end }])[0]
     }
 }
 

@@ -4,7 +4,7 @@
 //! of rows are combined, the half as many are scanned, and every other row is one combination more (Brent, Kung, "A Regular Layout for Parallel Adders", 1982).
 //! Fewer than 2n combinations, 2 ⌈log2 n⌉ passes.
 
-use veil_circuit::generate::{Aim, less_than};
+use veil_circuit::generate::{Aim, add, less_than};
 use veil_circuit::{Builder as Gates, Per, Wire};
 use veil_job::passes::Take;
 use veil_math::Ring;
@@ -21,6 +21,8 @@ pub enum Scan {
     Min,
     /// The larger one.
     Max,
+    /// The sum, modulo 2 to the number of bits.
+    Sum,
     /// Bit by bit, whether one is 1.
     Or,
     /// Bit by bit, whether both are 1.
@@ -32,6 +34,7 @@ impl Scan {
     fn combine(self, b: &mut Gates, v1: &[Wire], v2: &[Wire]) -> Vec<Wire> {
         let chosen = match self {
             Scan::First => return v1.to_vec(),
+            Scan::Sum => return add(b, v1, v2, Aim::Depth),
             Scan::Or => return pairs(b, v1, v2, Gates::or),
             Scan::And => return pairs(b, v1, v2, Gates::and),
             Scan::Min => less_than(b, v2, v1, Aim::Depth),
@@ -103,6 +106,41 @@ impl Builder {
                 };
                 self.make(take, rows, even.sharing)
             })
+            .collect()
+    }
+}
+
+impl Builder {
+    /// Copies what the last row of each segment has to all of its rows; `first` is a bit that says where one begins.
+    ///
+    /// # Panics
+    /// As [`Builder::scan`].
+    pub fn copy_back(&mut self, first: Shared, values: &[Shared]) -> Vec<Shared> {
+        let rows = first.rows;
+        let backwards = |of: Shared, from: u32| Take::Rows {
+            of: vec![of.column],
+            first: from.into(),
+            step: -1,
+        };
+        // From the last row to the first a segment begins where the one behind it did.
+        let mut b = Gates::new(Ring::Bits);
+        let next = b.input("next", 1, Per::Row)[0];
+        let last_row = b.input("last row", 1, Per::Row)[0];
+        let begins = b.or(next, last_row);
+        b.output("begins", &[begins]);
+        let takes = vec![backwards(first, rows), Take::Within { first: 0, end: 1 }];
+        let begins = self.compute(done(b), rows, takes)[0];
+        let turned: Vec<Scanned> = values
+            .iter()
+            .map(|of| {
+                let turned = self.make(backwards(*of, rows - 1), rows, of.sharing);
+                (Scan::First, turned)
+            })
+            .collect();
+        let copied = self.scan(begins, &turned);
+        let copied = copied.into_iter();
+        copied
+            .map(|of| self.make(backwards(of, rows - 1), rows, of.sharing))
             .collect()
     }
 }

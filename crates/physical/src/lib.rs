@@ -3,7 +3,7 @@
 //! For what runs queries and what explains them. A [`PhysicalPlan`] has the passes that parties run, what owners supply to which pass, what recipients are
 //! given by which, and everything that is opened.
 
-#[allow(dead_code, unused_imports, reason = "the planner calls it")]
+#[allow(dead_code, unused_imports, reason = "tests use the rest")]
 mod exprs;
 mod opening;
 mod plan;

@@ -9,7 +9,7 @@ use veil_engine::{Data, Settings};
 use veil_job::{Adversary, Security};
 use veil_math::Ring;
 use veil_operators::Participants;
-use veil_physical::{PhysicalError, PhysicalPlan, plan};
+use veil_physical::{PhysicalPlan, plan};
 use veil_protocol::Options;
 use veil_protocol::passes::PassProgram;
 use veil_query::{SortedBytes, compile};
@@ -103,26 +103,12 @@ pub(crate) fn run(
     physical.results.iter().map(opened).collect()
 }
 
-/// Queries that parties do not compute yet, and why.
-fn not_yet(name: &str) -> Option<&'static str> {
-    let windows = ["window", "lag", "rank", "running", "moving"];
-    match name {
-        _ if windows.iter().any(|window| name.contains(window)) => Some("windows"),
-        _ => None,
-    }
-}
-
 #[test]
 fn parties_open_what_queries_mean() {
     let tables = common::tables(40, 70);
     let inputs = common::rows(&tables, 3);
-    let mut skipped = Vec::new();
     let mut wrong = Vec::new();
-    let only = std::env::var("QUERY").ok();
     for query in listed() {
-        if only.as_ref().is_some_and(|only| *only != query.name) {
-            continue;
-        }
         let program = compile(&job(tables.clone(), &query.sql), &SortedBytes).unwrap();
         let Ok(wanted) = clear::evaluate(&program, &inputs) else {
             continue;
@@ -130,10 +116,6 @@ fn parties_open_what_queries_mean() {
         for security in securities() {
             let physical = match plan(&program, participants(security)) {
                 Ok(physical) => physical,
-                Err(PhysicalError::NotYet { what, .. }) => {
-                    skipped.push(format!("{}: {what}", query.name));
-                    break;
-                }
                 Err(error) => {
                     wrong.push(format!("{}: {error}", query.name));
                     break;
@@ -150,19 +132,13 @@ fn parties_open_what_queries_mean() {
             }
         }
     }
-    let _ = not_yet("");
-    println!("not computed: {skipped:#?}");
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]
 fn parties_answer_questions_of_tpch() {
     let (tables, inputs) = tpch::tables();
-    let only = std::env::var("QUERY").ok();
     for (name, sql) in tpch::QUERIES {
-        if only.as_ref().is_some_and(|only| *only != name) {
-            continue;
-        }
         let program = compile(&job(tables.clone(), sql), &SortedBytes).unwrap();
         let wanted = clear::evaluate(&program, &inputs).unwrap();
         let [security, _] = securities();

@@ -307,9 +307,8 @@ impl Planner<'_> {
         else {
             return Err(PhysicalError::Circuit("a variance is of no numbers".into()));
         };
-        let rows = i128::from(rel.rows);
         // The type of the result knows these ranges.
-        let (above, below) = spread_ranges(&field.ty.kind, (count, sum, squares), rows)
+        let (above, below) = spread_ranges(&field.ty.kind, (count, sum, squares))
             .ok_or_else(|| PhysicalError::Expr("the variance may not fit 128 bits".into()))?;
         let mut packing = Packing::default();
         let mut numbers = (None, None, None);
@@ -366,15 +365,14 @@ impl Planner<'_> {
 fn spread_ranges(
     kind: &Kind,
     (count, sum, squares): (Range, Range, Range),
-    rows: i128,
 ) -> Option<(Range, Range)> {
     if let Kind::Ratio { above, below, .. } = kind {
-        return Some((*above, Range::new(0, below.max())?));
+        return Some((*above, *below));
     }
     let most = count.times(squares)?.max();
     sum.times(sum)?;
-    let pairs = rows.checked_mul(rows - 1)?;
-    Some((Range::new(0, most)?, Range::new(0, pairs.max(1))?))
+    let pairs = count.max().checked_mul(count.max() - 1)?;
+    Some((Range::new(0, most)?, Range::new(1, pairs.max(1))?))
 }
 
 /// An expression that multiplies one by itself.

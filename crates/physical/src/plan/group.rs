@@ -6,7 +6,7 @@ use veil_math::Ring;
 use veil_operators::{Scan, Shared, Sharing};
 use veil_relation::{Aggregate, Comparison, Domain, Expr, Kind, Named, Range, Shape, Type};
 
-use super::aggregates::{Kept, Summand, ring_of, square, value_where};
+use super::aggregates::{Extreme, Kept, Summand, ring_of, square, value_where};
 use super::order::key_words;
 use super::rel::{Base, Field, Places, Rel};
 use super::rows::Out;
@@ -41,7 +41,7 @@ impl Planner<'_> {
             Domain::Secret => u64::MAX,
         };
         let sums = groups.saturating_mul(aggregates.len() as u64 + 1);
-        if sums <= MOST_GROUPS && !aggregates.iter().any(extremes) {
+        if sums <= MOST_GROUPS && (keys.is_empty() || !aggregates.iter().any(extremes)) {
             return self.public_groups(rel, &keys, aggregates, (min_rows, shape));
         }
         self.secret_groups(rel, &keys, aggregates, (min_rows, shape))
@@ -126,9 +126,44 @@ impl Planner<'_> {
         }
         result.places = Places::Public;
         let fields = &shape.fields[keys.len()..];
-        let of = self.aggregates(&mut result, &kept, (&sums, &[]), fields)?;
+        let extremes = self.extremes_of_all(&mut rel, &mut result, &kept)?;
+        let of = self.aggregates(&mut result, &kept, (&sums, &extremes), fields)?;
         result.fields.extend(of);
         Ok(result)
+    }
+
+    /// The smallest and largest values of all rows, as columns of one row.
+    fn extremes_of_all(
+        &mut self,
+        rel: &mut Rel,
+        result: &mut Rel,
+        kept: &Kept,
+    ) -> Result<Vec<Expr>, PhysicalError> {
+        if kept.extremes.is_empty() {
+            return Ok(vec![]);
+        }
+        let wants = kept.extremes.iter().flat_map(|extreme| {
+            let both = [extreme.of.clone(), extreme.condition.clone()];
+            both.map(|expr| (expr, Want::Bits))
+        });
+        let wants: Vec<_> = wants.collect();
+        let columns = self.rows(rel, Ring::Bits, &wants, |exprs| {
+            let mut outs = Vec::new();
+            for extreme in &kept.extremes {
+                outs.extend(extreme_words(exprs, extreme)?);
+            }
+            Ok(outs)
+        })?;
+        let first = self.b.within(rel.rows, 0, 1);
+        let scanned = self.b.scan(first, &extreme_scans(&kept.extremes, &columns));
+        let last: Vec<Shared> = scanned
+            .iter()
+            .map(|of| {
+                self.b
+                    .make(of.rows_from(i64::from(rel.rows) - 1), 1, of.sharing())
+            })
+            .collect();
+        Ok(extreme_fields(result, &kept.extremes, &last))
     }
 
     /// The keys of public groups, as columns: what is public is shared as it is.
@@ -238,41 +273,13 @@ impl Planner<'_> {
                 outs.push(Out::Integer(summed(exprs, summand, one)?));
             }
             for extreme in &kept.extremes {
-                let takes_part = exprs.truth(&extreme.condition)?;
-                let of = exprs.bits_as(&extreme.of, &extreme.kind)?.0;
-                let of = of.into_iter().map(|bit| {
-                    let here = exprs.b.and(bit, takes_part);
-                    if extreme.largest {
-                        return here;
-                    }
-                    // The largest of all words where the row takes no part.
-                    let not = exprs.b.not(takes_part);
-                    exprs.b.xor(here, not)
-                });
-                let mut word: Vec<Wire> = of.collect();
-                layout.extremes.push(word.len() as u32);
-                if word.is_empty() {
-                    word.push(takes_part);
-                }
-                outs.push(Out::Bits(word));
-                outs.push(Out::Bits(vec![takes_part]));
+                outs.extend(extreme_words(exprs, extreme)?);
             }
             Ok(outs)
         })?;
         let (words, rest) = columns.split_at(layout.words);
         let (sums, scanned) = rest.split_at(summed_up.len());
-        let scans: Vec<(Scan, Shared)> = scanned
-            .chunks(2)
-            .zip(&kept.extremes)
-            .flat_map(|(pair, extreme)| {
-                let scan = if extreme.largest {
-                    Scan::Max
-                } else {
-                    Scan::Min
-                };
-                [(scan, pair[0]), (Scan::Or, pair[1])]
-            })
-            .collect();
+        let scans = extreme_scans(&kept.extremes, scanned);
         let groups = self.b.group(words, sums, &scans);
         let mut result = Rel {
             rows: rel.rows,
@@ -307,24 +314,7 @@ impl Planner<'_> {
             let ty = Type::of(kind_of(summand, &types, range));
             all.push(result.push(Base::of_integer(ty, *column)));
         }
-        let mut extremes = Vec::new();
-        for ((pair, extreme), width) in groups
-            .scanned
-            .chunks(2)
-            .zip(&kept.extremes)
-            .zip(&layout.extremes)
-        {
-            let bits = (*width > 0).then(|| Field::new(pair[0], 0, *width));
-            let any = Field::new(pair[1], 0, 1);
-            let of = result.push(Base::of_bits(Type::of(extreme.kind.clone()), bits, None));
-            let some = result.push(Base::of_bits(Type::of(Kind::Bool), Some(any), None));
-            extremes.push(Expr::Case {
-                branches: vec![(some, of)],
-                otherwise: Box::new(Expr::Literal(veil_relation::Literal::Null(
-                    extreme.kind.clone(),
-                ))),
-            });
-        }
+        let extremes = extreme_fields(&mut result, &kept.extremes, &groups.scanned);
         let valid = Field::new(groups.valid, 0, 1);
         let valid = result.push(Base::of_bits(Type::of(Kind::Bool), Some(valid), None));
         result.valid.push(valid);
@@ -376,6 +366,58 @@ impl Planner<'_> {
     }
 }
 
+/// A value as a word that gives way to all others where its row takes no part; and whether it takes part.
+fn extreme_words(exprs: &mut Exprs, extreme: &Extreme) -> Result<[Out; 2], PhysicalError> {
+    let takes_part = exprs.truth(&extreme.condition)?;
+    let of = exprs.bits_as(&extreme.of, &extreme.kind)?.0;
+    let of = of.into_iter().map(|bit| {
+        let here = exprs.b.and(bit, takes_part);
+        if extreme.largest {
+            return here;
+        }
+        // The largest of all words where the row takes no part.
+        let not = exprs.b.not(takes_part);
+        exprs.b.xor(here, not)
+    });
+    let mut word: Vec<Wire> = of.collect();
+    if word.is_empty() {
+        word.push(takes_part);
+    }
+    Ok([Out::Bits(word), Out::Bits(vec![takes_part])])
+}
+
+/// How the columns of extremes are scanned.
+fn extreme_scans(extremes: &[Extreme], columns: &[Shared]) -> Vec<(Scan, Shared)> {
+    let pairs = columns.chunks(2).zip(extremes);
+    let scans = pairs.flat_map(|(pair, extreme)| {
+        let scan = if extreme.largest {
+            Scan::Max
+        } else {
+            Scan::Min
+        };
+        [(scan, pair[0]), (Scan::Or, pair[1])]
+    });
+    scans.collect()
+}
+
+/// The fields of extremes that have been scanned: null where no row has taken part.
+fn extreme_fields(rel: &mut Rel, extremes: &[Extreme], columns: &[Shared]) -> Vec<Expr> {
+    let mut fields = Vec::new();
+    for (pair, extreme) in columns.chunks(2).zip(extremes) {
+        let width = extreme.kind.bits().unwrap_or(0);
+        let bits = (width > 0).then(|| Field::new(pair[0], 0, width));
+        let any = Field::new(pair[1], 0, 1);
+        let of = rel.push(Base::of_bits(Type::of(extreme.kind.clone()), bits, None));
+        let some = rel.push(Base::of_bits(Type::of(Kind::Bool), Some(any), None));
+        let null = veil_relation::Literal::Null(extreme.kind.clone());
+        fields.push(Expr::Case {
+            branches: vec![(some, of)],
+            otherwise: Box::new(Expr::Literal(null)),
+        });
+    }
+    fields
+}
+
 /// Bits of a word of a key.
 const WORD: u32 = 128;
 
@@ -391,8 +433,6 @@ struct Layout {
     words: usize,
     /// Of each key the first bit, the number of bits, and whether a bit follows that says that it is null.
     keys: Vec<(u32, u32, bool)>,
-    /// Bits of each extreme.
-    extremes: Vec<u32>,
 }
 
 /// What a circuit of groups reads.

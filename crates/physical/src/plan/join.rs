@@ -116,14 +116,9 @@ impl Planner<'_> {
                 rel.valid.push(Expr::Not(Box::new(not)));
             }
             JoinKind::Left => {
-                let types = rel.types();
                 for field in fields {
-                    let ty = field.ty(&types);
-                    let ty = ty.map_err(|error| PhysicalError::Expr(error.to_string()))?;
-                    rel.fields.push(Expr::Case {
-                        branches: vec![(found.clone(), field)],
-                        otherwise: Box::new(Expr::Literal(Literal::Null(ty.kind))),
-                    });
+                    let field = null_unless(&mut rel, &found, field)?;
+                    rel.fields.push(field);
                 }
             }
         }
@@ -256,8 +251,11 @@ impl Planner<'_> {
             let field = right.fields[at].clone();
             field.substitute(&|column: ColumnId| Expr::column(column.0 + first))
         };
-        let fields = from.into_iter().map(|from| from.unwrap_or_else(moved));
-        Ok((left, Expr::all(conditions), fields.collect()))
+        let fields: Vec<Expr> = from
+            .into_iter()
+            .map(|from| from.unwrap_or_else(moved))
+            .collect();
+        Ok((left, Expr::all(conditions), fields))
     }
 
     /// Fields as bits, in rows whose validity is known otherwise.
@@ -364,4 +362,49 @@ impl Planner<'_> {
         let found = Expr::all(right.valid.iter().map(moved).collect());
         Ok((left, found, fields))
     }
+}
+
+/// A field where a row is found, and null elsewhere.
+fn null_unless(rel: &mut Rel, found: &Expr, field: Expr) -> Result<Expr, PhysicalError> {
+    let ty = field.ty(&rel.types());
+    let kind = ty
+        .map_err(|error| PhysicalError::Expr(error.to_string()))?
+        .kind;
+    let or_null = |value: Expr, kind: Kind| Expr::Case {
+        branches: vec![(found.clone(), value)],
+        otherwise: Box::new(Expr::Literal(Literal::Null(kind))),
+    };
+    let (
+        Kind::Ratio {
+            places,
+            above,
+            below,
+        },
+        Expr::Column(column),
+    ) = (&kind, &field)
+    else {
+        return Ok(or_null(field, kind));
+    };
+    // There is no choice between quotients: one of a numerator that may be null.
+    let base = &rel.base[column.index()];
+    let (bits, under, null) = (base.bits, base.below, base.null);
+    let above_kind = Kind::Decimal {
+        places: *places,
+        units: *above,
+    };
+    let numerator = Base {
+        bits,
+        ..Base::of_bits(
+            Type::of(above_kind.clone()).or_null(null.is_some()),
+            None,
+            null,
+        )
+    };
+    let denominator = Base {
+        bits: under,
+        ..Base::of_bits(Type::of(Kind::Integer(*below)), None, None)
+    };
+    let (numerator, denominator) = (rel.push(numerator), rel.push(denominator));
+    let numerator = or_null(numerator, above_kind);
+    Ok(Expr::Divide(Box::new(numerator), Box::new(denominator)))
 }

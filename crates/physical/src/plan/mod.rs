@@ -7,14 +7,16 @@ mod join;
 mod open;
 mod order;
 mod rel;
+mod rewrite;
 mod rows;
 mod text;
+mod window;
 
 use std::collections::{BTreeMap, HashMap};
 
 use veil_job::{Adversary, passes::MoveKind, passes::PassSpec};
 use veil_operators::{Builder, Participants};
-use veil_relation::{Plan, PlanError, Program, Shape, Shapes};
+use veil_relation::{Expr, Plan, PlanError, Program, Shape, Shapes};
 
 use crate::exprs::ExprError;
 use crate::ports::{ResultPorts, TablePorts};
@@ -174,6 +176,9 @@ impl<'a> Planner<'a> {
 
     /// The relation of a plan, and how it is made.
     fn relation(&mut self, plan: &Plan) -> Result<(Rel, Node), PhysicalError> {
+        if let Some(other) = self.rewritten(plan)? {
+            return self.relation(&other);
+        }
         let mut inputs = Vec::new();
         for input in plan.inputs() {
             inputs.push(self.relation(input)?);
@@ -251,12 +256,21 @@ impl<'a> Planner<'a> {
             Plan::TopK { keys, .. } => {
                 let rel = next()?;
                 let rel = self.sorted(rel, keys, shape)?;
-                Ok(self.first_rows(&rel, shape.capacity as u32))
+                let mut rel = self.first_rows(&rel, shape.capacity as u32);
+                if shape.capacity == 0 {
+                    rel.valid = vec![Expr::bool(false)];
+                }
+                Ok(rel)
             }
-            Plan::Window { .. } => Err(PhysicalError::NotYet {
-                what: "windows",
-                instead: "group the rows, and join the groups to them",
-            }),
+            Plan::Window {
+                partition,
+                order,
+                functions,
+                ..
+            } => {
+                let rel = next()?;
+                self.window(rel, (partition, order), functions, shape)
+            }
             Plan::Trim { .. } => Err(PhysicalError::NotYet {
                 what: "bounds of relations",
                 instead: "leave the bound out: relations keep their capacity",
