@@ -230,6 +230,12 @@ impl Command {
         if !(self.src.iter().chain(&self.dst)).all(|span| layout.contains(*span)) {
             return shape("a span outside its region");
         }
+        let lent = |span: &Span| {
+            layout.regions[span.region as usize].residency == Residency::Lent
+        };
+        if self.src.iter().chain(&self.dst).any(lent) && !moves::takes_lent(&self.op) {
+            return shape(moves::LENT);
+        }
         if self.calls.len() > MOST_PRF_CALLS || self.calls.iter().any(|d| d.first > LAST_COUNTER) {
             return shape("more draws than a product has, or a counter that no plan reaches");
         }

@@ -104,6 +104,16 @@ macro_rules! forward {
             $inner.map(workspace, to)
         }
     };
+    (@swap $self:ident, $inner:expr) => {
+        fn swap(
+            &mut $self,
+            workspace: $crate::Workspace,
+            of: $crate::Span,
+            bytes: &mut ::veil_session::Wiped<u8>,
+        ) -> Result<bool, $crate::Fault> {
+            $inner.swap(workspace, of, bytes)
+        }
+    };
     (@view $self:ident, $inner:expr) => {
         fn view(&$self, workspace: $crate::Workspace, from: $crate::Span) -> Result<&[u8], $crate::Fault> {
             $inner.view(workspace, from)

@@ -12,6 +12,9 @@ pub enum Residency {
     Plane,
     /// Source and target of transfers: the host moves its bytes, and looks at none of them.
     Mapped,
+    /// As [`Residency::Mapped`], of one column of rows that move, whose memory the host may exchange ([`Device::swap`](crate::Device::swap)) where it would
+    /// copy bytes.
+    Lent,
     /// The host may look: opened values.
     Public,
 }
@@ -19,12 +22,12 @@ pub enum Residency {
 impl Residency {
     /// Whether the bytes of its columns lie packed, one behind the other, where the host reaches them.
     pub(crate) const fn is_packed(self) -> bool {
-        matches!(self, Residency::Mapped | Residency::Public)
+        matches!(self, Residency::Mapped | Residency::Lent | Residency::Public)
     }
 
     /// Whether the host may write into it.
     pub const fn is_mapped(self) -> bool {
-        matches!(self, Residency::Mapped | Residency::Plane)
+        matches!(self, Residency::Mapped | Residency::Lent | Residency::Plane)
     }
 }
 

@@ -81,7 +81,7 @@ use std::sync::Arc;
 
 use veil_math::Ring;
 pub use veil_session::Frame;
-use veil_session::{Secret, SessionId};
+use veil_session::{Secret, SessionId, Wiped};
 
 /// An open workspace.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -227,6 +227,24 @@ pub trait Device: Send {
     /// [`Fault::Unknown`] if the workspace is not open, [`Fault::NotReachable`] if the span is outside its region or the region is
     /// resident.
     fn view(&self, workspace: Workspace, from: Span) -> Result<&[u8], Fault>;
+
+    /// Exchanges the memory of a column that is [`Residency::Lent`] for `bytes`, which are what it holds then; `bytes` are what it held. Without any bytes it
+    /// holds nothing, which is zeros where it is read before it is written; and nothing is what `bytes` become of a column that holds nothing.
+    ///
+    /// `false`: nothing was exchanged, and the host copies. A device says so that has memory of its own, as most do.
+    ///
+    /// # Errors
+    /// [`Fault::Unknown`] if the workspace is not open, [`Fault::NotReachable`] if the span is no lent column, [`Fault::Shape`] if there are bytes, but not
+    /// as many as it has.
+    fn swap(
+        &mut self,
+        workspace: Workspace,
+        of: Span,
+        bytes: &mut Wiped<u8>,
+    ) -> Result<bool, Fault> {
+        let _ = (workspace, of, bytes);
+        Ok(false)
+    }
 
     /// Queues a batch. Returns at once; one completion per batch.
     ///

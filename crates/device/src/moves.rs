@@ -4,7 +4,7 @@
 use veil_math::Ring;
 
 use crate::Fault;
-use crate::command::Command;
+use crate::command::{Command, Op};
 use crate::layout::{ColumnType, Layout, Region, Residency, Span};
 
 /// Why words are refused.
@@ -25,6 +25,29 @@ pub(crate) const fn no_row(command: usize) -> Fault {
 pub(crate) fn is_strange(region: &Region) -> bool {
     let words = matches!(region.column, ColumnType::Words(_));
     words && (region.residency == Residency::Plane || !region.column.is_known())
+}
+
+/// What is wrong with a command that has a lent column and moves no rows.
+pub(crate) const LENT: &str = "lent columns are of rows that move, and of commands that move them";
+
+/// Whether a command may have columns that are lent: those that moves are made of.
+pub(crate) const fn takes_lent(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Random
+            | Op::Combine { .. }
+            | Op::Hash { .. }
+            | Op::Mac
+            | Op::CheckEqual
+            | Op::Permutation
+            | Op::Permute { .. }
+            | Op::Invert
+    )
+}
+
+/// Whether a region is lent as none can be.
+pub(crate) fn is_lent_badly(region: &Region) -> bool {
+    region.residency == Residency::Lent && !(region.count == 1 && moves(region.column))
 }
 
 /// Whether a column has elements that move: integers, or words.

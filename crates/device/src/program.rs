@@ -283,7 +283,7 @@ impl Needs {
         let resident = match slots.residency {
             Residency::Resident => true,
             Residency::Plane => !labels,
-            Residency::Mapped | Residency::Public => false,
+            Residency::Mapped | Residency::Lent | Residency::Public => false,
         };
         if !resident || !same || slots.components > 8 {
             return Err(Fault::Program("regions of different components"));

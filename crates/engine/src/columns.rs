@@ -30,9 +30,7 @@ struct Column {
     plan: ColumnPlan,
     /// Elements of all rows, of each component.
     components: Vec<Wiped<u8>>,
-    /// Of integers, the sum of every [`GRANULE`] rows of each component.
-    sums: Vec<Wiped<u128>>,
-    /// The same of all rows before, and of all rows; made when they are asked for.
+    /// Of integers, the sum of all rows before every [`GRANULE`] rows of each component, and of all rows; made when they are asked for.
     before: OnceLock<Vec<Wiped<u128>>>,
 }
 
@@ -66,21 +64,25 @@ impl Columns {
                 veil_protocol::passes::ColumnKind::Opened => 1,
                 _ => self.parts,
             };
-            *self.write(column) = Some(self.room(plan, components));
+            // A move brings memory of its own.
+            let whole = self.program.passes()[pass].rows().is_some();
+            *self.write(column) = Some(self.room(plan, components, whole));
         }
     }
 
-    /// Room for a column.
-    fn room(&self, plan: ColumnPlan, components: usize) -> Column {
+    /// A column, with memory if it is not brought.
+    fn room(&self, plan: ColumnPlan, components: usize, whole: bool) -> Column {
         let bytes = plan.form.bytes() as usize * plan.rows as usize;
-        let granules = match plan.form {
-            ColumnForm::Ring(_) => u64::from(plan.rows).div_ceil(GRANULE) as usize,
-            ColumnForm::Words(_) => 0,
+        let memory = |_| {
+            if whole {
+                self.memory(bytes)
+            } else {
+                Wiped::default()
+            }
         };
         Column {
             plan,
-            components: (0..components).map(|_| self.memory(bytes)).collect(),
-            sums: (0..components).map(|_| Wiped::zeros(granules)).collect(),
+            components: (0..components).map(memory).collect(),
             before: OnceLock::new(),
         }
     }
@@ -92,7 +94,7 @@ impl Columns {
         }
         for made in self.program.made_before(pass) {
             let plan = self.program.columns()[made.column.0 as usize];
-            let mut column = self.room(plan, self.parts);
+            let mut column = self.room(plan, self.parts, true);
             let slice = Slice {
                 block: 0,
                 first: 0,
@@ -101,7 +103,6 @@ impl Columns {
             for component in 0..self.parts {
                 let into = &mut column.components[component];
                 self.load(&made.take, (component, false), slice, None, into);
-                column.add_up(component, 0..made.rows as usize);
             }
             *self.write(made.column) = Some(column);
         }
@@ -112,18 +113,50 @@ impl Columns {
         for column in self.program.ending(pass) {
             let ended = self.write(column).take();
             let memory = ended.map(|column| column.components);
-            self.spare().extend(memory.into_iter().flatten());
+            memory
+                .into_iter()
+                .flatten()
+                .for_each(|memory| self.give_back(memory));
         }
     }
 
     /// So many bytes, of any content: every row is left before it is taken.
-    fn memory(&self, bytes: usize) -> Wiped<u8> {
+    pub(crate) fn memory(&self, bytes: usize) -> Wiped<u8> {
         let mut spare = self.spare();
-        let fits = spare.iter().position(|memory| memory.len() == bytes);
+        // What came last is in the cache, if anything is.
+        let fits = spare.iter().rposition(|memory| memory.len() == bytes);
         match fits {
             Some(at) => spare.swap_remove(at),
-            None => Wiped::zeros(bytes),
+            None => {
+                // Links exchange memory for that of messages, which has room for a byte more.
+                let mut memory = vec![0; bytes + 1];
+                memory.truncate(bytes);
+                Wiped::from(memory)
+            }
         }
+    }
+
+    /// Takes memory back for columns that are left later.
+    pub(crate) fn give_back(&self, memory: Wiped<u8>) {
+        if !memory.is_empty() {
+            self.spare().push(memory);
+        }
+    }
+
+    /// The memory of a component that a pass takes as it is and no later one takes.
+    pub(crate) fn take_whole(&self, column: ColumnId, component: usize) -> Wiped<u8> {
+        let mut guard = self.write(column);
+        let column = guard.as_mut().expect(NOT_THERE);
+        std::mem::take(&mut column.components[component])
+    }
+
+    /// Leaves all rows of a component: its memory.
+    pub(crate) fn leave_whole(&self, column: ColumnId, component: usize, memory: Wiped<u8>) {
+        let mut guard = self.write(column);
+        let column = guard.as_mut().expect(NOT_THERE);
+        let held = std::mem::replace(&mut column.components[component], memory);
+        drop(guard);
+        self.give_back(held);
     }
 
     fn spare(&self) -> MutexGuard<'_, Vec<Wiped<u8>>> {
@@ -322,35 +355,25 @@ impl Columns {
             None => into.copy_from_slice(from),
             Some(width) => gather_bits(from, rows.len(), width as usize, bytes, into),
         }
-        column.add_up(component, rows);
     }
 }
 
 impl Column {
-    /// Adds up integers of these rows, which begin a granule.
-    fn add_up(&mut self, component: usize, rows: Range<usize>) {
-        if let ColumnForm::Ring(ring) = self.plan.form {
-            let bytes = ring.bytes(1) as usize;
-            let of = &self.components[component][rows.start * bytes..rows.end * bytes];
-            let granule = GRANULE as usize;
-            let sums = &mut self.sums[component][rows.start / granule..];
-            for (rows, sum) in of.chunks(granule * bytes).zip(sums) {
-                *sum = total(ring, rows);
-            }
-        }
-    }
-
     /// The sum of the rows before row `row`, which begins a granule; of all rows if it is none.
     fn before(&self, component: usize, row: Option<usize>) -> u128 {
         let before = self.before.get_or_init(|| {
-            let running = |sums: &Wiped<u128>| {
-                let mut all = Wiped::<u128>::zeros(sums.len() + 1);
-                for (k, of) in sums.iter().enumerate() {
-                    all[k + 1] = all[k].wrapping_add(*of);
+            let ColumnForm::Ring(ring) = self.plan.form else {
+                unreachable!("sums are of integers, which the program was checked for");
+            };
+            let granule = GRANULE as usize * self.plan.form.bytes() as usize;
+            let running = |rows: &Wiped<u8>| {
+                let mut all = Wiped::<u128>::zeros(rows.len().div_ceil(granule) + 1);
+                for (k, rows) in rows.chunks(granule).enumerate() {
+                    all[k + 1] = all[k].wrapping_add(total(ring, rows));
                 }
                 all
             };
-            self.sums.iter().map(running).collect()
+            self.components.iter().map(running).collect()
         });
         let all = &before[component];
         match row {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use veil_device::{Device, Fault, Outcome, Tag, Workspace};
+use veil_device::{Device, Fault, Layout, Outcome, Residency, Span, Tag, Workspace};
 use veil_job::Slice;
 use veil_link::copy::copy;
 use veil_link::{Link, Meters};
 use veil_protocol::{Chunk, Cleared, Flow, Protocol, Round, Task, Transfer, WorkspaceOf};
-use veil_session::{Channel, Frame, StepId};
+use veil_session::{Channel, Frame, StepId, Wiped};
 
 use crate::abort::{Abort, Wait};
 use crate::trace::{Recorder, RoundEvent, Stamps};
@@ -284,7 +284,10 @@ impl Run {
                     for (k, recv) in round.recvs.iter().enumerate() {
                         if !self.landed[k] {
                             let at = self.channel(&round, recv.part);
-                            self.landed[k] = if recv.more.is_empty() {
+                            let layout = means.protocol.layout(self.work.workspace());
+                            self.landed[k] = if is_lent(layout, recv.span) {
+                                land_whole(means, self.workspace, recv, at)?
+                            } else if recv.more.is_empty() {
                                 let into = means.device.map(self.workspace, recv.span)?;
                                 means.link.land(recv.peer, at, into)?
                             } else {
@@ -503,6 +506,33 @@ impl Run {
             Phase::Between | Phase::Fed | Phase::Local | Phase::Finish => Vec::new(),
         }
     }
+}
+
+/// Whether the memory of a span may be exchanged.
+pub(crate) fn is_lent(layout: &Layout, span: Span) -> bool {
+    layout.regions[span.region as usize].residency == Residency::Lent
+}
+
+/// Lands a message whose place is a lent column: its memory is exchanged, where device and link do that.
+fn land_whole(
+    means: &mut Means<'_>,
+    workspace: Workspace,
+    recv: &Transfer,
+    at: Channel,
+) -> Result<bool, Abort> {
+    let mut memory = Wiped::default();
+    let exchanges = means.device.swap(workspace, recv.span, &mut memory)?;
+    if !exchanges || memory.is_empty() {
+        let into = means.device.map(workspace, recv.span)?;
+        return Ok(means.link.land(recv.peer, at, into)?);
+    }
+    let here = means.link.land_whole(recv.peer, at, &mut memory);
+    // Also where the link has failed: the memory is the column's.
+    if !means.device.swap(workspace, recv.span, &mut memory)? {
+        let into = means.device.map(workspace, recv.span)?;
+        copy(into, &memory);
+    }
+    Ok(here?)
 }
 
 fn submit(

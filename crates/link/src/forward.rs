@@ -64,6 +64,16 @@ macro_rules! forward {
             $inner.land_pieces(from, at, bytes, put)
         }
     };
+    (@land_whole $self:ident, $inner:expr) => {
+        fn land_whole(
+            &mut $self,
+            from: ::veil_session::Peer,
+            at: ::veil_session::Channel,
+            into: &mut ::veil_session::Wiped<u8>,
+        ) -> Result<bool, $crate::LinkError> {
+            $inner.land_whole(from, at, into)
+        }
+    };
     (@expect $self:ident, $inner:expr) => {
         fn expect(
             &mut $self,

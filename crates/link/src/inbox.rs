@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use foldhash::fast::RandomState;
-use veil_session::{Channel, Peer};
+use veil_session::{Channel, Peer, Wiped};
 
 use crate::copy::copy;
-use crate::pool::Pool;
+use crate::pool::{Pool, forget};
 use crate::{Bounds, LinkError, LinkFault};
 
 /// What an early arrival costs beside its payload: a flood of empty messages is bounded like one of long messages.
@@ -243,17 +243,39 @@ impl Inbox {
         bytes: usize,
         put: &mut dyn FnMut(&[u8]),
     ) -> Result<bool, LinkError> {
+        let Some(body) = self.take(at, bytes)? else {
+            return Ok(false);
+        };
+        put(&body);
+        self.pool.put(body);
+        Ok(true)
+    }
+
+    /// See [`crate::Link::land_whole`].
+    pub(crate) fn land_whole(
+        &mut self,
+        at: Channel,
+        into: &mut Wiped<u8>,
+    ) -> Result<bool, LinkError> {
+        let Some(body) = self.take(at, into.len())? else {
+            return Ok(false);
+        };
+        let held = std::mem::replace(into, Wiped::from(body));
+        self.pool.put(held.into_inner());
+        Ok(true)
+    }
+
+    /// The expected message, of so many bytes, if it is here.
+    fn take(&mut self, at: Channel, bytes: usize) -> Result<Option<Vec<u8>>, LinkError> {
         let fault = match self.slots.entry(at) {
             Entry::Occupied(slot) => match slot.get() {
-                Slot::Expected(_) => return Ok(false),
+                Slot::Expected(_) => return Ok(None),
                 Slot::Here(body) if body.len() == bytes => {
                     let Slot::Here(body) = slot.remove() else {
-                        return Ok(false);
+                        return Ok(None);
                     };
-                    put(&body);
-                    self.pool.put(body);
                     self.landed[place(&at)] = Some(at);
-                    return Ok(true);
+                    return Ok(Some(body));
                 }
                 Slot::Here(_) => {
                     LinkFault::Misuse("a message is landed at another length than announced")
@@ -299,6 +321,18 @@ impl Inbox {
             .map(|(at, _)| *at)
             .chain(self.held.iter().map(|h| h.1))
             .min()
+    }
+}
+
+impl Drop for Inbox {
+    /// What the owner gave in exchange is among the buffers.
+    fn drop(&mut self) {
+        for slot in self.slots.drain() {
+            if let (_, Slot::Here(body) | Slot::Early(body)) = slot {
+                forget(body);
+            }
+        }
+        self.held.drain(..).for_each(|(_, _, body)| forget(body));
     }
 }
 

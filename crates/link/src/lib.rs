@@ -71,7 +71,7 @@ pub use bounds::Bounds;
 pub use error::{LinkError, LinkFault};
 pub use fuzz::fuzz_frame;
 pub use kind::{LinkKind, NoLink, Provider};
-use veil_session::{Channel, Peer, SessionId};
+use veil_session::{Channel, Peer, SessionId, Wiped};
 use zeroize::Zeroizing;
 
 /// The event that ended a [`Link::wait`].
@@ -162,6 +162,20 @@ pub trait Link: Send {
         Ok(here)
     }
 
+    /// Takes the expected message `at` as [`Link::land`] does, and may exchange the memory of `into` for that in which the message came: a long one is not
+    /// copied. What `into` held is the link's then, which wipes it with its own at the end.
+    ///
+    /// # Errors
+    /// Those of [`Link::land`].
+    fn land_whole(
+        &mut self,
+        from: Peer,
+        at: Channel,
+        into: &mut Wiped<u8>,
+    ) -> Result<bool, LinkError> {
+        self.land(from, at, into)
+    }
+
     /// Moves bytes without blocking: sends what waits, takes what came. `true` if anything moved.
     ///
     /// # Errors
@@ -196,7 +210,7 @@ pub trait Link: Send {
 }
 
 impl<L: Link + ?Sized> Link for Box<L> {
-    crate::forward!(self, **self, bind post post_pieces expect land land_pieces poll wait abort under_way close meters);
+    crate::forward!(self, **self, bind post post_pieces expect land land_pieces land_whole poll wait abort under_way close meters);
 }
 
 impl Meters {

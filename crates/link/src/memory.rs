@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Instant;
 
-use veil_session::{Channel, Peer, SessionId};
+use veil_session::{Channel, Peer, SessionId, Wiped};
 
 use crate::copy::{append, copy};
 use crate::frame::tag;
 use crate::inbox::Inbox;
-use crate::pool::Pool;
+use crate::pool::{Pool, forget};
 use crate::{Bounds, Link, LinkError, LinkFault, Meters, Woken, check_post};
 
 /// A message on its way.
@@ -41,6 +41,14 @@ struct PipeState {
     aborted: bool,
     /// The sender's or the receiver's end is gone.
     dropped: bool,
+}
+
+impl Drop for PipeState {
+    /// Buffers may have held what is the receiver's.
+    fn drop(&mut self) {
+        self.queue.drain(..).for_each(|parcel| forget(parcel.body));
+        self.spare.drain(..).for_each(forget);
+    }
 }
 
 /// One direction between two participants.
@@ -270,6 +278,38 @@ impl MemoryLink {
 }
 
 impl MemoryLink {
+    /// Lands a message of so many bytes, of which `land` says whether it is here.
+    fn landed(
+        &mut self,
+        from: Peer,
+        (at, bytes): (Channel, usize),
+        mut land: impl FnMut(&mut Inbox) -> Result<bool, LinkError>,
+    ) -> Result<bool, LinkError> {
+        let side = self.side(from, at)?;
+        let mut here = land(&mut side.inbox)?;
+        let mut moved = false;
+        if !here {
+            moved = side.drain();
+            here = moved && land(&mut side.inbox)?;
+            if !here {
+                if let Some(fault) = side.inbox.fault() {
+                    return Err(fault.clone());
+                }
+                if side.left && side.arrived.is_empty() {
+                    return Err(side.error(Some(at), LinkFault::left()));
+                }
+            }
+        }
+        if here {
+            side.give_back();
+        }
+        self.news |= moved;
+        if here {
+            self.meters.received(bytes);
+        }
+        Ok(here)
+    }
+
     /// Sleeps until a peer has done something, or `until`.
     fn sleep(&self, until: Instant) -> Woken {
         self.bell.sleep(until, || {
@@ -354,29 +394,16 @@ impl Link for MemoryLink {
         bytes: usize,
         put: &mut dyn FnMut(&[u8]),
     ) -> Result<bool, LinkError> {
-        let side = self.side(from, at)?;
-        let mut here = side.inbox.land_pieces(at, bytes, put)?;
-        let mut moved = false;
-        if !here {
-            moved = side.drain();
-            here = moved && side.inbox.land_pieces(at, bytes, put)?;
-            if !here {
-                if let Some(fault) = side.inbox.fault() {
-                    return Err(fault.clone());
-                }
-                if side.left && side.arrived.is_empty() {
-                    return Err(side.error(Some(at), LinkFault::left()));
-                }
-            }
-        }
-        if here {
-            side.give_back();
-        }
-        self.news |= moved;
-        if here {
-            self.meters.received(bytes);
-        }
-        Ok(here)
+        self.landed(from, (at, bytes), |inbox| inbox.land_pieces(at, bytes, put))
+    }
+
+    fn land_whole(
+        &mut self,
+        from: Peer,
+        at: Channel,
+        into: &mut Wiped<u8>,
+    ) -> Result<bool, LinkError> {
+        self.landed(from, (at, into.len()), |inbox| inbox.land_whole(at, into))
     }
 
     fn poll(&mut self) -> Result<bool, LinkError> {

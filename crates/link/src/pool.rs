@@ -1,5 +1,7 @@
 //! Buffers that are used again, so that a message costs no allocation once a run is under way.
 
+use veil_session::Wiped;
+
 /// A buffer of at most so many bytes has a power of two of them. Longer ones would take too much memory that no message uses.
 const ROUNDED: usize = 1 << 16;
 
@@ -46,7 +48,11 @@ impl Pool {
         let found = found.or_else(|| self.free.len().checked_sub(1))?;
         let buffer = self.free.remove(found);
         self.held -= buffer.capacity() as u64;
-        Some(buffer).filter(fits)
+        if fits(&buffer) {
+            return Some(buffer);
+        }
+        forget(buffer);
+        None
     }
 
     /// Takes a buffer back.
@@ -55,6 +61,8 @@ impl Pool {
         if bytes > 0 && self.held + bytes <= self.limit {
             self.held += bytes;
             self.free.push(buffer);
+        } else {
+            forget(buffer);
         }
     }
 
@@ -74,6 +82,19 @@ impl Pool {
             self.put(buffer);
         }
     }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.free.drain(..).for_each(forget);
+    }
+}
+
+/// Lets go of a buffer, wiped with all of its room: an owner may have kept shares in it ([`Link::land_whole`](crate::Link::land_whole)).
+pub(crate) fn forget(mut buffer: Vec<u8>) {
+    buffer.clear();
+    buffer.resize(buffer.capacity(), 0);
+    drop(Wiped::from(buffer));
 }
 
 /// Room for messages that are a little longer, too: layers of a circuit have tables of many lengths.

@@ -18,7 +18,7 @@ use veil_engine::{Abort, Recorder, Report, RoundEvent, TraceId, TransfersFrom};
 use veil_link::tls::Turned;
 use veil_link::{Link, LinkError};
 use veil_protocol::Task;
-use veil_session::{Channel, Peer};
+use veil_session::{Channel, Peer, Wiped};
 
 type Seconds = Counter<f64, AtomicU64>;
 
@@ -369,6 +369,20 @@ impl Link for Counted {
         put: &mut dyn FnMut(&[u8]),
     ) -> Result<bool, LinkError> {
         let landed = self.link.land_pieces(from, at, bytes, put)?;
+        if landed {
+            count(&self.received, from, bytes);
+        }
+        Ok(landed)
+    }
+
+    fn land_whole(
+        &mut self,
+        from: Peer,
+        at: Channel,
+        into: &mut Wiped<u8>,
+    ) -> Result<bool, LinkError> {
+        let bytes = into.len();
+        let landed = self.link.land_whole(from, at, into)?;
         if landed {
             count(&self.received, from, bytes);
         }

@@ -13,12 +13,23 @@ pub fn wipe<T: Copy + Default>(secrets: &mut [T]) {
 }
 
 /// A list of secrets that is wiped on drop. It never grows: no copy of it is left behind.
+#[derive(Default)]
 pub struct Wiped<T: Copy + Default>(Vec<T>);
 
 impl<T: Copy + Default> Wiped<T> {
     /// So many elements, all zero.
     pub fn zeros(count: usize) -> Self {
         Wiped(vec![T::default(); count])
+    }
+
+    /// The list itself, for memory that is wiped elsewhere.
+    pub fn into_inner(mut self) -> Vec<T> {
+        std::mem::take(&mut self.0)
+    }
+
+    /// Where the elements are, as [`Vec::as_mut_ptr`] says it.
+    pub fn as_mut_ptr(&mut self) -> *mut T {
+        self.0.as_mut_ptr()
     }
 }
 
@@ -60,5 +71,6 @@ mod tests {
         let mut kept = Wiped::from(vec![7u8; 4]);
         kept[0] = 1;
         assert_eq!(kept[..], [1, 7, 7, 7]);
+        assert_eq!(kept.into_inner(), [1, 7, 7, 7]);
     }
 }

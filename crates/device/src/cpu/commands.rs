@@ -219,7 +219,7 @@ impl Cpu {
     /// Pseudorandom elements of every column of a span.
     fn write_random(&self, memory: &mut Memory, mask: Mask<'_>, to: Span) {
         let stride = stride(memory, to.region);
-        let (_, length) = memory.column(to, 0);
+        let length = memory.packed(to.region);
         if let Some(run) = memory.run(to)
             && stride * 16 == length as u64
         {
@@ -257,11 +257,11 @@ impl Cpu {
         }
         let mut sources = [(Columns::NONE, false); MOST_SOURCES];
         // Columns without gaps and padding are as good as one.
-        let mut whole = keep == 0xff && memory.run(to).is_some();
+        let mut whole = keep == 0xff && memory.is_whole(to);
         let mut count = 0;
         for (source, (span, minus)) in sources.iter_mut().zip(from) {
             *source = (convert::columns(memory, span), minus);
-            whole = whole && memory.run(span).is_some();
+            whole = whole && memory.is_whole(span);
             count += 1;
         }
         let (columns, times) = if whole { (1, to.count) } else { (to.count, 1) };
@@ -270,7 +270,7 @@ impl Cpu {
             sources: &sources[..count],
             to: convert::columns(memory, to),
             columns: columns as usize,
-            bytes: memory.column(to, 0).1 * times as usize,
+            bytes: memory.packed(to.region) * times as usize,
             keep,
         };
         // SAFETY: `with` checked the instruction set; spans were checked (caller): all have as many columns of the same bytes.

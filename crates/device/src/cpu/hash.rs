@@ -18,8 +18,8 @@ pub(super) fn digest(isa: Isa, head: &[u8], memory: &Memory, src: &[Span]) -> [u
     let mut digest = Sha256::new_with_prefix(head);
     let pieces = |bytes: &[u8]| pieces(isa, bytes);
     for span in src {
-        if let Some(run) = memory.run(*span) {
-            digest.update(reduced(&memory.all()[run], &pieces));
+        if let Some(whole) = memory.whole(*span) {
+            digest.update(reduced(whole, &pieces));
             continue;
         }
         let columns = || (0..span.count).map(|k| memory.column_bytes(*span, k));

@@ -38,10 +38,10 @@ impl Cpu {
             .map(|(k, span)| (columns(memory, *span), is_minus(k)))
             .collect();
         let stride = stride(memory, to.region);
-        let bytes = memory.column(to, 0).1;
+        let bytes = memory.packed(to.region);
         // Columns without gaps are as good as one, if the blocks of a column follow those of the one before.
         let mut spans = command.src.iter().chain([&to]);
-        let whole = stride * 16 == bytes as u64 && spans.all(|span| memory.run(*span).is_some());
+        let whole = stride * 16 == bytes as u64 && spans.all(|span| memory.is_whole(*span));
         let (count, times) = if whole { (1, to.count) } else { (to.count, 1) };
         let sum = Masked {
             ring,

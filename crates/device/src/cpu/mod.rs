@@ -23,7 +23,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use veil_session::{Frame, Secret, SessionId};
+use veil_session::{Frame, Secret, SessionId, Wiped};
 
 pub use garble::HashRate;
 use mac::MacKey;
@@ -219,6 +219,9 @@ impl Device for Cpu {
         if bytes > LARGEST_WORKSPACE {
             return Err(Fault::TooLarge { bytes });
         }
+        if layout.regions.iter().any(crate::moves::is_lent_badly) {
+            return Err(Fault::NotReachable);
+        }
         let memory = Memory::new(self.pool.pop(), layout, frame, scratch);
         let workspace = self
             .workspaces
@@ -271,6 +274,30 @@ impl Device for Cpu {
             return Err(Fault::NotReachable);
         }
         Ok(memory.view(from))
+    }
+
+    fn swap(
+        &mut self,
+        workspace: Workspace,
+        of: Span,
+        bytes: &mut Wiped<u8>,
+    ) -> Result<bool, Fault> {
+        let memory = self
+            .workspaces
+            .get_mut(workspace.0 as usize)
+            .and_then(Option::as_mut)
+            .ok_or(Fault::Unknown("the workspace"))?;
+        let lent = |region: &Region| region.residency == Residency::Lent;
+        if !memory.layout.contains(of)
+            || of.count != 1
+            || !lent(&memory.layout.regions[of.region as usize])
+        {
+            return Err(Fault::NotReachable);
+        }
+        memory.swap(of, bytes).ok_or(Fault::Shape {
+            command: 0,
+            what: "memory that is lent does not fill its column",
+        })
     }
 
     fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault> {

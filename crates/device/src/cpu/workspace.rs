@@ -1,6 +1,8 @@
 //! The memory of a workspace: one aligned block, scrubbed when it goes back to the pool.
 
-use veil_session::Frame;
+use std::cell::OnceCell;
+
+use veil_session::{Frame, Wiped};
 
 use super::vector::VECTOR;
 use crate::Fault;
@@ -25,6 +27,8 @@ pub(super) struct RegionStrides {
     pub(super) scratch: u32,
     /// Of a plane whose columns are padded: where its packed copy begins, `[component][column][row]`, through which the host moves bytes.
     pub(super) copy: Option<usize>,
+    /// Of a lent column: which of [`Memory::lent`] its part 0 is.
+    lent: Option<usize>,
 }
 
 /// A workspace: each region is `[component][column][row]`. Rows that programs compute on are padded to whole vectors; what the host reaches is
@@ -36,7 +40,12 @@ pub(super) struct Memory {
     pub(super) all_strides: Vec<RegionStrides>,
     /// Spans of copies of planes that the host may have written since the last batch.
     landed: Vec<Span>,
+    /// Parts of lent columns, each in memory of its own; none that was neither read nor written.
+    lent: Vec<OnceCell<Wiped<u8>>>,
 }
+
+/// Where memory that is lent begins: at a multiple of it.
+const ALIGNED: usize = 16;
 
 impl Memory {
     /// A zeroed workspace in `pooled` memory. `scratch[r]` columns are kept behind region `r` for temps.
@@ -50,7 +59,7 @@ impl Memory {
             pooled.map_or((Vec::new(), Vec::new()), |m| (m.lines, m.all_strides));
         all_strides.clear();
         let plane = |residency| residency == Residency::Plane;
-        let mut offset = 0usize;
+        let (mut offset, mut lent) = (0usize, Vec::new());
         for (index, region) in layout.regions.iter().enumerate() {
             let packed = region.column.bytes(frame.rows) as usize;
             let (components, count) = (region.components as usize, region.count as usize);
@@ -82,7 +91,14 @@ impl Memory {
                 packed,
                 scratch,
                 copy: None,
+                lent: None,
             };
+            if region.residency == Residency::Lent {
+                strides.lent = Some(lent.len());
+                lent.extend((0..components).map(|_| OnceCell::new()));
+                all_strides.push(strides);
+                continue;
+            }
             offset = (offset + component * components).next_multiple_of(VECTOR);
             if plane(region.residency) && column != packed {
                 strides.copy = Some(offset);
@@ -97,6 +113,7 @@ impl Memory {
             frame,
             all_strides,
             landed: Vec::new(),
+            lent,
         }
     }
 
@@ -106,6 +123,8 @@ impl Memory {
     }
 
     pub(super) fn scrub(&mut self) {
+        // Wiped where it is dropped.
+        self.lent.clear();
         self.lines.fill(Line([0; VECTOR]));
         // The zeros are seen by a reader, as far as the compiler knows: they are written, at the speed of a fill.
         std::hint::black_box(self.lines.as_ptr());
@@ -116,17 +135,93 @@ impl Memory {
         self.lines.as_mut_ptr().cast()
     }
 
-    /// Offset of one column of a span's part, and its packed length.
+    /// The part of a lent column that a span is of, with its bytes.
+    fn lent(&self, span: Span) -> Option<(&OnceCell<Wiped<u8>>, usize)> {
+        let strides = &self.all_strides[span.region as usize];
+        let lent = strides.lent?;
+        Some((&self.lent[lent + span.component as usize], strides.packed))
+    }
+
+    /// The memory of a lent column.
+    fn lent_memory(&self, span: Span) -> Option<&Wiped<u8>> {
+        let (lent, bytes) = self.lent(span)?;
+        Some(lent.get_or_init(|| Wiped::zeros(bytes)))
+    }
+
+    /// The bytes of a lent column.
+    fn lent_bytes(&self, span: Span) -> Option<&[u8]> {
+        self.lent_memory(span).map(|lent| &**lent)
+    }
+
+    /// The memory of a lent column.
+    fn lent_mut(&mut self, span: Span) -> Option<&mut Wiped<u8>> {
+        self.lent_memory(span)?;
+        let strides = &self.all_strides[span.region as usize];
+        self.lent[strides.lent? + span.component as usize].get_mut()
+    }
+
+    /// Exchanges the memory of a lent column; `None` if it is none, or `bytes` do not fill it.
+    pub(super) fn swap(&mut self, span: Span, bytes: &mut Wiped<u8>) -> Option<bool> {
+        let (_, packed) = self.lent(span)?;
+        if ![0, packed].contains(&bytes.len()) {
+            return None;
+        }
+        // Kernels reach elements of up to 16 bytes as such.
+        if !bytes.as_ptr().addr().is_multiple_of(ALIGNED) && !bytes.is_empty() {
+            return Some(false);
+        }
+        let at = self.all_strides[span.region as usize].lent?;
+        let lent = &mut self.lent[at + span.component as usize];
+        let held = lent.take().unwrap_or_default();
+        let given = std::mem::replace(bytes, held);
+        if !given.is_empty() {
+            *lent = OnceCell::from(given);
+        }
+        Some(true)
+    }
+
+    /// Where column 0 of a span's part is.
+    pub(super) fn first(&mut self, span: Span) -> *mut u8 {
+        if let Some(lent) = self.lent_mut(span) {
+            return lent.as_mut_ptr();
+        }
+        let (at, _) = self.column(span, 0);
+        self.base().wrapping_add(at)
+    }
+
+    /// Offset of one column of a span's part, which is not lent, and its packed length.
     pub(super) fn column(&self, span: Span, k: u32) -> (usize, usize) {
         let strides = &self.all_strides[span.region as usize];
+        debug_assert!(strides.lent.is_none(), "a lent column has no offset");
         let at = strides.offset
             + span.component as usize * strides.component
             + (span.first + k) as usize * strides.column;
         (at, strides.packed)
     }
 
-    /// Where the bytes of a span are, if its columns lie one after the other, without gaps.
+    /// Bytes of one column of a region.
+    pub(super) fn packed(&self, region: u16) -> usize {
+        self.all_strides[region as usize].packed
+    }
+
+    /// Whether the columns of a span lie one after the other, without gaps.
+    pub(super) fn is_whole(&self, span: Span) -> bool {
+        self.lent(span).is_some() || self.run(span).is_some()
+    }
+
+    /// The bytes of a span, if its columns lie one after the other, without gaps.
+    pub(super) fn whole(&self, span: Span) -> Option<&[u8]> {
+        match self.lent_bytes(span) {
+            None => self.run(span).map(|run| &self.all()[run]),
+            lent => lent,
+        }
+    }
+
+    /// Where the bytes of a span are, if its columns lie one after the other, without gaps, and are not lent.
     pub(super) fn run(&self, span: Span) -> Option<std::ops::Range<usize>> {
+        if self.lent(span).is_some() {
+            return None;
+        }
         let (at, packed) = self.column(span, 0);
         let whole = self.all_strides[span.region as usize].column == packed;
         whole.then(|| at..at + packed * span.count as usize)
@@ -165,18 +260,27 @@ impl Memory {
 
     /// The packed bytes of column `k` of a span.
     pub(super) fn column_bytes(&self, span: Span, k: u32) -> &[u8] {
+        if let Some(lent) = self.lent_bytes(span) {
+            return lent;
+        }
         let (at, len) = self.column(span, k);
         &self.all()[at..at + len]
     }
 
     /// The packed bytes of column `k` of a span.
     pub(super) fn column_bytes_mut(&mut self, span: Span, k: u32) -> &mut [u8] {
+        if self.lent(span).is_some() {
+            return self.lent_mut(span).map_or(&mut [], |lent| &mut **lent);
+        }
         let (at, len) = self.column(span, k);
         &mut self.all_mut()[at..at + len]
     }
 
     /// The bytes of a span that is stored packed (not resident rows).
     pub(super) fn bytes(&self, span: Span) -> &[u8] {
+        if let Some(lent) = self.lent_bytes(span) {
+            return lent;
+        }
         let (at, len) = self.column(span, 0);
         &self.all()[at..at + len * span.count as usize]
     }
@@ -206,11 +310,17 @@ impl Memory {
 
     /// The packed bytes of a span that the host reaches.
     pub(super) fn view(&self, span: Span) -> &[u8] {
+        if let Some(lent) = self.lent_bytes(span) {
+            return lent;
+        }
         &self.all()[self.reached(span)]
     }
 
     /// The same, to be filled: what is written takes effect with the next batch.
     pub(super) fn map(&mut self, span: Span) -> &mut [u8] {
+        if self.lent(span).is_some() {
+            return self.column_bytes_mut(span, 0);
+        }
         let copied = self.all_strides[span.region as usize].copy.is_some();
         if copied && !self.landed.contains(&span) {
             self.landed.push(span);

@@ -231,6 +231,7 @@ impl Parser<'_> {
                 1 => Residency::Mapped,
                 2 => Residency::Public,
                 3 => Residency::Plane,
+                4 => Residency::Lent,
                 _ => return Err("an unknown place"),
             };
             let item = match p.u8()? {

@@ -163,6 +163,7 @@ impl Writer<'_> {
                 Residency::Mapped => 1,
                 Residency::Public => 2,
                 Residency::Plane => 3,
+                Residency::Lent => 4,
             });
             match region.column {
                 ColumnType::Rows(ring) => {

@@ -1,6 +1,7 @@
 //! One participant's lane, as a machine that is stepped.
 
 mod ending;
+mod lending;
 mod passing;
 mod quiet;
 mod work;

@@ -82,6 +82,9 @@ impl Worker {
         let taken = spans.takes.iter();
         let taken = taken.filter_map(|stored| Some((stored, pass.take(stored.port)?)));
         let mut taken: Vec<_> = taken.collect();
+        if pass.rows().is_none() {
+            return self.lend_columns(run, &taken);
+        }
         // What is made of one column one after the other: its rows are in the cache then.
         taken.sort_by_key(|(_, take)| take.columns().first().copied());
         for (stored, take) in taken {
@@ -100,8 +103,11 @@ impl Worker {
     }
 
     /// Leaves what a run has computed in columns.
-    pub(super) fn leave_columns(&self, run: &Run) -> Result<(), Abort> {
+    pub(super) fn leave_columns(&mut self, run: &Run) -> Result<(), Abort> {
         let pass = self.acts.pass(self.pass);
+        if pass.rows().is_none() {
+            return self.take_back_columns(run);
+        }
         for stored in &self.protocol.spans().leaves {
             let Some(column) = pass.leave(stored.port) else {
                 continue;

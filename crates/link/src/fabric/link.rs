@@ -40,5 +40,5 @@ impl FabricLink {
 }
 
 impl Link for FabricLink {
-    crate::forward!(self, self.0, bind post post_pieces expect land land_pieces poll wait abort under_way close meters);
+    crate::forward!(self, self.0, bind post post_pieces expect land land_pieces land_whole poll wait abort under_way close meters);
 }

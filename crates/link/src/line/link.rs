@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use rustix::event::{PollFlags, poll};
-use veil_session::{Channel, Peer, SessionId};
+use veil_session::{Channel, Peer, SessionId, Wiped};
 
 use super::{Line, Wire};
 use crate::copy::copy;
@@ -152,6 +152,23 @@ impl<W: Wire> Link for Lines<W> {
     ) -> Result<bool, LinkError> {
         let line = self.line(from, at)?;
         let here = line.inbox.land_pieces(at, bytes, put)?;
+        if here {
+            self.meters.received(bytes);
+        } else if let Some(error) = line.gone(at) {
+            return Err(error);
+        }
+        Ok(here)
+    }
+
+    fn land_whole(
+        &mut self,
+        from: Peer,
+        at: Channel,
+        into: &mut Wiped<u8>,
+    ) -> Result<bool, LinkError> {
+        let bytes = into.len();
+        let line = self.line(from, at)?;
+        let here = line.inbox.land_whole(at, into)?;
         if here {
             self.meters.received(bytes);
         } else if let Some(error) = line.gone(at) {

@@ -16,7 +16,7 @@ pub(crate) use self::wire::{Sent, Wire};
 use crate::copy::append;
 use crate::frame::{Body, HEADER, Header};
 use crate::inbox::Inbox;
-use crate::pool::Pool;
+use crate::pool::{Pool, forget};
 use crate::{Bounds, LinkError, LinkFault};
 
 /// A frame that waits to be sent, or what is left of it.
@@ -267,5 +267,15 @@ impl<W: Wire> Line<W> {
             read,
             !self.mute && (!self.queue.is_empty() || self.wire.wants_write()),
         )
+    }
+}
+
+impl<W> Drop for Line<W> {
+    /// Buffers may have held what is the owner's.
+    fn drop(&mut self) {
+        if let Incoming::Payload { body, .. } = &mut self.incoming {
+            forget(std::mem::take(body));
+        }
+        self.queue.drain(..).for_each(|frame| forget(frame.body));
     }
 }

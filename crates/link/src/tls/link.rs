@@ -24,7 +24,7 @@ impl TlsLink {
 }
 
 impl Link for TlsLink {
-    crate::forward!(self, self.0, bind post post_pieces expect land land_pieces poll wait abort under_way close meters);
+    crate::forward!(self, self.0, bind post post_pieces expect land land_pieces land_whole poll wait abort under_way close meters);
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ impl Places {
 
     /// The factor that is drawn with the key of part `part`.
     pub(super) const fn factor(self, part: u8) -> Span {
-        Self::one(2 * self.columns, 0, part as u32)
+        Self::one(2 * self.columns, part, 0)
     }
 
     /// Opened positions, then their inverse.
@@ -99,24 +99,33 @@ pub(super) fn layout(scheme: &Scheme, plan: &MovePlan) -> Layout {
         components,
         count,
     };
+    // A column of all rows, if it is there.
+    let lent = |column, components, count| Region {
+        residency: if count == 1 {
+            Residency::Lent
+        } else {
+            Residency::Mapped
+        },
+        ..mapped(column, components, count)
+    };
     for components in [parts, messages(scheme.parties.len())] {
         for form in &plan.columns {
-            layout.add(mapped(columns::column(*form), components, 1));
+            layout.add(lent(columns::column(*form), components, 1));
         }
     }
     let positions = ColumnType::Rows(Ring::Z32);
     let opens = u32::from(plan.kind == MoveKind::Open);
-    layout.add(mapped(positions, 1, parts.into()));
+    layout.add(lent(positions, parts, 1));
     // The host puts in what other passes have opened.
-    let residency = match plan.kind {
-        MoveKind::Open => Residency::Public,
-        MoveKind::There | MoveKind::Along | MoveKind::Back => Residency::Mapped,
-    };
-    layout.add(Region {
-        residency,
-        ..mapped(positions, 1, u32::from(plan.orders))
+    let orders = u32::from(plan.orders);
+    layout.add(match plan.kind {
+        MoveKind::Open => Region {
+            residency: Residency::Public,
+            ..mapped(positions, 1, orders)
+        },
+        MoveKind::There | MoveKind::Along | MoveKind::Back => lent(positions, 1, orders),
     });
-    layout.add(mapped(positions, 1, opens));
+    layout.add(lent(positions, 1, opens));
     let macs = if scheme.products.macs > 0 {
         MACS * u32::from(parts)
     } else {

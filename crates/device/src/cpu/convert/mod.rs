@@ -86,9 +86,8 @@ pub(super) fn dot(memory: &mut Memory, isa: Isa, src: &[Span], to: Span) {
 
 /// Where the columns of a span are.
 pub(super) fn columns(memory: &mut Memory, span: Span) -> Columns {
-    let (at, _) = memory.column(span, 0);
     Columns {
-        first: memory.base().wrapping_add(at),
+        first: memory.first(span),
         stride: memory.all_strides[span.region as usize].column,
     }
 }

@@ -1,0 +1,112 @@
+//! Columns of a move, whose workspace has all rows: their memory itself goes into it and comes out of it, where the device exchanges memory.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use veil_device::{Layout, Residency, Span};
+use veil_protocol::passes::Take;
+use veil_protocol::{Stored, WorkspaceOf};
+use veil_session::Wiped;
+
+use super::Worker;
+use crate::abort::Abort;
+use crate::run::{Run, is_lent};
+
+/// The parts of lent columns.
+fn lent(layout: &Layout) -> impl Iterator<Item = Span> + '_ {
+    let regions = (0..).zip(&layout.regions);
+    let lent = regions.filter(|(_, region)| region.residency == Residency::Lent);
+    lent.flat_map(|(number, region)| {
+        (0..region.components).map(move |component| Span {
+            region: number,
+            component,
+            first: 0,
+            count: 1,
+        })
+    })
+}
+
+impl Worker {
+    /// Puts what a move takes into its workspace, and memory for all else that it writes.
+    pub(super) fn lend_columns(
+        &mut self,
+        run: &Run,
+        taken: &[(&Stored, Cow<'_, Take>)],
+    ) -> Result<(), Abort> {
+        let (shared, protocol) = (Arc::clone(&self.shared), Arc::clone(&self.protocol));
+        let layout = protocol.layout(WorkspaceOf::Rows);
+        let bytes = |span: Span| layout.bytes(span, run.slice().rows) as usize;
+        let constants = protocol.spans().constants;
+        let mut put = Vec::new();
+        for (stored, take) in taken {
+            // What is taken as it is, here and nowhere else.
+            let ends = match **take {
+                Take::Of(column) => {
+                    let takes = taken.iter().flat_map(|(_, take)| take.columns());
+                    let once = takes.filter(|of| *of == column).count() == 1;
+                    let mut ending = self.acts.program().ending(self.pass);
+                    (once && ending.any(|of| of == column)).then_some(column)
+                }
+                _ => None,
+            };
+            for (component, span) in stored.components.iter().enumerate() {
+                let mut memory = match ends {
+                    Some(column) => shared.columns.take_whole(column, component),
+                    None => shared.columns.memory(bytes(*span)),
+                };
+                if ends.is_none() {
+                    let of = (component, constants >> component & 1 == 1);
+                    let columns = &shared.columns;
+                    columns.load(take, of, run.slice(), None, &mut memory);
+                }
+                if !self.device.swap(run.workspace, *span, &mut memory)? {
+                    let into = self.device.map(run.workspace, *span)?;
+                    into.copy_from_slice(&memory);
+                }
+                shared.columns.give_back(memory);
+                put.push(*span);
+            }
+        }
+        for span in lent(layout).filter(|span| !put.contains(span)) {
+            let mut memory = shared.columns.memory(bytes(span));
+            let exchanges = self.device.swap(run.workspace, span, &mut memory)?;
+            shared.columns.give_back(memory);
+            if !exchanges {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves what a move has computed, and takes all its memory back.
+    pub(super) fn take_back_columns(&mut self, run: &Run) -> Result<(), Abort> {
+        let (shared, protocol) = (Arc::clone(&self.shared), Arc::clone(&self.protocol));
+        let pass = Arc::clone(&self.acts);
+        let pass = pass.pass(self.pass);
+        let layout = protocol.layout(WorkspaceOf::Rows);
+        for stored in &protocol.spans().leaves {
+            let Some(column) = pass.leave(stored.port) else {
+                continue;
+            };
+            for (component, span) in stored.components.iter().enumerate() {
+                let mut memory = Wiped::default();
+                let exchanged = is_lent(layout, *span)
+                    && self.device.swap(run.workspace, *span, &mut memory)?;
+                if !exchanged {
+                    let left = self.device.view(run.workspace, *span)?;
+                    memory = shared.columns.memory(left.len());
+                    memory.copy_from_slice(left);
+                }
+                shared.columns.leave_whole(column, component, memory);
+            }
+        }
+        for span in lent(layout) {
+            let mut memory = Wiped::default();
+            if !self.device.swap(run.workspace, span, &mut memory)? {
+                break;
+            }
+            shared.columns.give_back(memory);
+        }
+        Ok(())
+    }
+}
