@@ -43,8 +43,11 @@ impl Pool {
     /// Of the buffers with so much room, the one that came last, because it is in the cache.
     fn find(&mut self, bytes: usize) -> Option<Vec<u8>> {
         let fits = |buffer: &Vec<u8>| buffer.capacity() >= bytes;
+        // Not one that is much too long: then a long message would find none, and what it adds to a short one would be filled with zeros.
+        let close = |buffer: &Vec<u8>| fits(buffer) && buffer.capacity() / 2 <= bytes.max(ROUNDED);
+        let found = self.free.iter().rposition(close);
         // One that is too small gives way to one that is not: a connection has a few, and they grow with its messages.
-        let found = self.free.iter().rposition(fits);
+        let found = found.or_else(|| self.free.iter().rposition(fits));
         let found = found.or_else(|| self.free.len().checked_sub(1))?;
         let buffer = self.free.remove(found);
         self.held -= buffer.capacity() as u64;

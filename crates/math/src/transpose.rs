@@ -10,7 +10,21 @@ pub fn bits_from_rows(src: &[u8], rows: usize, width: usize, dst: &mut [u8]) {
     let row_bytes = width.div_ceil(8);
     let col_bytes = rows.div_ceil(8);
     assert!(src.len() >= rows * row_bytes && dst.len() >= width * col_bytes);
-    for block in 0..col_bytes {
+    let mut first = 0;
+    if row_bytes == 1 {
+        let (whole, _) = src[..rows].as_chunks();
+        first = whole.len();
+        for (bit, column) in dst
+            .chunks_exact_mut(col_bytes.max(1))
+            .take(width)
+            .enumerate()
+        {
+            for (byte, eight) in column.iter_mut().zip(whole) {
+                *byte = gathered(u64::from_le_bytes(*eight) >> bit);
+            }
+        }
+    }
+    for block in first..col_bytes {
         let here = (rows - block * 8).min(8);
         for byte in 0..row_bytes {
             let mut square = 0u64;
@@ -23,6 +37,12 @@ pub fn bits_from_rows(src: &[u8], rows: usize, width: usize, dst: &mut [u8]) {
             }
         }
     }
+}
+
+/// Bit 0 of each of eight bytes: bit k of byte k stays where it is, and no two of what is added meet in a bit.
+const fn gathered(bytes: u64) -> u8 {
+    let bits = bytes & 0x0101_0101_0101_0101;
+    (bits.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
 }
 
 /// The inverse of [`bits_from_rows`]: columns to rows. Padding bits of each row are zero.
@@ -96,6 +116,21 @@ mod tests {
                 let mut want = [0; 64];
                 want[j] = 1 << i;
                 assert_eq!(square, want, "row {i} column {j}");
+            }
+        }
+    }
+
+    #[test]
+    fn bits_of_bytes_do_not_meet() {
+        for (rows, width) in [(8usize, 1usize), (64, 2), (77, 5), (80, 8)] {
+            let src: Vec<u8> = (0..rows).map(|row| (row * 167 + 0xb5) as u8).collect();
+            let mut dst = vec![0; width * rows.div_ceil(8)];
+            bits_from_rows(&src, rows, width, &mut dst);
+            for (row, byte) in src.iter().enumerate() {
+                for bit in 0..width {
+                    let got = dst[bit * rows.div_ceil(8) + row / 8] >> (row % 8) & 1;
+                    assert_eq!(got, byte >> bit & 1, "row {row} bit {bit}");
+                }
             }
         }
     }
