@@ -14,6 +14,7 @@ use crate::moves;
 use crate::ot::{self, Ot};
 use crate::program::Needs;
 use crate::proof::{self, Proof};
+use crate::rank;
 use crate::repeat::Repeat;
 use crate::{Fault, Form};
 
@@ -127,10 +128,23 @@ pub enum Op {
         back: bool,
     },
     /// dst 0 = the inverse of the permutation src 0, columns of integers modulo 2^32, the source where the host reaches it. If the source is no
-    /// permutation of the rows, because an entry is no row or is there twice, dst 0 becomes zero, and the batch ends with [`Outcome::Mismatch`].
+    /// permutation of the rows, because an entry is no row or is there twice, dst 0 becomes zero, and the batch ends with [`Outcome::Mismatch`]. Without a
+    /// destination that is all: a look whether it is a permutation.
     ///
     /// Memory is reached at positions that follow from the permutation, which the party knows.
     Invert,
+    /// The position of every row by a digit of its key, as a stable sort by counting has it: products of columns with running sums. Of all digits t but 0,
+    /// src are the indicators E_t in Z_2^32, 1 in rows that have the digit and 0 in others: all components of E_1, then those of E_2, and so on. E_0 is
+    /// 1 - Σ E_t, with the public 1 on the components that [`Command::constants`] names. In row j
+    ///
+    /// ```text
+    /// S_t[j] = Σ_{u<t} Σ_i E_u[i] + Σ_{i<j} E_t[i]      position[j] = S_0[j] + Σ_{t>0} E_t[j] · (S_t[j] - S_0[j])
+    /// ```
+    ///
+    /// with the sum of products as one product of the form: cross terms, masks and kept calls as of one product, and S_0 on every component that is
+    /// written. dst: the components that [`Form::writes`] names, in order; then the messages of cross terms that are no component of the result.
+    /// calls: those of the form, each drawn as [`Op::Random`] draws one column.
+    Rank(&'static Form),
     /// Compares src 0 with src 1, in constant time; unequal ends the batch with [`Outcome::Mismatch`].
     CheckEqual,
     /// A step of a proof that products of bits are right.
@@ -230,9 +244,7 @@ impl Command {
         if !(self.src.iter().chain(&self.dst)).all(|span| layout.contains(*span)) {
             return shape("a span outside its region");
         }
-        let lent = |span: &Span| {
-            layout.regions[span.region as usize].residency == Residency::Lent
-        };
+        let lent = |span: &Span| layout.regions[span.region as usize].residency == Residency::Lent;
         if self.src.iter().chain(&self.dst).any(lent) && !moves::takes_lent(&self.op) {
             return shape(moves::LENT);
         }
@@ -423,6 +435,7 @@ impl Command {
             Op::Permutation => return moves::check_drawn(self, layout).or_else(shape),
             Op::Permute { .. } => return moves::check_moved(self, layout).or_else(shape),
             Op::Invert => return moves::check_inverted(self, layout).or_else(shape),
+            Op::Rank(form) => return rank::check(form, self, layout).or_else(shape),
             Op::Proof(step) => return proof::check(*step, self, (layout, rows)).or_else(shape),
             Op::Ot(step) => return ot::check(*step, self, (layout, rows)).or_else(shape),
             Op::Cut(step) => {

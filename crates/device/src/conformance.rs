@@ -10,6 +10,7 @@ mod moves;
 mod ot;
 mod program;
 mod proof;
+mod ranks;
 mod repeats;
 mod rings;
 
@@ -69,7 +70,7 @@ pub enum Section {
     Narrow,
     /// Lifts of bits to integers.
     Lifts,
-    /// Permutations, and rows that move by them.
+    /// Permutations, rows that move by them, and positions to which they move.
     Moves,
     /// Programs over labels.
     Labels,
@@ -165,7 +166,8 @@ fn lifts(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), D
 
 /// A random case about moves.
 fn moves(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Difference> {
-    offered(moves::one(device, rng, case))
+    offered(moves::one(device, rng, case))?;
+    offered(ranks::one(device, rng, case))
 }
 
 /// A device that refuses programs or workspaces over Z_2^32, or moves, as [`Fault::Unsupported`], has no such cases.

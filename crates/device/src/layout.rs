@@ -22,7 +22,10 @@ pub enum Residency {
 impl Residency {
     /// Whether the bytes of its columns lie packed, one behind the other, where the host reaches them.
     pub(crate) const fn is_packed(self) -> bool {
-        matches!(self, Residency::Mapped | Residency::Lent | Residency::Public)
+        matches!(
+            self,
+            Residency::Mapped | Residency::Lent | Residency::Public
+        )
     }
 
     /// Whether the host may write into it.

@@ -55,6 +55,7 @@ mod moves;
 pub mod ot;
 mod program;
 pub mod proof;
+mod rank;
 pub mod record;
 mod reference;
 mod repeat;

@@ -42,6 +42,7 @@ pub(crate) const fn takes_lent(op: &Op) -> bool {
             | Op::Permutation
             | Op::Permute { .. }
             | Op::Invert
+            | Op::Rank(_)
     )
 }
 
@@ -116,16 +117,17 @@ pub(crate) fn check_moved(command: &Command, layout: &Layout) -> Result<(), &'st
 
 /// The first thing that is wrong with a permutation that is to be inverted.
 pub(crate) fn check_inverted(command: &Command, layout: &Layout) -> Result<(), &'static str> {
-    let ([from], [to]) = (&command.src[..], &command.dst[..]) else {
-        return Err("one source and one destination are needed");
+    let ([from], [] | [_]) = (&command.src[..], &command.dst[..]) else {
+        return Err("one source, and one destination or none, are needed");
     };
-    if !is_permutation(layout, from) || !is_permutation(layout, to) {
+    let to = command.dst.first();
+    if !is_permutation(layout, from) || to.is_some_and(|to| !is_permutation(layout, to)) {
         return Err("permutations, of one item of integers modulo 2^32 each, are needed");
     }
     if !layout.regions[from.region as usize].residency.is_packed() {
         return Err("what is inverted is what the host reaches");
     }
-    if to.overlaps(*from) {
+    if to.is_some_and(|to| to.overlaps(*from)) {
         return Err("the destination overlaps a source");
     }
     Ok(())

@@ -16,6 +16,7 @@ mod moves;
 mod ot;
 mod programs;
 mod proof;
+mod rank;
 
 use memory::Memory;
 

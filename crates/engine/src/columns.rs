@@ -125,15 +125,13 @@ impl Columns {
         let mut spare = self.spare();
         // What came last is in the cache, if anything is.
         let fits = spare.iter().rposition(|memory| memory.len() == bytes);
-        match fits {
-            Some(at) => spare.swap_remove(at),
-            None => {
-                // Links exchange memory for that of messages, which has room for a byte more.
-                let mut memory = vec![0; bytes + 1];
-                memory.truncate(bytes);
-                Wiped::from(memory)
-            }
+        if let Some(at) = fits {
+            return spare.swap_remove(at);
         }
+        // Links exchange memory for that of messages, which has room for a byte more.
+        let mut memory = vec![0; bytes + 1];
+        memory.truncate(bytes);
+        Wiped::from(memory)
     }
 
     /// Takes memory back for columns that are left later.
@@ -512,6 +510,11 @@ fn cut(from: &[u8], bytes: usize, (first, count): (u32, u32), to: usize, into: &
 fn spread(from: &[u8], bytes: usize, (first, count): (u32, u32), into: &mut [u8]) {
     let to = (count as usize).div_ceil(8);
     let length = from.len() / bytes;
+    if to == bytes && first == 0 {
+        // Bits that the words have beyond these are not looked at.
+        bits_from_rows(from, length, count as usize, into);
+        return;
+    }
     let mut cells = Wiped::zeros(length * to);
     cut(from, bytes, (first, count), to, &mut cells);
     bits_from_rows(&cells, length, count as usize, into);

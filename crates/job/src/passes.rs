@@ -145,6 +145,9 @@ pub enum MoveKind {
     Along,
     /// Back by a permutation that other rows have moved by.
     Back,
+    /// No way: no row moves. What is taken are the indicators of all digits but 0, as integers modulo 2^32: 1 in rows with the digit, 0 in others.
+    /// One column is left: the position of every row in a stable order by the digit.
+    Rank,
 }
 
 impl MoveKind {
@@ -243,7 +246,7 @@ canonical! {
         0 = Rows { job, takes, leaves, claim },
         1 = Move { rows, rotation, kind, takes, leaves, factors, positions },
     }
-    enum MoveKind { 0 = There, 1 = Open, 2 = Back, 3 = Along }
+    enum MoveKind { 0 = There, 1 = Open, 2 = Back, 3 = Along, 4 = Rank }
     enum ColumnForm { 0 = Ring(ring), 1 = Words(bytes) }
     enum Take { 0 = Of(of), 1 = Bits { of, first, count }, 2 = Sums { of, row, constant, totals, ring }, 3 = Rows { of, first, step }, 4 = Within { first, end }, 5 = Turns { even, odd } }
 }

@@ -1,9 +1,9 @@
-//! Circuits that find the position of every row by one digit of its key.
+//! Circuits of the digits of a key.
 //!
 //! Of a digit t of L bits the indicators e_t are bits; E_t are they as integers, S_t\[j\] counts the rows with digit t before row j, and those with a
 //! smaller digit anywhere. Then row j belongs at Σ E_t\[j\] · S_t\[j\]: a stable sort by counting.
 
-use veil_circuit::{Builder, Circuit, Per, Wire};
+use veil_circuit::{Builder, Circuit, Wire};
 use veil_math::Ring;
 
 /// A circuit that is written for every digit alike.
@@ -39,31 +39,6 @@ pub(crate) fn indicators(bits: u32) -> Circuit {
     b.finish().expect(VALID)
 }
 
-/// From E_t and S_t of all digits but 0, and the number that Σ S_t is subtracted from for S_0, to the position of the row.
-pub(crate) fn position(bits: u32) -> Circuit {
-    let mut b = Builder::new(Ring::Z32);
-    let mut each = |name: &str| -> Vec<Wire> {
-        let digits = 1..1u32 << bits;
-        let ports = digits.map(|digit| b.input(format!("{name}{digit}"), 1, Per::Row)[0]);
-        ports.collect()
-    };
-    let (e, s) = (each("e"), each("s"));
-    let first = b.input("first", 1, Per::Row)[0];
-    let zero = s.iter().fold(first, |zero, s| b.sub(zero, *s));
-    // Σ E_t S_t with E_0 = 1 - Σ E_t.
-    let mut products = Vec::new();
-    for (e, s) in e.into_iter().zip(s) {
-        let more = b.sub(s, zero);
-        products.push(b.mul(e, more));
-    }
-    let sum = products
-        .into_iter()
-        .reduce(|sum, product| b.add(sum, product));
-    let position = sum.map_or(zero, |sum| b.add(sum, zero));
-    b.output("position", &[position]);
-    b.finish().expect(VALID)
-}
-
 #[cfg(test)]
 mod tests {
     use veil_circuit::Gate;
@@ -84,26 +59,6 @@ mod tests {
                     .map(|other| vec![u128::from(digit == other)])
                     .collect();
                 assert_eq!(found, want);
-            }
-        }
-    }
-
-    #[test]
-    fn a_position_is_that_of_its_digit() {
-        for bits in 1..=3 {
-            let circuit = position(bits);
-            circuit.validate().unwrap();
-            let digits = (1u128 << bits) - 1;
-            let starts: Vec<u128> = (0..=digits).map(|digit| 100 * digit + 7).collect();
-            let first = starts.iter().sum();
-            for digit in 0..=digits {
-                let mut inputs: Vec<Vec<u128>> = (1..=digits)
-                    .map(|other| vec![u128::from(digit == other)])
-                    .collect();
-                inputs.extend(starts[1..].iter().map(|s| vec![*s]));
-                inputs.push(vec![first]);
-                let found = circuit.evaluate(&inputs).unwrap();
-                assert_eq!(found, [[starts[digit as usize]]]);
             }
         }
     }

@@ -126,6 +126,27 @@ impl Builder {
         self.moved(rows, by.of(MoveKind::Back), takes)
     }
 
+    /// The positions of rows by a digit, of which these are the indicators.
+    pub(crate) fn ranks(
+        &mut self,
+        rows: u32,
+        indicators: impl Iterator<Item = ColumnId>,
+    ) -> ColumnId {
+        let left = self.column();
+        let takes = indicators.map(|column| (Take::Of(column), ColumnForm::Ring(Ring::Z32)));
+        self.passes.push(PassSpec::Move {
+            rows,
+            // Roles alternate, and those of moves go on.
+            rotation: self.moves,
+            kind: MoveKind::Rank,
+            takes: takes.collect(),
+            leaves: vec![Some(left)],
+            factors: None,
+            positions: None,
+        });
+        left
+    }
+
     fn rotation(&mut self) -> u8 {
         let rotation = self.moves;
         self.moves = self.moves.wrapping_add(1) % 12;

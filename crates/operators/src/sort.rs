@@ -71,25 +71,8 @@ impl Builder {
     /// The positions of rows by one digit of so many bits, of rows as they are taken.
     fn positions(&mut self, rows: u32, digit: Take, bits: u32) -> ColumnId {
         let indicators = self.compute(digits::indicators(bits), rows, vec![digit]);
-        let sums = |of: Option<ColumnId>, row, constant, totals| Take::Sums {
-            of,
-            row,
-            constant,
-            totals,
-            ring: Ring::Z32,
-        };
-        let all = i64::from(rows);
-        let mut takes: Vec<Take> = indicators.iter().map(Shared::take).collect();
-        for (digit, indicator) in indicators.iter().enumerate() {
-            // Rows with a smaller digit are all but those with this one and greater ones.
-            let not_before = indicators[digit..].iter().map(|e| (-1, e.column));
-            takes.push(sums(Some(indicator.column), 0, all, not_before.collect()));
-        }
-        // Of digit 0 row j has j rows before it, but those that the others count: with what all others begin at.
-        let begin = (1..).zip(&indicators).map(|(k, e)| (-k, e.column));
-        let digits = indicators.len() as i64;
-        takes.push(sums(None, 1, digits * all, begin.collect()));
-        self.compute(digits::position(bits), rows, takes)[0].column
+        let indicators = indicators.iter().map(|e| e.column);
+        self.ranks(rows, indicators)
     }
 
     /// The columns, in this order.

@@ -8,8 +8,8 @@ use veil_job::{Adversary, Audience, Holder, Security};
 use veil_link::tap::Fate;
 use veil_math::Ring;
 use veil_operators::{Key, Sharing};
-use veil_protocol::Options;
 use veil_protocol::passes::{Pass, PassProgram};
+use veil_protocol::{Options, Task};
 use veil_session::{Channel, PartyId, Peer};
 
 use crate::common::programs::{
@@ -139,13 +139,23 @@ fn a_lie_in_any_pass_among_four_opens_nothing() {
     let keys = random(6, 40, 4);
     let last = program.passes().len() as u16 - 1;
     let liar = Peer::Party(PartyId::FOUR[2]);
-    for pass in 1..last {
+    let moves = |pass: u16| program.passes()[usize::from(pass)].rows().is_none();
+    // Of a move each of its first messages, elements and codes.
+    let all =
+        (1..last).flat_map(|pass| (0..if moves(pass) { 3 } else { 1 }).map(move |k| (pass, k)));
+    for (pass, number) in all.collect::<Vec<_>>() {
         let ends = Ends::of(&program, std::slice::from_ref(&keys));
         let lied = Arc::new(Mutex::new(None));
         let note = Arc::clone(&lied);
+        let before = Mutex::new(number);
         let tap: Tap = Arc::new(move |from, to, at, bytes| {
             let mut lied = note.lock().unwrap();
             if from != liar || at.frame.epoch != pass || lied.is_some() {
+                return Fate::Pass;
+            }
+            let mut before = before.lock().unwrap();
+            if *before > 0 {
+                *before -= 1;
                 return Fate::Pass;
             }
             *lied = Some(to);
@@ -214,11 +224,11 @@ fn programs_that_break_a_rule_are_refused() {
     let [security, ..] = securities();
     let good = sorting(security, 40, 4);
     assert!(PassProgram::new(&good, Options::default()).is_ok());
-    let moved = good
-        .passes
-        .iter()
-        .position(|pass| matches!(pass, PassSpec::Move { .. }));
-    let moved = moved.expect("a sort moves rows");
+    let first = |of: MoveKind| {
+        let is = |pass: &PassSpec| matches!(pass, PassSpec::Move { kind, .. } if *kind == of);
+        good.passes.iter().position(is).expect("a pass of a sort")
+    };
+    let (moved, ranked) = (first(MoveKind::Open), first(MoveKind::Rank));
     let of_move = |change: fn(&mut PassSpec)| -> Change {
         Box::new(move |spec| change(&mut spec.passes[moved]))
     };
@@ -307,6 +317,31 @@ fn programs_that_break_a_rule_are_refused() {
             }),
         ),
         (
+            "a move leaves what it takes, but for what it opens",
+            Box::new(move |spec| {
+                if let PassSpec::Move { leaves, .. } = &mut spec.passes[ranked] {
+                    leaves.push(Some(ColumnId(900)));
+                }
+            }),
+        ),
+        (
+            "positions are found of indicators modulo 2^32, and of nothing else",
+            Box::new(move |spec| {
+                if let PassSpec::Move { factors, .. } = &mut spec.passes[ranked] {
+                    *factors = Some(ColumnId(0));
+                }
+            }),
+        ),
+        (
+            "positions are found of indicators modulo 2^32, and of nothing else",
+            Box::new(move |spec| {
+                if let PassSpec::Move { takes, .. } = &mut spec.passes[ranked] {
+                    let key = (Take::Of(ColumnId(0)), ColumnForm::Words(1));
+                    takes.push(key);
+                }
+            }),
+        ),
+        (
             "the first pass and the last are of rows",
             Box::new(|spec| drop(spec.passes.pop())),
         ),
@@ -362,14 +397,47 @@ fn hashes_tell_programs_apart() {
     assert_eq!(all.len(), 4);
 }
 
-/// The products of a position are one dot product: one element for each row, from each of three parties.
+/// The products of a position are one: an element for each row from each of three parties, and six from four, with a code of each; and what is sent is what the
+/// formula says.
 #[test]
 fn a_position_is_one_product() {
-    let [security, ..] = securities();
-    let spec = sorting(security, 40, 4);
-    let program = PassProgram::new(&spec, Options::default()).unwrap();
-    let rows = program.passes().iter().filter_map(Pass::rows);
-    let positions = rows.filter(|plan| plan.job.circuit.outputs[0].name == "position");
-    let products: Vec<u64> = positions.map(|plan| plan.products()).collect();
-    assert_eq!(products, [1, 1]);
+    for security in securities() {
+        let spec = sorting(security, 600, 4);
+        let program = Arc::new(PassProgram::new(&spec, Options::default()).unwrap());
+        let ranks =
+            |pass: &Pass| matches!(pass, Pass::Move { plan, .. } if plan.kind == MoveKind::Rank);
+        let passes = program.passes().iter().enumerate();
+        let ranks: Vec<(usize, &Pass)> = passes.filter(|(_, pass)| ranks(pass)).collect();
+        assert_eq!(ranks.len(), 2);
+        let sent = Arc::new(Mutex::new(Vec::new()));
+        let note = Arc::clone(&sent);
+        let tap: Tap = Arc::new(move |from, _, at, bytes| {
+            note.lock().unwrap().push((from, at, bytes.len() as u64));
+            Fate::Pass
+        });
+        let ends = Ends::of(&program, &[random(6, 600, 4)]);
+        run(&program, &ends, CPU, &tap).unwrap();
+        let sent = sent.lock().unwrap();
+        for (number, pass) in ranks {
+            let (mut elements, mut codes) = (0, 0);
+            for party in program.first().parties().iter().copied().map(Peer::Party) {
+                let of = |(from, at, _): &&(Peer, Channel, u64)| {
+                    *from == party && usize::from(at.frame.epoch) == number
+                };
+                let bytes: Vec<u64> = sent.iter().filter(of).map(|(.., bytes)| *bytes).collect();
+                let frame = pass.chunk(0).unwrap().frame;
+                let cost = pass.protocol(party).cost(Task::Layers, frame);
+                let found = (bytes.len() as u64, bytes.iter().sum());
+                assert_eq!(found, (cost.messages, cost.bytes), "{security}: {party:?}");
+                elements += bytes.iter().filter(|bytes| **bytes == 4 * 600).count();
+                codes += bytes.iter().filter(|bytes| **bytes == 16).count();
+            }
+            let want = match (parties(security), security.adversary) {
+                (3, _) => (3, 0),
+                (_, Adversary::Malicious) => (6, 6),
+                _ => (6, 0),
+            };
+            assert_eq!((elements, codes), want, "{security}");
+        }
+    }
 }

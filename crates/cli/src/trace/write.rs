@@ -239,6 +239,7 @@ fn described(command: &Command) -> (&'static str, u64) {
         Op::Permutation => ("permutation", written),
         Op::Permute { .. } => ("permute", written),
         Op::Invert => ("invert", written),
+        Op::Rank(_) => ("rank", written),
         Op::Hash { .. } => ("hash", written),
         Op::CheckEqual => ("check equal", items(&command.src) / 2),
         Op::Proof(_) => ("proof", written),

@@ -195,6 +195,11 @@ impl Case {
         batches.push(vec![permute(rng.below(2) == 1, kept, &[p, told], other)]);
         batches.push(vec![
             Command::new(Op::Invert, vec![told], vec![inverse[1]]),
+            of_kept.clone(),
+        ]);
+        batches.push(vec![
+            Command::new(Op::Invert, vec![seen[1]], vec![]),
+            Command::new(Op::Invert, vec![told], vec![]),
             of_kept,
         ]);
         batches

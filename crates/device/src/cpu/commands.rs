@@ -104,7 +104,14 @@ impl Cpu {
             Op::Lifting(step) => self.lifting(memory, *step, command)?,
             Op::Permutation => self.permutation(memory, command)?,
             Op::Permute { back } => self.permute(memory, index, *back, command)?,
-            Op::Invert => return Ok(self.invert(memory, command.src[0], command.dst[0])),
+            Op::Rank(form) => self.rank(memory, form, command)?,
+            Op::Invert => {
+                let from = command.src[0];
+                return Ok(match command.dst.first() {
+                    Some(to) => self.invert(memory, from, *to),
+                    None => self.is_permutation(memory, from),
+                });
+            }
             Op::Proof(step) => return self.proof(memory, *step, command),
             Op::Ot(step) => return self.transfer(memory, *step, command),
             Op::Cut(step) => return self.cut(memory, tape, *step, command),

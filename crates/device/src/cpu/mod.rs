@@ -13,6 +13,7 @@ mod moves;
 mod offload;
 mod ot;
 mod proof;
+mod rank;
 #[cfg(target_arch = "x86_64")]
 mod sha;
 mod tape;

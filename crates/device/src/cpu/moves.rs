@@ -8,6 +8,7 @@
     reason = "everything is inlined into the function that enables the instruction set, and closures would not be"
 )]
 
+use veil_session::Wiped;
 use zeroize::Zeroize;
 
 use super::Cpu;
@@ -72,6 +73,21 @@ impl Cpu {
         // them.
         unsafe { vector::run(self.isa, permute) }
         if fits { Ok(()) } else { Err(no_row(index)) }
+    }
+
+    /// Whether a column is a permutation.
+    pub(super) fn is_permutation(&self, memory: &mut Memory, from: Span) -> bool {
+        let rows = memory.frame.rows;
+        let mut fits = true;
+        let look = Look {
+            rows,
+            from: columns(memory, from).at(0).cast_const().cast(),
+            seen: &mut Wiped::zeros((rows as usize).div_ceil(64)),
+            fits: &mut fits,
+        };
+        // SAFETY: as above.
+        unsafe { vector::run(self.isa, look) }
+        fits
     }
 
     /// Writes the inverse of a permutation; says whether it is one.
@@ -294,5 +310,43 @@ impl Task for Invert<'_> {
             }
             *self.fits = missing == 0;
         }
+    }
+}
+
+/// [`Op::Invert`](crate::Op::Invert) without a destination: a bit for each row, which the second cache has room for.
+struct Look<'a> {
+    rows: u32,
+    from: *const u32,
+    /// Rows that an entry was, 64 to a word.
+    seen: &'a mut [u64],
+    /// Whether it is a permutation.
+    fits: &'a mut bool,
+}
+
+impl Task for Look<'_> {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        let rows = self.rows as usize;
+        for row in (0..rows).step_by(TILE) {
+            let count = (rows - row).min(TILE);
+            // SAFETY: the caller's: the column has so many rows; words are there for all rows, and entries are rows, as is looked at before.
+            unsafe {
+                let positions = self.from.add(row);
+                if !are_rows(positions, count, self.rows) {
+                    *self.fits = false;
+                    return;
+                }
+                for k in 0..count {
+                    let at = position(positions, k);
+                    *self.seen.get_unchecked_mut(at / 64) |= 1 << (at % 64);
+                }
+            }
+        }
+        // As many entries as rows: one is there twice if and only if a row has none.
+        let mut missing = 0;
+        for (word, seen) in self.seen.iter().enumerate() {
+            missing |= !seen & (u64::MAX >> (64 - (rows - 64 * word).min(64)));
+        }
+        *self.fits = missing == 0;
     }
 }

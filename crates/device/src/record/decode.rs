@@ -388,6 +388,7 @@ impl Parser<'_> {
                 back: self.u8()? != 0,
             },
             26 => Op::Invert,
+            27 => Op::Rank(self.form()?),
             12 => Op::Scale,
             13 => Op::Resize,
             14 => Op::Dot,

@@ -4,8 +4,8 @@ use veil_math::Ring;
 
 use super::format::Step;
 use crate::{
-    ColumnType, Command, Cut, Dst, Instr, Layout, Lifting, Op, Ot, Outcome, Program, Proof, Repeat,
-    Residency, Side, Span, Src,
+    ColumnType, Command, Cut, Dst, Form, Instr, Layout, Lifting, Op, Ot, Outcome, Program, Proof,
+    Repeat, Residency, Side, Span, Src,
 };
 
 impl Step<'_> {
@@ -284,6 +284,22 @@ impl Writer<'_> {
         numbers.1.iter().for_each(|n| self.u32(*n));
     }
 
+    fn form(&mut self, form: &Form) {
+        self.ring(form.ring);
+        let pair = |w: &mut Self, (a, b): (u8, u8)| {
+            w.u8(a);
+            w.u8(b);
+        };
+        self.list(form.crosses, |w, cross| {
+            w.list(cross.terms, |w, term| pair(w, *term));
+            w.list(cross.masks, |w, (call, minus)| {
+                pair(w, (*call, (*minus).into()));
+            });
+            w.u8(cross.to);
+        });
+        self.list(form.keeps, |w, keep| pair(w, *keep));
+    }
+
     fn lifting(&mut self, step: Lifting) {
         match step {
             Lifting::Share => self.u8(0),
@@ -400,19 +416,7 @@ impl Writer<'_> {
             Op::Linear => self.u8(0),
             Op::Product(form) => {
                 self.u8(1);
-                self.ring(form.ring);
-                let pair = |w: &mut Self, (a, b): (u8, u8)| {
-                    w.u8(a);
-                    w.u8(b);
-                };
-                self.list(form.crosses, |w, cross| {
-                    w.list(cross.terms, |w, term| pair(w, *term));
-                    w.list(cross.masks, |w, (call, minus)| {
-                        pair(w, (*call, (*minus).into()));
-                    });
-                    w.u8(cross.to);
-                });
-                self.list(form.keeps, |w, keep| pair(w, *keep));
+                self.form(form);
             }
             Op::AddReceived { component } => {
                 self.u8(2);
@@ -454,6 +458,10 @@ impl Writer<'_> {
                 self.u8((*back).into());
             }
             Op::Invert => self.u8(26),
+            Op::Rank(form) => {
+                self.u8(27);
+                self.form(form);
+            }
             Op::Scale => self.u8(12),
             Op::Resize => self.u8(13),
             Op::Dot => self.u8(14),

@@ -451,6 +451,7 @@ fn name(op: &Op) -> &'static str {
         Op::Permutation => "permutation",
         Op::Permute { .. } => "permute",
         Op::Invert => "invert",
+        Op::Rank(_) => "rank",
         Op::Scale => "scale",
         Op::Resize => "resize",
         Op::Dot => "dot",

@@ -121,8 +121,8 @@ impl Memory {
         Ok(())
     }
 
-    /// Whether the source is a permutation.
-    pub(super) fn invert(&mut self, from: Span, to: Span) -> bool {
+    /// Whether the source is a permutation; its inverse, if there is a place for it.
+    pub(super) fn invert(&mut self, from: Span, to: Option<&Span>) -> bool {
         let entries = self.entries(from);
         let mut inverse = Zeroizing::new(vec![None; entries.len()]);
         let mut is_permutation = true;
@@ -133,9 +133,12 @@ impl Memory {
                 None => is_permutation = false,
             }
         }
+        let Some(to) = to else {
+            return is_permutation;
+        };
         for (row, entry) in inverse.iter().enumerate() {
             let entry = entry.filter(|_| is_permutation).unwrap_or(0);
-            self.set(to, Ring::Z32, row, entry as u128);
+            self.set(*to, Ring::Z32, row, entry as u128);
         }
         is_permutation
     }

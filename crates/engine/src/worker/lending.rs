@@ -42,10 +42,14 @@ impl Worker {
             // What is taken as it is, here and nowhere else.
             let ends = match **take {
                 Take::Of(column) => {
+                    let program = self.acts.program();
                     let takes = taken.iter().flat_map(|(_, take)| take.columns());
+                    // Nor is anything made of it before the next pass.
+                    let made = program.made_before(self.pass + 1);
+                    let takes = takes.chain(made.flat_map(|made| made.take.columns()));
                     let once = takes.filter(|of| *of == column).count() == 1;
-                    let mut ending = self.acts.program().ending(self.pass);
-                    (once && ending.any(|of| of == column)).then_some(column)
+                    let ends = program.ending(self.pass).any(|of| of == column);
+                    (once && ends).then_some(column)
                 }
                 _ => None,
             };

@@ -3,7 +3,7 @@
 use veil_session::PartyId;
 
 use super::rep4::{givers, steps};
-use super::{MoveKind, MovePlan};
+use super::{MoveKind, MovePlan, rank};
 use crate::replicated::Scheme;
 use crate::round::Cost;
 
@@ -13,6 +13,9 @@ const DIGEST: u64 = 32;
 
 /// What a party sends, and how often it waits.
 pub(super) fn of(scheme: &Scheme, plan: &MovePlan, me: PartyId) -> Cost {
+    if plan.kind == MoveKind::Rank {
+        return rank::cost(scheme, plan, me);
+    }
     match scheme.parties.len() {
         3 => of_three(plan, me),
         _ => of_four(scheme, plan, me),
@@ -25,7 +28,7 @@ fn bytes(plan: &MovePlan) -> [u64; 2] {
     let each = plan.columns.iter().map(|form| form.bytes() * rows);
     let positions = match plan.kind {
         MoveKind::Open => 4 * rows,
-        MoveKind::There | MoveKind::Along | MoveKind::Back => 0,
+        MoveKind::There | MoveKind::Along | MoveKind::Back | MoveKind::Rank => 0,
     };
     [each.sum(), positions]
 }

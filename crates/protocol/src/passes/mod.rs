@@ -9,6 +9,7 @@ mod columns;
 mod cost;
 mod moves;
 mod program;
+mod rank;
 mod regions;
 mod rep3;
 mod rep4;
@@ -67,32 +68,34 @@ fn draw(moving: &Moving<'_>, tag: fn(u8) -> DomainTag) -> impl Iterator<Item = C
 
 /// Puts what has moved in the order of opened positions; before a move back, takes it out of that order.
 fn order(moving: &Moving<'_>, index: usize) -> impl Iterator<Item = Command> {
-    let back = moving.plan.kind == MoveKind::Back;
-    moving.scheme.parts().map(move |part| {
-        let (here, ordered) = (
-            Places::part(index, part),
-            moving.places.message(index, part),
-        );
-        let (from, to) = if back {
-            (ordered, here)
-        } else {
-            (here, ordered)
-        };
-        let src = vec![from, moving.places.opened()];
-        Command::new(Op::Permute { back }, src, vec![to])
-    })
+    let all = moving.scheme.parts();
+    all.map(move |part| order_part(moving, index, part))
 }
 
-/// Inverts the opened positions, which ends the run if they are no permutation.
-fn invert(moving: &Moving<'_>, round: &mut Round) {
+/// The same of one part.
+fn order_part(moving: &Moving<'_>, index: usize, part: u8) -> Command {
+    let back = moving.plan.kind == MoveKind::Back;
+    let (here, ordered) = (
+        Places::part(index, part),
+        moving.places.message(index, part),
+    );
+    let (from, to) = if back {
+        (ordered, here)
+    } else {
+        (here, ordered)
+    };
+    let src = vec![from, moving.places.opened()];
+    Command::new(Op::Permute { back }, src, vec![to])
+}
+
+/// Looks at the opened positions, which ends the run if they are no permutation.
+fn look(moving: &Moving<'_>, round: &mut Round) {
     let others = moving.scheme.others(moving.me).map(Peer::Party);
     round.checks.push(Check {
         command: round.finish.len(),
         suspects: others.collect(),
         what: "opened positions, which are no permutation",
     });
-    let (from, to) = (moving.places.opened(), moving.places.inverse());
-    round
-        .finish
-        .push(Command::new(Op::Invert, vec![from], vec![to]));
+    let opened = vec![moving.places.opened()];
+    round.finish.push(Command::new(Op::Invert, opened, vec![]));
 }

@@ -9,13 +9,14 @@ use veil_prss::DomainTag;
 use veil_session::{Frame, PartyId, Peer};
 
 use super::regions::{self, Places};
-use super::{ColumnForm, MoveKind, cost, rep3, rep4};
+use super::{ColumnForm, MoveKind, cost, rank, rep3, rep4};
 use crate::choose::Choice;
 use crate::plan::{Chunk, PlanError, WorkspaceOf};
 use crate::replicated::Scheme;
 use crate::round::{Cost, Flow, Protocol, Round, Seed, Spans, Task};
 
-/// A move: every row of some columns goes to another place, by one permutation Π that no party knows.
+/// A move: every row of some columns goes to another place, by one permutation Π that no party knows. Or where rows belong is found, before they move:
+/// [`MoveKind::Rank`].
 ///
 /// Π is a product of as many factors as there are parties, and each party lacks one: factor c is drawn by the holders of component c.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -106,15 +107,18 @@ impl Moves {
                     me,
                     places: Places::of(scheme, &plan),
                 };
-                let rounds = match scheme.parties.len() {
-                    3 => rep3::rounds(&moving),
-                    _ => rep4::rounds(&moving),
-                };
-                (
-                    regions::layout(scheme, &plan),
-                    regions::spans(&moving),
-                    rounds,
-                )
+                let ranks = plan.kind == MoveKind::Rank;
+                match scheme.parties.len() {
+                    _ if ranks => rank::of(&moving),
+                    parties => (
+                        regions::layout(scheme, &plan),
+                        regions::spans(&moving),
+                        match parties {
+                            3 => rep3::rounds(&moving),
+                            _ => rep4::rounds(&moving),
+                        },
+                    ),
+                }
             }
             Peer::Owner(_) | Peer::Recipient(_) => (Layout::default(), Spans::default(), vec![]),
         };

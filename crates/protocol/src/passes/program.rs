@@ -419,7 +419,11 @@ impl Checking {
             } => {
                 self.moves(plan, takes, *factors, *positions)?;
                 let opens = plan.kind == MoveKind::Open;
-                if leaves.len() != plan.columns.len() || opens && leaves[0].is_some() {
+                let left = match plan.kind {
+                    MoveKind::Rank => 1,
+                    _ => plan.columns.len(),
+                };
+                if leaves.len() != left || opens && leaves[0].is_some() {
                     return Err("a move leaves what it takes, but for what it opens");
                 }
             }
@@ -600,8 +604,19 @@ impl Checking {
         if plan.kind == MoveKind::Open && plan.columns[0] != ColumnForm::Ring(Ring::Z32) {
             return Err("positions are integers modulo 2^32");
         }
+        if plan.kind == MoveKind::Rank {
+            let integers = plan.columns.iter();
+            let integers = integers
+                .filter(|form| **form == ColumnForm::Ring(Ring::Z32))
+                .count();
+            return if (integers, factors, positions) == (takes.len(), None, None) {
+                Ok(())
+            } else {
+                Err("positions are found of indicators modulo 2^32, and of nothing else")
+            };
+        }
         let knows = match plan.kind {
-            MoveKind::There => positions.is_none(),
+            MoveKind::There | MoveKind::Rank => positions.is_none(),
             MoveKind::Open => positions.is_some(),
             MoveKind::Along | MoveKind::Back => true,
         };

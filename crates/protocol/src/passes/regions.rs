@@ -65,24 +65,19 @@ impl Places {
         Self::one(2 * self.columns, part, 0)
     }
 
-    /// Opened positions, then their inverse.
+    /// Opened positions.
     pub(super) const fn opened(self) -> Span {
         Self::one(2 * self.columns + 1, 0, 0)
     }
 
-    /// Which row is at each of the opened positions.
-    pub(super) const fn inverse(self) -> Span {
-        Self::one(2 * self.columns + 2, 0, 0)
-    }
-
     /// The `k`-th MAC of those that are sent (0), computed (1) or received (2).
     pub(super) const fn mac(self, group: u32, k: u32) -> Span {
-        Self::one(2 * self.columns + 3, 0, self.parts * group + k)
+        Self::one(2 * self.columns + 2, 0, self.parts * group + k)
     }
 
     /// A digest of an opened component.
     pub(super) const fn digest(self, k: u32) -> Span {
-        Self::one(2 * self.columns + 4, 0, k)
+        Self::one(2 * self.columns + 3, 0, k)
     }
 }
 
@@ -123,9 +118,10 @@ pub(super) fn layout(scheme: &Scheme, plan: &MovePlan) -> Layout {
             residency: Residency::Public,
             ..mapped(positions, 1, orders)
         },
-        MoveKind::There | MoveKind::Along | MoveKind::Back => lent(positions, 1, orders),
+        MoveKind::There | MoveKind::Along | MoveKind::Back | MoveKind::Rank => {
+            lent(positions, 1, orders)
+        }
     });
-    layout.add(lent(positions, 1, opens));
     let macs = if scheme.products.macs > 0 {
         MACS * u32::from(parts)
     } else {
@@ -183,6 +179,7 @@ pub(super) fn spans(moving: &Moving<'_>) -> Spans {
     match plan.kind {
         MoveKind::Along | MoveKind::Back => spans.takes.extend(known),
         MoveKind::There | MoveKind::Open => spans.leaves.extend(known),
+        MoveKind::Rank => {}
     }
     spans
 }

@@ -134,11 +134,21 @@ pub(super) fn rounds(moving: &Moving<'_>) -> Vec<Round> {
         let [to_e, to_f, to_g] = [e, f, g].map(Peer::Party);
         let (plus, minus) = (false, true);
         let mut opened = None;
-        if back && moving.plan.orders {
-            first.local.extend(super::order(moving, index));
-        }
+        let out_of_order = back && moving.plan.orders;
         if moving.me == e {
-            let own = [ef, eg].map(|c| (acts.column(index, c), plus));
+            let mut own = [ef, eg].map(|c| (acts.column(index, c), plus)).to_vec();
+            if out_of_order {
+                // Both are there in the order; their sum alone leaves it.
+                let (from, part) = (own[0].0.component, acts.part(eg));
+                let other = moving.places.message(index, part);
+                let sum = moving.places.message(index, from);
+                let ordered = [(sum, plus), (other, plus)];
+                first.local.extend([
+                    acts.add(column, &ordered, &[], sum),
+                    super::order_part(moving, index, from),
+                ]);
+                own.truncate(1);
+            }
             first.local.extend([
                 acts.add(column, &own, &[(ef, Z, plus)], m),
                 acts.permute(m, &[ef, eg], n),
@@ -159,6 +169,11 @@ pub(super) fn rounds(moving: &Moving<'_>) -> Vec<Round> {
             }
         } else if moving.me == f {
             let own = acts.column(index, fg);
+            if out_of_order {
+                first
+                    .local
+                    .push(super::order_part(moving, index, own.component));
+            }
             first.local.extend([
                 acts.add(column, &[(own, plus)], &[(ef, Z, minus)], m),
                 acts.permute(m, &[ef], n),
@@ -211,7 +226,7 @@ pub(super) fn rounds(moving: &Moving<'_>) -> Vec<Round> {
             let sources = both.map(|span| (span, plus));
             let to = moving.places.opened();
             second.finish.push(acts.add(column, &sources, &[], to));
-            super::invert(moving, &mut second);
+            super::look(moving, &mut second);
         }
     }
     if !back && moving.plan.orders {

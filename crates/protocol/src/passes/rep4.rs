@@ -40,7 +40,7 @@ pub(super) fn givers(rotation: u8, g: usize, c: usize) -> [PartyId; 2] {
 /// The steps in their order.
 pub(super) fn steps(kind: MoveKind) -> [usize; 4] {
     match kind {
-        MoveKind::There | MoveKind::Along | MoveKind::Open => [0, 1, 2, 3],
+        MoveKind::There | MoveKind::Along | MoveKind::Open | MoveKind::Rank => [0, 1, 2, 3],
         MoveKind::Back => [3, 2, 1, 0],
     }
 }
@@ -125,7 +125,7 @@ fn permute(
 ) {
     let (index, form) = column;
     let back = moving.plan.kind == MoveKind::Back;
-    let [moved, mask, sum] = [0, 1, 2].map(|which| moving.places.message(index, which));
+    let [moved, masks @ ..] = [0, 1, 2].map(|which| moving.places.message(index, which));
     let here = |c: Component| {
         let part = moving.scheme.part_of(moving.me, c);
         Places::part(index, part.expect("a component that the party holds"))
@@ -134,31 +134,26 @@ fn permute(
         let by = moving.places.factor(key);
         Command::new(Op::Permute { back }, vec![here(c), by], vec![moved])
     };
-    let draw = |c: Component, to: Span| {
-        let call = moving.call(key, DomainTag::move4(c.number() as u8), index);
-        super::combined(form, vec![], std::iter::empty(), vec![call], to)
-    };
-    let add = |src: [Span; 2], minus: bool, to: Span| {
-        super::combined(form, src.to_vec(), [false, minus].into_iter(), vec![], to)
-    };
-    // The mask of the component that it lacks, and then of the two others: their sum is what component `lacks` is masked with.
+    let call = |c: Component| moving.call(key, DomainTag::move4(c.number() as u8), index);
+    let (plus, minus) = (false, true);
     let own = Component(moving.me.index());
-    round.local.push(draw(own, sum));
-    for c in moving
-        .scheme
-        .components()
-        .filter(|c| ![own, lacks].contains(c))
-    {
+    let held = moving.scheme.components();
+    let held = held.filter(|c| ![own, lacks].contains(c));
+    for (c, mask) in held.zip(masks) {
+        let sum = [plus; 2].into_iter();
         round.local.extend([
             permuted(c),
-            draw(c, mask),
-            add([moved, mask], false, here(c)),
-            add([sum, mask], false, sum),
+            super::combined(form, vec![], std::iter::empty(), vec![call(c)], mask),
+            super::combined(form, vec![moved, mask], sum, vec![], here(c)),
         ]);
     }
-    round
-        .local
-        .extend([permuted(lacks), add([moved, sum], true, here(lacks))]);
+    // The sum of these masks, and of that of the component that it lacks, is what component `lacks` is masked with.
+    let (src, signs) = ([moved, masks[0], masks[1]], [plus, minus, minus, minus]);
+    let signs = signs.into_iter();
+    round.local.extend([
+        permuted(lacks),
+        super::combined(form, src.to_vec(), signs, vec![call(own)], here(lacks)),
+    ]);
 }
 
 /// The components that this party is given in its step, and their codes.
@@ -238,6 +233,6 @@ fn open(moving: &Moving<'_>) -> Round {
     round
         .finish
         .push(super::combined(form, all, none, vec![], to));
-    super::invert(moving, &mut round);
+    super::look(moving, &mut round);
     round
 }

@@ -7,6 +7,7 @@
 //! In odd chunks sender and voucher change places, so that all parties send as much. Against semi-honest parties there is no voucher.
 
 use veil_device::{Command, Form, Op, PrfCall, Span};
+use veil_math::Ring;
 use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
@@ -19,12 +20,12 @@ use crate::replicated::{
 use crate::round::{Cost, Round};
 
 /// Four parties, six joint messages: numbers of parties.
-pub(super) struct Joint {
+pub(crate) struct Joint {
     /// Who computes the term. The first sends in even chunks.
-    pub(super) pair: [usize; 2],
-    pub(super) receiver: usize,
+    pub(crate) pair: [usize; 2],
+    pub(crate) receiver: usize,
     /// Holds ρ, and neither sends nor receives.
-    pub(super) outsider: usize,
+    pub(crate) outsider: usize,
 }
 
 const fn joint(pair: [usize; 2], receiver: usize, outsider: usize) -> Joint {
@@ -37,7 +38,7 @@ const fn joint(pair: [usize; 2], receiver: usize, outsider: usize) -> Joint {
 
 /// Terms of neighbours (p, p + 1): u_{p+2} w_{p+2} + u_{p+3} w_{p+2} + u_{p+2} w_{p+3}; then of the opposite pairs: u_1 w_3 + u_3 w_1, and
 /// u_2 w_0 + u_0 w_2.
-pub(super) static JOINT: [Joint; 6] = [
+pub(crate) static JOINT: [Joint; 6] = [
     joint([0, 1], 3, 2),
     joint([1, 2], 0, 3),
     joint([2, 3], 1, 0),
@@ -47,7 +48,7 @@ pub(super) static JOINT: [Joint; 6] = [
 ];
 
 /// Joint messages whose term a party computes, in the order of the form's cross terms: with the next, the previous, the opposite one.
-pub(super) const CROSSES: [[usize; 3]; 4] = [[0, 3, 4], [1, 0, 5], [2, 1, 4], [3, 2, 5]];
+pub(crate) const CROSSES: [[usize; 3]; 4] = [[0, 3, 4], [1, 0, 5], [2, 1, 4], [3, 2, 5]];
 
 /// Most joint messages that one party vouches for, and that one receives.
 const MOST_CODES: u32 = 2;
@@ -68,7 +69,7 @@ pub(super) const fn products<const CHECKED: bool>() -> Products {
 
 impl Joint {
     /// Who sends, and who vouches.
-    fn givers(&self, odd: bool) -> [PartyId; 2] {
+    pub(crate) fn givers(&self, odd: bool) -> [PartyId; 2] {
         let [first, second] = self.pair.map(|party| PartyId::FOUR[party]);
         if odd {
             [second, first]
@@ -257,32 +258,47 @@ fn run(me: PartyId, work: &Work) -> Command {
     if !work.multiplies() {
         return run;
     }
-    let crosses = CROSSES[me.index()];
-    let outside = (0..JOINT.len()).filter(|j| JOINT[*j].outsider == me.index());
-    let drawn: Vec<usize> = crosses.into_iter().chain(outside).collect();
-    let opposite = &JOINT[crosses[2]];
-    let swapped = scheme.part_of(me, Component(opposite.outsider)) == Some(2);
-    run.op = Op::Product(Form::fourfold(work.ring, swapped, drawn.len() == 5));
+    let (form, drawn) = form(work.ring, me);
+    run.op = Op::Product(form);
     let sent: Vec<[Span; 2]> = (0..3).map(|k| work.messages(work.send, k)).collect();
     run.dst = [0, 1]
         .into_iter()
         .flat_map(|kind| sent.iter().map(move |m| m[kind]))
         .collect();
     let calls = |tag: fn(u8) -> DomainTag, first| {
-        drawn.iter().map(move |joint| {
-            let key = scheme.part_of(me, Component(JOINT[*joint].receiver));
-            let key = key.expect("all parties but the receiver hold the key");
-            PrfCall {
-                key: Scheme::key(key),
-                tag: tag(*joint as u8),
-                first,
-            }
-        })
+        let drawn = drawn.iter();
+        drawn.map(move |joint| drawn_for(me, *joint, tag, first))
     };
     run.calls = calls(DomainTag::joint4, work.calls[0])
         .chain(calls(DomainTag::sum4, work.calls[1]))
         .collect();
     run
+}
+
+/// The form of a party's products, and the joint messages whose ρ its calls draw.
+pub(crate) fn form(ring: Ring, me: PartyId) -> (&'static Form, Vec<usize>) {
+    let crosses = CROSSES[me.index()];
+    let outside = (0..JOINT.len()).filter(|j| JOINT[*j].outsider == me.index());
+    let drawn: Vec<usize> = crosses.into_iter().chain(outside).collect();
+    let opposite = &JOINT[crosses[2]];
+    let swapped = SCHEME.part_of(me, Component(opposite.outsider)) == Some(2);
+    (Form::fourfold(ring, swapped, drawn.len() == 5), drawn)
+}
+
+/// The draw of ρ of a joint message, from counter `first` on.
+pub(crate) fn drawn_for(
+    me: PartyId,
+    joint: usize,
+    tag: fn(u8) -> DomainTag,
+    first: u64,
+) -> PrfCall {
+    let key = SCHEME.part_of(me, Component(JOINT[joint].receiver));
+    let key = key.expect("all parties but the receiver hold the key");
+    PrfCall {
+        key: Scheme::key(key),
+        tag: tag(joint as u8),
+        first,
+    }
 }
 
 /// Of every joint message that is there, and that the party sends, its products, its sums, its products of bits and its lifts; of every one that it

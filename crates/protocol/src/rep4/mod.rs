@@ -12,7 +12,7 @@
 //!
 //! `docs/protocol-rep4.md` tells it in full.
 
-mod layers;
+pub(crate) mod layers;
 mod lifts;
 
 use veil_device::KeyId;

@@ -77,7 +77,7 @@ fn net(parties: usize, vectors: &Value, case: &Value, kind: MoveKind, device: Ki
     });
     let before = match kind {
         MoveKind::Back => &case["moved"],
-        MoveKind::There | MoveKind::Along | MoveKind::Open => &case["x"],
+        MoveKind::There | MoveKind::Along | MoveKind::Open | MoveKind::Rank => &case["x"],
     };
     for i in 0..parties {
         let takes = net.nodes[i].protocol.spans().takes.clone();
