@@ -94,9 +94,7 @@ impl Drop for Pool {
 }
 
 /// Lets go of a buffer, wiped with all of its room: an owner may have kept shares in it ([`Link::land_whole`](crate::Link::land_whole)).
-pub(crate) fn forget(mut buffer: Vec<u8>) {
-    buffer.clear();
-    buffer.resize(buffer.capacity(), 0);
+pub(crate) fn forget(buffer: Vec<u8>) {
     drop(Wiped::from(buffer));
 }
 

@@ -1,5 +1,6 @@
 //! Memory that is wiped, at the speed of a fill.
 
+use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -54,7 +55,11 @@ impl<T: Copy + Default> DerefMut for Wiped<T> {
 }
 
 impl<T: Copy + Default> Drop for Wiped<T> {
+    /// Wipes all of its room: the list may have been longer before it was given away.
     fn drop(&mut self) {
+        let room = self.0.spare_capacity_mut();
+        room.fill(MaybeUninit::new(T::default()));
+        std::hint::black_box(room.as_ptr());
         wipe(&mut self.0);
     }
 }
