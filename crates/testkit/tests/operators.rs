@@ -126,11 +126,19 @@ fn scans_give_what_a_loop_gives() {
             .collect();
         first[0] = 1;
         let values = random(seed + 100, rows, 13);
-        let kinds = [Scan::First, Scan::Min, Scan::Max, Scan::Or, Scan::And];
+        let kinds = [
+            Scan::First,
+            Scan::Min,
+            Scan::Max,
+            Scan::Sum,
+            Scan::Or,
+            Scan::And,
+        ];
         let combine = |scan, a: u128, b: u128| match scan {
             Scan::First => a,
             Scan::Min => a.min(b),
             Scan::Max => a.max(b),
+            Scan::Sum => (a + b) & 0x1fff,
             Scan::Or => a | b,
             Scan::And => a & b,
         };
@@ -146,9 +154,19 @@ fn scans_give_what_a_loop_gives() {
             });
             rows.collect::<Vec<u128>>()
         });
+        // The last row of each segment, from the last to the first.
+        let mut ends = values.clone();
+        for row in (1..rows as usize).rev() {
+            if first[row] == 0 {
+                ends[row - 1] = ends[row];
+            }
+        }
+        let wanted: Vec<Vec<u128>> = wanted.into_iter().chain([ends]).collect();
         let columns = [bits(first, 1), bits(values, 13)];
         for (security, found) in everywhere(&columns, 1, |b, inputs| {
-            b.scan(inputs[0], &kinds.map(|scan| (scan, inputs[1])))
+            let mut all = b.scan(inputs[0], &kinds.map(|scan| (scan, inputs[1])));
+            all.extend(b.copy_back(inputs[0], &inputs[1..]));
+            all
         }) {
             assert!(found == wanted, "{rows} rows, {security}");
         }
