@@ -9,11 +9,11 @@ use veil_engine::{Data, Settings};
 use veil_job::{Adversary, Security};
 use veil_math::Ring;
 use veil_operators::Participants;
-use veil_physical::{PhysicalPlan, plan};
+use veil_physical::{Node, Opening, PhysicalPlan, plan};
 use veil_protocol::Options;
 use veil_protocol::passes::PassProgram;
-use veil_query::{SortedBytes, compile};
-use veil_relation::{Program, Value, clear};
+use veil_query::{Bound, SortedBytes, compile};
+use veil_relation::{Overflow, Program, Value, clear};
 use veil_session::Peer;
 use veil_testkit::{Seen, Values};
 
@@ -41,11 +41,11 @@ fn securities() -> [Security; 2] {
 }
 
 /// Runs a physical plan: the rows of each relation that it opens, in the order in which its recipient has them.
-pub(crate) fn run(
+fn run(
     physical: &PhysicalPlan,
     program: &Program,
     inputs: &[clear::Input],
-) -> Vec<Vec<Vec<Value>>> {
+) -> Result<Vec<Vec<Vec<Value>>>, String> {
     let passes = PassProgram::new(&physical.passes, Options::default()).unwrap();
     let passes = Arc::new(passes);
     let mut sources: BTreeMap<usize, Arc<Values>> = BTreeMap::new();
@@ -83,7 +83,12 @@ pub(crate) fn run(
         wrap: &|_, _, link| Box::new(link),
         stop: None,
     };
-    run_program(&passes, data, &|_| (), &conditions).unwrap_or_else(|error| panic!("{error}"));
+    let ran = run_program(&passes, data, &|_| (), &conditions);
+    ran.map_err(|failure| {
+        let opened = seen.values().any(|seen| !seen.slices().is_empty());
+        assert!(!opened, "a run that ends early has opened nothing");
+        failure.to_string()
+    })?;
     let opened = |of: &veil_physical::ResultPorts| {
         let seen = &seen[&of.pass];
         let ports: Vec<Vec<Vec<u128>>> = (0..of.ports.len())
@@ -100,7 +105,7 @@ pub(crate) fn run(
         }
         rows
     };
-    physical.results.iter().map(opened).collect()
+    Ok(physical.results.iter().map(opened).collect())
 }
 
 #[test]
@@ -121,7 +126,7 @@ fn parties_open_what_queries_mean() {
                     break;
                 }
             };
-            let found = run(&physical, &program, &inputs);
+            let found = run(&physical, &program, &inputs).unwrap();
             for (found, wanted) in found.iter().zip(&wanted) {
                 if *found != wanted.rows {
                     wrong.push(format!(
@@ -145,7 +150,7 @@ fn parties_answer_questions_of_tpch() {
         let physical = plan(&program, participants(security))
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         let began = std::time::Instant::now();
-        let found = run(&physical, &program, &inputs);
+        let found = run(&physical, &program, &inputs).unwrap();
         println!(
             "{name}: {} passes, {:?}",
             physical.passes.passes.len(),
@@ -157,5 +162,108 @@ fn parties_answer_questions_of_tpch() {
             found[0],
             wanted[0].rows
         );
+    }
+}
+
+/// Bounds that rows fit, that they fill, and that they do not fit: refused at the parties by a claim, or dropped as the query means.
+#[test]
+fn bounds_are_kept() {
+    let tables = common::tables(40, 70);
+    let inputs = common::rows(&tables, 4);
+    let sql = "WITH some AS (SELECT id, age FROM people WHERE age > 20) SELECT id, age FROM some";
+    let unbounded = compile(&job(tables.clone(), sql), &SortedBytes).unwrap();
+    let all = clear::evaluate(&unbounded, &inputs).unwrap()[0].rows.len() as u32;
+    assert!(all > 5);
+    for overflow in [Overflow::Refuse, Overflow::Drop] {
+        for rows in [0, 1, all - 1, all, all + 1, 40, 50] {
+            let mut job = job(tables.clone(), sql);
+            job.bounds = vec![Bound {
+                of: "some".into(),
+                rows,
+                overflow,
+            }];
+            let program = compile(&job, &SortedBytes).unwrap();
+            for security in securities() {
+                let physical = plan(&program, participants(security)).unwrap();
+                let found = run(&physical, &program, &inputs);
+                match (clear::evaluate(&program, &inputs), found) {
+                    (Ok(wanted), Ok(found)) => assert_eq!(found[0], wanted[0].rows, "{rows} rows"),
+                    (Err(_), Err(said)) => assert!(
+                        said.contains(&format!("has at most {rows} rows: that is false")),
+                        "{said}"
+                    ),
+                    (wanted, found) => panic!("{rows} rows: {found:?} for {wanted:?}"),
+                }
+            }
+        }
+    }
+}
+
+/// A claim that a key is unique is looked at: the parties open one bit, and nothing else, where it is false.
+#[test]
+fn a_false_claim_ends_the_run() {
+    let tables = common::tables(40, 70);
+    let sql = "SELECT v.cost, p.age FROM visits v JOIN people p ON v.person = p.id";
+    let program = compile(&job(tables.clone(), sql), &SortedBytes).unwrap();
+    for (seed, twice) in [(5, false), (6, true)] {
+        let mut inputs = common::rows(&tables, seed);
+        if twice {
+            inputs[0].rows[7][0] = inputs[0].rows[3][0];
+            inputs[0].valid[3] = true;
+            inputs[0].valid[7] = true;
+        }
+        for security in securities() {
+            let physical = plan(&program, participants(security)).unwrap();
+            assert!(
+                physical
+                    .opens
+                    .iter()
+                    .any(|of| matches!(of, Opening::Duplicates { .. }))
+            );
+            match run(&physical, &program, &inputs) {
+                Ok(_) => assert!(!twice, "{security}"),
+                Err(said) => {
+                    assert!(twice, "{said}");
+                    assert!(
+                        said.contains(
+                            "a key of `people` is there once: that is false, and the run is over"
+                        ),
+                        "{said}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// What is planned follows from the query alone, in a time that nothing makes long.
+#[test]
+fn plans_are_the_same_every_time() {
+    let (tables, _) = tpch::tables();
+    for (name, sql) in tpch::QUERIES {
+        let program = compile(&job(tables.clone(), sql), &SortedBytes).unwrap();
+        let [security, _] = securities();
+        let began = std::time::Instant::now();
+        let one = plan(&program, participants(security)).unwrap();
+        let took = began.elapsed();
+        assert!(
+            one == plan(&program, participants(security)).unwrap(),
+            "{name}"
+        );
+        assert!(took.as_secs_f64() < 1.0, "{name}: {took:?}");
+        // Every pass is that of some operator, or an input.
+        let passes = one.passes.passes.len();
+        let mut of = vec![false; passes];
+        let mut nodes: Vec<&Node> = one.tree.iter().collect();
+        while let Some(node) = nodes.pop() {
+            nodes.extend(&node.inputs);
+            for pass in node.passes.iter().cloned().flatten() {
+                assert!(
+                    !std::mem::replace(&mut of[pass], true),
+                    "{name}: pass {pass} twice"
+                );
+            }
+        }
+        assert!(of.iter().all(|of| *of), "{name}: a pass is of no operator");
     }
 }

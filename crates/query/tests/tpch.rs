@@ -12,8 +12,8 @@ use veil_relation::{Column, ColumnId, Kind, Range, Table, Type, Value, Values, c
 use crate::common::{job, texts};
 use crate::oracle;
 
-/// Orders of 3000 rows, lines of about 12 000.
-const SCALE: f64 = 0.002;
+/// Orders of 15 000 rows, lines of about 60 000.
+const SCALE: f64 = 0.01;
 
 pub(crate) const QUERIES: [(&str, &str); 10] = [
     ("q01", include_str!("tpch/q01.sql")),

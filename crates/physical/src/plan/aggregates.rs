@@ -324,18 +324,15 @@ impl Planner<'_> {
             };
             let mut add = |bits: &[_]| (!bits.is_empty()).then(|| packing.add(bits));
             let b = &mut exprs.b;
-            match (places, &field.ty.kind) {
-                (Some(to), Kind::Decimal { units, .. }) => {
-                    let (root, null) = deviation(b, sums, (above, below), (from, to), *units, aim);
-                    let bits = root.normal(b, aim);
-                    numbers = (add(&bits), None, add(&[null]));
-                }
-                _ => {
-                    let (ratio, null) = variance(b, sums, (above, below), aim);
-                    let bits = ratio.above.normal(b, aim);
-                    let under = ratio.below.normal(b, aim);
-                    numbers = (add(&bits), add(&under), add(&[null]));
-                }
+            if let (Some(to), Kind::Decimal { units, .. }) = (places, &field.ty.kind) {
+                let (root, null) = deviation(b, sums, (above, below), (from, to), *units, aim);
+                let bits = root.normal(b, aim);
+                numbers = (add(&bits), None, add(&[null]));
+            } else {
+                let (ratio, null) = variance(b, sums, (above, below), aim);
+                let bits = ratio.above.normal(b, aim);
+                let under = ratio.below.normal(b, aim);
+                numbers = (add(&bits), add(&under), add(&[null]));
             }
             let words = std::mem::take(&mut packing.words);
             Ok(words.into_iter().map(Out::Bits).collect())

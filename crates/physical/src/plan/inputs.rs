@@ -166,11 +166,10 @@ impl Planner<'_> {
         let (mut taken, mut words) = (Vec::new(), Vec::new());
         for port in ports {
             let width = match port {
-                TablePort::Valid | TablePort::Null(_) => 1,
+                TablePort::Valid | TablePort::Null(_) | TablePort::Integer(..) => 1,
                 TablePort::Bits(column) => {
                     table.columns[column.index()].ty.kind.bits().unwrap_or(0)
                 }
-                TablePort::Integer(..) => 1,
             };
             if width == 0 {
                 self.note(at, port, None, None);
@@ -182,7 +181,7 @@ impl Planner<'_> {
                 TablePort::Integer(..) => b.output(format!("out{}", taken.len()), &wires),
                 _ => places.push((port, packing.add(&wires))),
             }
-            words.push(self.words(table, port));
+            words.push(Self::words(table, port));
             taken.push(port);
         }
         if taken.is_empty() {
@@ -229,7 +228,7 @@ impl Planner<'_> {
     }
 
     /// What a port is and how it is read, in words that are under the hash.
-    fn words(&self, table: &Table, port: TablePort) -> (String, String) {
+    fn words(table: &Table, port: TablePort) -> (String, String) {
         let of = |column: ColumnId| {
             let column = &table.columns[column.index()];
             (

@@ -196,7 +196,7 @@ impl Planner<'_> {
         if join.on.is_empty() {
             return self.only_row(left, right);
         }
-        let kinds = self.key_kinds(join, &left, &right)?;
+        let kinds = Self::key_kinds(join, &left, &right)?;
         let of_left: Vec<Expr> = join.on.iter().map(|(l, _)| left.over_base(l)).collect();
         let of_right: Vec<Expr> = join.on.iter().map(|(_, r)| right.over_base(r)).collect();
         let by = self.join_key(&mut left, &of_left, &kinds)?;
@@ -209,15 +209,14 @@ impl Planner<'_> {
         for field in &fields {
             let key = of_right.iter().position(|key| key == field);
             let same = key.filter(|key| of_left[*key].ty(&left.types()).is_ok());
-            match same {
-                Some(key) => from.push(Ok(of_left[key].clone())),
-                None => {
-                    let ty = field.ty(&types);
-                    let ty = ty.map_err(|error| PhysicalError::Expr(error.to_string()))?;
-                    from.push(Err(carried.len()));
-                    carried.push((field.clone(), ty.kind));
-                }
+            if let Some(key) = same {
+                from.push(Ok(of_left[key].clone()));
+                continue;
             }
+            let ty = field.ty(&types);
+            let ty = ty.map_err(|error| PhysicalError::Expr(error.to_string()))?;
+            from.push(Err(carried.len()));
+            carried.push((field.clone(), ty.kind));
         }
         right.valid.clear();
         let right = self.bits_of(&mut right, &carried)?;
@@ -270,12 +269,7 @@ impl Planner<'_> {
     }
 
     /// The kinds that hold the keys of both sides.
-    fn key_kinds(
-        &self,
-        join: &Join<'_>,
-        left: &Rel,
-        right: &Rel,
-    ) -> Result<Vec<Kind>, PhysicalError> {
+    fn key_kinds(join: &Join<'_>, left: &Rel, right: &Rel) -> Result<Vec<Kind>, PhysicalError> {
         let (lefts, rights) = (left.types(), right.types());
         let kinds = join.on.iter().map(|(l, r)| {
             let one = left.over_base(l).ty(&lefts).ok()?;

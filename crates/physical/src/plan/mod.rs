@@ -12,7 +12,7 @@ mod rows;
 mod text;
 mod window;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use veil_job::{Adversary, passes::MoveKind, passes::PassSpec};
 use veil_operators::{Builder, Participants};
@@ -115,7 +115,7 @@ impl<'a> Planner<'a> {
             shapes,
             twice: of.security.adversary == Adversary::SemiHonest,
             b: Builder::new(of),
-            known: forms.values().map(|of| of.len()).sum(),
+            known: forms.values().map(BTreeSet::len).sum(),
             forms,
             supplied: BTreeMap::new(),
             tables: vec![],
@@ -128,7 +128,7 @@ impl<'a> Planner<'a> {
 
     /// Whether all forms were known at the beginning.
     fn complete(&self) -> bool {
-        let now: usize = self.forms.values().map(|of| of.len()).sum();
+        let now: usize = self.forms.values().map(BTreeSet::len).sum();
         now == self.known
     }
 
@@ -191,11 +191,9 @@ impl<'a> Planner<'a> {
         let node = Node {
             text: text::of(plan, &shape, self.program),
             rows: rel.rows,
-            passes: if begin < end {
-                vec![begin..end]
-            } else {
-                vec![]
-            },
+            passes: std::iter::once(begin..end)
+                .filter(|of| !of.is_empty())
+                .collect(),
             inputs: nodes,
         };
         Ok((rel, node))
@@ -271,10 +269,14 @@ impl<'a> Planner<'a> {
                 let rel = next()?;
                 self.window(rel, (partition, order), functions, shape)
             }
-            Plan::Trim { .. } => Err(PhysicalError::NotYet {
-                what: "bounds of relations",
-                instead: "leave the bound out: relations keep their capacity",
-            }),
+            Plan::Trim {
+                input,
+                rows,
+                overflow,
+            } => {
+                let rel = next()?;
+                self.trimmed(rel, (*rows, *overflow), &text::relation(input), shape)
+            }
             Plan::Open { .. } => Err(PhysicalError::Circuit(
                 "a relation is opened within another".into(),
             )),

@@ -35,7 +35,7 @@ impl Planner<'_> {
         let audience = self.audience(to)?;
         let begin = self.b.passes();
         let (places, min_rows) = (rel.places, rel.min_rows);
-        if rel.rows > 1 && self.says_something(&rel) {
+        if rel.rows > 1 && Self::says_something(&rel) {
             let fields = self.fields(&mut rel, shape)?;
             let columns = distinct_columns(&fields);
             let shuffled = self.b.shuffle(&columns);
@@ -106,13 +106,13 @@ impl Planner<'_> {
         Ok(Node {
             text: format!("open {step} to {to}"),
             rows: rel.rows,
-            passes: vec![own],
+            passes: std::iter::once(own).collect(),
             inputs: vec![input],
         })
     }
 
     /// Whether the places of rows would say something that the query does not open.
-    fn says_something(&self, rel: &Rel) -> bool {
+    fn says_something(rel: &Rel) -> bool {
         match rel.places {
             Places::Ordered => false,
             Places::Secret => true,

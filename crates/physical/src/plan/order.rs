@@ -6,11 +6,12 @@ use veil_circuit::Wire;
 use veil_job::passes::Take;
 use veil_math::Ring;
 use veil_operators::{Key, Shared};
-use veil_relation::{ColumnId, Expr, Kind, Shape, SortKey, Type};
+use veil_relation::{ColumnId, Expr, Kind, Overflow, Shape, SortKey, Type};
 
 use super::rel::{Base, Field, Packing, Places, Rel};
 use super::rows::Out;
 use super::{PhysicalError, Planner};
+use crate::Opening;
 use crate::exprs::{Want, sort_bits};
 
 /// Bits of a word of a key, at most.
@@ -65,6 +66,61 @@ impl Planner<'_> {
             places: Places::Ordered,
             ..in_other_rows(&fields, &columns, &moved)
         })
+    }
+
+    /// The valid rows in fewer places, as far as there is room. Rows keep the order that they have.
+    pub(super) fn trimmed(
+        &mut self,
+        mut rel: Rel,
+        (rows, overflow): (u32, Overflow),
+        of: &str,
+        shape: &Shape,
+    ) -> Result<Rel, PhysicalError> {
+        if rows >= rel.rows {
+            return Ok(rel);
+        }
+        if overflow == Overflow::Flag {
+            return Err(PhysicalError::NotYet {
+                what: "results that say whether a bound has left out rows",
+                instead: "use overflow = \"refuse\", or \"drop\"",
+            });
+        }
+        let places = rel.places;
+        let fields = self.fields(&mut rel, shape)?;
+        let condition = fields.condition();
+        let mut fields = fields;
+        let wants = [(condition.clone(), Want::Bits)];
+        let absent = self.rows(&mut fields, Ring::Bits, &wants, |exprs| {
+            let valid = exprs.truth(&condition)?;
+            let absent = exprs.b.not(valid);
+            Ok(vec![Out::Bits(vec![absent]), Out::Bits(vec![valid])])
+        })?;
+        let order = self.b.sort(&Key::of(&absent[..1]));
+        let columns = distinct_columns(&fields);
+        let mut moving = columns.clone();
+        moving.push(absent[1]);
+        let mut moved = self.b.apply(&order, &moving);
+        if let (Some(valid), Overflow::Refuse) = (moved.pop(), overflow) {
+            // Valid rows are in front: there are more than fit if the first that does not is one.
+            let beyond = self
+                .b
+                .make(valid.rows_from(rows.into()), 1, valid.sharing());
+            self.opens.push(Opening::Overflow {
+                of: of.to_owned(),
+                rows,
+                ends: true,
+            });
+            let what = format!("{of} has at most {rows} rows");
+            self.b.claim_none(beyond, &what);
+        }
+        let sorted = in_other_rows(&fields, &columns, &moved);
+        let mut trimmed = self.first_rows(&sorted, rows);
+        if rows == 0 {
+            trimmed.valid = vec![Expr::bool(false)];
+        }
+        // Rows of an order that was asked for keep it; places of others say how many rows there are no more than whether they are valid does.
+        trimmed.places = places;
+        Ok(trimmed)
     }
 
     /// The fields of a relation as its base.

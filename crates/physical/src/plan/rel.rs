@@ -173,13 +173,11 @@ impl Packing {
     /// Another field of 1 to 128 wires: its number.
     pub(super) fn add(&mut self, wires: &[veil_circuit::Wire]) -> usize {
         let fits = |word: &Vec<_>| word.len() + wires.len() <= WORD;
-        let at = match self.words.iter().rposition(fits) {
-            Some(at) => at,
-            None => {
-                self.words.push(Vec::new());
-                self.words.len() - 1
-            }
-        };
+        let room = self.words.iter().rposition(fits);
+        let at = room.unwrap_or_else(|| {
+            self.words.push(Vec::new());
+            self.words.len() - 1
+        });
         let first = self.words[at].len() as u32;
         self.words[at].extend(wires);
         self.fields.push((at, first, wires.len() as u32));

@@ -177,19 +177,19 @@ impl Planner<'_> {
         if let Some(integer) = of_ring(base) {
             return Ok((false, Some(integer)));
         }
-        self.to_bits(rel, column)?;
+        self.make_bits(rel, column)?;
         Ok((true, None))
     }
 
     /// The bits of a column of the base, in every row.
     pub(super) fn as_bits(&mut self, rel: &mut Rel, column: usize) -> Result<(), PhysicalError> {
-        self.to_bits(rel, ColumnId(column as u32))?;
+        self.make_bits(rel, ColumnId(column as u32))?;
         rel.base[column].integers.clear();
         Ok(())
     }
 
     /// Makes the bits of a column that is there as an integer of any ring.
-    fn to_bits(&mut self, rel: &mut Rel, column: ColumnId) -> Result<(), PhysicalError> {
+    fn make_bits(&mut self, rel: &mut Rel, column: ColumnId) -> Result<(), PhysicalError> {
         let base = &rel.base[column.index()];
         let integer = base.integers.first().copied();
         let Some((integer, Sharing::Ring(ring))) = integer.map(|shared| (shared, shared.sharing()))
@@ -300,11 +300,21 @@ impl Planner<'_> {
     }
 }
 
+/// The denominator of a cell that a circuit has put out.
+#[derive(Clone, Copy)]
+enum Below {
+    /// It is no quotient.
+    None,
+    /// A field; none if it has one value.
+    Of(Option<usize>),
+}
+
 /// A cell that a circuit has put out: its fields among those of a packing.
 struct Made {
     ty: veil_relation::Type,
     bits: Option<usize>,
-    below: Option<Option<usize>>,
+    /// Of a quotient the denominator.
+    below: Below,
     null: Option<usize>,
 }
 
@@ -348,7 +358,7 @@ impl Made {
             return Ok(Made {
                 ty: veil_relation::Type::of(kind).or_null(null.is_some()),
                 bits,
-                below: Some(below),
+                below: Below::Of(below),
                 null,
             });
         }
@@ -358,7 +368,7 @@ impl Made {
         Ok(Made {
             ty: veil_relation::Type::of(kind.clone()).or_null(nullable),
             bits,
-            below: None,
+            below: Below::None,
             null,
         })
     }
@@ -368,7 +378,10 @@ impl Made {
         Base {
             ty: self.ty.clone(),
             bits: Some(self.bits.map(field)),
-            below: self.below.map(|below| below.map(field)),
+            below: match self.below {
+                Below::None => None,
+                Below::Of(below) => Some(below.map(field)),
+            },
             integers: vec![],
             null: self.null.map(field),
             of_table: None,

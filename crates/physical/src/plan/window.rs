@@ -172,14 +172,14 @@ impl Needed {
                 }
             }
         };
-        if matches!(self.frame_of(&from), Some(Frame::Moving(_))) {
+        if matches!(Self::frame_of(&from), Some(Frame::Moving(_))) {
             self.count(Expr::And(vec![]), Frame::Running);
         }
         self.from.push(from);
         Ok(())
     }
 
-    fn frame_of(&self, from: &From) -> Option<Frame> {
+    fn frame_of(from: &From) -> Option<Frame> {
         match from {
             From::Count(of) | From::Sum { sum: of, .. } | From::Extreme { of, .. } => {
                 Some(of.frame)
@@ -298,8 +298,7 @@ impl Planner<'_> {
         let condition = rel.condition();
         let keys = partition.iter().chain(order).map(|key| key.expr.clone());
         let values = needed.values.iter().flat_map(|value| match value {
-            Value::Rows(of) | Value::Number(of, _) => vec![of.clone()],
-            Value::Extreme { of, .. } => vec![of.clone()],
+            Value::Rows(of) | Value::Number(of, _) | Value::Extreme { of, .. } => [of.clone()],
         });
         let wants = keys.chain(values).chain([condition.clone()]);
         let wants: Vec<_> = wants.map(|expr| (expr, Want::Bits)).collect();

@@ -92,6 +92,7 @@ fn table(types: &[Type], rows: usize) -> Table {
         .collect();
     columns.push(column("row".to_owned(), integers(0, rows as i128)));
     Table {
+        padded: true,
         name: "t".to_owned(),
         owner: "o".to_owned(),
         capacity: rows as u32,

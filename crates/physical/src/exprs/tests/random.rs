@@ -486,7 +486,9 @@ fn all_forms_are_made() {
     let mut counts = std::collections::BTreeMap::new();
     for seed in 0..400 {
         let (_, _, exprs) = case(seed, 24, 1 + (seed % 4) as u32);
-        exprs.iter().for_each(|expr| count(expr, &mut counts));
+        for expr in &exprs {
+            count(expr, &mut counts);
+        }
     }
     println!("{counts:?}");
     assert_eq!(counts.len(), 23);
