@@ -107,7 +107,7 @@ pub enum JobProblem {
     #[error("version {0} of the job format is unknown; this program reads version 1")]
     Version(i64),
     /// No kind of job.
-    #[error("kind `{0}` is unknown; write \"stats\", \"circuit\" or \"reshare\"")]
+    #[error("kind `{0}` is unknown; write \"stats\", \"query\", \"circuit\" or \"reshare\"")]
     Kind(String),
     /// A section that does not belong to the kind of job.
     #[error("a {kind} job has no `{section}`; remove it, or change `kind`")]
@@ -445,6 +445,25 @@ pub enum JobProblem {
         /// Rows of the second.
         other_rows: u64,
     },
+    /// Queries that are no program, or forbidden by an owner's words.
+    #[error("{0}")]
+    Query(Box<veil_query::QueryError>),
+    /// A program that parties cannot compute.
+    #[error("the queries cannot be computed: {0}")]
+    Unplanned(String),
+    /// Queries of which none has a recipient.
+    #[error(
+        "no query has a recipient, so that nothing would be opened; write `to = \"…\"` into one"
+    )]
+    NothingOpened,
+    /// Keys that are too short for so many.
+    #[error(
+        "{0}; above 2^-40 a join would find what is not there: declare the keys with more bits, or tables with fewer rows"
+    )]
+    Collisions(crate::query::Collisions),
+    /// Parties among whom rows do not move.
+    #[error("{0}")]
+    NotMoved(&'static str),
     /// A data file that had to be looked into.
     #[error("{0}")]
     Data(String),

@@ -1,7 +1,9 @@
 //! A recipient's end of any job.
 
+use std::sync::Arc;
+
 use crate::{
-    FileSink, Zeros,
+    FileSink, QuerySink, Sinks, Zeros,
     stats::{StatsResult, StatsSink},
 };
 use veil_job::{DataError, Guarantee, Sink, Slice};
@@ -16,6 +18,8 @@ pub enum Output {
     Files(FileSink),
     /// Of a job that shares a dataset again: there is nothing to read, only to compare.
     Zeros(Zeros),
+    /// Of queries.
+    Query(Arc<QuerySink>),
 }
 
 impl Output {
@@ -32,7 +36,25 @@ impl Output {
     pub fn statistics(&self) -> Option<&StatsResult> {
         match self {
             Output::Stats(sink) => sink.result(),
-            Output::Files(_) | Output::Zeros(_) => None,
+            Output::Files(_) | Output::Zeros(_) | Output::Query(_) => None,
+        }
+    }
+
+    /// The end of queries, if it is one.
+    pub const fn queries(&self) -> Option<&Arc<QuerySink>> {
+        match self {
+            Output::Query(sink) => Some(sink),
+            Output::Stats(_) | Output::Files(_) | Output::Zeros(_) => None,
+        }
+    }
+
+    /// What takes the values of each pass that opens some to this recipient.
+    pub fn sinks(self: &Arc<Self>) -> Sinks {
+        match &**self {
+            Output::Query(sink) => sink.sinks(),
+            Output::Stats(_) | Output::Files(_) | Output::Zeros(_) => {
+                vec![(0, Arc::clone(self) as Arc<dyn Sink>)]
+            }
         }
     }
 }
@@ -43,6 +65,8 @@ impl Sink for Output {
             Output::Stats(sink) => sink.put(port, slice, values),
             Output::Files(sink) => sink.put(port, slice, values),
             Output::Zeros(sink) => sink.put(port, slice, values),
+            // Each of its passes has a sink of its own.
+            Output::Query(_) => Err(DataError::out_of_reach(port, slice)),
         }
     }
 
@@ -51,6 +75,7 @@ impl Sink for Output {
             Output::Stats(sink) => sink.finish(),
             Output::Files(sink) => sink.finish(),
             Output::Zeros(sink) => sink.finish(),
+            Output::Query(_) => Err(DataError::Incomplete { got: 0, want: 1 }),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf};
 
 use serde::{
     Deserialize, Deserializer,
-    de::{Error, IgnoredAny, MapAccess, Unexpected, Visitor},
+    de::{Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor},
 };
 use toml::Spanned;
 
@@ -51,6 +51,13 @@ pub(crate) struct RawJob {
     pub(crate) input: Vec<Spanned<RawInput>>,
     #[serde(default)]
     pub(crate) output: Vec<Spanned<RawOutput>>,
+    #[serde(default)]
+    pub(crate) table: Vec<Spanned<RawTable>>,
+    #[serde(default)]
+    pub(crate) query: RawQueries,
+    #[serde(default)]
+    pub(crate) bound: Vec<Spanned<RawBound>>,
+    pub(crate) salt: Option<Spanned<String>>,
 }
 
 /// A number that may be written as a string, so that decimals stay exact.
@@ -347,6 +354,148 @@ pub(crate) struct RawOutput {
     pub(crate) like: Option<Spanned<String>>,
     pub(crate) column: Option<String>,
     pub(crate) signed: Option<bool>,
+}
+
+/// A table of an owner.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawTable {
+    pub(crate) name: Spanned<String>,
+    pub(crate) owner: Spanned<String>,
+    pub(crate) rows: Spanned<RawCapacity>,
+    #[serde(default)]
+    pub(crate) sorted_by: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) unique: Vec<Spanned<Vec<Spanned<String>>>>,
+    pub(crate) column: Vec<Spanned<RawTableColumn>>,
+    pub(crate) file: Option<Spanned<PathBuf>>,
+    pub(crate) delimiter: Option<Spanned<String>>,
+}
+
+/// Rows of a table: so many, or up to so many.
+pub(crate) enum RawCapacity {
+    Exact(i64),
+    UpTo { up_to: i64, bucket: Option<String> },
+}
+
+impl<'de> Deserialize<'de> for RawCapacity {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(AnyCapacity)
+    }
+}
+
+struct AnyCapacity;
+
+impl<'de> Visitor<'de> for AnyCapacity {
+    type Value = RawCapacity;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number of rows, or { up_to = … }")
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<RawCapacity, E> {
+        Ok(RawCapacity::Exact(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<RawCapacity, E> {
+        Ok(RawCapacity::Exact(i64::try_from(value).unwrap_or(i64::MAX)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawCapacity, A::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Padded {
+            up_to: i64,
+            bucket: Option<String>,
+        }
+        let Padded { up_to, bucket } =
+            Padded::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+        Ok(RawCapacity::UpTo { up_to, bucket })
+    }
+}
+
+#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RawKind {
+    Integer,
+    Decimal,
+    Date,
+    Category,
+    Bool,
+    Key,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawTableColumn {
+    pub(crate) name: Spanned<String>,
+    #[serde(rename = "type")]
+    pub(crate) kind: RawKind,
+    /// The columns of the file that it is read from.
+    pub(crate) of: Option<Spanned<RawNames>>,
+    pub(crate) scale: Option<Spanned<u8>>,
+    pub(crate) min: Option<Spanned<RawNumber>>,
+    pub(crate) max: Option<Spanned<RawNumber>>,
+    pub(crate) values: Option<Vec<Spanned<String>>>,
+    pub(crate) bits: Option<Spanned<u16>>,
+    #[serde(default)]
+    pub(crate) null: bool,
+    pub(crate) may: Option<Vec<Spanned<String>>>,
+    pub(crate) reveal: Option<Spanned<String>>,
+    pub(crate) decimal: Option<Spanned<String>>,
+    pub(crate) thousands: Option<Spanned<String>>,
+    pub(crate) format: Option<Spanned<String>>,
+}
+
+/// `[query]`, or several `[[query]]`.
+#[derive(Default)]
+pub(crate) struct RawQueries(pub(crate) Vec<RawQuery>);
+
+impl<'de> Deserialize<'de> for RawQueries {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(AnyQueries)
+    }
+}
+
+struct AnyQueries;
+
+impl<'de> Visitor<'de> for AnyQueries {
+    type Value = RawQueries;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("struct RawQuery")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawQueries, A::Error> {
+        let one = RawQuery::deserialize(serde::de::value::MapAccessDeserializer::new(map))?;
+        Ok(RawQueries(vec![one]))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<RawQueries, A::Error> {
+        let mut all = Vec::new();
+        while let Some(one) = seq.next_element()? {
+            all.push(one);
+        }
+        Ok(RawQueries(all))
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawQuery {
+    pub(crate) name: Spanned<String>,
+    pub(crate) sql: Spanned<String>,
+    pub(crate) to: Option<Spanned<String>>,
+    pub(crate) min_count: Option<Spanned<u32>>,
+    pub(crate) file: Option<Spanned<RawNames>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawBound {
+    pub(crate) of: Spanned<String>,
+    pub(crate) rows: Spanned<u32>,
+    pub(crate) overflow: Spanned<String>,
 }
 
 /// Reads the text; the version first, because a later version may have other fields.

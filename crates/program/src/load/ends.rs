@@ -3,18 +3,30 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::Arc,
 };
+
+use veil_job::passes::PassSpec;
+use veil_job::{Guarantee, Sink};
+use veil_relation::{Value, clear};
 
 use veil_session::Peer;
 
 use super::{DataFile, Files, Job, Kind, locate};
 use crate::InputError;
 use crate::{
-    AlignKey, FileSink, FileSource, Output, TableReport, Watch,
+    AlignKey, FileSink, FileSource, Output, Queries, QuerySink, TableReport, Watch,
     gates::{Input, InputFormat},
+    query::{OwnTable, QuerySource},
     stats::{Opening, Reading, Stats, StatsResult, StatsSink, StatsSource, table},
 };
 use veil_job::{DataError, Holder, Source};
+
+/// What an owner supplies, by the number of the pass that takes it.
+pub type Sources = Vec<(usize, Arc<dyn Source>)>;
+
+/// What takes opened values, by the number of the pass that opens them.
+pub type Sinks = Vec<(usize, Arc<dyn Sink>)>;
 
 impl Job {
     /// Every data file of the job, and where it is on this machine.
@@ -50,7 +62,70 @@ impl Job {
                 .map(|input| file(input.holder, &input.port, input.file.as_deref()))
                 .collect(),
             Kind::Reshare(_) => Vec::new(),
+            Kind::Query(queries) => (queries.tables.iter().enumerate())
+                .filter(|(at, _)| queries.is_taken(*at))
+                .map(|(_, table)| file(table.holder, &table.table.name, table.file.as_deref()))
+                .collect(),
         }
+    }
+
+    /// Where the file of a table is on this machine.
+    fn table_file(&self, queries: &Queries, at: usize) -> Result<PathBuf, DataError> {
+        let table = &queries.tables[at];
+        let mut data = self.data().into_iter();
+        let found =
+            data.find(|data| data.owner == table.table.owner && data.what == table.table.name);
+        let path = found.and_then(|data| data.path);
+        Ok(path.ok_or_else(|| table.missing())?)
+    }
+
+    /// Reads and checks the tables of one holder that a job with queries takes, by their place in the program.
+    fn own_tables(
+        &self,
+        queries: &Queries,
+        holder: Holder,
+        watch: Watch<'_>,
+    ) -> Result<Vec<(usize, Arc<OwnTable>)>, DataError> {
+        let mut own = Vec::new();
+        for (at, table) in queries.tables.iter().enumerate() {
+            if table.holder == holder && queries.is_taken(at) {
+                let file = self.table_file(queries, at)?;
+                own.push((at, Arc::new(queries.open(at, &file, watch)?)));
+            }
+        }
+        Ok(own)
+    }
+
+    /// Reads and checks all data of one holder: what it supplies, by the number of the pass that takes it.
+    ///
+    /// # Errors
+    /// [`DataError`] as of [`Job::source`].
+    pub fn sources(&self, holder: Holder) -> Result<Sources, DataError> {
+        self.sources_watched(holder, &|_, _| {})
+    }
+
+    /// [`Job::sources`], telling how far each file is read.
+    ///
+    /// # Errors
+    /// [`DataError`] as of [`Job::source`].
+    pub fn sources_watched(&self, holder: Holder, watch: Watch<'_>) -> Result<Sources, DataError> {
+        let Kind::Query(queries) = &self.kind else {
+            return Ok(vec![(0, Arc::from(self.source_watched(holder, watch)?))]);
+        };
+        let own = self.own_tables(queries, holder, watch)?;
+        let plan = queries.physical();
+        let mut sources: Sources = Vec::new();
+        for ports in &plan.tables {
+            let table = own.iter().find(|(at, _)| *at == ports.table);
+            let (Some((_, table)), Some(PassSpec::Rows { job, .. })) =
+                (table, plan.passes.passes.get(ports.pass))
+            else {
+                continue;
+            };
+            let source = QuerySource::new(table, ports, job).map_err(DataError::own)?;
+            sources.push((ports.pass, Arc::new(source)));
+        }
+        Ok(sources)
     }
 
     /// Where the file of an input is on this machine.
@@ -62,6 +137,12 @@ impl Job {
     pub fn holders(&self) -> Vec<Holder> {
         if self.resharing().is_some() {
             return Vec::new();
+        }
+        if let Kind::Query(_) = &self.kind {
+            let mut holders: Vec<Holder> = self.data().iter().map(|data| data.holder).collect();
+            holders.sort_unstable();
+            holders.dedup();
+            return holders;
         }
         let mut holders: Vec<Holder> = self
             .spec
@@ -87,10 +168,10 @@ impl Job {
         self.align = Some(key);
     }
 
-    /// Reads and checks all data of one holder.
+    /// Reads and checks all data of one holder of a job of one pass.
     ///
     /// # Errors
-    /// [`InputError::NoFile`] if neither the job nor the given files say where a file of the holder is; [`InputError::FromStore`]
+    /// [`InputError::Passes`] for a job with queries, whose owners supply [several](Job::sources); [`InputError::NoFile`] if neither the job nor the given files say where a file of the holder is; [`InputError::FromStore`]
     /// for a job that shares a dataset again; another [`DataError`] with file, line and column if the data do not fit what the
     /// job declares.
     pub fn source(&self, holder: Holder) -> Result<Box<dyn Source>, DataError> {
@@ -119,6 +200,7 @@ impl Job {
                 Ok(Box::new(FileSource::open(gates, holder, path)?))
             }
             Kind::Reshare(_) => Err(InputError::FromStore(self.roles.holder_name(holder)).into()),
+            Kind::Query(_) => Err(InputError::Passes.into()),
         }
     }
 
@@ -170,6 +252,16 @@ impl Job {
         watch: Watch<'_>,
     ) -> (Vec<TableReport>, Vec<DataError>) {
         let (mut reports, mut problems) = (Vec::new(), Vec::new());
+        if let Kind::Query(queries) = &self.kind {
+            for at in (0..queries.tables.len()).filter(|at| queries.tables[*at].holder == holder) {
+                let table = self.table_file(queries, at);
+                match table.and_then(|file| queries.open(at, &file, watch)) {
+                    Ok(table) => reports.push(table.report().clone()),
+                    Err(problem) => problems.push(problem),
+                }
+            }
+            return (reports, problems);
+        }
         let Kind::Stats(stats) = &self.kind else {
             problems.extend(self.source(holder).err());
             return (reports, problems);
@@ -187,15 +279,27 @@ impl Job {
         (reports, problems)
     }
 
-    /// The end of the recipient `peer` of a statistics job that keeps its result in memory alone; nothing for other jobs.
+    /// The end of the recipient `peer` of a job with statistics or queries that keeps its result in memory alone; nothing for other jobs.
     ///
     /// # Errors
     /// [`DataError`] as of [`Job::sink`].
-    pub fn statistics_sink(&self, peer: Peer) -> Result<Option<Output>, DataError> {
+    pub fn memory_sink(&self, peer: Peer) -> Result<Option<Output>, DataError> {
         match &self.kind {
             Kind::Stats(stats) => Ok(Some(self.statistics(stats, peer, None)?)),
+            Kind::Query(queries) => Ok(Some(self.answers(queries, peer, None)?)),
             Kind::Circuit(_) | Kind::Reshare(_) => Ok(None),
         }
+    }
+
+    fn answers(
+        &self,
+        queries: &Queries,
+        peer: Peer,
+        folder: Option<&Path>,
+    ) -> Result<Output, DataError> {
+        let job = (self.spec.name.as_str(), Guarantee::of(self.spec.security));
+        let sink = QuerySink::new(job, queries, &self.roles.peer_name(peer), folder)?;
+        Ok(Output::Query(Arc::new(sink)))
     }
 
     fn statistics(
@@ -238,7 +342,45 @@ impl Job {
                 )?))
             }
             Kind::Reshare(resharing) => Ok(Output::Zeros(resharing.zeros())),
+            Kind::Query(queries) => self.answers(queries, peer, Some(folder)),
         }
+    }
+
+    /// The relations that each query opens, from all owners' files on this machine, by the meaning of the algebra: what a result is compared
+    /// with where that is allowed. Nothing for other jobs.
+    ///
+    /// # Errors
+    /// [`DataError`] as of [`Job::source`], for any holder; if a relation breaks a promise that the queries rest on.
+    pub fn clear_answers(&self) -> Result<Option<Vec<clear::Opened>>, DataError> {
+        let Kind::Query(queries) = &self.kind else {
+            return Ok(None);
+        };
+        let mut inputs = vec![None; queries.tables.len()];
+        for holder in self.holders() {
+            for (at, table) in self.own_tables(queries, holder, &|_, _| {})? {
+                let of = &queries.tables[at].table;
+                let mut input = clear::Input::default();
+                for row in 0..table.rows() {
+                    input.rows.push(table.row(row)?);
+                    input.valid.push(true);
+                }
+                // Whatever is in rows that are not valid counts nothing.
+                let empty = vec![Value::Null; of.columns.len()];
+                input.rows.resize(of.capacity as usize, empty);
+                input.valid.resize(of.capacity as usize, false);
+                inputs[at] = Some(input);
+            }
+        }
+        let tables: Vec<clear::Input> = inputs.into_iter().map(Option::unwrap_or_default).collect();
+        // A table that no query reads has no file here.
+        let mut program = queries.program().clone();
+        for (at, table) in program.tables.iter_mut().enumerate() {
+            if !queries.is_taken(at) {
+                table.capacity = 0;
+            }
+        }
+        let opened = clear::evaluate(&program, &tables);
+        opened.map(Some).map_err(DataError::own)
     }
 
     /// The statistics that `peer` should get, from all owners' files on this machine, by counting and adding in the clear: the figures that

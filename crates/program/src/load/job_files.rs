@@ -49,7 +49,9 @@ pub(super) fn check(raw: &RawJob, sent: &Sent) -> Result<(), Fault> {
         .input
         .iter()
         .filter_map(|one| one.get_ref().file.as_ref());
-    let mut data = blocks.chain(inputs.map(|file| ("file", file)));
+    let tables = raw.table.iter();
+    let tables = tables.filter_map(|table| table.get_ref().file.as_ref());
+    let mut data = blocks.chain(inputs.chain(tables).map(|file| ("file", file)));
     if let Some((field, file)) = data.find(|(_, file)| !stays(file.get_ref())) {
         return Err(Fault::new(file.span(), JobProblem::LeadsOut { field }));
     }

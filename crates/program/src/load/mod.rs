@@ -12,23 +12,28 @@ use std::{
     sync::Arc,
 };
 
+pub use ends::{Sinks, Sources};
 pub(crate) use job_files::JobFiles;
 pub use job_files::Sent;
 use veil_session::PartyId;
 
 use crate::InputError;
 use crate::{
-    AlignKey, Gates, JobError, JobProblem, Place, Resharing, Roles, Words,
+    AlignKey, Gates, JobError, JobProblem, Place, Queries, Resharing, Roles, Words,
     error::Fault,
     gates::Input,
     raw::{self, RawJob},
     roles::check_name,
     stats::{Opening, Stats},
 };
+use veil_job::passes::ProgramSpec;
 use veil_job::{Block, Holder, JobSpec, Keep};
 
 /// Bytes of a job file: ten thousand lines.
 const LONGEST_JOB: u64 = 1 << 20;
+
+/// Why two parties answer no queries.
+const TWO: &str = "queries are answered by parties that move rows, three or four; two parties compute circuits: name three parties, or four";
 
 /// What the text of a job is called that is in no file of its reader.
 const SENT: &str = "the job file";
@@ -59,6 +64,8 @@ pub enum Kind {
     Circuit(Gates),
     /// A dataset that goes to other parties.
     Reshare(Resharing),
+    /// Queries over tables.
+    Query(Box<Queries>),
 }
 
 /// A job: read, checked, and made into the specification that planner and engine need.
@@ -170,6 +177,7 @@ impl Job {
             "stats" => Self::stats(raw, roles, job_files, given)?,
             "circuit" => Self::circuit(raw, roles, job_files, given)?,
             "reshare" => Self::reshare(raw, roles, job_files, given)?,
+            "query" => Self::query(raw, roles, job_files, given)?,
             other => {
                 return Err(Fault::new(
                     raw.kind.span(),
@@ -364,12 +372,68 @@ impl Job {
         })
     }
 
+    fn query(
+        raw: &RawJob,
+        roles: Roles,
+        job_files: JobFiles<'_>,
+        given: Files,
+    ) -> Result<Self, Fault> {
+        let missing = [
+            ("[[table]]", raw.table.is_empty()),
+            ("[[query]]", raw.query.0.is_empty()),
+        ];
+        let own = ["[[table]]", "[[query]]", "[[bound]]", "salt"];
+        sections(raw, "query", &own, &missing)?;
+        if roles.parties.len() == PartyId::TWO.len() {
+            let problem = JobProblem::NotMoved(TWO);
+            return Err(Fault::new(raw.parties.span(), problem));
+        }
+        if raw.durable {
+            let problem = JobProblem::NoUse {
+                what: "a query job".into(),
+                field: "durable",
+            };
+            return Err(Fault::new(raw.kind.span(), problem));
+        }
+        let queries = Queries::parse(raw, &roles)?;
+        let spec = queries.first().map(Arc::clone);
+        let spec = spec.ok_or_else(|| {
+            let problem = JobProblem::Unplanned("it has no passes".into());
+            Fault::new(raw.name.span(), problem)
+        })?;
+        Ok(Self {
+            base: job_files.folder(),
+            roles,
+            kind: Kind::Query(Box::new(queries)),
+            spec,
+            opening: None,
+            durable: false,
+            given,
+            align: None,
+            said: Words::default(),
+            chosen: Words::default(),
+        })
+    }
+
+    /// The passes of a job with queries; nothing for jobs of one circuit, which are one pass.
+    pub fn passes(&self) -> Option<&ProgramSpec> {
+        self.queries().map(|queries| &queries.physical().passes)
+    }
+
+    /// What a job with queries is about.
+    pub fn queries(&self) -> Option<&Queries> {
+        match &self.kind {
+            Kind::Query(queries) => Some(queries),
+            Kind::Stats(_) | Kind::Circuit(_) | Kind::Reshare(_) => None,
+        }
+    }
+
     /// Who takes part.
     pub fn roles(&self) -> &Roles {
         &self.roles
     }
 
-    /// The kind of the job: statistics, a circuit, or resharing.
+    /// The kind of the job: statistics, a circuit, resharing, or queries.
     pub fn kind(&self) -> &Kind {
         &self.kind
     }
@@ -379,7 +443,7 @@ impl Job {
         self.durable
     }
 
-    /// What planner and engine need.
+    /// What planner and engine need; of a job with queries, the first of its passes, whose participants are those of all.
     pub fn spec(&self) -> &JobSpec {
         &self.spec
     }
@@ -445,6 +509,13 @@ fn sections(
         ("[[input]]", raw.input.first().map(toml::Spanned::span)),
         ("[[output]]", raw.output.first().map(toml::Spanned::span)),
         ("[reshare]", raw.reshare.as_ref().map(toml::Spanned::span)),
+        ("[[table]]", raw.table.first().map(toml::Spanned::span)),
+        (
+            "[[query]]",
+            raw.query.0.first().map(|query| query.name.span()),
+        ),
+        ("[[bound]]", raw.bound.first().map(toml::Spanned::span)),
+        ("salt", raw.salt.as_ref().map(toml::Spanned::span)),
     ];
     let mut others = all
         .into_iter()

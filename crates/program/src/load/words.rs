@@ -5,9 +5,10 @@ use std::sync::Arc;
 use toml::Spanned;
 use veil_circuit::Gate;
 use veil_math::Ring;
+use veil_session::PartyId;
 
 use crate::{
-    Job, JobProblem, Roles, Words,
+    Job, JobProblem, Kind, Roles, Words,
     error::Fault,
     raw::{self, RawJob},
 };
@@ -62,6 +63,27 @@ pub(super) fn at(raw: &RawJob, problem: JobProblem) -> Fault {
     };
     let span = place.as_ref().map_or(raw.parties.span(), Spanned::span);
     Fault::new(span, problem)
+}
+
+/// Whether parties answer queries under these words: they have to move rows, and to end when one of them is lost.
+fn answered_by(security: Security, parties: usize) -> Result<(), JobProblem> {
+    let word = |field, value: &str, reason: &str| {
+        let (value, reason) = (value.to_owned(), reason.to_owned());
+        Err(JobProblem::Word {
+            field,
+            value,
+            reason,
+        })
+    };
+    if security.delivery == Delivery::Guaranteed {
+        let reason = "queries are not run again without a party that is lost; write \"abort\"";
+        return word(Delivery::FIELD, security.delivery.word(), reason);
+    }
+    if security.adversary != Adversary::SemiHonest && parties == PartyId::THREE.len() {
+        let reason = "among three parties of which one may lie rows do not move; name a fourth party, or write \"semi-honest\"";
+        return word(Adversary::FIELD, security.adversary.word(), reason);
+    }
+    Ok(())
 }
 
 impl Job {
@@ -137,7 +159,9 @@ impl Job {
                 reason,
             });
         }
-        if security.delivery == Delivery::Guaranteed {
+        if let Kind::Query(_) = self.kind {
+            answered_by(security, self.roles.parties.len())?;
+        } else if security.delivery == Delivery::Guaranteed {
             let reason = |audience: &Audience| match audience {
                 Audience::Stored => Some(
                     "three of four parties cannot keep what all four shall have; leave out what is kept, or write \"abort\"",
@@ -165,6 +189,14 @@ impl Job {
                 });
             }
             self.durable = true;
+        }
+        if let Kind::Query(queries) = &mut self.kind {
+            if security != self.spec.security {
+                queries.plan(&self.spec.name, &self.roles, security)?;
+            }
+            let first = queries.first().map(Arc::clone);
+            self.spec = first.ok_or_else(|| JobProblem::Unplanned("it has no passes".into()))?;
+            return Ok(());
         }
         Arc::make_mut(&mut self.spec).security = security;
         Ok(())

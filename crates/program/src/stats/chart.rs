@@ -34,7 +34,7 @@ const NORMAL_95: f64 = 1.96;
 const MOST_BARS: usize = 200;
 
 /// One bar.
-struct Bar {
+pub(crate) struct Bar {
     label: String,
     value: Option<f64>,
     shown: String,
@@ -42,7 +42,8 @@ struct Bar {
     colour: Colour,
 }
 
-struct Panel {
+/// Bars under a title.
+pub(crate) struct Panel {
     title: String,
     subtitle: String,
     bars: Vec<Bar>,
@@ -61,7 +62,33 @@ enum Kind {
     Days,
 }
 
+impl Bar {
+    /// A bar of one colour; without a value, what is shown stands in its place.
+    pub(crate) const fn plain(label: String, value: Option<f64>, shown: String) -> Self {
+        Bar {
+            label,
+            value,
+            shown,
+            error: None,
+            colour: BARS[0],
+        }
+    }
+}
+
 impl Panel {
+    /// Amounts, of which the first are shown.
+    pub(crate) fn amounts(title: String, subtitle: String, mut bars: Vec<Bar>) -> Self {
+        let more = bars.len().saturating_sub(MOST_BARS);
+        bars.truncate(MOST_BARS);
+        Panel {
+            title,
+            subtitle,
+            bars,
+            more,
+            kind: Kind::Amounts,
+        }
+    }
+
     fn height(&self) -> i32 {
         TITLE + PITCH * self.bars.len() as i32 + AXIS
     }
@@ -70,15 +97,20 @@ impl Panel {
 /// Draws the chart as SVG.
 pub(super) fn draw(result: &StatsResult) -> String {
     let panels: Vec<Panel> = result.analyses.iter().map(panel).collect();
+    page(&result.job, &panels, &foot(&panels, result))
+}
+
+/// Draws panels as SVG, with a line below them.
+pub(crate) fn page(title: &str, panels: &[Panel], foot: &str) -> String {
     let height = MARGIN + panels.iter().map(Panel::height).sum::<i32>() + FOOT;
-    let mut picture = Picture::new(WIDTH, height, &result.job);
+    let mut picture = Picture::new(WIDTH, height, title);
     let mut top = MARGIN;
-    for panel in &panels {
+    for panel in panels {
         paint_panel(&mut picture, panel, top);
         top += panel.height();
     }
     picture.text(
-        &foot(&panels, result),
+        foot,
         (MARGIN, height - FOOT / 2),
         look(13, PALE, Side::Left),
     );

@@ -219,7 +219,8 @@ impl Row<'_> {
     /// The value of a category column, if there is one.
     fn category(&self, column: usize) -> Option<u8> {
         let (cells, row) = self.cell(column);
-        cells.category(row)
+        // A category of statistics has at most 255 values.
+        u8::try_from(cells.category(row)?).ok()
     }
 }
 

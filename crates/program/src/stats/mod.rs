@@ -2,7 +2,7 @@
 
 mod alone;
 mod analysis;
-mod chart;
+pub(crate) mod chart;
 mod clear;
 mod derive;
 mod extremes;
@@ -33,6 +33,7 @@ pub(crate) use source::{Reading, table};
 
 use crate::{date, number::Scaled};
 pub(crate) use lower::Opening;
+pub(crate) use parse::{bound, day, marks};
 use veil_job::{Holder, Order};
 
 /// The treatment of an empty cell.

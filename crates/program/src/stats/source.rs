@@ -8,7 +8,7 @@ use super::{Opening, Stats, StatsBlock, extremes};
 use crate::InputError;
 use crate::{
     TableReport, Watch,
-    table::{AlignKey, Cells, Order, Table, Wanted},
+    table::{AlignKey, Cells, Count, Order, Reader, Table, Wanted},
 };
 use veil_job::{DataError, Holder, Slice, Source};
 
@@ -86,11 +86,14 @@ pub(crate) fn table(
     if held.is_empty() {
         return Ok(None);
     }
+    let readers = held.iter();
     let wanted = Wanted {
-        columns: &stats.columns,
-        held: &held,
-        block: &block.name,
-        rows: block.rows,
+        readers: readers
+            .map(|&column| Reader::new(column, &stats.columns[column]))
+            .collect(),
+        kind: "block",
+        name: &block.name,
+        rows: Count::Exact(block.rows),
         alone: block.holders.iter().all(|other| *other == holder),
         delimiter: block.delimiter(holder),
         order: order(block, opening, holder, reading)?,
@@ -204,8 +207,10 @@ fn pack(ring: Ring, cells: &Cells, first: usize, index: usize, into: &mut [u8]) 
                 missing[first..].iter().map(|&flag| i128::from(flag == 0)),
             );
         }
+        // Tables of statistics have no keys.
+        Cells::Keys(_) => {}
         Cells::Codes(codes) => {
-            let member = index as u8 + 1;
+            let member = index as u16 + 1;
             write(
                 ring,
                 into,

@@ -29,6 +29,30 @@ pub enum CellFault {
         "is empty; give a value, or declare what a missing one means: missing = \"drop-pair\", \"drop-row\" or \"zero\""
     )]
     Empty,
+    /// Nothing there, in a column of a query that is never null.
+    #[error("is empty; give a value, or write `null = true` into the column, at all participants")]
+    Null,
+    /// Not true or false.
+    #[error("is neither true nor false: write `true` or `false`, `t` or `f`, 1 or 0")]
+    Bool,
+    /// What the job says is unique is not.
+    #[error(
+        "is in row {row} as well, and the job says that {claim} is unique; correct the table, or leave the claim out, at all participants"
+    )]
+    NotUnique {
+        /// The first row that has it.
+        row: u64,
+        /// The columns.
+        claim: String,
+    },
+    /// Rows that are not in the order that the job says.
+    #[error(
+        "comes after a row that is behind it, and the job says `sorted_by = [{claim}]`; sort the table, or leave the claim out, at all participants"
+    )]
+    NotSorted {
+        /// The columns.
+        claim: String,
+    },
     /// Nothing there, in the key column whose order is compared.
     #[error("is empty; every row needs a key where the order of rows is compared")]
     NoKey,

@@ -17,7 +17,9 @@ pub(crate) enum Cells {
         zeros: u64,
     },
     /// 0 where missing, else 1 + the number of the value.
-    Codes(Vec<u8>),
+    Codes(Vec<u16>),
+    /// Digests of keys; nothing where missing.
+    Keys(Vec<Option<u128>>),
 }
 
 impl Cells {
@@ -41,6 +43,7 @@ impl Cells {
                 *zeros = 0;
             }
             Self::Codes(codes) => codes.clear(),
+            Self::Keys(keys) => keys.clear(),
         }
     }
 
@@ -74,6 +77,32 @@ impl Cells {
                 values.push(0);
             }
             Self::Codes(codes) => codes.push(0),
+            Self::Keys(keys) => keys.push(None),
+        }
+    }
+
+    /// No cells, of the same type.
+    pub(crate) const fn none(&self) -> Self {
+        match self {
+            Self::Numbers { .. } => Self::Numbers {
+                values: Vec::new(),
+                missing: Vec::new(),
+                zeros: 0,
+            },
+            Self::Codes(_) => Self::Codes(Vec::new()),
+            Self::Keys(_) => Self::Keys(Vec::new()),
+        }
+    }
+
+    /// Adds a cell of others of the same type.
+    pub(crate) fn push_of(&mut self, other: &Self, row: usize) {
+        match (&mut *self, other) {
+            (Self::Codes(into), Self::Codes(from)) => into.push(from[row]),
+            (Self::Keys(into), Self::Keys(from)) => into.push(from[row]),
+            (into, from) => match from.number(row) {
+                Some(number) => into.push_number(number),
+                None => into.push_missing(),
+            },
         }
     }
 
@@ -82,6 +111,7 @@ impl Cells {
         match self {
             Self::Numbers { values, .. } => values.len(),
             Self::Codes(codes) => codes.len(),
+            Self::Keys(keys) => keys.len(),
         }
     }
 
@@ -92,6 +122,7 @@ impl Cells {
                 missing.iter().map(|&flag| u64::from(flag)).sum::<u64>() + zeros
             }
             Self::Codes(codes) => codes.iter().map(|&code| u64::from(code == 0)).sum(),
+            Self::Keys(keys) => keys.iter().map(|key| u64::from(key.is_none())).sum(),
         }
     }
 
@@ -99,15 +130,23 @@ impl Cells {
     pub(crate) fn number(&self, row: usize) -> Option<i64> {
         match self {
             Self::Numbers { values, .. } => self.is_present(row).then(|| values[row]),
-            Self::Codes(_) => None,
+            Self::Codes(_) | Self::Keys(_) => None,
         }
     }
 
     /// The category in a row, if there is one.
-    pub(crate) fn category(&self, row: usize) -> Option<u8> {
+    pub(crate) fn category(&self, row: usize) -> Option<u16> {
         match self {
-            Self::Numbers { .. } => None,
             Self::Codes(codes) => codes[row].checked_sub(1),
+            Self::Numbers { .. } | Self::Keys(_) => None,
+        }
+    }
+
+    /// The digest in a row, if there is one.
+    pub(crate) fn key(&self, row: usize) -> Option<u128> {
+        match self {
+            Self::Keys(keys) => keys[row],
+            Self::Numbers { .. } | Self::Codes(_) => None,
         }
     }
 
@@ -116,6 +155,7 @@ impl Cells {
         match self {
             Self::Numbers { missing, .. } => missing.get(row).is_none_or(|&flag| flag == 0),
             Self::Codes(codes) => codes[row] != 0,
+            Self::Keys(keys) => keys[row].is_some(),
         }
     }
 
@@ -132,7 +172,12 @@ impl Cells {
                 hasher.write(&missing[..last.map_or(0, |last| last + 1)]);
                 hasher.write_usize(values.len());
             }
-            Self::Codes(codes) => hasher.write(codes),
+            Self::Codes(codes) => codes.iter().for_each(|&code| hasher.write_u16(code)),
+            Self::Keys(keys) => keys.iter().for_each(|key| {
+                // A missing key and the digest 0 differ.
+                hasher.write_u8(key.is_some().into());
+                hasher.write_u128(key.unwrap_or(0));
+            }),
         }
     }
 }

@@ -35,8 +35,8 @@ struct Shared {
     input: Input,
     /// Cells of the header, and so of every record.
     cells: usize,
-    /// Where in a record each wanted column is.
-    places: Vec<usize>,
+    /// Where in a record each wanted column is, or its parts are.
+    places: Vec<Vec<usize>>,
     /// Where the key is whose order is compared.
     key: Option<usize>,
 }
@@ -58,7 +58,7 @@ impl CsvFile {
         }
         let header = Header::new(&fields, &window.bytes, line, spec)?;
         let places = (spec.readers.iter())
-            .map(|reader| header.find(&reader.name))
+            .map(|reader| reader.parts.iter().map(|part| header.find(part)).collect())
             .collect::<Result<_, _>>()?;
         let key = spec.key.as_deref().map(|name| header.find(name));
         let first = Mark {
@@ -189,10 +189,17 @@ impl CsvRows {
             return;
         }
         let targets = shared.places.iter().zip(&shared.spec.readers);
-        for ((&index, reader), cells) in targets.zip(&mut into.columns) {
-            let text = fields.get(bytes, index);
-            if let Err(fault) = reader.push(cells, text) {
-                notes.problems.cell(place, &reader.name, text, fault);
+        for ((places, reader), cells) in targets.zip(&mut into.columns) {
+            let text = |index: &usize| fields.get(bytes, *index);
+            let (result, shown) = match &places[..] {
+                [index] => (reader.push(cells, text(index)), text(index)),
+                parts => {
+                    let pushed = reader.push_parts(cells, parts.iter().map(text));
+                    (pushed, parts.first().map_or(&b""[..], text))
+                }
+            };
+            if let Err(fault) = result {
+                notes.problems.cell(place, &reader.name, shown, fault);
                 cells.push_missing();
             }
         }
@@ -363,9 +370,9 @@ impl<'a> Header<'a> {
         if let [b'S' | b's', b'e', b'p', b'=', mark, ..] = *line {
             let reason = format!(
                 "`sep=` is a hint for a spreadsheet program and no header; remove the line, and put `delimiter = \"{}\"` \
-                 into block `{}` of the job if it is not a comma",
+                 into {} of the job if it is not a comma",
                 char::from(mark),
-                spec.block
+                spec.what
             );
             return Err(line_at(file, 1, reason));
         }
@@ -428,7 +435,7 @@ impl<'a> Header<'a> {
         Some(InputError::Delimiter {
             file: self.spec.file.clone(),
             found: written,
-            block: self.spec.block.clone(),
+            what: self.spec.what.clone(),
         })
     }
 }

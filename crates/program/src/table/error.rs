@@ -101,7 +101,7 @@ pub enum InputError {
     },
     /// Another delimiter than the job says.
     #[error(
-        "{}: line 1: the columns are delimited by `{found}`; put `delimiter = \"{found}\"` into block `{block}` of the job",
+        "{}: line 1: the columns are delimited by `{found}`; put `delimiter = \"{found}\"` into {what} of the job",
         file.display()
     )]
     Delimiter {
@@ -109,8 +109,8 @@ pub enum InputError {
         file: PathBuf,
         /// The delimiter found, as the job writes it.
         found: &'static str,
-        /// The block.
-        block: String,
+        /// The block or table.
+        what: String,
     },
     /// The order of a key column is compared, and there is no key.
     #[error(
@@ -185,6 +185,25 @@ pub enum InputError {
         /// A possible reason, after a semicolon; empty if nothing is known.
         note: String,
     },
+    /// More rows than a table has room for, or fewer than its bucket.
+    #[error(
+        "{} has {found} rows, and {what} of the job has {least} to {most}; change `rows` there, at all participants{note}",
+        file.display()
+    )]
+    Capacity {
+        /// The file.
+        file: PathBuf,
+        /// The table.
+        what: String,
+        /// Rows found.
+        found: u64,
+        /// Fewest rows.
+        least: u64,
+        /// Most rows.
+        most: u64,
+        /// A possible reason, after a semicolon; empty if nothing is known.
+        note: String,
+    },
     /// A file of records that ends within one.
     #[error(
         "{}: {bytes} bytes are not a multiple of the record of {record} bytes; \
@@ -202,6 +221,9 @@ pub enum InputError {
     /// A file that changed between the check and the use of its values.
     #[error("{} changed while the job was running; nothing was published, run it again", .0.display())]
     Changed(PathBuf),
+    /// A job of many passes, asked for the source of its only one.
+    #[error("the job has many passes; this is a mistake of the program")]
+    Passes,
     /// Shares that are in a store, and no file.
     #[error("`{0}` supplies shares from its store to this job, and no file")]
     FromStore(String),

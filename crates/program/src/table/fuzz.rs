@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Input, Table, Wanted};
+use super::{Count, Input, Reader, Table, Wanted};
 use crate::stats::{Column, ColumnKind, Marks, Missing};
 
 /// For fuzzing: takes `bytes` for an owner's table in the format that `name` says, with a number, a number that may be
@@ -44,10 +44,12 @@ pub fn fuzz_table(name: &str, bytes: &[u8]) -> bool {
         date,
     ];
     let wanted = Wanted {
-        columns: &columns,
-        held: &[0, 1, 2, 3],
-        block: "all",
-        rows: 3,
+        readers: (columns.iter().enumerate())
+            .map(|(index, column)| Reader::new(index, column))
+            .collect(),
+        kind: "block",
+        name: "all",
+        rows: Count::Exact(3),
         alone: false,
         delimiter: b',',
         order: None,

@@ -18,7 +18,7 @@ const AT_ONCE: u64 = 1 << 23;
 const LOOKED_AT: usize = 1 << 10;
 
 /// The keys of a table.
-pub(super) struct Keys {
+pub(crate) struct Keys {
     /// Two unpredictable hashes: the first finds cells that may be equal, both together tell whether they are.
     hashers: [RandomState; 2],
     parts: u64,
@@ -44,7 +44,7 @@ impl fmt::Debug for Keys {
 
 impl Keys {
     /// Of a table with so many rows.
-    pub(super) fn new(rows: u64) -> Self {
+    pub(crate) fn new(rows: u64) -> Self {
         Self::in_parts(rows.div_ceil(AT_ONCE).max(1))
     }
 
@@ -60,7 +60,7 @@ impl Keys {
     }
 
     /// The next cell of the table.
-    pub(super) fn push(&mut self, place: Place, cell: &[u8]) {
+    pub(crate) fn push(&mut self, place: Place, cell: &[u8]) {
         let hash = self.hashers[0].hash_one(cell);
         match &mut self.doing {
             Doing::Gather { part, hashes } => {
@@ -78,7 +78,7 @@ impl Keys {
     }
 
     /// After a reading: whether another one is needed.
-    pub(super) fn again(&mut self) -> bool {
+    pub(crate) fn again(&mut self) -> bool {
         let Doing::Gather { part, hashes } = &mut self.doing else {
             return false;
         };
@@ -99,8 +99,8 @@ impl Keys {
         *part < self.parts
     }
 
-    /// The rows whose key is that of a row before them.
-    pub(super) fn problems(self, column: &str) -> Problems {
+    /// The rows whose key is that of a row before them; `fault` says what is wrong with them.
+    pub(crate) fn problems(self, column: &str, fault: impl Fn(Place) -> CellFault) -> Problems {
         let mut problems = Problems::default();
         let mut seen = HashMap::new();
         let Doing::Look { cells, .. } = self.doing else {
@@ -109,11 +109,7 @@ impl Keys {
         for (place, both, text) in cells {
             let first = *seen.entry(both).or_insert(place);
             if first != place {
-                let fault = CellFault::SameKey {
-                    row: first.row,
-                    line: first.line,
-                };
-                problems.cell(place, column, text.as_bytes(), fault);
+                problems.cell(place, column, text.as_bytes(), fault(first));
             }
         }
         problems
@@ -137,7 +133,11 @@ mod tests {
                 break;
             }
         }
-        let found = keys.problems("id").none(Path::new("a.csv"));
+        let same = |first: Place| CellFault::SameKey {
+            row: first.row,
+            line: first.line,
+        };
+        let found = keys.problems("id", same).none(Path::new("a.csv"));
         found.map_or_else(|error| error.to_string(), |()| String::new())
     }
 

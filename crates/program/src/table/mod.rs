@@ -35,19 +35,12 @@ pub(crate) use cells::{Cells, Chunk};
 pub use error::InputError;
 #[doc(hidden)]
 pub use fuzz::fuzz_table;
+pub(crate) use keys::Keys;
 pub use order::{AlignKey, AlignKeyError};
-pub(crate) use text::THOUSANDS;
+pub(crate) use problems::{Place, Problems};
+pub(crate) use text::{Digest, Reader, THOUSANDS};
 
-use self::{
-    cache::Cache,
-    csv::CsvFile,
-    input::Input,
-    keys::Keys,
-    order::Chain,
-    problems::{Place, Problems},
-    text::Reader,
-};
-use crate::stats::Column;
+use self::{cache::Cache, csv::CsvFile, input::Input, order::Chain};
 use veil_job::DataError;
 
 /// Rows of a part of a table, if it is narrow: enough that a place in the file for each costs nothing.
@@ -59,20 +52,71 @@ const PART_BYTES: usize = 1 << 18;
 
 /// What is wanted of a file.
 pub(crate) struct Wanted<'a> {
-    /// The columns of the job.
-    pub(crate) columns: &'a [Column],
-    /// Which of them are in this file.
-    pub(crate) held: &'a [usize],
-    /// The block, for messages.
-    pub(crate) block: &'a str,
+    /// How its columns are read.
+    pub(crate) readers: Vec<Reader>,
+    /// What the job calls it: a block or a table.
+    pub(crate) kind: &'static str,
+    /// The name of the block or table.
+    pub(crate) name: &'a str,
     /// Rows that the job declares.
-    pub(crate) rows: u64,
+    pub(crate) rows: Count,
     /// Whether all columns of the block are one owner's.
     pub(crate) alone: bool,
     /// Between the cells of a CSV file.
     pub(crate) delimiter: u8,
     /// The key column whose order the owners compare.
     pub(crate) order: Option<Order<'a>>,
+}
+
+/// Rows that a job declares.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Count {
+    /// So many.
+    Exact(u64),
+    /// So many at least and at most.
+    Between(u64, u64),
+}
+
+impl Count {
+    /// The most rows.
+    pub(crate) const fn most(self) -> u64 {
+        match self {
+            Self::Exact(rows) | Self::Between(_, rows) => rows,
+        }
+    }
+
+    /// Looks whether there are as many as there must be.
+    fn check(
+        self,
+        file: &Path,
+        wanted: &Wanted<'_>,
+        found: u64,
+        note: String,
+    ) -> Result<(), InputError> {
+        let what = format!("{} `{}`", wanted.kind, wanted.name);
+        let file = || file.to_owned();
+        match self {
+            Self::Exact(declared) if found != declared => Err(InputError::Rows {
+                file: file(),
+                what,
+                found,
+                declared,
+                alone: wanted.alone,
+                note,
+            }),
+            Self::Between(least, most) if !(least..=most).contains(&found) => {
+                Err(InputError::Capacity {
+                    file: file(),
+                    what,
+                    found,
+                    least,
+                    most,
+                    note,
+                })
+            }
+            Self::Exact(_) | Self::Between(..) => Ok(()),
+        }
+    }
 }
 
 /// A key column whose order is compared.
@@ -93,7 +137,7 @@ pub type Watch<'a> = &'a (dyn Fn(u64, u64) + Sync);
 /// The report of a checked table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TableReport {
-    /// The block.
+    /// The block or table.
     pub block: String,
     /// The file.
     pub file: PathBuf,
@@ -115,7 +159,8 @@ pub struct TableReport {
 #[derive(Debug)]
 struct Spec {
     file: PathBuf,
-    block: String,
+    /// The block or table, for messages.
+    what: String,
     delimiter: u8,
     readers: Vec<Reader>,
     key: Option<String>,
@@ -250,27 +295,25 @@ impl Table {
         let bytes = input.length();
         let spec = Arc::new(Spec {
             file: file.to_owned(),
-            block: wanted.block.to_owned(),
+            what: format!("{} `{}`", wanted.kind, wanted.name),
             delimiter: wanted.delimiter,
-            readers: (wanted.held.iter())
-                .map(|&column| Reader::new(column, &wanted.columns[column]))
-                .collect(),
+            readers: wanted.readers.clone(),
             key: (wanted.order.as_ref()).map(|order| order.column.to_owned()),
         });
         let format = open(&spec, input)?;
-        let part = part(wanted.held.len());
+        let part = part(wanted.readers.len());
         let mut first = Checked {
-            rows: wanted.rows,
+            rows: wanted.rows.most(),
             index: Vec::new(),
-            missing: vec![0; wanted.held.len()],
+            missing: vec![0; wanted.readers.len()],
             found: 0,
         };
         let mut notes = Notes {
             key: KeyNotes {
-                chain: (wanted.order.as_ref()).map(|order| Chain::new(order, wanted.block)),
+                chain: (wanted.order.as_ref()).map(|order| Chain::new(order, wanted.name)),
                 keys: (wanted.order.as_ref())
                     .filter(|order| !order.duplicates)
-                    .map(|_| Keys::new(wanted.rows)),
+                    .map(|_| Keys::new(wanted.rows.most())),
             },
             ..Notes::default()
         };
@@ -280,34 +323,26 @@ impl Table {
         })?;
         watch(bytes, bytes);
         notes.problems.none(file)?;
-        if first.found != wanted.rows {
-            let lines = match notes.blank_lines {
-                0 => String::new(),
-                lines => format!(
-                    "; {lines} empty lines were not counted as rows: write \"\" there if a single cell is empty"
-                ),
-            };
-            return Err(InputError::Rows {
-                file: file.to_owned(),
-                what: format!("block `{}`", wanted.block),
-                found: first.found,
-                declared: wanted.rows,
-                alone: wanted.alone,
-                note: lines,
-            }
-            .into());
-        }
+        let lines = match notes.blank_lines {
+            0 => String::new(),
+            lines => format!(
+                "; {lines} empty lines were not counted as rows: write \"\" there if a single cell is empty"
+            ),
+        };
+        wanted.rows.check(file, wanted, first.found, lines)?;
         if let Some(keys) = notes.key.keys {
             distinct(&spec, &*format, part, keys)?;
         }
         let report = TableReport {
-            block: wanted.block.to_owned(),
+            block: wanted.name.to_owned(),
             file: file.to_owned(),
             format: format.name(),
             rows: first.found,
             bytes,
             elapsed: start.elapsed(),
-            columns: wanted.held.iter().copied().zip(first.missing).collect(),
+            columns: (wanted.readers.iter().map(|reader| reader.index))
+                .zip(first.missing)
+                .collect(),
             order: spec.key.clone(),
         };
         Ok(Self {
@@ -416,7 +451,11 @@ fn distinct(
         keys = read;
     }
     let column = spec.key.as_deref().unwrap_or_default();
-    keys.problems(column).none(&spec.file)
+    let same = |first: Place| CellFault::SameKey {
+        row: first.row,
+        line: first.line,
+    };
+    keys.problems(column, same).none(&spec.file)
 }
 
 /// The first reading.

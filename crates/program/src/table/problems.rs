@@ -10,29 +10,29 @@ const SHOWN: usize = 20;
 
 /// Gathers the first problems of a file and counts the others.
 #[derive(Debug, Default)]
-pub(super) struct Problems {
+pub(crate) struct Problems {
     shown: Vec<CellProblem>,
     all: u64,
 }
 
 /// A place in a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// From 1; nothing in files without lines.
-    pub(super) line: Option<u64>,
+    pub(crate) line: Option<u64>,
     /// From 1.
-    pub(super) row: u64,
+    pub(crate) row: u64,
 }
 
 impl Problems {
     /// How many there are.
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.all
     }
 
     /// A cell at fault. Text is shortened.
     #[cold]
-    pub(super) fn cell(&mut self, place: Place, column: &str, text: &[u8], fault: CellFault) {
+    pub(crate) fn cell(&mut self, place: Place, column: &str, text: &[u8], fault: CellFault) {
         self.all += 1;
         if self.shown.len() < SHOWN {
             self.shown.push(CellProblem {
@@ -47,7 +47,7 @@ impl Problems {
 
     /// A record at fault as a whole.
     #[cold]
-    pub(super) fn record(&mut self, place: Place, fault: CellFault) {
+    pub(crate) fn record(&mut self, place: Place, fault: CellFault) {
         self.all += 1;
         if self.shown.len() < SHOWN {
             self.shown.push(CellProblem {
@@ -61,7 +61,7 @@ impl Problems {
     }
 
     /// Nothing, or everything that was found.
-    pub(super) fn none(self, file: &Path) -> Result<(), DataError> {
+    pub(crate) fn none(self, file: &Path) -> Result<(), DataError> {
         if self.all == 0 {
             return Ok(());
         }
@@ -76,7 +76,7 @@ impl Problems {
 }
 
 /// A cell for a message: printable and short.
-pub(super) fn shorten(bytes: &[u8]) -> String {
+pub(crate) fn shorten(bytes: &[u8]) -> String {
     const LONGEST: usize = 40;
     // A character has at most four bytes; a long cell is not converted whole.
     let head = &bytes[..bytes.len().min(4 * LONGEST + 4)];

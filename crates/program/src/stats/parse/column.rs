@@ -163,7 +163,7 @@ pub(super) fn column(raw: &RawColumn, span: Range<usize>) -> Result<Column, Faul
         let reason = "0 is outside the range from `min` to `max`; widen it, or write \"drop-pair\"";
         return Err(zero_is_no_value(reason.into()));
     }
-    let marks = marks(raw)?;
+    let marks = marks(raw.decimal.as_ref(), raw.thousands.as_ref())?;
     let unit = raw.unit.as_ref().map(|unit| unit.get_ref().clone());
     Ok(Column {
         kind: ColumnKind::Number {
@@ -179,7 +179,10 @@ pub(super) fn column(raw: &RawColumn, span: Range<usize>) -> Result<Column, Faul
 }
 
 /// How text files write the numbers of a column.
-fn marks(raw: &RawColumn) -> Result<Marks, Fault> {
+pub(crate) fn marks(
+    decimal: Option<&Spanned<String>>,
+    thousands: Option<&Spanned<String>>,
+) -> Result<Marks, Fault> {
     let one = |field: &'static str, text: &Spanned<String>, of: &[char], what: &str| {
         let mut characters = text.get_ref().chars();
         match (characters.next(), characters.next()) {
@@ -195,10 +198,10 @@ fn marks(raw: &RawColumn) -> Result<Marks, Fault> {
         }
     };
     let mut marks = Marks::default();
-    if let Some(text) = &raw.decimal {
+    if let Some(text) = decimal {
         marks.decimal = one("decimal", text, &['.', ','], "\".\" or \",\"")?;
     }
-    if let Some(text) = &raw.thousands {
+    if let Some(text) = thousands {
         let what = "a point, comma, apostrophe, blank, no-break blank or underscore";
         let mark = one("thousands", text, &THOUSANDS, what)?;
         if mark == marks.decimal {
@@ -220,7 +223,7 @@ fn marks(raw: &RawColumn) -> Result<Marks, Fault> {
 }
 
 /// A declared bound of dates.
-fn day(field: &'static str, raw: &Spanned<RawNumber>) -> Result<i64, Fault> {
+pub(crate) fn day(field: &'static str, raw: &Spanned<RawNumber>) -> Result<i64, Fault> {
     let value = match raw.get_ref() {
         RawNumber::Text(text) => match date::iso(text.as_bytes()) {
             Some(day) => return Ok(day),
@@ -242,7 +245,11 @@ fn day(field: &'static str, raw: &Spanned<RawNumber>) -> Result<i64, Fault> {
 }
 
 /// A declared bound, in units of the scale.
-fn bound(field: &'static str, raw: &Spanned<RawNumber>, scale: u8) -> Result<i64, Fault> {
+pub(crate) fn bound(
+    field: &'static str,
+    raw: &Spanned<RawNumber>,
+    scale: u8,
+) -> Result<i64, Fault> {
     let too_large = || {
         let most = Scaled {
             value: LARGEST.into(),

@@ -8,6 +8,7 @@ use std::ops::Range;
 use toml::Spanned;
 
 use column::column;
+pub(crate) use column::{bound, day, marks};
 
 use super::{Alignment, Column, Keeping, Pairing, Stats, StatsBlock};
 use crate::{

@@ -4,7 +4,7 @@ mod values;
 
 use std::{fmt, panic, panic::AssertUnwindSafe, path::Path, sync::Arc};
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Schema};
 
 use super::{
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::InputError;
 use crate::table::{CellFault, DataError};
-use values::{fill, key};
+use values::{fill, fill_keys, key};
 
 /// Record batches in the order of their rows.
 pub(super) trait Batches: Send {
@@ -44,8 +44,8 @@ pub(super) struct ColumnarRows {
 pub(super) struct Places {
     /// Columns of the file, in its order: what a batch has.
     pub(super) projection: Vec<usize>,
-    /// Where in a batch each wanted column is.
-    columns: Vec<usize>,
+    /// Where in a batch each wanted column is, or its parts are.
+    columns: Vec<Vec<usize>>,
     /// Where the key is whose order is compared.
     key: Option<usize>,
 }
@@ -75,15 +75,19 @@ impl Places {
         };
         let mut wanted = Vec::new();
         for reader in &spec.readers {
-            let (index, data_type) = find(&reader.name)?;
-            accepts(reader, &data_type).map_err(|advice| InputError::ColumnType {
-                file: spec.file.clone(),
-                column: reader.name.clone(),
-                found: data_type.to_string(),
-                declared: declared(reader),
-                advice,
-            })?;
-            wanted.push(index);
+            let mut parts = Vec::new();
+            for part in &reader.parts {
+                let (index, data_type) = find(part)?;
+                accepts(reader, &data_type).map_err(|advice| InputError::ColumnType {
+                    file: spec.file.clone(),
+                    column: part.clone(),
+                    found: data_type.to_string(),
+                    declared: declared(reader),
+                    advice,
+                })?;
+                parts.push(index);
+            }
+            wanted.push(parts);
         }
         let key = spec.key.as_deref().map(find).transpose()?;
         if let Some((_, data_type)) = &key
@@ -98,7 +102,7 @@ impl Places {
             }
             .into());
         }
-        let mut projection: Vec<usize> = wanted.clone();
+        let mut projection: Vec<usize> = wanted.concat();
         projection.extend(key.iter().map(|key| key.0));
         projection.sort_unstable();
         projection.dedup();
@@ -106,7 +110,9 @@ impl Places {
             (projection.iter().position(|other| other == index)).expect("all wanted are projected")
         };
         Ok(Self {
-            columns: wanted.iter().map(place).collect(),
+            columns: (wanted.iter())
+                .map(|parts| parts.iter().map(place).collect())
+                .collect(),
             key: key.iter().map(|key| place(&key.0)).next(),
             projection,
         })
@@ -145,14 +151,22 @@ impl ColumnarRows {
             row: self.row + offset as u64 + 1,
         };
         let columns = self.places.columns.iter().zip(&self.spec.readers);
-        for ((&index, reader), cells) in columns.zip(&mut into.columns) {
-            let array = batch.column(index).as_ref();
-            fill(reader, array, first, count, cells, |offset, text, fault| {
+        for ((parts, reader), cells) in columns.zip(&mut into.columns) {
+            let arrays = parts.iter().map(|index| batch.column(*index).as_ref());
+            let arrays: Vec<&dyn Array> = arrays.collect();
+            let report = |offset, text: String, fault| {
                 let text = text.as_bytes();
                 notes
                     .problems
                     .cell(place(offset), &reader.name, text, fault);
-            });
+            };
+            match (&reader.kind, &arrays[..]) {
+                (Kind::Key(_), _) => {
+                    fill_keys(reader, &arrays, first..first + count, cells, report)
+                }
+                (_, [array]) => fill(reader, *array, first, count, cells, report),
+                _ => unreachable!("several columns make a key"),
+            }
         }
         let Some(index) = self.places.key.filter(|_| notes.key.wanted()) else {
             return;
@@ -272,8 +286,13 @@ fn accepts(reader: &Reader, data_type: &DataType) -> Result<(), String> {
     }
     let no = |advice: &str| Err(advice.to_owned());
     match (&reader.kind, data_type) {
-        (Kind::Number { .. } | Kind::Category { .. }, integer) if is_integer(integer) => Ok(()),
-        (Kind::Category { .. }, DataType::Boolean)
+        (Kind::Number { .. } | Kind::Category { .. } | Kind::Key(_), integer)
+            if is_integer(integer) =>
+        {
+            Ok(())
+        }
+        (Kind::Category { .. } | Kind::Bool, DataType::Boolean)
+        | (Kind::Key(_), DataType::Date32)
         | (Kind::Number { .. }, DataType::Float32 | DataType::Float64)
         | (Kind::Date { .. }, DataType::Date32 | DataType::Date64) => Ok(()),
         (
@@ -298,6 +317,8 @@ fn accepts(reader: &Reader, data_type: &DataType) -> Result<(), String> {
         (Kind::Number { .. }, _) => no("store it as integers, decimals or text"),
         (Kind::Date { .. }, _) => no("store it as dates or text"),
         (Kind::Category { .. }, _) => no("store it as text or dictionary"),
+        (Kind::Bool, _) => no("store it as booleans or text"),
+        (Kind::Key(_), _) => no("store it as text, integers or days"),
     }
 }
 
@@ -307,5 +328,7 @@ fn declared(reader: &Reader) -> String {
         Kind::Number { scale, .. } => format!("a decimal of scale {scale}"),
         Kind::Date { .. } => "a date".into(),
         Kind::Category { .. } => "a category".into(),
+        Kind::Bool => "a bool".into(),
+        Kind::Key(_) => "a key".into(),
     }
 }

@@ -52,6 +52,28 @@ pub(super) fn fill(
     }
 }
 
+/// Adds the digests of keys of these arrays, a part of each.
+pub(super) fn fill_keys(
+    reader: &Reader,
+    arrays: &[&dyn Array],
+    rows: std::ops::Range<usize>,
+    cells: &mut Cells,
+    mut report: impl FnMut(usize, String, CellFault),
+) {
+    let values: Vec<Values<'_>> = arrays.iter().map(|array| Values::of(*array)).collect();
+    for (offset, row) in rows.enumerate() {
+        let parts = arrays.iter().zip(&values);
+        let texts: Vec<String> = parts
+            .map(|(array, values)| values.key(*array, row))
+            .collect();
+        let result = reader.push_parts(cells, texts.iter().map(String::as_bytes));
+        if let Err(fault) = result {
+            report(offset, texts.join(" "), fault);
+            cells.push_missing();
+        }
+    }
+}
+
 type Integer<'a> = Box<dyn Fn(usize) -> i128 + 'a>;
 
 /// The values of an array, without its type; which of them are missing, the array says.
@@ -169,7 +191,9 @@ impl<'a> Values<'a> {
                 reader.push(cells, text)
             }
             Self::Integer(value) => match reader.kind {
-                Kind::Category { .. } => reader.push(cells, value(row).to_string().as_bytes()),
+                Kind::Category { .. } | Kind::Bool => {
+                    reader.push(cells, value(row).to_string().as_bytes())
+                }
                 _ => push_scaled(reader, cells, Some(value(row)), 0),
             },
             Self::Decimal(value, scale) => push_scaled(reader, cells, value(row), *scale),
@@ -181,6 +205,20 @@ impl<'a> Values<'a> {
                 let day = i64::try_from(value(row).div_euclid(*day));
                 reader.push_number(cells, day.map_err(|_| NumberError::TooLarge)?)
             }
+        }
+    }
+
+    /// A key as a CSV file would have it; empty where there is none.
+    fn key(&self, array: &dyn Array, row: usize) -> String {
+        if array.is_null(row) {
+            return String::new();
+        }
+        match self {
+            Self::Text(text) => {
+                let text = trim(text(row).unwrap_or_default());
+                String::from_utf8_lossy(text).into_owned()
+            }
+            values => values.show(row),
         }
     }
 
@@ -278,16 +316,7 @@ fn exact(value: f64, scale: u8) -> Option<i128> {
 
 /// A key as a CSV file would have it; empty where there is none.
 pub(super) fn key(array: &dyn Array, row: usize) -> String {
-    if array.is_null(row) {
-        return String::new();
-    }
-    match Values::of(array) {
-        Values::Text(text) => {
-            let text = trim(text(row).unwrap_or_default());
-            String::from_utf8_lossy(text).into_owned()
-        }
-        values => values.show(row),
-    }
+    Values::of(array).key(array, row)
 }
 
 #[cfg(test)]

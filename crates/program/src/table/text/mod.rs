@@ -5,6 +5,8 @@ mod number;
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
+use sha2::{Digest as _, Sha256};
+use veil_relation::{Kind as RelationKind, Type};
 
 pub(crate) use number::THOUSANDS;
 use number::{Normal, plain, readings};
@@ -22,12 +24,66 @@ const PLACEHOLDERS: [&str; 12] = [
 ];
 /// How the cells of a column are read.
 #[derive(Clone, Debug)]
-pub(super) struct Reader {
+pub(crate) struct Reader {
     /// Index of the column in the job.
     pub(super) index: usize,
+    /// What messages call it.
     pub(super) name: String,
+    /// The columns of the file that it is read from: several make one key.
+    pub(super) parts: Vec<String>,
     pub(super) kind: Kind,
-    missing: Missing,
+    absent: Absent,
+}
+
+/// The treatment of an empty cell.
+#[derive(Clone, Debug)]
+enum Absent {
+    /// It is at fault.
+    Refuse(CellFault),
+    /// It has no value.
+    Null,
+    /// It is 0.
+    Zero,
+}
+
+impl Absent {
+    fn of(missing: Missing) -> Self {
+        match missing {
+            Missing::Refuse => Self::Refuse(CellFault::Empty),
+            Missing::DropRow | Missing::DropPair => Self::Null,
+            Missing::Zero => Self::Zero,
+        }
+    }
+}
+
+/// A digest of the texts of a key: `SHA-256("veil key" ‖ salt ‖ length ‖ text ‖ length ‖ text …)`, of which the first bytes are a number,
+/// little-endian; lengths have 64 bits, little-endian.
+#[derive(Clone, Debug)]
+pub(crate) struct Digest {
+    salted: Sha256,
+    bytes: usize,
+}
+
+impl Digest {
+    /// Of so many bits, a multiple of 8 up to 128, under a public salt.
+    pub(crate) fn new(salt: &str, bits: u16) -> Self {
+        Self {
+            salted: Sha256::new().chain_update("veil key").chain_update(salt),
+            bytes: usize::from(bits / 8).min(16),
+        }
+    }
+
+    /// The digest of these texts.
+    pub(crate) fn of<'a>(&self, texts: impl Iterator<Item = &'a [u8]>) -> u128 {
+        let mut hash = self.salted.clone();
+        for text in texts {
+            hash.update((text.len() as u64).to_le_bytes());
+            hash.update(text);
+        }
+        let mut number = [0; 16];
+        number[..self.bytes].copy_from_slice(&hash.finalize()[..self.bytes]);
+        u128::from_le_bytes(number)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -44,13 +100,30 @@ pub(super) enum Kind {
         format: Option<String>,
     },
     Category {
-        codes: HashMap<Box<[u8]>, u8, RandomState>,
+        codes: HashMap<Box<[u8]>, u16, RandomState>,
         values: Vec<String>,
     },
+    Bool,
+    Key(Digest),
+}
+
+/// Texts of a bool, the false one first.
+const BOOLS: [[&str; 5]; 2] = [
+    ["false", "FALSE", "False", "f", "0"],
+    ["true", "TRUE", "True", "t", "1"],
+];
+
+/// The code of each value of a category.
+fn codes(values: &[String]) -> HashMap<Box<[u8]>, u16, RandomState> {
+    let coded = values.iter().zip(1..=u16::MAX);
+    coded
+        .map(|(value, code)| (value.as_bytes().into(), code))
+        .collect()
 }
 
 impl Reader {
-    pub(super) fn new(index: usize, column: &Column) -> Self {
+    /// Of a column of statistics.
+    pub(crate) fn new(index: usize, column: &Column) -> Self {
         let kind = match &column.kind {
             ColumnKind::Number {
                 scale,
@@ -70,25 +143,88 @@ impl Reader {
                 format: format.clone(),
             },
             ColumnKind::Category(values) => Kind::Category {
-                codes: (values.iter().zip(1..=u8::MAX))
-                    .map(|(value, code)| (value.as_bytes().into(), code))
-                    .collect(),
+                codes: codes(values),
                 values: values.clone(),
             },
         };
         Self {
             index,
             name: column.name.clone(),
+            parts: vec![column.name.clone()],
             kind,
-            missing: column.missing,
+            absent: Absent::of(column.missing),
         }
+    }
+
+    /// Of a column of a query, from these columns of a file; several for a key alone. Nothing if the kind is none of a file, or its numbers are
+    /// too large.
+    pub(crate) fn of_query(
+        index: usize,
+        ty: &Type,
+        parts: &[String],
+        marks: Marks,
+        format: Option<&str>,
+        digest: Option<Digest>,
+    ) -> Option<Self> {
+        let ends = |range: veil_relation::Range| {
+            let end = |value: i128| i64::try_from(value).ok();
+            Some((end(range.min())?, end(range.max())?))
+        };
+        let kind = match &ty.kind {
+            RelationKind::Integer(range) => {
+                let (min, max) = ends(*range)?;
+                Kind::Number {
+                    scale: 0,
+                    min,
+                    max,
+                    marks,
+                }
+            }
+            RelationKind::Decimal { places, units } => {
+                let (min, max) = ends(*units)?;
+                Kind::Number {
+                    scale: u8::try_from(*places).ok()?,
+                    min,
+                    max,
+                    marks,
+                }
+            }
+            RelationKind::Date(days) => {
+                let (min, max) = ends(*days)?;
+                Kind::Date {
+                    min,
+                    max,
+                    format: format.map(str::to_owned),
+                }
+            }
+            RelationKind::Category(values) => Kind::Category {
+                codes: codes(values.texts()),
+                values: values.texts().to_vec(),
+            },
+            RelationKind::Bool => Kind::Bool,
+            RelationKind::Key { .. } => Kind::Key(digest?),
+            RelationKind::Ratio { .. } => return None,
+        };
+        let absent = if ty.nullable {
+            Absent::Null
+        } else {
+            Absent::Refuse(CellFault::Null)
+        };
+        Some(Self {
+            index,
+            name: parts.join("` and `"),
+            parts: parts.to_vec(),
+            kind,
+            absent,
+        })
     }
 
     /// No cells yet.
     pub(super) fn cells(&self) -> Cells {
         match self.kind {
             Kind::Number { .. } | Kind::Date { .. } => Cells::numbers(),
-            Kind::Category { .. } => Cells::Codes(Vec::new()),
+            Kind::Category { .. } | Kind::Bool => Cells::Codes(Vec::new()),
+            Kind::Key(_) => Cells::Keys(Vec::new()),
         }
     }
 
@@ -132,17 +268,48 @@ impl Reader {
                 };
                 cells.push(*code);
             }
+            (Kind::Bool, Cells::Codes(cells)) => {
+                let is = |texts: &[&str; 5]| texts.iter().any(|known| known.as_bytes() == text);
+                let Some(code) = (1..).zip(&BOOLS).find(|(_, texts)| is(texts)) else {
+                    return Err(explain(text, || CellFault::Bool));
+                };
+                cells.push(code.0);
+            }
+            (Kind::Key(_), cells @ Cells::Keys(_)) => {
+                return self.push_parts(cells, std::iter::once(text));
+            }
             _ => unreachable!("the cells were made by this reader"),
         }
         Ok(())
     }
 
+    /// Adds the digest of a key of these texts; a key of which a part is empty is missing.
+    pub(super) fn push_parts<'a>(
+        &self,
+        cells: &mut Cells,
+        texts: impl Iterator<Item = &'a [u8]> + Clone,
+    ) -> Result<(), CellFault> {
+        let (Kind::Key(digest), Cells::Keys(keys)) = (&self.kind, &mut *cells) else {
+            unreachable!("several columns make a key, whose cells were made by its reader");
+        };
+        for text in texts.clone() {
+            if text.is_empty() {
+                return self.push_missing(cells);
+            }
+            if std::str::from_utf8(text).is_err() || text.contains(&0) {
+                return Err(explain(text, || CellFault::Nul));
+            }
+        }
+        keys.push(Some(digest.of(texts)));
+        Ok(())
+    }
+
     /// Adds a missing value, if the column may have one.
     pub(super) fn push_missing(&self, cells: &mut Cells) -> Result<(), CellFault> {
-        match (self.missing, cells) {
-            (Missing::Refuse, _) => return Err(CellFault::Empty),
-            (Missing::Zero, cells) => cells.push_zero(),
-            (_, cells) => cells.push_missing(),
+        match &self.absent {
+            Absent::Refuse(fault) => return Err(fault.clone()),
+            Absent::Zero => cells.push_zero(),
+            Absent::Null => cells.push_missing(),
         }
         Ok(())
     }
@@ -171,7 +338,7 @@ impl Reader {
                 scale,
             }
             .to_string(),
-            Kind::Category { .. } => value.to_string(),
+            Kind::Category { .. } | Kind::Bool | Kind::Key(_) => value.to_string(),
         }
     }
 

@@ -1,0 +1,171 @@
+//! From a job to the passes that parties run for it.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use veil_job::passes::PassSpec;
+use veil_job::{JobSpec, Security};
+use veil_operators::Participants;
+use veil_physical::PhysicalPlan;
+use veil_query::{Job, Query, QueryError, SortedBytes};
+
+use super::{Collisions, NamedQuery, OwnerTable, Queries, parse};
+use crate::error::{Fault, JobProblem};
+use crate::raw::RawJob;
+use crate::roles::Roles;
+use crate::table::Count;
+
+impl Queries {
+    /// Reads tables and queries, and plans them.
+    pub(crate) fn parse(raw: &RawJob, roles: &Roles) -> Result<Self, Fault> {
+        let tables = raw.table.iter().map(|table| parse::table(table, roles));
+        let tables: Vec<OwnerTable> = tables.collect::<Result<_, _>>()?;
+        let queries = raw.query.0.iter().map(|query| parse::query(query, roles));
+        let queries: Vec<NamedQuery> = queries.collect::<Result<_, _>>()?;
+        if queries.iter().all(|query| query.to.is_none()) {
+            let problem = JobProblem::NothingOpened;
+            return Err(Fault::new(raw.query.0[0].name.span(), problem));
+        }
+        let mut files: Vec<(&Option<String>, &std::path::Path)> = Vec::new();
+        for (query, at) in queries.iter().zip(&raw.query.0) {
+            for file in &query.files {
+                if files.contains(&(&query.to, file)) {
+                    let problem = JobProblem::Duplicate {
+                        what: "result",
+                        name: file.display().to_string(),
+                    };
+                    return Err(Fault::new(at.name.span(), problem));
+                }
+                files.push((&query.to, file));
+            }
+        }
+        let bounds = raw.bound.iter().map(|bound| parse::bound(bound.get_ref()));
+        let job = Job {
+            tables: tables.iter().map(|table| table.table.clone()).collect(),
+            queries: queries.iter().map(compiled).collect(),
+            bounds: bounds.collect::<Result<_, _>>()?,
+        };
+        let program = veil_query::compile(&job, &SortedBytes).map_err(|error| at(raw, error))?;
+        let collisions = Collisions::of(&program);
+        if let Some(likely) = collisions.iter().find(|one| one.is_likely()) {
+            let problem = JobProblem::Collisions(*likely);
+            return Err(Fault::new(raw.name.span(), problem));
+        }
+        let salt = parse::salt(raw)?;
+        let mut queries = Self {
+            physical: Arc::new(nothing()),
+            tables,
+            queries,
+            salt,
+            program,
+            collisions,
+        };
+        let security = Security::among(roles.parties.len());
+        queries
+            .plan(raw.name.get_ref(), roles, security)
+            .map_err(|problem| Fault::new(raw.name.span(), problem))?;
+        Ok(queries)
+    }
+
+    /// Plans the program for this protocol.
+    pub(crate) fn plan(
+        &mut self,
+        name: &str,
+        roles: &Roles,
+        security: Security,
+    ) -> Result<(), JobProblem> {
+        let participants = Participants {
+            name: name.to_owned(),
+            owners: roles.outside_owners(),
+            parties: roles.parties.clone(),
+            recipients: roles.outside_recipients(),
+            security,
+        };
+        let planned = veil_physical::plan(&self.program, participants);
+        let mut planned = planned.map_err(|error| JobProblem::Unplanned(error.to_string()))?;
+        let text = self.canonical();
+        // What all participants agree on is the hash of the passes: what they mean is under it with the first.
+        match planned.passes.passes.first_mut() {
+            Some(PassSpec::Rows { job, .. }) => Arc::make_mut(job).schema = text,
+            _ => return Err(JobProblem::Unplanned("it has no passes".into())),
+        }
+        self.physical = Arc::new(planned);
+        Ok(())
+    }
+
+    /// The job of the first pass: its participants are those of all.
+    pub(crate) fn first(&self) -> Option<&Arc<JobSpec>> {
+        match self.physical.passes.passes.first()? {
+            PassSpec::Rows { job, .. } => Some(job),
+            PassSpec::Move { .. } => None,
+        }
+    }
+
+    /// What the job means, as all participants must read it: how files are read, the program, and the queries' own text.
+    fn canonical(&self) -> String {
+        let mut text = format!("veilworks queries 1\nsalt {:?}\n", self.salt);
+        for table in &self.tables {
+            if let Count::Between(least, most) = table.rows {
+                let _ = writeln!(text, "rows {:?} {least} {most}", table.table.name);
+            }
+            for (column, written) in table.table.columns.iter().zip(&table.columns) {
+                let of = written.of.iter().map(|name| format!(" {name:?}"));
+                let of: String = of.collect();
+                let _ = writeln!(text, "reads {:?} {:?}{of}", table.table.name, column.name);
+            }
+        }
+        let _ = writeln!(text, "{}", self.program);
+        for query in &self.queries {
+            let _ = writeln!(text, "query {:?} {:?}", query.name, query.sql);
+        }
+        text
+    }
+}
+
+fn compiled(query: &NamedQuery) -> Query {
+    Query {
+        name: query.name.clone(),
+        sql: query.sql.clone(),
+        to: query.to.clone(),
+        min_count: query.min_count,
+    }
+}
+
+/// A problem of the queries, at what it is about.
+fn at(raw: &RawJob, error: QueryError) -> Fault {
+    let query = |name: &str| {
+        let mut queries = raw.query.0.iter();
+        queries.find(|query| query.name.get_ref() == name)
+    };
+    let span = match &error {
+        QueryError::Sql(error) => query(&error.query).map(|query| query.sql.span()),
+        QueryError::Job { name, .. } => {
+            let bound = raw
+                .bound
+                .iter()
+                .find(|bound| bound.get_ref().of.get_ref() == name);
+            let table = raw
+                .table
+                .iter()
+                .find(|table| table.get_ref().name.get_ref() == name);
+            query(name)
+                .map(|query| query.name.span())
+                .or_else(|| bound.map(|bound| bound.get_ref().of.span()))
+                .or_else(|| table.map(|table| table.get_ref().name.span()))
+        }
+        _ => None,
+    };
+    let span = span.unwrap_or_else(|| raw.name.span());
+    Fault::new(span, JobProblem::Query(Box::new(error)))
+}
+
+/// No passes, before there are some.
+fn nothing() -> PhysicalPlan {
+    PhysicalPlan {
+        passes: veil_job::passes::ProgramSpec { passes: Vec::new() },
+        tables: Vec::new(),
+        results: Vec::new(),
+        opens: Vec::new(),
+        tree: Vec::new(),
+    }
+}

@@ -1,0 +1,110 @@
+//! Queries over tables: SQL that parties answer without seeing a row.
+//!
+//! A job with queries names tables of owners and queries. [`Queries`] is the job checked: the program of the algebra that the queries are, and the
+//! passes that parties run for it.
+
+mod chart;
+mod claims;
+mod column;
+mod keys;
+mod lower;
+mod parse;
+mod show;
+mod sink;
+mod source;
+mod write;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use veil_job::Holder;
+use veil_physical::PhysicalPlan;
+use veil_relation::{Program, Table};
+
+pub use keys::Collisions;
+pub use sink::{Answered, QuerySink};
+pub use write::Writing;
+
+use crate::stats::Marks;
+use crate::table::Count;
+pub(crate) use source::{OwnTable, QuerySource};
+
+/// A job with queries.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Queries {
+    /// The tables, in the order of the program's.
+    pub(crate) tables: Vec<OwnerTable>,
+    /// The queries.
+    pub(crate) queries: Vec<NamedQuery>,
+    /// The public word under which keys are digests.
+    pub(crate) salt: String,
+    /// What is computed.
+    pub(crate) program: Program,
+    /// How: made again whenever the security is another.
+    pub(crate) physical: Arc<PhysicalPlan>,
+    /// How likely two different keys have one digest.
+    pub(crate) collisions: Vec<Collisions>,
+}
+
+/// A table of an owner, and how its file is read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct OwnerTable {
+    pub(crate) table: Table,
+    pub(crate) holder: Holder,
+    pub(crate) rows: Count,
+    pub(crate) file: Option<PathBuf>,
+    pub(crate) delimiter: u8,
+    /// How each column is written.
+    pub(crate) columns: Vec<Written>,
+}
+
+/// How a file writes a column.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Written {
+    /// The columns of the file.
+    pub(crate) of: Vec<String>,
+    pub(crate) marks: Marks,
+    pub(crate) format: Option<String>,
+}
+
+/// A query of a job.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NamedQuery {
+    /// Its name.
+    pub name: String,
+    /// Its text.
+    pub sql: String,
+    /// To whom its relation is opened, if it is.
+    pub to: Option<String>,
+    /// The fewest rows of a group that is shown; 0 where all are.
+    pub min_count: u32,
+    /// The files of its result.
+    pub files: Vec<PathBuf>,
+}
+
+impl Queries {
+    /// What is computed.
+    pub const fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// How it is computed.
+    pub fn physical(&self) -> &PhysicalPlan {
+        &self.physical
+    }
+
+    /// The queries, in the order of the job.
+    pub fn queries(&self) -> &[NamedQuery] {
+        &self.queries
+    }
+
+    /// How likely two different keys have one digest, for each width of keys.
+    pub fn collisions(&self) -> &[Collisions] {
+        &self.collisions
+    }
+
+    /// The word under which keys are digests.
+    pub fn salt(&self) -> &str {
+        &self.salt
+    }
+}

@@ -1,0 +1,233 @@
+//! Reading of tables, queries and bounds.
+
+use std::path::{Component, PathBuf};
+
+use toml::Spanned;
+use veil_query::Bound;
+use veil_relation::{ColumnId, MOST_ROWS, Overflow, Table};
+
+use super::column::column;
+use super::{NamedQuery, OwnerTable, Writing};
+use crate::error::{Fault, JobProblem};
+use crate::raw::{RawBound, RawCapacity, RawJob, RawQuery, RawTable};
+use crate::roles::{Roles, check_name};
+use crate::table::Count;
+
+/// Marks between the cells of a CSV file.
+const DELIMITERS: [char; 4] = [',', ';', '\t', '|'];
+
+fn number(at: &Spanned<RawCapacity>, value: i64, reason: String) -> Fault {
+    let problem = JobProblem::Number {
+        field: "rows",
+        value: value.to_string(),
+        reason,
+    };
+    Fault::new(at.span(), problem)
+}
+
+/// Rows that a table has room for, and how many its file may have.
+fn rows(raw: &Spanned<RawCapacity>) -> Result<(u32, Count), Fault> {
+    let (most, bucket) = match raw.get_ref() {
+        RawCapacity::Exact(rows) => (*rows, None),
+        RawCapacity::UpTo { up_to, bucket } => (*up_to, Some(bucket.as_deref())),
+    };
+    let capacity = u32::try_from(most)
+        .ok()
+        .filter(|rows| (1..=MOST_ROWS).contains(rows));
+    let capacity =
+        capacity.ok_or_else(|| number(raw, most, format!("a table has 1 to {MOST_ROWS} rows")))?;
+    let count = match bucket {
+        None => Count::Exact(capacity.into()),
+        Some(None) => Count::Between(0, capacity.into()),
+        Some(Some("pow2")) if capacity.is_power_of_two() => {
+            // Half as many, and one more, are the fewest of which this is the next power of two.
+            let least = if capacity == 1 { 0 } else { capacity / 2 + 1 };
+            Count::Between(least.into(), capacity.into())
+        }
+        Some(Some("pow2")) => {
+            let reason = "the bucket of a table is a power of two; write the next one";
+            return Err(number(raw, most, reason.into()));
+        }
+        Some(Some(other)) => {
+            let problem = JobProblem::Word {
+                field: "bucket",
+                value: other.to_owned(),
+                reason: "write \"pow2\"".into(),
+            };
+            return Err(Fault::new(raw.span(), problem));
+        }
+    };
+    Ok((capacity, count))
+}
+
+fn delimiter(raw: Option<&Spanned<String>>) -> Result<u8, Fault> {
+    let Some(text) = raw else { return Ok(b',') };
+    let mut characters = text.get_ref().chars();
+    match (characters.next(), characters.next()) {
+        (Some(mark), None) if DELIMITERS.contains(&mark) => Ok(mark as u8),
+        _ => {
+            let problem = JobProblem::Word {
+                field: "delimiter",
+                value: text.get_ref().clone(),
+                reason: "it must be \",\", \";\", \"\\t\" or \"|\"".into(),
+            };
+            Err(Fault::new(text.span(), problem))
+        }
+    }
+}
+
+/// The columns of a claim.
+fn claim(names: &[Spanned<String>], table: &Table) -> Result<Vec<ColumnId>, Fault> {
+    let find = |name: &Spanned<String>| {
+        let known = table.columns.iter().map(|column| column.name.as_str());
+        let unknown = || crate::roles::unknown("column", name.get_ref(), known, name.span());
+        table.column(name.get_ref()).ok_or_else(unknown)
+    };
+    names.iter().map(find).collect()
+}
+
+pub(super) fn table(raw: &Spanned<RawTable>, roles: &Roles) -> Result<OwnerTable, Fault> {
+    let span = raw.span();
+    let raw = raw.get_ref();
+    check_name("table", &raw.name)?;
+    let holder = roles.owner_at(&raw.owner)?;
+    let (capacity, count) = rows(&raw.rows)?;
+    let (mut columns, mut written) = (Vec::new(), Vec::new());
+    for one in &raw.column {
+        let (column, how) = column(one.get_ref(), one.span())?;
+        columns.push(column);
+        written.push(how);
+    }
+    let mut table = Table {
+        name: raw.name.get_ref().clone(),
+        owner: raw.owner.get_ref().clone(),
+        capacity,
+        padded: !matches!(count, Count::Exact(_)),
+        columns,
+        sorted_by: Vec::new(),
+        unique: Vec::new(),
+    };
+    table.sorted_by = claim(&raw.sorted_by, &table)?;
+    let unique = raw.unique.iter();
+    table.unique = unique
+        .map(|names| claim(names.get_ref(), &table))
+        .collect::<Result<_, _>>()?;
+    let checked = table.check();
+    checked.map_err(|error| Fault::new(span, JobProblem::Query(Box::new(error.into()))))?;
+    Ok(OwnerTable {
+        table,
+        holder,
+        rows: count,
+        file: raw.file.as_ref().map(|file| file.get_ref().clone()),
+        delimiter: delimiter(raw.delimiter.as_ref())?,
+        columns: written,
+    })
+}
+
+/// The files of a result: plain names with endings that are known.
+fn files(raw: &RawQuery) -> Result<Vec<PathBuf>, Fault> {
+    let name = raw.name.get_ref();
+    let Some(named) = &raw.file else {
+        let ending = |writing: &Writing| PathBuf::from(format!("{name}.{}", writing.ending()));
+        return Ok(Writing::DEFAULT.iter().map(ending).collect());
+    };
+    let mut files = Vec::new();
+    for text in named.get_ref().as_slice() {
+        let path = PathBuf::from(text);
+        let plain = path.components().count() == 1
+            && matches!(path.components().next(), Some(Component::Normal(_)))
+            && !text.starts_with('.');
+        let reason = if !plain {
+            Some("a result has a plain name, in the folder of its recipient".to_owned())
+        } else if text.eq_ignore_ascii_case("receipt.json") || files.contains(&path) {
+            Some("this name is taken".to_owned())
+        } else {
+            Writing::of(&path).err()
+        };
+        if let Some(reason) = reason {
+            let problem = JobProblem::Word {
+                field: "file",
+                value: text.clone(),
+                reason,
+            };
+            return Err(Fault::new(named.span(), problem));
+        }
+        files.push(path);
+    }
+    Ok(files)
+}
+
+pub(super) fn query(raw: &RawQuery, roles: &Roles) -> Result<NamedQuery, Fault> {
+    check_name("query", &raw.name)?;
+    if let Some(to) = &raw.to {
+        if to.get_ref() == "parties" {
+            let problem = JobProblem::Word {
+                field: "to",
+                value: to.get_ref().clone(),
+                reason: "a query is opened to one participant; name it".into(),
+            };
+            return Err(Fault::new(to.span(), problem));
+        }
+        roles.audience_at(to)?;
+    }
+    let no_use = |span, field| {
+        let what = format!(
+            "query `{}`, which is opened to no participant,",
+            raw.name.get_ref()
+        );
+        Err(Fault::new(span, JobProblem::NoUse { what, field }))
+    };
+    match (&raw.to, &raw.file, &raw.min_count) {
+        (None, Some(file), _) => return no_use(file.span(), "file"),
+        (None, _, Some(count)) => return no_use(count.span(), "min_count"),
+        _ => {}
+    }
+    Ok(NamedQuery {
+        name: raw.name.get_ref().clone(),
+        sql: raw.sql.get_ref().clone(),
+        to: raw.to.as_ref().map(|to| to.get_ref().clone()),
+        min_count: raw.min_count.as_ref().map_or(0, |count| *count.get_ref()),
+        files: if raw.to.is_some() {
+            files(raw)?
+        } else {
+            Vec::new()
+        },
+    })
+}
+
+pub(super) fn bound(raw: &RawBound) -> Result<Bound, Fault> {
+    let overflow = match raw.overflow.get_ref().as_str() {
+        "refuse" => Overflow::Refuse,
+        "flag" => Overflow::Flag,
+        "drop" => Overflow::Drop,
+        other => {
+            let problem = JobProblem::Word {
+                field: "overflow",
+                value: other.to_owned(),
+                reason: "write \"refuse\", \"flag\" or \"drop\"".into(),
+            };
+            return Err(Fault::new(raw.overflow.span(), problem));
+        }
+    };
+    if *raw.rows.get_ref() == 0 {
+        let problem = JobProblem::Number {
+            field: "rows",
+            value: "0".into(),
+            reason: "a bound has at least one row".into(),
+        };
+        return Err(Fault::new(raw.rows.span(), problem));
+    }
+    Ok(Bound {
+        of: raw.of.get_ref().clone(),
+        rows: *raw.rows.get_ref(),
+        overflow,
+    })
+}
+
+/// The word under which keys are digests: the job's name, if it says none.
+pub(super) fn salt(raw: &RawJob) -> Result<String, Fault> {
+    match &raw.salt {
+        Some(salt) => check_name("salt", salt).map(|()| salt.get_ref().clone()),
+        None => Ok(raw.name.get_ref().clone()),
+    }
+}

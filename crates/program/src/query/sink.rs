@@ -1,0 +1,401 @@
+//! A recipient's end of queries: takes the opened rows, puts them in order, and publishes them.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use veil_job::passes::PassSpec;
+use veil_job::{DataError, Guarantee, JobSpec, Sink, Slice};
+use veil_math::Ring;
+use veil_physical::{PhysicalPlan, ResultPorts};
+use veil_relation::{Expr, Field, SortKey, Value};
+
+use super::{NamedQuery, Queries, Writing, chart, show};
+use crate::publish::{Staged, publish};
+
+/// A relation that was opened to a recipient.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Answered {
+    /// The query.
+    pub query: String,
+    /// The columns.
+    pub fields: Vec<Field>,
+    /// The rows, in their order.
+    pub rows: Vec<Vec<Value>>,
+    /// The fewest rows of a group that is shown; 0 where all are.
+    pub min_count: u32,
+}
+
+/// Takes all that is opened to one recipient. When the last pass that opens something is over, the files have their names, all or none, and
+/// [`QuerySink::answers`] has the relations.
+#[derive(Debug)]
+pub struct QuerySink {
+    job: String,
+    recipient: String,
+    security: Guarantee,
+    results: Vec<Wanted>,
+    taken: Mutex<Vec<Taken>>,
+    files: Mutex<Vec<(Staged, usize, Writing)>>,
+    answers: OnceLock<Vec<Answered>>,
+}
+
+/// A relation that is wanted, and the pass that opens it.
+#[derive(Debug)]
+struct Wanted {
+    ports: ResultPorts,
+    /// Rows of the pass.
+    rows: u64,
+    /// The ring and the number of wires of each port.
+    wires: Vec<(Ring, u32)>,
+    min_count: u32,
+}
+
+/// What has come of a relation.
+#[derive(Debug, Default)]
+struct Taken {
+    /// By port: slices by their first row.
+    slices: Vec<BTreeMap<u64, (u32, Vec<u8>)>>,
+    over: bool,
+}
+
+/// The job of a pass of rows.
+fn job_of(plan: &PhysicalPlan, pass: usize) -> Result<&JobSpec, DataError> {
+    match plan.passes.passes.get(pass) {
+        Some(PassSpec::Rows { job, .. }) => Ok(job),
+        _ => Err(DataError::own(
+            "the plan opens in a pass that opens nothing; this is a mistake of the program",
+        )),
+    }
+}
+
+impl Wanted {
+    fn new(
+        plan: &PhysicalPlan,
+        ports: &ResultPorts,
+        query: &NamedQuery,
+    ) -> Result<Self, DataError> {
+        let job = job_of(plan, ports.pass)?;
+        let plain = |key: &SortKey| matches!(key.expr, Expr::Column(_));
+        if job.circuit.outputs.len() != ports.ports.len()
+            || !ports.order.iter().flatten().all(plain)
+        {
+            return Err(DataError::own(
+                "the plan opens other columns than it says; this is a mistake of the program",
+            ));
+        }
+        let outputs = job.circuit.outputs.iter();
+        Ok(Self {
+            rows: job.rows(),
+            wires: outputs
+                .map(|output| (job.circuit.ring, output.wires.len() as u32))
+                .collect(),
+            ports: ports.clone(),
+            min_count: query.min_count,
+        })
+    }
+
+    /// The values of a port, by row.
+    fn values(&self, port: usize, taken: &Taken) -> Vec<u128> {
+        let (ring, width) = self.wires[port];
+        let mut values = Vec::with_capacity(self.rows as usize);
+        for (rows, bytes) in taken.slices[port].values() {
+            let wire = ring.bytes((*rows).into()) as usize;
+            for row in 0..*rows as usize {
+                values.push(get(ring, &bytes[..wire * width as usize], wire, row));
+            }
+        }
+        values
+    }
+
+    fn answer(&self, taken: &Taken) -> Answered {
+        let ports = 0..self.wires.len();
+        let columns: Vec<Vec<u128>> = ports.map(|port| self.values(port, taken)).collect();
+        let mut rows: Vec<Vec<Value>> = Vec::new();
+        let mut opened = vec![0; columns.len()];
+        for row in 0..self.rows as usize {
+            for (value, column) in opened.iter_mut().zip(&columns) {
+                *value = column[row];
+            }
+            rows.extend(self.ports.cells(&opened));
+        }
+        if let Some(keys) = &self.ports.order {
+            rows.sort_by(|a, b| order(keys, a, b));
+        }
+        Answered {
+            query: self.ports.step.clone(),
+            fields: self.ports.fields.clone(),
+            rows,
+            min_count: self.min_count,
+        }
+    }
+}
+
+/// The value of a row: its bits, each on a wire, or its element.
+fn get(ring: Ring, bytes: &[u8], wire: usize, row: usize) -> u128 {
+    if ring == Ring::Bits {
+        let bit = |wire: &[u8]| u128::from(wire[row / 8] >> (row % 8) & 1);
+        let bits = bytes.chunks_exact(wire).zip(0..u128::BITS);
+        return bits.map(|(wire, at)| bit(wire) << at).sum();
+    }
+    let size = ring.bytes(1) as usize;
+    let mut element = [0; 16];
+    element[..size].copy_from_slice(&bytes[row * size..][..size]);
+    u128::from_le_bytes(element)
+}
+
+/// The order of rows: by keys, then by all columns, nulls last.
+fn order(keys: &[SortKey], a: &[Value], b: &[Value]) -> Ordering {
+    let by = |key: &SortKey| {
+        let Expr::Column(column) = key.expr else {
+            return Ordering::Equal;
+        };
+        let (a, b) = (a[column.index()], b[column.index()]);
+        let nulls = if key.nulls_first {
+            (b == Value::Null).cmp(&(a == Value::Null))
+        } else {
+            (a == Value::Null).cmp(&(b == Value::Null))
+        };
+        let values = if key.descending { b.cmp(&a) } else { a.cmp(&b) };
+        nulls.then(if a == Value::Null || b == Value::Null {
+            Ordering::Equal
+        } else {
+            values
+        })
+    };
+    let keyed = keys.iter().map(by).find(|order| order.is_ne());
+    keyed.unwrap_or_else(|| a.cmp(b))
+}
+
+impl QuerySink {
+    /// The end of the recipient of this name; its files appear in `folder`, if there is one.
+    pub(crate) fn new(
+        (job, security): (&str, Guarantee),
+        queries: &Queries,
+        recipient: &str,
+        folder: Option<&Path>,
+    ) -> Result<Self, DataError> {
+        let plan = queries.physical();
+        let (mut results, mut files) = (Vec::new(), Vec::new());
+        for ports in plan.results.iter().filter(|ports| ports.to == recipient) {
+            let mut named = queries.queries.iter();
+            let Some(query) = named.find(|query| query.name == ports.step) else {
+                let message =
+                    "the plan opens what no query asks for; this is a mistake of the program";
+                return Err(DataError::own(message));
+            };
+            let Some(folder) = folder else {
+                results.push(Wanted::new(plan, ports, query)?);
+                continue;
+            };
+            for file in query.written(&ports.fields) {
+                let writing = Writing::of(&file).map_err(DataError::own)?;
+                files.push((Staged::create(&folder.join(&file))?, results.len(), writing));
+            }
+            results.push(Wanted::new(plan, ports, query)?);
+        }
+        let taken = results.iter().map(|wanted| Taken {
+            slices: vec![BTreeMap::new(); wanted.wires.len()],
+            over: false,
+        });
+        Ok(Self {
+            job: job.to_owned(),
+            recipient: recipient.to_owned(),
+            security,
+            taken: Mutex::new(taken.collect()),
+            results,
+            files: Mutex::new(files),
+            answers: OnceLock::new(),
+        })
+    }
+
+    /// The relations, once all are there.
+    pub fn answers(&self) -> Option<&[Answered]> {
+        self.answers.get().map(Vec::as_slice)
+    }
+
+    /// All relations as text for a terminal, once they are there.
+    pub fn text(&self) -> Option<String> {
+        let mut text = String::new();
+        for answer in self.answers()? {
+            text += &answer.text(&self.job, &self.recipient);
+            text.push('\n');
+        }
+        Some(text)
+    }
+
+    /// All relations as one JSON object, once they are there.
+    pub fn json(&self) -> Option<String> {
+        let results: Vec<String> = self.answers()?.iter().map(Answered::json).collect();
+        Some(format!("{{\"queries\":[{}]}}", results.join(",")))
+    }
+
+    /// What the run was worth.
+    pub const fn security(&self) -> &Guarantee {
+        &self.security
+    }
+
+    /// Takes what each pass opens.
+    pub(crate) fn sinks(self: &Arc<Self>) -> Vec<(usize, Arc<dyn Sink>)> {
+        let results = self.results.iter().enumerate();
+        let sink = |index| -> Arc<dyn Sink> {
+            Arc::new(PassSink {
+                set: Arc::clone(self),
+                index,
+            })
+        };
+        results
+            .map(|(index, wanted)| (wanted.ports.pass, sink(index)))
+            .collect()
+    }
+
+    fn taken(&self) -> MutexGuard<'_, Vec<Taken>> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, index: usize, port: usize, slice: Slice, values: &[u8]) -> Result<(), DataError> {
+        let beyond = || DataError::out_of_reach(port, slice);
+        let wanted = &self.results[index];
+        let &(ring, width) = wanted.wires.get(port).ok_or_else(beyond)?;
+        let end = slice.first.checked_add(slice.rows.into());
+        let fits = slice.block == 0
+            && end.is_some_and(|end| end <= wanted.rows)
+            && values.len() as u64 == ring.bytes(slice.rows.into()) * u64::from(width);
+        let mut taken = self.taken();
+        let slices = &mut taken[index].slices[port];
+        let before = slices.range(..=slice.first).next_back();
+        let after = slices.range(slice.first..).next();
+        let apart = before.is_none_or(|(first, (rows, _))| first + u64::from(*rows) <= slice.first)
+            && after.is_none_or(|(first, _)| end.is_some_and(|end| end <= *first));
+        if !fits || !apart {
+            return Err(beyond());
+        }
+        slices.insert(slice.first, (slice.rows, values.to_vec()));
+        Ok(())
+    }
+
+    /// A pass is over; with the last of them everything is published.
+    fn finish(&self, index: usize) -> Result<(), DataError> {
+        let mut taken = self.taken();
+        let wanted = &self.results[index];
+        let rows = |slices: &BTreeMap<u64, (u32, Vec<u8>)>| -> u64 {
+            slices.values().map(|(rows, _)| u64::from(*rows)).sum()
+        };
+        let got: u64 = taken[index].slices.iter().map(rows).sum();
+        let want = wanted.rows * wanted.wires.len() as u64;
+        if got != want {
+            return Err(DataError::Incomplete { got, want });
+        }
+        taken[index].over = true;
+        if !taken.iter().all(|taken| taken.over) {
+            return Ok(());
+        }
+        let answers = self.results.iter().zip(&*taken);
+        let answers: Vec<Answered> = answers
+            .map(|(wanted, taken)| wanted.answer(taken))
+            .collect();
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut staged = Vec::new();
+        for (mut file, index, writing) in files.drain(..) {
+            writing.write(&answers[index], (&self.job, &self.recipient), &mut file)?;
+            staged.push(file);
+        }
+        publish(staged)?;
+        let _ = self.answers.set(answers);
+        Ok(())
+    }
+}
+
+/// Takes what one pass opens.
+#[derive(Debug)]
+struct PassSink {
+    set: Arc<QuerySink>,
+    index: usize,
+}
+
+impl Sink for PassSink {
+    fn put(&self, port: usize, slice: Slice, values: &[u8]) -> Result<(), DataError> {
+        self.set.put(self.index, port, slice, values)
+    }
+
+    fn finish(&self) -> Result<(), DataError> {
+        self.set.finish(self.index)
+    }
+}
+
+impl NamedQuery {
+    /// The files of a result with these columns: no chart of what makes none.
+    pub(crate) fn written(&self, fields: &[Field]) -> Vec<std::path::PathBuf> {
+        let drawn = chart::is_drawn(fields);
+        let kept = |file: &&std::path::PathBuf| drawn || Writing::of(file) != Ok(Writing::Chart);
+        self.files.iter().filter(kept).cloned().collect()
+    }
+}
+
+impl Answered {
+    /// A heading and the rows, cut after some.
+    fn text(&self, job: &str, recipient: &str) -> String {
+        self.heading(job, recipient) + &show::terminal(&self.fields, &self.rows)
+    }
+
+    /// The name of the query, and what is left out of it.
+    pub(super) fn heading(&self, job: &str, recipient: &str) -> String {
+        let count = match self.rows.len() {
+            1 => "1 row".to_owned(),
+            rows => format!("{rows} rows"),
+        };
+        let least = match self.min_count {
+            0 | 1 => String::new(),
+            rows => format!(", without groups of fewer than {rows} rows"),
+        };
+        format!("{job}: {}, for {recipient}: {count}{least}\n", self.query)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use veil_relation::ColumnId;
+
+    use super::*;
+
+    #[test]
+    fn keys_come_before_all_columns_and_nulls_where_they_are_said() {
+        let key = |column, descending, nulls_first| SortKey {
+            expr: Expr::Column(ColumnId(column)),
+            descending,
+            nulls_first,
+        };
+        let (one, two, null) = (Value::Number(1), Value::Number(2), Value::Null);
+        let sorted = |keys: &[SortKey]| {
+            let mut rows = vec![[two, one], [null, one], [one, two], [one, null], [one, one]];
+            rows.sort_by(|a, b| order(keys, a, b));
+            rows
+        };
+        assert_eq!(
+            sorted(&[]),
+            [[one, one], [one, two], [one, null], [two, one], [null, one]]
+        );
+        assert_eq!(
+            sorted(&[key(0, true, true)]),
+            [[null, one], [two, one], [one, one], [one, two], [one, null]]
+        );
+        assert_eq!(
+            sorted(&[key(0, true, false), key(1, true, true)]),
+            [[two, one], [one, null], [one, two], [one, one], [null, one]]
+        );
+        assert_eq!(
+            sorted(&[key(1, false, true)]),
+            [[one, null], [one, one], [two, one], [null, one], [one, two]]
+        );
+    }
+
+    #[test]
+    fn bits_and_elements_are_those_of_a_row() {
+        // Two wires of nine rows: 3 in row 8, 2 in row 0, 1 in row 1.
+        let bits = [0b10, 1, 0b01, 1];
+        let values: Vec<u128> = (0..9).map(|row| get(Ring::Bits, &bits, 2, row)).collect();
+        assert_eq!(values, [2, 1, 0, 0, 0, 0, 0, 0, 3]);
+        let elements = [5, 0, 0, 0, 6, 1, 0, 0];
+        assert_eq!(get(Ring::Z32, &elements, 8, 1), 262);
+    }
+}

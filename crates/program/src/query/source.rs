@@ -1,0 +1,293 @@
+//! An owner's table as input of the computation.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use veil_job::{DataError, JobSpec, Slice, Source};
+use veil_math::Ring;
+use veil_physical::{PhysicalPlan, TablePort, TablePorts};
+use veil_relation::{ColumnId, Kind, Value};
+
+use super::{OwnerTable, Queries, claims};
+use crate::table::{Cells, Chunk, Count, Digest, Reader, Table, TableReport, Wanted, Watch};
+use crate::{InputError, JobProblem};
+
+/// A table of one owner: its file was checked against the job, and is read again where values are needed.
+#[derive(Debug)]
+pub(crate) struct OwnTable {
+    of: veil_relation::Table,
+    rows: u64,
+    file: Table,
+    /// All rows in the order that the job says, where the file cannot have it: that of digests.
+    ordered: Option<Arc<Chunk>>,
+}
+
+/// Columns that are read: those that passes take, and those of claims.
+fn read(table: &OwnerTable, at: usize, plan: &PhysicalPlan) -> Vec<usize> {
+    let of = &table.table;
+    let taken = plan.tables.iter().filter(|ports| ports.table == at);
+    let taken = taken.flat_map(|ports| &ports.ports);
+    let taken = taken.filter_map(|port| column(*port));
+    let claimed = of.sorted_by.iter().chain(of.unique.iter().flatten());
+    let mut all: Vec<usize> = taken.chain(claimed.copied()).map(ColumnId::index).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// The column that a port takes, if it takes one.
+const fn column(port: TablePort) -> Option<ColumnId> {
+    match port {
+        TablePort::Valid => None,
+        TablePort::Null(column) | TablePort::Bits(column) | TablePort::Integer(column, _) => {
+            Some(column)
+        }
+    }
+}
+
+impl Queries {
+    /// Whether some pass takes the table.
+    pub(crate) fn is_taken(&self, table: usize) -> bool {
+        self.physical
+            .tables
+            .iter()
+            .any(|ports| ports.table == table)
+    }
+
+    /// Reads and checks the file of a table.
+    pub(crate) fn open(
+        &self,
+        at: usize,
+        file: &Path,
+        watch: Watch<'_>,
+    ) -> Result<OwnTable, DataError> {
+        let table = &self.tables[at];
+        let of = &table.table;
+        let reader = |index: usize| {
+            let (column, written) = (&of.columns[index], &table.columns[index]);
+            let digest = match column.ty.kind {
+                Kind::Key { bits } => Some(Digest::new(&self.salt, bits)),
+                _ => None,
+            };
+            let format = written.format.as_deref();
+            Reader::of_query(
+                index,
+                &column.ty,
+                &written.of,
+                written.marks,
+                format,
+                digest,
+            )
+        };
+        let readers = read(table, at, &self.physical).into_iter().map(reader);
+        let readers: Option<Vec<Reader>> = readers.collect();
+        let wanted = Wanted {
+            readers: readers.ok_or_else(|| DataError::own("a column is no kind of a file"))?,
+            kind: "table",
+            name: &of.name,
+            rows: table.rows,
+            alone: true,
+            delimiter: table.delimiter,
+            order: None,
+        };
+        let read = Table::open(file, &wanted, watch)?;
+        let mut own = OwnTable {
+            of: of.clone(),
+            rows: read.rows(),
+            file: read,
+            ordered: None,
+        };
+        claims::check(&mut own, file)?;
+        Ok(own)
+    }
+}
+
+impl OwnTable {
+    /// The table.
+    pub(super) const fn of(&self) -> &veil_relation::Table {
+        &self.of
+    }
+
+    /// Rows that are real.
+    pub(crate) const fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// What is known of the file.
+    pub(crate) fn report(&self) -> &TableReport {
+        self.file.report()
+    }
+
+    /// Takes all rows into memory, in this order.
+    pub(super) fn put_in_order(&mut self, order: &[u32]) -> Result<(), DataError> {
+        let mut columns: Vec<Cells> = Vec::new();
+        for row in order {
+            let (chunk, at) = self.file.at(u64::from(*row))?;
+            if columns.is_empty() {
+                columns = chunk.columns.iter().map(Cells::none).collect();
+            }
+            for (into, from) in columns.iter_mut().zip(&chunk.columns) {
+                into.push_of(from, at);
+            }
+        }
+        self.ordered = Some(Arc::new(Chunk { columns }));
+        Ok(())
+    }
+
+    /// The part that a row is in, and where.
+    fn at(&self, row: u64) -> Result<(Arc<Chunk>, usize), DataError> {
+        match &self.ordered {
+            Some(all) => Ok((Arc::clone(all), row as usize)),
+            None => self.file.at(row),
+        }
+    }
+
+    /// Hands out the cells of some columns, row after row.
+    pub(super) fn each(
+        &self,
+        columns: &[ColumnId],
+        mut each: impl FnMut(u64, &[Value]),
+    ) -> Result<(), DataError> {
+        let mut cells = Vec::with_capacity(columns.len());
+        let mut row = 0;
+        while row < self.rows {
+            let (chunk, first) = self.at(row)?;
+            for at in first..chunk.rows() {
+                cells.clear();
+                cells.extend(columns.iter().map(|column| self.cell(&chunk, *column, at)));
+                each(row, &cells);
+                row += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// A cell; null for a column that is not read.
+    fn cell(&self, chunk: &Chunk, column: ColumnId, row: usize) -> Value {
+        let Some(place) = self.file.place(column.index()) else {
+            return Value::Null;
+        };
+        let cells = &chunk.columns[place];
+        let value = match cells {
+            Cells::Numbers { .. } => cells.number(row).map(|number| Value::Number(number.into())),
+            Cells::Keys(_) => cells.key(row).map(Value::Key),
+            Cells::Codes(_) => cells.category(row).map(|code| {
+                if self.of.columns[column.index()].ty.kind == Kind::Bool {
+                    Value::Bool(code != 0)
+                } else {
+                    Value::Number(code.into())
+                }
+            }),
+        };
+        value.unwrap_or(Value::Null)
+    }
+
+    /// All cells of a row; null in columns that are not read.
+    pub(crate) fn row(&self, row: u64) -> Result<Vec<Value>, DataError> {
+        let (chunk, at) = self.at(row)?;
+        let columns = 0..self.of.columns.len() as u32;
+        Ok(columns
+            .map(|column| self.cell(&chunk, ColumnId(column), at))
+            .collect())
+    }
+}
+
+/// What an owner supplies to one pass.
+#[derive(Debug)]
+pub(crate) struct QuerySource {
+    table: Arc<OwnTable>,
+    /// Each port, with the ring and the number of its wires.
+    ports: Vec<(TablePort, Ring, u32)>,
+}
+
+impl QuerySource {
+    /// Of the ports of a pass, whose job is this.
+    pub(crate) fn new(
+        table: &Arc<OwnTable>,
+        ports: &TablePorts,
+        job: &JobSpec,
+    ) -> Result<Self, JobProblem> {
+        let inputs = &job.circuit.inputs;
+        if inputs.len() != ports.ports.len() {
+            let reason = format!("pass {} takes other columns than it says", ports.pass);
+            return Err(JobProblem::Unplanned(reason));
+        }
+        let wires = inputs
+            .iter()
+            .map(|input| (input.ring(job.circuit.ring), input.width));
+        let ports = ports.ports.iter().zip(wires);
+        Ok(Self {
+            table: Arc::clone(table),
+            ports: ports
+                .map(|(port, (ring, width))| (*port, ring, width))
+                .collect(),
+        })
+    }
+}
+
+impl Source for QuerySource {
+    fn fill(&self, port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError> {
+        let beyond = || DataError::out_of_reach(port, slice);
+        let &(of, ring, width) = self.ports.get(port).ok_or_else(beyond)?;
+        let table = &self.table;
+        let rows = u64::from(slice.rows);
+        let end = slice.first.checked_add(rows).ok_or_else(beyond)?;
+        let wire = ring.bytes(rows) as usize;
+        let fits = slice.block == 0
+            && end <= u64::from(table.of.capacity)
+            && into.len() == wire * width as usize;
+        if !fits {
+            return Err(beyond());
+        }
+        // Rows behind the last of the file are not valid: zero in all ports.
+        into.fill(0);
+        let mut cells = vec![Value::Null; table.of.columns.len()];
+        let mut row = slice.first;
+        while row < end.min(table.rows) {
+            let (chunk, first) = table.at(row)?;
+            let count = (chunk.rows() - first) as u64;
+            let last = first + count.min(end.min(table.rows) - row) as usize;
+            for at in first..last {
+                if let Some(column) = column(of) {
+                    cells[column.index()] = table.cell(&chunk, column, at);
+                }
+                let value = of.value(&table.of, true, &cells);
+                put(ring, into, wire, (row - slice.first) as usize, value);
+                row += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes the value of a row: its bits, each to its wire, or its element.
+fn put(ring: Ring, into: &mut [u8], wire: usize, row: usize, value: u128) {
+    if ring == Ring::Bits {
+        for (bit, wire) in into.chunks_exact_mut(wire).enumerate() {
+            let set = value.checked_shr(bit as u32).unwrap_or(0) & 1;
+            wire[row / 8] |= (set as u8) << (row % 8);
+        }
+        return;
+    }
+    let bytes = ring.bytes(1) as usize;
+    into[row * bytes..][..bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
+}
+
+impl OwnerTable {
+    /// How many rows its file may have, in words.
+    pub(crate) fn capacity(&self) -> String {
+        match self.rows {
+            Count::Exact(rows) => format!("{rows}"),
+            Count::Between(0, most) => format!("up to {most}, how many the owner alone knows"),
+            Count::Between(least, most) => format!("{least} to {most}, a bucket"),
+        }
+    }
+
+    /// That nothing says where its file is.
+    pub(crate) fn missing(&self) -> InputError {
+        InputError::NoFile {
+            owner: self.table.owner.clone(),
+            what: format!("table `{}`", self.table.name),
+        }
+    }
+}
