@@ -1,13 +1,11 @@
 //! A job as a participant decides on it: its plan, its facts, and what is filed of it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use veil_node::policy::Facts;
 use veil_node::{Home, Request, roles_of};
 use veil_program::Job;
-use veil_protocol::Plan;
-use veil_runtime::Stages;
+use veil_runtime::{Passes, Stages};
 use veil_session::{PartyId, Peer};
 
 use crate::commands::explain;
@@ -21,7 +19,7 @@ pub(crate) const LANES: u16 = 1;
 
 /// A job, planned as a deployment would run it.
 pub(crate) struct Planned {
-    pub(crate) plan: Arc<Plan>,
+    pub(crate) plan: Passes,
     pub(crate) facts: Facts,
     /// The text of the job file.
     pub(crate) text: String,
@@ -47,7 +45,7 @@ impl Planned {
     /// Plans a job.
     pub(crate) fn of(job: &Job, text: String, lanes: u16) -> Result<Self, Failure> {
         let plan = prepare::plan(job, Some(lanes))?;
-        let protocol = veil_protocol::protocol(Arc::clone(&plan), Peer::Party(PartyId::TWO[0]));
+        let protocol = plan.protocol(Peer::Party(PartyId::TWO[0]));
         let stages = veil_node::stages::of(job, &plan)?;
         let facts = Facts::of(job, &plan, &*protocol).against(stages.adversary());
         let ordered = Ordered::approved(job, &plan);

@@ -16,7 +16,9 @@ use veil_engine::{DeviceFactory, Settings};
 use veil_job::Rows;
 use veil_link::Link;
 use veil_node::control::Computes;
+use veil_protocol::passes::Pass;
 use veil_protocol::{Plan, Protocol};
+use veil_runtime::Passes;
 use veil_session::{PartyId, Peer};
 
 use crate::boards::{self, Cards};
@@ -515,13 +517,20 @@ impl Devices {
     /// else is done.
     ///
     /// A participant that takes part as `own` alone cannot know whether the devices of others are there.
-    pub(crate) fn check(&self, plan: &Arc<Plan>, own: Option<&str>) -> Result<(), Failure> {
+    pub(crate) fn check(&self, plan: &Passes, own: Option<&str>) -> Result<(), Failure> {
         self.known(plan)?;
         for peer in plan.parties().iter().map(|party| Peer::Party(*party)) {
             if own.is_some_and(|own| own != veil_engine::name_of(plan, peer)) {
                 continue;
             }
-            if let Some(name) = self.named(plan, peer) {
+            let Some(name) = self.named(plan, peer) else {
+                continue;
+            };
+            let passes = plan.program().passes().iter();
+            let mut plans: Vec<&Arc<Plan>> = passes.filter_map(Pass::rows).collect();
+            // Passes of one plan have one set of programs.
+            plans.dedup_by(|a, b| Arc::ptr_eq(a, b));
+            for plan in plans {
                 self.fits(name, plan, peer)?;
             }
         }

@@ -7,6 +7,7 @@ use veil_engine::{Abort, local};
 use veil_job::DataError;
 use veil_link::tls::{IdentityError, SetupError};
 use veil_program::{AlignKeyError, JobError};
+use veil_protocol::passes::ProgramError;
 use veil_protocol::{Plan, PlanError};
 use veil_runtime::PartError;
 use veil_session::Peer;
@@ -140,6 +141,7 @@ in_words_of_the_library!(
     DataError,
     AlignKeyError,
     PlanError,
+    ProgramError,
     IdentityError
 );
 

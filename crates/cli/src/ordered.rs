@@ -1,11 +1,10 @@
 //! In which order the gates of a job are garbled, and who has chosen that: the job, the command line, or the device of the garbler.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 use veil_job::{ProtocolKind, Schedule, Word};
 use veil_program::{Job, JobProblem};
 use veil_protocol::Plan;
+use veil_runtime::Passes;
 use veil_session::{PartyId, Peer};
 
 use crate::devices::Devices;
@@ -61,7 +60,7 @@ pub(crate) enum Known {
     /// The job is planned as it is written.
     Written,
     /// It garbles, and has chosen: what it tells the others.
-    Chosen(Arc<Plan>, Ordered),
+    Chosen(Passes, Ordered),
     /// The job leaves it open, and another participant garbles.
     Open,
 }
@@ -69,7 +68,7 @@ pub(crate) enum Known {
 /// A job, its plan, and why its gates are in the order of the plan; nothing where none are garbled.
 pub(crate) struct Planned {
     pub(crate) job: Job,
-    pub(crate) plan: Arc<Plan>,
+    pub(crate) plan: Passes,
     pub(crate) ordered: Option<Ordered>,
     /// The party and the device whose wish the length of chunks is, if it is one.
     pub(crate) wish: Option<Wish>,
@@ -156,7 +155,7 @@ pub(crate) fn wish(
 /// What `own` knows of the order of a job, whose plan as it is written is `plan`; it checks the devices of `own`.
 pub(crate) fn known(
     job: &Job,
-    plan: &Arc<Plan>,
+    plan: &Passes,
     devices: &Devices,
     own: &str,
 ) -> Result<Known, Failure> {
@@ -179,7 +178,7 @@ fn on_rows(
     lanes: Option<u16>,
     devices: &Devices,
     own: Option<&str>,
-) -> Result<(Job, Arc<Plan>), Failure> {
+) -> Result<(Job, Passes), Failure> {
     let job = as_stated(job, list)?;
     // It has a plan in another order: what is in the way is this one.
     let plan = prepare::plan(&job, lanes);
@@ -201,9 +200,9 @@ pub(crate) fn chosen(job: Result<Job, JobProblem>) -> Result<Job, Failure> {
 /// The plan of a job that leaves the order open, in the order that its garbler has stated.
 pub(crate) fn stated(
     job: &Job,
-    plan: &Arc<Plan>,
+    plan: &Passes,
     schedule: Option<Schedule>,
-) -> Result<(Arc<Plan>, Ordered), Failure> {
+) -> Result<(Passes, Ordered), Failure> {
     let who = veil_engine::name_of(plan, GARBLER);
     match schedule {
         Some(schedule) if schedule != plan.job.security.schedule => {
@@ -212,7 +211,7 @@ pub(crate) fn stated(
             let ordered = Ordered::new(&plan, format!("`{who}`, who garbles, has stated it"));
             Ok((plan, ordered))
         }
-        _ => Ok((Arc::clone(plan), Ordered::new(plan, why(job)))),
+        _ => Ok((plan.clone(), Ordered::new(plan, why(job)))),
     }
 }
 

@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
-use veil_engine::Data;
 use veil_job::{
-    Adversary, ChunkRows, Delivery, Guarantee, Holder, JobSpec, ProtocolKind, Schedule, Sink,
-    Source, Statistical, Tables, Technique,
+    Adversary, ChunkRows, Delivery, Guarantee, Holder, JobSpec, ProtocolKind, Schedule,
+    Statistical, Tables, Technique,
 };
 use veil_node::Home;
-use veil_program::{AlignKey, Files, Job, JobError, Kind, Output, Words};
+use veil_program::{AlignKey, Files, Job, JobError, Kind, Output, Sources, Words};
 use veil_protocol::{Options, Plan};
+use veil_runtime::Passes;
 use veil_session::Peer;
 
 use crate::failure::Failure;
@@ -153,32 +153,55 @@ pub(crate) fn as_approved(
 }
 
 /// Plans `job` for so many lanes, or for as many as there are cores and chunks.
-pub(crate) fn plan(job: &Job, lanes: Option<u16>) -> Result<Arc<Plan>, Failure> {
-    plan_of(job.shared(), lanes)
+pub(crate) fn plan(job: &Job, lanes: Option<u16>) -> Result<Passes, Failure> {
+    let Some(queries) = job.queries() else {
+        return plan_of(job.shared(), lanes);
+    };
+    let make = |lanes| {
+        let options = Options {
+            lanes,
+            chunk_rows: None,
+        };
+        let passes = &queries.physical().passes;
+        Passes::new(passes, job.shared(), queries.names_of_passes(), options)
+    };
+    if let Some(lanes) = lanes {
+        return Ok(make(lanes)?);
+    }
+    // A lane without a chunk only costs; a move is one chunk.
+    let passes = make(1)?;
+    let chunks = passes.program().passes().iter();
+    let chunks = chunks.filter_map(|pass| Some(pass.rows()?.chunks())).max();
+    let useful = u16::try_from(chunks.unwrap_or(1)).unwrap_or(u16::MAX);
+    match useful.min(cores()) {
+        0 | 1 => Ok(passes),
+        lanes => Ok(make(lanes)?),
+    }
+}
+
+fn cores() -> u16 {
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    cores.min(1024) as u16
 }
 
 /// Plans a stage of a job, or all of it.
 pub(crate) fn plan_of(
     spec: impl Into<Arc<JobSpec>>,
     lanes: Option<u16>,
-) -> Result<Arc<Plan>, Failure> {
-    let cores = || {
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        cores.min(1024) as u16
-    };
+) -> Result<Passes, Failure> {
     let options = Options {
         lanes: lanes.unwrap_or_else(cores),
         chunk_rows: None,
     };
     let plan = Plan::new(spec.into(), options)?;
     if lanes.is_some() {
-        return Ok(Arc::new(plan));
+        return Ok(plan.into());
     }
     // A lane without a chunk only costs.
     let useful = u16::try_from(plan.chunks())
         .unwrap_or(u16::MAX)
         .clamp(1, options.lanes);
-    Ok(Arc::new(plan.on_lanes(useful)))
+    Ok(plan.on_lanes(useful).into())
 }
 
 /// The holder behind a peer, if it supplies values.
@@ -205,11 +228,11 @@ pub(crate) fn receives(plan: &Plan, peer: Peer) -> bool {
 }
 
 /// Reads and checks what `peer` brings, if anything.
-pub(crate) fn source(job: &Job, peer: Peer) -> Result<Option<Arc<dyn Source>>, Failure> {
-    Ok(holder(job, peer)
-        .map(|holder| job.source(holder))
-        .transpose()?
-        .map(Arc::from))
+pub(crate) fn sources(job: &Job, peer: Peer) -> Result<Sources, Failure> {
+    match holder(job, peer) {
+        Some(holder) => Ok(job.sources(holder)?),
+        None => Ok(Sources::new()),
+    }
 }
 
 /// Prepares the files of what `peer` gets, which say what the run is worth: what the job says, unless parties finish without one of them.
@@ -237,18 +260,10 @@ pub(crate) fn results(job: &Job, peer: Peer) -> Vec<PathBuf> {
             mine.map(|output| output.file.clone()).collect()
         }
         Kind::Reshare(_) => Vec::new(),
+        Kind::Query(queries) => queries.files(&job.roles().peer_name(peer)),
         _ => ["result.txt", "result.csv", "result.json", "result.svg"]
             .map(PathBuf::from)
             .to_vec(),
-    }
-}
-
-/// Both ends of a participant as the engine wants them.
-pub(crate) fn data(source: Option<Arc<dyn Source>>, sink: Option<&Arc<Output>>) -> Data {
-    Data {
-        source,
-        sink: sink.map(|sink| Arc::clone(sink) as Arc<dyn Sink>),
-        ..Data::default()
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
 use veil_engine::{Phase, Progress};
-use veil_protocol::Plan;
+use veil_runtime::Passes;
 use veil_session::Peer;
 
 use crate::output;
@@ -74,14 +74,25 @@ const SOON: Duration = Duration::from_secs(2);
 const PART: u64 = 20;
 
 /// Shows how far a run is.
-#[derive(Debug)]
 pub(crate) struct Meter {
     /// When the run began: nothing is done while its participants meet.
     start: Mutex<Instant>,
+    /// What runs, if it is more than one pass.
+    passes: Option<Passes>,
     state: Mutex<State>,
 }
 
-#[derive(Debug)]
+/// The pass that is under way, if there are several.
+fn pass(passes: Option<&Passes>, progress: &Snapshot) -> Option<String> {
+    let passes = passes?;
+    let (at, name) = passes.under_way(progress.rows)?;
+    let name = match name {
+        "" => String::new(),
+        name => format!(": {name}"),
+    };
+    Some(format!("pass {} of {}{name}", at + 1, passes.count()))
+}
+
 enum State {
     /// Nothing was shown yet.
     Silent {
@@ -99,18 +110,21 @@ enum State {
 }
 
 impl Meter {
-    pub(crate) fn new() -> Self {
-        Meter {
-            start: Mutex::new(Instant::now()),
-            state: Mutex::new(State::Silent { of: None }),
-        }
+    /// Of what runs.
+    pub(crate) fn new(passes: &Passes) -> Self {
+        Self::of(passes, State::Silent { of: None })
     }
 
-    /// Shows every participant of the plan at once.
-    pub(crate) fn board(plan: &Plan) -> Self {
+    /// Shows every participant at once.
+    pub(crate) fn board(passes: &Passes) -> Self {
+        Self::of(passes, State::Board(Board::new(passes)))
+    }
+
+    fn of(passes: &Passes, state: State) -> Self {
         Meter {
             start: Mutex::new(Instant::now()),
-            state: Mutex::new(State::Board(Board::new(plan))),
+            passes: (passes.count() > 1).then(|| passes.clone()),
+            state: Mutex::new(state),
         }
     }
 
@@ -126,18 +140,20 @@ impl Meter {
         };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let me = progress.me;
+        let pass = pass(self.passes.as_ref(), progress);
+        let pass = pass.as_deref();
         match &mut *state {
-            State::Board(board) => board.show(progress, elapsed),
+            State::Board(board) => board.show(progress, pass, elapsed),
             _ if meets => {}
             State::Silent { of } if elapsed < PATIENCE => {
                 *of = Some(of.map_or(me, |of| of.min(me)));
             }
             State::Silent { of: Some(of) } if *of != me => {}
             State::Silent { .. } if std::io::stderr().is_terminal() => {
-                *state = State::Bar(me, bar(progress, elapsed));
+                *state = State::Bar(me, bar(progress, pass, elapsed));
             }
             State::Silent { .. } => {
-                line(progress, elapsed);
+                line(progress, pass, elapsed);
                 *state = State::Lines {
                     of: me,
                     last: Instant::now(),
@@ -145,11 +161,11 @@ impl Meter {
             }
             State::Bar(of, bar) if *of == me => {
                 bar.set_position(progress.done().0);
-                bar.set_message(rest(progress, elapsed));
+                bar.set_message(pass.map_or_else(|| rest(progress, elapsed), str::to_owned));
             }
             State::Lines { of, last } if *of == me && last.elapsed() >= BETWEEN_LINES => {
                 *last = Instant::now();
-                line(progress, elapsed);
+                line(progress, pass, elapsed);
             }
             State::Bar(..) | State::Lines { .. } => {}
         }
@@ -167,18 +183,25 @@ impl Drop for Meter {
     }
 }
 
-fn bar(progress: &Snapshot, elapsed: Duration) -> ProgressBar {
+fn bar(progress: &Snapshot, pass: Option<&str>, elapsed: Duration) -> ProgressBar {
     let (done, of, unit) = progress.done();
-    let template = format!("{{bar:30}} {{human_pos}} of {{human_len}} {unit}{{msg}}");
+    let template = match pass {
+        Some(_) => "{bar:30} {msg}".to_owned(),
+        None => format!("{{bar:30}} {{human_pos}} of {{human_len}} {unit}{{msg}}"),
+    };
     let style = ProgressStyle::with_template(&template);
     let bar = ProgressBar::with_draw_target(Some(of), ProgressDrawTarget::stderr());
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
     bar.set_position(done);
-    bar.set_message(rest(progress, elapsed));
+    bar.set_message(pass.map_or_else(|| rest(progress, elapsed), str::to_owned));
     bar
 }
 
-fn line(progress: &Snapshot, elapsed: Duration) {
+fn line(progress: &Snapshot, pass: Option<&str>, elapsed: Duration) {
+    if let Some(pass) = pass {
+        eprintln!("{pass}");
+        return;
+    }
     let (done, of, unit) = progress.done();
     eprintln!("{done} of {of} {unit}{}", rest(progress, elapsed));
 }
@@ -216,24 +239,25 @@ struct Line {
 }
 
 impl Board {
-    fn new(plan: &Plan) -> Self {
+    fn new(plan: &Passes) -> Self {
+        let all = match plan.count() {
+            1 => plan.job.rows().saturating_mul(plan.cycle_count()),
+            _ => plan.rows_of_all(),
+        };
         let plain = !std::io::stderr().is_terminal();
         let target = if plain {
             ProgressDrawTarget::hidden()
         } else {
             ProgressDrawTarget::stderr()
         };
-        let all = MultiProgress::with_draw_target(target);
+        let bars = MultiProgress::with_draw_target(target);
         let style = ProgressStyle::with_template("{prefix} {bar:16.cyan/black} {wide_msg}");
         let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
         let peers = veil_engine::participants(plan);
         let name = |peer: &Peer| veil_engine::name_of(plan, *peer);
         let width = peers.iter().map(|peer| name(peer).chars().count()).max();
         let lines = peers.iter().map(|peer| {
-            let bar = all.add(
-                ProgressBar::new(plan.job.rows().saturating_mul(plan.cycle_count()))
-                    .with_style(style.clone()),
-            );
+            let bar = bars.add(ProgressBar::new(all).with_style(style.clone()));
             bar.set_prefix(format!(
                 "{:<width$}",
                 name(peer),
@@ -253,7 +277,7 @@ impl Board {
         }
     }
 
-    fn show(&mut self, progress: &Snapshot, elapsed: Duration) {
+    fn show(&mut self, progress: &Snapshot, pass: Option<&str>, elapsed: Duration) {
         let names: Vec<([u8; 3], String)> = self
             .lines
             .iter()
@@ -262,7 +286,10 @@ impl Board {
         let Some(line) = self.lines.iter_mut().find(|line| line.me == progress.me) else {
             return;
         };
-        let text = describe(progress, elapsed, &names);
+        let mut text = describe(progress, elapsed, &names);
+        if let Some(pass) = pass {
+            text += &format!("  {pass}");
+        }
         if self.plain {
             // Times go on by themselves: what is new is another phase, other rows, or another one to wait for.
             let news = format!(

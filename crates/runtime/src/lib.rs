@@ -27,6 +27,7 @@
 
 mod part;
 mod participant;
+mod passes;
 mod stages;
 
 pub use part::{Connections, Neighbours, Part, PartError, Roster, RunError, roles, who_is_who};
@@ -34,4 +35,5 @@ pub use participant::{
     AGAIN, Again, As, Because, Course, Ended, GivenUp, Heard, Participant, Stage, Step, VIEWS,
     pause,
 };
+pub use passes::{Ends, Passes};
 pub use stages::{Disagreement, Stages, interrupted};

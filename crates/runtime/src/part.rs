@@ -5,13 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use veil_engine::{Abort, Binding, Data, Progress, Report, Settings, name_of, participants, party};
+use veil_engine::{
+    Abort, Acts, Binding, Data, Progress, Report, Settings, name_of, participants, party,
+};
 use veil_link::tls::{
     self, Around, Connected, Fingerprint, Identity, Meeting, OtherStage, Port, SetupError, Terms,
 };
 use veil_link::{Link, LinkKind, shape};
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer};
+
+use crate::passes::Passes;
 
 /// The keys and addresses of a job's participants, by name: whom a participant trusts to be who.
 pub trait Roster {
@@ -190,8 +194,8 @@ impl Neighbours {
 /// A participant's part in a run, except for its data.
 #[derive(Clone, Copy)]
 pub struct Part<'a> {
-    /// The plan.
-    pub plan: &'a Arc<Plan>,
+    /// What runs.
+    pub plan: &'a Passes,
     /// As whom.
     pub me: Peer,
     /// By which key.
@@ -252,20 +256,20 @@ impl Part<'_> {
         )
     }
 
-    /// Runs the plan over the connections.
+    /// Runs all passes over the connections, with what this participant brings to each.
     ///
     /// # Errors
-    /// [`Abort::Link`] if a link cannot be opened, else as of [`party::run`].
+    /// [`Abort::Link`] if a link cannot be opened, else as of [`party::run_program`].
     pub fn run(
         &self,
         connections: Connections,
         settings: &Settings,
-        data: Data,
+        data: Arc<[Data]>,
         wrap: &dyn Fn(Box<dyn Link>) -> Box<dyn Link>,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<Report, Abort> {
-        let protocol = veil_protocol::protocol(Arc::clone(self.plan), self.me);
-        let bounds = veil_engine::bounds(self.plan, &*protocol);
+        let acts = Arc::new(Acts::new(Arc::clone(self.plan.program()), self.me));
+        let bounds = veil_engine::program_bounds(&acts);
         let binding = self.binding(&connections[0]);
         let links = connections.into_iter().map(|lane| {
             let link = self.link.open(lane, bounds).map_err(Abort::Link)?;
@@ -276,15 +280,7 @@ impl Part<'_> {
             Ok(wrap(link))
         });
         let links = links.collect::<Result<_, Abort>>()?;
-        party::run(
-            self.plan,
-            &protocol,
-            settings,
-            (data, binding),
-            links,
-            self.stop,
-            progress,
-        )
+        party::run_program(&acts, settings, (data, binding), links, self.stop, progress)
     }
 
     /// What TLS knows of the ends of the connections of the first lane.

@@ -12,6 +12,7 @@ use veil_session::{PartyId, Peer, PlanHash};
 
 use crate::part::{Neighbours, PartError, Roster};
 use crate::participant::Stage;
+use crate::passes::Passes;
 
 /// Whether a run was interrupted from outside, so that another attempt may fare better: not by wrong data or a failed check here.
 pub const fn interrupted(abort: &Abort) -> bool {
@@ -24,10 +25,10 @@ pub const fn interrupted(abort: &Abort) -> bool {
 /// The plans of a job's runs.
 #[derive(Clone)]
 pub struct Stages {
-    whole: Arc<Plan>,
-    two: Option<[Arc<Plan>; 2]>,
+    whole: Passes,
+    two: Option<[Passes; 2]>,
     /// Of the finishing stage without each party, if there may be one.
-    without: Vec<Arc<Plan>>,
+    without: Vec<Passes>,
 }
 
 /// The parties of a job disagree about which stage it is at.
@@ -43,13 +44,13 @@ impl Stages {
     ///
     /// # Errors
     /// [`PlanError`] as of [`Plan::new`], for any stage.
-    pub fn new(job: &JobSpec, durable: bool, plan: &Arc<Plan>) -> Result<Self, PlanError> {
+    pub fn new(job: &JobSpec, durable: bool, plan: &Passes) -> Result<Self, PlanError> {
         let make = |stage: JobSpec| {
             let options = Options {
                 lanes: plan.lanes,
                 chunk_rows: None,
             };
-            Plan::new(Arc::new(stage), options).map(Arc::new)
+            Plan::new(Arc::new(stage), options).map(Passes::from)
         };
         let two = if durable {
             let (input, compute) = job.stages();
@@ -67,14 +68,14 @@ impl Stages {
         };
         let without = out.map(finish);
         Ok(Stages {
-            whole: Arc::clone(plan),
+            whole: plan.clone(),
             two,
             without: without.collect::<Result<_, _>>()?,
         })
     }
 
     /// The plan of the job as it was agreed to.
-    pub const fn whole(&self) -> &Arc<Plan> {
+    pub const fn whole(&self) -> &Passes {
         &self.whole
     }
 
@@ -158,7 +159,7 @@ impl Stages {
     }
 
     /// The plan of a stage.
-    pub fn plan(&self, stage: Stage) -> &Arc<Plan> {
+    pub fn plan(&self, stage: Stage) -> &Passes {
         match (stage, &self.two) {
             (Stage::Input, Some([input, _])) => input,
             (Stage::Compute, Some([_, compute])) => compute,

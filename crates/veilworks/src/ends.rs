@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use veil_engine::{Data, Report};
 use veil_job::{Sink, Source};
-use veil_program::Output;
 use veil_program::stats::StatsResult;
+use veil_program::{Answered, Output, Sinks, Sources};
 use veil_session::Peer;
 
 use crate::error::{Code, Error};
@@ -27,7 +27,7 @@ pub(crate) struct Ends {
 
 /// The ends of one role, ready.
 pub(crate) struct Ready {
-    pub(crate) data: Data,
+    pub(crate) data: Arc<[Data]>,
     output: Option<Taken>,
 }
 
@@ -66,29 +66,32 @@ impl Ends {
     /// What a role brings and takes: what was given for its name, else what the job file says.
     pub(crate) fn ready(&self, job: &Job, peer: Peer) -> Result<Ready, Error> {
         let name = veil_engine::name_of(job.plan(), peer);
-        let mut data = Data::default();
+        let mut ends = veil_runtime::Ends::default();
         if job.supplies(peer) {
-            data.source = Some(self.brings(job, peer, name)?);
+            ends.sources = self.brings(job, peer, name)?;
         }
         let mut output = None;
         if job.receives(peer) {
-            let (sink, taken) = self.takes(job, peer, name)?;
-            (data.sink, output) = (Some(sink), taken);
+            (ends.sinks, output) = self.takes(job, peer, name)?;
         }
+        let data = job.passes().data(ends);
         Ok(Ready { data, output })
     }
 
-    fn brings(&self, job: &Job, peer: Peer, name: &str) -> Result<Arc<dyn Source>, Error> {
-        if let Some(source) = self.sources.get(name) {
-            return Ok(Arc::clone(source));
-        }
-        if let Some(values) = self.values.get(name) {
-            return values.clone().source(job.spec());
+    fn brings(&self, job: &Job, peer: Peer, name: &str) -> Result<Sources, Error> {
+        let given = match (self.sources.get(name), self.values.get(name)) {
+            (Some(source), _) => Some(Arc::clone(source)),
+            (None, Some(values)) => Some(values.clone().source(job.spec())?),
+            (None, None) => None,
+        };
+        if let Some(source) = given {
+            one_pass(job, name)?;
+            return Ok(vec![(0, source)]);
         }
         if let Some(file) = job.file() {
             let mut holders = file.holders().into_iter();
             if let Some(holder) = holders.find(|holder| holder.peer() == Some(peer)) {
-                return Ok(Arc::from(file.source(holder)?));
+                return Ok(file.sources(holder)?);
             }
         }
         let message = format!("`{name}` supplies values, and none were given for it");
@@ -96,19 +99,15 @@ impl Ends {
             .with_help("give them with `values`, or a source of your own with `source`"))
     }
 
-    fn takes(
-        &self,
-        job: &Job,
-        peer: Peer,
-        name: &str,
-    ) -> Result<(Arc<dyn Sink>, Option<Taken>), Error> {
+    fn takes(&self, job: &Job, peer: Peer, name: &str) -> Result<(Sinks, Option<Taken>), Error> {
         if let Some(sink) = self.sinks.get(name) {
-            return Ok((Arc::clone(sink), None));
+            one_pass(job, name)?;
+            return Ok((vec![(0, Arc::clone(sink))], None));
         }
         let in_memory = || {
             let opened = Opened::of(job.spec());
             let sink: Arc<dyn Sink> = Arc::new(opened.clone());
-            (sink, Some(Taken::Opened(opened)))
+            (vec![(0, sink)], Some(Taken::Opened(opened)))
         };
         let Some(file) = job.file() else {
             return Ok(in_memory());
@@ -120,17 +119,24 @@ impl Ends {
                 Error::new(Code::Input, message)
             })?;
             file.sink(peer, &folder)?
-        } else if let Some(output) = file.statistics_sink(peer)? {
+        } else if let Some(output) = file.memory_sink(peer)? {
             output
         } else {
             return Ok(in_memory());
         };
         let output = Arc::new(output);
-        Ok((
-            Arc::clone(&output) as Arc<dyn Sink>,
-            Some(Taken::Program(output)),
-        ))
+        Ok((output.sinks(), Some(Taken::Program(output))))
     }
+}
+
+/// Refuses values, sources and sinks of a program where a job has queries: they would be of one pass of many.
+fn one_pass(job: &Job, name: &str) -> Result<(), Error> {
+    if job.passes().count() == 1 {
+        return Ok(());
+    }
+    let message = format!("`{name}` brings and takes tables in this job, which has queries");
+    Err(Error::new(Code::Usage, message)
+        .with_help("its tables are read from the files that the job names, and results are in the outcome, or in the folder of `out`"))
 }
 
 /// A name of a job as the name of a folder: jobs come from others, and their names lead to no other place.
@@ -178,6 +184,14 @@ impl Outcome {
     pub fn statistics(&self, recipient: &str) -> Option<&StatsResult> {
         match self.taken.get(recipient)? {
             Taken::Program(output) => output.statistics(),
+            Taken::Opened(_) => None,
+        }
+    }
+
+    /// The relations that queries opened to the recipient of this name.
+    pub fn answers(&self, recipient: &str) -> Option<&[Answered]> {
+        match self.taken.get(recipient)? {
+            Taken::Program(output) => output.queries()?.answers(),
             Taken::Opened(_) => None,
         }
     }

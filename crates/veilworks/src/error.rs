@@ -6,6 +6,7 @@ use veil_engine::{Abort, local};
 use veil_job::DataError;
 use veil_link::tls::{IdentityError, SetupError};
 use veil_program::{AlignKeyError, JobError};
+use veil_protocol::passes::ProgramError;
 use veil_protocol::{Plan, PlanError};
 use veil_runtime::{PartError, RunError, who_is_who};
 use veil_session::Peer;
@@ -171,6 +172,15 @@ impl From<DataError> for Error {
 impl From<PlanError> for Error {
     fn from(error: PlanError) -> Self {
         Self::new(Code::Input, format!("the job cannot be planned: {error}"))
+    }
+}
+
+impl From<ProgramError> for Error {
+    fn from(error: ProgramError) -> Self {
+        match error {
+            ProgramError::Plan(error) => error.into(),
+            error => Self::new(Code::Input, format!("the job cannot be planned: {error}")),
+        }
     }
 }
 

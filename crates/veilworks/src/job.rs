@@ -8,6 +8,7 @@ use veil_circuit::{Circuit, Per};
 use veil_job::{Audience, Block, Guarantee, Holder, InputSpec, JobSpec, Order, Security};
 use veil_program::Files;
 use veil_protocol::{Options, Plan};
+use veil_runtime::Passes;
 use veil_session::{PartyId, Peer, PlanHash};
 
 use crate::error::{Code, Error};
@@ -22,7 +23,7 @@ pub struct Job(Arc<Inner>);
 struct Inner {
     /// The job file behind it, if there is one.
     file: Option<veil_program::Job>,
-    plan: Arc<Plan>,
+    passes: Passes,
 }
 
 impl fmt::Debug for Job {
@@ -62,10 +63,14 @@ impl Job {
             )
             .with_help("`veil run`, `veil party` and `veil serve` run it"));
         }
-        let plan = plan(job.shared(), 1)?;
+        Self::planned(job, 1)
+    }
+
+    fn planned(job: veil_program::Job, lanes: u16) -> Result<Self, Error> {
+        let passes = passes(&job, lanes)?;
         Ok(Job(Arc::new(Inner {
             file: Some(job),
-            plan,
+            passes,
         })))
     }
 
@@ -79,8 +84,8 @@ impl Job {
             let message = "the job keeps or loads shares, which parties have in their homes";
             return Err(Error::new(Code::Usage, message));
         }
-        let plan = plan(Arc::new(spec), 1)?;
-        Ok(Job(Arc::new(Inner { file: None, plan })))
+        let passes = plan(Arc::new(spec), 1)?;
+        Ok(Job(Arc::new(Inner { file: None, passes })))
     }
 
     /// The same job on so many lanes, which run in parallel: at least 1. All participants have to say the same.
@@ -88,9 +93,11 @@ impl Job {
     /// # Errors
     /// An [`Error`] of [`Code::Input`] if the job cannot be planned for so many.
     pub fn on_lanes(&self, lanes: u16) -> Result<Self, Error> {
-        let plan = plan(Arc::clone(&self.0.plan.job), lanes)?;
-        let file = self.0.file.clone();
-        Ok(Job(Arc::new(Inner { file, plan })))
+        if let Some(file) = &self.0.file {
+            return Self::planned(file.clone(), lanes);
+        }
+        let passes = plan(Arc::clone(&self.0.passes.job), lanes)?;
+        Ok(Job(Arc::new(Inner { file: None, passes })))
     }
 
     /// Its name.
@@ -143,9 +150,14 @@ impl Job {
         &self.plan().job
     }
 
-    /// Its plan.
+    /// Its plan; of a job with queries, what participants know of it.
     pub fn plan(&self) -> &Arc<Plan> {
-        &self.0.plan
+        self.0.passes.face()
+    }
+
+    /// What runs: one pass, or many.
+    pub fn passes(&self) -> &Passes {
+        &self.0.passes
     }
 
     /// The job file behind it.
@@ -172,12 +184,26 @@ impl Job {
     }
 }
 
-fn plan(spec: Arc<JobSpec>, lanes: u16) -> Result<Arc<Plan>, Error> {
+fn plan(spec: Arc<JobSpec>, lanes: u16) -> Result<Passes, Error> {
     let options = Options {
         lanes,
         chunk_rows: None,
     };
-    Ok(Arc::new(Plan::new(spec, options)?))
+    Ok(Plan::new(spec, options)?.into())
+}
+
+/// Plans the passes of a job file.
+fn passes(job: &veil_program::Job, lanes: u16) -> Result<Passes, Error> {
+    let Some(queries) = job.queries() else {
+        return plan(job.shared(), lanes);
+    };
+    let options = Options {
+        lanes,
+        chunk_rows: None,
+    };
+    let passes = &queries.physical().passes;
+    let names = queries.names_of_passes();
+    Ok(Passes::new(passes, job.shared(), names, options)?)
 }
 
 /// A job made of a circuit: who computes, who supplies which input, to whom which output is opened.

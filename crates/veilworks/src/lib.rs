@@ -89,8 +89,12 @@ pub use veil_link::tls::{Fingerprint, Identity};
 #[doc(no_inline)]
 pub use veil_math::Ring;
 #[doc(no_inline)]
+pub use veil_program::Answered;
+#[doc(no_inline)]
 pub use veil_program::stats::StatsResult;
 #[doc(no_inline)]
 pub use veil_protocol::Plan;
+#[doc(no_inline)]
+pub use veil_runtime::Passes;
 #[doc(no_inline)]
 pub use veil_session::PlanHash;

@@ -92,23 +92,24 @@ impl Local {
     }
 
     fn go(&self, shared: &Shared) -> Result<Outcome, Error> {
-        let (job, plan) = (&self.job, self.job.plan());
+        let (job, passes, plan) = (&self.job, self.job.passes(), self.job.plan());
         self.ends.check(job)?;
         let peers = veil_engine::participants(plan);
         let mut ready = Vec::new();
         for peer in &peers {
             ready.push(self.ends.ready(job, *peer)?);
         }
-        let data = |peer| {
+        let data = |peer, pass: usize| {
             let index = peers.iter().position(|other| *other == peer);
-            index.map_or_else(Default::default, |index| ready[index].data.clone())
+            index.map_or_else(Default::default, |index| ready[index].data[pass].clone())
         };
         let conditions = Conditions {
             settings: &|_| self.settings.clone(),
             wrap: &|_, _, link| -> Box<dyn Link> { Box::new(link) },
             stop: Some(shared.stop()),
         };
-        let ran = local::run_with(plan, data, &|progress| shared.goes(progress), &conditions);
+        let progress = |progress| shared.goes(progress);
+        let ran = local::run_program(passes.program(), data, &progress, &conditions);
         let mut reports = ran.map_err(|failure| {
             if shared.stop().load(std::sync::atomic::Ordering::Relaxed) {
                 return Error::stopped();

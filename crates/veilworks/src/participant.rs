@@ -229,7 +229,7 @@ impl Participant {
         let Here { roles, port } = here;
         let one = |(me, neighbours, ready): &(Peer, Neighbours, Ready)| {
             let part = Part {
-                plan: self.job.plan(),
+                plan: self.job.passes(),
                 me: *me,
                 identity: &self.identity,
                 port: port.as_ref(),
@@ -290,7 +290,7 @@ impl Participant {
         let ran = part.run(
             connections,
             &settings,
-            ready.data.clone(),
+            Arc::clone(&ready.data),
             &|link| link,
             &|progress| shared.goes(progress),
         );

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use veil_engine::{Phase, Progress};
 use veil_link::shape;
 use veil_node::Home;
 use veil_node::meeting::Foreground;
-use veil_runtime::Stage;
+use veil_runtime::{Passes, Stage};
 
 use crate::devices::{Devices, DevicesArgs, Registry};
 use crate::failure::{Code, Failure};
@@ -88,14 +88,13 @@ pub fn run(args: &PartyArgs, registry: &Arc<dyn Registry>) -> Result<(), Failure
     if args.child {
         return as_child(args, &devices, &stop);
     }
-    let meter = Meter::new();
-    let outcome = take_part(
-        args,
-        &devices,
-        &stop,
-        &|progress| meter.show(&Snapshot::from(&progress)),
-        &|line| eprintln!("{line}"),
-    )?;
+    let meter = OnceLock::new();
+    let progress = |progress: Progress, passes: &Passes| {
+        let meter = meter.get_or_init(|| Meter::new(passes));
+        meter.show(&Snapshot::from(&progress));
+    };
+    let say = |line: &str| eprintln!("{line}");
+    let outcome = take_part(args, &devices, &stop, &progress, &say)?;
     drop(meter);
     if args.json {
         output::print_json(&outcome)
@@ -108,7 +107,7 @@ fn take_part(
     args: &PartyArgs,
     devices: &Devices,
     stop: &Stop,
-    progress: &(dyn Fn(Progress) + Sync),
+    progress: &(dyn Fn(Progress, &Passes) + Sync),
     say: &(dyn Fn(&str) + Sync),
 ) -> Result<Outcome, Failure> {
     let home = Home::open(&Home::locate(args.home.as_deref()))?;
@@ -132,6 +131,7 @@ fn take_part(
         .map(|path| TraceFile::create(path, &traced));
     let trace = trace.transpose()?.map(Arc::new);
     let timeouts = home.settings().timeouts;
+    let progress = &|seen| progress(seen, &plan);
     let outcome = participant::run(&Engagement {
         home: &home,
         job: &job,
@@ -196,7 +196,7 @@ const BETWEEN_WORDS: Duration = Duration::from_millis(200);
 /// Says everything in lines that the parent understands.
 fn as_child(args: &PartyArgs, devices: &Devices, stop: &Stop) -> Result<(), Failure> {
     let last = Mutex::new(BTreeMap::new());
-    let progress = |progress: Progress| {
+    let progress = |progress: Progress, _: &Passes| {
         let mut last = last
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);

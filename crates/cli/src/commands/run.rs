@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use veil_link::shape;
 use veil_program::{Job, Kind};
-use veil_protocol::{Plan, Protocol};
+use veil_protocol::Protocol;
+use veil_runtime::Passes;
 use veil_session::Peer;
 
 use crate::devices::{DevicesArgs, Registry};
@@ -72,8 +73,8 @@ pub struct LocalArgs {
     /// With `--link fpga-sim --device fpga-sim`
     #[arg(long)]
     pub headless: bool,
-    /// Folder for results, one folder in it per recipient [default: `results` beside a circuit job; statistics are only
-    /// printed]
+    /// Folder for results, one folder in it per recipient [default: `results` beside a job with a circuit or queries;
+    /// statistics are only printed]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Folder in which the parties of a run on this machine keep shares, a folder for each [default: `.veil-run` beside
@@ -95,7 +96,7 @@ pub struct LocalArgs {
 pub struct Finished {
     pub(crate) job: Job,
     /// Its plan.
-    pub plan: Arc<Plan>,
+    pub plan: Passes,
     ordered: Option<Ordered>,
     /// What it came to.
     pub outcome: Outcome,
@@ -165,7 +166,10 @@ pub(crate) fn execute_seen(
     let Planned {
         job, plan, ordered, ..
     } = planned;
-    if verbose {
+    if verbose && plan.count() > 1 {
+        let (passes, lanes) = (plan.count(), plan.lanes);
+        eprintln!("plan {}: {passes} passes, {lanes} lanes", plan.hash);
+    } else if verbose {
         let (rows, slots, lanes) = (plan.chunk_rows, plan.slots, plan.lanes);
         eprintln!(
             "plan {}: {} layers, {slots} slots, chunks of {rows} rows, {lanes} lanes",
@@ -190,7 +194,7 @@ pub(crate) fn execute_seen(
         .join("results");
     let (out, kept) = match (&args.out, job.kind()) {
         (Some(out), _) => (out.as_path(), true),
-        (None, Kind::Circuit(_)) => (beside.as_path(), true),
+        (None, Kind::Circuit(_) | Kind::Query(_)) => (beside.as_path(), true),
         (None, _) => (temporary.path(), false),
     };
     let timeout = Duration::from_secs(args.timeout);
@@ -281,7 +285,7 @@ impl Finished {
     }
 
     fn protocol(&self) -> Arc<dyn Protocol> {
-        veil_protocol::protocol(Arc::clone(&self.plan), Peer::Party(self.plan.parties()[0]))
+        self.plan.protocol(Peer::Party(self.plan.parties()[0]))
     }
 
     /// What it took, and what it is worth.
@@ -326,10 +330,13 @@ impl Finished {
             )
         });
         format!(
-            "{} by {} over {}, {}, links {}, in {}\n{}: {}\n{ordered}{network}{}",
+            "{} by {} {}, {}, links {}, in {}\n{}: {}\n{ordered}{network}{}",
             output::count(plan.job.rows(), "row"),
             protocol.name(),
-            plan.ring.name(),
+            match plan.count() {
+                1 => format!("over {}", plan.ring.name()),
+                passes => format!("in {passes} passes"),
+            },
             output::count(plan.lanes.into(), "lane"),
             match self.link.as_str() {
                 "tls" => "over TLS".to_owned(),

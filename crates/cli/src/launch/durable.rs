@@ -5,12 +5,10 @@
 //! there, without the owners. When it succeeds, it is removed: another run of the job reads its data again.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use veil_program::Job;
-use veil_protocol::Plan;
-use veil_runtime::{As, Because, Course, Ended, Heard, Participant, Stage, Step};
+use veil_runtime::{As, Because, Course, Ended, Heard, Participant, Passes, Stage, Step};
 
 use crate::commands::run::LocalArgs;
 use crate::failure::{Code, Failure};
@@ -35,7 +33,7 @@ pub(crate) fn check(job: &Job, args: &LocalArgs) -> Result<(), Failure> {
 /// Runs the job; its parties keep shares in the folder `root`.
 pub(crate) fn run(
     job: &Job,
-    plan: &Arc<Plan>,
+    plan: &Passes,
     lanes: Option<u16>,
     site: &Site<'_>,
     root: &Path,

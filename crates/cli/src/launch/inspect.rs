@@ -14,6 +14,7 @@ use veil_engine::shadow::Shadow;
 use veil_engine::{DeviceFactory, Recorder};
 use veil_job::Source;
 use veil_protocol::Plan;
+use veil_runtime::Passes;
 use veil_session::{PartyId, Peer};
 
 use crate::failure::{Code, Failure};
@@ -96,9 +97,16 @@ impl Inspection {
     /// Prepares what `args` ask for.
     pub(crate) fn new(
         args: &InspectArgs,
-        plan: &Arc<Plan>,
+        plan: &Passes,
         sources: impl Iterator<Item = (Peer, Option<Arc<dyn Source>>)>,
     ) -> Result<Self, Failure> {
+        if plan.count() > 1 && (args.shadow || args.record.is_some()) {
+            let what = if args.shadow { "--shadow" } else { "--record" };
+            let message =
+                format!("{what} looks at the layers of one circuit, and this job has many passes");
+            return Err(Failure::new(Code::Usage, message)
+                .help("`veil query --check` compares the result with the clear computation"));
+        }
         let trace = args
             .trace
             .as_ref()

@@ -69,11 +69,11 @@ pub struct Answer {
     pub recipient: String,
     /// Where its files are, if they were kept.
     pub folder: Option<PathBuf>,
-    /// The result of a statistics job.
+    /// The result of a job with statistics or queries.
     pub statistics: Option<Statistics>,
 }
 
-/// A result of a statistics job, for machines and for people.
+/// A result of a job with statistics or queries, for machines and for people.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Statistics {
     /// As in `result.json`.
@@ -114,10 +114,19 @@ impl Answer {
         if matches!(output, Output::Zeros(_)) {
             return None;
         }
-        let statistics = output.statistics().map(|result| Statistics {
-            json: serde_json::to_value(result).unwrap_or_default(),
-            text: result.to_string(),
-        });
+        let statistics = match output.queries() {
+            Some(queries) => queries
+                .json()
+                .zip(queries.text())
+                .map(|(json, text)| Statistics {
+                    json: serde_json::from_str(&json).unwrap_or_default(),
+                    text,
+                }),
+            None => output.statistics().map(|result| Statistics {
+                json: serde_json::to_value(result).unwrap_or_default(),
+                text: result.to_string(),
+            }),
+        };
         Some(Answer {
             recipient: veil_engine::name_of(plan, peer).to_owned(),
             folder,

@@ -16,8 +16,10 @@ use veil_node::Time;
 use veil_node::log::Event;
 use veil_node::meeting::HeldFor;
 use veil_node::stages::{self, StageStore};
-use veil_protocol::Plan;
-use veil_runtime::{Again, As, Because, Course, Ended, Heard, Participant, Stage, Stages, Step};
+use veil_program::Sources;
+use veil_runtime::{
+    Again, As, Because, Course, Ended, Heard, Participant, Passes, Stage, Stages, Step,
+};
 
 pub(crate) use engagement::Engagement;
 use lobby::Lobby;
@@ -34,7 +36,7 @@ use crate::{peak, prepare};
 struct At<'a> {
     stages: &'a Stages,
     stage: Stage,
-    plan: &'a Arc<Plan>,
+    plan: &'a Passes,
     port: Option<&'a Port>,
     identity: &'a Identity,
 }
@@ -226,7 +228,7 @@ struct Attendance<'a> {
 }
 
 /// The plan that runs, and the port on which a party is reached.
-type Reach<'a> = dyn Fn(Stage) -> Result<(&'a Arc<Plan>, Option<&'a Port>), Failure> + 'a;
+type Reach<'a> = dyn Fn(Stage) -> Result<(&'a Passes, Option<&'a Port>), Failure> + 'a;
 
 impl<'a> Attendance<'a> {
     /// Makes ready what this participant brings and takes; then it can be reached.
@@ -243,11 +245,11 @@ impl<'a> Attendance<'a> {
         for me in veil_runtime::roles(at.plan, &home.settings().name)? {
             let neighbours = at.stages.neighbours(at.stage, me, &*members)?;
             let supplies = prepare::supplies(at.plan, me);
-            let (mut source, mut read) = (None, Vec::new());
+            let (mut sources, mut read) = (Sources::new(), Vec::new());
             if let Some(holder) = prepare::holder(job, me).filter(|_| supplies) {
-                let brings = home.reading(job, || job.source(holder));
+                let brings = home.reading(job, || job.sources(holder));
                 let (brings, of) = brings.inspect_err(|_| engagement.held(HeldFor::Data))?;
-                (source, read) = (Some(Arc::from(brings)), of);
+                (sources, read) = (brings, of);
             }
             let shares = stage_store.ends(at.stage)?;
             let mut sink = None;
@@ -261,7 +263,12 @@ impl<'a> Attendance<'a> {
             ready.push(Role {
                 me,
                 neighbours,
-                source: source.or_else(|| shares.source.clone()),
+                sources: if sources.is_empty() {
+                    let own = shares.source.iter();
+                    own.map(|own| (0, Arc::clone(own))).collect()
+                } else {
+                    sources
+                },
                 read,
                 sink,
                 shares,

@@ -5,7 +5,6 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,7 +16,7 @@ use veil_node::stages::StageStore;
 use veil_node::{Home, Role, Settings};
 use veil_program::Job;
 use veil_protocol::Plan;
-use veil_runtime::Stage;
+use veil_runtime::{Passes, Stage};
 use veil_session::Peer;
 
 use crate::failure::{self, Code, Failure};
@@ -77,7 +76,7 @@ impl Player {
 /// Runs the job.
 pub(crate) fn run(
     job: &Job,
-    plan: &Arc<Plan>,
+    plan: &Passes,
     args: &JobArgs,
     site: &Site<'_>,
     stores: &Path,
@@ -97,7 +96,7 @@ pub(crate) fn run(
     } else {
         // Whatever is wrong with the data is found here, where it is said best.
         for peer in veil_engine::participants(plan) {
-            prepare::source(job, peer)?;
+            prepare::sources(job, peer)?;
         }
         stores::supplies(stores, job)?;
     }
@@ -170,7 +169,7 @@ fn other(doing: &str, error: &dyn std::fmt::Display) -> Failure {
 }
 
 /// Makes the parties' stores, if the job needs them; then, whether all of them have kept the inputs of a durable one.
-fn prepare_stores(job: &Job, plan: &Arc<Plan>, root: &Path) -> Result<Option<bool>, Failure> {
+fn prepare_stores(job: &Job, plan: &Passes, root: &Path) -> Result<Option<bool>, Failure> {
     if !job.needs_stores() {
         return Ok(None);
     }
@@ -345,7 +344,7 @@ fn listen(index: usize, process: &mut Child, words: &Sender<(usize, Word)>) {
 fn watch(
     players: &mut [Player],
     heard: &Receiver<(usize, Word)>,
-    (plan, site): (&Plan, &Site<'_>),
+    (plan, site): (&Passes, &Site<'_>),
 ) -> Result<Outcome, Failure> {
     let meter = site.meter(plan);
     loop {

@@ -7,10 +7,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use veil_engine::Data;
 use veil_job::{Holder, JobSpec, ShareSink, ShareSource, Source};
 use veil_program::Job;
 use veil_protocol::Plan;
+use veil_runtime::Ends;
 use veil_session::{PartyId, Peer};
 use veil_store::{Member, Store, StoreError, StoreKey};
 use veilworks::folder_name;
@@ -34,18 +34,17 @@ pub(crate) struct Shares {
 
 impl Shares {
     /// Adds what `peer` has in its store, and keeps there, to what it brings.
-    pub(crate) fn of(&self, peer: Peer, data: Data) -> Data {
-        let data = Data {
-            source: self.supplies.get(&peer).cloned().or(data.source),
-            ..data
-        };
+    pub(crate) fn of(&self, peer: Peer, mut ends: Ends) -> Ends {
+        if let Some(source) = self.supplies.get(&peer) {
+            ends.sources = vec![(0, Arc::clone(source))];
+        }
         let Some(party) = peer.party() else {
-            return data;
+            return ends;
         };
-        Data {
+        Ends {
             stored: self.stored.get(party.index()).cloned().flatten(),
             keeps: self.keeps.get(party.index()).cloned().flatten(),
-            ..data
+            ..ends
         }
     }
 }

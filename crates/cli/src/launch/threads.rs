@@ -8,8 +8,8 @@ use veil_engine::Settings;
 use veil_engine::local::{self, Conditions};
 use veil_link::{Link, LinkKind, shape};
 use veil_node::{Receipt, Time};
-use veil_program::Job;
-use veil_protocol::Plan;
+use veil_program::{Job, Sources};
+use veil_runtime::{Ends, Passes};
 
 use crate::devices::{Devices, Network};
 use crate::failure::Failure;
@@ -53,11 +53,11 @@ pub(crate) struct Site<'a> {
 
 impl Site<'_> {
     /// What shows how far the run is.
-    pub(crate) fn meter(&self, plan: &Plan) -> Meter {
+    pub(crate) fn meter(&self, plan: &Passes) -> Meter {
         if self.inspect.watch {
             Meter::board(plan)
         } else {
-            Meter::new()
+            Meter::new(plan)
         }
     }
 }
@@ -65,7 +65,7 @@ impl Site<'_> {
 /// Runs the job; `shares` are what its parties load and keep.
 pub(crate) fn run(
     job: &Job,
-    plan: &Arc<Plan>,
+    plan: &Passes,
     site: &Site<'_>,
     shares: &Shares,
 ) -> Result<Outcome, Failure> {
@@ -76,13 +76,14 @@ pub(crate) fn run(
         .iter()
         .map(|&peer| {
             if prepare::supplies(plan, peer) {
-                prepare::source(job, peer)
+                prepare::sources(job, peer)
             } else {
-                Ok(None)
+                Ok(Sources::new())
             }
         })
         .collect::<Result<Vec<_>, _>>()?;
-    let pairs = peers.iter().copied().zip(sources.iter().cloned());
+    let first = |sources: &Sources| sources.first().map(|(_, source)| Arc::clone(source));
+    let pairs = peers.iter().copied().zip(sources.iter().map(first));
     let inspection = Inspection::new(site.inspect, plan, pairs)?;
     // A caller that inspects messages, or what devices are told, sees none of those that nodes move by themselves.
     let looks = site.views.is_some() || inspection.looks();
@@ -115,13 +116,21 @@ pub(crate) fn run(
     };
     let shadow = inspection.shadow.as_ref();
     let data = |peer| {
-        let sink = sinks[index(peer)].as_ref().map(|(sink, _)| sink);
-        let mut data = prepare::data(sources[index(peer)].clone(), sink);
+        let sink = sinks[index(peer)].as_ref();
+        let mut ends = Ends {
+            sources: sources[index(peer)].clone(),
+            sinks: sink.map(|(sink, _)| sink.sinks()).unwrap_or_default(),
+            ..Ends::default()
+        };
         if let Some(shadow) = shadow {
-            data.sink = data.sink.map(|sink| shadow.sink(sink));
+            for (_, sink) in &mut ends.sinks {
+                *sink = shadow.sink(Arc::clone(sink));
+            }
         }
-        shares.of(peer, data)
+        plan.data(shares.of(peer, ends))
     };
+    let brought: Vec<_> = peers.iter().map(|peer| data(*peer)).collect();
+    let data = |peer, pass: usize| brought[index(peer)][pass].clone();
     let settings = |peer| Settings {
         timeout: site.timeout,
         trace: inspection.recorder(),
@@ -155,7 +164,7 @@ pub(crate) fn run(
     };
     let meter = site.meter(plan);
     let progress = |progress| meter.show(&Snapshot::from(&progress));
-    let reports = local::run_with(plan, data, &progress, &conditions);
+    let reports = local::run_program(plan.program(), data, &progress, &conditions);
     drop(meter);
     if site.stop.asked() && reports.is_err() {
         return Err(Failure::stopped());
@@ -170,7 +179,7 @@ pub(crate) fn run(
             let Some((_, folder)) = sink else { continue };
             let report = reports.iter().find(|(other, _)| **other == peer);
             let trace = report.map(|(_, report)| report.trace.to_string());
-            let protocol = veil_protocol::protocol(Arc::clone(plan), peer);
+            let protocol = plan.protocol(peer);
             Receipt::new(plan, &*protocol, peer, &|_| None, true, started).write(
                 folder,
                 &prepare::results(job, peer),

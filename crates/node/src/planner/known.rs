@@ -4,8 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use veil_program::Job;
-use veil_protocol::Plan;
-use veil_runtime::Stages;
+use veil_runtime::{Passes, Stages};
 
 use super::prepare::{Prepared, asks, prepare};
 use super::{Planned, Terms};
@@ -18,7 +17,7 @@ const LARGEST: u64 = 16 << 20;
 
 /// What follows from a contract, a number of lanes and whether the job runs in stages.
 struct Entry {
-    plan: Arc<Plan>,
+    plan: Passes,
     stages: Stages,
     planned: Arc<Planned>,
 }
@@ -55,7 +54,7 @@ impl Known {
         let prepared = prepare(job, lanes, terms)?;
         if prepared.planned.held <= LARGEST {
             self.hold(Entry {
-                plan: Arc::clone(&prepared.plan),
+                plan: prepared.plan.clone(),
                 stages: prepared.stages.clone(),
                 planned: Arc::clone(&prepared.planned),
             });
@@ -74,7 +73,7 @@ impl Known {
         })?;
         let entry = all.remove(index)?;
         let found = Entry {
-            plan: Arc::clone(&entry.plan),
+            plan: entry.plan.clone(),
             stages: entry.stages.clone(),
             planned: Arc::clone(&entry.planned),
         };

@@ -14,12 +14,12 @@ use crate::approvals::roles_of;
 use crate::jobs::mib;
 use crate::log::Event;
 use crate::policy::Facts;
-use veil_runtime::{Stage, Stages};
+use veil_runtime::{Passes, Stage, Stages};
 
 /// A job that is planned and could run.
 pub(crate) struct Prepared {
     pub(crate) job: Job,
-    pub(crate) plan: Arc<Plan>,
+    pub(crate) plan: Passes,
     pub(crate) stages: Stages,
     /// What is known of it.
     pub(crate) planned: Arc<Planned>,
@@ -32,6 +32,12 @@ pub(crate) fn prepare(job: Job, lanes: u16, terms: &Terms) -> Result<Prepared, S
             "the job has {lanes} lanes, and this party takes 1 to {}",
             terms.lanes
         ));
+    }
+    if job.queries().is_some() {
+        return Err(
+            "a party that serves does not answer queries: `veil party` takes part in one job, in the foreground"
+                .into(),
+        );
     }
     let rows = job.spec().rows();
     if rows > terms.rows {
@@ -69,7 +75,7 @@ impl Prepared {
         me: PartyId,
         (terms, link): (&Terms, LinkKind),
     ) -> Result<Self, PlanError> {
-        let plan = Arc::new(plan);
+        let plan = Passes::from(plan);
         let stages = crate::stages::of(&job, &plan)?;
         let protocol =
             |plan: &Arc<Plan>| veil_protocol::protocol(Arc::clone(plan), Peer::Party(me));

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use veil_engine::{Data, Progress, Report};
-use veil_job::{DataError, Sink, Source};
+use veil_engine::{Progress, Report};
+use veil_job::DataError;
 use veil_program::Output;
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer, PlanHash};
@@ -25,7 +25,7 @@ use crate::planner::Prepared;
 use crate::receipt::{self, Receipt};
 use crate::stages::StageStore;
 use crate::time::Time;
-use veil_runtime::Stage;
+use veil_runtime::{Ends, Stage};
 
 /// Where a job goes on.
 pub(super) struct Position<'a> {
@@ -140,8 +140,11 @@ pub(super) fn attempt(
     let known = stages.neighbours(stage, me, &*members);
     known.map_err(|error| (false, Failed::Part(error)))?;
     let folder = shared.home.job_folder(job).join("results");
-    let Ends { data, sink, read } =
-        ends(shared, prepared, at, &folder).map_err(|failed| (false, failed))?;
+    let Ready {
+        ends: own,
+        sink,
+        read,
+    } = ends(shared, prepared, at, &folder).map_err(|failed| (false, failed))?;
     if let Some(awaits) = stages.awaits(stage) {
         tracing::info!("waiting for the participants; {awaits}");
         let why = match before {
@@ -152,7 +155,7 @@ pub(super) fn attempt(
     } else {
         tracing::info!("waiting for the participants");
     }
-    if let (Some(member), Some(_)) = (asked_by, &data.keeps) {
+    if let (Some(member), Some(_)) = (asked_by, &own.keeps) {
         // What this run keeps has its place on the disk already.
         let may = shared.may_store(member);
         may.map_err(|why| (false, Failed::Quota(why)))?;
@@ -197,9 +200,13 @@ pub(super) fn attempt(
     // A participant that is there may still wait for others. The runs of a durable job are tried again, which finds them too.
     engine.meeting = (stage == Stage::Whole).then_some(here.until);
     let wrap = |link| shared.metrics.count(link);
-    let run = here
-        .part(shared, plan, me, stop)
-        .run(connections, &engine, data, &wrap, &progress);
+    let run = here.part(shared, plan, me, stop).run(
+        connections,
+        &engine,
+        plan.data(own),
+        &wrap,
+        &progress,
+    );
     if stage == Stage::Input {
         // It may have kept the inputs, however it ended.
         note(shared, job, at);
@@ -211,7 +218,7 @@ pub(super) fn attempt(
             Some(pin) => Some(*pin),
             None => (peer == me).then(|| here.identity.fingerprint()),
         };
-        let protocol = veil_protocol::protocol(Arc::clone(plan), me);
+        let protocol = plan.protocol(me);
         let receipt = Receipt::new(plan, &*protocol, me, &keys, false, started);
         let receipt = receipt.finished(stages.finished(stage));
         published(shared, &prepared.plan, receipt, &report, &folder);
@@ -302,8 +309,8 @@ fn published(shared: &ServiceState, plan: &Plan, receipt: Receipt, report: &Repo
 }
 
 /// What this party brings, takes, loads and keeps, if anything.
-struct Ends {
-    data: Data,
+struct Ready {
+    ends: Ends,
     sink: Option<Arc<Output>>,
     /// Its data files, as they were read.
     read: Vec<Binding>,
@@ -315,20 +322,19 @@ fn ends(
     prepared: &Prepared,
     at: &Position<'_>,
     folder: &Path,
-) -> Result<Ends, Failed> {
+) -> Result<Ready, Failed> {
     let data = |error: DataError| Failed::Data(Arc::new(error));
     let (job, plan, me) = (&prepared.job, prepared.stages.plan(at.stage), at.me);
     let holders = plan.job.blocks.iter().flat_map(|block| &block.holders);
     let holder = holders.copied().find(|holder| holder.peer() == Some(me));
     let shares = at.stage_store.ends(at.stage);
     let shares = shares.map_err(|error| Failed::Here(error.to_string()))?;
-    let (source, read): (Option<Arc<dyn Source>>, _) = match (shares.source, holder) {
+    let (sources, read) = match (shares.source, holder) {
         (None, Some(holder)) => {
-            let read = shared.home.reading(job, || job.source(holder));
-            let (source, read) = read.map_err(data)?;
-            (Some(Arc::from(source)), read)
+            let read = shared.home.reading(job, || job.sources(holder));
+            read.map_err(data)?
         }
-        (source, _) => (source, Vec::new()),
+        (source, _) => (source.into_iter().map(|own| (0, own)).collect(), Vec::new()),
     };
     let receives = plan
         .job
@@ -353,13 +359,13 @@ fn ends(
     } else {
         None
     };
-    let data = Data {
-        source,
-        sink: sink.as_ref().map(|sink| Arc::clone(sink) as Arc<dyn Sink>),
+    let ends = Ends {
+        sources,
+        sinks: sink.as_ref().map(Output::sinks).unwrap_or_default(),
         stored: shares.stored,
         keeps: shares.keeps,
     };
-    Ok(Ends { data, sink, read })
+    Ok(Ready { ends, sink, read })
 }
 
 #[cfg(test)]

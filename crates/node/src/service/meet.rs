@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use veil_engine::name_of;
 use veil_link::tls::{Around, Identity};
-use veil_protocol::Plan;
 use veil_session::Peer;
 
 use super::ServiceState;
@@ -18,7 +17,7 @@ use crate::home::Home;
 use crate::jobs::{Meeting, State};
 use crate::planner::Prepared;
 use crate::stages;
-use veil_runtime::{Connections, Neighbours, Part};
+use veil_runtime::{Connections, Neighbours, Part, Passes};
 
 /// By which keys a run is met.
 pub(super) struct Here {
@@ -32,7 +31,7 @@ impl Here {
     pub(super) fn part<'a>(
         &'a self,
         shared: &'a ServiceState,
-        plan: &'a Arc<Plan>,
+        plan: &'a Passes,
         me: Peer,
         stop: &'a AtomicBool,
     ) -> Part<'a> {

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use veil_link::tls::Fingerprint;
 use veil_program::Job;
-use veil_protocol::{Plan, PlanError};
-use veil_runtime::Stages;
+use veil_protocol::PlanError;
+use veil_runtime::{Passes, Stages};
 
 use crate::Home;
 
@@ -29,7 +29,7 @@ pub(crate) const GLANCE: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// [`PlanError`] as of [`Stages::new`].
-pub fn of(job: &Job, plan: &std::sync::Arc<Plan>) -> Result<Stages, PlanError> {
+pub fn of(job: &Job, plan: &Passes) -> Result<Stages, PlanError> {
     Stages::new(job.spec(), job.is_durable(), plan)
 }
 

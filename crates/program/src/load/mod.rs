@@ -396,7 +396,7 @@ impl Job {
             return Err(Fault::new(raw.kind.span(), problem));
         }
         let queries = Queries::parse(raw, &roles)?;
-        let spec = queries.first().map(Arc::clone);
+        let spec = queries.described(&roles).map(Arc::new);
         let spec = spec.ok_or_else(|| {
             let problem = JobProblem::Unplanned("it has no passes".into());
             Fault::new(raw.name.span(), problem)
@@ -443,7 +443,7 @@ impl Job {
         self.durable
     }
 
-    /// What planner and engine need; of a job with queries, the first of its passes, whose participants are those of all.
+    /// What planner and engine need; of a job with queries, whose [passes](Job::passes) they need, what participants know of it.
     pub fn spec(&self) -> &JobSpec {
         &self.spec
     }

@@ -194,8 +194,9 @@ impl Job {
             if security != self.spec.security {
                 queries.plan(&self.spec.name, &self.roles, security)?;
             }
-            let first = queries.first().map(Arc::clone);
-            self.spec = first.ok_or_else(|| JobProblem::Unplanned("it has no passes".into()))?;
+            let described = queries.described(&self.roles).map(Arc::new);
+            self.spec =
+                described.ok_or_else(|| JobProblem::Unplanned("it has no passes".into()))?;
             return Ok(());
         }
         Arc::make_mut(&mut self.spec).security = security;

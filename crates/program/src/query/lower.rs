@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use veil_job::passes::PassSpec;
-use veil_job::{JobSpec, Security};
+use veil_job::{Block, InputSpec, JobSpec, Order, Security};
 use veil_operators::Participants;
-use veil_physical::PhysicalPlan;
+use veil_physical::{Node, Opening, PhysicalPlan};
 use veil_query::{Job, Query, QueryError, SortedBytes};
 
 use super::{Collisions, NamedQuery, OwnerTable, Queries, parse};
@@ -101,6 +101,57 @@ impl Queries {
         }
     }
 
+    /// What participants know of the job: who supplies which columns of how many rows, and what is opened to whom. Nothing is computed by it.
+    pub(crate) fn described(&self, roles: &Roles) -> Option<JobSpec> {
+        let first = self.first()?;
+        let mut job = JobSpec::clone(first);
+        job.blocks.clear();
+        job.inputs.clear();
+        for (at, table) in self
+            .tables
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| self.is_taken(*at))
+        {
+            job.blocks.push(Block {
+                name: table.table.name.clone(),
+                rows: table.table.capacity.into(),
+                holders: vec![table.holder],
+                stored: None,
+                order: Order::Unsaid,
+            });
+            job.inputs
+                .extend(self.columns_read(at).into_iter().map(|column| {
+                    let column = &table.table.columns[column];
+                    InputSpec {
+                        holder: table.holder,
+                        block: Some(table.table.name.clone()),
+                        column: Some(column.name.clone()),
+                        port: None,
+                        format: column.ty.kind.to_string(),
+                    }
+                }));
+        }
+        (job.audiences, job.opened) = (Vec::new(), Vec::new());
+        for opening in &self.physical.opens {
+            if let Opening::Rows { to, .. } = opening {
+                job.audiences.push(roles.audience(to)?);
+                job.opened.push(super::explain::sentence(opening));
+            }
+        }
+        Some(job)
+    }
+
+    /// What each pass is part of, in words.
+    pub fn names_of_passes(&self) -> Vec<String> {
+        let mut names = vec![String::new(); self.physical.passes.passes.len()];
+        self.physical
+            .tree
+            .iter()
+            .for_each(|node| name(node, &mut names));
+        names
+    }
+
     /// What the job means, as all participants must read it: how files are read, the program, and the queries' own text.
     fn canonical(&self) -> String {
         let mut text = format!("veilworks queries 1\nsalt {:?}\n", self.salt);
@@ -120,6 +171,15 @@ impl Queries {
         }
         text
     }
+}
+
+fn name(node: &Node, names: &mut [String]) {
+    for pass in node.passes.iter().cloned().flatten() {
+        if let Some(name) = names.get_mut(pass) {
+            name.clone_from(&node.text);
+        }
+    }
+    node.inputs.iter().for_each(|input| name(input, names));
 }
 
 fn compiled(query: &NamedQuery) -> Query {

@@ -6,6 +6,7 @@
 mod chart;
 mod claims;
 mod column;
+mod explain;
 mod keys;
 mod lower;
 mod parse;
@@ -101,6 +102,18 @@ impl Queries {
     /// How likely two different keys have one digest, for each width of keys.
     pub fn collisions(&self) -> &[Collisions] {
         &self.collisions
+    }
+
+    /// The files of all that is opened to the recipient of this name, in its folder.
+    pub fn files(&self, recipient: &str) -> Vec<PathBuf> {
+        let opened = self.physical.results.iter();
+        let opened = opened.filter(|ports| ports.to == recipient);
+        let files = opened.flat_map(|ports| {
+            let mut queries = self.queries.iter();
+            let query = queries.find(|query| query.name == ports.step);
+            query.map_or_else(Vec::new, |query| query.written(&ports.fields))
+        });
+        files.collect()
     }
 
     /// The word under which keys are digests.

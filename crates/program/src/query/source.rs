@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use veil_job::{DataError, JobSpec, Slice, Source};
 use veil_math::Ring;
-use veil_physical::{PhysicalPlan, TablePort, TablePorts};
+use veil_physical::{TablePort, TablePorts};
 use veil_relation::{ColumnId, Kind, Value};
 
 use super::{OwnerTable, Queries, claims};
@@ -20,19 +20,6 @@ pub(crate) struct OwnTable {
     file: Table,
     /// All rows in the order that the job says, where the file cannot have it: that of digests.
     ordered: Option<Arc<Chunk>>,
-}
-
-/// Columns that are read: those that passes take, and those of claims.
-fn read(table: &OwnerTable, at: usize, plan: &PhysicalPlan) -> Vec<usize> {
-    let of = &table.table;
-    let taken = plan.tables.iter().filter(|ports| ports.table == at);
-    let taken = taken.flat_map(|ports| &ports.ports);
-    let taken = taken.filter_map(|port| column(*port));
-    let claimed = of.sorted_by.iter().chain(of.unique.iter().flatten());
-    let mut all: Vec<usize> = taken.chain(claimed.copied()).map(ColumnId::index).collect();
-    all.sort_unstable();
-    all.dedup();
-    all
 }
 
 /// The column that a port takes, if it takes one.
@@ -52,6 +39,22 @@ impl Queries {
             .tables
             .iter()
             .any(|ports| ports.table == table)
+    }
+
+    /// Columns of a table that are read: those that passes take, and those of claims.
+    pub(crate) fn columns_read(&self, at: usize) -> Vec<usize> {
+        let of = &self.tables[at].table;
+        let taken = self
+            .physical
+            .tables
+            .iter()
+            .filter(|ports| ports.table == at);
+        let taken = taken.flat_map(|ports| &ports.ports);
+        let taken = taken.filter_map(|port| column(*port));
+        let claimed = of.sorted_by.iter().chain(of.unique.iter().flatten());
+        let all = taken.chain(claimed.copied()).map(ColumnId::index);
+        let all: std::collections::BTreeSet<usize> = all.collect();
+        all.into_iter().collect()
     }
 
     /// Reads and checks the file of a table.
@@ -79,7 +82,7 @@ impl Queries {
                 digest,
             )
         };
-        let readers = read(table, at, &self.physical).into_iter().map(reader);
+        let readers = self.columns_read(at).into_iter().map(reader);
         let readers: Option<Vec<Reader>> = readers.collect();
         let wanted = Wanted {
             readers: readers.ok_or_else(|| DataError::own("a column is no kind of a file"))?,

@@ -17,8 +17,7 @@ use veil_node::stages::{self, StageStore};
 use veil_node::{Begins, Home, Request, roles_of};
 use veil_program::Job;
 use veil_protocol::Plan;
-use veil_runtime::Neighbours;
-use veil_runtime::{Stage, Stages};
+use veil_runtime::{Neighbours, Passes, Stage, Stages};
 use veil_session::{PartyId, Peer};
 
 use super::At;
@@ -37,7 +36,7 @@ pub(crate) struct Engagement<'a> {
     pub(crate) home: &'a Home,
     pub(crate) job: &'a Job,
     /// The job as it is written: what is approved, and logged. Its garbler may have another order of gates.
-    pub(crate) plan: &'a Arc<Plan>,
+    pub(crate) plan: &'a Passes,
     /// What is known of that order.
     pub(crate) known: &'a Known,
     /// Where its results go.
@@ -108,7 +107,7 @@ impl<'a> Engagement<'a> {
     /// Asks whether the job may run; when all participants of a stage are there, that the run begins is logged. What this command runs is one
     /// run to rules that count: the stage that computes, or at an owner the one that takes its data, however often it is repeated.
     pub(super) fn consent(&self, stages: &Stages, begins: Option<At<'_>>) -> Result<(), Failure> {
-        let protocol = veil_protocol::protocol(Arc::clone(self.plan), Peer::Party(PartyId::TWO[0]));
+        let protocol = self.plan.protocol(Peer::Party(PartyId::TWO[0]));
         let facts = Facts::of(self.job, self.plan, &*protocol).against(stages.adversary());
         let request = Request {
             plan: self.plan.hash,
@@ -143,10 +142,10 @@ impl<'a> Engagement<'a> {
 
     /// The plan that runs, and why its gates are in the order that they are in, if they are garbled: the plan of the job, unless the
     /// garbler has another order, for which another participant asks it.
-    pub(super) fn agreed(&self, until: Instant) -> Result<(Arc<Plan>, Option<Ordered>), Failure> {
+    pub(super) fn agreed(&self, until: Instant) -> Result<(Passes, Option<Ordered>), Failure> {
         let (plan, ordered) = match self.known {
-            Known::Written => (Arc::clone(self.plan), Ordered::written(self.job, self.plan)),
-            Known::Chosen(plan, ordered) => (Arc::clone(plan), Some(ordered.clone())),
+            Known::Written => (self.plan.clone(), Ordered::written(self.job, self.plan)),
+            Known::Chosen(plan, ordered) => (plan.clone(), Some(ordered.clone())),
             Known::Open => {
                 let stated = self.asked(until)?;
                 let (plan, ordered) = ordered::stated(self.job, self.plan, stated)?;

@@ -6,14 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use veil_engine::{Abort, Data, Recorder, Report, Settings};
-use veil_job::Source;
+use veil_engine::{Abort, Recorder, Report, Settings};
 use veil_link::tls::{Around, SetupError};
 use veil_node::log::Event;
 use veil_node::meeting::HeldFor;
 use veil_node::stages::Ends;
 use veil_node::{Binding, Receipt, Time, receipt};
-use veil_program::Output;
+use veil_program::{Output, Sources};
 use veil_runtime::{Disagreement, Stage};
 use veil_runtime::{Neighbours, Part, RunError};
 use veil_session::Peer;
@@ -27,7 +26,7 @@ use crate::prepare;
 pub(super) struct Role {
     pub(super) me: Peer,
     pub(super) neighbours: Neighbours,
-    pub(super) source: Option<Arc<dyn Source>>,
+    pub(super) sources: Sources,
     /// The data files behind it, as they were read.
     pub(super) read: Vec<Binding>,
     pub(super) sink: Option<Arc<Output>>,
@@ -207,11 +206,13 @@ fn one(
             .map(|trace| Arc::clone(trace) as Arc<dyn Recorder>),
         ..Settings::default()
     };
-    let data = Data {
+    let sink = role.sink.as_ref();
+    let data = plan.data(veil_runtime::Ends {
+        sources: role.sources.clone(),
+        sinks: sink.map(Output::sinks).unwrap_or_default(),
         stored: role.shares.stored.clone(),
         keeps: role.shares.keeps.clone(),
-        ..prepare::data(role.source.clone(), role.sink.as_ref())
-    };
+    });
     let ran = part.run(connections, &settings, data, &|link| link, &|progress| {
         if progress.may_have_opened {
             engagement.opened.store(true, Ordering::Relaxed);
@@ -251,7 +252,7 @@ pub(super) fn write_receipt(
         Some(pin) => Some(*pin),
         None => (peer == role.me).then(|| at.identity.fingerprint()),
     };
-    let protocol = veil_protocol::protocol(Arc::clone(plan), role.me);
+    let protocol = plan.protocol(role.me);
     let names: Vec<PathBuf> = prepare::results(engagement.job, role.me)
         .into_iter()
         .filter(|name| out.join(name).is_file())

@@ -1,0 +1,157 @@
+//! The passes of a run, and the plan by which participants know it.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use veil_engine::Data;
+use veil_job::passes::ProgramSpec;
+use veil_job::{JobSpec, ShareSink, ShareSource, Sink, Source};
+use veil_protocol::passes::{Pass, PassProgram, ProgramError};
+use veil_protocol::{Options, Plan, Protocol};
+use veil_session::Peer;
+
+/// What runs: one pass, or many.
+///
+/// As a plan it is what participants know of the run: who takes part, who supplies and receives what, on how many lanes, under which hash. Of one pass
+/// that is its plan. Of many it is the plan of the first, with the job and the hash of all: nothing computes by it.
+#[derive(Clone)]
+pub struct Passes {
+    program: Arc<PassProgram>,
+    face: Arc<Plan>,
+    /// What each pass is part of, in words; nothing of one pass.
+    names: Arc<[String]>,
+    /// Rows of all passes up to the end of each.
+    rows: Arc<[u64]>,
+}
+
+impl Deref for Passes {
+    type Target = Arc<Plan>;
+
+    fn deref(&self) -> &Arc<Plan> {
+        &self.face
+    }
+}
+
+impl fmt::Debug for Passes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Passes({}, {})", self.face.hash, self.count())
+    }
+}
+
+impl From<Arc<Plan>> for Passes {
+    fn from(plan: Arc<Plan>) -> Self {
+        let rows = [plan.job.rows()].into();
+        Passes {
+            program: Arc::new(PassProgram::from(Arc::clone(&plan))),
+            face: plan,
+            names: [].into(),
+            rows,
+        }
+    }
+}
+
+impl From<Plan> for Passes {
+    fn from(plan: Plan) -> Self {
+        Arc::new(plan).into()
+    }
+}
+
+/// What a participant brings to a run or takes from it, by the number of the pass.
+#[derive(Clone, Default)]
+pub struct Ends {
+    /// What it supplies.
+    pub sources: Vec<(usize, Arc<dyn Source>)>,
+    /// What takes what is opened to it.
+    pub sinks: Vec<(usize, Arc<dyn Sink>)>,
+    /// A party's stored shares, if the job loads any: in a run of one pass.
+    pub stored: Option<Arc<dyn ShareSource>>,
+    /// Where a party's shares go, if the job keeps any: in a run of one pass.
+    pub keeps: Option<Arc<dyn ShareSink>>,
+}
+
+impl Passes {
+    /// Plans the passes of a job, which is described by `job`; each pass has a name.
+    ///
+    /// # Errors
+    /// [`ProgramError`] as of [`PassProgram::new`].
+    pub fn new(
+        spec: &ProgramSpec,
+        job: Arc<JobSpec>,
+        names: Vec<String>,
+        options: Options,
+    ) -> Result<Self, ProgramError> {
+        let program = PassProgram::new(spec, options)?;
+        let face = Plan {
+            job,
+            hash: program.hash(),
+            ..Plan::clone(program.first())
+        };
+        let mut all = 0;
+        let rows = program.passes().iter().map(|pass| {
+            all += match pass {
+                Pass::Rows { plan, .. } => plan.job.rows(),
+                Pass::Move { plan, .. } => plan.rows.into(),
+            };
+            all
+        });
+        Ok(Passes {
+            rows: rows.collect(),
+            program: Arc::new(program),
+            face: Arc::new(face),
+            names: names.into(),
+        })
+    }
+
+    /// The passes.
+    pub const fn program(&self) -> &Arc<PassProgram> {
+        &self.program
+    }
+
+    /// The protocol of a participant in the first pass: its name and its guarantee are those of all.
+    pub fn protocol(&self, me: Peer) -> Arc<dyn Protocol> {
+        self.program.passes()[0].protocol(me)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Rows of all passes together.
+    pub fn rows_of_all(&self) -> u64 {
+        self.rows.last().copied().unwrap_or(0)
+    }
+
+    /// What participants know of the run.
+    pub const fn face(&self) -> &Arc<Plan> {
+        &self.face
+    }
+
+    /// The pass that is under way when so many rows of all passes are done, from 0, and what it is part of; nothing of one pass.
+    pub fn under_way(&self, done: u64) -> Option<(usize, &str)> {
+        if self.rows.len() < 2 {
+            return None;
+        }
+        let over = self.rows.partition_point(|rows| *rows <= done);
+        let at = over.min(self.rows.len() - 1);
+        Some((at, self.names.get(at).map_or("", String::as_str)))
+    }
+
+    /// What a participant brings to each pass, and takes from it.
+    pub fn data(&self, ends: Ends) -> Arc<[Data]> {
+        let mut all = vec![Data::default(); self.count()];
+        for (pass, source) in ends.sources {
+            if let Some(data) = all.get_mut(pass) {
+                data.source = Some(source);
+            }
+        }
+        for (pass, sink) in ends.sinks {
+            if let Some(data) = all.get_mut(pass) {
+                data.sink = Some(sink);
+            }
+        }
+        (all[0].stored, all[0].keeps) = (ends.stored, ends.keeps);
+        all.into()
+    }
+}
