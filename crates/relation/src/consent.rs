@@ -3,7 +3,8 @@
 //! Each column of each operator is traced to the columns of tables on which it depends, and whether it shows values of single rows or
 //! aggregates. A result of an operation has the strictest words of its operands.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expr::Expr;
 use crate::plan::{AggregateFunction, JoinKind, Plan, Program};
@@ -48,21 +49,55 @@ impl Program {
     /// # Errors
     /// [`ConsentError`], with the first use that is not allowed.
     pub fn check_consent(&self) -> Result<(), ConsentError> {
+        self.uses().map(drop)
+    }
+
+    /// What is done with each column of a table that the program reads, in the order of tables and columns. The program must be one by
+    /// [`Program::check`].
+    ///
+    /// # Errors
+    /// [`ConsentError`], with the first use that is not allowed.
+    pub fn uses(&self) -> Result<Vec<ColumnUse>, ConsentError> {
         let mut tracer = Tracer {
             program: self,
             steps: BTreeMap::new(),
+            uses: RefCell::default(),
         };
         for step in &self.steps {
             let columns = tracer.columns(&step.plan)?;
             tracer.steps.insert(&step.name, columns);
         }
-        Ok(())
+        let uses = tracer.uses.into_inner().into_iter();
+        let uses = uses.map(|((table, column), (operations, opened))| ColumnUse {
+            table,
+            column: ColumnId(column),
+            operations,
+            opened,
+        });
+        Ok(uses.collect())
     }
 }
+
+/// What a program does with a column of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnUse {
+    /// The table, by its place in the program.
+    pub table: usize,
+    /// The column.
+    pub column: ColumnId,
+    /// What it decides, orders, groups or joins.
+    pub operations: BTreeSet<Operation>,
+    /// How much of it is opened, if something is that is made of it.
+    pub opened: Option<Reveal>,
+}
+
+/// Operations, and how much is opened.
+type Use = (BTreeSet<Operation>, Option<Reveal>);
 
 struct Tracer<'a> {
     program: &'a Program,
     steps: BTreeMap<&'a str, Vec<Origins>>,
+    uses: RefCell<BTreeMap<(usize, u32), Use>>,
 }
 
 /// All origins of several values; of each the most that one shows.
@@ -120,6 +155,9 @@ impl<'a> Tracer<'a> {
 
     fn allowed(&self, operation: Operation, origins: &Origins) -> Result<(), ConsentError> {
         for (&(table, column), &reveal) in origins {
+            let mut uses = self.uses.borrow_mut();
+            let (operations, _) = uses.entry((table, column)).or_default();
+            operations.insert(operation);
             let of = &self.program.tables[table];
             let column = &of.columns[column as usize];
             let Some(consent) = &column.consent else {
@@ -141,6 +179,9 @@ impl<'a> Tracer<'a> {
 
     fn opened(&self, origins: &Origins) -> Result<(), ConsentError> {
         for (&(table, column), &reveal) in origins {
+            let mut uses = self.uses.borrow_mut();
+            let (_, opened) = uses.entry((table, column)).or_default();
+            *opened = (*opened).max(Some(reveal));
             let of = &self.program.tables[table];
             let column = &of.columns[column as usize];
             if column
@@ -164,6 +205,12 @@ impl<'a> Tracer<'a> {
         Ok(match plan {
             Plan::Scan { table, columns } => {
                 let place = table_of(self.program, table).map(|(place, _)| place);
+                for (place, id) in place
+                    .into_iter()
+                    .flat_map(|at| columns.iter().map(move |id| (at, id)))
+                {
+                    self.uses.borrow_mut().entry((place, id.0)).or_default();
+                }
                 let origin = |id: &ColumnId| place.map(|place| ((place, id.0), Reveal::Rows));
                 columns
                     .iter()

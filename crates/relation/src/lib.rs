@@ -67,7 +67,7 @@ mod shape;
 mod text;
 mod typing;
 
-pub use consent::ConsentError;
+pub use consent::{ColumnUse, ConsentError};
 pub use expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
 pub use kind::{Kind, MOST_PLACES, MOST_VALUES, Type, Value, Values};
 pub use plan::{

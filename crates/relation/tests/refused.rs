@@ -2,7 +2,7 @@
 
 use veil_relation::{
     Aggregate, AggregateFunction, Arithmetic, ColumnId, Domain, Expr, JoinKind, Kind, Matches,
-    Named, Plan, Program, SortKey, Step, Type, Value,
+    Named, Plan, Program, Reveal, SortKey, Step, Type, Value,
 };
 
 use crate::common::{letters, range, table, types};
@@ -227,4 +227,45 @@ fn tables() {
     );
     assert!(table("t", 2).check().is_ok());
     assert_eq!(Type::of(Kind::Integer(range(0, 1))).kind.bits(), Some(1));
+}
+
+/// Which columns decide what, and what is shown of them.
+#[test]
+fn uses_are_those_of_columns_of_tables() {
+    let program = Program::read(
+        "(program
+  (table
+    \"s\"
+    (owner \"north\")
+    (rows 3)
+    (column \"id\" (key 64))
+    (column \"day\" (integer 0 9))
+    (column \"pay\" (integer 0 9))
+    (column \"idle\" bool))
+  (table \"p\" (owner \"south\") (rows 3) (column \"id\" (key 64)) (column \"ward\" (category \"a\" \"b\")) (unique #0))
+  (step
+    \"q\"
+    (open
+      \"eve\"
+      (group-by
+        (public 2)
+        (min-rows 0)
+        (keys (\"ward\" #4))
+        (aggregates (\"pay\" (sum #2)))
+        (join inner unique-right (on (#0 #0)) (filter (< #1 5) (scan \"s\" #0 #1 #2)) (scan \"p\" #0 #1))))))",
+    )
+    .unwrap();
+    program.check().unwrap();
+    let uses = program.uses().unwrap().into_iter().map(|of| {
+        let words: Vec<&str> = of.operations.iter().map(|one| one.word()).collect();
+        (of.table, of.column.0, words, of.opened.map(Reveal::word))
+    });
+    let expected = [
+        (0, 0, vec!["join"], None),
+        (0, 1, vec!["filter"], None),
+        (0, 2, vec![], Some("aggregates")),
+        (1, 0, vec!["join"], None),
+        (1, 1, vec!["group-by"], Some("aggregates")),
+    ];
+    assert_eq!(uses.collect::<Vec<_>>(), expected);
 }

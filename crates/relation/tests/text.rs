@@ -251,7 +251,9 @@ fn other_forms_of_one_value_are_refused() {
 
 #[test]
 fn a_table_says_whether_each_row_is_valid() {
-    let text = |rows: &str| format!("(program (table \"t\" (owner \"north\") (rows {rows}) (column \"a\" bool)))");
+    let text = |rows: &str| {
+        format!("(program (table \"t\" (owner \"north\") (rows {rows}) (column \"a\" bool)))")
+    };
     let read = |rows: &str| Program::read(&text(rows));
     for (rows, padded) in [("3", true), ("3 exact", false)] {
         let program = read(rows).unwrap();
