@@ -4,6 +4,7 @@
 //! participants, over the cores that the table states; a network adds its delay for every round that is waited for, and its rate.
 
 mod costs;
+mod passes;
 
 use std::sync::Arc;
 
@@ -13,6 +14,7 @@ use veil_link::shape::Profile;
 use veil_protocol::{Cost, Plan, Protocol};
 
 pub(crate) use costs::{Sent, sent};
+pub(crate) use passes::{Costs, OfPass};
 
 use crate::rates::{Rates, Work};
 
@@ -36,6 +38,8 @@ pub struct Run {
     pub rounds: Rounds,
     /// Chunks in flight over all lanes.
     pub in_flight: u64,
+    /// How often all wait in passes after the first.
+    pub(crate) also: u64,
     /// Bytes that the busiest participant sends.
     pub busiest: u64,
     /// What each participant does.
@@ -61,6 +65,7 @@ impl Run {
                 totals: longest(|sent| sent.totals).unwrap_or(0),
             },
             in_flight: Settings::default().window as u64 * u64::from(plan.lanes),
+            also: 0,
             busiest: sent.iter().map(|sent| sent.framed).max().unwrap_or(0),
             work: all.iter().map(|p| Work::of(plan, &**p)).collect(),
         }
@@ -80,7 +85,7 @@ impl Run {
             per_chunk,
             totals,
         } = self.rounds;
-        handshake + set_up + chunks.saturating_mul(per_chunk) + totals
+        handshake + set_up + chunks.saturating_mul(per_chunk) + totals + self.also
     }
 
     /// Seconds of computing with all participants on one machine.

@@ -96,7 +96,7 @@ pub struct Replacement {
     pub file: PathBuf,
 }
 
-fn replacement(text: &str) -> Result<Replacement, String> {
+pub(crate) fn replacement(text: &str) -> Result<Replacement, String> {
     let parts = text
         .split_once(':')
         .and_then(|(owner, rest)| Some((owner, rest.split_once('=')?)));

@@ -71,11 +71,14 @@ mod words;
 
 pub use error::{JobError, JobProblem, Place};
 pub use gates::{FileSink, FileSource, Gates};
-pub use load::{DataFile, Files, Job, Kind, Sent, Sinks, Sources};
+pub use load::{Asked, ClearAnswer, DataFile, Files, Job, Kind, Sent, Sinks, Sources};
 pub use number::{NumberError, Scaled, parse_scaled};
 pub use output::Output;
 pub use pairing::Paired;
-pub use query::{Answered, Collisions, NamedQuery, Queries, QuerySink, Writing};
+pub use query::{
+    Answered, Collisions, ColumnFacts, NamedQuery, Opens, Operator, Queries, QuerySink, TableFacts,
+    Writing,
+};
 pub use reshare::{OldShares, Resharing, SharesDiffer, Zeros};
 pub use roles::Roles;
 pub use table::{AlignKey, AlignKeyError, CellFault, CellProblem, InputError, TableReport, Watch};

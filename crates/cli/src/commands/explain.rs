@@ -1,5 +1,6 @@
 //! `veil explain`: what a job computes, what it costs, and what it opens, before anything runs.
 
+mod query;
 mod text;
 
 use std::borrow::Cow;
@@ -15,13 +16,13 @@ use veil_link::LinkKind;
 use veil_link::shape::Profile;
 use veil_program::{Job, Kind, Paired};
 use veil_protocol::Plan;
-use veil_runtime::{Stage, Stages};
+use veil_runtime::{Passes, Stage, Stages};
 use veil_session::{PartyId, Peer};
 
 use crate::consent::LANES;
 use crate::devices::{DevicesArgs, Registry};
 use crate::estimate::{self, Rounds, Run, Sent};
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use crate::home::{HomeArgs, note};
 use crate::ordered::{self, Ordered, Planned};
 use crate::output;
@@ -36,6 +37,7 @@ use crate::wishes::{self, Wish};
   veil explain job.toml --lanes 4 --json
   veil explain job.toml --rates fast.toml            on a machine that was measured
   veil explain job.toml --net wan
+  veil explain job.toml --plan                       the operators of queries, each with its rows, bytes and rounds
   veil explain job.toml --ask                        in chunks as the devices of its parties wish them
   veil-lab explain job.toml --device garbler=fpga-sim
                                                      in the order of gates that the device asks for
@@ -60,6 +62,9 @@ pub struct ExplainArgs {
     rates: RatesArgs,
     #[command(flatten)]
     home: HomeArgs,
+    /// Of a job with queries: how each operator is made, with its rows, bytes and rounds.
+    #[arg(long)]
+    plan: bool,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -187,6 +192,18 @@ pub fn run(args: &ExplainArgs, registry: &Arc<dyn Registry>) -> Result<(), Failu
         ordered,
         wish,
     } = planned;
+    if let Some(queries) = job.queries() {
+        let explained = query::explain(&job, queries, &plan, args.net, &rates.rates)?;
+        return if args.json {
+            output::print_json(&explained)
+        } else {
+            output::print(&explained.text(&args.job.job, &rates, args.plan))
+        };
+    }
+    if args.plan {
+        let message = "--plan shows the operators of queries, and this job has none";
+        return Err(Failure::new(Code::Usage, message).help("leave it out"));
+    }
     let wish = stated.or(wish);
     let stages = veil_node::stages::of(&job, &plan)?;
     let parties = plan.parties().iter().map(|party| Peer::Party(*party));
@@ -221,11 +238,16 @@ fn asked(job: Job, lanes: u16, home: &HomeArgs) -> Result<(Job, Option<Wish>), F
 /// What `veil explain` prints of a plan whose job is in `file`.
 pub(crate) fn text(
     job: &Job,
-    plan: &Arc<Plan>,
+    plan: &Passes,
     stages: &Stages,
     (file, rates): (&Path, &Found),
     ordered: Option<Ordered>,
 ) -> String {
+    if let Some(queries) = job.queries() {
+        let explained = query::explain(job, queries, plan, None, &rates.rates);
+        // What was planned once is planned again.
+        return explained.map_or_else(|error| error.to_string(), |of| of.text(file, rates, false));
+    }
     let chosen = Chosen {
         ordered,
         ..Chosen::default()

@@ -18,6 +18,7 @@ mod members;
 mod moved;
 pub mod party;
 mod policy;
+mod query;
 pub mod run;
 mod serve;
 mod shares;
@@ -34,6 +35,8 @@ use crate::failure::Failure;
 pub(crate) enum Command {
     /// Run a job of any kind, all roles on this machine
     Run(run::RunArgs),
+    /// Ask the tables of a job file a query in SQL, all roles on this machine
+    Query(query::QueryArgs),
     /// Private statistics: run a statistics job on this machine and print its tables
     Stats(stats::StatsArgs),
     /// Serve a computing party: one port, many jobs, until it is asked to stop
@@ -95,6 +98,7 @@ impl Command {
     pub(crate) fn run(self, verbose: bool, registry: &Arc<dyn Registry>) -> Result<(), Failure> {
         match self {
             Command::Run(args) => run::run(&args, verbose, registry),
+            Command::Query(args) => query::run(&args, verbose, registry),
             Command::Stats(args) => stats::run(&args, verbose, registry),
             Command::Serve(args) => serve::run(&args, registry),
             Command::Submit(args) => submit::run(&args),

@@ -90,6 +90,9 @@ pub struct LocalArgs {
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
+    /// Results are printed, and kept nowhere, unless a folder is named.
+    #[arg(skip)]
+    pub(crate) printed: bool,
 }
 
 /// A run that succeeded.
@@ -161,6 +164,17 @@ pub(crate) fn execute_seen(
         return Err(Failure::new(Code::Usage, message).help(help));
     }
     let job = args.job.load()?;
+    execute_job(job, args, views, verbose, registry)
+}
+
+/// The same of a job that was read.
+pub(crate) fn execute_job(
+    job: Job,
+    args: &LocalArgs,
+    views: Option<Views>,
+    verbose: bool,
+    registry: &Arc<dyn Registry>,
+) -> Result<Finished, Failure> {
     let devices = args.devices.among(registry);
     let planned = ordered::plan(job, args.job.lanes, &devices, None)?;
     let Planned {
@@ -194,7 +208,7 @@ pub(crate) fn execute_seen(
         .join("results");
     let (out, kept) = match (&args.out, job.kind()) {
         (Some(out), _) => (out.as_path(), true),
-        (None, Kind::Circuit(_) | Kind::Query(_)) => (beside.as_path(), true),
+        (None, Kind::Circuit(_) | Kind::Query(_)) if !args.printed => (beside.as_path(), true),
         (None, _) => (temporary.path(), false),
     };
     let timeout = Duration::from_secs(args.timeout);

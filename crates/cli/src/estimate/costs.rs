@@ -1,6 +1,6 @@
 //! What participants send, before anything is sent.
 
-use veil_protocol::{Cost, Plan, Protocol, Task};
+use veil_protocol::{Cleared, Cost, Plan, Protocol, Task};
 use veil_session::Frame;
 
 /// What a participant sends, by the formulas of its protocol.
@@ -20,13 +20,55 @@ pub(crate) struct Sent {
 
 /// What the participant that runs `protocol` sends.
 pub(crate) fn sent(plan: &Plan, protocol: &dyn Protocol) -> Sent {
-    let set_up_frame = plan.set_up_frame();
-    let mut agree = protocol.flow(Task::Agree, set_up_frame);
+    let set_up = protocol.cost(Task::SetUp, plan.set_up_frame());
+    let totals = totals(plan, protocol);
+    let Chunks { all, longest } = chunks(plan, protocol);
+    let all = set_up + totals + all;
+    let handshake = veil_engine::handshake_cost(plan, protocol);
+    let framed = all + handshake + veil_engine::last_words_cost(plan, protocol);
+    Sent {
+        set_up,
+        chunk: longest,
+        totals,
+        all,
+        handshake,
+        framed: framed.bytes + veil_link::HEADER_BYTES * framed.messages,
+    }
+}
+
+/// The permission to open. The cost of an opening needs it; a flow of which nothing is sent gives one.
+fn cleared(plan: &Plan, protocol: &dyn Protocol) -> Cleared {
+    let mut agree = protocol.flow(Task::Agree, plan.set_up_frame());
     while agree.next().is_some() {}
-    // The cost of an opening needs the permission to open; a flow of which nothing is sent gives one.
-    let cleared = agree
+    agree
         .cleared()
-        .expect("an agreement that was pulled to its end clears");
+        .expect("an agreement that was pulled to its end clears")
+}
+
+fn totals(plan: &Plan, protocol: &dyn Protocol) -> Cost {
+    if !plan.has_totals() {
+        return Cost::default();
+    }
+    let cleared = cleared(plan, protocol);
+    let frame = plan.totals_frame();
+    let tasks = [Task::Totals, Task::Agree, Task::OpenTotals(cleared)];
+    tasks.into_iter().fold(Cost::default(), |cost, task| {
+        cost + protocol.cost(task, frame)
+    })
+}
+
+/// What a participant sends in the chunks of a plan.
+pub(super) struct Chunks {
+    /// In all of them, without their rounds.
+    pub(super) all: Cost,
+    /// How often it waits in the longest.
+    pub(super) longest: Cost,
+}
+
+/// What the participant that runs `protocol` sends in the chunks of a plan.
+pub(super) fn chunks(plan: &Plan, protocol: &dyn Protocol) -> Chunks {
+    let set_up_frame = plan.set_up_frame();
+    let cleared = cleared(plan, protocol);
     let per_row = plan.opens_rows();
     let chunk = |block: u32, frame: Frame| {
         let computed =
@@ -38,17 +80,7 @@ pub(crate) fn sent(plan: &Plan, protocol: &dyn Protocol) -> Sent {
             computed
         }
     };
-    let set_up = protocol.cost(Task::SetUp, set_up_frame);
-    let totals = if plan.has_totals() {
-        let frame = plan.totals_frame();
-        let tasks = [Task::Totals, Task::Agree, Task::OpenTotals(cleared)];
-        tasks.into_iter().fold(Cost::default(), |cost, task| {
-            cost + protocol.cost(task, frame)
-        })
-    } else {
-        Cost::default()
-    };
-    let mut all = set_up + totals;
+    let mut all = Cost::default();
     let mut longest = Cost::default();
     // Set-up is chunk 0.
     let mut first = 1;
@@ -73,18 +105,11 @@ pub(crate) fn sent(plan: &Plan, protocol: &dyn Protocol) -> Sent {
         }
         first += full as u32;
         if rest > 0 {
-            all = all + chunk(index, frame(first, rest));
+            let one = chunk(index, frame(first, rest));
+            all = all + Cost { rounds: 0, ..one };
+            longest.rounds = longest.rounds.max(one.rounds);
             first += 1;
         }
     }
-    let handshake = veil_engine::handshake_cost(plan, protocol);
-    let framed = all + handshake + veil_engine::last_words_cost(plan, protocol);
-    Sent {
-        set_up,
-        chunk: longest,
-        totals,
-        all,
-        handshake,
-        framed: framed.bytes + veil_link::HEADER_BYTES * framed.messages,
-    }
+    Chunks { all, longest }
 }

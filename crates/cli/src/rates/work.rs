@@ -6,7 +6,7 @@ use veil_circuit::Per;
 use veil_device::{ColumnType, Command, Garbling, Instr, Layout, Op, Program, ProgramId, Span};
 use veil_link::HEADER_BYTES;
 use veil_math::Ring;
-use veil_protocol::{Cost, Plan, Protocol, Round, Task, WorkspaceOf};
+use veil_protocol::{Cleared, Cost, Plan, Protocol, Round, Task, WorkspaceOf};
 use veil_session::Frame;
 
 use super::{KINDS, Kind, Rates};
@@ -72,6 +72,35 @@ impl Work {
             programs: protocol.programs().iter().map(|p| Code::of(p)).collect(),
         }
         .all()
+    }
+
+    /// What it does in the chunks of a pass after the first.
+    pub(crate) fn of_pass(plan: &Plan, protocol: &dyn Protocol) -> Self {
+        let counter = Counter {
+            plan,
+            protocol,
+            programs: protocol.programs().iter().map(|p| Code::of(p)).collect(),
+        };
+        let mut work = counter.chunks();
+        let loaded: u64 = counter.programs.iter().map(|code| code.instructions).sum();
+        work.count(Kind::Loaded, loaded * u64::from(plan.lanes));
+        work.count(Kind::Value, counter.values());
+        work
+    }
+
+    /// What it does when rows move.
+    pub(crate) fn of_move(protocol: &dyn Protocol, frame: Frame) -> Self {
+        let workspace = Workspace {
+            layout: protocol.layout(WorkspaceOf::Rows),
+            rows: frame.rows,
+        };
+        let mut work = Work::default();
+        work.count(Kind::Workspace, workspace.size());
+        let mut flow = protocol.flow(Task::Layers, frame);
+        while let Some(round) = flow.next() {
+            work += round_of(&round, workspace, &[]);
+        }
+        work
     }
 
     fn count(&mut self, kind: Kind, units: u64) {
@@ -185,16 +214,27 @@ impl Counter<'_> {
         work.exchange(veil_engine::last_words_cost(plan, protocol));
 
         let set_up = plan.set_up_frame();
-        let mut agree = protocol.flow(Task::Agree, set_up);
-        while agree.next().is_some() {}
-        let cleared = agree
-            .cleared()
-            .expect("an agreement that was pulled to its end clears");
         work += self.frame(WorkspaceOf::Job, &[Task::SetUp], set_up);
         if plan.has_totals() {
-            let tasks = [Task::Totals, Task::Agree, Task::OpenTotals(cleared)];
+            let tasks = [Task::Totals, Task::Agree, Task::OpenTotals(self.cleared())];
             work += self.frame(WorkspaceOf::Job, &tasks, plan.totals_frame());
         }
+        work + self.chunks()
+    }
+
+    fn cleared(&self) -> Cleared {
+        let mut agree = self.protocol.flow(Task::Agree, self.plan.set_up_frame());
+        while agree.next().is_some() {}
+        agree
+            .cleared()
+            .expect("an agreement that was pulled to its end clears")
+    }
+
+    /// All chunks of rows.
+    fn chunks(&self) -> Work {
+        let plan = self.plan;
+        let mut work = Work::default();
+        let (set_up, cleared) = (plan.set_up_frame(), self.cleared());
         let chunk = |block: u32, chunk: u32, rows: u32| {
             let frame = Frame {
                 chunk,
@@ -286,115 +326,118 @@ impl Counter<'_> {
             }
             cycle = round.cycle;
             counted += 1;
-            work += self.round(&round, workspace);
+            work += round_of(&round, workspace, &self.programs);
         }
         work
     }
+}
 
-    fn round(&self, round: &Round, workspace: Workspace<'_>) -> Work {
-        let mut work = Work::default();
-        work.count(Kind::Round, 1);
-        for transfer in round.sends.iter().chain(&round.recvs) {
-            let pieces: Vec<Span> = transfer.pieces().collect();
-            let bytes = workspace.bytes(&pieces);
-            work.count(Kind::Message, 1);
-            work.count(Kind::Sent, bytes + HEADER_BYTES);
-        }
-        for command in round.local.iter().chain(&round.finish) {
-            self.command(command, workspace, 1, &mut work);
-        }
-        work
+/// What a round is, whose commands run these programs.
+fn round_of(round: &Round, workspace: Workspace<'_>, programs: &[Code]) -> Work {
+    let mut work = Work::default();
+    work.count(Kind::Round, 1);
+    for transfer in round.sends.iter().chain(&round.recvs) {
+        let pieces: Vec<Span> = transfer.pieces().collect();
+        let bytes = workspace.bytes(&pieces);
+        work.count(Kind::Message, 1);
+        work.count(Kind::Sent, bytes + HEADER_BYTES);
     }
+    for command in round.local.iter().chain(&round.finish) {
+        count(command, workspace, programs, 1, &mut work);
+    }
+    work
+}
 
-    fn command(&self, command: &Command, workspace: Workspace<'_>, times: u64, work: &mut Work) {
-        let unit = match command.op {
-            Op::Proof(_) => WORD,
-            _ => VECTOR,
-        };
-        let [from, to] = [&command.src, &command.dst].map(|spans| workspace.padded(spans, unit));
-        let both = from + to;
-        let mut add = |kind, units: u64| work.count(kind, units.saturating_mul(times));
-        let program = || {
-            command
-                .program
-                .map(|ProgramId(id)| &self.programs[id as usize])
-        };
-        let labels = 16 * u64::from(workspace.rows);
-        add(Kind::Command, 1);
-        match &command.op {
-            Op::Linear | Op::Product(_) => {
-                let Some(code) = program() else { return };
-                let parts = workspace.layout.regions[code.slots as usize].components;
-                let element = code
-                    .ring
-                    .bytes(workspace.rows.into())
-                    .next_multiple_of(VECTOR);
-                add(Kind::Instruction, code.instructions);
-                add(linear(code.ring), code.linear * element * u64::from(parts));
-                if let Op::Product(form) = &command.op {
-                    let terms: usize = form.crosses.iter().map(|cross| cross.terms.len()).sum();
-                    add(product(code.ring), code.pairs * element * terms as u64);
-                    add(Kind::Mask, code.products * element * form.calls() as u64);
-                    add(Kind::Column, to);
-                }
+fn count(
+    command: &Command,
+    workspace: Workspace<'_>,
+    programs: &[Code],
+    times: u64,
+    work: &mut Work,
+) {
+    let unit = match command.op {
+        Op::Proof(_) => WORD,
+        _ => VECTOR,
+    };
+    let [from, to] = [&command.src, &command.dst].map(|spans| workspace.padded(spans, unit));
+    let both = from + to;
+    let mut add = |kind, units: u64| work.count(kind, units.saturating_mul(times));
+    let program = || command.program.map(|ProgramId(id)| &programs[id as usize]);
+    let labels = 16 * u64::from(workspace.rows);
+    add(Kind::Command, 1);
+    match &command.op {
+        Op::Linear | Op::Product(_) => {
+            let Some(code) = program() else { return };
+            let parts = workspace.layout.regions[code.slots as usize].components;
+            let element = code
+                .ring
+                .bytes(workspace.rows.into())
+                .next_multiple_of(VECTOR);
+            add(Kind::Instruction, code.instructions);
+            add(linear(code.ring), code.linear * element * u64::from(parts));
+            if let Op::Product(form) = &command.op {
+                let terms: usize = form.crosses.iter().map(|cross| cross.terms.len()).sum();
+                add(product(code.ring), code.pairs * element * terms as u64);
+                add(Kind::Mask, code.products * element * form.calls() as u64);
+                add(Kind::Column, to);
             }
-            Op::AddReceived { .. } => {
-                add(Kind::Instruction, program().map_or(0, |code| code.products));
-                add(Kind::Column, from);
-            }
-            Op::Garble { scheme, .. } | Op::Evaluate { scheme } => {
-                let Some(code) = program() else { return };
-                // Garbling hashes twice as many labels.
-                let hashed = match command.op {
-                    Op::Garble { .. } => 2 * labels,
-                    _ => labels,
-                };
-                let kind = match scheme {
-                    Garbling::HalfGates => Kind::HalfGates,
-                    Garbling::ThreeHalves => Kind::ThreeHalves,
-                };
-                add(Kind::Instruction, code.instructions);
-                add(Kind::Label, code.linear * labels);
-                add(kind, code.products * hashed);
-            }
-            Op::Encode { .. } | Op::Colour => add(Kind::Label, both),
-            Op::Random => add(Kind::Mask, to),
-            Op::Combine { .. } => {
-                add(Kind::Mask, to.saturating_mul(command.calls.len() as u64));
-                add(Kind::Column, both);
-            }
-            // A block for each row, and two where there are many.
-            Op::Permutation => {
-                add(Kind::Mask, to.saturating_mul(8));
-                add(Kind::Column, both);
-            }
-            Op::Lifting(step) => {
-                let column = to / command.dst.len().max(1) as u64;
-                add(Kind::Mask, column * step.calls() as u64);
-                add(Kind::Column, both);
-            }
-            Op::Hash { .. } => add(Kind::Hash, from),
-            Op::Mac => add(Kind::Mac, from),
-            Op::Split { .. } | Op::Lift => add(Kind::Converted, from.max(to)),
-            Op::Scale | Op::Dot => {
-                let ring = match command.src.first().map(|span| workspace.item(*span)) {
-                    Some(ColumnType::Rows(ring) | ColumnType::One(ring)) => ring,
-                    _ => Ring::Bits,
-                };
-                add(product(ring), from);
-            }
-            Op::Proof(_) => add(Kind::Proof, both),
-            Op::Ot(_) => add(Kind::Transfer, both),
-            Op::Cut(_) => add(Kind::Cut, both),
-            Op::Repeat(repeat) => {
-                let times = times.saturating_mul(repeat.count.into());
-                for step in &repeat.body {
-                    self.command(&step.command, workspace, times, work);
-                }
-            }
-            // Shift, Resize, CheckEqual, and what is as simple; and moves of rows, but for what caches miss.
-            _ => add(Kind::Column, both),
         }
+        Op::AddReceived { .. } => {
+            add(Kind::Instruction, program().map_or(0, |code| code.products));
+            add(Kind::Column, from);
+        }
+        Op::Garble { scheme, .. } | Op::Evaluate { scheme } => {
+            let Some(code) = program() else { return };
+            // Garbling hashes twice as many labels.
+            let hashed = match command.op {
+                Op::Garble { .. } => 2 * labels,
+                _ => labels,
+            };
+            let kind = match scheme {
+                Garbling::HalfGates => Kind::HalfGates,
+                Garbling::ThreeHalves => Kind::ThreeHalves,
+            };
+            add(Kind::Instruction, code.instructions);
+            add(Kind::Label, code.linear * labels);
+            add(kind, code.products * hashed);
+        }
+        Op::Encode { .. } | Op::Colour => add(Kind::Label, both),
+        Op::Random => add(Kind::Mask, to),
+        Op::Combine { .. } => {
+            add(Kind::Mask, to.saturating_mul(command.calls.len() as u64));
+            add(Kind::Column, both);
+        }
+        // A block for each row, and two where there are many.
+        Op::Permutation => {
+            add(Kind::Mask, to.saturating_mul(8));
+            add(Kind::Column, both);
+        }
+        Op::Lifting(step) => {
+            let column = to / command.dst.len().max(1) as u64;
+            add(Kind::Mask, column * step.calls() as u64);
+            add(Kind::Column, both);
+        }
+        Op::Hash { .. } => add(Kind::Hash, from),
+        Op::Mac => add(Kind::Mac, from),
+        Op::Split { .. } | Op::Lift => add(Kind::Converted, from.max(to)),
+        Op::Scale | Op::Dot => {
+            let ring = match command.src.first().map(|span| workspace.item(*span)) {
+                Some(ColumnType::Rows(ring) | ColumnType::One(ring)) => ring,
+                _ => Ring::Bits,
+            };
+            add(product(ring), from);
+        }
+        Op::Proof(_) => add(Kind::Proof, both),
+        Op::Ot(_) => add(Kind::Transfer, both),
+        Op::Cut(_) => add(Kind::Cut, both),
+        Op::Repeat(repeat) => {
+            let times = times.saturating_mul(repeat.count.into());
+            for step in &repeat.body {
+                count(&step.command, workspace, programs, times, work);
+            }
+        }
+        // Shift, Resize, CheckEqual, and what is as simple; and moves of rows, but for what caches miss.
+        _ => add(Kind::Column, both),
     }
 }
 

@@ -15,7 +15,7 @@ use veil_session::Peer;
 use super::{DataFile, Files, Job, Kind, locate};
 use crate::InputError;
 use crate::{
-    AlignKey, FileSink, FileSource, Output, Queries, QuerySink, TableReport, Watch,
+    AlignKey, Answered, FileSink, FileSource, Output, Queries, QuerySink, TableReport, Watch,
     gates::{Input, InputFormat},
     query::{OwnTable, QuerySource},
     stats::{Opening, Reading, Stats, StatsResult, StatsSink, StatsSource, table},
@@ -24,6 +24,17 @@ use veil_job::{DataError, Holder, Source};
 
 /// What an owner supplies, by the number of the pass that takes it.
 pub type Sources = Vec<(usize, Arc<dyn Source>)>;
+
+/// A relation that a query opens, by the meaning of the algebra.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClearAnswer {
+    /// The recipient.
+    pub to: String,
+    /// The query.
+    pub query: String,
+    /// The relation, as [`Answered::json`](crate::Answered::json).
+    pub json: String,
+}
 
 /// What takes opened values, by the number of the pass that opens them.
 pub type Sinks = Vec<(usize, Arc<dyn Sink>)>;
@@ -351,7 +362,7 @@ impl Job {
     ///
     /// # Errors
     /// [`DataError`] as of [`Job::source`], for any holder; if a relation breaks a promise that the queries rest on.
-    pub fn clear_answers(&self) -> Result<Option<Vec<clear::Opened>>, DataError> {
+    pub fn clear_answers(&self) -> Result<Option<Vec<ClearAnswer>>, DataError> {
         let Kind::Query(queries) = &self.kind else {
             return Ok(None);
         };
@@ -379,8 +390,21 @@ impl Job {
                 table.capacity = 0;
             }
         }
-        let opened = clear::evaluate(&program, &tables);
-        opened.map(Some).map_err(DataError::own)
+        let opened = clear::evaluate(&program, &tables).map_err(DataError::own)?;
+        let answers = opened.into_iter().map(|opened| {
+            let answer = Answered {
+                query: opened.step,
+                fields: opened.fields,
+                rows: opened.rows,
+                min_count: 0,
+            };
+            ClearAnswer {
+                to: opened.to,
+                json: answer.json(),
+                query: answer.query,
+            }
+        });
+        Ok(Some(answers.collect()))
     }
 
     /// The statistics that `peer` should get, from all owners' files on this machine, by counting and adding in the clear: the figures that

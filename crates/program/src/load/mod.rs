@@ -12,7 +12,7 @@ use std::{
     sync::Arc,
 };
 
-pub use ends::{Sinks, Sources};
+pub use ends::{ClearAnswer, Sinks, Sources};
 pub(crate) use job_files::JobFiles;
 pub use job_files::Sent;
 use veil_session::PartyId;
@@ -85,20 +85,78 @@ pub struct Job {
     chosen: Words,
 }
 
+/// The text of a job file, as long as one may be.
+fn read_text(file: &Path) -> Result<String, JobError> {
+    let unread = |error| JobError::new(file, None, JobProblem::Read(error));
+    let handle = File::open(file).map_err(unread)?;
+    let mut text = String::new();
+    let read = handle.take(LONGEST_JOB + 1).read_to_string(&mut text);
+    read.map_err(unread)?;
+    Ok(text)
+}
+
+/// A query that is asked of the tables of a job file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Asked {
+    /// Its text.
+    pub sql: String,
+    /// To whom its result is opened; the first recipient of the file, if nothing is said, else the first party.
+    pub to: Option<String>,
+    /// Groups of fewer rows are left out.
+    pub min_count: Option<u32>,
+}
+
+impl Asked {
+    fn put_into(&self, raw: &mut RawJob) {
+        let at = |text: &String| toml::Spanned::new(0..0, text.clone());
+        let first = raw.recipients.first().or(raw.parties.get_ref().first());
+        let to = self.to.as_ref().map(at);
+        let to = to.or_else(|| first.cloned());
+        let words: Vec<String> = self
+            .sql
+            .split(|c: char| !(c.is_alphanumeric() || c == '_'))
+            .map(str::to_lowercase)
+            .collect();
+        raw.bound
+            .retain(|bound| words.contains(bound.get_ref().of.get_ref()));
+        raw.query.0 = vec![raw::RawQuery {
+            name: at(&"query".into()),
+            sql: at(&self.sql),
+            to,
+            min_count: self.min_count.map(|count| toml::Spanned::new(0..0, count)),
+            file: None,
+        }];
+    }
+}
+
 impl Job {
     /// Reads a job file. Paths in it are relative to its folder; paths in `given` replace them.
     ///
     /// # Errors
     /// [`JobProblem::Read`] if the file cannot be read; another [`JobError`] as of [`Job::parse`].
     pub fn load(file: &Path, given: Files) -> Result<Self, JobError> {
-        let unread = |error| JobError::new(file, None, JobProblem::Read(error));
-        let handle = File::open(file).map_err(unread)?;
-        let mut text = String::new();
-        handle
-            .take(LONGEST_JOB + 1)
-            .read_to_string(&mut text)
-            .map_err(unread)?;
+        let text = read_text(file)?;
         Self::parse(&text, file, given)
+    }
+
+    /// Reads the tables of a job file with queries, and asks them this query instead of the file's own. Of the file's bounds those remain that are of
+    /// relations which the query names.
+    ///
+    /// # Errors
+    /// As of [`Job::load`].
+    pub fn asking(file: &Path, given: Files, asked: &Asked) -> Result<Self, JobError> {
+        let text = read_text(file)?;
+        let folder = JobFiles::Folder(file.parent().unwrap_or(Path::new("")));
+        let checked = |mut raw: RawJob| {
+            asked.put_into(&mut raw);
+            Self::check(&raw, folder, given)
+        };
+        raw::read(&text).and_then(checked).map_err(|fault| {
+            // A place in the query is none of the file.
+            let place = (!matches!(fault.problem, JobProblem::Query(_)))
+                .then(|| Place::of(&text, fault.span));
+            JobError::new(file, place, fault.problem)
+        })
     }
 
     /// Reads the text of a job file that is, or could be, at `file`.

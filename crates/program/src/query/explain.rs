@@ -1,6 +1,12 @@
 //! What queries open and use, in sentences.
 
-use veil_physical::Opening;
+use std::ops::Range;
+
+use serde::Serialize;
+use veil_physical::{Node, Opening, To};
+use veil_relation::{ColumnId, Reveal};
+
+use super::{OwnerTable, Queries};
 
 /// A number of things: `1 row`, `2 rows`.
 fn count(number: u32, one: &str) -> String {
@@ -46,5 +52,185 @@ pub(super) fn sentence(opening: &Opening) -> String {
             "{}, uniform whatever the values are",
             count(*number, "permutation")
         ),
+    }
+}
+
+/// Something that is opened.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Opens {
+    /// The recipient; nothing for the computing parties.
+    pub to: Option<String>,
+    /// What it is, as a sentence.
+    pub what: String,
+}
+
+/// A table, as people look at it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct TableFacts {
+    /// Its name.
+    pub name: String,
+    /// Its owner.
+    pub owner: String,
+    /// Places for rows.
+    pub capacity: u32,
+    /// How many rows its file may have, in words.
+    pub rows: String,
+    /// What the job claims of it, in words; parties check it on shares where the query rests on it.
+    pub claims: Vec<String>,
+}
+
+/// A column that the queries read, and what for.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct ColumnFacts {
+    /// Its table.
+    pub table: String,
+    /// Its name.
+    pub column: String,
+    /// Who has it.
+    pub owner: String,
+    /// What it decides: words of consent, as in `may`.
+    pub operations: Vec<&'static str>,
+    /// How much of it is opened: a word of consent, as in `reveal`.
+    pub reveal: &'static str,
+}
+
+/// An operator of a plan, in the order in which a tree is read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Operator {
+    /// How many operators are above it.
+    pub depth: usize,
+    /// What it does.
+    pub text: String,
+    /// Rows that it gives.
+    pub rows: u32,
+    /// Its own passes.
+    pub passes: Vec<Range<usize>>,
+}
+
+impl Queries {
+    /// Everything that the queries open: rows to recipients, then what the parties see.
+    pub fn opens(&self) -> Vec<Opens> {
+        let opens = self.physical().opens.iter();
+        let mut all: Vec<Opens> = opens
+            .map(|opening| Opens {
+                to: match opening.to() {
+                    To::Recipient(name) => Some(name),
+                    To::Parties => None,
+                },
+                what: sentence(opening),
+            })
+            .collect();
+        all.sort_by_key(|one| one.to.is_none());
+        all
+    }
+
+    /// What is opened to no participant, in sentences.
+    pub fn hidden(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        for (at, table) in self.tables.iter().enumerate() {
+            let of = &table.table;
+            if !self.is_taken(at) {
+                all.push(format!(
+                    "`{}`: no query reads it, and nothing of it is shared",
+                    of.name
+                ));
+                continue;
+            }
+            let padded = if of.padded {
+                format!(
+                    ", nor how many of its {} are real",
+                    count(of.capacity, "row")
+                )
+            } else {
+                String::new()
+            };
+            all.push(format!("`{}`: no row of it{padded}", of.name));
+        }
+        let inner: u32 = self
+            .physical()
+            .tree
+            .iter()
+            .map(|node| relations(node) - 1)
+            .sum();
+        if inner > 0 {
+            let of = if inner == 1 {
+                "its rows count"
+            } else {
+                "their rows count"
+            };
+            all.push(format!(
+                "{} on the way: not how many of {of}, nor which",
+                count(inner, "relation")
+            ));
+        }
+        all
+    }
+
+    /// The tables, in the order of the job.
+    pub fn table_facts(&self) -> Vec<TableFacts> {
+        let tables = self.tables.iter();
+        let facts = |table: &OwnerTable| {
+            let of = &table.table;
+            let names = |columns: &[ColumnId]| -> String {
+                let names = columns
+                    .iter()
+                    .map(|column| of.columns[column.index()].name.as_str());
+                names.collect::<Vec<_>>().join(", ")
+            };
+            let sorted =
+                (!of.sorted_by.is_empty()).then(|| format!("sorted by {}", names(&of.sorted_by)));
+            let unique = of.unique.iter().map(|set| format!("unique {}", names(set)));
+            TableFacts {
+                name: of.name.clone(),
+                owner: of.owner.clone(),
+                capacity: of.capacity,
+                rows: table.capacity(),
+                claims: sorted.into_iter().chain(unique).collect(),
+            }
+        };
+        tables.map(facts).collect()
+    }
+
+    /// The columns that are read, and what for.
+    pub fn column_facts(&self) -> Vec<ColumnFacts> {
+        // It was allowed when the job was read.
+        let uses = self.program().uses().unwrap_or_default().into_iter();
+        let facts = uses.map(|of| {
+            let table = &self.program().tables[of.table];
+            ColumnFacts {
+                table: table.name.clone(),
+                column: table.columns[of.column.index()].name.clone(),
+                owner: table.owner.clone(),
+                operations: of.operations.iter().map(|one| one.word()).collect(),
+                reveal: of.opened.unwrap_or(Reveal::Never).word(),
+            }
+        });
+        facts.collect()
+    }
+
+    /// The operators of the plan, each above its inputs.
+    pub fn operators(&self) -> Vec<Operator> {
+        let mut all = Vec::new();
+        for node in &self.physical().tree {
+            operators(node, 0, &mut all);
+        }
+        all
+    }
+}
+
+/// How many relations a tree has.
+fn relations(node: &Node) -> u32 {
+    1 + node.inputs.iter().map(relations).sum::<u32>()
+}
+
+fn operators(node: &Node, depth: usize, into: &mut Vec<Operator>) {
+    into.push(Operator {
+        depth,
+        text: node.text.clone(),
+        rows: node.rows,
+        passes: node.passes.clone(),
+    });
+    for input in &node.inputs {
+        operators(input, depth + 1, into);
     }
 }

@@ -8,6 +8,7 @@ use veil_job::{Block, InputSpec, JobSpec, Order, Security};
 use veil_operators::Participants;
 use veil_physical::{Node, Opening, PhysicalPlan};
 use veil_query::{Job, Query, QueryError, SortedBytes};
+use veil_session::PartyId;
 
 use super::{Collisions, NamedQuery, OwnerTable, Queries, parse};
 use crate::error::{Fault, JobProblem};
@@ -91,6 +92,21 @@ impl Queries {
         }
         self.physical = Arc::new(planned);
         Ok(())
+    }
+
+    /// The same queries among four parties, one of which may be malicious, with the job that participants would know: what it would cost. Nothing for
+    /// other jobs than those of three parties.
+    pub fn among_four(&self, job: &JobSpec, roles: &Roles) -> Option<(Self, JobSpec)> {
+        if roles.parties.len() != PartyId::THREE.len() {
+            return None;
+        }
+        let mut roles = roles.clone();
+        roles.parties.push("a fourth party".into());
+        let mut queries = self.clone();
+        let security = Security::among(roles.parties.len());
+        queries.plan(&job.name, &roles, security).ok()?;
+        let described = queries.described(&roles)?;
+        Some((queries, described))
     }
 
     /// The job of the first pass: its participants are those of all.

@@ -22,6 +22,7 @@ use veil_job::Holder;
 use veil_physical::PhysicalPlan;
 use veil_relation::{Program, Table};
 
+pub use explain::{ColumnFacts, Opens, Operator, TableFacts};
 pub use keys::Collisions;
 pub use sink::{Answered, QuerySink};
 pub use write::Writing;

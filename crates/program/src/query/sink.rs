@@ -216,12 +216,9 @@ impl QuerySink {
 
     /// All relations as text for a terminal, once they are there.
     pub fn text(&self) -> Option<String> {
-        let mut text = String::new();
-        for answer in self.answers()? {
-            text += &answer.text(&self.job, &self.recipient);
-            text.push('\n');
-        }
-        Some(text)
+        let answers = self.answers()?.iter();
+        let texts = answers.map(|answer| answer.text(&self.job, &self.recipient));
+        Some(texts.collect::<Vec<_>>().join("\n"))
     }
 
     /// All relations as one JSON object, once they are there.

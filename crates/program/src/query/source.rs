@@ -185,13 +185,20 @@ impl OwnTable {
         value.unwrap_or(Value::Null)
     }
 
-    /// All cells of a row; null in columns that are not read.
+    /// All cells of a row; the least value in columns that are not read.
     pub(crate) fn row(&self, row: u64) -> Result<Vec<Value>, DataError> {
         let (chunk, at) = self.at(row)?;
-        let columns = 0..self.of.columns.len() as u32;
-        Ok(columns
-            .map(|column| self.cell(&chunk, ColumnId(column), at))
-            .collect())
+        let cell = |(index, column): (usize, &veil_relation::Column)| {
+            if self.file.place(index).is_some() {
+                return self.cell(&chunk, ColumnId(index as u32), at);
+            }
+            match &column.ty.kind {
+                Kind::Bool => Value::Bool(false),
+                Kind::Key { .. } => Value::Key(0),
+                kind => Value::Number(kind.range().map_or(0, veil_relation::Range::min)),
+            }
+        };
+        Ok(self.of.columns.iter().enumerate().map(cell).collect())
     }
 }
 
@@ -280,9 +287,13 @@ impl OwnerTable {
     /// How many rows its file may have, in words.
     pub(crate) fn capacity(&self) -> String {
         match self.rows {
-            Count::Exact(rows) => format!("{rows}"),
-            Count::Between(0, most) => format!("up to {most}, how many the owner alone knows"),
-            Count::Between(least, most) => format!("{least} to {most}, a bucket"),
+            Count::Exact(rows) => format!("{rows} rows"),
+            Count::Between(0, most) => {
+                format!("up to {most} rows: how many, the owner alone knows")
+            }
+            Count::Between(least, most) => {
+                format!("{least} to {most} rows: how many of them, the owner alone knows")
+            }
         }
     }
 

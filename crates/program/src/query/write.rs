@@ -80,7 +80,7 @@ impl Writing {
         file: &mut Staged,
     ) -> Result<(), DataError> {
         match self {
-            Self::Csv => file.append(csv(answer).as_bytes()),
+            Self::Csv => file.append(answer.csv().as_bytes()),
             Self::Json => file.append((answer.json() + "\n").as_bytes()),
             Self::Text => {
                 let table = show::table(&answer.fields, &answer.rows, answer.rows.len());
@@ -108,26 +108,6 @@ fn quoted(text: &str) -> String {
     }
 }
 
-fn csv(answer: &Answered) -> String {
-    let mut out = String::new();
-    let names = answer.fields.iter().map(|field| quoted(&field.name));
-    out += &names.collect::<Vec<_>>().join(",");
-    out.push('\n');
-    for row in &answer.rows {
-        let cells = answer
-            .fields
-            .iter()
-            .zip(row)
-            .map(|(field, value)| match value {
-                Value::Null => String::new(),
-                value => quoted(&show::cell(&field.ty.kind, *value)),
-            });
-        out += &cells.collect::<Vec<_>>().join(",");
-        out.push('\n');
-    }
-    out
-}
-
 /// A text as JSON.
 fn text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
@@ -151,8 +131,25 @@ fn cell(kind: &Kind, value: Value) -> String {
 }
 
 impl Answered {
+    /// A header, and a line for each row: as CSV.
+    pub fn csv(&self) -> String {
+        let names = self.fields.iter().map(|field| quoted(&field.name));
+        let mut out = names.collect::<Vec<_>>().join(",");
+        out.push('\n');
+        for row in &self.rows {
+            let cells = self.fields.iter().zip(row);
+            let cells = cells.map(|(field, value)| match value {
+                Value::Null => String::new(),
+                value => quoted(&show::cell(&field.ty.kind, *value)),
+            });
+            out += &cells.collect::<Vec<_>>().join(",");
+            out.push('\n');
+        }
+        out
+    }
+
     /// One object: the query, its columns with their types, the rows as lists.
-    pub(super) fn json(&self) -> String {
+    pub fn json(&self) -> String {
         let column = |field: &Field| {
             let (name, kind) = (text(&field.name), text(&field.ty.kind.to_string()));
             format!("{{\"name\":{name},\"type\":{kind}}}")

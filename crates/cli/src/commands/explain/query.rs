@@ -1,0 +1,367 @@
+//! `veil explain` of a job with queries: what is opened to whom, what is not, what it is worth, what it costs; then the queries.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Serialize;
+use veil_job::Guarantee;
+use veil_link::shape::Profile;
+use veil_program::{ColumnFacts, Job, NamedQuery, Opens, Queries, TableFacts};
+use veil_protocol::{Cost, Options};
+use veil_runtime::Passes;
+use veil_session::Peer;
+
+use super::{Estimate, Participant, estimates};
+use crate::estimate::{Costs, OfPass};
+use crate::failure::Failure;
+use crate::output::{bytes, columns, count, seconds};
+use crate::prepare;
+use crate::rates::{Found, Origin, Rates};
+
+/// What `--json` prints.
+#[derive(Serialize, Debug)]
+pub(super) struct Explained {
+    job: String,
+    plan: String,
+    protocol: &'static str,
+    guarantee: Cow<'static, str>,
+    security: Guarantee,
+    passes: usize,
+    lanes: u16,
+    /// Rounds that follow each other, with the handshake.
+    rounds: u64,
+    tables: Vec<TableFacts>,
+    columns: Vec<ColumnFacts>,
+    opened: Vec<Opens>,
+    hidden: Vec<String>,
+    /// How likely two different keys have one digest.
+    collisions: Vec<String>,
+    participants: Vec<Participant>,
+    estimates: Vec<Estimate>,
+    /// The table of rates that they are by.
+    rates: Origin,
+    /// The same among four parties, one of which may be malicious.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    among_four: Option<Price>,
+    queries: Vec<Asked>,
+    operators: Vec<OperatorCost>,
+}
+
+/// What the same queries cost among other parties.
+#[derive(Serialize, Debug)]
+struct Price {
+    protocol: &'static str,
+    guarantee: Cow<'static, str>,
+    rounds: u64,
+    /// Payload of the busiest party.
+    party_bytes: u64,
+    estimates: Vec<Estimate>,
+}
+
+/// A query.
+#[derive(Serialize, Debug)]
+struct Asked {
+    name: String,
+    to: Option<String>,
+    min_count: u32,
+    sql: String,
+}
+
+/// An operator of the plan, and what it costs by itself.
+#[derive(Serialize, Debug)]
+struct OperatorCost {
+    depth: usize,
+    what: String,
+    rows: u32,
+    passes: usize,
+    /// Payload that all participants send.
+    bytes: u64,
+    rounds: u64,
+}
+
+/// Explains a job with queries.
+pub(super) fn explain(
+    job: &Job,
+    queries: &Queries,
+    passes: &Passes,
+    net: Option<Profile>,
+    rates: &Rates,
+) -> Result<Explained, Failure> {
+    let costs = Costs::of(passes);
+    let first = passes.protocol(Peer::Party(passes.parties()[0]));
+    let cpu = costs.run.cpu_seconds(rates);
+    let participants = costs
+        .whole
+        .iter()
+        .zip(cpu)
+        .map(|(of, cpu_seconds)| Participant {
+            name: veil_engine::name_of(passes, of.peer).to_owned(),
+            role: prepare::role(of.peer),
+            messages: of.sends.messages,
+            bytes: of.sends.bytes,
+            framed: of.framed,
+            memory_bytes: of.memory,
+            cpu_seconds,
+        });
+    let asked = |query: &NamedQuery| Asked {
+        name: query.name.clone(),
+        to: query.to.clone(),
+        min_count: query.min_count,
+        sql: query.sql.clone(),
+    };
+    Ok(Explained {
+        job: passes.job.name.clone(),
+        plan: passes.hash.to_string(),
+        protocol: first.name(),
+        guarantee: first.guarantee(),
+        security: Guarantee::of(passes.job.security),
+        passes: passes.count(),
+        lanes: passes.lanes,
+        rounds: costs.run.rounds_of_all(),
+        tables: queries.table_facts(),
+        columns: queries.column_facts(),
+        opened: queries.opens(),
+        hidden: queries.hidden(),
+        collisions: queries
+            .collisions()
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        participants: participants.collect(),
+        estimates: estimates(passes.program().first(), &costs.run, rates, net),
+        rates: rates.origin(),
+        among_four: price(job, queries, passes.lanes, net, rates)?,
+        queries: queries.queries().iter().map(asked).collect(),
+        operators: operators(queries, &costs.passes),
+    })
+}
+
+/// What the same costs among four parties, for a job of three.
+fn price(
+    job: &Job,
+    queries: &Queries,
+    lanes: u16,
+    net: Option<Profile>,
+    rates: &Rates,
+) -> Result<Option<Price>, Failure> {
+    let Some((four, described)) = queries.among_four(job.spec(), job.roles()) else {
+        return Ok(None);
+    };
+    let options = Options {
+        lanes,
+        chunk_rows: None,
+    };
+    let passes = &four.physical().passes;
+    let passes = Passes::new(passes, Arc::new(described), Vec::new(), options)?;
+    let costs = Costs::of(&passes);
+    let first = passes.protocol(Peer::Party(passes.parties()[0]));
+    let parties = costs.whole.iter().filter(|of| of.peer.party().is_some());
+    Ok(Some(Price {
+        protocol: first.name(),
+        guarantee: first.guarantee(),
+        rounds: costs.run.rounds_of_all(),
+        party_bytes: parties.map(|of| of.sends.bytes).max().unwrap_or(0),
+        estimates: estimates(passes.program().first(), &costs.run, rates, net),
+    }))
+}
+
+/// What each operator costs by itself.
+fn operators(queries: &Queries, passes: &[OfPass]) -> Vec<OperatorCost> {
+    let all = queries.operators().into_iter();
+    let cost = |of: veil_program::Operator| {
+        let own = of.passes.iter().cloned().flatten();
+        let own: Vec<&OfPass> = own.filter_map(|pass| passes.get(pass)).collect();
+        let sends = own.iter().flat_map(|pass| &pass.each);
+        let sends = sends.fold(Cost::default(), |all, does| all + does.sends);
+        OperatorCost {
+            depth: of.depth,
+            what: of.text,
+            rows: of.rows,
+            passes: own.len(),
+            bytes: sends.bytes,
+            rounds: own.iter().map(|pass| pass.waits).sum(),
+        }
+    };
+    all.map(cost).collect()
+}
+
+fn list(lines: impl Iterator<Item = String>) -> String {
+    lines.map(|line| format!("  {line}\n")).collect()
+}
+
+impl Explained {
+    /// For people.
+    pub(super) fn text(&self, file: &Path, rates: &Found, plan: bool) -> String {
+        if plan {
+            return self.tree();
+        }
+        let facts = [
+            ("job", format!("{} ({})", self.job, file.display())),
+            ("protocol", self.protocol.to_owned()),
+            ("guarantee", self.guarantee.to_string()),
+            ("security", self.security.to_string()),
+            (
+                "passes",
+                format!(
+                    "{}, {} in all, on {}",
+                    self.passes,
+                    count(self.rounds, "round"),
+                    count(self.lanes.into(), "lane")
+                ),
+            ),
+            (
+                "plan",
+                format!(
+                    "{} (participants compare it before anything is sent)",
+                    self.plan
+                ),
+            ),
+        ];
+        let facts = facts.into_iter();
+        let mut text = columns(
+            &facts
+                .map(|(name, value)| vec![name.to_owned(), value])
+                .collect::<Vec<_>>(),
+        );
+        text += &self.openings();
+        text += &self.reads();
+        text += &self.takes(rates);
+        text += "\nqueries\n";
+        for query in &self.queries {
+            let to = query.to.as_ref();
+            let to = to.map_or_else(String::new, |to| format!(", to {to}"));
+            let least = match query.min_count {
+                0 | 1 => String::new(),
+                rows => format!(
+                    ", without groups of fewer than {}",
+                    count(rows.into(), "row")
+                ),
+            };
+            let _ = writeln!(text, "  {}{to}{least}:", query.name);
+            for line in query.sql.trim().lines() {
+                let _ = writeln!(text, "    {line}");
+            }
+        }
+        text
+    }
+
+    /// What is opened, and what is not.
+    fn openings(&self) -> String {
+        let mut text = String::new();
+        let mut names: Vec<&String> = Vec::new();
+        for opened in &self.opened {
+            if let Some(to) = &opened.to
+                && !names.contains(&to)
+            {
+                names.push(to);
+            }
+        }
+        for name in names {
+            let _ = writeln!(text, "\nopened to {name}, and nothing else");
+            let own = self.opened.iter().filter(|of| of.to.as_ref() == Some(name));
+            text += &list(own.map(|of| of.what.clone()));
+        }
+        let parties: Vec<&Opens> = self.opened.iter().filter(|of| of.to.is_none()).collect();
+        text += "\nopened to the computing parties, and nothing else\n";
+        if parties.is_empty() {
+            text += "  nothing\n";
+        }
+        text += &list(parties.iter().map(|of| of.what.clone()));
+        text += "\nopened to no participant\n";
+        text += &list(self.hidden.iter().cloned());
+        text
+    }
+
+    /// Which tables and columns are read, and what for.
+    fn reads(&self) -> String {
+        let mut text = "\ntables\n".to_owned();
+        let rows = self.tables.iter().map(|of| {
+            let claims = match of.claims.is_empty() {
+                true => String::new(),
+                false => format!(
+                    "claimed, and checked where it is used: {}",
+                    of.claims.join(", ")
+                ),
+            };
+            vec![
+                format!("{} ({})", of.name, of.owner),
+                of.rows.clone(),
+                claims,
+            ]
+        });
+        text += &columns(&rows.collect::<Vec<_>>());
+        text += "\ncolumns that are computed on\n";
+        let rows = self.columns.iter().map(|of| {
+            let name = format!("{}.{} ({})", of.table, of.column, of.owner);
+            let mut uses: Vec<String> = of.operations.iter().map(|one| (*one).to_owned()).collect();
+            uses.push(match of.reveal {
+                "never" => "not opened".into(),
+                "aggregates" => "opened in aggregates".into(),
+                _ => "opened in rows".into(),
+            });
+            vec![name, uses.join(", ")]
+        });
+        text += &columns(&rows.collect::<Vec<_>>());
+        text += &list(self.collisions.iter().map(|line| format!("keys: {line}")));
+        text
+    }
+
+    /// What the run takes.
+    fn takes(&self, rates: &Found) -> String {
+        let mut text = "\nparticipants\n".to_owned();
+        let rows = self.participants.iter().map(|p| {
+            let memory = format!("at most {} of working memory", bytes(p.memory_bytes));
+            let sends = format!(
+                "sends {} in {}",
+                bytes(p.bytes),
+                count(p.messages, "message")
+            );
+            vec![p.name.clone(), p.role.to_owned(), sends, memory]
+        });
+        text += &columns(&rows.collect::<Vec<_>>());
+        text += "\nestimated time, from the first message to the last\n";
+        text += &times(&self.estimates);
+        let _ = writeln!(text, "  by the rates of: {rates}");
+        if let Some(price) = &self.among_four {
+            let _ = writeln!(
+                text,
+                "\nthe same among four parties ({}: {}): the busiest sends {} in {}",
+                price.protocol,
+                price.guarantee,
+                bytes(price.party_bytes),
+                count(price.rounds, "round")
+            );
+            text += &times(&price.estimates);
+        }
+        text
+    }
+
+    /// The operators, each above its inputs.
+    fn tree(&self) -> String {
+        let head = ["operator", "rows", "passes", "bytes", "rounds"];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        rows.extend(self.operators.iter().map(|of| {
+            vec![
+                format!("{}{}", "  ".repeat(of.depth), of.what),
+                of.rows.to_string(),
+                of.passes.to_string(),
+                bytes(of.bytes),
+                of.rounds.to_string(),
+            ]
+        }));
+        columns(&rows)
+    }
+}
+
+fn times(estimates: &[Estimate]) -> String {
+    let rows = estimates.iter().map(|e| {
+        vec![
+            e.net.to_owned(),
+            format!("about {}", seconds(e.seconds)),
+            e.description.clone(),
+        ]
+    });
+    columns(&rows.collect::<Vec<_>>())
+}

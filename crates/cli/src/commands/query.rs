@@ -1,0 +1,144 @@
+//! `veil query`: a first look at what queries over private tables are.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use veil_program::{Asked, Files, Job};
+
+use super::run::{self, Finished, LocalArgs};
+use crate::devices::{DevicesArgs, Registry};
+use crate::failure::{Code, Failure};
+use crate::output;
+use crate::prepare::{JobArgs, Replacement, SecurityArgs, replacement};
+
+/// Asks the tables of a job file a query, all roles on this machine, and prints the result.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  veil query 'SELECT ward, count(*) AS stays FROM stays GROUP BY ward' --tables job.toml
+  veil query 'SELECT …' --tables job.toml --to ministry --min-count 10
+  veil query 'SELECT …' --tables job.toml --check    compared with the same query in the clear
+  veil query 'SELECT …' --tables job.toml --out results
+
+The tables are those of the job file, whose own queries are not asked. A process that has all roles hides nothing from itself: where owners
+are apart, write the query into the job file, and see `veil explain` and `veil submit`.")]
+pub(crate) struct QueryArgs {
+    /// The query, in SQL.
+    #[arg(value_name = "SELECT …")]
+    sql: String,
+    /// The job file that has the tables.
+    #[arg(long, value_name = "JOB.toml")]
+    tables: PathBuf,
+    /// To whom the result is opened [default: the first recipient of the job file, else the first party]
+    #[arg(long, value_name = "NAME")]
+    to: Option<String>,
+    /// Leave out groups of fewer rows.
+    #[arg(long, value_name = "ROWS")]
+    min_count: Option<u32>,
+    /// Take a table's file from elsewhere.
+    #[arg(long, value_name = "OWNER:TABLE=FILE", value_parser = replacement)]
+    data: Vec<Replacement>,
+    /// Evaluate the same in the clear, from all owners' files, and compare.
+    #[arg(long)]
+    check: bool,
+    /// Folder for files of the result, in one of the recipient's name [default: it is only printed]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Give up when nothing moves for so many seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=86400))]
+    timeout: u64,
+    /// What parties compute on.
+    #[command(flatten)]
+    devices: DevicesArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Runs the command.
+pub(crate) fn run(
+    args: &QueryArgs,
+    verbose: bool,
+    registry: &Arc<dyn Registry>,
+) -> Result<(), Failure> {
+    let files: Files = (args.data.iter())
+        .map(|one| ((one.owner.clone(), one.what.clone()), one.file.clone()))
+        .collect();
+    let asked = Asked {
+        sql: args.sql.clone(),
+        to: args.to.clone(),
+        min_count: args.min_count,
+    };
+    let job = Job::asking(&args.tables, files, &asked)?;
+    let local = LocalArgs {
+        job: JobArgs {
+            job: args.tables.clone(),
+            data: args.data.clone(),
+            align_key: None,
+            lanes: None,
+            security: SecurityArgs::default(),
+        },
+        timeout: args.timeout,
+        net: None,
+        processes: false,
+        link: Default::default(),
+        headless: false,
+        out: args.out.clone(),
+        stores: None,
+        devices: args.devices.clone(),
+        inspect: Default::default(),
+        json: args.json,
+        printed: true,
+    };
+    let finished = run::execute_job(job, &local, None, verbose, registry)?;
+    let checked = args.check.then(|| check(&finished)).transpose()?;
+    if args.json {
+        finished.print_json(checked)?;
+    } else {
+        finished.print()?;
+        if checked == Some(true) {
+            output::print(
+                "checked: the query in the clear, over the tables of all owners, gives the same rows\n",
+            )?;
+        }
+    }
+    if checked == Some(false) {
+        let message =
+            "the result is not what the query in the clear gives over the tables of all owners";
+        return Err(Failure::new(Code::Check, message)
+            .help("please report this as a bug, with the job and `veil doctor`"));
+    }
+    Ok(())
+}
+
+/// Whether every recipient got what the queries mean, evaluated in the clear.
+pub(crate) fn check(finished: &Finished) -> Result<bool, Failure> {
+    let Some(opened) = finished.job.clear_answers()? else {
+        return Ok(false);
+    };
+    let mut got = Vec::new();
+    for answer in &finished.outcome.answers {
+        let queries = answer
+            .statistics
+            .as_ref()
+            .and_then(|of| of.json.get("queries"));
+        let queries = queries.and_then(serde_json::Value::as_array);
+        got.extend(
+            queries
+                .into_iter()
+                .flatten()
+                .map(|of| (&answer.recipient, of)),
+        );
+    }
+    let same = |clear: &veil_program::ClearAnswer| {
+        // Both have been text once, so that a number is the same one on both sides.
+        let expected: Option<serde_json::Value> = serde_json::from_str(&clear.json).ok();
+        let mut all = got.iter();
+        let found = all.find(|(to, of)| {
+            **to == clear.to && of.get("query") == Some(&clear.query.clone().into())
+        });
+        let rows = |of: &serde_json::Value| of.get("rows").cloned();
+        let found = found.and_then(|(_, of)| rows(of));
+        found.is_some() && found == expected.as_ref().and_then(rows)
+    };
+    Ok(opened.len() == got.len() && opened.iter().all(same))
+}

@@ -1,0 +1,194 @@
+//! What a program of passes takes, pass by pass.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use veil_engine::{Memory, Settings};
+use veil_link::LinkKind;
+use veil_protocol::passes::{ColumnPlan, Pass};
+use veil_protocol::{Cost, Protocol, Task, WorkspaceOf};
+use veil_runtime::Passes;
+use veil_session::Peer;
+
+use super::costs::{chunks, sent};
+use super::{Rounds, Run};
+use crate::rates::Work;
+
+/// What a participant does in one pass.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Does {
+    /// What it sends in all chunks.
+    pub(crate) sends: Cost,
+    work: Work,
+    /// Bytes of workspaces.
+    workspaces: u64,
+}
+
+/// What all participants do in one pass.
+#[derive(Clone, Default)]
+pub(crate) struct OfPass {
+    /// By participant.
+    pub(crate) each: Vec<Does>,
+    /// How often all wait for messages, one time after the other.
+    pub(crate) waits: u64,
+}
+
+/// What a participant does in the whole run.
+pub(crate) struct Whole {
+    pub(crate) peer: Peer,
+    /// Payload.
+    pub(crate) sends: Cost,
+    /// Bytes with the headers of messages, the handshake and the last words.
+    pub(crate) framed: u64,
+    /// Bytes of memory, at most.
+    pub(crate) memory: u64,
+}
+
+/// What a program takes.
+pub(crate) struct Costs {
+    pub(crate) passes: Vec<OfPass>,
+    pub(crate) whole: Vec<Whole>,
+    /// The times that are waited for, and the work of participants.
+    pub(crate) run: Run,
+}
+
+impl Costs {
+    /// Those of a program, for each participant.
+    pub(crate) fn of(passes: &Passes) -> Self {
+        let program = passes.program();
+        let first = program.first();
+        let peers = veil_engine::participants(first);
+        let in_flight = Settings::default().window as u64 * u64::from(first.lanes);
+        let mut known: BTreeMap<usize, OfPass> = BTreeMap::new();
+        let each = program.passes().iter().map(|pass| {
+            let key = match pass {
+                Pass::Rows { plan, .. } => Arc::as_ptr(plan) as usize,
+                Pass::Move { plan, .. } => Arc::as_ptr(plan) as usize,
+            };
+            let of = known.entry(key);
+            of.or_insert_with(|| of_pass(pass, &peers, in_flight))
+                .clone()
+        });
+        let each: Vec<OfPass> = each.collect();
+        let start = super::protocols(first);
+        let sends: Vec<_> = start.iter().map(|of| sent(first, &**of)).collect();
+        let mut run = Run::new(first, &start, &sends);
+        run.also = each.iter().skip(1).map(|pass| pass.waits).sum();
+        let columns = columns(passes);
+        let whole = peers.iter().enumerate().map(|(at, peer)| {
+            let (mut all, mut framed) = (sends[at].all, sends[at].framed);
+            for pass in each.iter().skip(1) {
+                let Does { sends, work, .. } = pass.each[at];
+                all = all + sends;
+                framed += sends.bytes + veil_link::HEADER_BYTES * sends.messages;
+                run.work[at] += work;
+            }
+            let workspaces = each.iter().map(|pass| pass.each[at].workspaces).max();
+            let known = Memory::new(
+                first,
+                &*start[at],
+                Settings::default().window,
+                LinkKind::Tls,
+            );
+            let columns = if peer.party().is_some() { columns } else { 0 };
+            Whole {
+                peer: *peer,
+                sends: all,
+                framed,
+                memory: known
+                    .total()
+                    .max(known.plan + known.frames + workspaces.unwrap_or(0))
+                    + columns,
+            }
+        });
+        let whole: Vec<Whole> = whole.collect();
+        run.busiest = whole.iter().map(|of| of.framed).max().unwrap_or(0);
+        Costs {
+            passes: each,
+            whole,
+            run,
+        }
+    }
+}
+
+fn of_pass(pass: &Pass, peers: &[Peer], in_flight: u64) -> OfPass {
+    let protocols = peers.iter().map(|peer| pass.protocol(*peer));
+    let protocols: Vec<Arc<dyn Protocol>> = protocols.collect();
+    match pass {
+        Pass::Rows { plan, .. } => {
+            let each = protocols.iter().map(|protocol| {
+                let memory =
+                    Memory::new(plan, &**protocol, Settings::default().window, LinkKind::Tls);
+                let chunks = chunks(plan, &**protocol);
+                let does = Does {
+                    sends: chunks.all,
+                    work: Work::of_pass(plan, &**protocol),
+                    workspaces: memory.workspaces,
+                };
+                (does, chunks.longest.rounds)
+            });
+            let each: Vec<(Does, u64)> = each.collect();
+            let longest = each.iter().map(|(_, rounds)| *rounds).max().unwrap_or(0);
+            let times = u64::from(plan.chunks()).div_ceil(in_flight.max(1));
+            OfPass {
+                waits: times.saturating_mul(longest),
+                each: each.into_iter().map(|(does, _)| does).collect(),
+            }
+        }
+        Pass::Move { plan, .. } => {
+            let frame = plan.chunk().frame;
+            let each = protocols.iter().map(|protocol| {
+                let layout = protocol.layout(WorkspaceOf::Rows);
+                let regions = layout.regions.iter().map(|region| {
+                    let column = region.column.bytes(plan.rows);
+                    column * u64::from(region.components) * u64::from(region.count)
+                });
+                Does {
+                    sends: protocol.cost(Task::Layers, frame),
+                    work: Work::of_move(&**protocol, frame),
+                    // What waits in connections is as long as what is moved.
+                    workspaces: 2 * regions.sum::<u64>(),
+                }
+            });
+            let each: Vec<Does> = each.collect();
+            OfPass {
+                waits: each.iter().map(|of| of.sends.rounds).max().unwrap_or(0),
+                each,
+            }
+        }
+    }
+}
+
+/// Bytes of the columns that a party has at once, at most: components of shares, and the factors of permutations.
+fn columns(passes: &Passes) -> u64 {
+    let program = passes.program();
+    // Of three parties each lacks one component of three, of four one of four.
+    let components = program.first().parties().len() as u64 - 1;
+    let bytes = |of: &ColumnPlan| u64::from(of.rows) * of.form.bytes() * components;
+    let (mut now, mut most) = (0, 0u64);
+    for pass in 0..program.passes().len() {
+        let left = program.left_by(pass).into_iter();
+        now += left
+            .map(|column| bytes(&program.columns()[column.0 as usize]))
+            .sum::<u64>();
+        most = most.max(now);
+        let ended = program.ending(pass);
+        now -= ended
+            .map(|column| bytes(&program.columns()[column.0 as usize]))
+            .sum::<u64>();
+    }
+    most
+}
+
+impl Run {
+    /// Rounds of all passes that follow each other, with the handshake and the set-up.
+    pub(crate) fn rounds_of_all(&self) -> u64 {
+        let Rounds {
+            handshake,
+            set_up,
+            per_chunk,
+            totals,
+        } = self.rounds;
+        handshake + set_up + per_chunk + totals + self.also
+    }
+}
