@@ -12,6 +12,7 @@ mod files;
 mod integers;
 mod job_errors;
 mod keep;
+mod queries;
 mod reshare;
 mod sent;
 mod sequential;

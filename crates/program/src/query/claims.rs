@@ -9,8 +9,8 @@ use super::show;
 use super::source::OwnTable;
 use crate::table::{CellFault, Keys, Place, Problems};
 
-/// Between the cells of a claim's row: in no text of a cell.
-const BETWEEN: char = '\u{1f}';
+/// Between the cells of a claim's row. A cell that has it in itself is quoted, so that the texts of different rows differ.
+const BETWEEN: &str = " and ";
 
 fn names(of: &Table, columns: &[ColumnId]) -> Vec<String> {
     let names = columns.iter();
@@ -97,10 +97,16 @@ fn is_unique(own: &OwnTable, columns: &[ColumnId], file: &Path) -> Result<(), Da
 fn text(of: &Table, columns: &[ColumnId], cells: &[Value]) -> String {
     let mut text = String::new();
     for (column, cell) in columns.iter().zip(cells) {
+        let kind = &of.columns[column.index()].ty.kind;
         if !text.is_empty() {
-            text.push(BETWEEN);
+            text += BETWEEN;
         }
-        text += &show::cell(&of.columns[column.index()].ty.kind, *cell);
+        let cell = show::cell(kind, *cell);
+        if columns.len() > 1 && (cell.contains(BETWEEN) || cell.starts_with('"')) {
+            text += &format!("{cell:?}");
+        } else {
+            text += &cell;
+        }
     }
     text
 }

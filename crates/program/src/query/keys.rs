@@ -19,10 +19,7 @@ pub struct Collisions {
 impl Collisions {
     /// Of the key columns that a program reads, by width.
     pub(super) fn of(program: &Program) -> Vec<Self> {
-        let mut read = vec![Vec::new(); program.tables.len()];
-        for step in &program.steps {
-            scans(&step.plan, program, &mut read);
-        }
+        let read = scanned(program);
         let mut all: Vec<Self> = Vec::new();
         for (table, columns) in program.tables.iter().zip(read) {
             for (at, column) in table.columns.iter().enumerate() {
@@ -72,6 +69,15 @@ impl fmt::Display for Collisions {
             self.power()
         )
     }
+}
+
+/// The columns that a program reads, by table.
+pub(super) fn scanned(program: &Program) -> Vec<Vec<usize>> {
+    let mut read = vec![Vec::new(); program.tables.len()];
+    for step in &program.steps {
+        scans(&step.plan, program, &mut read);
+    }
+    read
 }
 
 /// Notes the columns that a plan reads, by table.

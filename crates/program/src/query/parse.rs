@@ -168,7 +168,16 @@ pub(super) fn query(raw: &RawQuery, roles: &Roles) -> Result<NamedQuery, Fault> 
             };
             return Err(Fault::new(to.span(), problem));
         }
-        roles.audience_at(to)?;
+        let known = roles.recipients.iter().chain(&roles.parties);
+        if !known.clone().any(|name| name == to.get_ref()) {
+            let known = known.map(String::as_str);
+            return Err(crate::roles::unknown(
+                "recipient",
+                to.get_ref(),
+                known,
+                to.span(),
+            ));
+        }
     }
     let no_use = |span, field| {
         let what = format!(

@@ -8,7 +8,7 @@ use veil_math::Ring;
 use veil_physical::{TablePort, TablePorts};
 use veil_relation::{ColumnId, Kind, Value};
 
-use super::{OwnerTable, Queries, claims};
+use super::{OwnerTable, Queries, claims, keys};
 use crate::table::{Cells, Chunk, Count, Digest, Reader, Table, TableReport, Wanted, Watch};
 use crate::{InputError, JobProblem};
 
@@ -41,7 +41,7 @@ impl Queries {
             .any(|ports| ports.table == table)
     }
 
-    /// Columns of a table that are read: those that passes take, and those of claims.
+    /// Columns of a table that are read: those of the program, also if a column with one value is not shared, and those of claims.
     pub(crate) fn columns_read(&self, at: usize) -> Vec<usize> {
         let of = &self.tables[at].table;
         let taken = self
@@ -53,7 +53,8 @@ impl Queries {
         let taken = taken.filter_map(|port| column(*port));
         let claimed = of.sorted_by.iter().chain(of.unique.iter().flatten());
         let all = taken.chain(claimed.copied()).map(ColumnId::index);
-        let all: std::collections::BTreeSet<usize> = all.collect();
+        let scanned = keys::scanned(&self.program).swap_remove(at);
+        let all: std::collections::BTreeSet<usize> = all.chain(scanned).collect();
         all.into_iter().collect()
     }
 

@@ -397,6 +397,54 @@ mod tests {
         Reader::new(0, &column)
     }
 
+    /// SHA-256("veil key" ‖ "salt" ‖ length ‖ text …), its first bytes: by hashlib of Python.
+    #[test]
+    fn keys_are_digests_of_texts_with_their_lengths() {
+        let digest = |bits, texts: &[&str]| {
+            let texts = texts.iter().map(|text| text.as_bytes());
+            Digest::new("salt", bits).of(texts)
+        };
+        assert_eq!(
+            digest(80, &["anna", "1990-01-31"]),
+            0x9423_073e_324f_d71d_5cfe
+        );
+        assert_eq!(
+            digest(128, &["5", "x"]),
+            0x46a4_ef9b_5f01_c56f_2ce4_fff1_9674_7c77
+        );
+        assert_eq!(digest(80, &["-7"]), 0x0126_34bd_0beb_ea29_21a7);
+        assert_ne!(digest(80, &["ab", "c"]), digest(80, &["a", "bc"]));
+        assert_eq!(
+            digest(64, &["-7"]),
+            digest(80, &["-7"]) & u128::from(u64::MAX)
+        );
+    }
+
+    #[test]
+    fn a_key_of_which_a_part_is_missing_is_missing() {
+        let ty = Type::of(RelationKind::Key { bits: 80 });
+        let reader = |null| {
+            let parts = ["name".to_owned(), "born".to_owned()];
+            let (ty, digest) = (ty.clone().or_null(null), Digest::new("salt", 80));
+            Reader::of_query(0, &ty, &parts, Marks::default(), None, Some(digest)).unwrap()
+        };
+        let push = |reader: &Reader, parts: [&[u8]; 2]| {
+            let mut cells = reader.cells();
+            reader.push_parts(&mut cells, parts.into_iter())?;
+            Ok::<_, CellFault>(cells.key(0))
+        };
+        let both: [&[u8]; 2] = [b"anna", b"1990-01-31"];
+        let key = Ok(Some(0x9423_073e_324f_d71d_5cfe));
+        assert_eq!(push(&reader(false), both), key);
+        assert_eq!(push(&reader(true), [b"anna", b""]), Ok(None));
+        assert_eq!(push(&reader(false), [b"anna", b""]), Err(CellFault::Null));
+        assert_eq!(
+            push(&reader(true), [b"\xff", b"x"]),
+            Err(CellFault::Utf8 { at: 1 })
+        );
+        assert_eq!(push(&reader(true), [b"a\0", b"x"]), Err(CellFault::Nul));
+    }
+
     fn read(reader: &Reader, text: &str) -> Result<i64, CellFault> {
         let mut cells = reader.cells();
         reader.push(&mut cells, text.as_bytes())?;
