@@ -97,7 +97,7 @@ impl Error {
         let code = match abort {
             Abort::Cheated { .. } | Abort::SetUp { .. } => Code::Check,
             Abort::Device(_) => Code::Device,
-            Abort::Data(_) | Abort::Misaligned { .. } => Code::Input,
+            Abort::Data(_) | Abort::Misaligned { .. } | Abort::Claim { .. } => Code::Input,
             Abort::Told { .. } | Abort::Link(_) | Abort::Stalled { .. } => Code::Link,
             _ => Code::Other,
         };

@@ -167,15 +167,15 @@ fn columns(passes: &Passes) -> u64 {
     let bytes = |of: &ColumnPlan| u64::from(of.rows) * of.form.bytes() * components;
     let (mut now, mut most) = (0, 0u64);
     for pass in 0..program.passes().len() {
-        let left = program.left_by(pass).into_iter();
+        let made = program.made_before(pass).map(|made| made.column);
+        let left = made.chain(program.left_by(pass));
         now += left
             .map(|column| bytes(&program.columns()[column.0 as usize]))
             .sum::<u64>();
         most = most.max(now);
         let ended = program.ending(pass);
-        now -= ended
-            .map(|column| bytes(&program.columns()[column.0 as usize]))
-            .sum::<u64>();
+        let ended = ended.map(|column| bytes(&program.columns()[column.0 as usize]));
+        now = now.saturating_sub(ended.sum());
     }
     most
 }

@@ -238,7 +238,7 @@ fn at(raw: &RawJob, error: QueryError) -> Fault {
 /// No passes, before there are some.
 fn nothing() -> PhysicalPlan {
     PhysicalPlan {
-        passes: veil_job::passes::ProgramSpec { passes: Vec::new() },
+        passes: veil_job::passes::ProgramSpec::default(),
         tables: Vec::new(),
         results: Vec::new(),
         opens: Vec::new(),
