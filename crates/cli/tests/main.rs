@@ -29,6 +29,7 @@ mod operator;
 mod ot_cache;
 mod own_data;
 mod party;
+mod queries;
 mod reshare;
 mod rules;
 mod secrets;

@@ -25,6 +25,7 @@
 //!
 //! - Consent, receipts and logs are the caller's.
 
+mod memory;
 mod part;
 mod participant;
 mod passes;

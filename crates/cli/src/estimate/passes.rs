@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use veil_engine::{Memory, Settings};
+use veil_engine::Settings;
 use veil_link::LinkKind;
-use veil_protocol::passes::{ColumnPlan, Pass};
-use veil_protocol::{Cost, Protocol, Task, WorkspaceOf};
+use veil_protocol::passes::Pass;
+use veil_protocol::{Cost, Protocol, Task};
 use veil_runtime::Passes;
 use veil_session::Peer;
 
@@ -20,8 +20,6 @@ pub(crate) struct Does {
     /// What it sends in all chunks.
     pub(crate) sends: Cost,
     work: Work,
-    /// Bytes of workspaces.
-    workspaces: u64,
 }
 
 /// What all participants do in one pass.
@@ -74,7 +72,6 @@ impl Costs {
         let sends: Vec<_> = start.iter().map(|of| sent(first, &**of)).collect();
         let mut run = Run::new(first, &start, &sends);
         run.also = each.iter().skip(1).map(|pass| pass.waits).sum();
-        let columns = columns(passes);
         let whole = peers.iter().enumerate().map(|(at, peer)| {
             let (mut all, mut framed) = (sends[at].all, sends[at].framed);
             for pass in each.iter().skip(1) {
@@ -83,22 +80,13 @@ impl Costs {
                 framed += sends.bytes + veil_link::HEADER_BYTES * sends.messages;
                 run.work[at] += work;
             }
-            let workspaces = each.iter().map(|pass| pass.each[at].workspaces).max();
-            let known = Memory::new(
-                first,
-                &*start[at],
-                Settings::default().window,
-                LinkKind::Tls,
-            );
-            let columns = if peer.party().is_some() { columns } else { 0 };
             Whole {
                 peer: *peer,
                 sends: all,
                 framed,
-                memory: known
-                    .total()
-                    .max(known.plan + known.frames + workspaces.unwrap_or(0))
-                    + columns,
+                memory: passes
+                    .memory(*peer, Settings::default().window, LinkKind::Tls)
+                    .total(),
             }
         });
         let whole: Vec<Whole> = whole.collect();
@@ -117,13 +105,10 @@ fn of_pass(pass: &Pass, peers: &[Peer], in_flight: u64) -> OfPass {
     match pass {
         Pass::Rows { plan, .. } => {
             let each = protocols.iter().map(|protocol| {
-                let memory =
-                    Memory::new(plan, &**protocol, Settings::default().window, LinkKind::Tls);
                 let chunks = chunks(plan, &**protocol);
                 let does = Does {
                     sends: chunks.all,
                     work: Work::of_pass(plan, &**protocol),
-                    workspaces: memory.workspaces,
                 };
                 (does, chunks.longest.rounds)
             });
@@ -137,18 +122,9 @@ fn of_pass(pass: &Pass, peers: &[Peer], in_flight: u64) -> OfPass {
         }
         Pass::Move { plan, .. } => {
             let frame = plan.chunk().frame;
-            let each = protocols.iter().map(|protocol| {
-                let layout = protocol.layout(WorkspaceOf::Rows);
-                let regions = layout.regions.iter().map(|region| {
-                    let column = region.column.bytes(plan.rows);
-                    column * u64::from(region.components) * u64::from(region.count)
-                });
-                Does {
-                    sends: protocol.cost(Task::Layers, frame),
-                    work: Work::of_move(&**protocol, frame),
-                    // What waits in connections is as long as what is moved.
-                    workspaces: 2 * regions.sum::<u64>(),
-                }
+            let each = protocols.iter().map(|protocol| Does {
+                sends: protocol.cost(Task::Layers, frame),
+                work: Work::of_move(&**protocol, frame),
             });
             let each: Vec<Does> = each.collect();
             OfPass {
@@ -157,27 +133,6 @@ fn of_pass(pass: &Pass, peers: &[Peer], in_flight: u64) -> OfPass {
             }
         }
     }
-}
-
-/// Bytes of the columns that a party has at once, at most: components of shares, and the factors of permutations.
-fn columns(passes: &Passes) -> u64 {
-    let program = passes.program();
-    // Of three parties each lacks one component of three, of four one of four.
-    let components = program.first().parties().len() as u64 - 1;
-    let bytes = |of: &ColumnPlan| u64::from(of.rows) * of.form.bytes() * components;
-    let (mut now, mut most) = (0, 0u64);
-    for pass in 0..program.passes().len() {
-        let made = program.made_before(pass).map(|made| made.column);
-        let left = made.chain(program.left_by(pass));
-        now += left
-            .map(|column| bytes(&program.columns()[column.0 as usize]))
-            .sum::<u64>();
-        most = most.max(now);
-        let ended = program.ending(pass);
-        let ended = ended.map(|column| bytes(&program.columns()[column.0 as usize]));
-        now = now.saturating_sub(ended.sum());
-    }
-    most
 }
 
 impl Run {

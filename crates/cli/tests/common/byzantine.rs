@@ -10,14 +10,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
-use veil_engine::{Abort, Data, Settings};
+use veil_engine::{Abort, Settings};
 use veil_link::Link;
 use veil_link::tap::{Fate, Tapped};
 use veil_link::tls::{Port, Reception};
 use veil_node::Home;
 use veil_program::Job;
 use veil_protocol::{Options, Plan};
-use veil_runtime::{Neighbours, Part};
+use veil_runtime::{Neighbours, Part, Passes};
 use veil_session::{PartyId, Peer};
 use veil_testkit::{Kind, Kinds, Seen, flipped};
 
@@ -140,8 +140,9 @@ impl Site {
         let listen = home.settings().listen.unwrap().to_string();
         let keys = Reception::sole(neighbours.pins.values().copied());
         let port = Port::bind(&home.identity(), &listen, keys).unwrap();
+        let passes = Passes::from(Arc::clone(plan));
         let part = Part {
-            plan,
+            plan: &passes,
             me,
             identity: &home.identity(),
             port: Some(&port),
@@ -176,11 +177,12 @@ impl Site {
         };
         let holders = plan.job.blocks.iter().flat_map(|block| &block.holders);
         let own = holders.copied().find(|holder| holder.peer() == Some(me));
-        let data = Data {
-            source: own.map(|holder| Arc::from(job.source(holder).unwrap())),
-            sink: Some(Arc::new(Seen::default())),
-            ..Data::default()
+        let ends = veil_runtime::Ends {
+            sources: own.map_or_else(Vec::new, |holder| job.sources(holder).unwrap()),
+            sinks: vec![(0, Arc::new(Seen::default()))],
+            ..veil_runtime::Ends::default()
         };
+        let data = passes.data(ends);
         part.run(connections, &settings, data, &wrap, &|_| ()).err()
     }
 

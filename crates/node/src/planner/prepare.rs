@@ -6,6 +6,7 @@ use veil_engine::Memory;
 use veil_job::Audience;
 use veil_link::LinkKind;
 use veil_program::Job;
+use veil_protocol::passes::Pass;
 use veil_protocol::{Options, Plan, PlanError};
 use veil_session::{PartyId, Peer};
 
@@ -33,12 +34,6 @@ pub(crate) fn prepare(job: Job, lanes: u16, terms: &Terms) -> Result<Prepared, S
             terms.lanes
         ));
     }
-    if job.queries().is_some() {
-        return Err(
-            "a party that serves does not answer queries: `veil party` takes part in one job, in the foreground"
-                .into(),
-        );
-    }
     let rows = job.spec().rows();
     if rows > terms.rows {
         return Err(format!(
@@ -50,13 +45,13 @@ pub(crate) fn prepare(job: Job, lanes: u16, terms: &Terms) -> Result<Prepared, S
         lanes,
         chunk_rows: None,
     };
-    let unplanned = |error: PlanError| format!("the job cannot be planned: {error}");
-    let plan = Plan::new(job.shared(), options).map_err(unplanned)?;
+    let plan = passes(&job, options)?;
     let mine = veil_runtime::roles(&plan, &terms.name).map_err(|error| error.to_string())?;
     let me = mine.iter().find_map(|peer| peer.party());
     let me = me.ok_or_else(|| format!("`{}` is no computing party of the job", terms.name))?;
     let link = terms.link.parse().unwrap_or_default();
-    let prepared = Prepared::new(job, plan, me, (terms, link)).map_err(unplanned)?;
+    let prepared = Prepared::new(job, plan, me, (terms, link));
+    let prepared = prepared.map_err(|error| unplanned(&error))?;
     let need = mib(prepared.planned.need);
     if need > terms.memory_mib {
         return Err(format!(
@@ -68,26 +63,35 @@ pub(crate) fn prepare(job: Job, lanes: u16, terms: &Terms) -> Result<Prepared, S
     Ok(prepared)
 }
 
+fn unplanned(error: &dyn std::fmt::Display) -> String {
+    format!("the job cannot be planned: {error}")
+}
+
+/// Plans the passes of a job: one, but for queries.
+fn passes(job: &Job, options: Options) -> Result<Passes, String> {
+    let Some(queries) = job.queries() else {
+        let plan = Plan::new(job.shared(), options).map_err(|error| unplanned(&error))?;
+        return Ok(plan.into());
+    };
+    let (passes, names) = (&queries.physical().passes, queries.names_of_passes());
+    Passes::new(passes, job.shared(), names, options).map_err(|error| unplanned(&error))
+}
+
 impl Prepared {
     fn new(
         job: Job,
-        plan: Plan,
+        plan: Passes,
         me: PartyId,
         (terms, link): (&Terms, LinkKind),
     ) -> Result<Self, PlanError> {
-        let plan = Passes::from(plan);
         let stages = crate::stages::of(&job, &plan)?;
-        let protocol =
-            |plan: &Arc<Plan>| veil_protocol::protocol(Arc::clone(plan), Peer::Party(me));
-        let facts = Facts::of(&job, &plan, &*protocol(&plan)).against(stages.adversary());
+        let protocol = plan.protocol(Peer::Party(me));
+        let facts = Facts::of(&job, &plan, &*protocol).against(stages.adversary());
         // Who finishes is one of three parties, whichever is left out: none of the plans takes more at another of them.
         let need = |stage| {
             let plan = stages.plan(stage);
             let left = plan.parties().iter().copied();
-            let memory = |me| {
-                let protocol = veil_protocol::protocol(Arc::clone(plan), Peer::Party(me));
-                Memory::new(plan, &*protocol, terms.window, link)
-            };
+            let memory = |me| plan.memory(Peer::Party(me), terms.window, link);
             match stage {
                 Stage::Finish(_) => left.map(memory).max_by_key(Memory::total),
                 _ => Some(memory(me)),
@@ -106,10 +110,10 @@ impl Prepared {
             parties: plan.job.parties.clone(),
             roles: roles_of(&plan, &terms.name),
             facts,
-            opened: opened(&plan),
+            opened: opened(&job, &plan),
             need: most(Memory::total),
             held: most(|memory| memory.plan),
-            work: work(&plan),
+            work: work_of_all(&plan),
         };
         Ok(Prepared {
             job,
@@ -134,6 +138,19 @@ fn names(plan: &Plan) -> Vec<String> {
         .collect()
 }
 
+/// That of all passes: a row that moves counts once for each bit of its columns.
+fn work_of_all(passes: &Passes) -> u64 {
+    let of = |pass: &Pass| match pass {
+        Pass::Rows { plan, .. } => work(plan),
+        Pass::Move { plan, .. } => {
+            let bytes: u64 = plan.columns.iter().map(|form| form.bytes()).sum();
+            u64::from(plan.rows).saturating_mul(8 * bytes)
+        }
+    };
+    let passes = passes.program().passes().iter();
+    passes.map(of).fold(0, u64::saturating_add)
+}
+
 /// Products and lifts of all rows, weighed by the bits of their ring; at least one for every row.
 fn work(plan: &Plan) -> u64 {
     let width = u64::from(plan.job.circuit.ring.bits());
@@ -148,7 +165,15 @@ fn work(plan: &Plan) -> u64 {
 }
 
 /// What is opened to whom, a line each: what people who approve look at first.
-fn opened(plan: &Plan) -> String {
+fn opened(job: &Job, plan: &Plan) -> String {
+    if let Some(queries) = job.queries() {
+        let parties = || plan.job.parties.join(", ");
+        let line = |of: veil_program::Opens| {
+            let to = of.to.unwrap_or_else(parties);
+            format!("opened: {}, to: {to}\n", of.what)
+        };
+        return queries.opens().into_iter().map(line).collect();
+    }
     let to = |audience: &Audience| match audience {
         Audience::Stored | Audience::Column => "nobody: the parties keep shares".to_owned(),
         Audience::Parties => plan.job.parties.join(", "),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use veil_job::{Adversary, Audience, Holder, InputSpec, Word};
 use veil_program::stats::{Missing, Stats};
-use veil_program::{Job, Kind};
+use veil_program::{Job, Kind, Queries};
 use veil_protocol::{Plan, Protocol};
 use veil_session::Peer;
 
@@ -16,12 +16,24 @@ use crate::home::hex;
 pub struct Facts {
     /// Name of the job. The job's author chooses it.
     pub job: String,
-    /// The operations: the kinds of its analyses, `circuit`, or `reshare`.
+    /// The operations: the kinds of its analyses, what its queries do, `circuit`, or `reshare`.
     pub operations: BTreeSet<String>,
     /// The circuit of a circuit job: its name if `veil` makes it, and `sha256:` with the hash of the circuit that runs.
     pub circuits: BTreeSet<String>,
-    /// Columns that are computed on, grouped by, kept, or given to other parties; of a circuit the columns that are read from CSV files.
+    /// Columns that are computed on (of queries as `table.column`), grouped by, kept, or given to other parties; of a circuit the columns that are read from CSV files.
     pub columns: BTreeSet<String>,
+    /// Columns that queries join on, as `table.column`.
+    #[serde(default)]
+    pub join_on: BTreeSet<String>,
+    /// Columns that queries group by, or make distinct.
+    #[serde(default)]
+    pub group_by: BTreeSet<String>,
+    /// Columns that decide which rows of a query count.
+    #[serde(default)]
+    pub filters_on: BTreeSet<String>,
+    /// Rows that a query opens, at most; nothing for other jobs.
+    #[serde(default)]
+    pub result_rows: Option<u64>,
     /// Inputs of a circuit that are read from something else than a column of a CSV file, so that their columns are unknown.
     pub unnamed: BTreeSet<String>,
     /// Every input: whose, which column or port, how it is read, and what becomes of it.
@@ -79,6 +91,10 @@ impl Facts {
             operations: BTreeSet::new(),
             circuits: BTreeSet::new(),
             columns: BTreeSet::new(),
+            join_on: BTreeSet::new(),
+            group_by: BTreeSet::new(),
+            filters_on: BTreeSet::new(),
+            result_rows: None,
             unnamed: BTreeSet::new(),
             inputs: Vec::new(),
             datasets: (spec.blocks.iter())
@@ -143,6 +159,7 @@ impl Facts {
                 let columns = resharing.ports.iter().map(|(name, _)| name.clone());
                 facts.columns.extend(columns);
             }
+            Kind::Query(queries) => facts.of_queries(queries),
             // A kind that this release does not know is judged by nothing but a person.
             _ => {
                 facts.operations.insert("unknown".to_owned());
@@ -150,6 +167,7 @@ impl Facts {
         }
         // A column of a statistics job that no analysis uses is not read.
         let read = |input: &&InputSpec| match (&input.block, &input.column) {
+            (Some(_), Some(_)) if job.queries().is_some() => true,
             (Some(_), Some(column)) => facts.columns.contains(column),
             _ => true,
         };
@@ -163,6 +181,33 @@ impl Facts {
             })
             .collect();
         facts
+    }
+
+    /// What queries do, with which columns, and how much they open. Tables of several owners have columns of one name: they are `table.column`.
+    fn of_queries(&mut self, queries: &Queries) {
+        let operations = queries.operations().into_iter();
+        self.operations = operations.map(str::to_owned).collect();
+        for of in queries.column_facts() {
+            let name = format!("{}.{}", of.table, of.column);
+            let sets = [
+                ("join", &mut self.join_on),
+                ("group-by", &mut self.group_by),
+                ("filter", &mut self.filters_on),
+            ];
+            for (_, set) in { sets }
+                .into_iter()
+                .filter(|(word, _)| of.operations.contains(word))
+            {
+                set.insert(name.clone());
+            }
+            self.columns.insert(name);
+        }
+        let (rows, least) = queries.shows();
+        self.result_rows = Some(rows);
+        self.min_count = least;
+        self.opens_rows = self.operations.contains("select-rows");
+        // How many groups there are is secret; no more than rows are opened.
+        self.groups = rows.max(1);
     }
 
     /// The columns of a statistics job that are read, used by an analysis or not: what drops rows counts in all of them, and what is kept

@@ -84,7 +84,7 @@ pub(super) type Listed<'a> = (
 pub(super) const USES_COLUMN: &str = "uses the column";
 
 /// The lists of a rule, what they are of, and what the job has of it.
-pub(super) fn lists<'a>(rule: &'a Rule, asked: &Asked<'a>) -> [Listed<'a>; 8] {
+pub(super) fn lists<'a>(rule: &'a Rule, asked: &Asked<'a>) -> [Listed<'a>; 11] {
     fn all(set: &BTreeSet<String>) -> BTreeSet<&str> {
         set.iter().map(String::as_str).collect()
     }
@@ -108,6 +108,13 @@ pub(super) fn lists<'a>(rule: &'a Rule, asked: &Asked<'a>) -> [Listed<'a>; 8] {
         ("computes", rule.operations.as_ref(), all(&facts.operations)),
         ("runs", rule.circuits.as_ref(), all(&facts.circuits)),
         (USES_COLUMN, rule.columns.as_ref(), all(&facts.columns)),
+        ("joins on", rule.join_on.as_ref(), all(&facts.join_on)),
+        ("groups by", rule.group_by.as_ref(), all(&facts.group_by)),
+        (
+            "filters by",
+            rule.filters_on.as_ref(),
+            all(&facts.filters_on),
+        ),
         (
             "uses the stored data set",
             rule.datasets.as_ref(),
@@ -163,6 +170,10 @@ mod tests {
             operations: set(&["mean", "count"]),
             circuits: BTreeSet::new(),
             columns: set(&["pay", "sex"]),
+            join_on: BTreeSet::new(),
+            group_by: BTreeSet::new(),
+            filters_on: BTreeSet::new(),
+            result_rows: None,
             unnamed: BTreeSet::new(),
             inputs: Vec::new(),
             datasets: BTreeSet::new(),
@@ -454,6 +465,72 @@ mod tests {
         assert!(
             judged.reasons[0].ends_with("the job computes `reshare`"),
             "{judged:?}"
+        );
+    }
+
+    #[test]
+    fn queries_are_within_their_columns_and_sizes() {
+        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let facts = Facts {
+            operations: set(&["join", "group-by", "sum"]),
+            columns: set(&[
+                "stays.patient",
+                "stays.cost",
+                "people.patient",
+                "stays.ward",
+            ]),
+            join_on: set(&["stays.patient", "people.patient"]),
+            group_by: set(&["stays.ward"]),
+            result_rows: Some(12),
+            ..facts()
+        };
+        let rule = |more: &str| format!("[[rule]]\nname = \"q\"\ndecision = \"allow\"\n{more}\n");
+        for (more, why) in [
+            ("join_on = [\"stays.patient\", \"people.patient\"]", ""),
+            (
+                "join_on = [\"stays.patient\"]",
+                "the job joins on `people.patient`",
+            ),
+            (
+                "group_by = [\"stays.ward\"]\nfilters_on = [\"stays.since\"]",
+                "",
+            ),
+            (
+                "group_by = [\"stays.since\"]",
+                "the job groups by `stays.ward`",
+            ),
+            ("max_result_rows = 12\nmin_group = 5", ""),
+            (
+                "max_result_rows = 11",
+                "a query opens up to 12 rows, and the rule allows 11",
+            ),
+            (
+                "min_group = 6",
+                "the job shows groups from 5 rows on, and the rule wants 6 rows",
+            ),
+            (
+                "operations = [\"join\", \"sum\"]",
+                "the job computes `group-by`",
+            ),
+        ] {
+            let judged = judge(&rule(more), &facts);
+            let expected: Vec<String> = Some(why)
+                .filter(|why| !why.is_empty())
+                .map(|why| format!("rule `q`: {why}"))
+                .into_iter()
+                .collect();
+            assert_eq!(judged.reasons, expected, "{more}");
+            assert_eq!(judged.decided.is_some(), why.is_empty(), "{more}");
+        }
+        let filters = Facts {
+            filters_on: set(&["people.born"]),
+            ..facts
+        };
+        let refuse =
+            "[[rule]]\nname = \"no\"\ndecision = \"refuse\"\nfilters_on = [\"people.born\"]\n";
+        assert_eq!(
+            judge(refuse, &filters).reasons,
+            ["it filters by `people.born`"]
         );
     }
 

@@ -51,12 +51,18 @@ pub struct Rule {
     pub roles: Option<BTreeSet<String>>,
     /// Names of jobs; a `*` at the end stands for anything.
     pub jobs: Option<BTreeSet<String>>,
-    /// Kinds of analyses, `circuit`, or `reshare`.
+    /// Kinds of analyses, what queries do, `circuit`, or `reshare`.
     pub operations: Option<BTreeSet<String>>,
     /// Circuits: the name of one that `veil` makes, or `sha256:` and the hash.
     pub circuits: Option<BTreeSet<String>>,
     /// Columns that are read.
     pub columns: Option<BTreeSet<String>>,
+    /// Columns that queries join on, as `table.column`.
+    pub join_on: Option<BTreeSet<String>>,
+    /// Columns that queries group by.
+    pub group_by: Option<BTreeSet<String>>,
+    /// Columns that decide which rows of a query count.
+    pub filters_on: Option<BTreeSet<String>>,
     /// Stored data sets.
     pub datasets: Option<BTreeSet<String>>,
     /// To whom something is opened.
@@ -73,6 +79,8 @@ pub struct Rule {
     pub min_count: Option<u64>,
     /// Rows that the job has at most.
     pub max_rows: Option<u64>,
+    /// Rows that a query opens at most.
+    pub max_result_rows: Option<u64>,
     /// Runs in 24 hours by this rule, at most.
     pub per_day: Option<u64>,
     /// Runs of jobs of one name by this rule, ever, at most.
@@ -94,7 +102,7 @@ fn words<W: veil_job::Word>() -> Vec<&'static str> {
 }
 
 /// What a job may compute, as rules name it.
-const OPERATIONS: [&str; 12] = [
+const OPERATIONS: [&str; 21] = [
     "count",
     "sum",
     "mean",
@@ -105,6 +113,15 @@ const OPERATIONS: [&str; 12] = [
     "covariance",
     "correlation",
     "regression",
+    "filter",
+    "join",
+    "group-by",
+    "distinct",
+    "sort",
+    "top-k",
+    "window",
+    "quantile",
+    "select-rows",
     "circuit",
     "reshare",
 ];

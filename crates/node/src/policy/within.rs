@@ -148,6 +148,13 @@ fn limits(rule: &Rule, facts: &Facts) -> Result<(), String> {
             "the job shows groups {shown}, and the rule wants {least} rows"
         ));
     }
+    if let (Some(most), Some(rows)) = (rule.max_result_rows, facts.result_rows)
+        && rows > most
+    {
+        return Err(format!(
+            "a query opens up to {rows} rows, and the rule allows {most}"
+        ));
+    }
     if let Some(most) = rule.max_rows
         && facts.rows > most
     {

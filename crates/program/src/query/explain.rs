@@ -1,10 +1,11 @@
 //! What queries open and use, in sentences.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde::Serialize;
 use veil_physical::{Node, Opening, To};
-use veil_relation::{ColumnId, Reveal};
+use veil_relation::{AggregateFunction, ColumnId, Operation, Plan, Reveal};
 
 use super::{OwnerTable, Queries};
 
@@ -208,6 +209,41 @@ impl Queries {
         facts.collect()
     }
 
+    /// What the queries do, as rules of policies name it.
+    pub fn operations(&self) -> BTreeSet<&'static str> {
+        let mut all = BTreeSet::new();
+        for step in &self.program().steps {
+            operations(&step.plan, &mut all);
+        }
+        // The conditions of CASE decide, too, and so do those of aggregates.
+        let uses = self.program().uses().unwrap_or_default();
+        if uses
+            .iter()
+            .any(|of| of.operations.contains(&Operation::Filter))
+        {
+            all.insert("filter");
+        }
+        if uses.iter().any(|of| of.opened == Some(Reveal::Rows)) {
+            all.insert("select-rows");
+        }
+        all
+    }
+
+    /// The most rows that one query opens, and the fewest rows of a group that is shown by all of them: 0 where some show rows.
+    pub fn shows(&self) -> (u64, u64) {
+        let opens = self.physical().opens.iter();
+        let rows = opens.filter_map(|opening| match opening {
+            Opening::Rows { rows, min_rows, .. } => Some((u64::from(*rows), u64::from(*min_rows))),
+            _ => None,
+        });
+        let rows: Vec<(u64, u64)> = rows.collect();
+        let most = rows.iter().map(|(rows, _)| *rows).max().unwrap_or(0);
+        (
+            most,
+            rows.iter().map(|(_, least)| *least).min().unwrap_or(0),
+        )
+    }
+
     /// The operators of the plan, each above its inputs.
     pub fn operators(&self) -> Vec<Operator> {
         let mut all = Vec::new();
@@ -215,6 +251,45 @@ impl Queries {
             operators(node, 0, &mut all);
         }
         all
+    }
+}
+
+/// Notes what a plan does.
+fn operations(plan: &Plan, into: &mut BTreeSet<&'static str>) {
+    match plan {
+        Plan::Filter { .. } => drop(into.insert("filter")),
+        Plan::Join { .. } => drop(into.insert("join")),
+        Plan::Distinct { .. } => drop(into.insert("distinct")),
+        Plan::Sort { .. } => drop(into.insert("sort")),
+        Plan::TopK { .. } => drop(into.insert("top-k")),
+        Plan::Window { .. } => drop(into.insert("window")),
+        Plan::GroupBy {
+            keys, aggregates, ..
+        } => {
+            if !keys.is_empty() {
+                into.insert("group-by");
+            }
+            into.extend(aggregates.iter().map(|of| match of.function {
+                AggregateFunction::CountRows
+                | AggregateFunction::Count(_)
+                | AggregateFunction::CountDistinct(_) => "count",
+                AggregateFunction::Sum(_) => "sum",
+                AggregateFunction::Avg(_) => "mean",
+                AggregateFunction::Min(_) | AggregateFunction::BoolAnd(_) => "min",
+                AggregateFunction::Max(_) | AggregateFunction::BoolOr(_) => "max",
+                AggregateFunction::VarSamp(_) | AggregateFunction::StddevSamp(..) => "variance",
+                AggregateFunction::PercentileDisc { .. } => "quantile",
+            }));
+        }
+        Plan::Scan { .. }
+        | Plan::Step { .. }
+        | Plan::Project { .. }
+        | Plan::UnionAll { .. }
+        | Plan::Trim { .. }
+        | Plan::Open { .. } => {}
+    }
+    for input in plan.inputs() {
+        operations(input, into);
     }
 }
 

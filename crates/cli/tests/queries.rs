@@ -1,0 +1,402 @@
+//! Queries from end to end: in threads, in processes, among three parties and four, by services; and what `explain` says of them.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::common::Folder;
+use crate::common::deployment::{Service, alone, approve, end, states, submit, take_part, wait};
+use crate::common::homes::{NAMES, homes};
+
+/// Stays of one owner, people of another.
+const JOB: &str = r#"version = 1
+kind = "query"
+name = "stays"
+owners = ["ann", "bob"]
+parties = ["a", "b", "c"]
+recipients = ["eve"]
+
+[[table]]
+name = "stays"
+owner = "ann"
+rows = { up_to = 12 }
+file = "stays.csv"
+column = [
+  { name = "patient", type = "key", bits = 80, of = ["name", "born"] },
+  { name = "ward", type = "category", values = ["east", "north", "west"] },
+  { name = "since", type = "date", min = "2024-01-01", max = "2024-12-31" },
+  { name = "cost", type = "decimal", scale = 2, min = 0, max = 1000, null = true },
+]
+
+[[table]]
+name = "people"
+owner = "OWNER"
+rows = 4
+unique = [["patient"]]
+file = "people.csv"
+column = [
+  { name = "patient", type = "key", bits = 80, of = ["called", "born"] },
+  { name = "age", type = "integer", min = 0, max = 120 },
+]
+
+[[query]]
+name = "by_ward"
+sql = """
+SELECT ward, count(*) AS stays, sum(cost) AS cost, avg(cost) AS mean
+FROM stays JOIN people ON stays.patient = people.patient
+WHERE age >= 18
+GROUP BY ward
+ORDER BY ward
+"""
+to = "eve"
+min_count = 2
+file = ["by_ward.csv", "by_ward.svg"]
+
+[[query]]
+name = "dearest"
+sql = "SELECT since, cost FROM stays WHERE cost IS NOT NULL ORDER BY cost DESC, since LIMIT 2"
+to = "a"
+"#;
+
+const STAYS: &str = "name,born,ward,since,cost
+kim,1980,east,2024-03-01,10.50
+lou,1990,east,2024-03-02,0.25
+max,2015,east,2024-03-03,700
+kim,1980,west,2024-04-01,
+noa,1971,west,2024-04-02,3
+kim,1980,west,2024-04-03,4
+lou,1990,north,2024-05-05,700
+zoe,1950,north,2024-05-06,1
+";
+
+const PEOPLE: &str = "called,born,age
+lou,1990,34
+kim,1980,44
+max,2015,9
+noa,1971,53
+";
+
+/// By hand: max is a child, zoe is not among the people, north has one stay of an adult. (10.50 + 0.25) / 2, (3 + 4) / 2.
+const BY_WARD: &str = "ward,stays,cost,mean\neast,2,10.75,5.375000\nwest,3,7.00,3.500000\n";
+
+/// By hand.
+const DEAREST: &str = "since,cost\n2024-03-03,700.00\n2024-05-05,700.00\n";
+
+fn folder(owner: &str) -> Folder {
+    let folder = Folder::new();
+    folder.write("job.toml", JOB.replace("OWNER", owner));
+    folder.write("stays.csv", STAYS);
+    folder.write("people.csv", PEOPLE);
+    folder
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// What is in the folder of results.
+fn published(folder: &Folder, out: &str) {
+    let read = |name: &str| fs::read_to_string(folder.at(&format!("{out}/{name}"))).unwrap();
+    assert_eq!(read("eve/by_ward.csv"), BY_WARD);
+    assert_eq!(read("a/dearest.csv"), DEAREST);
+    let chart = read("eve/by_ward.svg");
+    assert!(
+        chart.starts_with("<svg ") && chart.contains(">10.75</text>"),
+        "{chart}"
+    );
+    assert!(!folder.at(&format!("{out}/eve/dearest.csv")).exists());
+}
+
+#[test]
+fn results_are_what_counting_gives() {
+    let folder = folder("bob");
+    let text = folder.succeed("run job.toml");
+    published(&folder, "results");
+    assert!(
+        text.contains("stays: by_ward, for eve: 2 rows, without groups of fewer than 2 rows"),
+        "{text}"
+    );
+    assert!(text.contains("  west      3   7.00  3.500000"), "{text}");
+    let run = json(&folder.succeed("run job.toml --json --out two --processes --lanes 2"));
+    published(&folder, "two");
+    let eve = run["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|of| of["recipient"] == "eve");
+    let rows = &eve.unwrap()["statistics"]["json"]["queries"][0]["rows"];
+    assert_eq!(rows[1], serde_json::json!(["west", 3, "7.00", "3.500000"]));
+}
+
+#[test]
+fn four_parties_give_the_same_though_one_of_them_may_lie() {
+    let folder = folder("bob");
+    folder.replace("job.toml", "\"c\"]", "\"c\", \"d\"]");
+    let run = json(&folder.succeed("run job.toml --json --out out"));
+    published(&folder, "out");
+    assert!(
+        run["guarantee"].as_str().unwrap().starts_with("malicious"),
+        "{run}"
+    );
+}
+
+/// What is declared is what is sent, by every participant.
+#[test]
+fn declared_bytes_are_those_of_a_run() {
+    for parties in ["\"c\"]", "\"c\", \"d\"]"] {
+        let folder = folder("bob");
+        folder.replace("job.toml", "\"c\"]", parties);
+        let explained = json(&folder.succeed("explain job.toml --json"));
+        let run = json(&folder.succeed("run job.toml --json --out out --lanes 1"));
+        assert_eq!(explained["plan"], run["plan"]);
+        let declared = explained["participants"].as_array().unwrap();
+        for took in run["participants"].as_array().unwrap() {
+            let same = |of: &&Value| of["name"] == took["name"] && of["role"] == took["role"];
+            let declared = declared.iter().find(same).unwrap();
+            assert_eq!(declared["framed"], took["bytes_sent"], "{took}");
+        }
+        // Operators have all passes, each once, but for the handshake, the set-up and the last words.
+        let operators = explained["operators"].as_array().unwrap();
+        let passes: u64 = operators
+            .iter()
+            .map(|of| of["passes"].as_u64().unwrap())
+            .sum();
+        assert_eq!(Some(passes), explained["passes"].as_u64());
+    }
+}
+
+#[test]
+fn an_explanation_says_what_is_opened_to_whom_and_what_is_not() {
+    let folder = folder("bob");
+    let text = folder.succeed("explain job.toml");
+    for part in [
+        "opened to eve, and nothing else\n  `by_ward`: up to 3 rows of ward, stays, cost, mean, without groups of fewer than 2 rows\n",
+        "opened to a, and nothing else\n  `dearest`: up to 2 rows of since, cost\n",
+        "opened to the computing parties, and nothing else\n  one bit: whether a key of `people` occurs twice; the run ends if it does\n",
+        "opened to no participant\n  `stays`: no row of it, nor how many of its 12 rows are real\n  `people`: no row of it\n",
+        "stays.patient (ann)   join, not opened\n",
+        "stays.ward (ann)      group-by, sort, opened in aggregates\n",
+        "people.age (bob)      filter, not opened\n",
+        "keys: two of 16 keys of 80 bits that differ have one digest with a probability of at most 2^-73\n",
+        "the same among four parties (rep4: malicious",
+        "\nqueries\n  by_ward, to eve, without groups of fewer than 2 rows:\n    SELECT ward, count(*) AS stays",
+    ] {
+        assert!(text.contains(part), "no `{part}` in:\n{text}");
+    }
+    // Four parties have nothing beside them.
+    folder.replace("job.toml", "\"c\"]", "\"c\", \"d\"]");
+    assert!(
+        !folder
+            .succeed("explain job.toml")
+            .contains("among four parties")
+    );
+    let plan = folder.succeed("explain job.toml --plan");
+    let mut lines = plan.lines();
+    let head: Vec<&str> = lines.next().unwrap().split_whitespace().collect();
+    assert_eq!(head, ["operator", "rows", "passes", "bytes", "rounds"]);
+    assert!(
+        lines.next().unwrap().starts_with("  open by_ward to eve "),
+        "{plan}"
+    );
+    let wages = Folder::wages();
+    wages.fail(
+        "explain wages.toml --plan",
+        2,
+        &["--plan shows the operators of queries, and this job has none"],
+    );
+}
+
+#[test]
+fn a_query_is_asked_of_tables() {
+    let folder = folder("bob");
+    let ask = |sql: &str, more: &[&str]| {
+        let mut command = crate::common::veil();
+        command
+            .args(["query", sql, "--tables", "job.toml"])
+            .args(more);
+        command.current_dir(folder.path()).output().unwrap()
+    };
+    let said = |sql: &str, more: &[&str]| {
+        let output = ask(sql, more);
+        let errors = crate::common::text(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        crate::common::text(&output.stdout)
+    };
+    let count = "SELECT count(*) AS n FROM stays WHERE ward = 'west'";
+    let text = said(count, &["--check"]);
+    assert!(
+        text.contains("stays: query, for eve: 1 row\n  n\n  ─\n  3\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains(
+            "checked: the query in the clear, over the tables of all owners, gives the same rows"
+        ),
+        "{text}"
+    );
+    let before = folder.everything();
+    let result = json(&said(
+        "SELECT ward, count(*) AS n FROM stays GROUP BY ward ORDER BY n DESC",
+        &["--json", "--to", "b", "--min-count", "3"],
+    ));
+    assert_eq!(result["results"][0]["recipient"], "b");
+    let queries = &result["results"][0]["statistics"]["json"]["queries"];
+    assert_eq!(
+        queries[0]["rows"],
+        serde_json::json!([["east", 3], ["west", 3]])
+    );
+    assert_eq!(
+        folder.everything(),
+        before,
+        "a first look leaves nothing behind"
+    );
+    said(count, &["--out", "out"]);
+    assert_eq!(
+        fs::read_to_string(folder.at("out/eve/query.csv")).unwrap(),
+        "n\n3\n"
+    );
+    // What is no query is refused before a file is read.
+    fs::remove_file(folder.at("stays.csv")).unwrap();
+    let refused = |sql: &str| {
+        let output = ask(sql, &[]);
+        assert_eq!(output.status.code(), Some(3));
+        crate::common::text(&output.stderr)
+    };
+    let errors = refused("SELECT wart FROM stays");
+    assert!(
+        errors.contains("query `query`, line 1, column 8: there is no column `wart`"),
+        "{errors}"
+    );
+    let errors = refused(count);
+    assert!(errors.contains("stays.csv"), "{errors}");
+}
+
+/// An owner that claims what is false is told so where its table is; where the parties find it, the run ends and opens nothing.
+#[test]
+fn false_claims_end_a_run() {
+    let folder = folder("bob");
+    folder.replace("people.csv", "noa,1971,53", "kim,1980,53");
+    folder.fail(
+        "run job.toml",
+        3,
+        &[
+            "people.csv: row 4, column `patient`: ",
+            "is in row 2 as well, and the job says that [\"patient\"] is unique",
+        ],
+    );
+}
+
+#[test]
+fn looks_at_one_circuit_are_refused() {
+    let folder = folder("bob");
+    folder.fail(
+        "run job.toml --shadow --data-are-mine --out out",
+        2,
+        &["--shadow looks at the layers of one circuit"],
+    );
+    folder.fail("run job.toml --protocol yao", 3, &["yao"]);
+    folder.fail("stats job.toml", 2, &["job.toml is no statistics job"]);
+}
+
+/// Services of three parties answer queries as they run other jobs: proposed, approved, done, with a receipt.
+#[test]
+fn services_answer_queries() {
+    let _alone = alone();
+    let folder = folder("ann");
+    folder.replace(
+        "job.toml",
+        "owners = [\"ann\", \"bob\"]",
+        "owners = [\"ann\"]",
+    );
+    let homes = homes(folder.path(), &NAMES);
+    let start = |name: &&str| Service::start(folder.path(), name, &[]);
+    let services: Vec<Service> = NAMES[..3].iter().map(start).collect();
+    let (plan, said) = submit(&folder, "job.toml");
+    assert_eq!(said, ["pending"; 3]);
+    let explained = homes[0]
+        .filed(veil_node::plan_of(&plan).unwrap())
+        .unwrap()
+        .unwrap()
+        .explained()
+        .unwrap();
+    assert!(
+        explained.contains("opened: `by_ward`: up to 3 rows of ward, stays, cost, mean"),
+        "{explained}"
+    );
+    homes[..3].iter().for_each(|home| approve(home, &plan));
+    let [ann, eve] = ["ann", "eve"].map(|name| take_part(&folder, "job.toml", name));
+    for (name, child) in [("ann", ann), ("eve", eve)] {
+        let (code, said) = end(child);
+        assert_eq!(code, Some(0), "{name}: {said}");
+    }
+    assert_eq!(
+        fs::read_to_string(folder.at("out-job.toml/by_ward.csv")).unwrap(),
+        BY_WARD
+    );
+    let receipt = json(&fs::read_to_string(folder.at("out-job.toml/receipt.json")).unwrap());
+    assert_eq!(receipt["plan"], *plan);
+    assert_eq!(
+        receipt["opened"],
+        serde_json::json!([
+            "`by_ward`: up to 3 rows of ward, stays, cost, mean, without groups of fewer than 2 rows"
+        ])
+    );
+    wait("done", || states(&folder, &plan) == ["done"; 3]);
+    // A party that is a recipient has its result in its home.
+    let own = homes[0]
+        .job_folder(veil_node::plan_of(&plan).unwrap())
+        .join("results/dearest.csv");
+    assert_eq!(fs::read_to_string(own).unwrap(), DEAREST);
+    for service in services {
+        let (code, said) = service.stop();
+        assert_eq!(code, Some(0), "{said}");
+    }
+}
+
+/// Rules see what a query does, with which columns, and how much it opens.
+#[test]
+fn rules_judge_queries() {
+    let folder = folder("bob");
+    folder.succeed("init ann --role owner --home ann");
+    let decide = |rule: &str| {
+        let path = folder.at("ann/policy.toml");
+        fs::write(
+            &path,
+            format!("version = 1\n[[rule]]\nname = \"q\"\n{rule}\n"),
+        )
+        .unwrap();
+        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+        let said = json(&folder.succeed("policy check job.toml --home ann --json"));
+        match said["decision"].as_str().unwrap() {
+            "allowed by rule `q` of the policy" => "allow",
+            said if said.starts_with("refused by rule `q`") => "refuse",
+            _ => "ask",
+        }
+    };
+    let allow = "decision = \"allow\"\noperations = [\"join\", \"filter\", \"group-by\", \"sort\", \"top-k\", \"count\", \"sum\", \"mean\", \"select-rows\"]\n";
+    assert_eq!(decide(allow), "allow");
+    assert_eq!(decide(&allow.replace(", \"select-rows\"", "")), "ask");
+    assert_eq!(
+        decide(&format!(
+            "{allow}join_on = [\"stays.patient\", \"people.patient\"]"
+        )),
+        "allow"
+    );
+    assert_eq!(
+        decide(&format!("{allow}join_on = [\"people.patient\"]")),
+        "ask"
+    );
+    assert_eq!(
+        decide(&format!(
+            "{allow}filters_on = [\"people.age\", \"stays.cost\"]\nmax_result_rows = 3"
+        )),
+        "allow"
+    );
+    assert_eq!(decide(&format!("{allow}max_result_rows = 2")), "ask");
+    // One of its queries shows rows.
+    assert_eq!(decide(&format!("{allow}min_group = 2")), "ask");
+    assert_eq!(
+        decide("decision = \"refuse\"\ngroup_by = [\"stays.ward\"]"),
+        "refuse"
+    );
+}
