@@ -16,8 +16,8 @@ type Names = BTreeSet<String>;
 #[derive(Clone, Debug)]
 struct Written {
     effect: &'static str,
-    lists: [Option<Names>; 8],
-    limits: [Option<u64>; 5],
+    lists: [Option<Names>; 11],
+    limits: [Option<u64>; 6],
     parties: Option<Names>,
     keep: Option<bool>,
     adversary: Option<&'static str>,
@@ -25,7 +25,7 @@ struct Written {
     delivery: Option<&'static str>,
 }
 
-const LISTS: [&str; 8] = [
+const LISTS: [&str; 11] = [
     "asked_by",
     "roles",
     "jobs",
@@ -34,13 +34,17 @@ const LISTS: [&str; 8] = [
     "columns",
     "datasets",
     "to",
+    "join_on",
+    "group_by",
+    "filters_on",
 ];
-const LIMITS: [&str; 5] = [
+const LIMITS: [&str; 6] = [
     "min_rows",
     "min_rows_per_group",
     "max_rows",
     "per_day",
     "per_job",
+    "max_result_rows",
 ];
 /// Names that facts have, of which rules list some.
 const NAMES: [&str; 6] = ["me", "press", "pay", "pay*", "*", "\u{1b}[2J\"\\\n"];
@@ -49,7 +53,7 @@ const PARTIES: [&str; 4] = ["a", "b", "c", "d"];
 
 impl Written {
     fn limits_nothing(mut self) -> Self {
-        self.limits = [None; 5];
+        self.limits = [None; 6];
         (self.parties, self.keep) = (None, None);
         (self.adversary, self.statistical, self.delivery) = (None, None, None);
         self
@@ -126,14 +130,15 @@ prop_compose! {
         columns in of(names(&NAMES, 1..6)),
         datasets in of(names(&NAMES, 1..6)),
         to in of(names(&NAMES, 1..6)),
-        limits in [of(limit()), of(limit()), of(limit()), of(limit()), of(limit())],
+        (join_on, group_by, filters_on) in (of(names(&NAMES, 1..6)), of(names(&NAMES, 1..6)), of(names(&NAMES, 1..6))),
+        limits in [of(limit()), of(limit()), of(limit()), of(limit()), of(limit()), of(limit())],
         parties in of(names(&PARTIES, 3..5)),
         keep in of(any::<bool>()),
         adversary in of(select(&["semi-honest", "malicious", "malicious-cutchoose"][..])),
         statistical in of(select(&[40u8, 59, 119][..])),
         delivery in of(select(&["abort", "guaranteed"][..])),
     ) -> Written {
-        let lists = [asked_by, roles, jobs, operations, circuits, columns, datasets, to];
+        let lists = [asked_by, roles, jobs, operations, circuits, columns, datasets, to, join_on, group_by, filters_on];
         let written = Written { effect, lists, limits, parties, keep, adversary, statistical, delivery };
         if effect == "refuse" { written.limits_nothing() } else { written }
     }
@@ -158,8 +163,11 @@ prop_compose! {
         statistical in of(select(&[9u8, 39, 40, 59, 119][..])),
         opens_rows in any::<bool>(),
         delivery in select(&["", "abort", "guaranteed", "none"][..]),
+        (join_on, group_by, filters_on) in (names(&NAMES, 0..3), names(&NAMES, 0..2), names(&NAMES, 0..3)),
+        result_rows in of(number()),
     ) -> Facts {
         Facts {
+            join_on, group_by, filters_on, result_rows,
             job: job.into(), operations, circuits, columns, unnamed, inputs: Vec::new(), datasets, keeps, to, parties, opens_rows, rows, smallest_block, groups,
             min_count: groups,
             protocol: "rep3".into(), adversary: adversary.into(), statistical, delivery: delivery.into(),
@@ -197,6 +205,9 @@ fn fits(rule: &Written, facts: &Facts, around: &Around) -> bool {
         facts.columns.clone(),
         facts.datasets.clone(),
         facts.to.clone(),
+        facts.join_on.clone(),
+        facts.group_by.clone(),
+        facts.filters_on.clone(),
     ];
     let has = |field: usize, list: &Names, name: &String| {
         let star = |pattern: &String| {
@@ -206,7 +217,7 @@ fn fits(rule: &Written, facts: &Facts, around: &Around) -> bool {
         };
         list.contains(name) || LISTS[field] == "jobs" && list.iter().any(star)
     };
-    let listed = (0..8).filter_map(|field| Some((field, rule.lists[field].as_ref()?)));
+    let listed = (0..11).filter_map(|field| Some((field, rule.lists[field].as_ref()?)));
     // What has no name may be any column, and may be none that is listed.
     let nameless = |field: usize| LISTS[field] == "columns" && !facts.unnamed.is_empty();
     if rule.effect == "refuse" {
@@ -226,7 +237,7 @@ fn fits(rule: &Written, facts: &Facts, around: &Around) -> bool {
             names.all(|name| has(field, list, name))
         }
     });
-    let [min_rows, per_group, max_rows, per_day, per_job] = rule.limits;
+    let [min_rows, per_group, max_rows, per_day, per_job, results] = rule.limits;
     let strength = |word: &str| {
         let words = ["abort", "guaranteed"];
         words.iter().position(|w| *w == word)
@@ -236,6 +247,7 @@ fn fits(rule: &Written, facts: &Facts, around: &Around) -> bool {
             u128::from(facts.rows) >= u128::from(least) * u128::from(facts.groups.max(1))
         })
         && max_rows.is_none_or(|most| facts.rows <= most)
+        && results.is_none_or(|most| facts.result_rows.is_none_or(|rows| rows <= most))
         && per_day.is_none_or(|most| around.runs.0 < most)
         && per_job.is_none_or(|most| around.runs.1 < most)
         && rule

@@ -155,3 +155,71 @@ impl Passes {
         all.into()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use veil_job::passes::PassSpec;
+    use veil_job::{Audience, Holder, Security};
+    use veil_operators::{Builder, Key, Participants, Sharing};
+
+    use super::*;
+
+    /// Ten keys of four bits, sorted.
+    fn sorted() -> Passes {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let mut builder = Builder::new(Participants {
+            name: "sorted".into(),
+            owners: names(&["ann"]),
+            parties: names(&["p0", "p1", "p2"]),
+            recipients: names(&["eve"]),
+            security: Security::among(3),
+        });
+        let keys = builder.input(Holder::Owner(0), "key", 10, Sharing::Bits(4));
+        let order = builder.sort(&Key::of(&[keys]));
+        let sorted = builder.apply(&order, &[keys]);
+        builder.open(&sorted, Audience::Recipient(0), "the keys, in their order");
+        let spec = builder.finish();
+        let PassSpec::Rows { job, .. } = &spec.passes[0] else {
+            panic!("the first pass is of rows");
+        };
+        let described = JobSpec {
+            name: "described".into(),
+            ..JobSpec::clone(job)
+        };
+        let names = (0..spec.passes.len()).map(|at| format!("part {at}"));
+        let options = Options {
+            lanes: 1,
+            chunk_rows: None,
+        };
+        Passes::new(&spec, Arc::new(described), names.collect(), options).unwrap()
+    }
+
+    /// Each pass has ten rows: the number of those that are done says which one is under way.
+    #[test]
+    fn rows_say_which_pass_is_under_way() {
+        let passes = sorted();
+        let all = passes.count();
+        assert!(all > 5);
+        assert_eq!(passes.rows_of_all(), 10 * all as u64);
+        for (done, at) in [(0, 0), (9, 0), (10, 1), (39, 3), (40, 4)] {
+            assert_eq!(passes.under_way(done), Some((at, &*format!("part {at}"))));
+        }
+        let last = format!("part {}", all - 1);
+        assert_eq!(
+            passes.under_way(passes.rows_of_all()),
+            Some((all - 1, &*last))
+        );
+    }
+
+    /// What participants know of many passes is the job that describes them, under the hash of all.
+    #[test]
+    fn the_face_is_the_description_under_the_hash_of_all() {
+        let passes = sorted();
+        assert_eq!(passes.job.name, "described");
+        assert_eq!(passes.hash, passes.program().hash());
+        assert_ne!(passes.hash, passes.program().first().hash);
+        let one = Passes::from(Arc::clone(passes.program().first()));
+        assert_eq!((one.count(), one.under_way(3)), (1, None));
+        assert_eq!(one.hash, one.program().hash());
+    }
+}

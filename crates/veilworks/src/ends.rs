@@ -79,13 +79,15 @@ impl Ends {
     }
 
     fn brings(&self, job: &Job, peer: Peer, name: &str) -> Result<Sources, Error> {
+        if self.sources.contains_key(name) || self.values.contains_key(name) {
+            one_pass(job, name)?;
+        }
         let given = match (self.sources.get(name), self.values.get(name)) {
             (Some(source), _) => Some(Arc::clone(source)),
             (None, Some(values)) => Some(values.clone().source(job.spec())?),
             (None, None) => None,
         };
         if let Some(source) = given {
-            one_pass(job, name)?;
             return Ok(vec![(0, source)]);
         }
         if let Some(file) = job.file() {

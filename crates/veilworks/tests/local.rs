@@ -289,3 +289,45 @@ fn a_job_file_gives_statistics_and_files() {
     assert_eq!(outcome.statistics("eve").unwrap().to_string(), text);
     assert!(out.join("eve/result.json").is_file());
 }
+
+/// Queries of a job file: results are in the outcome, and their tables in files alone.
+#[test]
+fn queries_are_answered_in_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("t.csv"), "g,x\nb,1\na,2\nb,40\n").unwrap();
+    let text = r#"
+        version = 1
+        kind = "query"
+        name = "sums"
+        owners = ["ann"]
+        parties = ["p", "q", "r"]
+        recipients = ["eve"]
+        table = [{ name = "t", owner = "ann", rows = { up_to = 5 }, file = "t.csv", column = [
+            { name = "g", type = "category", values = ["a", "b", "c"] }, { name = "x", type = "integer", min = 0, max = 99 } ] }]
+        query = { name = "q", sql = "SELECT g, sum(x) AS s FROM t GROUP BY g ORDER BY g", to = "eve" }
+    "#;
+    let job = Job::parse(text, folder.path()).unwrap();
+    assert!(job.passes().count() > 1);
+    assert_eq!(job.hash(), job.passes().program().hash());
+    assert_eq!(
+        job.opens(),
+        [("`q`: up to 3 rows of g, s".to_owned(), "eve".to_owned())]
+    );
+    let outcome = Local::of(&job).run().unwrap();
+    let [answer] = outcome.answers("eve").unwrap() else {
+        panic!("one query was asked");
+    };
+    assert_eq!(answer.csv(), "g,s\na,2\nb,41\n");
+    assert!(outcome.answers("ann").is_none() && outcome.opened("eve").is_none());
+    // Other lanes are another plan with the same answer.
+    let wide = job.on_lanes(2).unwrap();
+    assert_ne!(wide.hash(), job.hash());
+    let outcome = Local::of(&wide).run().unwrap();
+    assert_eq!(outcome.answers("eve").unwrap()[0].csv(), "g,s\na,2\nb,41\n");
+    // Values of a program would be of one pass of many.
+    let refused = Local::of(&job)
+        .values("ann", Values::new().integers("x", [1_u64]))
+        .run();
+    let error = refused.unwrap_err();
+    assert_eq!(error.code(), Code::Usage, "{error}");
+}

@@ -159,7 +159,7 @@ output = [{ port = "out", to = "eve", format = "binary", file = "blocks" }]
             chunk_rows: None,
         };
         let plan = Plan::new(Arc::new(job.spec().clone()), options).unwrap();
-        let stages = super::super::of(&job, &Arc::new(plan)).unwrap();
+        let stages = super::super::of(&job, &plan.into()).unwrap();
         assert!(stages.are_guaranteed());
         assert_eq!(stages.adversary(), Adversary::Malicious);
         let views: Vec<Stage> = (0..VIEWS).map(|view| Stage::at_view(view, None)).collect();

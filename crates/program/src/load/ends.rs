@@ -8,7 +8,7 @@ use std::{
 
 use veil_job::passes::PassSpec;
 use veil_job::{Guarantee, Sink};
-use veil_relation::{Value, clear};
+use veil_relation::clear;
 
 use veil_session::Peer;
 
@@ -366,28 +366,19 @@ impl Job {
         let Kind::Query(queries) = &self.kind else {
             return Ok(None);
         };
-        let mut inputs = vec![None; queries.tables.len()];
+        // A table has as many places as its file has rows; one that no query reads has none.
+        let mut program = queries.program().clone();
+        for table in &mut program.tables {
+            (table.capacity, table.padded) = (0, false);
+        }
+        let mut tables = vec![clear::Input::default(); queries.tables.len()];
         for holder in self.holders() {
             for (at, table) in self.own_tables(queries, holder, &|_, _| {})? {
-                let of = &queries.tables[at].table;
-                let mut input = clear::Input::default();
+                program.tables[at].capacity = table.rows() as u32;
                 for row in 0..table.rows() {
-                    input.rows.push(table.row(row)?);
-                    input.valid.push(true);
+                    tables[at].rows.push(table.row(row)?);
+                    tables[at].valid.push(true);
                 }
-                // Whatever is in rows that are not valid counts nothing.
-                let empty = vec![Value::Null; of.columns.len()];
-                input.rows.resize(of.capacity as usize, empty);
-                input.valid.resize(of.capacity as usize, false);
-                inputs[at] = Some(input);
-            }
-        }
-        let tables: Vec<clear::Input> = inputs.into_iter().map(Option::unwrap_or_default).collect();
-        // A table that no query reads has no file here.
-        let mut program = queries.program().clone();
-        for (at, table) in program.tables.iter_mut().enumerate() {
-            if !queries.is_taken(at) {
-                table.capacity = 0;
             }
         }
         let opened = clear::evaluate(&program, &tables).map_err(DataError::own)?;
