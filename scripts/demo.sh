@@ -16,6 +16,15 @@ examples/four-parties.sh "$folder/job.toml" >"$folder/four.toml"
 run veil stats "$folder/four.toml" --check --out "$folder/results-four"
 run cmp "$folder/results/newspaper/result.csv" "$folder/results-four/newspaper/result.csv"
 
+say "rows that meet: patients of one hospital who came to another within 30 days, by a query in SQL"
+joined=$target/readmissions
+run examples/readmissions/prepare.sh "$joined"
+run veil explain "$joined/job.toml"
+run veil run "$joined/job.toml" --out "$joined/results"
+examples/four-parties.sh "$joined/job.toml" >"$joined/four.toml"
+run veil run "$joined/four.toml" --out "$joined/results-four"
+run cmp "$joined/results/ministry/readmitted.csv" "$joined/results-four/ministry/readmitted.csv"
+
 say "That was one machine. Next:"
 cat <<END
     $target/demo/veil stats $folder/job.toml --processes   a process per participant, over TLS
