@@ -7,7 +7,7 @@ export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 help: ## What there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-demo: deps ## Three parties compute a pay-gap study that none of them could alone (minutes, from nothing)
+demo: deps ## Three parties compute a pay-gap study, and join tables, as none of them could alone (minutes, from nothing)
 	@scripts/demo.sh
 
 quick: deps ## Unit tests, golden vectors and one job over TLS: after each change (minutes)
