@@ -288,7 +288,7 @@ impl Board {
         };
         let mut text = describe(progress, elapsed, &names);
         if let Some(pass) = pass {
-            text += &format!("  {pass}");
+            let _ = write!(text, "  {pass}");
         }
         if self.plain {
             // Times go on by themselves: what is new is another phase, other rows, or another one to wait for.

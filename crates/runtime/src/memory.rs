@@ -33,18 +33,15 @@ impl Passes {
             if !seen.insert(key) {
                 continue;
             }
-            match memory {
-                Some(of) => {
-                    let of = of();
-                    most.workspaces = most.workspaces.max(of.workspaces);
-                    most.frames = most.frames.max(of.frames);
-                    plans.push(of.plan);
-                }
-                None => {
-                    let moved = moved(pass, me);
-                    most.workspaces = most.workspaces.max(moved);
-                    most.frames = most.frames.max(moved);
-                }
+            if let Some(of) = memory {
+                let of = of();
+                most.workspaces = most.workspaces.max(of.workspaces);
+                most.frames = most.frames.max(of.frames);
+                plans.push(of.plan);
+            } else {
+                let moved = moved(pass, me);
+                most.workspaces = most.workspaces.max(moved);
+                most.frames = most.frames.max(moved);
             }
         }
         // All plans are there for the whole run; what any run takes is in each, and is the most of what the smallest takes.

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use veil_program::{Asked, Files, Job};
 
-use super::run::{self, Finished, LocalArgs};
+use super::run::{self, Finished, LocalArgs, Results};
 use crate::devices::{DevicesArgs, Registry};
 use crate::failure::{Code, Failure};
+use crate::launch::inspect::InspectArgs;
+use crate::links::LinkArgs;
 use crate::output;
 use crate::prepare::{JobArgs, Replacement, SecurityArgs, replacement};
 
@@ -80,16 +82,15 @@ pub(crate) fn run(
         timeout: args.timeout,
         net: None,
         processes: false,
-        link: Default::default(),
+        link: LinkArgs::default(),
         headless: false,
         out: args.out.clone(),
         stores: None,
         devices: args.devices.clone(),
-        inspect: Default::default(),
+        inspect: InspectArgs::default(),
         json: args.json,
-        printed: true,
     };
-    let finished = run::execute_job(job, &local, None, verbose, registry)?;
+    let finished = run::execute_job(job, &local, (None, Results::Printed), verbose, registry)?;
     let checked = args.check.then(|| check(&finished)).transpose()?;
     if args.json {
         finished.print_json(checked)?;

@@ -90,9 +90,6 @@ pub struct LocalArgs {
     /// Print one JSON object.
     #[arg(long)]
     pub json: bool,
-    /// Results are printed, and kept nowhere, unless a folder is named.
-    #[arg(skip)]
-    pub(crate) printed: bool,
 }
 
 /// A run that succeeded.
@@ -164,14 +161,23 @@ pub(crate) fn execute_seen(
         return Err(Failure::new(Code::Usage, message).help(help));
     }
     let job = args.job.load()?;
-    execute_job(job, args, views, verbose, registry)
+    execute_job(job, args, (views, Results::Kept), verbose, registry)
+}
+
+/// What becomes of results where no folder is named.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Results {
+    /// Those of circuits and queries go to a folder beside the job.
+    Kept,
+    /// They are printed.
+    Printed,
 }
 
 /// The same of a job that was read.
 pub(crate) fn execute_job(
     job: Job,
     args: &LocalArgs,
-    views: Option<Views>,
+    (views, results): (Option<Views>, Results),
     verbose: bool,
     registry: &Arc<dyn Registry>,
 ) -> Result<Finished, Failure> {
@@ -208,7 +214,9 @@ pub(crate) fn execute_job(
         .join("results");
     let (out, kept) = match (&args.out, job.kind()) {
         (Some(out), _) => (out.as_path(), true),
-        (None, Kind::Circuit(_) | Kind::Query(_)) if !args.printed => (beside.as_path(), true),
+        (None, Kind::Circuit(_) | Kind::Query(_)) if results == Results::Kept => {
+            (beside.as_path(), true)
+        }
         (None, _) => (temporary.path(), false),
     };
     let timeout = Duration::from_secs(args.timeout);

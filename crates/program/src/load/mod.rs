@@ -153,8 +153,11 @@ impl Job {
         };
         raw::read(&text).and_then(checked).map_err(|fault| {
             // A place in the query is none of the file.
-            let place = (!matches!(fault.problem, JobProblem::Query(_)))
-                .then(|| Place::of(&text, fault.span));
+            let asked = matches!(
+                fault.problem,
+                JobProblem::Query(_) | JobProblem::Unplanned(_) | JobProblem::Collisions(_)
+            );
+            let place = (!asked).then(|| Place::of(&text, fault.span));
             JobError::new(file, place, fault.problem)
         })
     }

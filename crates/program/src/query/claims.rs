@@ -1,5 +1,6 @@
 //! What the job claims of an owner's table, looked at where the table is. Parties check it again, on shares: an owner may lie.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use veil_job::DataError;
@@ -103,7 +104,7 @@ fn text(of: &Table, columns: &[ColumnId], cells: &[Value]) -> String {
         }
         let cell = show::cell(kind, *cell);
         if columns.len() > 1 && (cell.contains(BETWEEN) || cell.starts_with('"')) {
-            text += &format!("{cell:?}");
+            let _ = write!(text, "{cell:?}");
         } else {
             text += &cell;
         }

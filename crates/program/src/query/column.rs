@@ -46,10 +46,13 @@ fn word(text: &Spanned<String>, field: &'static str, reason: String) -> Fault {
     Fault::new(text.span(), problem)
 }
 
+/// A field, where it is given, and the types that have a use for it.
+type Given<'a> = (&'static str, Option<Range<usize>>, &'a [RawKind]);
+
 /// Refuses fields that the type has no use for.
 fn uses(raw: &RawTableColumn, span: &Range<usize>) -> Result<(), Fault> {
-    use RawKind::{Bool, Category, Date, Decimal, Integer, Key};
-    let given: [(&'static str, Option<Range<usize>>, &[RawKind]); 8] = [
+    use RawKind::{Category, Date, Decimal, Integer, Key};
+    let given: [Given<'_>; 8] = [
         ("scale", raw.scale.as_ref().map(Spanned::span), &[Decimal]),
         (
             "min",
@@ -79,7 +82,6 @@ fn uses(raw: &RawTableColumn, span: &Range<usize>) -> Result<(), Fault> {
         ),
         ("format", raw.format.as_ref().map(Spanned::span), &[Date]),
     ];
-    let _ = Bool;
     let what = || format!("column `{}`", raw.name.get_ref());
     for (field, at, of) in given {
         if let Some(at) = at.filter(|_| !of.contains(&raw.kind)) {

@@ -56,7 +56,7 @@ impl Queries {
         let mut queries = Self {
             physical: Arc::new(nothing()),
             tables,
-            queries,
+            asked: queries,
             salt,
             program,
             collisions,
@@ -182,7 +182,7 @@ impl Queries {
             }
         }
         let _ = writeln!(text, "{}", self.program);
-        for query in &self.queries {
+        for query in &self.asked {
             let _ = writeln!(text, "query {:?} {:?}", query.name, query.sql);
         }
         text

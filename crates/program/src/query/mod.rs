@@ -37,7 +37,7 @@ pub struct Queries {
     /// The tables, in the order of the program's.
     pub(crate) tables: Vec<OwnerTable>,
     /// The queries.
-    pub(crate) queries: Vec<NamedQuery>,
+    pub(crate) asked: Vec<NamedQuery>,
     /// The public word under which keys are digests.
     pub(crate) salt: String,
     /// What is computed.
@@ -97,7 +97,7 @@ impl Queries {
 
     /// The queries, in the order of the job.
     pub fn queries(&self) -> &[NamedQuery] {
-        &self.queries
+        &self.asked
     }
 
     /// How likely two different keys have one digest, for each width of keys.
@@ -110,7 +110,7 @@ impl Queries {
         let opened = self.physical.results.iter();
         let opened = opened.filter(|ports| ports.to == recipient);
         let files = opened.flat_map(|ports| {
-            let mut queries = self.queries.iter();
+            let mut queries = self.asked.iter();
             let query = queries.find(|query| query.name == ports.step);
             query.map_or_else(Vec::new, |query| query.written(&ports.fields))
         });

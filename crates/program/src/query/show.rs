@@ -1,5 +1,7 @@
 //! Cells and relations as text.
 
+use std::fmt::Write as _;
+
 use veil_relation::{Field, Kind, Value, calendar, round_ratio};
 
 use crate::number::Scaled;
@@ -46,10 +48,7 @@ fn day_of(day: i128) -> String {
     let known = i32::try_from(day)
         .ok()
         .filter(|day| (calendar::FIRST_DAY..=calendar::LAST_DAY).contains(day));
-    known.map_or_else(
-        || format!("day {day}"),
-        |day| calendar::show(day).to_string(),
-    )
+    known.map_or_else(|| format!("day {day}"), calendar::show)
 }
 
 /// Whether cells of this kind stand at the right of their column.
@@ -88,20 +87,20 @@ pub(super) fn table(fields: &[Field], rows: &[Vec<Value>], most: usize) -> Strin
         for ((cell, field), width) in line.iter().zip(fields).zip(&widths) {
             let pad = " ".repeat(width - cell.chars().count());
             if is_number(&field.ty.kind) {
-                all += &format!(" {pad}{cell} ");
+                let _ = write!(all, " {pad}{cell} ");
             } else {
-                all += &format!(" {cell}{pad} ");
+                let _ = write!(all, " {cell}{pad} ");
             }
         }
         out += all.trim_end();
         out.push('\n');
         if number == 0 {
             let rule: usize = widths.iter().map(|width| width + 2).sum();
-            out += &format!("  {}\n", "─".repeat(rule.saturating_sub(2)));
+            let _ = writeln!(out, "  {}", "─".repeat(rule.saturating_sub(2)));
         }
     }
     if rows.len() > most {
-        out += &format!("  … and {} more rows\n", rows.len() - most);
+        let _ = writeln!(out, "  … and {} more rows", rows.len() - most);
     }
     out
 }

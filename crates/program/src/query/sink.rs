@@ -178,7 +178,7 @@ impl QuerySink {
         let plan = queries.physical();
         let (mut results, mut files) = (Vec::new(), Vec::new());
         for ports in plan.results.iter().filter(|ports| ports.to == recipient) {
-            let mut named = queries.queries.iter();
+            let mut named = queries.asked.iter();
             let Some(query) = named.find(|query| query.name == ports.step) else {
                 let message =
                     "the plan opens what no query asks for; this is a mistake of the program";

@@ -188,7 +188,11 @@ fn operators(queries: &Queries, passes: &[OfPass]) -> Vec<OperatorCost> {
 }
 
 fn list(lines: impl Iterator<Item = String>) -> String {
-    lines.map(|line| format!("  {line}\n")).collect()
+    let mut text = String::new();
+    for line in lines {
+        let _ = writeln!(text, "  {line}");
+    }
+    text
 }
 
 impl Explained {
@@ -278,12 +282,11 @@ impl Explained {
     fn reads(&self) -> String {
         let mut text = "\ntables\n".to_owned();
         let rows = self.tables.iter().map(|of| {
-            let claims = match of.claims.is_empty() {
-                true => String::new(),
-                false => format!(
-                    "claimed, and checked where it is used: {}",
-                    of.claims.join(", ")
-                ),
+            let claims = if of.claims.is_empty() {
+                String::new()
+            } else {
+                let claims = of.claims.join(", ");
+                format!("claimed, and checked where it is used: {claims}")
             };
             vec![
                 format!("{} ({})", of.name, of.owner),

@@ -162,7 +162,7 @@ impl ColumnarRows {
             };
             match (&reader.kind, &arrays[..]) {
                 (Kind::Key(_), _) => {
-                    fill_keys(reader, &arrays, first..first + count, cells, report)
+                    fill_keys(reader, &arrays, first..first + count, cells, report);
                 }
                 (_, [array]) => fill(reader, *array, first, count, cells, report),
                 _ => unreachable!("several columns make a key"),
