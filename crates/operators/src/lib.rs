@@ -38,6 +38,7 @@ mod groups;
 mod join;
 mod key;
 mod moves;
+mod pairs;
 mod scan;
 mod sort;
 
@@ -46,5 +47,6 @@ pub use groups::Groups;
 pub use join::{Duplicates, Found};
 pub use key::Key;
 pub use moves::Opened;
+pub use pairs::{Pairs, Side};
 pub use scan::Scan;
 pub use sort::{DIGIT, Order};

@@ -199,6 +199,51 @@ fn bounds_are_kept() {
     }
 }
 
+/// Joins in which both sides may have a key more than once: at exactly their bound, and one beyond.
+#[test]
+fn joins_of_many_keep_their_bound() {
+    let tables = common::tables(30, 40);
+    let inputs = common::rows(&tables, 8);
+    for (join, extra) in [("JOIN", 0), ("JOIN", 1)] {
+        let condition = ["", "AND a.cost < b.cost"][extra];
+        let sql = format!(
+            "WITH both AS (SELECT a.person, a.cost, b.cost AS other, b.tag IS NULL AS none FROM visits a {join} visits b ON a.ward = b.ward {condition}) \
+             SELECT person, cost, other, none FROM both"
+        );
+        let bounded = |rows| {
+            let mut job = job(tables.clone(), &sql);
+            job.bounds = vec![Bound {
+                of: "both".into(),
+                rows,
+                overflow: Overflow::Refuse,
+            }];
+            compile(&job, &SortedBytes).unwrap()
+        };
+        let visits = inputs[1]
+            .rows
+            .iter()
+            .zip(&inputs[1].valid)
+            .filter(|(_, valid)| **valid);
+        let mut of_ward = BTreeMap::new();
+        visits.for_each(|(row, _)| *of_ward.entry(row[3]).or_insert(0u32) += 1);
+        let pairs: u32 = of_ward.values().map(|rows| rows * rows).sum();
+        for rows in [pairs, pairs - 1, pairs + 7] {
+            let program = bounded(rows);
+            for security in securities() {
+                let physical = plan(&program, participants(security)).unwrap();
+                let found = run(&physical, &program, &inputs);
+                match (clear::evaluate(&program, &inputs), found) {
+                    (Ok(wanted), Ok(found)) => assert!(found[0] == wanted[0].rows, "{sql}: {rows}"),
+                    (Err(_), Err(said)) => assert!(said.contains("that is false"), "{said}"),
+                    (wanted, found) => {
+                        panic!("{sql}, {rows} rows of {pairs}: {found:?} for {wanted:?}")
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// A claim that a key is unique is looked at: the parties open one bit, and nothing else, where it is false.
 #[test]
 fn a_false_claim_ends_the_run() {
@@ -265,5 +310,48 @@ fn plans_are_the_same_every_time() {
             }
         }
         assert!(of.iter().all(|of| *of), "{name}: a pass is of no operator");
+    }
+}
+
+/// What a plan says it opens is what its passes open: a relation for each pass to a recipient, a bit for each claim, and permutations.
+#[test]
+fn what_is_opened_is_listed() {
+    use veil_job::Audience;
+    use veil_job::passes::{MoveKind, PassSpec};
+    let tables = common::tables(40, 70);
+    for query in listed() {
+        let program = compile(&job(tables.clone(), &query.sql), &SortedBytes).unwrap();
+        for security in securities() {
+            let physical = plan(&program, participants(security)).unwrap();
+            let (mut relations, mut claims, mut permutations) = (0, 0, 0);
+            for pass in &physical.passes.passes {
+                match pass {
+                    PassSpec::Move { kind, .. } => {
+                        permutations += u32::from(*kind == MoveKind::Open)
+                    }
+                    PassSpec::Rows { job, claim, .. } => {
+                        let opens = job.audiences.iter().any(|of| *of != Audience::Column);
+                        assert!(claim.is_none() || opens, "{}", query.name);
+                        claims += usize::from(claim.is_some());
+                        relations += usize::from(opens && claim.is_none());
+                    }
+                }
+            }
+            let count = |of: fn(&Opening) -> bool| physical.opens.iter().filter(|o| of(o)).count();
+            assert_eq!(
+                relations,
+                count(|of| matches!(of, Opening::Rows { .. })),
+                "{}",
+                query.name
+            );
+            let bits =
+                |of: &Opening| matches!(of, Opening::Duplicates { .. } | Opening::Overflow { .. });
+            assert_eq!(claims, count(bits), "{}", query.name);
+            let listed = physical.opens.iter().find_map(|of| match of {
+                Opening::Permutations { count } => Some(*count),
+                _ => None,
+            });
+            assert_eq!(permutations, listed.unwrap_or(0), "{}", query.name);
+        }
     }
 }

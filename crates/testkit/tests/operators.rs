@@ -286,6 +286,62 @@ fn a_key_that_is_there_twice_ends_the_run() {
     }
 }
 
+/// All pairs of rows with one key, in their order; at exactly the bound, and with room.
+#[test]
+fn pairs_are_those_of_two_loops() {
+    for (left, right, bits_of_key, seed) in [
+        (1, 1, 1, 70),
+        (5, 7, 2, 71),
+        (30, 20, 4, 72),
+        (300, 280, 6, 73),
+    ] {
+        let keys = [
+            random(seed, left, bits_of_key),
+            random(seed + 10, right, bits_of_key),
+        ];
+        let present = [random(seed + 20, left, 1), random(seed + 30, right, 1)];
+        let values = [random(seed + 40, left, 20), random(seed + 50, right, 33)];
+        let mut wanted = Vec::new();
+        for row in (0..left as usize).filter(|row| present[0][*row] == 1) {
+            for other in (0..right as usize).filter(|row| present[1][*row] == 1) {
+                if keys[0][row] == keys[1][other] {
+                    wanted.push((values[0][row], values[1][other]));
+                }
+            }
+        }
+        let all = wanted.len() as u32;
+        let columns = [
+            bits(keys[0].clone(), bits_of_key),
+            bits(present[0].clone(), 1),
+            bits(values[0].clone(), 20),
+            bits(keys[1].clone(), bits_of_key),
+            bits(present[1].clone(), 1),
+            bits(values[1].clone(), 33),
+        ];
+        for most in [all, all + 3] {
+            for (security, found) in everywhere(&columns, 1, |b, inputs| {
+                let of_left = b.key(inputs[0], inputs[1]);
+                let of_right = b.key(inputs[3], inputs[4]);
+                let side = |key, columns| veil_operators::Side { key, columns };
+                let pairs = b.pairs(
+                    side(&[of_left], &inputs[2..3]),
+                    side(&[of_right], &inputs[5..]),
+                    most,
+                    "there are few pairs",
+                );
+                vec![pairs.valid, pairs.left[0], pairs.right[0]]
+            }) {
+                let rows = (0..found[0].len()).filter(|row| found[0][*row] == 1);
+                let pairs: Vec<_> = rows.map(|row| (found[1][row], found[2][row])).collect();
+                assert!(
+                    pairs == wanted,
+                    "{left} and {right} rows, {most} pairs, {security}"
+                );
+            }
+        }
+    }
+}
+
 /// Bits come out of circuits over integers, and sums over rows are columns of one row, over all lanes and chunks.
 #[test]
 fn bits_of_integers_and_sums_are_columns() {

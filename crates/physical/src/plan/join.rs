@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use veil_job::passes::Take;
 use veil_math::Ring;
-use veil_operators::{Duplicates, Shared};
+use veil_operators::{Duplicates, Shared, Side};
 use veil_relation::{ColumnId, Expr, JoinKind, Kind, Literal, Matches, Plan, Shape, Type};
 
 use super::order::{distinct_columns, in_other_rows, key_words};
@@ -68,14 +68,19 @@ impl Planner<'_> {
             on,
             condition: condition.as_ref(),
             claims: !semi && !proved,
-            words: super::text::relation(unique),
+            words: match matches {
+                Matches::AtMost(_) => super::text::relation(plan),
+                _ => super::text::relation(unique),
+            },
         };
         match (kind, matches) {
-            (JoinKind::Inner | JoinKind::Left, Matches::AtMost(_)) => Err(PhysicalError::NotYet {
-                what: "joins in which both sides may have a key more than once",
+            (JoinKind::Inner, Matches::AtMost(most)) => self.all_pairs(&join, left, right, *most),
+
+            (JoinKind::Inner, Matches::UniqueLeft) => self.swapped(&join, left, right),
+            (JoinKind::Left, Matches::AtMost(_)) => Err(PhysicalError::NotYet {
+                what: "left joins in which both sides may have a key more than once",
                 instead: "group one side by the key first",
             }),
-            (JoinKind::Inner, Matches::UniqueLeft) => self.swapped(&join, left, right),
             (JoinKind::Left, Matches::UniqueLeft) => self.left_of_many(&join, left, right, shape),
             (JoinKind::Semi | JoinKind::Anti, Matches::Any) if condition.is_some() => {
                 Err(PhysicalError::NotYet {
@@ -183,6 +188,75 @@ impl Planner<'_> {
             rest.fields.push(Expr::Literal(null));
         }
         self.union(vec![both, rest], shape)
+    }
+
+    /// All pairs of rows that match, of which there are at most so many.
+    fn all_pairs(
+        &mut self,
+        join: &Join<'_>,
+        mut left: Rel,
+        mut right: Rel,
+        most: u32,
+    ) -> Result<Rel, PhysicalError> {
+        let kinds = Self::key_kinds(join, &left, &right)?;
+        let of_left: Vec<Expr> = join.on.iter().map(|(l, _)| left.over_base(l)).collect();
+        let of_right: Vec<Expr> = join.on.iter().map(|(_, r)| right.over_base(r)).collect();
+        let keys = [
+            self.join_key(&mut left, &of_left, &kinds)?,
+            self.join_key(&mut right, &of_right, &kinds)?,
+        ];
+        let mut sides = Vec::new();
+        for mut rel in [left, right] {
+            let types = rel.types();
+            let mut fields = Vec::new();
+            for field in &rel.fields {
+                let ty = field.ty(&types);
+                let ty = ty.map_err(|error| PhysicalError::Expr(error.to_string()))?;
+                fields.push((field.clone(), ty.kind));
+            }
+            rel.valid.clear();
+            let bits = self.bits_of(&mut rel, &fields)?;
+            let columns = distinct_columns(&bits);
+            sides.push((bits, columns));
+        }
+        let [(left, of_left), (right, of_right)] = &sides[..] else {
+            return Err(PhysicalError::Circuit("a join has two sides".into()));
+        };
+        self.opens.push(Opening::Overflow {
+            of: join.words.clone(),
+            rows: most,
+            ends: true,
+        });
+        let what = format!("{} has at most {most} pairs", join.words);
+        let side = |key, columns| Side { key, columns };
+        let pairs = self.b.pairs(
+            side(&keys[0], of_left),
+            side(&keys[1], of_right),
+            most,
+            &what,
+        );
+        let right = in_other_rows(right, of_right, &pairs.right);
+        let left = in_other_rows(left, of_left, &pairs.left);
+        let first = left.base.len() as u32;
+        let mut rel = Rel {
+            rows: most.max(1),
+            places: super::rel::Places::Secret,
+            ..left
+        };
+        rel.base.extend(right.base.iter().cloned());
+        let moved = right.fields.iter().map(|field| {
+            let field = field.clone();
+            field.substitute(&|column: ColumnId| Expr::column(column.0 + first))
+        });
+        rel.fields.extend(moved);
+        let valid = Field::new(pairs.valid, 0, 1);
+        let valid = rel.push(Base::of_bits(Type::of(Kind::Bool), Some(valid), None));
+        rel.valid = vec![valid];
+        if let Some(condition) = join.condition {
+            let condition = rel.over_base(condition);
+            rel.valid.push(condition);
+        }
+        Ok(rel)
     }
 
     /// The left with what its rows find on the right: whether they find a row, and its fields.

@@ -53,9 +53,10 @@ pub(super) fn of(plan: &Plan, shape: &Shape, program: &Program) -> String {
                 JoinKind::Anti => "rows without a match",
             };
             let opens = match matches {
-                Matches::Any => "nothing is opened",
-                _ if on.is_empty() => "one row for all",
-                _ => "duplicates end the run (opens one bit)",
+                Matches::Any => "nothing is opened".into(),
+                _ if on.is_empty() => "one row for all".into(),
+                Matches::AtMost(pairs) => format!("at most {pairs} pairs (opens one bit)"),
+                _ => "each key once on one side".into(),
             };
             format!("{kind} on {} keys, {opens}", on.len())
         }
