@@ -327,7 +327,7 @@ fn what_is_opened_is_listed() {
             for pass in &physical.passes.passes {
                 match pass {
                     PassSpec::Move { kind, .. } => {
-                        permutations += u32::from(*kind == MoveKind::Open)
+                        permutations += u32::from(*kind == MoveKind::Open);
                     }
                     PassSpec::Rows { job, claim, .. } => {
                         let opens = job.audiences.iter().any(|of| *of != Audience::Column);

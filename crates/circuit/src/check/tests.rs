@@ -153,7 +153,7 @@ fn integers_and_bits_are_kept_apart() {
         by,
         bits,
     };
-    let cases: [(&str, Change); 16] = [
+    let cases: [(&str, Change); 17] = [
         (
             "gate 0 reads bit 64 of an integer, and bits of Z_2^64 are 0 to 63",
             &|c| {
