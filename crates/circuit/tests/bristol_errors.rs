@@ -232,8 +232,8 @@ fn every_error_of_integers_has_its_place_and_words() {
         ),
         (
             gate("1 1 3 4 INV"),
-            "line 1, column 3: output `out0` names wire 4, which is a bit, and this circuit puts out integers; lift the bit \
-             first"
+            "line 1, column 3: output `out0` names wire 4, and a port is of integers alone or of bits alone, which are not \
+             summed; lift the bit first, or put it out by a port of its own"
                 .into(),
         ),
     ] {

@@ -7,7 +7,7 @@ use super::gates;
 use super::header::{Header, INTEGERS, SEQUENTIAL, at_most};
 use super::scan::{Line, Lines, Word};
 use super::{Flavour, ParseError, ParseErrorKind};
-use crate::{Circuit, Clock, Gate, Initial, Limits, OutputPort, Register, Wire};
+use crate::{Circuit, CircuitError, Clock, Gate, Initial, Limits, OutputPort, Register, Wire};
 
 /// Which format `text` is in: one with integers or registers if it says so, the old one if its third line is a gate already.
 pub fn detect(text: &[u8]) -> Flavour {
@@ -67,12 +67,26 @@ pub fn read(text: &[u8], limits: &Limits) -> Result<Circuit, ParseError> {
     let circuit = body.finish(header)?;
     circuit
         .validate_within(limits)
+        .and_then(|()| outputs_are_of_the_ring(&circuit))
         .map_err(|error| ParseError {
             line,
             column,
             kind: error.into(),
         })?;
     Ok(circuit)
+}
+
+/// Ports of a file have one ring, which its first line says.
+pub(super) fn outputs_are_of_the_ring(circuit: &Circuit) -> Result<(), CircuitError> {
+    let rings = circuit.rings();
+    let mut outputs = circuit.outputs.iter();
+    match outputs.find(|port| circuit.output_ring(port, &rings) != circuit.ring) {
+        Some(port) => Err(CircuitError::OutputOfBits {
+            port: port.name.clone(),
+            wire: port.wires.first().map_or(0, |wire| wire.0),
+        }),
+        None => Ok(()),
+    }
 }
 
 const UNDRIVEN: Wire = Wire(u32::MAX);

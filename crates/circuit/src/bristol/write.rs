@@ -75,6 +75,7 @@ pub fn write(
         (ring, _) => return Err(WriteError::NotBits(ring)),
     }
     circuit.validate()?;
+    super::read::outputs_are_of_the_ring(circuit)?;
     if circuit.is_random() {
         return Err(WriteError::Random);
     }
