@@ -45,7 +45,7 @@ fn a_job_is_proposed_approved_run_and_seen() {
     let (folder, homes, services) = deployment(&[]);
     for service in &services {
         let resident = service.kilobytes("VmRSS:");
-        assert!(resident < 30 << 10, "an idle service takes {resident} kB");
+        assert!(resident < 32 << 10, "an idle service takes {resident} kB");
         assert!(service.page("/healthz").starts_with("HTTP/1.1 200"));
         assert!(service.page("/readyz").starts_with("HTTP/1.1 200"));
     }

@@ -209,12 +209,7 @@ impl Builder {
             known
         };
         let (job, left) = known;
-        let all = left.into_iter().map(|Left { sharing, sum }| Shared {
-            column: self.column(),
-            rows: if sum { 1 } else { rows },
-            sharing,
-        });
-        let all: Vec<Shared> = all.collect();
+        let all = self.columns_of(&left, rows);
         self.passes.push(PassSpec::Rows {
             job,
             takes: takes.into_iter().map(Some).collect(),
@@ -346,12 +341,7 @@ impl Builder {
                 format: format.clone(),
             })
             .collect();
-        let all = left.into_iter().map(|Left { sharing, sum }| Shared {
-            column: self.column(),
-            rows: if sum { 1 } else { rows },
-            sharing,
-        });
-        let all: Vec<Shared> = all.collect();
+        let all = self.columns_of(&left, rows);
         self.passes.push(PassSpec::Rows {
             job: Arc::new(job),
             takes: vec![None; ports.len()],
@@ -359,6 +349,16 @@ impl Builder {
             claim: None,
         });
         all
+    }
+
+    /// Columns for what the output ports of a circuit leave.
+    fn columns_of(&mut self, left: &[Left], rows: u32) -> Vec<Shared> {
+        let all = left.iter().map(|Left { sharing, sum }| Shared {
+            column: self.column(),
+            rows: if *sum { 1 } else { rows },
+            sharing: *sharing,
+        });
+        all.collect()
     }
 
     /// The job of a circuit over columns alone.

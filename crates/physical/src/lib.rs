@@ -2,6 +2,52 @@
 //!
 //! For what runs queries and what explains them. A [`PhysicalPlan`] has the passes that parties run, what owners supply to which pass, what recipients are
 //! given by which, and everything that is opened.
+//!
+//! ```
+//! use veil_job::Security;
+//! use veil_operators::Participants;
+//! use veil_physical::{Opening, plan};
+//! use veil_relation::Program;
+//!
+//! let program = Program::read(
+//!     "(program
+//!   (table \"stays\" (owner \"north\") (rows 300) (column \"days\" (integer 0 90)) (column \"ward\" (category \"a\" \"b\")))
+//!   (step
+//!     \"mean\"
+//!     (open
+//!       \"ministry\"
+//!       (group-by
+//!         (public 2)
+//!         (min-rows 10)
+//!         (keys (\"ward\" #1))
+//!         (aggregates (\"days\" (sum #0)))
+//!         (scan \"stays\" #0 #1)))))",
+//! )?;
+//! let names = |names: &[&str]| names.iter().map(|name| (*name).to_string()).collect::<Vec<_>>();
+//! let plan = plan(&program, Participants {
+//!     name: "stays".into(),
+//!     owners: names(&["north"]),
+//!     parties: names(&["p0", "p1", "p2"]),
+//!     recipients: names(&["ministry"]),
+//!     security: Security::among(3),
+//! })?;
+//! // Groups of a public domain take no sort: nothing is opened but two rows, to one recipient.
+//! let [Opening::Rows { rows: 2, min_rows: 10, .. }] = &plan.opens[..] else {
+//!     panic!("{:?}", plan.opens);
+//! };
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Promises
+//!
+//! - A plan follows from the program and the participants alone: no length, no number of passes and no choice depends on a value.
+//! - Everything that passes open is in [`PhysicalPlan::opens`].
+//! - What parties open is what [`veil_relation::clear`] says that the program means, or the run ends where a claim is false.
+//!
+//! # Limits
+//!
+//! - Bounds that flag, and left joins of many with many, are refused.
+//! - Values of owners are not looked at: one beyond its declared range that fits its bits is computed with.
 
 #[allow(dead_code, unused_imports, reason = "tests use the rest")]
 mod exprs;
