@@ -73,7 +73,8 @@ impl Scheduler<'_> {
             .enumerate()
             .map(|(k, o)| {
                 let width = o.wires.len() as u32;
-                let beside = self.workspace_of(o.wires[0]);
+                let first = o.wires.first();
+                let beside = first.map_or(0, |wire| self.workspace_of(*wire));
                 let bits = beside == 1;
                 let (gives, next) = match (o.reduce, passed(k)) {
                     (Reduce::Sum, _) => (Gives::Sum, &mut sum_out),
