@@ -31,6 +31,14 @@ pub struct Rounds {
     pub totals: u64,
 }
 
+impl Rounds {
+    /// All of them, one time after the other, where so many chunks follow each other.
+    pub(crate) const fn in_a_row(&self, chunks: u64) -> u64 {
+        let of_chunks = chunks.saturating_mul(self.per_chunk);
+        self.handshake + self.set_up + of_chunks + self.totals
+    }
+}
+
 /// What a run takes, as its plan says.
 #[derive(Clone, Debug)]
 pub struct Run {
@@ -79,13 +87,7 @@ impl Run {
     /// How often all wait for messages, one time after the other.
     pub fn waits(&self, plan: &Plan) -> u64 {
         let chunks = u64::from(plan.chunks()).div_ceil(self.in_flight.max(1));
-        let Rounds {
-            handshake,
-            set_up,
-            per_chunk,
-            totals,
-        } = self.rounds;
-        handshake + set_up + chunks.saturating_mul(per_chunk) + totals + self.also
+        self.rounds.in_a_row(chunks) + self.also
     }
 
     /// Seconds of computing with all participants on one machine.

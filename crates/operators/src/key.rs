@@ -42,14 +42,9 @@ impl Key {
             let bits = first.words[word].1;
             let columns = relations.iter().map(|columns| {
                 assert_eq!(bits_of(columns[word]), bits, "keys have the same words");
-                columns[word].column
+                columns[word]
             });
-            let take = Take::Rows {
-                of: columns.collect(),
-                first: 0,
-                step: 1,
-            };
-            (take, bits)
+            (stacked(columns), bits)
         });
         Key {
             words: words.collect(),
@@ -71,6 +66,15 @@ impl Key {
     pub(crate) fn moved(&self) -> impl Iterator<Item = (Take, Sharing)> {
         let words = self.words.iter();
         words.map(|(take, bits)| (take.clone(), Sharing::Bits(*bits)))
+    }
+}
+
+/// The rows of columns of one form, those of one behind those of the other.
+pub fn stacked(columns: impl IntoIterator<Item = Shared>) -> Take {
+    Take::Rows {
+        of: columns.into_iter().map(|shared| shared.column).collect(),
+        first: 0,
+        step: 1,
     }
 }
 

@@ -45,7 +45,7 @@ mod sort;
 pub use builder::{Builder, Participants, Shared, Sharing};
 pub use groups::Groups;
 pub use join::{Duplicates, Found};
-pub use key::Key;
+pub use key::{Key, stacked};
 pub use moves::Opened;
 pub use pairs::{Pairs, Side};
 pub use scan::Scan;

@@ -24,7 +24,7 @@
 //!         (scan \"stays\" #0 #1)))))",
 //! )?;
 //! let names = |names: &[&str]| names.iter().map(|name| (*name).to_string()).collect::<Vec<_>>();
-//! let plan = plan(&program, Participants {
+//! let plan = plan(&program, &Participants {
 //!     name: "stays".into(),
 //!     owners: names(&["north"]),
 //!     parties: names(&["p0", "p1", "p2"]),

@@ -119,7 +119,7 @@ fn parties_open_what_queries_mean() {
             continue;
         };
         for security in securities() {
-            let physical = match plan(&program, participants(security)) {
+            let physical = match plan(&program, &participants(security)) {
                 Ok(physical) => physical,
                 Err(error) => {
                     wrong.push(format!("{}: {error}", query.name));
@@ -147,7 +147,7 @@ fn parties_answer_questions_of_tpch() {
         let program = compile(&job(tables.clone(), sql), &SortedBytes).unwrap();
         let wanted = clear::evaluate(&program, &inputs).unwrap();
         let [security, _] = securities();
-        let physical = plan(&program, participants(security))
+        let physical = plan(&program, &participants(security))
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         let began = std::time::Instant::now();
         let found = run(&physical, &program, &inputs).unwrap();
@@ -184,7 +184,7 @@ fn bounds_are_kept() {
             }];
             let program = compile(&job, &SortedBytes).unwrap();
             for security in securities() {
-                let physical = plan(&program, participants(security)).unwrap();
+                let physical = plan(&program, &participants(security)).unwrap();
                 let found = run(&physical, &program, &inputs);
                 match (clear::evaluate(&program, &inputs), found) {
                     (Ok(wanted), Ok(found)) => assert_eq!(found[0], wanted[0].rows, "{rows} rows"),
@@ -230,7 +230,7 @@ fn joins_of_many_keep_their_bound() {
         for rows in [pairs, pairs - 1, pairs + 7] {
             let program = bounded(rows);
             for security in securities() {
-                let physical = plan(&program, participants(security)).unwrap();
+                let physical = plan(&program, &participants(security)).unwrap();
                 let found = run(&physical, &program, &inputs);
                 match (clear::evaluate(&program, &inputs), found) {
                     (Ok(wanted), Ok(found)) => assert!(found[0] == wanted[0].rows, "{sql}: {rows}"),
@@ -258,7 +258,7 @@ fn a_false_claim_ends_the_run() {
             inputs[0].valid[7] = true;
         }
         for security in securities() {
-            let physical = plan(&program, participants(security)).unwrap();
+            let physical = plan(&program, &participants(security)).unwrap();
             assert!(
                 physical
                     .opens
@@ -289,10 +289,10 @@ fn plans_are_the_same_every_time() {
         let program = compile(&job(tables.clone(), sql), &SortedBytes).unwrap();
         let [security, _] = securities();
         let began = std::time::Instant::now();
-        let one = plan(&program, participants(security)).unwrap();
+        let one = plan(&program, &participants(security)).unwrap();
         let took = began.elapsed();
         assert!(
-            one == plan(&program, participants(security)).unwrap(),
+            one == plan(&program, &participants(security)).unwrap(),
             "{name}"
         );
         assert!(took.as_secs_f64() < 1.0, "{name}: {took:?}");
@@ -322,7 +322,7 @@ fn what_is_opened_is_listed() {
     for query in listed() {
         let program = compile(&job(tables.clone(), &query.sql), &SortedBytes).unwrap();
         for security in securities() {
-            let physical = plan(&program, participants(security)).unwrap();
+            let physical = plan(&program, &participants(security)).unwrap();
             let (mut relations, mut claims, mut permutations) = (0, 0, 0);
             for pass in &physical.passes.passes {
                 match pass {

@@ -10,8 +10,8 @@ use veil_protocol::{Cost, Protocol, Task};
 use veil_runtime::Passes;
 use veil_session::Peer;
 
+use super::Run;
 use super::costs::{chunks, sent};
-use super::{Rounds, Run};
 use crate::rates::Work;
 
 /// What a participant does in one pass.
@@ -138,12 +138,6 @@ fn of_pass(pass: &Pass, peers: &[Peer], in_flight: u64) -> OfPass {
 impl Run {
     /// Rounds of all passes that follow each other, with the handshake and the set-up.
     pub(crate) fn rounds_of_all(&self) -> u64 {
-        let Rounds {
-            handshake,
-            set_up,
-            per_chunk,
-            totals,
-        } = self.rounds;
-        handshake + set_up + per_chunk + totals + self.also
+        self.rounds.in_a_row(1) + self.also
     }
 }

@@ -34,7 +34,7 @@ use veil_relation::{ColumnId, Expr, Kind, Type, TypeError};
 pub(crate) use aggregates::{Sums, average, deviation, variance};
 pub(crate) use keys::{extreme, sort_bits};
 pub(crate) use needs::{Form, Want, needs};
-pub(crate) use word::Word;
+pub(crate) use word::{Word, constant_bits};
 
 use compare::masked;
 

@@ -6,7 +6,7 @@ use veil_relation::{
     Aggregate, AggregateFunction, Arithmetic, Comparison, Expr, Field, Kind, Literal, Range, Type,
 };
 
-use super::rel::{Base, Field as BitsAt, Packing, Rel};
+use super::rel::{Base, Field as BitsAt, Packing, Rel, or_null};
 use super::rows::Out;
 use super::{PhysicalError, Planner};
 use crate::exprs::{Sums, Want, Word, deviation, variance};
@@ -122,9 +122,7 @@ impl Kept {
             let argument = aggregate.function.argument().map(|of| rel.over_base(of));
             let ty = match &argument {
                 None => Type::of(Kind::Bool),
-                Some(of) => of
-                    .ty(&types)
-                    .map_err(|error| PhysicalError::Expr(error.to_string()))?,
+                Some(of) => of.ty(&types)?,
             };
             let of = argument.unwrap_or(Expr::bool(true));
             let from = kept.aggregate(&aggregate.function, (condition, of, ty))?;
@@ -205,9 +203,7 @@ impl Kept {
     ) -> Result<Range, PhysicalError> {
         let count = Range::new(0, rows.into()).unwrap_or(Range::point(0));
         let of = |expr: &Expr| -> Result<Range, PhysicalError> {
-            let ty = expr
-                .ty(types)
-                .map_err(|error| PhysicalError::Expr(error.to_string()))?;
+            let ty = expr.ty(types)?;
             let number = ty.kind.number().map(|(_, range)| range);
             number.ok_or_else(|| PhysicalError::Circuit("a sum is of no numbers".into()))
         };
@@ -244,15 +240,11 @@ impl Planner<'_> {
                 let zero = Box::new(Expr::integer(0));
                 Expr::Compare(Comparison::Gt, Box::new(sums[count].clone()), zero)
             };
-            let or_null = |count: usize, value: Expr| {
+            let of_some = |count: usize, value: Expr| {
                 if !field.ty.nullable {
                     return value;
                 }
-                let null = Literal::Null(field.ty.kind.clone());
-                Expr::Case {
-                    branches: vec![(some(count), value)],
-                    otherwise: Box::new(Expr::Literal(null)),
-                }
+                or_null(some(count), value, field.ty.kind.clone())
             };
             all.push(match from {
                 From::Count(count) => sums[*count].clone(),
@@ -260,7 +252,7 @@ impl Planner<'_> {
                     sum,
                     count,
                     average: false,
-                } => or_null(*count, sums[*sum].clone()),
+                } => of_some(*count, sums[*sum].clone()),
                 From::Sum {
                     sum,
                     count,
@@ -270,8 +262,8 @@ impl Planner<'_> {
                     let count = Expr::NullIf(Box::new(sums[*count].clone()), zero);
                     Expr::Divide(Box::new(sums[*sum].clone()), Box::new(count))
                 }
-                From::AnyTrue { yes, count } => or_null(*count, some(*yes)),
-                From::AllTrue { no, count } => or_null(*count, Expr::Not(Box::new(some(*no)))),
+                From::AnyTrue { yes, count } => of_some(*count, some(*yes)),
+                From::AllTrue { no, count } => of_some(*count, Expr::Not(Box::new(some(*no)))),
                 From::Extreme(at) => extremes[*at].clone(),
                 From::Spread {
                     sum,

@@ -1,14 +1,13 @@
 //! Groups: over keys of public lists by one sum for each group, over secret keys by a sort.
 
 use veil_circuit::{Builder as Gates, Per, Wire};
-use veil_job::passes::Take;
 use veil_math::Ring;
-use veil_operators::{Scan, Shared, Sharing};
+use veil_operators::{Scan, Shared, Sharing, stacked};
 use veil_relation::{Aggregate, Comparison, Domain, Expr, Kind, Named, Range, Shape, Type};
 
 use super::aggregates::{Extreme, Kept, Summand, ring_of, square, value_where};
 use super::order::key_words;
-use super::rel::{Base, Field, Places, Rel};
+use super::rel::{Base, Field, Places, Rel, WORD, or_null};
 use super::rows::Out;
 use super::{PhysicalError, Planner};
 use crate::exprs::{Exprs, Want};
@@ -101,18 +100,12 @@ impl Planner<'_> {
         }
         let mut sums = Vec::new();
         for (at, range) in ranges.iter().enumerate() {
-            let of = columns
-                .chunks(summands.len())
-                .map(|group| group[at].column());
-            let take = Take::Rows {
-                of: of.collect(),
-                first: 0,
-                step: 1,
-            };
-            let stacked = self.b.make(take, groups, Sharing::Ring(ring));
+            let of = columns.chunks(summands.len()).map(|group| group[at]);
+            let take = stacked(of);
+            let column = self.b.make(take, groups, Sharing::Ring(ring));
             let of = |range: Range| Type::of(kind_of(&summands[at], &types, range));
             if at == rows_at && (!keys.is_empty() || min_rows > 1) {
-                let count = result.push(Base::of_integer(of(*range), stacked));
+                let count = result.push(Base::of_integer(of(*range), column));
                 let least = Expr::integer(min_rows.max(1).into());
                 let enough = Expr::compare(Comparison::Ge, count, least);
                 result.valid.push(enough);
@@ -122,7 +115,7 @@ impl Planner<'_> {
             } else {
                 *range
             };
-            sums.push(result.push(Base::of_integer(of(of_valid), stacked)));
+            sums.push(result.push(Base::of_integer(of(of_valid), column)));
         }
         result.places = Places::Public;
         let fields = &shape.fields[keys.len()..];
@@ -198,21 +191,15 @@ impl Planner<'_> {
             }
             b.output(format!("group{group}"), &word);
         }
-        let circuit = b
-            .finish()
-            .map_err(|error| PhysicalError::Circuit(error.to_string()))?;
+        let circuit = b.finish()?;
         let words = self.b.compute(circuit, 1, vec![any.take()]);
-        let take = Take::Rows {
-            of: words.iter().map(Shared::column).collect(),
-            first: 0,
-            step: 1,
-        };
-        let stacked = self.b.make(take, values.len() as u32, Sharing::Bits(all));
+        let take = stacked(words.iter().copied());
+        let all = self.b.make(take, values.len() as u32, Sharing::Bits(all));
         let mut first = 0;
         let mut bases = Vec::new();
         for (width, field) in widths.iter().zip(&shape.fields) {
-            let bits = (*width > 0).then(|| Field::new(stacked, first, *width));
-            let null = Field::new(stacked, first + width, 1);
+            let bits = (*width > 0).then(|| Field::new(all, first, *width));
+            let null = Field::new(all, first + width, 1);
             let null = field.ty.nullable.then_some(null);
             bases.push(Base::of_bits(field.ty.clone(), bits, null));
             first += width + 1;
@@ -345,9 +332,10 @@ impl Planner<'_> {
         if let Some(field) = part_of(words, first, count) {
             return Ok(Some(field));
         }
-        let (at, low) = ((first / WORD) as usize, WORD - first % WORD);
+        let word = WORD as u32;
+        let (at, low) = ((first / word) as usize, word - first % word);
         let parts = [
-            Field::new(words[at], first % WORD, low),
+            Field::new(words[at], first % word, low),
             Field::new(words[at + 1], 0, count - low),
         ];
         let mut b = Gates::new(Ring::Bits);
@@ -357,9 +345,7 @@ impl Planner<'_> {
             .map(|(k, part)| b.input(format!("part{k}"), part.count(), Per::Row));
         let wires: Vec<Wire> = wires.flatten().collect();
         b.output("whole", &wires);
-        let circuit = b
-            .finish()
-            .map_err(|error| PhysicalError::Circuit(error.to_string()))?;
+        let circuit = b.finish()?;
         let takes = parts.iter().map(Field::take).collect();
         let whole = self.b.compute(circuit, words[0].rows(), takes)[0];
         Ok(Some(Field::new(whole, 0, count)))
@@ -370,20 +356,29 @@ impl Planner<'_> {
 fn extreme_words(exprs: &mut Exprs, extreme: &Extreme) -> Result<[Out; 2], PhysicalError> {
     let takes_part = exprs.truth(&extreme.condition)?;
     let of = exprs.bits_as(&extreme.of, &extreme.kind)?.0;
-    let of = of.into_iter().map(|bit| {
-        let here = exprs.b.and(bit, takes_part);
-        if extreme.largest {
+    let word = giving_way(&mut exprs.b, &of, takes_part, extreme.largest);
+    Ok([Out::Bits(word), Out::Bits(vec![takes_part])])
+}
+
+/// A word that gives way to all others where a row takes no part: the least of all, or the largest where the smallest is kept. It has a bit at least.
+pub(super) fn giving_way(
+    b: &mut Gates,
+    word: &[Wire],
+    takes_part: Wire,
+    largest: bool,
+) -> Vec<Wire> {
+    if word.is_empty() {
+        return vec![takes_part];
+    }
+    let bits = word.iter().map(|bit| {
+        let here = b.and(*bit, takes_part);
+        if largest {
             return here;
         }
-        // The largest of all words where the row takes no part.
-        let not = exprs.b.not(takes_part);
-        exprs.b.xor(here, not)
+        let not = b.not(takes_part);
+        b.xor(here, not)
     });
-    let mut word: Vec<Wire> = of.collect();
-    if word.is_empty() {
-        word.push(takes_part);
-    }
-    Ok([Out::Bits(word), Out::Bits(vec![takes_part])])
+    bits.collect()
 }
 
 /// How the columns of extremes are scanned.
@@ -409,22 +404,16 @@ fn extreme_fields(rel: &mut Rel, extremes: &[Extreme], columns: &[Shared]) -> Ve
         let any = Field::new(pair[1], 0, 1);
         let of = rel.push(Base::of_bits(Type::of(extreme.kind.clone()), bits, None));
         let some = rel.push(Base::of_bits(Type::of(Kind::Bool), Some(any), None));
-        let null = veil_relation::Literal::Null(extreme.kind.clone());
-        fields.push(Expr::Case {
-            branches: vec![(some, of)],
-            otherwise: Box::new(Expr::Literal(null)),
-        });
+        fields.push(or_null(some, of, extreme.kind.clone()));
     }
     fields
 }
 
-/// Bits of a word of a key.
-const WORD: u32 = 128;
-
 /// Bits of a key that lie in one word.
 fn part_of(words: &[Shared], first: u32, count: u32) -> Option<Field> {
-    let within = first % WORD + count <= WORD;
-    within.then(|| Field::new(words[(first / WORD) as usize], first % WORD, count))
+    let word = WORD as u32;
+    let within = first % word + count <= word;
+    within.then(|| Field::new(words[(first / word) as usize], first % word, count))
 }
 
 /// Where the outputs of a circuit of groups are.

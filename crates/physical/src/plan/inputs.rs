@@ -20,16 +20,8 @@ pub(super) enum Asked {
     Null,
     /// Bits.
     Bits,
-    /// An integer, of the ring of so many bits.
-    IntegerOf(u32),
-}
-
-#[allow(non_snake_case, reason = "reads as the variant that it makes")]
-impl Asked {
     /// An integer of a ring.
-    pub(super) const fn Integer(ring: Ring) -> Self {
-        Asked::IntegerOf(ring.bits())
-    }
+    Integer(Ring),
 }
 
 /// What queries ask of columns of tables.
@@ -105,7 +97,7 @@ impl Planner<'_> {
         let bits = asked.iter().filter_map(|(column, asked)| match asked {
             Asked::Null => Some(TablePort::Null(*column)),
             Asked::Bits => Some(TablePort::Bits(*column)),
-            Asked::IntegerOf(_) => None,
+            Asked::Integer(_) => None,
         });
         let valid = table.padded.then_some(TablePort::Valid);
         self.supply_ports(at, Ring::Bits, valid.into_iter().chain(bits).collect())?;
@@ -130,21 +122,13 @@ impl Planner<'_> {
         let has = match asked {
             Asked::Null => base.null.is_some(),
             Asked::Bits => base.bits.is_some(),
-            Asked::IntegerOf(bits) => base.integers.iter().any(|shared| {
-                matches!(shared.sharing(), veil_operators::Sharing::Ring(ring) if ring.bits() == bits)
-            }),
+            Asked::Integer(ring) => base.integer(ring).is_some(),
         };
         if !has {
             let (ring, port) = match asked {
                 Asked::Null => (Ring::Bits, TablePort::Null(of)),
                 Asked::Bits => (Ring::Bits, TablePort::Bits(of)),
-                Asked::IntegerOf(bits) => {
-                    let ring = [Ring::Z32, Ring::Z64]
-                        .into_iter()
-                        .find(|ring| ring.bits() == bits);
-                    let ring = ring.unwrap_or(Ring::Z128);
-                    (ring, TablePort::Integer(of, ring))
-                }
+                Asked::Integer(ring) => (ring, TablePort::Integer(of, ring)),
             };
             self.supply_ports(at, ring, vec![port])?;
         }
@@ -190,9 +174,7 @@ impl Planner<'_> {
         for (k, word) in std::mem::take(&mut packing.words).into_iter().enumerate() {
             b.output(format!("word{k}"), &word);
         }
-        let circuit = b
-            .finish()
-            .map_err(|error| PhysicalError::Circuit(error.to_string()))?;
+        let circuit = b.finish()?;
         let pass = self.b.passes();
         let left = self.b.supplied(holder, circuit, table.capacity, &words);
         for (port, number) in places {

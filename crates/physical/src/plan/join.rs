@@ -8,7 +8,7 @@ use veil_operators::{Duplicates, Shared, Side};
 use veil_relation::{ColumnId, Expr, JoinKind, Kind, Literal, Matches, Plan, Shape, Type};
 
 use super::order::{distinct_columns, in_other_rows, key_words};
-use super::rel::{Base, Field, Rel};
+use super::rel::{Base, Field, Rel, or_null};
 use super::{PhysicalError, Planner};
 use crate::Opening;
 use crate::exprs::Want;
@@ -207,13 +207,7 @@ impl Planner<'_> {
         ];
         let mut sides = Vec::new();
         for mut rel in [left, right] {
-            let types = rel.types();
-            let mut fields = Vec::new();
-            for field in &rel.fields {
-                let ty = field.ty(&types);
-                let ty = ty.map_err(|error| PhysicalError::Expr(error.to_string()))?;
-                fields.push((field.clone(), ty.kind));
-            }
+            let fields = rel.typed_fields()?;
             rel.valid.clear();
             let bits = self.bits_of(&mut rel, &fields)?;
             let columns = distinct_columns(&bits);
@@ -287,8 +281,7 @@ impl Planner<'_> {
                 from.push(Ok(of_left[key].clone()));
                 continue;
             }
-            let ty = field.ty(&types);
-            let ty = ty.map_err(|error| PhysicalError::Expr(error.to_string()))?;
+            let ty = field.ty(&types)?;
             from.push(Err(carried.len()));
             carried.push((field.clone(), ty.kind));
         }
@@ -396,13 +389,7 @@ impl Planner<'_> {
                 instead: "join on a key, or with a subquery of one row",
             });
         }
-        let types = right.types();
-        let mut fields = Vec::new();
-        for field in &right.fields {
-            let ty = field.ty(&types);
-            let ty = ty.map_err(|error| PhysicalError::Expr(error.to_string()))?;
-            fields.push((field.clone(), ty.kind));
-        }
+        let fields = right.typed_fields()?;
         let right = self.materialised(&mut right, &fields, false)?;
         let columns = distinct_columns(&right);
         let rows = left.rows;
@@ -434,14 +421,7 @@ impl Planner<'_> {
 
 /// A field where a row is found, and null elsewhere.
 fn null_unless(rel: &mut Rel, found: &Expr, field: Expr) -> Result<Expr, PhysicalError> {
-    let ty = field.ty(&rel.types());
-    let kind = ty
-        .map_err(|error| PhysicalError::Expr(error.to_string()))?
-        .kind;
-    let or_null = |value: Expr, kind: Kind| Expr::Case {
-        branches: vec![(found.clone(), value)],
-        otherwise: Box::new(Expr::Literal(Literal::Null(kind))),
-    };
+    let kind = field.ty(&rel.types())?.kind;
     let (
         Kind::Ratio {
             places,
@@ -451,7 +431,7 @@ fn null_unless(rel: &mut Rel, found: &Expr, field: Expr) -> Result<Expr, Physica
         Expr::Column(column),
     ) = (&kind, &field)
     else {
-        return Ok(or_null(field, kind));
+        return Ok(or_null(found.clone(), field, kind));
     };
     // There is no choice between quotients: one of a numerator that may be null.
     let base = &rel.base[column.index()];
@@ -473,6 +453,6 @@ fn null_unless(rel: &mut Rel, found: &Expr, field: Expr) -> Result<Expr, Physica
         ..Base::of_bits(Type::of(Kind::Integer(*below)), None, None)
     };
     let (numerator, denominator) = (rel.push(numerator), rel.push(denominator));
-    let numerator = or_null(numerator, above_kind);
+    let numerator = or_null(found.clone(), numerator, above_kind);
     Ok(Expr::Divide(Box::new(numerator), Box::new(denominator)))
 }

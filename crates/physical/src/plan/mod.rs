@@ -14,9 +14,10 @@ mod window;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use veil_circuit::CircuitError;
 use veil_job::{Adversary, passes::MoveKind, passes::PassSpec};
 use veil_operators::{Builder, Participants};
-use veil_relation::{Expr, Plan, PlanError, Program, Shape, Shapes};
+use veil_relation::{Expr, Plan, PlanError, Program, Shape, Shapes, TypeError};
 
 use crate::exprs::ExprError;
 use crate::ports::{ResultPorts, TablePorts};
@@ -61,6 +62,18 @@ pub enum PhysicalError {
     Circuit(String),
 }
 
+impl From<TypeError> for PhysicalError {
+    fn from(error: TypeError) -> Self {
+        PhysicalError::Expr(error.to_string())
+    }
+}
+
+impl From<CircuitError> for PhysicalError {
+    fn from(error: CircuitError) -> Self {
+        PhysicalError::Circuit(error.to_string())
+    }
+}
+
 impl From<ExprError> for PhysicalError {
     fn from(error: ExprError) -> Self {
         PhysicalError::Expr(error.to_string())
@@ -73,21 +86,19 @@ impl From<ExprError> for PhysicalError {
 ///
 /// # Errors
 /// [`PhysicalError`], with what stands in the way.
-pub fn plan(program: &Program, of: Participants) -> Result<PhysicalPlan, PhysicalError> {
+pub fn plan(program: &Program, of: &Participants) -> Result<PhysicalPlan, PhysicalError> {
     let shapes = program.check()?;
     // The first time finds out in which forms columns of tables are asked for; the second time each table is supplied at once.
     let mut forms = Forms::new();
-    for _ in 0..2 {
+    loop {
         let mut planner = Planner::new(program, &shapes, of.clone(), forms);
         planner.steps()?;
-        forms = std::mem::take(&mut planner.forms);
         if planner.complete() {
             return Ok(planner.finish());
         }
+        // Each time knows more forms, of which a column has five.
+        forms = planner.forms;
     }
-    let mut planner = Planner::new(program, &shapes, of, forms);
-    planner.steps()?;
-    Ok(planner.finish())
 }
 
 /// Plans the steps of a program.

@@ -3,19 +3,15 @@
 use std::collections::HashMap;
 
 use veil_circuit::Wire;
-use veil_job::passes::Take;
 use veil_math::Ring;
-use veil_operators::{Key, Shared};
+use veil_operators::{Key, Shared, stacked};
 use veil_relation::{ColumnId, Expr, Kind, Overflow, Shape, SortKey, Type};
 
-use super::rel::{Base, Field, Packing, Places, Rel};
+use super::rel::{Base, Field, Packing, Places, Rel, WORD};
 use super::rows::Out;
 use super::{PhysicalError, Planner};
 use crate::Opening;
 use crate::exprs::{Want, sort_bits};
-
-/// Bits of a word of a key, at most.
-const WORD: usize = 128;
 
 /// The words of a key whose highest bit says that a row takes no part.
 pub(super) fn key_words(mut bits: Vec<Wire>, absent: Wire) -> Vec<Out> {
@@ -153,21 +149,17 @@ impl Planner<'_> {
         }
         // All parts have the same words, of the same fields.
         let (first, columns) = &parts[0];
-        let stacked: Vec<Shared> = (0..columns.len())
+        let all: Vec<Shared> = (0..columns.len())
             .map(|word| {
-                let of = parts.iter().map(|(_, columns)| columns[word].column());
-                let take = Take::Rows {
-                    of: of.collect(),
-                    first: 0,
-                    step: 1,
-                };
+                let of = parts.iter().map(|(_, columns)| columns[word]);
+                let take = stacked(of);
                 self.b.make(take, rows, columns[word].sharing())
             })
             .collect();
         Ok(Rel {
             rows,
             places: Places::Secret,
-            ..in_other_rows(first, columns, &stacked)
+            ..in_other_rows(first, columns, &all)
         })
     }
 

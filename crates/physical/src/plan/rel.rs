@@ -1,8 +1,9 @@
 //! Relations while they are planned.
 
 use veil_job::passes::Take;
-use veil_operators::Shared;
-use veil_relation::{ColumnId, Expr, Type};
+use veil_math::Ring;
+use veil_operators::{Shared, Sharing};
+use veil_relation::{ColumnId, Expr, Kind, Literal, Type, TypeError};
 
 /// Bits of a column of words.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +85,14 @@ impl Base {
         }
     }
 
+    /// As an integer of this ring, if it is there as one.
+    pub(super) fn integer(&self, ring: Ring) -> Option<Shared> {
+        let mut integers = self.integers.iter();
+        integers
+            .find(|shared| shared.sharing() == Sharing::Ring(ring))
+            .copied()
+    }
+
     /// All columns that it has.
     pub(super) fn columns(&self) -> impl Iterator<Item = Shared> {
         let fields = [self.bits.flatten(), self.below.flatten(), self.null];
@@ -151,6 +160,15 @@ impl Rel {
         expr.clone().substitute(&field)
     }
 
+    /// The fields with their kinds.
+    pub(super) fn typed_fields(&self) -> Result<Vec<(Expr, Kind)>, TypeError> {
+        let types = self.types();
+        let fields = self.fields.iter();
+        fields
+            .map(|field| Ok((field.clone(), field.ty(&types)?.kind)))
+            .collect()
+    }
+
     /// The condition that a row is valid.
     pub(super) fn condition(&self) -> Expr {
         Expr::all(self.valid.clone())
@@ -166,8 +184,16 @@ pub(super) struct Packing {
     fields: Vec<(usize, u32, u32)>,
 }
 
+/// A value where a condition is true, and null elsewhere.
+pub(super) fn or_null(condition: Expr, value: Expr, kind: Kind) -> Expr {
+    Expr::Case {
+        branches: vec![(condition, value)],
+        otherwise: Box::new(Expr::Literal(Literal::Null(kind))),
+    }
+}
+
 /// Bits of a word, at most.
-const WORD: usize = 128;
+pub(super) const WORD: usize = 128;
 
 impl Packing {
     /// Another field of 1 to 128 wires: its number.

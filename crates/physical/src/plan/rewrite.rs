@@ -169,10 +169,7 @@ fn quantile(of: &Grouping<'_>, at: usize, input: &Shape) -> Result<Plan, Physica
     else {
         return Err(PhysicalError::Circuit("a quantile is none".into()));
     };
-    let ty = argument.ty(&input.types());
-    let kind = ty
-        .map_err(|error| PhysicalError::Expr(error.to_string()))?
-        .kind;
+    let kind = argument.ty(&input.types())?.kind;
     let null = || Box::new(Expr::Literal(Literal::Null(kind.clone())));
     let value = match &aggregate.filter {
         None => argument.clone(),

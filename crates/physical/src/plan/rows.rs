@@ -129,9 +129,7 @@ impl Planner<'_> {
                 Out::Sum(wire) => b.output_sum(format!("out{k}"), &[wire]),
             }
         }
-        let circuit = b
-            .finish()
-            .map_err(|error| PhysicalError::Circuit(error.to_string()))?;
+        let circuit = b.finish()?;
         Ok((circuit, ports.takes))
     }
 
@@ -148,21 +146,15 @@ impl Planner<'_> {
             self.supply(rel, column, super::inputs::Asked::Null)?;
         }
         let base = &rel.base[column.index()];
-        let of_ring = |base: &Base| {
-            let mut integers = base.integers.iter();
-            integers
-                .find(|shared| shared.sharing() == Sharing::Ring(ring))
-                .copied()
-        };
         match form {
             Form::Null => return Ok((false, None)),
             Form::Integer => {
-                if let Some(integer) = of_ring(base) {
+                if let Some(integer) = base.integer(ring) {
                     return Ok((false, Some(integer)));
                 }
                 if base.of_table.is_some() && self.twice {
                     self.supply(rel, column, super::inputs::Asked::Integer(ring))?;
-                    return Ok((false, of_ring(&rel.base[column.index()])));
+                    return Ok((false, rel.base[column.index()].integer(ring)));
                 }
             }
             Form::Bits => {}
@@ -174,7 +166,7 @@ impl Planner<'_> {
             self.supply(rel, column, super::inputs::Asked::Bits)?;
             return Ok((true, None));
         }
-        if let Some(integer) = of_ring(base) {
+        if let Some(integer) = base.integer(ring) {
             return Ok((false, Some(integer)));
         }
         self.make_bits(rel, column)?;

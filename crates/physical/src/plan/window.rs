@@ -10,14 +10,16 @@ use veil_circuit::{Builder as Gates, Per, Wire};
 use veil_math::Ring;
 use veil_operators::{Key, Scan, Shared, Sharing};
 use veil_relation::{
-    Comparison, Expr, Frame, Kind, Literal, Range, Shape, SortKey, Type, WindowFunction, Windowed,
+    Comparison, Expr, Frame, Kind, Range, Shape, SortKey, Type, WindowFunction, Windowed,
 };
 
+use super::aggregates::value_where;
+use super::group::giving_way;
 use super::order::{distinct_columns, in_other_rows, key_words};
-use super::rel::{Base, Field, Places, Rel};
+use super::rel::{Base, Field, Places, Rel, or_null};
 use super::rows::Out;
 use super::{PhysicalError, Planner};
-use crate::exprs::{Data, Want, sort_bits};
+use crate::exprs::{Data, Want, constant_bits, sort_bits};
 
 /// A column of values that is scanned, by its number among those of the circuit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -84,10 +86,6 @@ impl Needed {
     fn add(&mut self, function: &WindowFunction, rel: &Rel) -> Result<(), PhysicalError> {
         let types = rel.types();
         let over = |of: &Expr| rel.over_base(of);
-        let type_of = |of: &Expr| {
-            let ty = of.ty(&types);
-            ty.map_err(|error| PhysicalError::Expr(error.to_string()))
-        };
         let valid = rel.condition();
         let present = |of: &Expr| {
             let null = Expr::IsNull(Box::new(of.clone()));
@@ -112,7 +110,7 @@ impl Needed {
             WindowFunction::Count(of, frame) => From::Count(self.count(present(&over(of)), *frame)),
             WindowFunction::Sum(of, frame) | WindowFunction::Avg(of, frame) => {
                 let of = over(of);
-                let ty = type_of(&of)?;
+                let ty = of.ty(&types)?;
                 let number = ty
                     .kind
                     .number()
@@ -129,18 +127,9 @@ impl Needed {
                     _ => Kind::Integer(range),
                 };
                 let count = self.count(present(&of), *frame);
-                let zero = Expr::Case {
-                    branches: vec![(valid, of)],
-                    otherwise: Box::new(Expr::Literal(match &kind {
-                        Kind::Decimal { places, .. } => Literal::Decimal {
-                            units: 0,
-                            places: *places,
-                        },
-                        _ => Literal::Integer(0),
-                    })),
-                };
+                let counted = value_where(&valid, &of, &kind);
                 let sum = Running {
-                    value: self.value(Value::Number(zero, range)),
+                    value: self.value(Value::Number(counted, range)),
                     frame: *frame,
                 };
                 let average = matches!(function, WindowFunction::Avg(..));
@@ -154,7 +143,7 @@ impl Needed {
             }
             WindowFunction::Min(of, frame) | WindowFunction::Max(of, frame) => {
                 let of = over(of);
-                let kind = type_of(&of)?.kind;
+                let kind = of.ty(&types)?.kind;
                 let count = self.count(present(&of), *frame);
                 let largest = matches!(function, WindowFunction::Max(..));
                 let value = self.value(Value::Extreme {
@@ -350,20 +339,7 @@ impl Planner<'_> {
                             None => exprs.b.constant_bit(true),
                         };
                         let part = exprs.b.and(there, valid);
-                        let not = exprs.b.not(part);
-                        let masked = bits.into_iter().map(|bit| {
-                            let here = exprs.b.and(bit, part);
-                            if *largest {
-                                here
-                            } else {
-                                exprs.b.xor(here, not)
-                            }
-                        });
-                        let mut word: Vec<Wire> = masked.collect();
-                        if word.is_empty() {
-                            word.push(exprs.b.constant_bit(false));
-                        }
-                        word
+                        giving_way(&mut exprs.b, &bits, part, *largest)
                     }
                 }));
             }
@@ -443,9 +419,7 @@ impl Planner<'_> {
         let before: Vec<Wire> = before.iter().map(|bit| b.and(*bit, within)).collect();
         let out = sub(&mut b, &sum, &before, Aim::Size);
         b.output("sum", &out);
-        let circuit = b
-            .finish()
-            .map_err(|error| PhysicalError::Circuit(error.to_string()))?;
+        let circuit = b.finish()?;
         let takes = vec![
             of.take(),
             of.rows_from(-i64::from(rows) - 1),
@@ -508,10 +482,7 @@ impl Planner<'_> {
                     number,
                     Expr::integer(by.unsigned_abs().into()),
                 );
-                Ok(Expr::Case {
-                    branches: vec![(same, value)],
-                    otherwise: Box::new(Expr::Literal(Literal::Null(kind))),
-                })
+                Ok(or_null(same, value, kind))
             }
             From::Extreme {
                 of,
@@ -563,28 +534,18 @@ impl Planner<'_> {
         }
         let mut b = Gates::new(Ring::Bits);
         let sum = b.input("sum", bits, Per::Row);
-        let least = range.min().cast_unsigned();
-        let least: Vec<Wire> = (0..bits)
-            .map(|bit| b.constant_bit(least >> bit & 1 == 1))
-            .collect();
+        let least = constant_bits(&mut b, range.min().cast_unsigned(), bits);
         let out = sub(&mut b, &sum, &least, Aim::Size);
         b.output("offset", &out);
-        let circuit = b
-            .finish()
-            .map_err(|error| PhysicalError::Circuit(error.to_string()))?;
+        let circuit = b.finish()?;
         Ok(self.b.compute(circuit, of.rows(), vec![of.take()])[0])
     }
 }
 
 /// A value where there are some, and null elsewhere.
 fn some_or_null(count: Expr, value: Expr, kind: &Kind) -> Expr {
-    Expr::Case {
-        branches: vec![(
-            Expr::compare(Comparison::Gt, count, Expr::integer(0)),
-            value,
-        )],
-        otherwise: Box::new(Expr::Literal(Literal::Null(kind.clone()))),
-    }
+    let some = Expr::compare(Comparison::Gt, count, Expr::integer(0));
+    or_null(some, value, kind.clone())
 }
 
 /// A further column of the base, of numbers from 0 on.
@@ -601,8 +562,7 @@ fn shifted_of(needed: &Needed, rel: &Rel) -> Result<Vec<(Expr, Kind)>, PhysicalE
         _ => None,
     });
     of.map(|of| {
-        let ty = of.ty(&types);
-        let ty = ty.map_err(|error| PhysicalError::Expr(error.to_string()))?;
+        let ty = of.ty(&types)?;
         Ok((of.clone(), ty.kind))
     })
     .collect()
@@ -619,9 +579,7 @@ fn more_than(b: &mut Gates, word: &[Wire], than: u32) -> Wire {
     if bits < 32 && than >> bits > 0 {
         return b.constant_bit(false);
     }
-    let than: Vec<Wire> = (0..bits)
-        .map(|bit| b.constant_bit(u64::from(than) >> bit & 1 == 1))
-        .collect();
+    let than = constant_bits(b, than.into(), bits);
     less_than(b, &than, word, Aim::Size)
 }
 

@@ -82,7 +82,7 @@ impl Queries {
             recipients: roles.outside_recipients(),
             security,
         };
-        let planned = veil_physical::plan(&self.program, participants);
+        let planned = veil_physical::plan(&self.program, &participants);
         let mut planned = planned.map_err(|error| JobProblem::Unplanned(error.to_string()))?;
         let text = self.canonical();
         // What all participants agree on is the hash of the passes: what they mean is under it with the first.
