@@ -7,7 +7,7 @@
 //! Strong Security Guarantees", SOSP 2025. Here the rows that look up keep their order, and their other columns do not move.
 
 use veil_circuit::{Builder as Gates, Per};
-use veil_job::passes::{ColumnForm, Take};
+use veil_job::passes::Take;
 use veil_math::Ring;
 
 use crate::builder::{Builder, Shared, Sharing};
@@ -45,7 +45,7 @@ impl Builder {
         columns: &[Shared],
         duplicates: Duplicates<'_>,
     ) -> Found {
-        let (first, rows) = (of[0].rows, of[0].rows + by[0].rows);
+        let first = of[0].rows;
         assert!(
             columns.iter().all(|column| column.rows == first),
             "columns are of the rows that are looked up"
@@ -79,15 +79,7 @@ impl Builder {
         let scans = std::iter::once(known).chain(columns);
         let scans: Vec<_> = scans.map(|column| (Scan::First, *column)).collect();
         let copied = self.scan(begin, &scans);
-        let takes: Vec<(Take, ColumnForm)> = copied
-            .iter()
-            .map(|column| (column.take(), column.sharing.form()))
-            .collect();
-        let back = self.go_back(rows, &opened, takes);
-        let mut all = copied.iter().zip(back).map(|(copied, back)| {
-            let take = Take::shifted(back, first.into());
-            self.make(take, rows - first, copied.sharing)
-        });
+        let mut all = self.back_behind(&opened, &copied, first).into_iter();
         Found {
             found: all.next().expect("what is known"),
             columns: all.collect(),

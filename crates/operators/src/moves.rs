@@ -152,6 +152,28 @@ impl Builder {
         self.moves = self.moves.wrapping_add(1) % 12;
         rotation
     }
+
+    /// Columns taken out of the order of opened positions and moved back, without their first rows.
+    pub(crate) fn back_behind(
+        &mut self,
+        by: &Opened,
+        columns: &[Shared],
+        first: u32,
+    ) -> Vec<Shared> {
+        let rows = rows_of(columns);
+        let takes = columns.iter();
+        let takes = takes.map(|column| (column.take(), column.sharing.form()));
+        let back = self.go_back(rows, by, takes.collect());
+        let all = columns.iter().zip(back);
+        all.map(|(column, back)| {
+            self.make(
+                Take::shifted(back, first.into()),
+                rows - first,
+                column.sharing,
+            )
+        })
+        .collect()
+    }
 }
 
 /// Bytes of a column of a move, at most, that moves together with others: a move has a message, and room in memory, for each.

@@ -228,7 +228,7 @@ impl Builder {
 
     /// Columns of rows that have places, at all places from theirs to the next one's.
     fn spread(&mut self, key: Shared, numbers: Shared, columns: &[Shared]) -> Vec<Shared> {
-        let (rows, places) = (key.rows, numbers.rows);
+        let rows = key.rows;
         let Sharing::Bits(bits) = numbers.sharing else {
             unreachable!("numbers are bits")
         };
@@ -252,16 +252,7 @@ impl Builder {
             .map(|column| (Scan::First, *column))
             .collect();
         let copied = self.scan(sorted[0], &scans);
-        let takes: Vec<(Take, ColumnForm)> = copied
-            .iter()
-            .map(|column| (column.take(), column.sharing.form()))
-            .collect();
-        let back = self.go_back(rows + places, &opened, takes);
-        let all = copied.iter().zip(back);
-        all.map(|(copied, back)| {
-            self.make(Take::shifted(back, rows.into()), places, copied.sharing)
-        })
-        .collect()
+        self.back_behind(&opened, &copied, rows)
     }
 
     /// Whether each place is a pair, and the number of its match on the right as a key.
