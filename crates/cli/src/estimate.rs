@@ -14,6 +14,7 @@ use veil_link::shape::Profile;
 use veil_protocol::{Cost, Plan, Protocol};
 
 pub(crate) use costs::{Sent, sent};
+pub use passes::rounds;
 pub(crate) use passes::{Costs, OfPass};
 
 use crate::rates::{Rates, Work};

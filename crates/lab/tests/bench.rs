@@ -357,3 +357,63 @@ fn netlists_that_are_not_there_are_skipped() {
     );
     assert!(text(&printed.stdout).contains("tables per s"));
 }
+
+/// Parties answer a question, and a bench that ends well has compared what they opened.
+#[test]
+fn questions_are_answered_and_compared() {
+    let folder = Folder::new();
+    for protocol in ["rep3", "rep4"] {
+        let printed = folder.succeed(&format!(
+            "bench tpch --sf 0.001 --query 6 --protocol {protocol} --repeat 2 --json"
+        ));
+        let rows = printed.lines().map(serde_json::from_str);
+        let rows: Vec<serde_json::Value> = rows.collect::<Result<_, _>>().expect("rows");
+        let links: Vec<_> = rows.iter().map(|row| row["link"].as_str()).collect();
+        assert_eq!(links, [Some("memory"), Some("tls")]);
+        for row in &rows {
+            assert_eq!(
+                (&row["bench"], &row["query"], &row["opened"]),
+                (&"tpch".into(), &"q06".into(), &1.into()),
+                "{row}"
+            );
+            for field in ["passes", "rounds", "cpu_s", "bytes_sent"] {
+                assert!(row[field].as_f64() > Some(0.0), "{field} of {row}");
+            }
+        }
+        // A link changes no message.
+        assert_eq!(rows[0]["rounds"], rows[1]["rounds"]);
+    }
+    for (arguments, said) in [
+        ("bench tpch --query q07", "there is no question `q07` here"),
+        ("bench tpch --sf 0", "no scale factor"),
+        (
+            "bench tpch --batch 7",
+            "--batch and --svg have no meaning for tpch",
+        ),
+        ("bench and --sf 0.1", "--sf and --query are of tpch"),
+    ] {
+        let refused = folder.veil(arguments);
+        let stderr = text(&refused.stderr);
+        assert!(
+            !refused.status.success() && stderr.contains(said),
+            "{stderr}"
+        );
+    }
+}
+
+#[test]
+fn rows_are_joined_by_both_protocols() {
+    let folder = Folder::new();
+    for protocol in ["rep3", "rep4"] {
+        let printed = folder.succeed(&format!(
+            "bench join --batch 70 --protocol {protocol} --link memory --repeat 1 --json"
+        ));
+        let row: serde_json::Value = serde_json::from_str(&printed).expect("a row");
+        assert_eq!(
+            (&row["bench"], &row["protocol"], &row["batch"]),
+            (&"join".into(), &protocol.into(), &70.into())
+        );
+        // Keys of 33 bits with 8 bytes beside them, in 140 rows, that go there and back.
+        assert!(row["bytes_sent"].as_u64() > Some(140 * 17 * 44), "{row}");
+    }
+}

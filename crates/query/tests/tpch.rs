@@ -16,16 +16,16 @@ use crate::oracle;
 const SCALE: f64 = 0.01;
 
 pub(crate) const QUERIES: [(&str, &str); 10] = [
-    ("q01", include_str!("tpch/q01.sql")),
-    ("q03", include_str!("tpch/q03.sql")),
-    ("q04", include_str!("tpch/q04.sql")),
-    ("q05", include_str!("tpch/q05.sql")),
-    ("q06", include_str!("tpch/q06.sql")),
-    ("q10", include_str!("tpch/q10.sql")),
-    ("q12", include_str!("tpch/q12.sql")),
-    ("q13", include_str!("tpch/q13.sql")),
-    ("q14", include_str!("tpch/q14.sql")),
-    ("q18", include_str!("tpch/q18.sql")),
+    ("q01", include_str!("../../../bench/tpch/q01.sql")),
+    ("q03", include_str!("../../../bench/tpch/q03.sql")),
+    ("q04", include_str!("../../../bench/tpch/q04.sql")),
+    ("q05", include_str!("../../../bench/tpch/q05.sql")),
+    ("q06", include_str!("../../../bench/tpch/q06.sql")),
+    ("q10", include_str!("../../../bench/tpch/q10.sql")),
+    ("q12", include_str!("../../../bench/tpch/q12.sql")),
+    ("q13", include_str!("../../../bench/tpch/q13.sql")),
+    ("q14", include_str!("../../../bench/tpch/q14.sql")),
+    ("q18", include_str!("../../../bench/tpch/q18.sql")),
 ];
 
 /// A cell as the generator has it.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use veil_engine::Settings;
 use veil_link::LinkKind;
-use veil_protocol::passes::Pass;
+use veil_protocol::passes::{Pass, PassProgram};
 use veil_protocol::{Cost, Protocol, Task};
 use veil_runtime::Passes;
 use veil_session::Peer;
@@ -97,6 +97,21 @@ impl Costs {
             run,
         }
     }
+}
+
+/// How often all wait for messages in a run of a program, one time after the other, with the handshake and the set-up.
+pub fn rounds(program: &PassProgram) -> u64 {
+    let first = program.first();
+    let peers = veil_engine::participants(first);
+    let in_flight = Settings::default().window as u64 * u64::from(first.lanes);
+    let further = program.passes().iter().skip(1);
+    let also = further.map(|pass| of_pass(pass, &peers, in_flight).waits);
+    let also = also.sum();
+    Run {
+        also,
+        ..Run::of(first)
+    }
+    .rounds_of_all()
 }
 
 fn of_pass(pass: &Pass, peers: &[Peer], in_flight: u64) -> OfPass {

@@ -111,6 +111,10 @@ pub(crate) struct Row {
     pub(crate) gbit_per_s: f64,
     /// Gb that a party sends per CPU-second of its own, over all parties: what one core of it fills.
     pub(crate) gbit_per_core_s: f64,
+    /// CPU-seconds of a run, user and system, of all participants together.
+    pub(crate) cpu_s: f64,
+    /// Bytes that all participants send in a run, our frames included.
+    pub(crate) bytes_sent: u64,
     /// Largest memory of this process, with all participants in it.
     pub(crate) peak_rss_mb: f64,
     /// Milliseconds from the end of the set-up to the last result.
@@ -250,6 +254,8 @@ pub(super) fn measure_program(course: &Course<'_>, setup: &Setup) -> Result<Row>
         bytes_per_op: sent / ops,
         gbit_per_s: sent * 8.0 / wall / 1e9,
         gbit_per_core_s: all_sent * 8.0 / cpu / 1e9,
+        cpu_s: cpu,
+        bytes_sent: all_bytes,
         peak_rss_mb: peak,
         online_ms: slowest(&reports, |r| r.results.saturating_sub(r.set_up)),
         set_up_ms: set_up_ms.unwrap_or_default(),

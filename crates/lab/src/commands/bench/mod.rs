@@ -12,6 +12,7 @@ mod ot;
 mod relations;
 mod share;
 mod stream;
+mod tpch;
 mod workload;
 
 use std::path::PathBuf;
@@ -49,6 +50,9 @@ use workload::Name;
                                        AES blocks of three parties that compute on the GPU, eight lanes each
   veil-lab bench cut --device cuda         both parties on a GPU, and how long its kernels take
   veil-lab bench lift                      bits to integers in Z_2^32, and nothing else
+  veil-lab bench join --batch 100000       rows that look up others by a secret key, each of which has its own
+  veil-lab bench tpch --sf 0.01 --query q03
+                                       a question of TPC-H, compared with what it means
   veil-lab bench ot --svg ot.svg           random oblivious transfers between two parties
   veil-lab bench mul64 --net wan --json    over a link of 40 ms and 1 Gb/s, as JSON lines
 
@@ -93,6 +97,12 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "N", value_parser = stream::ands,
         conflicts_with_all = ["batch", "cores", "link", "chunk_rows", "repeat", "svg"])]
     ands: Option<u64>,
+    /// The scale factor of tpch [default: 0.01].
+    #[arg(long, value_name = "SF", value_parser = tpch::scale)]
+    sf: Option<f64>,
+    /// Questions of tpch, such as q03 or 1,6 [default: all ten].
+    #[arg(long, value_name = "NAME", value_parser = tpch::question, value_delimiter = ',')]
+    query: Vec<tpch::Question>,
     /// Runs, of which the median by CPU time is told.
     #[arg(long, default_value_t = 3)]
     repeat: u32,
@@ -115,6 +125,7 @@ pub(crate) struct BenchArgs {
 enum What {
     Job(Name),
     Relations(Operator),
+    Tpch,
     Ot,
     Gpu,
     FpgaGarble,
@@ -128,7 +139,8 @@ impl clap::ValueEnum for What {
             let operators = Operator::value_variants().iter();
             let operators = operators.map(|operator| What::Relations(*operator));
             jobs.chain(operators)
-                .chain([What::Ot, What::Gpu, What::FpgaGarble, What::FpgaShare])
+                .chain([What::Tpch, What::Ot, What::Gpu])
+                .chain([What::FpgaGarble, What::FpgaShare])
                 .collect()
         });
         &ALL
@@ -138,6 +150,10 @@ impl clap::ValueEnum for What {
         match self {
             What::Job(name) => name.to_possible_value(),
             What::Relations(operator) => operator.to_possible_value(),
+            What::Tpch => {
+                let help = "Questions of TPC-H in SQL, on tables of its generator";
+                Some(clap::builder::PossibleValue::new("tpch").help(help))
+            }
             What::Ot => {
                 let help =
                     "Random oblivious transfers between two parties, for trees of every size";
@@ -216,6 +232,12 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
                 "--ands is of yao"
             ));
         }
+        name if name != What::Tpch && (args.sf.is_some() || !args.query.is_empty()) => {
+            return Err(miette!(
+                help = "`veil-lab bench tpch --sf 0.01 --query q03`",
+                "--sf and --query are of tpch"
+            ));
+        }
         What::Ot | What::FpgaGarble | What::FpgaShare | What::Job(Name::Garble)
             if args.device.is_some() =>
         {
@@ -224,6 +246,7 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
                 "--device has no meaning here: what is measured says the device"
             ));
         }
+        What::Tpch => return tpch::run(args, registry),
         What::Ot => return ot::run(args),
         What::Gpu => return gpu::run(args),
         What::FpgaGarble => return fpga::run(args),

@@ -1,21 +1,20 @@
-//! `veil-lab bench shuffle|sort|sort64|groupby`: rows that move.
+//! `veil-lab bench shuffle|sort|sort64|groupby|join`: rows that move.
 
 use std::hint::black_box;
 use std::sync::Arc;
-use std::time::Instant;
 
 use miette::{IntoDiagnostic, Result};
 use veil_cli::devices::Registry;
-use veil_job::passes::{ColumnForm, PassSpec, ProgramSpec};
+use veil_job::passes::{ColumnForm, MoveKind, PassSpec, ProgramSpec};
 use veil_job::{Audience, Holder, ProtocolKind, Security};
 use veil_math::Ring;
-use veil_operators::{Builder, Key, Participants, Sharing};
+use veil_operators::{Builder, Duplicates, Key, Participants, Shared, Sharing};
 use veil_program::Words;
 use veil_protocol::Options;
 use veil_protocol::passes::PassProgram;
 use veil_session::PartyId;
 
-use super::measure::{Course, data, measure_program};
+use super::measure::{Course, data, measure_program, thread_cpu};
 use super::{BenchArgs, HEADER, chart, print, print_json};
 
 /// What is measured of relations.
@@ -29,6 +28,8 @@ pub(crate) enum Operator {
     Sort64,
     /// Rows grouped by a secret key of 32 bits, with two sums
     Groupby,
+    /// Rows that look up 8 bytes by a key of 32 bits, in as many others of which each has its own
+    Join,
 }
 
 impl Operator {
@@ -38,6 +39,7 @@ impl Operator {
             Operator::Sort => "sort",
             Operator::Sort64 => "sort64",
             Operator::Groupby => "groupby",
+            Operator::Join => "join",
         }
     }
 
@@ -79,6 +81,7 @@ impl Operator {
                 opened.push(groups.valid);
                 opened
             }
+            Operator::Join => joined(&mut b, from, rows),
             Operator::Sort | Operator::Sort64 => {
                 let bits = if self == Operator::Sort { 32 } else { 64 };
                 let key = b.input(from, "key", rows, Sharing::Bits(bits));
@@ -91,6 +94,23 @@ impl Operator {
         b.open(&moved, to, "the rows of a benchmark");
         b.finish()
     }
+}
+
+/// Rows that look up 64 bits in as many others: whether each was found, and what.
+///
+/// Keys are made up and may be there twice: the first row of a key is found, and nothing is opened about the others.
+fn joined(b: &mut Builder, from: Holder, rows: u32) -> Vec<Shared> {
+    let mut keyed = |name: &str| {
+        let key = b.input(from, &format!("{name} key"), rows, Sharing::Bits(32));
+        let valid = b.input(from, &format!("{name} valid"), rows, Sharing::Bits(1));
+        (b.key(key, valid), valid)
+    };
+    let ((of, _), (by, valid)) = (keyed("known"), keyed("asking"));
+    let column = b.input(from, "column", rows, Sharing::Bits(64));
+    let looked_up = b.look_up(&[by], &[of], &[column], Duplicates::First);
+    let found = b.zeroed(looked_up.found, valid);
+    let column = b.zeroed(looked_up.columns[0], found);
+    vec![found, column]
 }
 
 /// Runs the command.
@@ -113,8 +133,8 @@ pub(super) fn run(
     if !args.json {
         println!("{HEADER}");
     }
-    let passes = moved_bytes(&spec, sharing);
-    let gather = gathered(rows);
+    let least = Least::of(&spec, sharing);
+    let gather = gathered(least.widest);
     for &carrier in &args.link {
         for cores in args.cores.0..=args.cores.1 {
             let options = Options {
@@ -126,8 +146,8 @@ pub(super) fn run(
                 name: operator.name(),
                 batch: rows.into(),
                 ops: rows.into(),
-                blocks_per_op: passes.blocks,
-                gather_seconds: passes.gathers * f64::from(rows) * gather,
+                blocks_per_op: least.blocks / f64::from(rows),
+                gather_seconds: least.gathers * gather,
                 program: Arc::new(program),
                 data: &|peer, _| data(peer),
             };
@@ -146,41 +166,54 @@ pub(super) fn run(
     }
 }
 
-/// What passes take at least in every row, over all parties.
-struct Least {
+/// What moves take at least, over all parties.
+pub(super) struct Least {
     /// AES blocks of permutations and of masks.
-    blocks: f64,
+    pub(super) blocks: f64,
     /// Elements that go to other places, counted by eight bytes.
-    gathers: f64,
+    pub(super) gathers: f64,
+    /// Rows of the largest.
+    pub(super) widest: u32,
 }
 
-/// Of moves; of three parties five gathers and eight streams of masks each, of four three in each of four steps.
-fn moved_bytes(spec: &ProgramSpec, sharing: ProtocolKind) -> Least {
-    let (permutations, masks, gathers) = match sharing {
-        ProtocolKind::Rep4 => (12.0, 36.0, 36.0),
-        _ => (6.0, 8.0, 5.0),
-    };
-    let mut least = Least {
-        blocks: 0.0,
-        gathers: 0.0,
-    };
-    for pass in &spec.passes {
-        let PassSpec::Move { takes, kind, .. } = pass else {
-            continue;
+impl Least {
+    /// Of three parties five gathers and eight streams of masks each, of four three in each of four steps.
+    pub(super) fn of(spec: &ProgramSpec, sharing: ProtocolKind) -> Self {
+        let (permutations, masks, gathers) = match sharing {
+            ProtocolKind::Rep4 => (12.0, 36.0, 36.0),
+            _ => (6.0, 8.0, 5.0),
         };
-        let bytes = |form: &ColumnForm| form.bytes() as f64;
-        let width: f64 = takes.iter().map(|(_, form)| bytes(form)).sum();
-        // What goes back does so by permutations that were drawn.
-        let drawn = if kind.draws() { permutations } else { 0.0 };
-        least.blocks += drawn + masks * width / 16.0;
-        let elements = takes.iter().map(|(_, form)| (bytes(form) / 8.0).max(1.0));
-        least.gathers += gathers * elements.sum::<f64>();
+        let mut least = Least {
+            blocks: 0.0,
+            gathers: 0.0,
+            widest: 1,
+        };
+        for pass in &spec.passes {
+            let PassSpec::Move {
+                takes, kind, rows, ..
+            } = pass
+            else {
+                continue;
+            };
+            let bytes = |form: &ColumnForm| form.bytes() as f64;
+            let width: f64 = takes.iter().map(|(_, form)| bytes(form)).sum();
+            // What goes back does so by permutations that were drawn.
+            let drawn = if kind.draws() { permutations } else { 0.0 };
+            least.blocks += (drawn + masks * width / 16.0) * f64::from(*rows);
+            if *kind == MoveKind::Rank {
+                // Positions are computed where the rows are.
+                continue;
+            }
+            let elements = takes.iter().map(|(_, form)| (bytes(form) / 8.0).max(1.0));
+            least.gathers += gathers * elements.sum::<f64>() * f64::from(*rows);
+            least.widest = least.widest.max(*rows);
+        }
+        least
     }
-    least
 }
 
-/// Seconds of one element of eight bytes that goes to another place, of so many: the least of three measurements.
-fn gathered(rows: u32) -> f64 {
+/// CPU-seconds of one element of eight bytes that goes to another place, of so many: the least of three measurements.
+pub(super) fn gathered(rows: u32) -> f64 {
     let rows = rows as usize;
     // A permutation without a pattern that a processor would foresee: rows times a number that has no factor in common.
     let step = 0x9e37_79b1usize;
@@ -191,12 +224,12 @@ fn gathered(rows: u32) -> f64 {
     let mut to = vec![0u64; rows];
     let mut least = f64::INFINITY;
     for _ in 0..3 {
-        let start = Instant::now();
+        let start = thread_cpu();
         for (to, at) in to.iter_mut().zip(&order) {
             *to = from[*at as usize];
         }
         black_box(&mut to);
-        least = least.min(start.elapsed().as_secs_f64() / rows as f64);
+        least = least.min(thread_cpu().saturating_sub(start).as_secs_f64() / rows as f64);
     }
     least
 }
