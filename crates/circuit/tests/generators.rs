@@ -161,6 +161,74 @@ proptest! {
     }
 }
 
+/// Rows of several words, all pairs of small ones and ends of large ones: the last word counts first.
+#[test]
+fn rows_precede_each_other_by_all_words() {
+    let columns = |words: &[u128], width: u32| {
+        let bytes = width.div_ceil(8) as usize;
+        let packed: Vec<u8> = words
+            .iter()
+            .flat_map(|word| word.to_le_bytes()[..bytes].to_vec())
+            .collect();
+        to_columns(&packed, words.len(), width as usize)
+    };
+    for widths in [
+        &[1][..],
+        &[3],
+        &[5],
+        &[2, 3],
+        &[1, 1, 4],
+        &[52],
+        &[128, 7],
+        &[64, 64],
+    ] {
+        let circuit = generate::precedes(widths);
+        let n: u32 = widths.iter().sum();
+        let ands = circuit.stats().muls;
+        assert!(ands <= u64::from(n) * 9 / 4, "{ands} ANDs of {n} bits");
+        // All values of few bits; else ends, and words that differ in one bit.
+        let values: Vec<Vec<u128>> = widths
+            .iter()
+            .map(|width| {
+                let top = u128::MAX >> (128 - width);
+                if *width <= 5 {
+                    (0..=top).collect()
+                } else {
+                    let bits = (0..*width).map(|bit| top ^ 1 << bit);
+                    bits.chain([0, 1, top]).collect()
+                }
+            })
+            .collect();
+        let mut rows: Vec<Vec<u128>> = vec![vec![]];
+        for of in &values {
+            let longer = rows
+                .iter()
+                .flat_map(|row| of.iter().map(move |word| [&row[..], &[*word]].concat()));
+            rows = longer.collect();
+        }
+        let step = (rows.len() * rows.len() / 20_000).max(1);
+        let pairs: Vec<(&Vec<u128>, &Vec<u128>)> = rows
+            .iter()
+            .flat_map(|x| rows.iter().map(move |y| (x, y)))
+            .step_by(step)
+            .collect();
+        let ports = (0..2 * widths.len()).map(|port| {
+            let word = port % widths.len();
+            let of = |pair: &(&Vec<u128>, &Vec<u128>)| [pair.0, pair.1][port / widths.len()][word];
+            let words: Vec<u128> = pairs.iter().map(of).collect();
+            columns(&words, widths[word])
+        });
+        let ports: Vec<Vec<u8>> = ports.collect();
+        let ports: Vec<&[u8]> = ports.iter().map(Vec::as_slice).collect();
+        let out = evaluate(&circuit, pairs.len(), &ports);
+        for (at, (x, y)) in pairs.iter().enumerate() {
+            let wanted = x.iter().rev().lt(y.iter().rev());
+            let found = out[at / 8] >> (at % 8) & 1 == 1;
+            assert_eq!(found, wanted, "{widths:?}: {x:?} {y:?}");
+        }
+    }
+}
+
 #[test]
 fn counts_are_as_documented() {
     for n in [1, 2, 3, 8, 31, 64, 256] {

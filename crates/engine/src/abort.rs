@@ -95,6 +95,12 @@ pub enum Abort {
         /// What is claimed.
         what: std::sync::Arc<str>,
     },
+    /// Rows were not put in order: nothing that depends on their order was opened.
+    #[error("{what}; nothing that depends on it was opened")]
+    Unordered {
+        /// Why, in words.
+        what: &'static str,
+    },
     /// This participant lacks something that the job needs from it.
     #[error("{0}")]
     Missing(String),

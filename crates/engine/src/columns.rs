@@ -4,13 +4,18 @@
 //! rows, and sums over the rows before. Memory is reached in the order of rows.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
 
 use veil_job::Slice;
-use veil_math::{Ring, bits_from_rows, bits_to_rows};
+use veil_job::passes::comparisons_at_once;
+use veil_math::{Ring, bits_from_places, bits_from_words, bits_to_words};
 use veil_protocol::Gives;
-use veil_protocol::passes::{ColumnForm, ColumnId, ColumnPlan, PassProgram, Take};
+use veil_protocol::passes::{
+    ColumnForm, ColumnId, ColumnKind, ColumnPlan, NoOrder, PassProgram, Search, Take,
+};
 use veil_session::Wiped;
+
+use crate::abort::Abort;
 
 /// Rows that are added up as they come, so that the rows before a chunk need not be: chunks begin at a multiple of it.
 const GRANULE: u64 = 512;
@@ -24,6 +29,14 @@ pub(crate) struct Columns {
     /// Memory of columns that no pass takes any more, for those that are left next: fresh memory takes as long as a pass over it. It is wiped with all
     /// others.
     spare: Mutex<Vec<Wiped<u8>>>,
+    /// Rows that are being put in order.
+    ordering: RwLock<Option<Ordering>>,
+}
+
+/// Rows that are being put in order: what is compared now, and what was opened of it, a bit each.
+struct Ordering {
+    search: Search,
+    opened: Vec<u8>,
 }
 
 struct Column {
@@ -50,6 +63,7 @@ impl Columns {
             parts,
             of,
             spare: Mutex::default(),
+            ordering: RwLock::default(),
         }
     }
 
@@ -61,13 +75,94 @@ impl Columns {
         for column in self.program.left_by(pass) {
             let plan = self.program.columns()[column.0 as usize];
             let components = match plan.kind {
-                veil_protocol::passes::ColumnKind::Opened => 1,
+                ColumnKind::Opened => 1,
                 _ => self.parts,
             };
             // A move brings memory of its own.
             let whole = self.program.passes()[pass].rows().is_some();
             *self.write(column) = Some(self.room(plan, components, whole));
         }
+        if let Some(compares) = self.program.passes()[pass].compares() {
+            let mut now = self.ordering();
+            let now = now.get_or_insert_with(|| Ordering {
+                search: Search::new(compares.rows),
+                opened: Vec::new(),
+            });
+            let room = comparisons_at_once(compares.rows);
+            now.search.choose(room);
+            now.opened.clear();
+            now.opened.resize(room.div_ceil(8) as usize, 0);
+        }
+    }
+
+    /// Takes what pass number `pass` has opened of rows that it compared: they are nearer to their places.
+    ///
+    /// # Errors
+    /// [`Abort::Unordered`] if comparisons contradict each other, or are over before all places are known.
+    pub(crate) fn order(&self, pass: usize) -> Result<(), Abort> {
+        let Some(compares) = self.program.passes()[pass].compares() else {
+            return Ok(());
+        };
+        if self.parts == 0 {
+            return Ok(());
+        }
+        let mut now = self.ordering();
+        let Ordering { search, opened } = now.as_mut().expect(NOT_THERE);
+        let learnt = search.learn(opened);
+        learnt.map_err(|_: NoOrder| Abort::Unordered {
+            what: "what was opened of rows that were compared is no order",
+        })?;
+        for column in &compares.of {
+            let mut guard = self.write(*column);
+            let column = guard.as_mut().expect(NOT_THERE);
+            let bytes = column.plan.form.bytes() as usize;
+            let mut before = self.memory(compares.rows as usize * bytes);
+            for component in &mut column.components {
+                for (places, from) in search.moved() {
+                    let all = places.start * bytes..places.end * bytes;
+                    let before = &mut before[..all.len()];
+                    before.copy_from_slice(&component[all.clone()]);
+                    let first = places.start as u32;
+                    let from = from.iter().map(|from| from - first);
+                    pick(before, bytes, from, &mut component[all]);
+                }
+            }
+            drop(guard);
+            self.give_back(before);
+        }
+        if let Some(column) = compares.positions {
+            let positions = search.positions().ok_or(Abort::Unordered {
+                what: "the permutation that was drawn takes more comparisons than there are: run again",
+            })?;
+            let mut guard = self.write(column);
+            let into = &mut guard.as_mut().expect(NOT_THERE).components[0];
+            let (into, _) = into.as_chunks_mut();
+            let positions = positions.into_iter().map(u32::to_le_bytes);
+            into.iter_mut().zip(positions).for_each(|(to, of)| *to = of);
+            *now = None;
+        }
+        Ok(())
+    }
+
+    /// How many rows are compared in the present pass.
+    pub(crate) fn comparisons(&self) -> u64 {
+        let now = self.ordering.read().unwrap_or_else(PoisonError::into_inner);
+        now.as_ref()
+            .map_or(0, |now| now.search.pairs()[0].len() as u64)
+    }
+
+    /// Notes what was opened of rows that are compared.
+    pub(crate) fn compared(&self, slice: Slice, opened: &[u8]) {
+        let mut now = self.ordering();
+        let into = &mut now.as_mut().expect(NOT_THERE).opened[slice.first as usize / 8..];
+        let bytes = (slice.rows as usize).div_ceil(8).min(into.len());
+        into[..bytes].copy_from_slice(&opened[..bytes]);
+    }
+
+    fn ordering(&self) -> RwLockWriteGuard<'_, Option<Ordering>> {
+        self.ordering
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A column, with memory if it is not brought.
@@ -167,9 +262,10 @@ impl Columns {
         for column in &self.of {
             *column.write().unwrap_or_else(PoisonError::into_inner) = None;
         }
+        *self.ordering() = None;
     }
 
-    fn write(&self, column: ColumnId) -> std::sync::RwLockWriteGuard<'_, Option<Column>> {
+    fn write(&self, column: ColumnId) -> RwLockWriteGuard<'_, Option<Column>> {
         let lock = &self.of[column.0 as usize];
         lock.write().unwrap_or_else(PoisonError::into_inner)
     }
@@ -207,6 +303,47 @@ impl Columns {
                     } else {
                         let to = into.len() / (from.len() / bytes).max(1);
                         cut(from, bytes, these, to, into);
+                    }
+                });
+            }
+            Take::Numbered { of, bits: below } => {
+                let to = into.len() / rows.len().max(1);
+                let first = if constants { rows.start } else { usize::MAX };
+                match of.as_deref() {
+                    None => numbered((&[], 1), (0, 0), (first, *below), to, into),
+                    Some(Take::Bits {
+                        of,
+                        first: low,
+                        count,
+                    }) => {
+                        self.elements(of, component, rows, |bytes, from| {
+                            numbered((from, bytes), (*low, *count), (first, *below), to, into);
+                        });
+                    }
+                    Some(of) => self.elements(of, component, rows, |bytes, from| {
+                        let all = (0, 8 * bytes as u32);
+                        numbered((from, bytes), all, (first, *below), to, into);
+                    }),
+                }
+            }
+            Take::Compared { of, second } => {
+                let now = self.ordering.read().unwrap_or_else(PoisonError::into_inner);
+                let now = now.as_ref().expect(NOT_THERE);
+                let places = now.search.pairs()[usize::from(*second)];
+                // Rows behind the last comparison have none.
+                let these = rows.start.min(places.len())..rows.end.min(places.len());
+                let places = &places[these];
+                let width = bits.expect("checked by PassProgram::new: comparisons are of bits");
+                self.read(*of, |column| {
+                    let bytes = column.plan.form.bytes() as usize;
+                    let words = (&column.components[component][..], bytes);
+                    let place = |row: usize| places[row] as usize;
+                    let these = (0, width as usize);
+                    if places.len() == rows.len() {
+                        bits_from_places(words, (rows.len(), place), these, into);
+                    } else {
+                        let place = |row: usize| places.get(row).map_or(0, |at| *at as usize);
+                        bits_from_places(words, (rows.len(), place), these, into);
                     }
                 });
             }
@@ -307,9 +444,7 @@ impl Columns {
                 });
                 made(&walks)
             }
-            Take::Bits { .. } | Take::Within { .. } | Take::Sums { .. } => {
-                unreachable!("checked by PassProgram::new: elements of columns")
-            }
+            _ => unreachable!("checked by PassProgram::new: elements of columns"),
         };
         with(bytes_of(take.columns()[0]), &all);
     }
@@ -351,7 +486,7 @@ impl Columns {
         let into = &mut column.components[component][rows.start * bytes..rows.end * bytes];
         match bits {
             None => into.copy_from_slice(from),
-            Some(width) => gather_bits(from, rows.len(), width as usize, bytes, into),
+            Some(width) => bits_to_words(from, rows.len(), width as usize, (into, bytes)),
         }
     }
 }
@@ -476,6 +611,53 @@ impl Walk {
     }
 }
 
+/// `count` bits of words from bit `low` on, above `below` bits of the row's number; words of `to` bytes. No words are zeros; a first row of [`usize::MAX`] says
+/// that rows have no number here, on components that constants do not act on.
+fn numbered(
+    (from, bytes): (&[u8], usize),
+    (low, count): (u32, u32),
+    (first, below): (usize, u32),
+    to: usize,
+    into: &mut [u8],
+) {
+    let number = |row: usize| if first == usize::MAX { 0 } else { first + row };
+    macro_rules! of_words {
+        ($word:ty) => {{
+            let mask = !(<$word>::MAX.checked_shl(count).unwrap_or(0));
+            for (row, into) in into.chunks_exact_mut(to).enumerate() {
+                let mut word = [0; size_of::<$word>()];
+                if !from.is_empty() {
+                    word[..bytes].copy_from_slice(&from[row * bytes..][..bytes]);
+                }
+                let bits = <$word>::from_le_bytes(word) >> low & mask;
+                let all = bits << below | number(row) as $word;
+                into.copy_from_slice(&all.to_le_bytes()[..to]);
+            }
+        }};
+    }
+    if to.max(bytes) <= 8 {
+        of_words!(u64);
+    } else {
+        of_words!(u128);
+    }
+}
+
+/// The elements of these rows.
+fn pick(of: &[u8], bytes: usize, rows: impl Iterator<Item = u32>, into: &mut [u8]) {
+    macro_rules! of_bytes {
+        ($($bytes:literal),*) => {
+            match bytes {
+                $($bytes => {
+                    let ((of, _), (into, _)) = (of.as_chunks::<$bytes>(), into.as_chunks_mut::<$bytes>());
+                    into.iter_mut().zip(rows).for_each(|(to, row)| *to = of[row as usize]);
+                })*
+                _ => unreachable!("elements have 1, 2, 4, 8 or 16 bytes"),
+            }
+        };
+    }
+    of_bytes!(1, 2, 4, 8, 16);
+}
+
 /// `count` bits of words from bit `first` on, as words of `to` bytes.
 fn cut(from: &[u8], bytes: usize, (first, count): (u32, u32), to: usize, into: &mut [u8]) {
     if to == bytes && first == 0 && 8 * to == count as usize {
@@ -508,31 +690,8 @@ fn cut(from: &[u8], bytes: usize, (first, count): (u32, u32), to: usize, into: &
 
 /// The same as packed columns, one for each bit.
 fn spread(from: &[u8], bytes: usize, (first, count): (u32, u32), into: &mut [u8]) {
-    let to = (count as usize).div_ceil(8);
-    let length = from.len() / bytes;
-    if to == bytes && first == 0 {
-        // Bits that the words have beyond these are not looked at.
-        bits_from_rows(from, length, count as usize, into);
-        return;
-    }
-    let mut cells = Wiped::zeros(length * to);
-    cut(from, bytes, (first, count), to, &mut cells);
-    bits_from_rows(&cells, length, count as usize, into);
-}
-
-/// Packed columns of bits as words of `bytes` bytes.
-fn gather_bits(from: &[u8], rows: usize, width: usize, bytes: usize, into: &mut [u8]) {
-    let to = width.div_ceil(8);
-    if to == bytes {
-        bits_to_rows(from, rows, width, into);
-        return;
-    }
-    let mut cells = Wiped::zeros(rows * to);
-    bits_to_rows(from, rows, width, &mut cells);
-    for (word, cell) in into.chunks_exact_mut(bytes).zip(cells.chunks_exact(to)) {
-        word[..to].copy_from_slice(cell);
-        word[to..].fill(0);
-    }
+    let these = (first as usize, count as usize);
+    bits_from_words((from, bytes), from.len() / bytes, these, into);
 }
 
 /// Does something with integers of a ring.
@@ -704,7 +863,7 @@ mod tests {
             let mut columns = vec![0; 2 * count as usize];
             spread(&from[20..], 4, (first, count), &mut columns);
             let mut back = vec![0xff; 16 * 4];
-            gather_bits(&columns, 16, count as usize, 4, &mut back);
+            bits_to_words(&columns, 16, count as usize, (&mut back, 4));
             for row in 0..16 {
                 let word = word(&elements[row * to..][..to]) as u32;
                 assert_eq!(word, want(row + 5), "bits {first}, {count}");

@@ -191,18 +191,23 @@ impl Shared {
     }
 
     /// A lane has finished pass number `pass`; with the last of them the next one may begin.
-    pub(crate) fn passed(&self, pass: usize, lanes: u16) {
+    ///
+    /// # Errors
+    /// [`Abort::Unordered`] if what the pass has opened puts no rows in order.
+    pub(crate) fn passed(&self, pass: usize, lanes: u16) -> Result<(), Abort> {
         if self.passing.fetch_add(1, Ordering::AcqRel) + 1 < usize::from(lanes) {
-            return;
+            return Ok(());
         }
         self.passing.store(0, Ordering::Relaxed);
         let mut sums = self.take_sums();
         self.columns.leave_sums(pass, &sums);
         sums.iter_mut().for_each(Zeroize::zeroize);
+        self.columns.order(pass)?;
         self.columns.make(pass + 1);
         self.columns.end(pass);
         self.columns.begin(pass + 1);
         self.pass.store(pass + 1, Ordering::Release);
+        Ok(())
     }
 
     /// Wipes what is left of shares, and what would be kept of transfers.

@@ -83,6 +83,20 @@ pub enum Take {
         /// The row behind the last of them.
         end: u32,
     },
+    /// Words that are taken from columns in one of the ways above, or none, with the public number of the row below them: no two rows are equal.
+    Numbered {
+        /// The words: bits of a column, or elements.
+        of: Option<Box<Take>>,
+        /// Bits of the number.
+        bits: u32,
+    },
+    /// Of a pass that compares rows: the element of the first row of each comparison, or of the second one.
+    Compared {
+        /// A word of the rows.
+        of: ColumnId,
+        /// Of the second row.
+        second: bool,
+    },
     /// `row · j + constant + Σ k · total(column) + Σ_{i<j} of_i` in row j: an integer of the columns' ring.
     Sums {
         /// The column whose rows before this one are added up.
@@ -125,6 +139,8 @@ impl Take {
             Take::Rows { of, .. } => of.clone(),
             Take::Turns { even, odd } => vec![*even, *odd],
             Take::Bits { of, .. } => of.columns(),
+            Take::Numbered { of, .. } => of.iter().flat_map(|of| of.columns()).collect(),
+            Take::Compared { of, .. } => vec![*of],
             Take::Within { .. } => vec![],
             Take::Sums { of, totals, .. } => {
                 let totals = totals.iter().map(|(_, column)| *column);
@@ -189,6 +205,33 @@ pub enum PassSpec {
         /// back to take its columns out of it, as a first one.
         positions: Option<ColumnId>,
     },
+    /// Comparisons of rows that have moved, no two of which are equal: whether the first row of each is the smaller is opened to the parties. Which rows
+    /// are compared follows from what the passes before have opened of the same rows.
+    Compare {
+        /// [`precedes`](veil_circuit::generate::precedes) in every one of [`comparisons_at_once`]: whether the words of the first row are less than those of
+        /// the second one.
+        job: Arc<JobSpec>,
+        /// Rows that are put in order, at least 1.
+        rows: u32,
+        /// The words of the rows, the least significant first, as they have moved; the first of them is numbered. They are in order themselves when
+        /// the positions are left, and nothing else takes them before.
+        of: Vec<ColumnId>,
+        /// The factors of the permutation by which they have moved.
+        factors: ColumnId,
+        /// The positions of the rows, which the last of [`passes_of_comparisons`] leaves.
+        positions: Option<ColumnId>,
+    },
+}
+
+/// Rows that are compared at once, at most, of so many that are to be put in order. Fewer than 2^12 comparisons take as long as these.
+pub const fn comparisons_at_once(rows: u32) -> u32 {
+    if rows < 1 << 12 { 1 << 12 } else { rows }
+}
+
+/// Passes that compare so many rows to put them in order. Those that are left when all positions are known compare nothing; that there are too few
+/// of them is less likely than 2^-40, whatever the rows are.
+pub const fn passes_of_comparisons(rows: u32) -> u32 {
+    if rows < 2 { 1 } else { 10 + 2 * rows.ilog2() }
 }
 
 /// A column that each party makes of others by itself, before a pass begins.
@@ -245,8 +288,9 @@ canonical! {
     enum PassSpec {
         0 = Rows { job, takes, leaves, claim },
         1 = Move { rows, rotation, kind, takes, leaves, factors, positions },
+        2 = Compare { job, rows, of, factors, positions },
     }
     enum MoveKind { 0 = There, 1 = Open, 2 = Back, 3 = Along, 4 = Rank }
     enum ColumnForm { 0 = Ring(ring), 1 = Words(bytes) }
-    enum Take { 0 = Of(of), 1 = Bits { of, first, count }, 2 = Sums { of, row, constant, totals, ring }, 3 = Rows { of, first, step }, 4 = Within { first, end }, 5 = Turns { even, odd } }
+    enum Take { 0 = Of(of), 1 = Bits { of, first, count }, 2 = Sums { of, row, constant, totals, ring }, 3 = Rows { of, first, step }, 4 = Within { first, end }, 5 = Turns { even, odd }, 6 = Numbered { of, bits }, 7 = Compared { of, second } }
 }

@@ -35,4 +35,6 @@ mod transpose;
 
 pub use field::{Mersenne, P61};
 pub use ring::Ring;
-pub use transpose::{bits_from_rows, bits_to_rows, transpose64};
+pub use transpose::{
+    bits_from_places, bits_from_rows, bits_from_words, bits_to_rows, bits_to_words, transpose64,
+};

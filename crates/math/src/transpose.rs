@@ -1,4 +1,12 @@
-//! Between rows of bits, as files hold them, and columns of bits, as devices hold them.
+//! Between rows of bits, as files and relations hold them, and columns of bits, as devices hold them.
+
+use zeroize::Zeroize;
+
+/// Rows that are turned together: eight squares of 64 × 64 bits. Word i of square s is row 64 s + i, or column i of its rows.
+const TILE: usize = 512;
+
+/// Word i of eight squares, side by side, for each i.
+type Squares = [[u64; 8]; 64];
 
 /// Spreads `rows` packed rows of `width` bits over `width` packed columns.
 ///
@@ -7,42 +15,63 @@
 /// # Panics
 /// If a slice is shorter than its shape.
 pub fn bits_from_rows(src: &[u8], rows: usize, width: usize, dst: &mut [u8]) {
-    let row_bytes = width.div_ceil(8);
-    let col_bytes = rows.div_ceil(8);
-    assert!(src.len() >= rows * row_bytes && dst.len() >= width * col_bytes);
-    let mut first = 0;
-    if row_bytes == 1 {
-        let (whole, _) = src[..rows].as_chunks();
-        first = whole.len();
-        for (bit, column) in dst
-            .chunks_exact_mut(col_bytes.max(1))
-            .take(width)
-            .enumerate()
-        {
-            for (byte, eight) in column.iter_mut().zip(whole) {
-                *byte = gathered(u64::from_le_bytes(*eight) >> bit);
-            }
-        }
-    }
-    for block in first..col_bytes {
-        let here = (rows - block * 8).min(8);
-        for byte in 0..row_bytes {
-            let mut square = 0u64;
-            for r in 0..here {
-                square |= u64::from(src[(block * 8 + r) * row_bytes + byte]) << (8 * r);
-            }
-            let turned = transpose8(square);
-            for bit in 0..(width - byte * 8).min(8) {
-                dst[(byte * 8 + bit) * col_bytes + block] = (turned >> (8 * bit)) as u8;
-            }
-        }
-    }
+    bits_from_words((src, width.div_ceil(8)), rows, (0, width), dst);
 }
 
-/// Bit 0 of each of eight bytes: bit k of byte k stays where it is, and no two of what is added meet in a bit.
-const fn gathered(bytes: u64) -> u8 {
-    let bits = bytes & 0x0101_0101_0101_0101;
-    (bits.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
+/// Spreads `count` bits from bit `first` on, of `rows` words of `bytes` bytes each, over `count` packed columns, as [`bits_from_rows`] does.
+///
+/// # Panics
+/// If a slice is shorter than its shape, or words have fewer bits.
+pub fn bits_from_words(
+    (src, bytes): (&[u8], usize),
+    rows: usize,
+    these: (usize, usize),
+    dst: &mut [u8],
+) {
+    bits_from_places((src, bytes), (rows, |row| row), these, dst);
+}
+
+/// The same of the words at other places: in row j of the word at place `at(j)`.
+///
+/// # Panics
+/// As [`bits_from_words`], or if there is no such word.
+pub fn bits_from_places(
+    (src, bytes): (&[u8], usize),
+    (rows, at): (usize, impl Fn(usize) -> usize),
+    (first, count): (usize, usize),
+    dst: &mut [u8],
+) {
+    let column = rows.div_ceil(8);
+    assert!(first + count <= 8 * bytes && dst.len() >= count * column);
+    if count == 0 {
+        return;
+    }
+    let mut squares: Squares = [[0; 8]; 64];
+    for tile in 0..rows.div_ceil(TILE) {
+        let here = (rows - tile * TILE).min(TILE);
+        for word in 0..count.div_ceil(64) {
+            if here < TILE {
+                squares.as_flattened_mut().fill(0);
+            }
+            let at = |row| at(tile * TILE + row);
+            take((src, bytes), (here, at), first + 64 * word, &mut squares);
+            turn(&mut squares);
+            let columns = dst[64 * word * column..].chunks_mut(column);
+            for (columns, of) in columns.zip(&squares).take(count - 64 * word) {
+                let to = &mut columns[tile * (TILE / 8)..];
+                let to = &mut to[..here.div_ceil(8)];
+                let mut bytes = [0; TILE / 8];
+                for (at, word) in of.iter().enumerate() {
+                    bytes[8 * at..8 * at + 8].copy_from_slice(&word.to_le_bytes());
+                }
+                match <&mut [u8; TILE / 8]>::try_from(&mut *to) {
+                    Ok(to) => *to = bytes,
+                    Err(_) => to.copy_from_slice(&bytes[..to.len()]),
+                }
+            }
+        }
+    }
+    squares.zeroize();
 }
 
 /// The inverse of [`bits_from_rows`]: columns to rows. Padding bits of each row are zero.
@@ -50,22 +79,167 @@ const fn gathered(bytes: u64) -> u8 {
 /// # Panics
 /// If a slice is shorter than its shape.
 pub fn bits_to_rows(src: &[u8], rows: usize, width: usize, dst: &mut [u8]) {
-    let row_bytes = width.div_ceil(8);
-    let col_bytes = rows.div_ceil(8);
-    assert!(dst.len() >= rows * row_bytes && src.len() >= width * col_bytes);
-    for block in 0..col_bytes {
-        let here = (rows - block * 8).min(8);
-        for byte in 0..row_bytes {
-            let mut square = 0u64;
-            for bit in 0..(width - byte * 8).min(8) {
-                square |= u64::from(src[(byte * 8 + bit) * col_bytes + block]) << (8 * bit);
+    bits_to_words(src, rows, width, (dst, width.div_ceil(8)));
+}
+
+/// The same to words of `bytes` bytes, whose other bits are zero.
+///
+/// # Panics
+/// If a slice is shorter than its shape, or words have fewer bits.
+pub fn bits_to_words(src: &[u8], rows: usize, width: usize, (dst, bytes): (&mut [u8], usize)) {
+    let column = rows.div_ceil(8);
+    assert!(width <= 8 * bytes && dst.len() >= rows * bytes && src.len() >= width * column);
+    if width == 0 {
+        dst[..rows * bytes].fill(0);
+        return;
+    }
+    let mut squares: Squares = [[0; 8]; 64];
+    for (tile, dst) in dst[..rows * bytes].chunks_mut(TILE * bytes).enumerate() {
+        for word in 0..bytes.div_ceil(8) {
+            squares.as_flattened_mut().fill(0);
+            let columns = src.chunks(column).skip(64 * word);
+            let columns = columns.take(width.saturating_sub(64 * word));
+            for (columns, to) in columns.zip(&mut squares) {
+                let of = &columns[tile * (TILE / 8)..];
+                let of = &of[..of.len().min(TILE / 8)];
+                for (to, of) in to.iter_mut().zip(of.chunks(8)) {
+                    let mut eight = [0; 8];
+                    eight[..of.len()].copy_from_slice(of);
+                    *to = u64::from_le_bytes(eight);
+                }
             }
-            let turned = transpose8(square);
-            for r in 0..here {
-                dst[(block * 8 + r) * row_bytes + byte] = (turned >> (8 * r)) as u8;
-            }
+            turn(&mut squares);
+            give(&squares, word, bytes, dst);
         }
     }
+    squares.zeroize();
+}
+
+/// Does something with words of the bytes of a type, or of any others.
+macro_rules! of_bytes {
+    ($bytes:expr, $type:ident => $do:expr, $other:expr) => {
+        match $bytes {
+            1 => {
+                type $type = u8;
+                $do
+            }
+            2 => {
+                type $type = u16;
+                $do
+            }
+            4 => {
+                type $type = u32;
+                $do
+            }
+            8 => {
+                type $type = u64;
+                $do
+            }
+            16 => {
+                type $type = u128;
+                $do
+            }
+            _ => $other,
+        }
+    };
+}
+
+/// 64 bits of each word from bit `first` on, as far as there are any, as the rows of squares.
+#[inline(always)]
+fn take(
+    (src, bytes): (&[u8], usize),
+    (rows, at): (usize, impl Fn(usize) -> usize),
+    first: usize,
+    squares: &mut Squares,
+) {
+    of_bytes!(
+        bytes,
+        Word => {
+            let (words, _) = src.as_chunks::<{ size_of::<Word>() }>();
+            for square in 0..rows.div_ceil(64) {
+                for row in 64 * square..rows.min(64 * square + 64) {
+                    let word = Word::from_le_bytes(words[at(row)]) >> first;
+                    #[allow(clippy::unnecessary_cast, reason = "one of them is a u64")]
+                    { squares[row % 64][square] = word as u64; }
+                }
+            }
+        },
+        {
+            let (from, shift) = (first / 8, first % 8);
+            for row in 0..rows {
+                let word = &src[at(row) * bytes..][..bytes];
+                let mut nine = [0; 16];
+                let there = &word[from..bytes.min(from + 9)];
+                nine[..there.len()].copy_from_slice(there);
+                squares[row % 64][row / 64] = (u128::from_le_bytes(nine) >> shift) as u64;
+            }
+        }
+    );
+}
+
+/// The rows of squares, as 64 bits of each word from word `word` of it on.
+fn give(squares: &Squares, word: usize, bytes: usize, dst: &mut [u8]) {
+    let row = |row: usize| squares[row % 64][row / 64].to_le_bytes();
+    if bytes == 8 {
+        let (words, _) = dst.as_chunks_mut();
+        words
+            .iter_mut()
+            .enumerate()
+            .for_each(|(at, to)| *to = row(at));
+        return;
+    }
+    for (at, to) in dst.chunks_exact_mut(bytes).enumerate() {
+        let to = &mut to[8 * word..];
+        let length = to.len().min(8);
+        to[..length].copy_from_slice(&row(at)[..length]);
+    }
+}
+
+/// Turns eight squares, in place: bit j of word i becomes bit i of word j.
+fn turn(squares: &mut Squares) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has the instructions.
+        unsafe { turn_avx2(squares) };
+        return;
+    }
+    turn_all(squares);
+}
+
+/// [`turn_all`], with the instructions that it names.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn turn_avx2(squares: &mut Squares) {
+    turn_all(squares);
+}
+
+/// The steps of [`transpose64`], of eight squares side by side.
+#[inline(always)]
+fn turn_all(squares: &mut Squares) {
+    #[inline(always)]
+    fn exchange<const HALF: usize>(squares: &mut Squares, low: u64) {
+        // Counted loops, of which nothing is left but what they do.
+        let mut word = 0;
+        while word < 64 {
+            let (mut a, mut b) = (squares[word], squares[word + HALF]);
+            let mut square = 0;
+            while square < 8 {
+                let change = (a[square] >> HALF ^ b[square]) & low;
+                a[square] ^= change << HALF;
+                b[square] ^= change;
+                square += 1;
+            }
+            (squares[word], squares[word + HALF]) = (a, b);
+            word += 1;
+            word += word & HALF;
+        }
+    }
+    exchange::<32>(squares, 0x0000_0000_ffff_ffff);
+    exchange::<16>(squares, 0x0000_ffff_0000_ffff);
+    exchange::<8>(squares, 0x00ff_00ff_00ff_00ff);
+    exchange::<4>(squares, 0x0f0f_0f0f_0f0f_0f0f);
+    exchange::<2>(squares, 0x3333_3333_3333_3333);
+    exchange::<1>(squares, 0x5555_5555_5555_5555);
 }
 
 /// Transposes a 64 × 64 bit matrix, one row per word, in place: bit j of word i becomes bit i of word j (Warren, Hacker's
@@ -90,16 +264,6 @@ fn exchange<const HALF: usize>(square: &mut [u64; 64], low: u64) {
             square[a + HALF] ^= change;
         }
     }
-}
-
-/// Transposes an 8 × 8 bit matrix, one row per byte (Warren, Hacker's Delight, 7-3).
-const fn transpose8(x: u64) -> u64 {
-    let t = (x ^ (x >> 7)) & 0x00aa_00aa_00aa_00aa;
-    let x = x ^ t ^ (t << 7);
-    let t = (x ^ (x >> 14)) & 0x0000_cccc_0000_cccc;
-    let x = x ^ t ^ (t << 14);
-    let t = (x ^ (x >> 28)) & 0x0000_0000_f0f0_f0f0;
-    x ^ t ^ (t << 28)
 }
 
 #[cfg(test)]
@@ -144,6 +308,7 @@ mod tests {
             (13, 128),
             (100, 7),
             (65, 64),
+            (520, 3),
         ] {
             let row_bytes = width.div_ceil(8);
             let col_bytes = rows.div_ceil(8);
@@ -159,6 +324,47 @@ mod tests {
                     let mut back = vec![0xff; rows * row_bytes];
                     bits_to_rows(&dst, rows, width, &mut back);
                     assert_eq!(back, src);
+                }
+            }
+        }
+    }
+
+    /// Any bits of words of any length, against the definition.
+    #[test]
+    fn bits_of_words_are_those_that_were_asked_for() {
+        for bytes in [1usize, 2, 3, 4, 7, 8, 9, 16, 20] {
+            for rows in [1usize, 9, 511, 512, 513, 1100] {
+                let mut seed = 1u32;
+                let src: Vec<u8> = std::iter::repeat_with(|| {
+                    seed = seed.wrapping_mul(0x0019_660d).wrapping_add(0x3c6e_f35f);
+                    (seed >> 24) as u8
+                })
+                .take(rows * bytes)
+                .collect();
+                let all = 8 * bytes;
+                for (first, count) in [(0, all), (0, 1), (all - 1, 1), (all / 3, all / 2), (5, 0)] {
+                    let column = rows.div_ceil(8);
+                    let mut dst = vec![0xff; count * column];
+                    bits_from_words((&src, bytes), rows, (first, count), &mut dst);
+                    let mut back = vec![0xff; rows * bytes];
+                    bits_to_words(&dst, rows, count, (&mut back, bytes));
+                    for row in 0..rows {
+                        let word = &src[row * bytes..][..bytes];
+                        let back = &back[row * bytes..][..bytes];
+                        for bit in 0..all {
+                            let want = bit < count
+                                && word[(first + bit) / 8] >> ((first + bit) % 8) & 1 == 1;
+                            assert_eq!(back[bit / 8] >> (bit % 8) & 1 == 1, want);
+                            if bit < count {
+                                let got = dst[bit * column + row / 8] >> (row % 8) & 1 == 1;
+                                assert_eq!(got, want, "bit {bit} of row {row}");
+                            }
+                        }
+                    }
+                    if let (1.., rest @ 1..) = (count, rows % 8) {
+                        let last = dst[column - 1];
+                        assert_eq!(last >> rest, 0, "rows that are not there");
+                    }
                 }
             }
         }

@@ -109,6 +109,8 @@ pub struct Builder {
     columns: u32,
     pub(crate) moves: u8,
     known: Known,
+    /// Jobs of comparisons, by the bits of words and how many are compared at once.
+    pub(crate) comparing: HashMap<(Vec<u32>, u32), Arc<JobSpec>>,
 }
 
 impl Builder {
@@ -121,6 +123,7 @@ impl Builder {
             columns: 0,
             moves: 0,
             known: HashMap::new(),
+            comparing: HashMap::new(),
         }
     }
 
@@ -368,7 +371,7 @@ impl Builder {
         self.job(circuit, rows, holders, audiences)
     }
 
-    fn job(
+    pub(crate) fn job(
         &self,
         circuit: Circuit,
         rows: u32,

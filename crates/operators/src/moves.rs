@@ -6,7 +6,7 @@ use veil_math::Ring;
 use crate::builder::{Builder, Shared, Sharing};
 
 /// A permutation by which rows have moved, opened. It can be undone.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Opened {
     /// Where each row is that has moved.
     pub(crate) positions: ColumnId,
@@ -57,7 +57,7 @@ impl Builder {
     }
 
     /// A move without an opening: a column for each that it takes.
-    fn moved(
+    pub(crate) fn moved(
         &mut self,
         rows: u32,
         (rotation, kind, factors, positions): (u8, MoveKind, Option<ColumnId>, Option<ColumnId>),
@@ -147,7 +147,7 @@ impl Builder {
         left
     }
 
-    fn rotation(&mut self) -> u8 {
+    pub(crate) fn rotation(&mut self) -> u8 {
         let rotation = self.moves;
         self.moves = self.moves.wrapping_add(1) % 12;
         rotation

@@ -329,6 +329,9 @@ fn what_is_opened_is_listed() {
                     PassSpec::Move { kind, .. } => {
                         permutations += u32::from(*kind == MoveKind::Open);
                     }
+                    PassSpec::Compare { positions, .. } => {
+                        permutations += u32::from(positions.is_some());
+                    }
                     PassSpec::Rows { job, claim, .. } => {
                         let opens = job.audiences.iter().any(|of| *of != Audience::Column);
                         assert!(claim.is_none() || opens, "{}", query.name);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use veil_engine::Memory;
 use veil_link::LinkKind;
 use veil_protocol::WorkspaceOf;
-use veil_protocol::passes::{ColumnPlan, Pass};
+use veil_protocol::passes::{ColumnPlan, Pass, Search};
 use veil_session::Peer;
 
 use crate::passes::Passes;
@@ -66,7 +66,9 @@ impl Passes {
             now += left
                 .map(|column| bytes(&program.columns()[column.0 as usize]))
                 .sum::<u64>();
-            most = most.max(now);
+            let compares = program.passes()[pass].compares();
+            let ordering = compares.map_or(0, |of| u64::from(of.rows) * Search::BYTES);
+            most = most.max(now + ordering);
             let ended = program.ending(pass);
             let ended = ended.map(|column| bytes(&program.columns()[column.0 as usize]));
             now = now.saturating_sub(ended.sum());

@@ -7,6 +7,7 @@
 mod chaos;
 mod cheats;
 mod common;
+mod comparisons;
 mod conversions;
 mod cost;
 mod crashes;

@@ -51,6 +51,13 @@ fn sorted_rows_are_sorted_and_equal_keys_keep_their_order() {
         (700, 4, 1),
         (513, 8, 2),
         (20_000, 6, 3),
+        // By comparisons.
+        (1, 13, 1),
+        (2, 40, 1),
+        (90, 128, 1),
+        (700, 13, 1),
+        (700, 125, 2),
+        (20_000, 32, 3),
     ] {
         let columns = [random(3, rows, bits), (0..rows.into()).collect()];
         let mut wanted: Vec<(u128, u128)> = columns[0]
@@ -388,7 +395,7 @@ fn hashes_tell_programs_apart() {
     let mut other = good.clone();
     let turned = other.passes.iter_mut().rev().find_map(|pass| match pass {
         PassSpec::Move { rotation, .. } => Some(rotation),
-        PassSpec::Rows { .. } => None,
+        PassSpec::Rows { .. } | PassSpec::Compare { .. } => None,
     });
     *turned.unwrap() += 1;
     all.push(hash(&other));

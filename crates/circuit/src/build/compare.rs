@@ -1,14 +1,13 @@
 //! Comparison.
 
+use veil_math::Ring;
+
 use super::adder::{Aim, carries, not};
-use crate::{Builder, Wire};
+use crate::{Builder, Circuit, Per, Wire};
 
 /// Whether `x < y`, for unsigned words of `n` bits.
 ///
 /// [`Aim::Size`]: `n` ANDs, depth `n`. [`Aim::Depth`]: a tree of fewer than `3n` ANDs, depth `1 + ⌈log2 n⌉`.
-///
-/// # Panics
-/// If the words have different widths.
 ///
 /// # Panics
 /// If the words have different widths.
@@ -23,37 +22,95 @@ pub fn less_than(b: &mut Builder, x: &[Wire], y: &[Wire], aim: Aim) -> Wire {
             b.not(not_less)
         }
         Aim::Depth => {
-            let mut runs = Vec::with_capacity(x.len());
-            for (&x, &y) in x.iter().zip(y) {
+            let bits = x.iter().zip(y);
+            let runs = bits.map(|(&x, &y)| {
                 let differ = b.xor(x, y);
-                runs.push((b.and(differ, y), b.not(differ)));
-            }
-            if runs.is_empty() {
-                return b.constant_bit(false);
-            }
-            // Less in the upper run, or equal there and less in the lower: never both.
-            while runs.len() > 1 {
-                let mut next = Vec::with_capacity(runs.len().div_ceil(2));
-                for pair in runs.chunks(2) {
-                    next.push(match *pair {
-                        [(low_less, low_equal), (high_less, high_equal)] => {
-                            let passed = b.and(high_equal, low_less);
-                            (b.xor(high_less, passed), b.and(high_equal, low_equal))
-                        }
-                        _ => pair[0],
-                    });
+                Run {
+                    less: b.and(differ, y),
+                    equal: b.not(differ),
                 }
-                runs = next;
+            });
+            let runs = runs.collect();
+            match merged(b, runs) {
+                Some(all) => all.less,
+                None => b.constant_bit(false),
             }
-            runs[0].0
         }
     }
 }
 
+/// Bits that are compared one after the other before a tree begins: of four, 2.25 ANDs a bit and a round more than of one, which takes three.
+const IN_A_ROW: usize = 4;
+
+/// Whether the words of a first row precede those of a second one: the circuit of ports `first0`, `first1`, …, `second0`, … of so many bits each, the
+/// least significant word first, and of one output, `precedes`. Fewer than 9/4 n ANDs for n bits, depth `4 + ⌈log2 n/4⌉`.
+pub fn precedes(widths: &[u32]) -> Circuit {
+    let mut b = Builder::new(Ring::Bits);
+    let mut ports = |name: &str| -> Vec<Wire> {
+        let words = widths.iter().enumerate();
+        words
+            .flat_map(|(at, width)| b.input(format!("{name}{at}"), *width, Per::Row))
+            .collect()
+    };
+    let (first, second) = (ports("first"), ports("second"));
+    let bits: Vec<_> = first.into_iter().zip(second).collect();
+    let run = |bits: &[(Wire, Wire)]| {
+        let mut of: Option<Run> = None;
+        for &(x, y) in bits {
+            let differ = b.xor(x, y);
+            let same = b.not(differ);
+            of = Some(match of {
+                None => Run {
+                    less: b.and(differ, y),
+                    equal: same,
+                },
+                Some(low) => {
+                    let other = b.xor(low.less, y);
+                    let change = b.and(differ, other);
+                    Run {
+                        less: b.xor(low.less, change),
+                        equal: b.and(low.equal, same),
+                    }
+                }
+            });
+        }
+        of.expect("a run has bits")
+    };
+    let runs = bits.chunks(IN_A_ROW).map(run).collect();
+    let less = match merged(&mut b, runs) {
+        Some(all) => all.less,
+        None => b.constant_bit(false),
+    };
+    b.output("precedes", &[less]);
+    b.finish().expect("gates in their order")
+}
+
+/// Whether x < y in some bits of words, and whether they are equal there: never both.
+#[derive(Clone, Copy)]
+struct Run {
+    less: Wire,
+    equal: Wire,
+}
+
+/// That of all runs, the lowest first: less in the upper one, or equal there and less in the lower.
+fn merged(b: &mut Builder, mut runs: Vec<Run>) -> Option<Run> {
+    while runs.len() > 1 {
+        let pairs = runs.chunks(2).map(|pair| match *pair {
+            [low, high] => {
+                let passed = b.and(high.equal, low.less);
+                Run {
+                    less: b.xor(high.less, passed),
+                    equal: b.and(high.equal, low.equal),
+                }
+            }
+            _ => pair[0],
+        });
+        runs = pairs.collect();
+    }
+    runs.first().copied()
+}
+
 /// Whether `x < y`, for words in two's complement; costs as [`less_than`].
-///
-/// # Panics
-/// If the words have different widths.
 ///
 /// # Panics
 /// If the words have different widths.
@@ -69,9 +126,6 @@ pub fn less_than_signed(b: &mut Builder, x: &[Wire], y: &[Wire], aim: Aim) -> Wi
 }
 
 /// Whether `x = y`: `n - 1` ANDs, depth `⌈log2 n⌉`.
-///
-/// # Panics
-/// If the words have different widths.
 ///
 /// # Panics
 /// If the words have different widths.

@@ -45,7 +45,7 @@ pub(crate) use integer::long_division;
 pub mod generate {
     pub use super::adder::{Aim, add, sub, sum, sum_is_minus_one, sum_with};
     pub use super::aes::{aes128, aes128_encrypt, aes128_expand_key, aes128_expanded};
-    pub use super::compare::{all, any, equal, less_than, less_than_signed};
+    pub use super::compare::{all, any, equal, less_than, less_than_signed, precedes};
     pub use super::integer::{
         Integer, compose, dabit, decompose, divide, divide_bits, edabit, inject, is_at_most,
         is_equal, is_less, is_zero, max, min, quotient_bits, recompose, shift_right, truncate_pr,

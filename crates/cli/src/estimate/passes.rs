@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use veil_engine::Settings;
+use veil_job::passes::comparisons_at_once;
 use veil_link::LinkKind;
 use veil_protocol::passes::{Pass, PassProgram};
 use veil_protocol::{Cost, Protocol, Task};
@@ -58,14 +59,15 @@ impl Costs {
         let peers = veil_engine::participants(first);
         let in_flight = Settings::default().window as u64 * u64::from(first.lanes);
         let mut known: BTreeMap<usize, OfPass> = BTreeMap::new();
+        let mut batch = Batch::default();
         let each = program.passes().iter().map(|pass| {
             let key = match pass {
                 Pass::Rows { plan, .. } => Arc::as_ptr(plan) as usize,
                 Pass::Move { plan, .. } => Arc::as_ptr(plan) as usize,
             };
             let of = known.entry(key);
-            of.or_insert_with(|| of_pass(pass, &peers, in_flight))
-                .clone()
+            let of = of.or_insert_with(|| of_pass(pass, &peers, in_flight));
+            batch.expected(pass, of.clone())
         });
         let each: Vec<OfPass> = each.collect();
         let start = super::protocols(first);
@@ -105,13 +107,50 @@ pub fn rounds(program: &PassProgram) -> u64 {
     let peers = veil_engine::participants(first);
     let in_flight = Settings::default().window as u64 * u64::from(first.lanes);
     let further = program.passes().iter().skip(1);
-    let also = further.map(|pass| of_pass(pass, &peers, in_flight).waits);
+    let mut batch = Batch::default();
+    let also = further.map(|pass| batch.expected(pass, of_pass(pass, &peers, in_flight)).waits);
     let also = also.sum();
     Run {
         also,
         ..Run::of(first)
     }
     .rounds_of_all()
+}
+
+/// The number of a pass among those that put the same rows in order.
+#[derive(Default)]
+struct Batch(u32);
+
+impl Batch {
+    /// What is expected of a pass. How many rows are compared follows from permutations that are drawn: of n rows that are put in order, about
+    /// n (log2 n + 2) pairs in about 3/2 log2 n passes, behind which nothing is compared.
+    fn expected(&mut self, pass: &Pass, mut of: OfPass) -> OfPass {
+        let Some(compares) = pass.compares() else {
+            self.0 = 0;
+            return of;
+        };
+        let doublings = compares.rows.max(1).ilog2();
+        let pairs = u64::from(compares.rows) * u64::from(compares.rows.saturating_sub(1)) / 2;
+        let (full, some) = if compares.rows < 2 {
+            (0, 0)
+        } else if pairs <= comparisons_at_once(compares.rows).into() {
+            (1, 1)
+        } else {
+            (doublings + 2, doublings * 3 / 2)
+        };
+        if self.0 >= full {
+            of.each.iter_mut().for_each(|does| *does = Does::default());
+        }
+        if self.0 >= some {
+            of.waits = 0;
+        }
+        self.0 = if compares.positions.is_some() {
+            0
+        } else {
+            self.0 + 1
+        };
+        of
+    }
 }
 
 fn of_pass(pass: &Pass, peers: &[Peer], in_flight: u64) -> OfPass {

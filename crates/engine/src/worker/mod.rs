@@ -132,8 +132,9 @@ impl Worker {
             )));
         }
         for (number, data) in ends.iter().enumerate() {
-            let claims = acts.pass(number).claim().is_some();
-            check_ends(acts.protocol(number).spans(), data, claims)?;
+            let pass = acts.pass(number);
+            let to_parties = pass.claim().is_some() || pass.compares().is_some();
+            check_ends(acts.protocol(number).spans(), data, to_parties)?;
         }
         let data = ends[0].clone();
         crate::order::check(&plan, protocol.me(), data.source.as_deref())?;
@@ -538,15 +539,17 @@ impl Worker {
     }
 }
 
-/// Refuses to start without the ends that a pass needs.
-fn check_ends(spans: &Spans, data: &Data, claims: bool) -> Result<(), Abort> {
+/// Refuses to start without the ends that a pass needs, which may open for parties alone.
+fn check_ends(spans: &Spans, data: &Data, to_parties: bool) -> Result<(), Abort> {
     let ports = [&spans.inputs, &spans.cycle_inputs, &spans.job_inputs];
     if data.source.is_none() && !ports.iter().all(|ports| ports.is_empty()) {
         return Err(Abort::Missing(
             "this participant supplies values to the job, and has no data".into(),
         ));
     }
-    if !claims && data.sink.is_none() && !(spans.opened.is_empty() && spans.opened_sums.is_empty())
+    if !to_parties
+        && data.sink.is_none()
+        && !(spans.opened.is_empty() && spans.opened_sums.is_empty())
     {
         return Err(Abort::Missing(
             "this participant gets results of the job, and has nowhere to put them".into(),

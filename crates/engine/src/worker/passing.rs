@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use veil_protocol::passes::Pass;
+use veil_protocol::passes::{Compares, Pass};
 use veil_protocol::{Chunk, Plan};
 use veil_session::Frame;
 
@@ -21,6 +21,11 @@ impl Worker {
         self.rows().is_some_and(Plan::opens_rows)
     }
 
+    /// The rows that the present pass compares, if that is what it does.
+    pub(super) fn compares(&self) -> Option<&Compares> {
+        self.acts.pass(self.pass).compares()
+    }
+
     /// Whether no pass follows.
     pub(super) fn is_last(&self) -> bool {
         self.pass + 1 == self.acts.count()
@@ -34,13 +39,17 @@ impl Worker {
         }
     }
 
-    /// Chunk `index` of the present pass. Parties alone move rows.
+    /// Chunk `index` of the present pass. Parties alone move rows and put them in order; where nothing is left to compare, there are no chunks.
     pub(super) fn chunk_at(&self, index: u32) -> Option<Chunk> {
         let pass = self.acts.pass(self.pass);
-        if pass.rows().is_none() && self.protocol.me().party().is_none() {
+        let of_parties = pass.rows().is_none() || pass.compares().is_some();
+        if of_parties && self.protocol.me().party().is_none() {
             return None;
         }
         let chunk = pass.chunk(index)?;
+        if pass.compares().is_some() && chunk.first >= self.shared.columns.comparisons() {
+            return None;
+        }
         Some(Chunk {
             frame: self.of_pass(chunk.frame),
             ..chunk

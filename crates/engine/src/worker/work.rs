@@ -98,7 +98,7 @@ impl Worker {
             };
             self.next_chunk += u32::from(self.plan.lanes);
             let run = self.start(chunk)?;
-            if self.opens_rows() && self.sends() {
+            if self.opens_rows() && self.compares().is_none() && self.sends() {
                 self.shared.status.opens();
             }
             self.active.push_back(run);
@@ -133,7 +133,7 @@ impl Worker {
                 self.shared.add(self.plan.words, &sums);
             }
             if !self.is_last() {
-                self.shared.passed(self.pass, self.plan.lanes);
+                self.shared.passed(self.pass, self.plan.lanes)?;
                 self.stage = Stage::Passing;
                 return Ok(true);
             }
@@ -341,6 +341,14 @@ impl Worker {
         run: &Run,
         of: impl Fn(&veil_protocol::Spans) -> &Vec<(usize, veil_device::Span)>,
     ) -> Result<(), Abort> {
+        if self.compares().is_some() {
+            let slice = run.slice();
+            for (_, span) in of(self.protocol.spans()) {
+                let opened = self.device.view(run.workspace, *span)?;
+                self.shared.columns.compared(slice, opened);
+            }
+            return Ok(());
+        }
         self.shared.status.opens();
         if let Some(what) = self.acts.pass(self.pass).claim() {
             for (_, span) in of(self.protocol.spans()) {

@@ -145,10 +145,11 @@ impl<'a> Planner<'a> {
 
     fn finish(mut self) -> PhysicalPlan {
         let passes = self.b.finish();
-        let opened = passes
-            .passes
-            .iter()
-            .filter(|pass| matches!(pass, PassSpec::Move { kind, .. } if *kind == MoveKind::Open));
+        let opened = passes.passes.iter().filter(|pass| match pass {
+            PassSpec::Move { kind, .. } => *kind == MoveKind::Open,
+            PassSpec::Compare { positions, .. } => positions.is_some(),
+            PassSpec::Rows { .. } => false,
+        });
         let count = opened.count() as u32;
         if count > 0 {
             self.opens.push(Opening::Permutations { count });

@@ -113,7 +113,7 @@ impl Queries {
     pub(crate) fn first(&self) -> Option<&Arc<JobSpec>> {
         match self.physical.passes.passes.first()? {
             PassSpec::Rows { job, .. } => Some(job),
-            PassSpec::Move { .. } => None,
+            PassSpec::Move { .. } | PassSpec::Compare { .. } => None,
         }
     }
 

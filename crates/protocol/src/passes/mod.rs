@@ -8,15 +8,18 @@
 mod columns;
 mod cost;
 mod moves;
+mod ordering;
 mod program;
 mod rank;
 mod regions;
 mod rep3;
 mod rep4;
+mod search;
 
 pub use columns::{ColumnKind, ColumnPlan};
 pub use moves::{MovePlan, Moves};
-pub use program::{Pass, PassProgram, ProgramError};
+pub use program::{Compares, Pass, PassProgram, ProgramError};
+pub use search::{NoOrder, Search};
 pub use veil_job::passes::{ColumnForm, ColumnId, MadeSpec, MoveKind, PassSpec, ProgramSpec, Take};
 
 use veil_device::{Command, Op, PrfCall, Span};

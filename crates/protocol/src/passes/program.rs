@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use veil_job::canonical::Canonical;
-use veil_job::{Audience, Holder};
+use veil_job::{Audience, Holder, JobSpec};
 use veil_math::Ring;
 use veil_session::{Peer, PlanHash};
 
+use super::ordering::{Ordering, Rule};
 use super::{
     ColumnForm, ColumnId, ColumnKind, ColumnPlan, MadeSpec, MoveKind, MovePlan, Moves, PassSpec,
     ProgramSpec, Take,
@@ -35,6 +36,8 @@ pub enum Pass {
         leaves: Vec<Option<ColumnId>>,
         /// That all it opens to the parties is 0, in words: the run ends if it is not.
         claim: Option<Arc<str>>,
+        /// The rows that it compares, if that is what it does.
+        compares: Option<Compares>,
     },
     /// A move of rows.
     Move {
@@ -49,6 +52,19 @@ pub enum Pass {
         /// Opened positions: left where they are opened, taken elsewhere.
         positions: Option<ColumnId>,
     },
+}
+
+/// Rows that are put in order by comparisons that are opened to the parties.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Compares {
+    /// How many.
+    pub rows: u32,
+    /// Their words.
+    pub of: Vec<ColumnId>,
+    /// The factors of the permutation by which they have moved.
+    pub factors: ColumnId,
+    /// Their positions, which the last comparisons leave.
+    pub positions: Option<ColumnId>,
 }
 
 /// Passes do not fit each other: a defect of what wrote them.
@@ -95,6 +111,7 @@ impl From<Arc<Plan>> for PassProgram {
                 takes: vec![None; inputs],
                 leaves: vec![None; outputs],
                 claim: None,
+                compares: None,
                 plan,
             }],
             made: vec![],
@@ -125,6 +142,14 @@ impl Pass {
     pub const fn claim(&self) -> Option<&Arc<str>> {
         match self {
             Pass::Rows { claim, .. } => claim.as_ref(),
+            Pass::Move { .. } => None,
+        }
+    }
+
+    /// The rows that it compares, if that is what it does.
+    pub const fn compares(&self) -> Option<&Compares> {
+        match self {
+            Pass::Rows { compares, .. } => compares.as_ref(),
             Pass::Move { .. } => None,
         }
     }
@@ -198,6 +223,16 @@ impl Pass {
             kind: ColumnKind::Shared,
         };
         match self {
+            Pass::Rows {
+                compares: Some(of), ..
+            } => {
+                let opened = ColumnPlan {
+                    kind: ColumnKind::Opened,
+                    ..shared(ColumnForm::Ring(Ring::Z32), of.rows)
+                };
+                let positions = of.positions.iter();
+                positions.map(|column| (*column, opened)).collect()
+            }
             Pass::Rows { plan, leaves, .. } => {
                 let rows = plan.job.rows() as u32;
                 let of = |port: usize| {
@@ -266,6 +301,7 @@ impl PassProgram {
         let mut checking = Checking {
             columns: vec![None; left],
             last: vec![0; left],
+            ordering: Ordering::default(),
         };
         let mut made = spec.made.iter().peekable();
         for (number, pass) in passes.iter().enumerate() {
@@ -276,6 +312,12 @@ impl PassProgram {
             }
             checking.pass(number, pass).map_err(wrong)?;
             together(&passes, number).map_err(wrong)?;
+        }
+        if checking.ordering.under_way() {
+            return Err(ProgramError::Pass {
+                pass: passes.len() - 1,
+                what: "comparisons end with positions",
+            });
         }
         if made.next().is_some() {
             return Err(ProgramError::Pass {
@@ -351,15 +393,19 @@ impl PassProgram {
 struct Checking {
     columns: Vec<Option<ColumnPlan>>,
     last: Vec<usize>,
+    ordering: Ordering,
 }
-
-type Rule = Result<(), &'static str>;
 
 impl Checking {
     fn made(&mut self, number: usize, made: &MadeSpec) -> Rule {
-        if made.rows == 0 || matches!(made.take, Take::Within { .. } | Take::Sums { .. }) {
+        let made_of = !matches!(
+            made.take,
+            Take::Within { .. } | Take::Sums { .. } | Take::Numbered { .. } | Take::Compared { .. }
+        );
+        if made.rows == 0 || !made_of {
             return Err("what is made between passes is rows of columns, or bits of them");
         }
+        self.ordering.leaves_alone(&made.take.columns())?;
         self.take(&made.take, made.form, made.rows)?;
         let plan = ColumnPlan {
             form: made.form,
@@ -398,9 +444,20 @@ impl Checking {
             Pass::Rows {
                 plan,
                 takes,
+                compares: Some(of),
+                ..
+            } => {
+                let columns = &self.columns;
+                self.ordering.compare(plan, takes, of, columns)?;
+            }
+            Pass::Rows {
+                plan,
+                takes,
                 leaves,
                 claim,
+                compares: None,
             } => {
+                self.ordering.ends()?;
                 self.rows(plan, takes, leaves)?;
                 let to_parties = |a: &Audience| *a == Audience::Parties;
                 let opened = |a: &&Audience| **a != Audience::Column;
@@ -417,7 +474,9 @@ impl Checking {
                 factors,
                 positions,
             } => {
+                self.ordering.ends()?;
                 self.moves(plan, takes, *factors, *positions)?;
+                self.ordering.moved(plan, takes, leaves, *factors);
                 let opens = plan.kind == MoveKind::Open;
                 let left = match plan.kind {
                     MoveKind::Rank => 1,
@@ -474,9 +533,11 @@ impl Checking {
                     .ok_or("columns that are taken by turns have the pass's rows together")
             }
             Take::Of(_) | Take::Rows { .. } => Ok(form),
-            Take::Bits { .. } | Take::Within { .. } | Take::Sums { .. } => {
-                Err("bits are taken of words")
-            }
+            Take::Bits { .. }
+            | Take::Numbered { .. }
+            | Take::Compared { .. }
+            | Take::Within { .. }
+            | Take::Sums { .. } => Err("bits are taken of words"),
         }
     }
 
@@ -506,6 +567,26 @@ impl Checking {
                     return Err("bits are those that the words have");
                 }
             }
+            Take::Numbered { of, bits } => {
+                let words = match of.as_deref() {
+                    None => 0,
+                    Some(Take::Bits { of, first, count }) => {
+                        let part = ColumnForm::of_bits(*count).ok_or("bits are of words")?;
+                        let bits = (**of).clone().bits(*first, *count);
+                        self.take(&bits, part, rows)?;
+                        *count
+                    }
+                    Some(of) => match self.elements(of, rows)? {
+                        ColumnForm::Words(bytes) => 8 * u32::from(bytes),
+                        ColumnForm::Ring(_) => return Err("numbers are below words"),
+                    },
+                };
+                let numbered = *bits <= 32 && u64::from(rows) <= 1 << bits;
+                if !numbered || ColumnForm::of_bits(words + bits) != Some(form) {
+                    return Err("every row has a number of its own, below its word");
+                }
+            }
+            Take::Compared { .. } => return Err("rows are compared by passes that compare"),
             Take::Sums {
                 of, totals, ring, ..
             } => {
@@ -552,6 +633,9 @@ impl Checking {
                 return Err("a port takes a column exactly if that is its holder");
             }
             let Some(take) = take else { continue };
+            if matches!(take, Take::Numbered { .. }) {
+                return Err("rows are numbered as they move");
+            }
             let PortOf { bits, width } = PortOf::of(plan, port);
             let form = if bits {
                 ColumnForm::of_bits(width)
@@ -676,27 +760,51 @@ fn planned(spec: &ProgramSpec, options: Options) -> Result<Vec<Pass>, ProgramErr
     let mut passes: Vec<Pass> = Vec::new();
     let security = spec.passes.iter().find_map(|pass| match pass {
         PassSpec::Rows { job, .. } => Some(job.security),
-        PassSpec::Move { .. } => None,
+        PassSpec::Move { .. } | PassSpec::Compare { .. } => None,
     });
     for pass in &spec.passes {
+        let plan = |job: &Arc<JobSpec>| {
+            let mut known = passes.iter().filter_map(Pass::rows);
+            match known.find(|plan| Arc::ptr_eq(&plan.job, job)) {
+                Some(plan) => Ok(Arc::clone(plan)),
+                None => Plan::new(Arc::clone(job), options).map(Arc::new),
+            }
+        };
         passes.push(match pass {
             PassSpec::Rows {
                 job,
                 takes,
                 leaves,
                 claim,
+            } => Pass::Rows {
+                plan: plan(job)?,
+                takes: takes.clone(),
+                leaves: leaves.clone(),
+                claim: claim.as_deref().map(Arc::from),
+                compares: None,
+            },
+            PassSpec::Compare {
+                job,
+                rows,
+                of,
+                factors,
+                positions,
             } => {
-                let known = passes.iter().filter_map(Pass::rows);
-                let same = known.into_iter().find(|plan| Arc::ptr_eq(&plan.job, job));
-                let plan = match same {
-                    Some(plan) => Arc::clone(plan),
-                    None => Arc::new(Plan::new(Arc::clone(job), options)?),
+                let of_rows = |second| {
+                    let words = of.iter();
+                    words.map(move |of| Some(Take::Compared { of: *of, second }))
                 };
                 Pass::Rows {
-                    plan,
-                    takes: takes.clone(),
-                    leaves: leaves.clone(),
-                    claim: claim.as_deref().map(Arc::from),
+                    plan: plan(job)?,
+                    takes: of_rows(false).chain(of_rows(true)).collect(),
+                    leaves: vec![None],
+                    claim: None,
+                    compares: Some(Compares {
+                        rows: *rows,
+                        of: of.clone(),
+                        factors: *factors,
+                        positions: *positions,
+                    }),
                 }
             }
             PassSpec::Move {

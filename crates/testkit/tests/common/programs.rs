@@ -74,7 +74,8 @@ impl Ends {
                 });
                 ends.values.insert(number, values);
             }
-            if plan.opens_rows() && pass.claim().is_none() {
+            let to_parties = pass.claim().is_some() || pass.compares().is_some();
+            if plan.opens_rows() && !to_parties {
                 ends.seen.insert(number, Arc::default());
             }
         }
