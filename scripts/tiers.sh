@@ -77,7 +77,7 @@ long() {
   for model in dzkp codes ot; do
     run python3 "vectors/model/$model.py" --escapes
   done
-  ignored_of testkit protocol circuit
+  ignored_of testkit protocol circuit query
 }
 cores() {
   scripts/test-rtl.sh short

@@ -232,6 +232,60 @@ mod tests {
         }
     }
 
+    /// Of four rows every permutation is drawn as often as any other, plainly and by buckets; so is a product of factors of which one is not known. The
+    /// draws are fixed: a correct shuffle gives these numbers every time, one with a biased step is thousands off.
+    #[test]
+    fn all_permutations_are_drawn_as_often() {
+        const DRAWS: u32 = 120_000;
+        let prf = prf(&vectors());
+        let drawn = |shape: Shape, tag: u16, number: u32| {
+            let mut blocks = Blocks {
+                make: |counter, blocks: &mut [[u8; 16]]| {
+                    prf.stream(
+                        DomainTag(tag),
+                        0,
+                        counter,
+                        number,
+                        blocks.as_flattened_mut(),
+                    );
+                },
+                made: Zeroizing::new([[0; 16]; PERMUTATION_BLOCKS]),
+            };
+            let mut order = [0; 4];
+            draw(&mut order, shape, &mut blocks);
+            order
+        };
+        let by_buckets = Shape {
+            bucketed: 2,
+            bucket: 2,
+        };
+        assert!(by_buckets.bits(4) > 0);
+        let known = [2usize, 0, 3, 1];
+        for (name, shape, factors) in [
+            ("plain", SHAPE, false),
+            ("by buckets", by_buckets, false),
+            ("a product", SHAPE, true),
+        ] {
+            let mut counts = std::collections::BTreeMap::new();
+            for number in 0..DRAWS {
+                let mut order = drawn(shape, 0x1700, number);
+                if factors {
+                    // What a party that lacks this factor knows of the product is the other one.
+                    order = known.map(|row| order[row]);
+                }
+                *counts.entry(order).or_insert(0u32) += 1;
+            }
+            assert_eq!(counts.len(), 24, "{name}");
+            let expected = f64::from(DRAWS) / 24.0;
+            let squares = counts
+                .values()
+                .map(|count| (f64::from(*count) - expected).powi(2));
+            let chi = squares.sum::<f64>() / expected;
+            // 23 degrees of freedom: beyond 60 in one case of 40 000.
+            assert!(chi < 60.0, "{name}: {chi}");
+        }
+    }
+
     #[test]
     fn fractions_are_rounded_down() {
         assert_eq!(fraction(u128::MAX, 7), 6);

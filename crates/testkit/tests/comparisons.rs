@@ -167,6 +167,40 @@ fn a_lie_in_comparisons_among_three_opens_nothing() {
     assert!(ends.seen.values().all(|seen| seen.slices().is_empty()));
 }
 
+/// A party that is gone before any pass, moves and comparisons among them: nothing is opened to a recipient, and those who wait for it name it.
+#[test]
+fn a_party_that_is_gone_before_any_pass_is_named() {
+    let gone = Peer::Party(PartyId::THREE[1]);
+    for security in securities() {
+        let program = planned(&sorting(security, 60, 20));
+        let keys = random(6, 60, 20);
+        let last = program.passes().len() as u16;
+        let compares = |pass: &u16| program.passes()[usize::from(*pass)].compares().is_some();
+        // Of comparisons the first: behind it all is in order.
+        let first = (0..last).find(compares).unwrap();
+        for pass in (0..last).filter(|pass| !compares(pass) || *pass == first) {
+            let ends = Ends::of(&program, std::slice::from_ref(&keys));
+            // What it sends from this pass on is nothing that others take.
+            let tap: Tap = Arc::new(move |from, _, at, _| {
+                if from == gone && at.frame.epoch >= pass && at.frame.chunk > 0 {
+                    Fate::Instead(Vec::new())
+                } else {
+                    Fate::Pass
+                }
+            });
+            let failure = run(&program, &ends, CPU, &tap).expect_err("a party that is gone");
+            let named = failure.0.values().any(|abort| match abort {
+                Abort::Stalled { waits, .. } | Abort::Told { waits, .. } => {
+                    waits.iter().any(|wait| wait.peer == gone)
+                }
+                _ => false,
+            });
+            assert!(named, "{security}, pass {pass}: {failure:?}");
+            assert!(ends.seen.values().all(|seen| seen.slices().is_empty()));
+        }
+    }
+}
+
 #[test]
 fn rows_that_are_all_equal_keep_their_order() {
     for security in securities() {

@@ -100,7 +100,7 @@ pub(crate) struct BenchArgs {
     /// The scale factor of tpch [default: 0.01].
     #[arg(long, value_name = "SF", value_parser = tpch::scale)]
     sf: Option<f64>,
-    /// Questions of tpch, such as q03 or 1,6 [default: all ten].
+    /// Questions of tpch, such as q03 or 1,6 [default: all 22].
     #[arg(long, value_name = "NAME", value_parser = tpch::question, value_delimiter = ',')]
     query: Vec<tpch::Question>,
     /// Runs, of which the median by CPU time is told.

@@ -42,8 +42,9 @@ macro_rules! questions {
     };
 }
 
-static QUESTIONS: [Question; 10] =
-    questions!("q01" "q03" "q04" "q05" "q06" "q10" "q12" "q13" "q14" "q18");
+static QUESTIONS: [Question; 22] = questions!(
+    "q01" "q02" "q03" "q04" "q05" "q06" "q07" "q08" "q09" "q10" "q11" "q12" "q13" "q14" "q15" "q16" "q17" "q18" "q19" "q20" "q21" "q22"
+);
 
 /// The question of a name, such as q03 or 3.
 pub(super) fn question(text: &str) -> Result<Question, String> {
@@ -344,7 +345,7 @@ mod tests {
         for (text, wanted) in [("q03", "q03"), ("q3", "q03"), ("3", "q03"), ("18", "q18")] {
             assert_eq!(name(text), Ok(wanted));
         }
-        for text in ["", "q", "2", "q22", "303", "all"] {
+        for text in ["", "q", "0", "q23", "303", "all"] {
             assert!(name(text).is_err(), "{text}");
         }
         assert!(scale("0.1").is_ok());

@@ -7,7 +7,7 @@ use tpchgen::dates::TPCHDate;
 use tpchgen::decimal::TPCHDecimal;
 use tpchgen::generators::{
     CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator,
-    RegionGenerator, SupplierGenerator,
+    PartSuppGenerator, RegionGenerator, SupplierGenerator,
 };
 use veil_relation::clear::Input;
 use veil_relation::{Column, ColumnId, Kind, Range, Table, Type, Value, Values};
@@ -19,7 +19,7 @@ enum Cells {
     Cents(Vec<i64>),
     /// Days since 1970.
     Days(Vec<i64>),
-    Texts(Vec<&'static str>),
+    Texts(Vec<String>),
 }
 
 impl Cells {
@@ -38,9 +38,9 @@ impl Cells {
             }
             Cells::Days(of) => (Kind::Date(range(&of)?), numbers(of)),
             Cells::Texts(of) => {
-                let distinct: BTreeSet<&str> = of.iter().copied().collect();
-                let values = Values::new(distinct.into_iter().map(str::to_owned).collect())?;
-                let index = |text: &&str| Some(Value::Number(values.index(text)?.into()));
+                let distinct: BTreeSet<&String> = of.iter().collect();
+                let values = Values::new(distinct.into_iter().cloned().collect())?;
+                let index = |text: &String| Some(Value::Number(values.index(text)?.into()));
                 let cells = of.iter().map(index).collect::<Option<Vec<_>>>()?;
                 (Kind::Category(values), cells)
             }
@@ -51,8 +51,8 @@ impl Cells {
 /// A table while it is made.
 struct Made {
     name: &'static str,
-    /// Whether the first column is a key, as its owner claims.
-    unique: bool,
+    /// The columns that are a key together, as its owner claims, if there is one.
+    unique: &'static [u32],
     columns: Vec<(&'static str, Cells)>,
 }
 
@@ -78,7 +78,13 @@ impl Made {
         let rows = cells.first().map_or(0, Vec::len);
         let capacity = u32::try_from(rows)
             .map_err(|_| miette!("{} has more than 2^32 rows at this scale", self.name))?;
-        let unique = self.unique.then(|| vec![ColumnId(0)]);
+        let unique = self
+            .unique
+            .iter()
+            .copied()
+            .map(ColumnId)
+            .collect::<Vec<_>>();
+        let unique = (!unique.is_empty()).then_some(unique);
         let table = Table {
             name: self.name.to_owned(),
             owner: owner.to_owned(),
@@ -127,20 +133,30 @@ fn days<T>(rows: &[T], of: impl Fn(&T) -> TPCHDate) -> Cells {
     )
 }
 
-fn texts<T>(rows: &[T], of: impl Fn(&T) -> &'static str) -> Cells {
-    Cells::Texts(rows.iter().map(of).collect())
+fn texts<T, S: ToString>(rows: &[T], of: impl Fn(&T) -> S) -> Cells {
+    Cells::Texts(rows.iter().map(|row| of(row).to_string()).collect())
 }
 
-/// Whether a comment is about special requests, in words: the category that an owner prepares for question 13.
-fn about(comment: &str) -> &'static str {
-    let special = comment.find("special");
-    match special.map(|at| comment[at..].contains("requests")) {
-        Some(true) => "special requests",
-        _ => "other",
+/// These words, if a text has them in this order, else "other": a category that an owner prepares for a question.
+fn about(text: &str, words: &[&str]) -> String {
+    let mut rest = text;
+    for word in words {
+        match rest.find(word) {
+            Some(at) => rest = &rest[at + word.len()..],
+            None => return "other".to_owned(),
+        }
     }
+    words.join(" ")
 }
 
-/// The seven tables that questions read, of one owner.
+/// The colours of which questions 9 and 20 ask, as far as the name of a part has them.
+fn colours(name: &str) -> String {
+    let asked = ["green", "forest"];
+    let found = asked.into_iter().filter(|colour| name.contains(colour));
+    found.collect::<Vec<_>>().join(" ")
+}
+
+/// The tables that questions read, of one owner.
 ///
 /// # Errors
 /// A table has more rows or texts than the algebra knows.
@@ -156,7 +172,7 @@ fn places(scale: f64) -> Vec<Made> {
     vec![
         Made {
             name: "region",
-            unique: true,
+            unique: &[0],
             columns: vec![
                 ("r_regionkey", integers(&regions, |r| r.r_regionkey)),
                 ("r_name", texts(&regions, |r| r.r_name)),
@@ -164,7 +180,7 @@ fn places(scale: f64) -> Vec<Made> {
         },
         Made {
             name: "nation",
-            unique: true,
+            unique: &[0],
             columns: vec![
                 ("n_nationkey", integers(&nations, |n| n.n_nationkey)),
                 ("n_name", texts(&nations, |n| n.n_name)),
@@ -180,20 +196,31 @@ fn persons(scale: f64) -> Vec<Made> {
     vec![
         Made {
             name: "supplier",
-            unique: true,
+            unique: &[0],
             columns: vec![
                 ("s_suppkey", integers(&suppliers, |s| s.s_suppkey)),
                 ("s_nationkey", integers(&suppliers, |s| s.s_nationkey)),
+                ("s_acctbal", cents(&suppliers, |s| s.s_acctbal)),
+                (
+                    "s_comment",
+                    texts(&suppliers, |s| {
+                        about(&s.s_comment, &["Customer", "Complaints"])
+                    }),
+                ),
             ],
         },
         Made {
             name: "customer",
-            unique: true,
+            unique: &[0],
             columns: vec![
                 ("c_custkey", integers(&customers, |c| c.c_custkey)),
                 ("c_nationkey", integers(&customers, |c| c.c_nationkey)),
                 ("c_acctbal", cents(&customers, |c| c.c_acctbal)),
                 ("c_mktsegment", texts(&customers, |c| c.c_mktsegment)),
+                (
+                    "c_phone",
+                    texts(&customers, |c| c.c_phone.to_string()[..2].to_owned()),
+                ),
             ],
         },
     ]
@@ -201,20 +228,35 @@ fn persons(scale: f64) -> Vec<Made> {
 
 fn sales(scale: f64) -> Vec<Made> {
     let parts: Vec<_> = PartGenerator::new(scale, 1, 1).iter().collect();
+    let stock: Vec<_> = PartSuppGenerator::new(scale, 1, 1).iter().collect();
     let orders: Vec<_> = OrderGenerator::new(scale, 1, 1).iter().collect();
     let lines: Vec<_> = LineItemGenerator::new(scale, 1, 1).iter().collect();
     vec![
         Made {
             name: "part",
-            unique: true,
+            unique: &[0],
             columns: vec![
                 ("p_partkey", integers(&parts, |p| p.p_partkey)),
                 ("p_type", texts(&parts, |p| p.p_type)),
+                ("p_brand", texts(&parts, |p| p.p_brand)),
+                ("p_container", texts(&parts, |p| p.p_container)),
+                ("p_size", integers(&parts, |p| p.p_size.into())),
+                ("p_name", texts(&parts, |p| colours(&p.p_name.to_string()))),
+            ],
+        },
+        Made {
+            name: "partsupp",
+            unique: &[0, 1],
+            columns: vec![
+                ("ps_partkey", integers(&stock, |s| s.ps_partkey)),
+                ("ps_suppkey", integers(&stock, |s| s.ps_suppkey)),
+                ("ps_availqty", integers(&stock, |s| s.ps_availqty.into())),
+                ("ps_supplycost", cents(&stock, |s| s.ps_supplycost)),
             ],
         },
         Made {
             name: "orders",
-            unique: true,
+            unique: &[0],
             columns: vec![
                 ("o_orderkey", integers(&orders, |o| o.o_orderkey)),
                 ("o_custkey", integers(&orders, |o| o.o_custkey)),
@@ -225,12 +267,16 @@ fn sales(scale: f64) -> Vec<Made> {
                     "o_shippriority",
                     integers(&orders, |o| o.o_shippriority.into()),
                 ),
-                ("o_comment", texts(&orders, |o| about(o.o_comment))),
+                ("o_orderstatus", texts(&orders, |o| o.o_orderstatus)),
+                (
+                    "o_comment",
+                    texts(&orders, |o| about(o.o_comment, &["special", "requests"])),
+                ),
             ],
         },
         Made {
             name: "lineitem",
-            unique: false,
+            unique: &[],
             columns: vec![
                 ("l_orderkey", integers(&lines, |l| l.l_orderkey)),
                 ("l_partkey", integers(&lines, |l| l.l_partkey)),
@@ -248,6 +294,7 @@ fn sales(scale: f64) -> Vec<Made> {
                 ("l_commitdate", days(&lines, |l| l.l_commitdate)),
                 ("l_receiptdate", days(&lines, |l| l.l_receiptdate)),
                 ("l_shipmode", texts(&lines, |l| l.l_shipmode)),
+                ("l_shipinstruct", texts(&lines, |l| l.l_shipinstruct)),
             ],
         },
     ]
@@ -271,6 +318,7 @@ mod tests {
             ("supplier", 100),
             ("customer", 1500),
             ("part", 2000),
+            ("partsupp", 8000),
             ("orders", 15_000),
             ("lineitem", 60_175),
         ];
@@ -291,7 +339,11 @@ mod tests {
             ("special packages", "other"),
             ("requests, special, requests", "special requests"),
         ] {
-            assert_eq!(about(comment), wanted, "{comment}");
+            assert_eq!(
+                about(comment, &["special", "requests"]),
+                wanted,
+                "{comment}"
+            );
         }
     }
 }
