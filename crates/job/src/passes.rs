@@ -122,12 +122,16 @@ impl Take {
         }
     }
 
-    /// These bits of what it takes, which is words.
+    /// These bits of what it takes, which is words or bits of them.
     #[must_use]
     pub fn bits(self, first: u32, count: u32) -> Self {
+        let (of, lowest) = match self {
+            Take::Bits { of, first, .. } => (of, first),
+            words => (Box::new(words), 0),
+        };
         Take::Bits {
-            of: Box::new(self),
-            first,
+            of,
+            first: lowest + first,
             count,
         }
     }

@@ -11,6 +11,30 @@ use veil_math::Ring;
 use crate::builder::{Builder, Shared, Sharing};
 use crate::key::{Compared, Key, done, neighbour};
 use crate::scan::Scan;
+use crate::sort::Arranged;
+
+/// The key of groups.
+#[derive(Clone, Copy, Debug)]
+pub struct GroupKey<'a> {
+    /// Its words: as of [`Key`], or without the bit of rows that take no part, if all do.
+    pub words: &'a [Shared],
+    /// Whether all rows take part.
+    pub all: bool,
+    /// In which order rows come. Any order serves in which the rows of a group stand together.
+    pub arranged: Arranged,
+}
+
+impl<'a> GroupKey<'a> {
+    /// A key as of [`Key`], of rows of which nothing is known.
+    #[must_use]
+    pub const fn of(words: &'a [Shared]) -> Self {
+        GroupKey {
+            words,
+            all: false,
+            arranged: Arranged::Anyhow,
+        }
+    }
+}
 
 /// The groups of a relation: a row for each, in the order of keys, then rows that are none.
 #[derive(Debug)]
@@ -28,22 +52,22 @@ pub struct Groups {
 }
 
 impl Builder {
-    /// Groups rows by a key as of [`Key`], of which rows that take no part make no group; sums integers over the rows of each group, which must be zero in rows that
+    /// Groups rows by a key, of which rows that take no part make no group; sums integers over the rows of each group, which must be zero in rows that
     /// take no part; and scans values over them.
     ///
     /// As many rows come out as go in: how many groups there are stays a secret.
     ///
     /// # Panics
     /// If the key is not shared bit by bit, sums are of no integers, or columns have not one number of rows.
-    pub fn group(&mut self, key: &[Shared], sums: &[Shared], scans: &[(Scan, Shared)]) -> Groups {
-        let order = self.sort(&Key::of(key));
+    pub fn group(&mut self, by: GroupKey<'_>, sums: &[Shared], scans: &[(Scan, Shared)]) -> Groups {
+        let key = by.words;
         let values = scans.iter().map(|(_, value)| value);
         let columns: Vec<Shared> = key.iter().chain(sums).chain(values).copied().collect();
-        let sorted = self.apply(&order, &columns);
+        let sorted = self.in_order(key, by.arranged, &columns);
         let (key, rest) = sorted.split_at(key.len());
         let (sums, values) = rest.split_at(sums.len());
-        let rows = order.rows();
-        let [last, behind] = self.lasts(key);
+        let rows = crate::moves::rows_of(key);
+        let [last, behind] = self.lasts(key, by.all);
         let scanned = if scans.is_empty() {
             vec![]
         } else {
@@ -77,15 +101,19 @@ impl Builder {
         }
     }
 
-    /// Whether each row is the last of those of its key, of rows in the order of their keys, and takes part; and the opposite.
-    fn lasts(&mut self, key: &[Shared]) -> [Shared; 2] {
+    /// Whether each row is the last of those of its key, of rows in the order of their keys, and takes part, as `all` may; and the opposite.
+    fn lasts(&mut self, key: &[Shared], all: bool) -> [Shared; 2] {
         let rows = crate::moves::rows_of(key);
         let mut b = Gates::new(Ring::Bits);
         let compared = Compared::ports(&mut b, key);
         let last_row = b.input("last row", 1, Per::Row)[0];
         let ends = any(&mut b, &[compared.differs, last_row]);
-        let present = b.not(compared.absent());
-        let last = b.and(ends, present);
+        let last = if all {
+            ends
+        } else {
+            let present = b.not(compared.absent());
+            b.and(ends, present)
+        };
         let behind = b.not(last);
         b.output("last", &[last]);
         b.output("behind", &[behind]);

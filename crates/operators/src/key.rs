@@ -31,6 +31,16 @@ impl Key {
         }
     }
 
+    /// Whether rows with a key of these columns take no part: its highest bit.
+    pub(crate) fn absent(columns: &[Shared]) -> Self {
+        let last = columns.last().expect("a key is of columns");
+        let bits = bits_of(*last);
+        Key {
+            words: vec![(last.take().bits(bits - 1, 1), 1)],
+            rows: last.rows,
+        }
+    }
+
     /// Of the rows of several relations, one behind the other.
     ///
     /// # Panics

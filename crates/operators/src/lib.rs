@@ -44,10 +44,10 @@ mod scan;
 mod sort;
 
 pub use builder::{Builder, Participants, Shared, Sharing};
-pub use groups::Groups;
+pub use groups::{GroupKey, Groups};
 pub use join::{Duplicates, Found};
 pub use key::{Key, stacked};
 pub use moves::Opened;
 pub use pairs::{Pairs, Side};
 pub use scan::Scan;
-pub use sort::{DIGIT, Order};
+pub use sort::{Arranged, DIGIT, Order};

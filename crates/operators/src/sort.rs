@@ -75,7 +75,38 @@ impl Order {
     }
 }
 
+/// What is known of the order in which rows come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arranged {
+    /// Nothing.
+    Anyhow,
+    /// Rows that take part come in the order of their key.
+    ByKey,
+    /// The same, and rows that take no part come last.
+    Fully,
+}
+
 impl Builder {
+    /// The columns in the stable order of a key as of [`Key`], ascending: rows that come in it already do not move, and those among which others take no part
+    /// move by one bit.
+    ///
+    /// # Panics
+    /// As [`Key::of`], and as [`Builder::apply`].
+    pub fn in_order(
+        &mut self,
+        key: &[Shared],
+        arranged: Arranged,
+        columns: &[Shared],
+    ) -> Vec<Shared> {
+        let key = match arranged {
+            Arranged::Anyhow => Key::of(key),
+            Arranged::ByKey => Key::absent(key),
+            Arranged::Fully => return columns.to_vec(),
+        };
+        let order = self.sort(&key);
+        self.apply(&order, columns)
+    }
+
     /// The stable order of rows by a key, ascending.
     pub fn sort(&mut self, key: &Key) -> Order {
         let bits: u32 = key.words().iter().map(|(_, bits)| bits).sum();

@@ -42,12 +42,13 @@
 //!
 //! - A plan follows from the program and the participants alone: no length, no number of passes and no choice depends on a value.
 //! - Everything that passes open is in [`PhysicalPlan::opens`].
-//! - What parties open is what [`veil_relation::clear`] says that the program means, or the run ends where a claim is false.
+//! - What parties open is what [`veil_relation::clear`] says that the program means, or the run ends where a claim is false, or a cell that is supplied as bits
+//!   is beyond its declared range.
 //!
 //! # Limits
 //!
 //! - Bounds that flag, and left joins of many with many, are refused.
-//! - Values of owners are not looked at: one beyond its declared range that fits its bits is computed with.
+//! - Integers of semi-honest owners are not looked at.
 
 #[allow(dead_code, unused_imports, reason = "tests use the rest")]
 mod exprs;

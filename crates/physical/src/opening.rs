@@ -1,5 +1,7 @@
 //! What a query opens, to whom.
 
+use std::ops::Range;
+
 /// To whom something is opened.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum To {
@@ -39,10 +41,14 @@ pub enum Opening {
         /// Whether the run ends if it has.
         ends: bool,
     },
-    /// One bit: whether rows are not in the order that their owner says. The run ends if they are not.
-    Unsorted {
-        /// The table.
-        table: String,
+    /// One bit: whether what an owner says of its tables is false. The run ends if it is.
+    Claims {
+        /// The owner.
+        owner: String,
+        /// What it says, in words.
+        of: Vec<String>,
+        /// The passes that look at it, and nothing else.
+        passes: Range<usize>,
     },
     /// Permutations that are uniform whatever the values are.
     Permutations {
@@ -59,7 +65,7 @@ impl Opening {
             Self::Rows { to, .. } => To::Recipient(to.clone()),
             Self::Duplicates { .. }
             | Self::Overflow { .. }
-            | Self::Unsorted { .. }
+            | Self::Claims { .. }
             | Self::Permutations { .. } => To::Parties,
         }
     }

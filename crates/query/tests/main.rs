@@ -5,6 +5,7 @@
 )]
 
 mod accepted;
+mod claims;
 mod common;
 mod jobs;
 mod limits;

@@ -9,7 +9,7 @@ use veil_engine::{Data, Settings};
 use veil_job::{Adversary, Security};
 use veil_math::Ring;
 use veil_operators::Participants;
-use veil_physical::{Node, Opening, PhysicalPlan, plan};
+use veil_physical::{Node, Opening, PhysicalPlan, TablePort, plan};
 use veil_protocol::Options;
 use veil_protocol::passes::PassProgram;
 use veil_query::{Bound, SortedBytes, compile};
@@ -20,18 +20,18 @@ use veil_testkit::{Seen, Values};
 use crate::common::{self, job, listed};
 use crate::tpch;
 
-fn participants(security: Security) -> Participants {
+pub(crate) fn participants(security: Security) -> Participants {
     let parties = 0..security.protocol.parties();
     Participants {
         name: "query".into(),
-        owners: vec!["north".into()],
+        owners: vec!["north".into(), "south".into()],
         parties: parties.map(|k| format!("p{k}")).collect(),
         recipients: vec!["r".into()],
         security,
     }
 }
 
-fn securities() -> [Security; 2] {
+pub(crate) fn securities() -> [Security; 2] {
     let four = Security::among(4);
     let malicious = Security {
         adversary: Adversary::Malicious,
@@ -40,12 +40,21 @@ fn securities() -> [Security; 2] {
     [Security::among(3), malicious]
 }
 
-/// Runs a physical plan: the rows of each relation that it opens, in the order in which its recipient has them.
-fn run(
+/// The rows of each relation that a plan opens, in the order in which its recipient has them; or why the run ended.
+pub(crate) type Opened = Result<Vec<Vec<Vec<Value>>>, String>;
+
+/// Runs a physical plan.
+pub(crate) fn run(physical: &PhysicalPlan, program: &Program, inputs: &[clear::Input]) -> Opened {
+    run_with(physical, program, inputs, |_, _, _, value| value)
+}
+
+/// Runs a physical plan whose owners supply something else, by table, row, port and what their programs supply.
+pub(crate) fn run_with(
     physical: &PhysicalPlan,
     program: &Program,
     inputs: &[clear::Input],
-) -> Result<Vec<Vec<Vec<Value>>>, String> {
+    other: impl Fn(&str, usize, TablePort, u128) -> u128,
+) -> Opened {
     let passes = PassProgram::new(&physical.passes, Options::default()).unwrap();
     let passes = Arc::new(passes);
     let mut sources: BTreeMap<usize, Arc<Values>> = BTreeMap::new();
@@ -53,7 +62,9 @@ fn run(
         let spec = passes.passes()[ports.pass].rows().unwrap();
         let (table, input) = (&program.tables[ports.table], &inputs[ports.table]);
         let values = Values::new(&spec.job, |_, row, port, wire| {
-            let value = ports.ports[port].value(table, input.valid[row], &input.rows[row]);
+            let port = ports.ports[port];
+            let value = port.value(table, input.valid[row], &input.rows[row]);
+            let value = other(&table.name, row, port, value);
             match spec.job.circuit.ring {
                 Ring::Bits => value >> wire & 1,
                 _ => value,
@@ -360,8 +371,12 @@ fn what_is_opened_is_listed() {
                 "{}",
                 query.name
             );
-            let bits =
-                |of: &Opening| matches!(of, Opening::Duplicates { .. } | Opening::Overflow { .. });
+            let bits = |of: &Opening| {
+                matches!(
+                    of,
+                    Opening::Duplicates { .. } | Opening::Overflow { .. } | Opening::Claims { .. }
+                )
+            };
             assert_eq!(claims, count(bits), "{}", query.name);
             let listed = physical.opens.iter().find_map(|of| match of {
                 Opening::Permutations { count } => Some(*count),

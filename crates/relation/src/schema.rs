@@ -113,7 +113,7 @@ pub struct Table {
     pub padded: bool,
     /// The columns in order.
     pub columns: Vec<Column>,
-    /// Columns by which the owner says that the valid rows ascend, nulls last.
+    /// Columns by which the owner says that the valid rows ascend, nulls last; rows that are not valid come behind them.
     pub sorted_by: Vec<ColumnId>,
     /// Sets of columns of which the owner says that no two valid rows have equal values without a null.
     pub unique: Vec<Vec<ColumnId>>,

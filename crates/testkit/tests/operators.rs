@@ -8,7 +8,7 @@ use veil_engine::Abort;
 use veil_job::passes::{ProgramSpec, Take};
 use veil_job::{Audience, Holder, Security};
 use veil_math::Ring;
-use veil_operators::{Builder, Duplicates, Key, Scan, Shared, Sharing};
+use veil_operators::{Arranged, Builder, Duplicates, GroupKey, Key, Scan, Shared, Sharing};
 use veil_protocol::Options;
 use veil_protocol::passes::PassProgram;
 use veil_session::Peer;
@@ -83,9 +83,20 @@ fn groups_have_the_sums_and_ends_of_their_rows() {
         (40, 4, none),
         (5000, 7, some),
     ];
-    for (rows, key_bits, valid) in cases {
+    let known = [Arranged::Anyhow, Arranged::ByKey, Arranged::Fully];
+    let cases = cases
+        .into_iter()
+        .flat_map(|of| known.map(|known| (of, known)));
+    for ((rows, key_bits, valid), arranged) in cases {
         // Sums of any integers, which may wrap on the way.
-        let (keys, valid) = (random(7, rows, key_bits), valid(rows));
+        let (mut keys, mut valid) = (random(7, rows, key_bits), valid(rows));
+        if arranged != Arranged::Anyhow {
+            keys.sort_unstable();
+        }
+        if arranged == Arranged::Fully {
+            valid.sort_unstable_by_key(|valid| 1 - valid);
+        }
+        let whole = arranged == Arranged::Fully && !valid.contains(&0);
         let (values, words) = (random(9, rows, 64), random(10, rows, 11));
         let wanted = grouped(&keys, &valid, &values, &words);
         let columns = [
@@ -98,9 +109,14 @@ fn groups_have_the_sums_and_ends_of_their_rows() {
             let [key, valid, value, word] = inputs[..] else {
                 unreachable!("four columns")
             };
-            let key = b.key(key, valid);
+            let key = if whole { key } else { b.key(key, valid) };
             let value = b.zeroed(value, valid);
-            let groups = b.group(&[key], &[value], &[(Scan::Min, word), (Scan::Max, word)]);
+            let by = GroupKey {
+                words: &[key],
+                all: whole,
+                arranged,
+            };
+            let groups = b.group(by, &[value], &[(Scan::Min, word), (Scan::Max, word)]);
             let mut open = vec![groups.key[0], groups.valid, groups.count, groups.sums[0]];
             open.extend(groups.scanned);
             open
@@ -109,7 +125,10 @@ fn groups_have_the_sums_and_ends_of_their_rows() {
             let groups: Vec<[u128; 5]> = rows_found
                 .map(|row| [0, 2, 3, 4, 5].map(|column| found[column][row]))
                 .collect();
-            assert!(groups == wanted, "{rows} rows, {key_bits} bits, {security}");
+            assert!(
+                groups == wanted,
+                "{rows} rows, {key_bits} bits, {security}, {arranged:?}"
+            );
             // Rows that are no groups come behind.
             let behind = &found[1][wanted.len()..];
             assert!(behind.iter().all(|valid| *valid == 0));

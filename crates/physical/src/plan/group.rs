@@ -2,7 +2,7 @@
 
 use veil_circuit::{Builder as Gates, Per, Wire};
 use veil_math::Ring;
-use veil_operators::{Scan, Shared, Sharing, stacked};
+use veil_operators::{GroupKey, Scan, Shared, Sharing, stacked};
 use veil_relation::{Aggregate, Comparison, Domain, Expr, Kind, Named, Range, Shape, Type};
 
 use super::aggregates::{Extreme, Kept, Summand, ring_of, square, value_where};
@@ -215,6 +215,8 @@ impl Planner<'_> {
         aggregates: &[Aggregate],
         (min_rows, shape): (u32, &Shape),
     ) -> Result<Rel, PhysicalError> {
+        let exprs: Vec<Expr> = keys.iter().map(|(key, _)| key.clone()).collect();
+        let arranged = self.gathered(&rel, &exprs);
         let kept = Kept::of(&rel, aggregates)?;
         let types = rel.types();
         let condition = rel.condition();
@@ -238,6 +240,7 @@ impl Planner<'_> {
             wants.push((extreme.condition.clone(), Want::Bits));
         }
         let mut layout = Layout::default();
+        let all_valid = rel.valid.is_empty();
         let columns = self.rows(&mut rel, ring, &wants, |exprs| {
             let valid = exprs.truth(&condition)?;
             let mut bits = Vec::new();
@@ -248,11 +251,12 @@ impl Planner<'_> {
                     .push((bits.len() as u32, of.len() as u32, null.is_some()));
                 bits.extend(of.into_iter().chain(null));
             }
-            let bits = bits
+            let bits: Vec<Wire> = bits
                 .into_iter()
                 .map(|bit| exprs.b.and(bit, valid))
                 .collect();
-            let absent = exprs.b.not(valid);
+            layout.all = all_valid && !bits.is_empty();
+            let absent = (!layout.all).then(|| exprs.b.not(valid));
             let mut outs = key_words(bits, absent);
             layout.words = outs.len();
             for summand in &summed_up {
@@ -267,7 +271,12 @@ impl Planner<'_> {
         let (words, rest) = columns.split_at(layout.words);
         let (sums, scanned) = rest.split_at(summed_up.len());
         let scans = extreme_scans(&kept.extremes, scanned);
-        let groups = self.b.group(words, sums, &scans);
+        let by = GroupKey {
+            words,
+            all: layout.all,
+            arranged,
+        };
+        let groups = self.b.group(by, sums, &scans);
         let mut result = Rel {
             rows: rel.rows,
             base: vec![],
@@ -420,6 +429,8 @@ fn part_of(words: &[Shared], first: u32, count: u32) -> Option<Field> {
 #[derive(Default)]
 struct Layout {
     words: usize,
+    /// Whether the key lacks the bit of rows that take no part: all do.
+    all: bool,
     /// Of each key the first bit, the number of bits, and whether a bit follows that says that it is null.
     keys: Vec<(u32, u32, bool)>,
 }

@@ -22,6 +22,10 @@ pub(super) enum Asked {
     Bits,
     /// An integer of a ring.
     Integer(Ring),
+    /// That rows are sorted by the columns of their table's order up to this one.
+    Order,
+    /// The same, and that no two rows are equal in these columns.
+    Differs,
 }
 
 /// What queries ask of columns of tables.
@@ -30,8 +34,8 @@ pub(super) type Forms = BTreeMap<usize, BTreeSet<(ColumnId, Asked)>>;
 /// A table whose columns have been supplied.
 #[derive(Clone, Debug)]
 pub(super) struct Supplied {
-    base: Vec<Base>,
-    valid: Option<Field>,
+    pub(super) base: Vec<Base>,
+    pub(super) valid: Option<Field>,
 }
 
 impl Planner<'_> {
@@ -60,7 +64,7 @@ impl Planner<'_> {
     }
 
     /// Supplies a table, in all forms that are known to be asked for.
-    fn table(&mut self, at: usize) -> Result<Supplied, PhysicalError> {
+    pub(super) fn table(&mut self, at: usize) -> Result<Supplied, PhysicalError> {
         if let Some(supplied) = self.supplied.get(&at) {
             return Ok(supplied.clone());
         }
@@ -97,13 +101,15 @@ impl Planner<'_> {
         let bits = asked.iter().filter_map(|(column, asked)| match asked {
             Asked::Null => Some(TablePort::Null(*column)),
             Asked::Bits => Some(TablePort::Bits(*column)),
-            Asked::Integer(_) => None,
+            Asked::Integer(_) | Asked::Order | Asked::Differs => None,
         });
         let valid = table.padded.then_some(TablePort::Valid);
+        let begin = self.b.passes();
         self.supply_ports(at, Ring::Bits, valid.into_iter().chain(bits).collect())?;
         for ring in [Ring::Z32, Ring::Z64, Ring::Z128] {
             self.supply_ports(at, ring, integers(ring))?;
         }
+        self.supplying.insert(at, begin..self.b.passes());
         Ok(self.supplied[&at].clone())
     }
 
@@ -123,11 +129,12 @@ impl Planner<'_> {
             Asked::Null => base.null.is_some(),
             Asked::Bits => base.bits.is_some(),
             Asked::Integer(ring) => base.integer(ring).is_some(),
+            Asked::Order | Asked::Differs => true,
         };
         if !has {
             let (ring, port) = match asked {
                 Asked::Null => (Ring::Bits, TablePort::Null(of)),
-                Asked::Bits => (Ring::Bits, TablePort::Bits(of)),
+                Asked::Bits | Asked::Order | Asked::Differs => (Ring::Bits, TablePort::Bits(of)),
                 Asked::Integer(ring) => (ring, TablePort::Integer(of, ring)),
             };
             self.supply_ports(at, ring, vec![port])?;

@@ -373,7 +373,7 @@ impl Planner<'_> {
                 .map(|bit| exprs.b.and(bit, takes_part))
                 .collect();
             let absent = exprs.b.not(takes_part);
-            Ok(key_words(bits, absent))
+            Ok(key_words(bits, Some(absent)))
         })
     }
 

@@ -1,6 +1,7 @@
 //! From the algebra to passes.
 
 mod aggregates;
+mod checks;
 mod group;
 mod inputs;
 mod join;
@@ -13,6 +14,7 @@ mod text;
 mod window;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Range;
 
 use veil_circuit::CircuitError;
 use veil_job::{Adversary, passes::MoveKind, passes::PassSpec};
@@ -88,15 +90,17 @@ impl From<ExprError> for PhysicalError {
 /// [`PhysicalError`], with what stands in the way.
 pub fn plan(program: &Program, of: &Participants) -> Result<PhysicalPlan, PhysicalError> {
     let shapes = program.check()?;
-    // The first time finds out in which forms columns of tables are asked for; the second time each table is supplied at once.
+    // The first time finds out in which forms columns of tables are asked for, and which orders the plan rests on; the second time each table is supplied at
+    // once, and looked at.
     let mut forms = Forms::new();
     loop {
         let mut planner = Planner::new(program, &shapes, of.clone(), forms);
+        planner.checks()?;
         planner.steps()?;
         if planner.complete() {
             return Ok(planner.finish());
         }
-        // Each time knows more forms, of which a column has five.
+        // Each time knows more forms, of which a column has seven.
         forms = planner.forms;
     }
 }
@@ -112,6 +116,8 @@ struct Planner<'a> {
     /// How many forms were known at the beginning.
     known: usize,
     supplied: BTreeMap<usize, Supplied>,
+    /// The passes in which a table is supplied, until an operator has them.
+    supplying: BTreeMap<usize, Range<usize>>,
     tables: Vec<TablePorts>,
     results: Vec<ResultPorts>,
     opens: Vec<Opening>,
@@ -129,6 +135,7 @@ impl<'a> Planner<'a> {
             known: forms.values().map(BTreeSet::len).sum(),
             forms,
             supplied: BTreeMap::new(),
+            supplying: BTreeMap::new(),
             tables: vec![],
             results: vec![],
             opens: vec![],
@@ -200,15 +207,26 @@ impl<'a> Planner<'a> {
         let shape = self.shape(plan)?;
         let rel = self.operator(plan, rels, &shape)?;
         let end = self.b.passes();
+        let supplying = match plan {
+            Plan::Scan { table, .. } => self.supplying_of(table),
+            _ => None,
+        };
+        // A table that is not looked at is supplied where it is scanned.
+        let own = std::iter::once(begin..end).chain(supplying.filter(|of| of.end <= begin));
         let node = Node {
             text: text::of(plan, &shape, self.program),
             rows: rel.rows,
-            passes: std::iter::once(begin..end)
-                .filter(|of| !of.is_empty())
-                .collect(),
+            passes: own.filter(|of| !of.is_empty()).collect(),
             inputs: nodes,
         };
         Ok((rel, node))
+    }
+
+    /// The passes in which a table is supplied, once.
+    fn supplying_of(&mut self, table: &str) -> Option<Range<usize>> {
+        let mut tables = self.program.tables.iter();
+        let at = tables.position(|known| known.name == *table)?;
+        self.supplying.remove(&at)
     }
 
     fn operator(

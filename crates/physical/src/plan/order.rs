@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use veil_circuit::Wire;
 use veil_math::Ring;
-use veil_operators::{Key, Shared, stacked};
+use veil_operators::{Arranged, Key, Shared, stacked};
 use veil_relation::{ColumnId, Expr, Kind, Overflow, Shape, SortKey, Type};
 
 use super::rel::{Base, Field, Packing, Places, Rel, WORD};
@@ -13,9 +13,9 @@ use super::{PhysicalError, Planner};
 use crate::Opening;
 use crate::exprs::{Want, sort_bits};
 
-/// The words of a key whose highest bit says that a row takes no part.
-pub(super) fn key_words(mut bits: Vec<Wire>, absent: Wire) -> Vec<Out> {
-    bits.push(absent);
+/// The words of a key whose highest bit says that a row takes no part, if there is one.
+pub(super) fn key_words(mut bits: Vec<Wire>, absent: Option<Wire>) -> Vec<Out> {
+    bits.extend(absent);
     let words = bits.chunks(WORD).map(|word| Out::Bits(word.to_vec()));
     words.collect()
 }
@@ -35,29 +35,33 @@ impl Planner<'_> {
                 ..key.clone()
             })
             .collect();
+        let arranged = self.arranged(&rel, &keys);
         let fields = self.fields(&mut rel, shape)?;
-        if rel.rows == 1 || keys.is_empty() {
+        if rel.rows == 1 || keys.is_empty() || arranged == Arranged::Fully {
             return Ok(Rel {
                 places: Places::Ordered,
                 ..fields
             });
         }
+        let keys = match arranged {
+            Arranged::Anyhow => &keys[..],
+            Arranged::ByKey | Arranged::Fully => &[],
+        };
         let condition = rel.condition();
         let wants = keys.iter().map(|key| (key.expr.clone(), Want::Bits));
         let wants: Vec<_> = wants.chain([(condition.clone(), Want::Bits)]).collect();
         let words = self.rows(&mut rel, Ring::Bits, &wants, |exprs| {
             let valid = exprs.truth(&condition)?;
-            let bits = sort_bits(exprs, &keys)?;
+            let bits = sort_bits(exprs, keys)?;
             let bits = bits
                 .into_iter()
                 .map(|bit| exprs.b.and(bit, valid))
                 .collect();
             let absent = exprs.b.not(valid);
-            Ok(key_words(bits, absent))
+            Ok(key_words(bits, Some(absent)))
         })?;
-        let order = self.b.sort(&Key::of(&words));
         let columns = distinct_columns(&fields);
-        let moved = self.b.apply(&order, &columns);
+        let moved = self.b.in_order(&words, arranged, &columns);
         Ok(Rel {
             places: Places::Ordered,
             ..in_other_rows(&fields, &columns, &moved)

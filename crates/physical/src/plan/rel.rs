@@ -29,6 +29,17 @@ impl Field {
         self.of.take().bits(self.first, self.count)
     }
 
+    /// What a pass takes of it in the row so many rows on: zeros where there is none.
+    pub(super) fn take_shifted(&self, by: i64) -> Take {
+        self.of.rows_from(by).bits(self.first, self.count)
+    }
+
+    /// Whether they are the same bits.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        let place = |of: &Self| (of.of.column(), of.first, of.count);
+        place(self) == place(other)
+    }
+
     /// The same bits of another column, to which their words have gone.
     pub(super) const fn moved(&self, to: Shared) -> Self {
         Field { of: to, ..*self }

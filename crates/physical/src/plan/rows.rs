@@ -16,6 +16,11 @@ use crate::exprs::{Data, Exprs, Form, Source, Want, needs};
 /// Rows from which on few gates count for more than few rounds.
 const MANY: u32 = 1 << 15;
 
+/// What a circuit in so many rows is to have few of.
+pub(super) const fn aim_of(rows: u32) -> Aim {
+    if rows >= MANY { Aim::Size } else { Aim::Depth }
+}
+
 /// What a circuit puts out in every row.
 pub(super) enum Out {
     /// Bits, 1 to 128.
@@ -114,12 +119,7 @@ impl Planner<'_> {
                 _ => ports.b.input_bits("none", 1),
             };
         }
-        let aim = if rel.rows >= MANY {
-            Aim::Size
-        } else {
-            Aim::Depth
-        };
-        let mut exprs = Exprs::new(ports.b, types, sources, aim);
+        let mut exprs = Exprs::new(ports.b, types, sources, aim_of(rel.rows));
         let outs = with(&mut exprs)?;
         let mut b = exprs.b;
         for (k, out) in outs.into_iter().enumerate() {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use veil_circuit::generate::{Aim, less_than, sub};
 use veil_circuit::{Builder as Gates, Per, Wire};
 use veil_math::Ring;
-use veil_operators::{Key, Scan, Shared, Sharing};
+use veil_operators::{Scan, Shared, Sharing};
 use veil_relation::{
     Comparison, Expr, Frame, Kind, Range, Shape, SortKey, Type, WindowFunction, Windowed,
 };
@@ -236,6 +236,7 @@ impl Planner<'_> {
             .map(|(expr, field)| (expr.clone(), field.ty.kind.clone()))
             .collect();
         exprs.extend(shifted);
+        let arranged = self.arranged_by(&rel, &partition, &order);
         let fields = self.materialised(&mut rel, &exprs, false)?;
         let words = self.window_words(&mut rel, &partition, &order, &needed)?;
         let rows = rel.rows;
@@ -243,10 +244,9 @@ impl Planner<'_> {
         let (mut result, words) = if partition.is_empty() && order.is_empty() {
             (fields, words)
         } else {
-            let key = self.b.sort(&Key::of(&words.key));
             let mut moving = columns.clone();
             moving.extend(words.all());
-            let moved = self.b.apply(&key, &moving);
+            let moved = self.b.in_order(&words.key, arranged, &moving);
             let (to, rest) = moved.split_at(columns.len());
             (in_other_rows(&fields, &columns, to), words.moved(rest))
         };
@@ -303,9 +303,9 @@ impl Planner<'_> {
             };
             let (of_order, of_partition) = (masked(&of_order), masked(&of_partition));
             let all = [of_order, of_partition.clone()].concat();
-            let mut outs = key_words(all, absent);
+            let mut outs = key_words(all, Some(absent));
             counts.0 = outs.len();
-            outs.extend(key_words(of_partition, absent));
+            outs.extend(key_words(of_partition, Some(absent)));
             counts.1 = outs.len();
             for value in &needed.values {
                 outs.push(Out::Bits(match value {

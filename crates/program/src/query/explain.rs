@@ -46,8 +46,9 @@ pub(super) fn sentence(opening: &Opening) -> String {
                 ""
             }
         ),
-        Opening::Unsorted { table } => format!(
-            "one bit: whether rows of {table} are not in the order that its owner says; the run ends if they are not"
+        Opening::Claims { owner, of, .. } => format!(
+            "one bit: whether what {owner} says of its tables is false ({}); the run ends if it is",
+            of.join("; ")
         ),
         Opening::Permutations { count: number } => format!(
             "{}, uniform whatever the values are",
@@ -123,6 +124,16 @@ impl Queries {
             .collect();
         all.sort_by_key(|one| one.to.is_none());
         all
+    }
+
+    /// The owners whose tables parties look at before anything else, and the passes that do.
+    pub fn checks(&self) -> Vec<(String, Range<usize>)> {
+        let opens = self.physical().opens.iter();
+        let checks = opens.filter_map(|opening| match opening {
+            Opening::Claims { owner, passes, .. } => Some((owner.clone(), passes.clone())),
+            _ => None,
+        });
+        checks.collect()
     }
 
     /// What is opened to no participant, in sentences.

@@ -36,6 +36,8 @@ pub(super) struct Explained {
     columns: Vec<ColumnFacts>,
     opened: Vec<Opens>,
     hidden: Vec<String>,
+    /// What it costs to look at what owners supply.
+    checks: Vec<CheckCost>,
     /// How likely two different keys have one digest.
     collisions: Vec<String>,
     participants: Vec<Participant>,
@@ -69,16 +71,45 @@ struct Asked {
     sql: String,
 }
 
+/// What it costs by itself to look at what an owner supplies, among all that is opened.
+#[derive(Serialize, Debug)]
+struct CheckCost {
+    owner: String,
+    #[serde(flatten)]
+    cost: PassCost,
+}
+
+/// What some passes cost.
+#[derive(Serialize, Debug)]
+struct PassCost {
+    passes: usize,
+    /// Payload that all participants send.
+    bytes: u64,
+    rounds: u64,
+}
+
+impl PassCost {
+    /// Of these among all.
+    fn of(these: impl Iterator<Item = usize>, all: &[OfPass]) -> Self {
+        let own: Vec<&OfPass> = these.filter_map(|pass| all.get(pass)).collect();
+        let sends = own.iter().flat_map(|pass| &pass.each);
+        let sends = sends.fold(Cost::default(), |all, does| all + does.sends);
+        PassCost {
+            passes: own.len(),
+            bytes: sends.bytes,
+            rounds: own.iter().map(|pass| pass.waits).sum(),
+        }
+    }
+}
+
 /// An operator of the plan, and what it costs by itself.
 #[derive(Serialize, Debug)]
 struct OperatorCost {
     depth: usize,
     what: String,
     rows: u32,
-    passes: usize,
-    /// Payload that all participants send.
-    bytes: u64,
-    rounds: u64,
+    #[serde(flatten)]
+    cost: PassCost,
 }
 
 /// Explains a job with queries.
@@ -124,6 +155,7 @@ pub(super) fn explain(
         columns: queries.column_facts(),
         opened: queries.opens(),
         hidden: queries.hidden(),
+        checks: checks(queries, &costs.passes),
         collisions: queries
             .collisions()
             .iter()
@@ -170,19 +202,21 @@ fn price(
 /// What each operator costs by itself.
 fn operators(queries: &Queries, passes: &[OfPass]) -> Vec<OperatorCost> {
     let all = queries.operators().into_iter();
-    let cost = |of: veil_program::Operator| {
-        let own = of.passes.iter().cloned().flatten();
-        let own: Vec<&OfPass> = own.filter_map(|pass| passes.get(pass)).collect();
-        let sends = own.iter().flat_map(|pass| &pass.each);
-        let sends = sends.fold(Cost::default(), |all, does| all + does.sends);
-        OperatorCost {
-            depth: of.depth,
-            what: of.text,
-            rows: of.rows,
-            passes: own.len(),
-            bytes: sends.bytes,
-            rounds: own.iter().map(|pass| pass.waits).sum(),
-        }
+    let cost = |of: veil_program::Operator| OperatorCost {
+        depth: of.depth,
+        what: of.text,
+        rows: of.rows,
+        cost: PassCost::of(of.passes.into_iter().flatten(), passes),
+    };
+    all.map(cost).collect()
+}
+
+/// What it costs to look at what each owner supplies.
+fn checks(queries: &Queries, passes: &[OfPass]) -> Vec<CheckCost> {
+    let all = queries.checks().into_iter();
+    let cost = |(owner, own): (String, std::ops::Range<usize>)| CheckCost {
+        owner,
+        cost: PassCost::of(own, passes),
     };
     all.map(cost).collect()
 }
@@ -295,6 +329,18 @@ impl Explained {
             ]
         });
         text += &columns(&rows.collect::<Vec<_>>());
+        text += &list(self.checks.iter().map(|of| {
+            format!(
+                "what {} supplies is looked at on shares first: {}, {} from all participants, {}",
+                of.owner,
+                match of.cost.passes {
+                    1 => "1 pass".to_owned(),
+                    passes => format!("{passes} passes"),
+                },
+                bytes(of.cost.bytes),
+                count(of.cost.rounds, "round")
+            )
+        }));
         text += "\ncolumns that are computed on\n";
         let rows = self.columns.iter().map(|of| {
             let name = format!("{}.{} ({})", of.table, of.column, of.owner);
@@ -349,9 +395,9 @@ impl Explained {
             vec![
                 format!("{}{}", "  ".repeat(of.depth), of.what),
                 of.rows.to_string(),
-                of.passes.to_string(),
-                bytes(of.bytes),
-                of.rounds.to_string(),
+                of.cost.passes.to_string(),
+                bytes(of.cost.bytes),
+                of.cost.rounds.to_string(),
             ]
         }));
         columns(&rows)

@@ -8,7 +8,7 @@ use veil_cli::devices::Registry;
 use veil_job::passes::{ColumnForm, MoveKind, PassSpec, ProgramSpec};
 use veil_job::{Audience, Holder, ProtocolKind, Security};
 use veil_math::Ring;
-use veil_operators::{Builder, Duplicates, Key, Participants, Shared, Sharing};
+use veil_operators::{Builder, Duplicates, GroupKey, Key, Participants, Shared, Sharing};
 use veil_program::Words;
 use veil_protocol::Options;
 use veil_protocol::passes::PassProgram;
@@ -73,7 +73,7 @@ impl Operator {
                 let values = integers(&mut b, 2);
                 let key = b.key(key, valid);
                 let values: Vec<_> = values.iter().map(|x| b.zeroed(*x, valid)).collect();
-                let groups = b.group(&[key], &values, &[]);
+                let groups = b.group(GroupKey::of(&[key]), &values, &[]);
                 let columns = [groups.key[0], groups.count];
                 let columns = columns.into_iter().chain(groups.sums);
                 let shown = columns.map(|column| b.zeroed(column, groups.valid));
