@@ -425,13 +425,14 @@ proptest! {
         let mut b = Builder::new(Ring::Bits);
         let dividend = b.input("x", length(x), Per::Row);
         let divisor = b.input("y", length(y), Per::Row);
-        let bits = generate::quotient_bits(&mut b, &dividend, &divisor, need.max(1) + more);
+        let (bits, rest) = generate::quotient_and_rest(&mut b, &dividend, &divisor, need.max(1) + more, generate::Aim::Size);
         b.output("quotient", &bits);
+        b.output("rest", &rest);
         let circuit = b.finish().expect("a valid circuit");
         let word = |value: u64, bits: u32| (0..bits).map(|k| u128::from(value >> k & 1)).collect();
         let found = circuit.evaluate(&[word(x, length(x)), word(y, length(y))]).expect("two ports");
-        let found = found[0].iter().rev().fold(0u64, |sum, bit| sum << 1 | *bit as u64);
-        prop_assert_eq!(found, quotient, "{} / {}", x, y);
+        let number = |at: usize| found[at].iter().rev().fold(0u64, |sum, bit| sum << 1 | *bit as u64);
+        prop_assert_eq!((number(0), number(1)), (quotient, x % y), "{} / {}", x, y);
     }
 }
 

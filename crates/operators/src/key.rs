@@ -33,11 +33,9 @@ impl Key {
 
     /// Whether rows with a key of these columns take no part: its highest bit.
     pub(crate) fn absent(columns: &[Shared]) -> Self {
-        let last = columns.last().expect("a key is of columns");
-        let bits = bits_of(*last);
         Key {
-            words: vec![(last.take().bits(bits - 1, 1), 1)],
-            rows: last.rows,
+            words: vec![(absence(columns), 1)],
+            rows: crate::moves::rows_of(columns),
         }
     }
 
@@ -93,6 +91,12 @@ fn bits_of(shared: Shared) -> u32 {
         Sharing::Bits(bits) => bits,
         Sharing::Ring(_) => panic!("a key is shared bit by bit"),
     }
+}
+
+/// The bit of a key that says that a row takes no part.
+pub(crate) fn absence(key: &[Shared]) -> Take {
+    let last = key.last().expect("a key is of columns");
+    last.take().bits(bits_of(*last) - 1, 1)
 }
 
 /// What is compared with the row before, or with the next one.

@@ -7,14 +7,14 @@
 //! From: Krastnikov, Kerschbaum, Stebila, "Efficient Oblivious Database Joins", PVLDB 13, 2020, which expands both sides and aligns them by a sort. Here the right is looked up
 //! by its number, which is there once.
 
-use veil_circuit::generate::{Aim, add, less_than, sub};
+use veil_circuit::generate::{Aim, add, constant_bits, less_than, sub};
 use veil_circuit::{Builder as Gates, Per, Wire};
 use veil_job::passes::{ColumnForm, Take};
 use veil_math::Ring;
 
 use crate::builder::{Builder, Shared, Sharing};
 use crate::join::Duplicates;
-use crate::key::{Key, done};
+use crate::key::{Key, absence, done};
 use crate::scan::Scan;
 
 /// One side of a join.
@@ -136,7 +136,7 @@ impl Builder {
         let so_far = b.input("so far", bits, Per::Row);
         let absent = b.input("absent", 1, Per::Row)[0];
         let present = b.not(absent);
-        let one = constant(&mut b, 1, bits);
+        let one = constant_bits(&mut b, 1, bits);
         let number = sub(&mut b, &so_far, &one, Aim::Size);
         let mut number: Vec<Wire> = number.iter().map(|bit| b.and(*bit, present)).collect();
         number.push(absent);
@@ -185,7 +185,7 @@ impl Builder {
         };
         let mut b = Gates::new(Ring::Bits);
         let number = b.input("number", bits, Per::Row);
-        let most = constant(&mut b, most.into(), bits);
+        let most = constant_bits(&mut b, most.into(), bits);
         let more = less_than(&mut b, &most, &number, Aim::Depth);
         b.output("more", &[more]);
         self.compute(done(b), of.rows, vec![of.take()])[0]
@@ -296,19 +296,4 @@ impl Builder {
         let both = self.compute(done(b), numbers.rows, takes);
         (both[0], both[1])
     }
-}
-
-/// The bit of a key that says that a row takes no part.
-fn absence(key: &[Shared]) -> Take {
-    let last = key.last().expect("a key is of columns");
-    let Sharing::Bits(bits) = last.sharing else {
-        panic!("a key is shared bit by bit")
-    };
-    last.take().bits(bits - 1, 1)
-}
-
-fn constant(b: &mut Gates, value: u128, bits: u32) -> Vec<Wire> {
-    (0..bits)
-        .map(|bit| b.constant_bit(value >> bit & 1 == 1))
-        .collect()
 }

@@ -50,7 +50,6 @@
 //! - Bounds that flag, and left joins of many with many, are refused.
 //! - Integers of semi-honest owners are not looked at.
 
-#[allow(dead_code, unused_imports, reason = "tests use the rest")]
 mod exprs;
 mod opening;
 mod plan;

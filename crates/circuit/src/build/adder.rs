@@ -205,7 +205,13 @@ pub(super) fn not(b: &mut Builder, word: &[Wire]) -> Vec<Wire> {
     word.iter().map(|&wire| b.not(wire)).collect()
 }
 
-fn add_with_carry(b: &mut Builder, x: &[Wire], y: &[Wire], carry: Wire, aim: Aim) -> Vec<Wire> {
+pub(crate) fn add_with_carry(
+    b: &mut Builder,
+    x: &[Wire],
+    y: &[Wire],
+    carry: Wire,
+    aim: Aim,
+) -> Vec<Wire> {
     let Some(last) = x.len().checked_sub(1) else {
         return Vec::new();
     };

@@ -2,7 +2,7 @@
 
 use veil_math::Ring;
 
-use super::adder::{Aim, add, carries, not};
+use super::adder::{Aim, add, add_with_carry, carries, not};
 use crate::{Builder, Wire};
 
 /// Which integers a ring value is one of: -2^(bits - 1) to 2^(bits - 1) - 1 in two's complement if `signed`, else 0 to 2^bits - 1.
@@ -39,6 +39,12 @@ impl Integer {
             b.ring().name()
         );
     }
+}
+
+/// The lowest `len` bits of a public number.
+pub fn constant_bits(b: &mut Builder, number: u128, len: u32) -> Vec<Wire> {
+    let bit = |j: u32| number.checked_shr(j).unwrap_or(0) & 1 == 1;
+    (0..len).map(|j| b.constant_bit(bit(j))).collect()
 }
 
 /// The bits of `x`, bit 0 first.
@@ -220,54 +226,83 @@ fn absolute(b: &mut Builder, x: &[Wire]) -> Vec<Wire> {
 ///
 /// # Panics
 /// If the words have different widths.
-///
-/// # Panics
-/// If the words have different widths.
 pub fn divide_bits(b: &mut Builder, x: &[Wire], y: &[Wire]) -> Vec<Wire> {
     assert_eq!(x.len(), y.len(), "words of one width");
-    quotient_bits(b, x, y, x.len())
+    long_division(b, x, y, Aim::Depth).0
 }
 
-/// ⌊x / y⌋ of unsigned words, where it is known to have no more than `bits` bits; otherwise the result means nothing.
-///
-/// Long division, which begins where the quotient does: a subtraction and a choice for each of its bits.
+/// ⌊x / y⌋ of unsigned words, where it is known to have no more than `bits` bits; otherwise, and where y is 0, the result means nothing.
 pub fn quotient_bits(b: &mut Builder, x: &[Wire], y: &[Wire], bits: usize) -> Vec<Wire> {
-    long_division(b, x, y, bits, Aim::Depth).0
+    quotient_and_rest(b, x, y, bits, Aim::Depth).0
 }
 
-/// [`quotient_bits`], and what is left of x.
-pub(crate) fn long_division(
+/// [`quotient_bits`], and what is left of x, in as many bits as y has.
+///
+/// For each bit of the quotient no more than an addition of as many bits as y has without zeros at its ends that are public; what is left takes one more.
+pub fn quotient_and_rest(
     b: &mut Builder,
     x: &[Wire],
     y: &[Wire],
     bits: usize,
     aim: Aim,
 ) -> (Vec<Wire>, Vec<Wire>) {
-    let (width, one) = (y.len(), b.constant_bit(true));
+    let zero = b.constant_bit(false);
+    let end = y
+        .iter()
+        .rposition(|bit| *bit != zero)
+        .map_or(0, |last| last + 1);
+    let start = y[..end].iter().take_while(|bit| **bit == zero).count();
+    let start = start.min(x.len());
+    let (low, high) = x.split_at(start);
+    let (quotient, left) = divided(b, high, &y[start..end], bits, aim);
+    let mut rest = [low, &left].concat();
+    rest.resize(y.len(), zero);
+    (quotient, rest)
+}
+
+/// [`quotient_and_rest`] of words of one width, in whole; of y = 0 the quotient is all ones, and x is left.
+pub(crate) fn long_division(
+    b: &mut Builder,
+    x: &[Wire],
+    y: &[Wire],
+    aim: Aim,
+) -> (Vec<Wire>, Vec<Wire>) {
+    let one = b.constant_bit(true);
+    if y.contains(&one) {
+        return quotient_and_rest(b, x, y, x.len(), aim);
+    }
+    // 0 is subtracted in each step only if there is a bit above for what is left: so y keeps all of its bits.
+    divided(b, x, y, x.len(), aim)
+}
+
+/// As long as what is left has few bits beside the divisor, it is replaced where the divisor fits: by a subtraction and a choice of as many bits. From then on
+/// without restoring: in each step the divisor is subtracted from what is left, or added if that is negative, with no choice.
+fn divided(
+    b: &mut Builder,
+    x: &[Wire],
+    y: &[Wire],
+    bits: usize,
+    aim: Aim,
+) -> (Vec<Wire>, Vec<Wire>) {
+    let (zero, one) = (b.constant_bit(false), b.constant_bit(true));
+    let sign = y.len();
+    // A choice costs as many ANDs as a carry that runs along, and few beside a tree of carries.
+    let few = match aim {
+        Aim::Size => sign / 2,
+        Aim::Depth => sign.saturating_sub(1),
+    };
+    let (mut place, mut quotient) = (bits.min(x.len()), vec![zero; bits]);
+    // What is left: at first the bits above those of the quotient, which are less than y.
+    let mut rest = x.get(bits..).unwrap_or_default().to_vec();
+    rest.truncate(sign);
     let not_y = not(b, y);
-    // zero_from[j]: all bits of y from j on are zero.
-    let mut zero_from = not_y.clone();
-    zero_from.push(one);
-    let mut step = 1;
-    while aim == Aim::Depth && step < width {
-        for j in 0..width - step {
-            zero_from[j] = b.and(zero_from[j], zero_from[j + step]);
-        }
-        step *= 2;
-    }
-    for j in (1..width).rev().filter(|_| aim == Aim::Size) {
-        zero_from[j - 1] = b.and(zero_from[j - 1], zero_from[j]);
-    }
-    // In a step, what is left may have a bit more than y.
-    let (mut not_y, zero) = (not_y, b.constant_bit(false));
-    not_y.push(one);
-    zero_from.push(one);
-    let mut quotient = vec![zero; bits];
-    // The bits of x above the quotient are less than y, or the quotient had more.
-    let above = x.get(bits..).unwrap_or_default();
-    let mut rest = above[..above.len().min(width)].to_vec();
-    for place in (0..bits.min(x.len())).rev() {
-        // What is left of the bits of x so far is less than y, and no longer than they are.
+    let zero_from = if rest.len() < few {
+        ones_from(b, &not_y, aim)
+    } else {
+        vec![]
+    };
+    while place > 0 && rest.len() < few {
+        place -= 1;
         rest.insert(0, x[place]);
         let carries = carries(b, &rest, &not_y[..rest.len()], one, aim);
         let fits = b.and(carries[rest.len()], zero_from[rest.len()]);
@@ -276,8 +311,41 @@ pub(crate) fn long_division(
             let less = b.xor(less, carries[k]);
             *bit = b.mux(fits, less, *bit);
         }
-        rest.truncate(width);
         quotient[place] = fits;
     }
+    // From here on in two's complement.
+    rest.resize(sign + 1, zero);
+    while place > 0 {
+        place -= 1;
+        let subtract = b.not(rest[sign]);
+        // Twice what is left, and the next bit of x.
+        rest.insert(0, x[place]);
+        rest.pop();
+        let by = y.iter().chain([&zero]).map(|&bit| b.xor(bit, subtract));
+        let by: Vec<Wire> = by.collect();
+        rest = add_with_carry(b, &rest, &by, subtract, aim);
+        quotient[place] = b.not(rest[sign]);
+    }
+    // A rest that is negative lacks one divisor.
+    let negative = rest[sign];
+    let back: Vec<Wire> = y.iter().map(|&bit| b.and(bit, negative)).collect();
+    let rest = add(b, &rest[..sign], &back, aim);
     (quotient, rest)
+}
+
+/// Of each place whether all bits from it on are 1, and of the place behind the last.
+fn ones_from(b: &mut Builder, bits: &[Wire], aim: Aim) -> Vec<Wire> {
+    let mut ones = bits.to_vec();
+    ones.push(b.constant_bit(true));
+    let (width, mut step) = (bits.len(), 1);
+    while aim == Aim::Depth && step < width {
+        for j in 0..width - step {
+            ones[j] = b.and(ones[j], ones[j + step]);
+        }
+        step *= 2;
+    }
+    for j in (1..width).rev().filter(|_| aim == Aim::Size) {
+        ones[j - 1] = b.and(ones[j - 1], ones[j]);
+    }
+    ones
 }

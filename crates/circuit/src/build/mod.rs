@@ -47,8 +47,9 @@ pub mod generate {
     pub use super::aes::{aes128, aes128_encrypt, aes128_expand_key, aes128_expanded};
     pub use super::compare::{all, any, equal, less_than, less_than_signed, precedes};
     pub use super::integer::{
-        Integer, compose, dabit, decompose, divide, divide_bits, edabit, inject, is_at_most,
-        is_equal, is_less, is_zero, max, min, quotient_bits, recompose, shift_right, truncate_pr,
+        Integer, compose, constant_bits, dabit, decompose, divide, divide_bits, edabit, inject,
+        is_at_most, is_equal, is_less, is_zero, max, min, quotient_and_rest, quotient_bits,
+        recompose, shift_right, truncate_pr,
     };
     pub use super::matrix::{Shape, matrix_product};
     pub use super::multiply::multiply;

@@ -23,7 +23,7 @@ pub(super) fn lower(lowering: &mut Lowering<'_>, at: CellRef<'_>) -> Result<(), 
     let (x_sign, y_sign) = (sign(&x), sign(&y));
     let x = negate_if(b, &x, x_sign, aim);
     let y = negate_if(b, &y, y_sign, aim);
-    let (quotient, rest) = long_division(b, &x, &y, width, aim);
+    let (quotient, rest) = long_division(b, &x, &y, aim);
     let (mut word, negative) = match at.cell.kind.as_str() {
         "$div" => (quotient, b.xor(x_sign, y_sign)),
         _ => (rest, x_sign),

@@ -1,12 +1,12 @@
 //! Quotients and roots of the sums over a group.
 
-use veil_circuit::generate::{Aim, add};
+use veil_circuit::generate::{Aim, add, quotient_and_rest};
 use veil_circuit::{Builder, Wire};
 use veil_relation::Range;
 
 use super::columns::Columns;
 use super::compare::{below, padded};
-use super::divide::{divide, root, rounded, times_ten};
+use super::divide::{root, times_ten};
 use super::word::width;
 use super::{Ratio, Word};
 
@@ -19,20 +19,6 @@ pub(crate) struct Sums<'a> {
     pub(crate) sum: &'a Word,
     /// The sum of their squares.
     pub(crate) squares: &'a Word,
-}
-
-/// `sum / count` rounded to so many places, halves away from zero, in units of a range that holds it; and whether it is null, for there are no
-/// values. `places` are those of the sum and of the result.
-pub(crate) fn average(
-    b: &mut Builder,
-    sum: &Word,
-    count: &Word,
-    places: (u32, u32),
-    range: Range,
-    aim: Aim,
-) -> (Word, Wire) {
-    let none = below(b, count, 1, aim);
-    (rounded(b, (sum, count), places, range, aim), none)
 }
 
 /// The sample variance `(n·Σx² − (Σx)²) / (n·(n − 1))`, numerator and denominator of ranges that hold them; and whether it is null, for there
@@ -74,7 +60,7 @@ pub(crate) fn deviation(
     let under = ratio.below.unsigned(b, aim);
     // 4x is less than (2·most + 2)².
     let bits = 2 * (width(range.max().unsigned_abs()) + 1) as usize;
-    let (four, _) = divide(b, &four, &under, bits, aim);
+    let (four, _) = quotient_and_rest(b, &four, &under, bits, aim);
     let root = root(b, &four, aim);
     let half = padded(b, &root[1..], range.bits());
     let up = padded(b, &root[..1], range.bits());

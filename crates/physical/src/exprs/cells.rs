@@ -1,14 +1,13 @@
 //! Each operation of an expression, on cells as bits.
 
 use veil_circuit::Wire;
-use veil_circuit::generate::{Integer as Bits, decompose};
+use veil_circuit::generate::{Integer as Bits, constant_bits, decompose};
 use veil_math::Ring;
 use veil_relation::{ColumnId, Comparison, Expr, Kind, Literal, Range, Value, calendar};
 
 use super::columns::Columns;
 use super::dates::extract;
 use super::table::{MOST_INDEX, look_up};
-use super::word::constant_bits;
 use super::{Cell, Data, ExprError, Exprs, Ratio, Word};
 
 impl Cell {

@@ -1,9 +1,9 @@
 //! Comparisons of numbers, and bits that are combined.
 
-use veil_circuit::generate::{self, Aim, sum_is_minus_one};
+use veil_circuit::generate::{self, Aim, constant_bits, sum_is_minus_one};
 use veil_circuit::{Builder, Wire};
 
-use super::word::{Word, aligned, constant_bits};
+use super::word::{Word, aligned};
 
 /// Whether all bits are 1: an AND for each different bit but one, in few rounds.
 pub(crate) fn all(b: &mut Builder, mut bits: Vec<Wire>) -> Wire {

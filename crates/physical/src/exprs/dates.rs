@@ -1,14 +1,13 @@
 //! Years and months of days.
 
-use veil_circuit::generate::Aim;
+use veil_circuit::generate::{Aim, constant_bits, quotient_and_rest};
 use veil_circuit::{Builder, Wire};
 use veil_relation::{DatePart, Range, calendar};
 
 use super::columns::Columns;
 use super::compare::below_bits;
-use super::divide::divide;
 use super::table::{self, look_up};
-use super::word::{Word, constant_bits, ones, width};
+use super::word::{Word, ones, width};
 
 /// From 0000-03-01, the day after the last one of a leap year that ends a cycle of 400 years, to 1970-01-01.
 const MARCH_OF_YEAR_0: i128 = 719_468;
@@ -82,12 +81,12 @@ fn by_arithmetic(b: &mut Builder, part: DatePart, date: &Word, range: Range, aim
         let four = [&[one, one], days.as_slice()].concat();
         let by = constant_bits(b, 146_097, 18);
         let bits = width((last - cycles) as u128) as usize;
-        let (centuries, rest) = divide(b, &four, &by, bits, aim);
+        let (centuries, rest) = quotient_and_rest(b, &four, &by, bits, aim);
         (centuries, rest[2..18].to_vec())
     };
     let four = [&[one, one], of_century.as_slice()].concat();
     let by = constant_bits(b, 1461, 11);
-    let (years, rest) = divide(b, &four, &by, 7, aim);
+    let (years, rest) = quotient_and_rest(b, &four, &by, 7, aim);
     let of_year = &rest[2..11];
     match part {
         DatePart::Month => {

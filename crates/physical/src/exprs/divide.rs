@@ -1,56 +1,12 @@
-//! Division and roots of unsigned words, and rounding.
+//! Roots of unsigned words, and rounding.
 
-use veil_circuit::generate::{Aim, add};
+use veil_circuit::generate::{Aim, add, quotient_and_rest};
 use veil_circuit::{Builder, Wire};
 use veil_relation::Range;
 
 use super::columns::Columns;
-use super::compare::{masked, padded};
+use super::compare::padded;
 use super::word::{Sign, Word, width};
-
-/// ⌊x / y⌋ in `bits` bits, which must hold it, and what is left of x.
-///
-/// Non-restoring division: in each step the divisor is subtracted from what is left, or added if that is negative. For each bit of the quotient
-/// as many ANDs as the divisor has bits, without zeros at its lower end that are public; what is left takes twice as many once more. If y is 0,
-/// or the quotient has more bits, the result means nothing.
-pub(crate) fn divide(
-    b: &mut Builder,
-    x: &[Wire],
-    y: &[Wire],
-    bits: usize,
-    aim: Aim,
-) -> (Vec<Wire>, Vec<Wire>) {
-    let zero = b.constant_bit(false);
-    let drop = y.iter().take_while(|&&bit| bit == zero).count();
-    let drop = drop.min(x.len()).min(y.len());
-    let (low, x) = x.split_at(drop);
-    let mut y = y[drop..].to_vec();
-    while y.last() == Some(&zero) {
-        y.pop();
-    }
-    let len = y.len() + 1;
-    y.push(zero);
-    let mut quotient = vec![zero; bits];
-    // What is left, in two's complement: at first the bits above those of the quotient, which are less than y.
-    let above = x.get(bits..).unwrap_or_default();
-    let mut rest = padded(b, above, len as u32);
-    rest[len - 1] = zero;
-    for place in (0..bits.min(x.len())).rev() {
-        let subtract = b.not(rest[len - 1]);
-        let doubled: Vec<Wire> = [x[place]]
-            .into_iter()
-            .chain(rest[..len - 1].iter().copied())
-            .collect();
-        let by: Vec<Wire> = y.iter().map(|&bit| b.xor(bit, subtract)).collect();
-        rest = add_carry(b, &doubled, &by, subtract, aim);
-        quotient[place] = b.not(rest[len - 1]);
-    }
-    // A rest that is negative lacks one divisor.
-    let back = masked(b, &y, rest[len - 1]);
-    let mut left = low.to_vec();
-    left.extend(add(b, &rest, &back, aim));
-    (quotient, left)
-}
 
 /// x + y + carry of words of one length, modulo 2^length.
 fn add_carry(b: &mut Builder, x: &[Wire], y: &[Wire], carry: Wire, aim: Aim) -> Vec<Wire> {
@@ -61,7 +17,7 @@ fn add_carry(b: &mut Builder, x: &[Wire], y: &[Wire], carry: Wire, aim: Aim) -> 
     sum
 }
 
-/// ⌊√x⌋, bit by bit, as [`divide`] without restoring what is left: for k bits some k²/2 ANDs.
+/// ⌊√x⌋, bit by bit, without restoring what is left: for k bits some k²/2 ANDs.
 pub(crate) fn root(b: &mut Builder, x: &[Wire], aim: Aim) -> Vec<Wire> {
     let bits = x.len().div_ceil(2);
     let (zero, one) = (b.constant_bit(false), b.constant_bit(true));
@@ -153,6 +109,6 @@ pub(crate) fn rounded(
     numerator.insert(0, b.constant_bit(false));
     let most = range.min().unsigned_abs().max(range.max().unsigned_abs());
     let bits = width(most) as usize + 1;
-    let (quotient, _) = divide(b, &numerator, &divisor, bits, aim);
+    let (quotient, _) = quotient_and_rest(b, &numerator, &divisor, bits, aim);
     signed(b, &quotient[1..], quotient[0], sign, range, aim)
 }

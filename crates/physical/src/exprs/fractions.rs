@@ -1,11 +1,12 @@
 //! Numbers and quotients as fractions: arithmetic and comparison by cross multiplication.
 
+use veil_circuit::generate::{constant_bits, quotient_and_rest};
 use veil_relation::{Arithmetic, Expr, Kind, Range};
 
 use super::columns::Columns;
 use super::compare::choose;
-use super::divide::{divide, rounded, signed};
-use super::word::{Sign, aligned, constant_bits, width};
+use super::divide::{rounded, signed};
+use super::word::{Sign, aligned, width};
 use super::{Cell, Data, ExprError, Exprs, Ratio, Word};
 
 /// `above / below · 10^−places`; the denominator of a number is none.
@@ -248,7 +249,7 @@ impl Exprs {
         let (b, aim) = (&mut self.b, self.aim);
         let by = constant_bits(b, divisor, width(divisor));
         let bits = width(most / divisor) as usize;
-        let (_, rest) = divide(b, &magnitude, &by, bits, aim);
+        let (_, rest) = quotient_and_rest(b, &magnitude, &by, bits, aim);
         let zero = b.constant_bit(false);
         signed(b, &rest, zero, sign, range, aim)
     }

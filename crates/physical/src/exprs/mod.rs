@@ -31,11 +31,11 @@ use veil_circuit::{Builder, Wire};
 use veil_math::Ring;
 use veil_relation::{ColumnId, Expr, Kind, Type, TypeError};
 
-pub(crate) use aggregates::{Sums, average, deviation, variance};
+pub(crate) use aggregates::{Sums, deviation, variance};
 pub(crate) use compare::below_bits;
-pub(crate) use keys::{extreme, sort_bits};
+pub(crate) use keys::sort_bits;
 pub(crate) use needs::{Form, Want, needs};
-pub(crate) use word::{Word, constant_bits};
+pub(crate) use word::Word;
 
 use compare::masked;
 

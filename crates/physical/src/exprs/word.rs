@@ -1,6 +1,6 @@
 //! Numbers on wires.
 
-use veil_circuit::generate::Aim;
+use veil_circuit::generate::{Aim, constant_bits};
 use veil_circuit::{Builder, Wire};
 use veil_relation::Range;
 
@@ -32,12 +32,6 @@ pub(crate) const fn ones(bits: u32) -> u128 {
 /// Bits of an unsigned number.
 pub(crate) const fn width(number: u128) -> u32 {
     128 - number.leading_zeros()
-}
-
-/// The lowest `len` bits of a public number.
-pub(crate) fn constant_bits(b: &mut Builder, number: u128, len: u32) -> Vec<Wire> {
-    let bit = |j: u32| number.checked_shr(j).unwrap_or(0) & 1 == 1;
-    (0..len).map(|j| b.constant_bit(bit(j))).collect()
 }
 
 impl Word {

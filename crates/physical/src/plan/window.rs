@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use veil_circuit::generate::{Aim, less_than, sub};
+use veil_circuit::generate::{Aim, constant_bits, less_than, sub};
 use veil_circuit::{Builder as Gates, Per, Wire};
 use veil_math::Ring;
 use veil_operators::{Scan, Shared, Sharing};
@@ -19,7 +19,7 @@ use super::order::{distinct_columns, in_other_rows, key_words};
 use super::rel::{Base, Field, Places, Rel, or_null};
 use super::rows::Out;
 use super::{PhysicalError, Planner};
-use crate::exprs::{Data, Want, constant_bits, sort_bits};
+use crate::exprs::{Data, Want, sort_bits};
 
 /// A column of values that is scanned, by its number among those of the circuit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

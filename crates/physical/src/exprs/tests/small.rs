@@ -1,6 +1,6 @@
 //! Every case of operations on few values.
 
-use veil_circuit::generate::Aim;
+use veil_circuit::generate::{Aim, quotient_and_rest};
 use veil_circuit::{Builder, Per, Wire};
 use veil_math::Ring;
 use veil_relation::{
@@ -8,7 +8,7 @@ use veil_relation::{
 };
 
 use super::{Form, Random, categories, check, check_bits, decimals, integers, number};
-use crate::exprs::divide::{divide, root};
+use crate::exprs::divide::root;
 
 const AIMS: [Aim; 2] = [Aim::Size, Aim::Depth];
 
@@ -334,7 +334,7 @@ fn roots_and_quotients() {
         }
         // 7 bits by 4.
         let found = evaluated(11, aim, |b, x, aim| {
-            let (quotient, rest) = divide(b, &x[..7], &x[7..], 7, aim);
+            let (quotient, rest) = quotient_and_rest(b, &x[..7], &x[7..], 7, aim);
             vec![quotient, rest]
         });
         for (at, found) in found.iter().enumerate() {
