@@ -287,7 +287,6 @@ impl<T: canonical::Canonical> canonical::Canonical for Arc<T> {
 }
 
 canonical! {
-    struct ProgramSpec { passes, made }
     struct MadeSpec { before, take, form, rows, column }
     enum PassSpec {
         0 = Rows { job, takes, leaves, claim },

@@ -18,7 +18,7 @@ use crate::plan::{Chunk, Gives, Options, OutputPlan, Plan, PlanError};
 use crate::round::Protocol;
 
 /// Changes whenever what is hashed changes its meaning.
-const VERSION: &str = "veilworks passes 1";
+const VERSION: &str = "veilworks passes 2";
 
 /// Passes, at most: a pass has its number in keys and in names of messages.
 const MOST_PASSES: usize = 1 << 15;
@@ -872,10 +872,35 @@ fn together(passes: &[Pass], number: usize) -> Rule {
 
 /// What all participants agree on: what is computed, and how it is planned.
 fn hash(spec: &ProgramSpec, passes: &[Pass]) -> PlanHash {
+    let ProgramSpec {
+        passes: specs,
+        made,
+    } = spec;
     let mut hash = Sha256::new();
     VERSION.encode(&mut hash);
-    spec.encode(&mut hash);
-    let plans = passes.iter().filter_map(Pass::rows);
-    plans.for_each(|plan| hash.update(plan.hash.0));
+    specs.len().encode(&mut hash);
+    for (spec, pass) in specs.iter().zip(passes) {
+        match (spec, pass.rows()) {
+            (
+                PassSpec::Rows {
+                    job: _,
+                    takes,
+                    leaves,
+                    claim,
+                },
+                Some(plan),
+            ) => {
+                // The hash of a plan has its job, whose passes may be many: each is hashed once.
+                0u8.encode(&mut hash);
+                hash.update(plan.hash.0);
+                takes.encode(&mut hash);
+                leaves.encode(&mut hash);
+                claim.encode(&mut hash);
+            }
+            // As no other begins: with the name of its type.
+            (spec, _) => spec.encode(&mut hash),
+        }
+    }
+    made.encode(&mut hash);
     PlanHash(hash.finalize().into())
 }
