@@ -162,6 +162,36 @@ fn rows_that_differ_are_in_the_order_of_all_that_follows() {
     }
 }
 
+/// A join that rests on keys that are there once has that from the order, if it says so.
+#[test]
+fn an_order_says_that_keys_are_there_once() {
+    let mut tables = common::tables(30, 40);
+    let mut inputs = common::rows(&tables, 18);
+    inputs[0].valid.sort_unstable_by_key(|valid| !valid);
+    tables[0].sorted_by = vec![ColumnId(0)];
+    for sql in [
+        "SELECT v.cost, p.age FROM visits v JOIN people p ON v.person = p.id WHERE p.age > 20",
+        "SELECT v.cost, p.age FROM people p JOIN visits v ON v.person = p.id AND v.day > p.born",
+        "SELECT p.id, v.cost FROM people p LEFT JOIN visits v ON v.person = p.id",
+    ] {
+        for security in securities() {
+            let (program, physical) = planned(&tables, sql, security);
+            let duplicates = |of: &Opening| matches!(of, Opening::Duplicates { .. });
+            assert!(!physical.opens.iter().any(duplicates), "{sql}");
+            let wanted = clear::evaluate(&program, &inputs).unwrap();
+            let opened = run(&physical, &program, &inputs).unwrap();
+            assert!(opened[0] == wanted[0].rows, "{sql}, {security}");
+            let mut twice = inputs.clone();
+            twice[0].rows[5][0] = twice[0].rows[4][0];
+            let said = ended(run(&physical, &program, &twice));
+            assert!(
+                said.contains("rows of `people` are sorted by id, in which no two are equal"),
+                "{said}"
+            );
+        }
+    }
+}
+
 /// An order that is false ends the run before anything else is opened, by one bit, whose words name table and owner.
 #[test]
 fn an_order_that_is_false_ends_the_run() {

@@ -9,7 +9,7 @@ pub(crate) fn range(min: i128, max: i128) -> Range {
     Range::new(min, max).unwrap()
 }
 
-fn category(texts: &[&str]) -> Kind {
+pub(crate) fn category(texts: &[&str]) -> Kind {
     Kind::Category(Values::new(texts.iter().map(|text| (*text).to_owned()).collect()).unwrap())
 }
 

@@ -13,7 +13,7 @@ use veil_physical::{Node, Opening, PhysicalPlan, TablePort, plan};
 use veil_protocol::Options;
 use veil_protocol::passes::PassProgram;
 use veil_query::{Bound, SortedBytes, compile};
-use veil_relation::{Overflow, Program, Value, clear};
+use veil_relation::{Column, Overflow, Program, Table, Type, Value, clear};
 use veil_session::Peer;
 use veil_testkit::{Seen, Values};
 
@@ -383,6 +383,38 @@ fn what_is_opened_is_listed() {
                 _ => None,
             });
             assert_eq!(permutations, listed.unwrap_or(0), "{}", query.name);
+        }
+    }
+}
+
+/// Categories of one text take no bits, as many as there are of them; those that may be null tell groups apart by that alone.
+#[test]
+fn groups_have_many_keys_of_one_value() {
+    let one = |at: u32, nullable: bool| Column {
+        name: format!("c{at}"),
+        ty: Type::of(common::category(&["only"])).or_null(nullable),
+        consent: None,
+    };
+    for (keys, nullable) in [(1, 0), (65, 0), (130, 1), (200, 3)] {
+        let table = Table {
+            name: "t".into(),
+            owner: "north".into(),
+            capacity: 20,
+            padded: true,
+            columns: (0..keys).map(|at| one(at, at < nullable)).collect(),
+            sorted_by: vec![],
+            unique: vec![],
+        };
+        let inputs = common::rows(std::slice::from_ref(&table), 17);
+        let names: Vec<&str> = table.columns.iter().map(|of| of.name.as_str()).collect();
+        let names = names.join(", ");
+        let sql = format!("SELECT {names}, count(*) AS n FROM t GROUP BY {names}");
+        let program = compile(&job(vec![table], &sql), &SortedBytes).unwrap();
+        let wanted = clear::evaluate(&program, &inputs).unwrap();
+        for security in securities() {
+            let physical = plan(&program, &participants(security)).unwrap();
+            let found = run(&physical, &program, &inputs).unwrap();
+            assert!(found[0] == wanted[0].rows, "{keys} keys, {security}");
         }
     }
 }

@@ -267,6 +267,25 @@ impl Planner<'_> {
         self.rests_on(rel, at, found.len(), false)
     }
 
+    /// Whether no two rows of a relation are equal in these fields, because its owner says so of the order that they come in.
+    pub(super) fn differs<'k>(&mut self, rel: &Rel, keys: impl Iterator<Item = &'k Expr>) -> bool {
+        let keys: Vec<Expr> = keys.map(|key| rel.over_base(key)).collect();
+        let columns = keys
+            .iter()
+            .flat_map(|key| columns_of(rel, [key].into_iter()));
+        let columns: BTreeSet<(usize, ColumnId)> = columns.collect();
+        let Some((at, _)) = columns.first().copied() else {
+            return false;
+        };
+        let table = &self.program.tables[at];
+        let first = table.sorted_by.iter();
+        let first = first.take_while(|column| columns.contains(&(at, **column)));
+        let strict = (1..=first.count()).find(|columns| ascends(table, *columns));
+        let Some(columns) = strict else { return false };
+        self.rests_on(rel, at, columns, true);
+        true
+    }
+
     /// Notes that the plan rests on the first columns of a table's order.
     fn rests_on(&mut self, rel: &Rel, at: usize, columns: usize, strict: bool) -> Arranged {
         let table = &self.program.tables[at];

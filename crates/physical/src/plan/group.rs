@@ -1,5 +1,6 @@
 //! Groups: over keys of public lists by one sum for each group, over secret keys by a sort.
 
+use veil_circuit::generate::constant_bits;
 use veil_circuit::{Builder as Gates, Per, Wire};
 use veil_math::Ring;
 use veil_operators::{GroupKey, Scan, Shared, Sharing, stacked};
@@ -170,24 +171,29 @@ impl Planner<'_> {
         let Sharing::Ring(ring) = any.sharing() else {
             return Err(PhysicalError::Circuit("sums are integers".into()));
         };
-        let widths = keys.iter().map(|(_, kind)| kind.bits().unwrap_or(0));
-        let widths: Vec<u32> = widths.collect();
-        let all: u32 = widths.iter().map(|width| width + 1).sum();
-        if keys.is_empty() {
-            return Ok(vec![]);
+        // Bits of each key, and of whether it is null: with at most as many values as there are groups, they fit a word. A key of one value has none.
+        let widths = keys.iter().zip(&shape.fields);
+        let widths = widths.map(|((_, kind), field)| {
+            let null = u32::from(field.ty.nullable);
+            (kind.bits().unwrap_or(0), null)
+        });
+        let widths: Vec<(u32, u32)> = widths.collect();
+        let all: u32 = widths.iter().map(|(width, null)| width + null).sum();
+        if all == 0 {
+            let one_value = shape.fields.iter().take(keys.len());
+            let bases = one_value.map(|field| Base::of_bits(field.ty.clone(), None, None));
+            return Ok(bases.collect());
         }
         // A circuit has an input: it reads a sum, and does nothing with it.
         let mut b = Gates::new(ring);
         b.input("sum", 1, Per::Row);
         for (group, values) in values.iter().enumerate() {
             let mut word: Vec<Wire> = Vec::new();
-            for (value, width) in values.iter().zip(&widths) {
+            for (value, (width, may_be_null)) in values.iter().zip(&widths) {
                 // What is null is numbered last.
                 let null = *value >> 127 & 1 == 1;
-                for bit in 0..*width {
-                    word.push(b.constant_bit(!null && value >> bit & 1 == 1));
-                }
-                word.push(b.constant_bit(null));
+                word.extend(constant_bits(&mut b, if null { 0 } else { *value }, *width));
+                word.extend((*may_be_null > 0).then(|| b.constant_bit(null)));
             }
             b.output(format!("group{group}"), &word);
         }
@@ -197,12 +203,11 @@ impl Planner<'_> {
         let all = self.b.make(take, values.len() as u32, Sharing::Bits(all));
         let mut first = 0;
         let mut bases = Vec::new();
-        for (width, field) in widths.iter().zip(&shape.fields) {
+        for ((width, null), field) in widths.iter().zip(&shape.fields) {
             let bits = (*width > 0).then(|| Field::new(all, first, *width));
-            let null = Field::new(all, first + width, 1);
-            let null = field.ty.nullable.then_some(null);
-            bases.push(Base::of_bits(field.ty.clone(), bits, null));
-            first += width + 1;
+            let is_null = (*null > 0).then(|| Field::new(all, first + width, 1));
+            bases.push(Base::of_bits(field.ty.clone(), bits, is_null));
+            first += width + null;
         }
         Ok(bases)
     }

@@ -63,6 +63,14 @@ impl Planner<'_> {
         let mut proved = shape_of_unique.unique.iter();
         let semi = matches!(kind, JoinKind::Semi | JoinKind::Anti);
         let proved = shape_of_unique.capacity <= 1 || proved.any(|set| set.is_subset(&keys));
+        // What the owner says of the order of its table, which is looked at first, may say it of keys.
+        let proved = proved
+            || match matches {
+                _ if semi => false,
+                Matches::UniqueLeft => self.differs(&left, on.iter().map(|(l, _)| l)),
+                Matches::UniqueRight => self.differs(&right, on.iter().map(|(_, r)| r)),
+                Matches::Any | Matches::AtMost(_) => false,
+            };
         let join = Join {
             kind: *kind,
             on,
