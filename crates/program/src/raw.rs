@@ -275,6 +275,7 @@ pub(crate) struct RawAnalysis {
     pub(crate) on: Option<Spanned<RawNames>>,
     pub(crate) by: Option<Spanned<RawNames>>,
     pub(crate) min_count: Option<Spanned<u64>>,
+    pub(crate) confidence: Option<Spanned<RawNumber>>,
     pub(crate) decimals: Option<Spanned<u8>>,
     pub(crate) to: Spanned<RawNames>,
 }

@@ -1,7 +1,8 @@
 //! Answers that the parties computed: the value opened of a group is the answer, and nothing else of it was opened.
 
 use super::{
-    Analysis, AnalysisResult, End, Estimate, Figure, Group, Statistic, Stats, derive::SUPPRESSED,
+    Analysis, AnalysisResult, End, Estimate, Figure, Group, Statistic, Stats,
+    derive::{SUPPRESSED, figure},
     lower::Meaning,
 };
 
@@ -26,14 +27,12 @@ pub(super) fn derive(stats: &Stats, analysis: &Analysis, answers: &[Meaning]) ->
         Meaning::Beyond(_) => Estimate::Undefined(BEYOND),
         Meaning::Nothing => Estimate::Undefined(none),
     };
-    let figure = |answer| Figure {
-        name: name.to_owned(),
-        estimate: estimate(answer),
-        standard_error: None,
+    let answered = |answer| Figure {
         unit: column
             .unit()
             .filter(|_| !column.is_date())
             .map(str::to_owned),
+        ..figure(name, estimate(answer))
     };
     let groups = stats.groups(analysis);
     AnalysisResult {
@@ -47,7 +46,7 @@ pub(super) fn derive(stats: &Stats, analysis: &Analysis, answers: &[Meaning]) ->
         groups: (groups.iter().zip(answers))
             .map(|(group, answer)| Group {
                 values: stats.values(analysis, group),
-                figures: vec![figure(answer)],
+                figures: vec![answered(answer)],
             })
             .collect(),
     }

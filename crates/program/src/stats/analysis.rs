@@ -1,6 +1,6 @@
 //! Analyses: the statistic, its rows, and its audience.
 
-use super::Column;
+use super::{Column, Confidence};
 use veil_job::Audience;
 
 /// An end of a range of values.
@@ -97,6 +97,14 @@ impl Statistic {
         }
     }
 
+    /// Whether its answer has intervals: it is an estimate with a known error.
+    pub const fn has_intervals(&self) -> bool {
+        matches!(
+            self,
+            Statistic::Variance(_) | Statistic::Correlation(..) | Statistic::Regression { .. }
+        )
+    }
+
     /// Whether the parties compute the answer itself, and open nothing else of a group.
     pub const fn is_alone(&self) -> bool {
         matches!(self, Statistic::MeanOnly { .. } | Statistic::Extreme(..))
@@ -114,6 +122,8 @@ pub struct Analysis {
     pub by: Vec<usize>,
     /// Rows that a group needs, or the parties open zeros in the place of all its numbers, its count among them.
     pub min_count: Option<u64>,
+    /// How likely intervals contain what is estimated, of statistics that have some.
+    pub confidence: Confidence,
     /// To whom the sums are opened.
     pub to: Audience,
 }

@@ -1,7 +1,10 @@
 //! A result as a chart: a panel for each analysis, a bar for each group or coefficient.
 
 use super::svg::{Colour, Picture, Side, Type};
-use super::{AnalysisResult, Estimate, Figure, StatsResult, report::short, result::day_of};
+use super::{
+    AnalysisResult, Estimate, Figure, Interval, StatsResult, derive::OF_A_FIT, report::short,
+    result::day_of,
+};
 
 // Sizes in pixels: a page of a report is about 960 wide.
 const WIDTH: i32 = 960;
@@ -28,8 +31,6 @@ const BARS: [Colour; 6] = [
     Colour(0xd5, 0x5e, 0x00),
 ];
 
-/// Half the width of a 95 % interval, in standard errors, for many rows.
-const NORMAL_95: f64 = 1.96;
 /// Bars in a panel; a chart with more shows nothing.
 const MOST_BARS: usize = 200;
 
@@ -38,7 +39,7 @@ pub(crate) struct Bar {
     label: String,
     value: Option<f64>,
     shown: String,
-    error: Option<f64>,
+    interval: Option<(f64, f64)>,
     colour: Colour,
 }
 
@@ -69,7 +70,7 @@ impl Bar {
             label,
             value,
             shown,
-            error: None,
+            interval: None,
             colour: BARS[0],
         }
     }
@@ -119,15 +120,20 @@ pub(crate) fn page(title: &str, panels: &[Panel], foot: &str) -> String {
 
 /// What the chart says below its panels.
 fn foot(panels: &[Panel], result: &StatsResult) -> String {
-    let errors = panels
-        .iter()
-        .flat_map(|panel| &panel.bars)
-        .any(|bar| bar.error.is_some());
-    let whiskers = if errors {
-        " · whiskers: 95 % interval (normal approximation)"
-    } else {
-        ""
-    };
+    let drawn = panels.iter().flat_map(|panel| &panel.bars);
+    let mut whiskers = String::new();
+    if drawn.filter(|bar| bar.interval.is_some()).count() > 0 {
+        let analyses = result.analyses.iter();
+        let figures = analyses.flat_map(|it| it.groups.iter().flat_map(|group| &group.figures));
+        let mut levels: Vec<String> = figures
+            .filter_map(|figure| Some(figure.interval.as_ref()?.confidence.to_string()))
+            .collect();
+        levels.dedup();
+        whiskers = format!(
+            " · whiskers: confidence intervals, {}",
+            levels.join(" and ")
+        );
+    }
     // An extreme is what one row says.
     let extremes = (result.analyses.iter()).any(|it| ["min", "max"].contains(&it.statistic));
     let but = if extremes {
@@ -165,8 +171,8 @@ fn panel(analysis: &AnalysisResult) -> Panel {
                 hue.len() - 1
             });
         let coefficients = |figure: &&Figure| {
-            !["count", "R squared", "residual standard error", "intercept"]
-                .contains(&figure.name.as_str())
+            !["count", "intercept"].contains(&figure.name.as_str())
+                && !OF_A_FIT.contains(&figure.name.as_str())
         };
         let figures: Vec<&Figure> = if regression {
             group.figures.iter().filter(coefficients).collect()
@@ -199,7 +205,7 @@ fn panel(analysis: &AnalysisResult) -> Panel {
                 },
                 value: figure.estimate.value(),
                 shown: super::report::show(&figure.estimate) + &own.unwrap_or_default(),
-                error: figure.standard_error,
+                interval: figure.interval.as_ref().and_then(Interval::ends),
                 colour: BARS[colour % BARS.len()],
             });
         }
@@ -247,8 +253,8 @@ fn paint_panel(picture: &mut Picture, panel: &Panel, top: i32) {
     );
 
     let ends = panel.bars.iter().filter_map(|bar| {
-        let spread = bar.error.unwrap_or(0.0) * NORMAL_95;
-        bar.value.map(|value| (value - spread, value + spread))
+        bar.value
+            .map(|value| bar.interval.unwrap_or((value, value)))
     });
     let wider = |(low, high): (f64, f64), (from, to): (f64, f64)| (low.min(from), high.max(to));
     let days = panel.kind == Kind::Days;
@@ -296,11 +302,8 @@ fn paint_panel(picture: &mut Picture, panel: &Panel, top: i32) {
             picture.rectangle(corner, (zero.max(end), middle + BAR / 2), bar.colour);
         }
         let mut right = zero.max(end);
-        if let Some(error) = bar.error {
-            let (from, to) = (
-                axis.at(value - NORMAL_95 * error),
-                axis.at(value + NORMAL_95 * error),
-            );
+        if let Some((low, high)) = bar.interval {
+            let (from, to) = (axis.at(low), axis.at(high));
             picture.stroke((from, middle), (to, middle), INK, 2);
             for x in [from, to] {
                 picture.stroke((x, middle - 4), (x, middle + 4), INK, 2);
@@ -398,17 +401,27 @@ fn look(size: i32, colour: Colour, side: Side) -> Type {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::{Estimate, Group};
+    use crate::stats::{Group, derive::figure};
 
     fn result(values: &[(&str, Estimate, Option<f64>)]) -> StatsResult {
-        let group = |(value, estimate, standard_error): &(&str, Estimate, Option<f64>)| Group {
-            values: vec![(*value).to_owned()],
-            figures: vec![Figure {
-                name: "mean".into(),
-                estimate: estimate.clone(),
-                standard_error: *standard_error,
-                unit: Some("EUR".into()),
-            }],
+        let group = |(value, estimate, half): &(&str, Estimate, Option<f64>)| {
+            let end = |sign: f64| {
+                let (value, half) = (estimate.value()?, (*half)?);
+                Some(Estimate::Rounded(value + sign * half))
+            };
+            let interval = end(-1.0).zip(end(1.0)).map(|(low, high)| Interval {
+                confidence: crate::stats::Confidence::USUAL,
+                low,
+                high,
+            });
+            Group {
+                values: vec![(*value).to_owned()],
+                figures: vec![Figure {
+                    unit: Some("EUR".into()),
+                    interval,
+                    ..figure("mean", estimate.clone())
+                }],
+            }
         };
         StatsResult {
             paired: Vec::new(),
@@ -445,6 +458,10 @@ mod tests {
         ] {
             assert!(svg.contains(text), "{text} is missing from\n{svg}");
         }
+        assert!(
+            svg.contains("whiskers: confidence intervals, 95 %"),
+            "{svg}"
+        );
         assert!(svg.trim_end().ends_with("</svg>"));
     }
 

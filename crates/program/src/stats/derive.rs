@@ -7,7 +7,7 @@ use num_rational::BigRational;
 use num_traits::{ToPrimitive, Zero};
 
 use super::{
-    Analysis, AnalysisResult, Estimate, Figure, Group, Statistic, Stats,
+    Analysis, AnalysisResult, Estimate, Figure, Group, Interval, Statistic, Stats, inference,
     moments::{Moments, Variable},
     solve::invert,
 };
@@ -19,6 +19,16 @@ const CONSTANT: &str = "a column is constant";
 const DEPENDENT: &str = "the regressors are linearly dependent in these rows";
 pub(super) const SUPPRESSED: &str = "fewer rows than `min_count`";
 const FEW_ROWS: &str = "not more rows than coefficients";
+const NO_ERROR: &str = "the rows leave no error to test against";
+const NO_TEST: &str = "a test takes three rows, an interval four";
+const NO_INTERVAL: &str = "an interval takes four rows";
+/// The figures of a regression that are of all its coefficients.
+pub(super) const OF_A_FIT: [&str; 4] = [
+    "R squared",
+    "adjusted R squared",
+    "residual standard error",
+    "F",
+];
 
 /// The answer to an analysis, from the moments of its groups in order.
 pub(super) fn derive(stats: &Stats, analysis: &Analysis, moments: &[Moments]) -> AnalysisResult {
@@ -107,7 +117,8 @@ impl Context<'_> {
         if self.analysis.min_count.is_some() && moments.at(0, 0) == 0 {
             for figure in &mut figures {
                 figure.estimate = Estimate::Undefined(SUPPRESSED);
-                figure.standard_error = None;
+                (figure.standard_error, figure.untested) = (None, None);
+                (figure.test, figure.interval) = (None, None);
             }
         }
         figures
@@ -146,6 +157,11 @@ impl Context<'_> {
                 mean.standard_error = deviation
                     .value()
                     .map(|value| value / (moments.at(0, 0) as f64).sqrt());
+                match moments.at(0, 0) {
+                    0 => {}
+                    1 => mean.untested = Some(ONE_ROW),
+                    rows => self.about_it(&mut mean, rows - 1),
+                }
                 let unit = self.unit(0);
                 let square = unit.as_ref().map(|unit| format!("{unit}²"));
                 vec![
@@ -175,7 +191,7 @@ impl Context<'_> {
                     },
                 ]
             }
-            Statistic::Correlation(..) => vec![count, figure("correlation", correlation(moments))],
+            Statistic::Correlation(..) => vec![count, self.correlation(moments)],
             Statistic::Regression { .. } => self.regression(count, moments),
             // Their answers are opened, not derived.
             Statistic::MeanOnly { .. } | Statistic::Extreme(..) => Vec::new(),
@@ -198,6 +214,58 @@ impl Context<'_> {
                 ..figure(name, estimate)
             },
         }
+    }
+
+    /// Gives an estimate with a standard error its interval.
+    fn about_it(&self, figure: &mut Figure, freedom: i128) {
+        let (Some(value), Some(error)) = (figure.estimate.value(), figure.standard_error) else {
+            return;
+        };
+        let freedom = u64::try_from(freedom).unwrap_or(u64::MAX);
+        let ends = inference::t_interval(value, error, freedom, self.analysis.confidence);
+        let date = matches!(figure.estimate, Estimate::Date(_));
+        figure.interval = ends.map(|ends| self.interval(ends, date));
+    }
+
+    fn interval(&self, (low, high): (f64, f64), date: bool) -> Interval {
+        let end = |value| {
+            if date {
+                Estimate::Date(value)
+            } else {
+                Estimate::Rounded(value)
+            }
+        };
+        Interval {
+            confidence: self.analysis.confidence,
+            low: end(low),
+            high: end(high),
+        }
+    }
+
+    /// Pearson's correlation; `t = r sqrt((n - 2) / (1 - r²))` has `n - 2` degrees of freedom where the columns are normal and not correlated.
+    fn correlation(&self, moments: &Moments) -> Figure {
+        let mut figure = figure("correlation", correlation(moments));
+        let (Some(value), Ok(rows)) = (figure.estimate.value(), u64::try_from(moments.at(0, 0)))
+        else {
+            return figure;
+        };
+        // Exactly 1 or -1 where one column is a linear function of the other, by the sums and not by their quotient.
+        let (both, a, b) = spreads(moments);
+        if &both * &both == a * b {
+            figure.untested = Some(NO_ERROR);
+            return figure;
+        }
+        let Some(freedom) = rows.checked_sub(2).filter(|freedom| *freedom > 0) else {
+            figure.untested = Some(NO_TEST);
+            return figure;
+        };
+        let error = ((1.0 - value * value) / freedom as f64).sqrt();
+        figure.test = inference::t_test(value, error, freedom);
+        match inference::correlation_interval(value, rows, self.analysis.confidence) {
+            Some(ends) => figure.interval = Some(self.interval(ends, false)),
+            None => figure.untested = Some(NO_INTERVAL),
+        }
+        figure
     }
 
     /// `(n S_ij - S_i S_j) / (n (n - 1))`, unbiased.
@@ -231,7 +299,7 @@ impl Context<'_> {
                 .map(|variable| variable.name(&self.stats.columns)),
         );
         let undefined = |reason| {
-            let fit = ["R squared", "residual standard error"].map(str::to_owned);
+            let fit = OF_A_FIT.map(str::to_owned);
             let all = fit.into_iter().chain(names.clone());
             let figures = all.map(|name| figure(&name, Estimate::Undefined(reason)));
             std::iter::once(count.clone()).chain(figures).collect()
@@ -266,11 +334,6 @@ impl Context<'_> {
             index => power_of_ten(self.scale(index - 1)),
         };
         let total = ratio(1, rows) * spread(moments, last - 1, last - 1);
-        let fit = if total.is_zero() {
-            Estimate::Undefined(CONSTANT)
-        } else {
-            rounded(&(ratio(1, 1) - &residual / total))
-        };
         let freedom = rows - size as i128;
         let variance = (freedom > 0).then(|| &residual / BigInt::from(freedom));
         let deviation = match &variance {
@@ -278,13 +341,16 @@ impl Context<'_> {
             Some(variance) => root(&rounded(&(variance / &target / &target))),
         };
         let unit = self.unit(last - 1);
+        let [fit, adjusted, all] = fit(&total, &residual, rows, size);
         let mut figures = vec![
             count,
-            figure("R squared", fit),
+            fit,
+            adjusted,
             Figure {
                 unit: unit.clone(),
                 ..figure("residual standard error", deviation)
             },
+            all,
         ];
         for (index, (name, coefficient)) in names.zip(&coefficients).enumerate() {
             let standard_error = variance.as_ref().and_then(|variance| {
@@ -297,12 +363,22 @@ impl Context<'_> {
                 Some(own) => unit.as_ref().map(|unit| format!("{unit}/{own}")),
                 None => unit.clone(),
             };
-            figures.push(Figure {
-                name,
-                estimate,
+            let mut coefficient = Figure {
                 standard_error,
                 unit: per,
-            });
+                ..figure(&name, estimate)
+            };
+            match u64::try_from(freedom) {
+                Ok(free) if free > 0 && !residual.is_zero() => {
+                    let value = coefficient.estimate.value().zip(standard_error);
+                    coefficient.test =
+                        value.and_then(|(value, error)| inference::t_test(value, error, free));
+                    self.about_it(&mut coefficient, freedom);
+                }
+                Ok(free) if free > 0 => coefficient.untested = Some(NO_ERROR),
+                _ => coefficient.untested = Some(FEW_ROWS),
+            }
+            figures.push(coefficient);
         }
         figures
     }
@@ -314,17 +390,50 @@ fn spread(moments: &Moments, i: usize, j: usize) -> BigInt {
     of(0, 0) * of(i + 1, j + 1) - of(0, i + 1) * of(0, j + 1)
 }
 
+/// Those of both columns of a correlation, and of each.
+fn spreads(moments: &Moments) -> (BigInt, BigInt, BigInt) {
+    (
+        spread(moments, 0, 1),
+        spread(moments, 0, 0),
+        spread(moments, 1, 1),
+    )
+}
+
+/// How well all regressors explain: R² `= 1 - RSS / TSS`, adjusted `1 - (RSS / (n - p)) / (TSS / (n - 1))`, and
+/// `F = ((TSS - RSS) / (p - 1)) / (RSS / (n - p))`, with `p` coefficients of which one is the intercept.
+fn fit(total: &BigRational, residual: &BigRational, rows: i128, size: usize) -> [Figure; 3] {
+    let figure = |at: usize, estimate| figure(OF_A_FIT[at], estimate);
+    let undefined = |reason| Estimate::Undefined(reason);
+    if total.is_zero() {
+        return [0, 1, 3].map(|at| figure(at, undefined(CONSTANT)));
+    }
+    let unexplained = residual / total;
+    let first = figure(0, rounded(&(ratio(1, 1) - &unexplained)));
+    let (above, below) = (size as i128 - 1, rows - size as i128);
+    if below <= 0 {
+        let [adjusted, all] = [1, 3].map(|at| figure(at, undefined(FEW_ROWS)));
+        return [first, adjusted, all];
+    }
+    let adjusted = ratio(1, 1) - &unexplained * ratio(rows - 1, below);
+    let adjusted = figure(1, rounded(&adjusted));
+    if residual.is_zero() {
+        return [first, adjusted, figure(3, undefined(NO_ERROR))];
+    }
+    let all = (total - residual) / residual * ratio(below, above);
+    let mut all = figure(3, rounded(&all));
+    let (above, below) = (above as u64, u64::try_from(below).unwrap_or(u64::MAX));
+    let value = all.estimate.value();
+    all.test = value.and_then(|value| inference::f_test(value, above, below));
+    [first, adjusted, all]
+}
+
 fn correlation(moments: &Moments) -> Estimate {
     match moments.at(0, 0) {
         0 => return Estimate::Undefined(NO_ROWS),
         1 => return Estimate::Undefined(ONE_ROW),
         _ => {}
     }
-    let (both, a, b) = (
-        spread(moments, 0, 1),
-        spread(moments, 0, 0),
-        spread(moments, 1, 1),
-    );
+    let (both, a, b) = spreads(moments);
     if a.is_zero() || b.is_zero() {
         return Estimate::Undefined(CONSTANT);
     }
@@ -337,11 +446,14 @@ fn correlation(moments: &Moments) -> Estimate {
     }
 }
 
-fn figure(name: &str, estimate: Estimate) -> Figure {
+pub(super) fn figure(name: &str, estimate: Estimate) -> Figure {
     Figure {
         name: name.to_owned(),
         estimate,
         standard_error: None,
+        test: None,
+        interval: None,
+        untested: None,
         unit: None,
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod chart;
 mod clear;
 mod derive;
 mod extremes;
+mod inference;
 mod keep;
 mod lower;
 mod moments;
@@ -24,6 +25,7 @@ use std::{fmt, path::PathBuf};
 #[doc(hidden)]
 pub use crate::table::fuzz_table;
 pub use analysis::{Analysis, End, Statistic};
+pub use inference::{Confidence, Interval, Test};
 pub use keep::Keeping;
 pub(crate) use keep::ring_of;
 pub use result::{AnalysisResult, Estimate, Figure, Group, Opened, StatsResult};

@@ -44,7 +44,7 @@ impl StatsResult {
     }
 
     /// One line for each number of each group: `analysis, statistic, by_1, group_1, by_2, group_2, figure, value, standard_error,
-    /// unit, note`. A column that makes groups has two cells, its name and the group's value of it; they are empty where there is none.
+    /// unit, p_value, confidence, low, high, note`. A column that makes groups has two cells, its name and the group's value of it; they are empty where there is none.
     pub fn to_csv(&self) -> String {
         let mut text = line(&[
             "analysis",
@@ -57,21 +57,33 @@ impl StatsResult {
             "value",
             "standard_error",
             "unit",
+            "p_value",
+            "confidence",
+            "low",
+            "high",
             "note",
         ]);
         for analysis in &self.analyses {
             for group in &analysis.groups {
                 for figure in &group.figures {
-                    let (value, note) = match &figure.estimate {
-                        Estimate::Exact(value) => (value.to_string(), ""),
-                        Estimate::Rounded(value) => (value.to_string(), ""),
-                        Estimate::Date(days) => (day_of(*days), ""),
-                        Estimate::Undefined(why) => (String::new(), *why),
+                    let note = match &figure.estimate {
+                        Estimate::Undefined(why) => *why,
+                        _ => figure.untested.unwrap_or_default(),
                     };
-                    let error = figure
-                        .standard_error
-                        .map(|error| error.to_string())
-                        .unwrap_or_default();
+                    let number = |value: Option<f64>| {
+                        value.map(|value| value.to_string()).unwrap_or_default()
+                    };
+                    let interval = figure.interval.as_ref();
+                    let [level, low, high] = match interval {
+                        Some(interval) => [
+                            interval.confidence.level().to_string(),
+                            plain(&interval.low),
+                            plain(&interval.high),
+                        ],
+                        None => Default::default(),
+                    };
+                    let error = number(figure.standard_error);
+                    let p_value = number(figure.test.as_ref().map(|test| test.p_value));
                     let by = |at: usize| analysis.by.get(at).map_or("", String::as_str);
                     let of = |at: usize| group.values.get(at).map_or("", String::as_str);
                     text += &line(&[
@@ -82,9 +94,13 @@ impl StatsResult {
                         by(1),
                         of(1),
                         &figure.name,
-                        &value,
+                        &plain(&figure.estimate),
                         &error,
                         figure.unit.as_deref().unwrap_or_default(),
+                        &p_value,
+                        &level,
+                        &low,
+                        &high,
                         note,
                     ]);
                 }
@@ -98,6 +114,16 @@ impl StatsResult {
         let text =
             serde_json::to_string_pretty(self).expect("a result has only text, numbers and lists");
         text + "\n"
+    }
+}
+
+/// An estimate as a program reads it: in full; nothing where it is not defined.
+fn plain(estimate: &Estimate) -> String {
+    match estimate {
+        Estimate::Exact(value) => value.to_string(),
+        Estimate::Rounded(value) => value.to_string(),
+        Estimate::Date(days) => day_of(*days),
+        Estimate::Undefined(_) => String::new(),
     }
 }
 
@@ -123,35 +149,40 @@ fn table(analysis: &AnalysisResult, rows: u64) -> String {
     let mut lines = Vec::new();
     let mut header = analysis.by.clone();
     if analysis.statistic == "regression" {
-        header.extend(["", "estimate", "standard error", "t"].map(str::to_owned));
+        let level = level(analysis);
+        header.extend(["", "estimate", "standard error", "t", "p-value"].map(str::to_owned));
+        header.extend(ends_of(&level));
         for group in &analysis.groups {
             for figure in &group.figures {
                 let mut row = group.values.clone();
                 row.push(title_of(figure));
-                row.extend([cell(&figure.estimate), error(figure), ratio(figure)]);
+                row.extend([cell(&figure.estimate), error(figure), t(figure)]);
+                row.push(p_value(figure));
+                row.extend(ends(figure));
                 lines.push(row);
             }
         }
     } else {
-        for figure in analysis
-            .groups
-            .first()
-            .map_or(&[][..], |group| &group.figures)
-        {
+        let first = analysis.groups.first();
+        for figure in first.map_or(&[][..], |group| &group.figures) {
             header.push(title_of(figure));
-            if figure.standard_error.is_some()
-                || analysis.statistic == "variance" && figure.name == "mean"
-            {
-                header.push("standard error".into());
-            }
+            header.extend(
+                beside(analysis, figure)
+                    .map(|beside| beside.titles(analysis))
+                    .into_iter()
+                    .flatten(),
+            );
         }
         for group in &analysis.groups {
             let mut row = group.values.clone();
             for figure in &group.figures {
                 row.push(cell(&figure.estimate));
-                if analysis.statistic == "variance" && figure.name == "mean" {
-                    row.push(error(figure));
-                }
+                row.extend(
+                    beside(analysis, figure)
+                        .map(|beside| beside.cells(figure))
+                        .into_iter()
+                        .flatten(),
+                );
             }
             lines.push(row);
         }
@@ -171,10 +202,18 @@ fn table(analysis: &AnalysisResult, rows: u64) -> String {
     } else {
         String::new()
     };
+    let mut untested: Vec<&str> = (analysis.groups.iter())
+        .flat_map(|group| &group.figures)
+        .filter_map(|figure| figure.untested)
+        .collect();
+    untested.dedup();
+    let untested: String = (untested.iter())
+        .map(|why| format!("without a test or an interval: {why}\n"))
+        .collect();
     let labels = analysis.by.len() + usize::from(analysis.statistic == "regression");
     lines.insert(0, header);
     format!(
-        "{title}\n{}\n{}{small}{used}",
+        "{title}\n{}\n{}{small}{untested}{used}",
         "─".repeat(title.chars().count()),
         align(&lines, 1, &(0..labels).collect::<Vec<_>>())
     )
@@ -192,6 +231,14 @@ fn cell(estimate: &Estimate) -> String {
 }
 
 fn title_of(figure: &Figure) -> String {
+    if let Some(test) = figure.test.as_ref().filter(|test| test.statistic == "F") {
+        let degrees: Vec<String> = test.degrees_of_freedom.iter().map(u64::to_string).collect();
+        return format!(
+            "{} ({} degrees of freedom)",
+            figure.name,
+            degrees.join(" and ")
+        );
+    }
     match &figure.unit {
         Some(unit) => format!("{} [{unit}]", figure.name),
         None => figure.name.clone(),
@@ -202,12 +249,76 @@ fn error(figure: &Figure) -> String {
     figure.standard_error.map(short).unwrap_or_default()
 }
 
-/// Estimate divided by its standard error.
-fn ratio(figure: &Figure) -> String {
-    match (figure.estimate.value(), figure.standard_error) {
-        (Some(value), Some(error)) if error > 0.0 => format!("{:.2}", value / error),
+/// What stands beside a figure that is an estimate, in a table with a column for each figure.
+enum Beside {
+    /// Standard error and interval.
+    Error,
+    /// The test, and the interval.
+    Test,
+}
+
+fn beside(analysis: &AnalysisResult, figure: &Figure) -> Option<Beside> {
+    match (analysis.statistic, figure.name.as_str()) {
+        ("variance", "mean") => Some(Beside::Error),
+        ("correlation", "correlation") => Some(Beside::Test),
+        _ => None,
+    }
+}
+
+impl Beside {
+    fn titles(&self, analysis: &AnalysisResult) -> Vec<String> {
+        let first = match self {
+            Beside::Error => "standard error",
+            Beside::Test => "p-value",
+        };
+        let mut titles = vec![first.to_owned()];
+        titles.extend(ends_of(&level(analysis)));
+        titles
+    }
+
+    fn cells(&self, figure: &Figure) -> Vec<String> {
+        let first = match self {
+            Beside::Error => error(figure),
+            Beside::Test => p_value(figure),
+        };
+        let mut cells = vec![first];
+        cells.extend(ends(figure));
+        cells
+    }
+}
+
+/// The confidence of the intervals of an analysis, if it has any.
+fn level(analysis: &AnalysisResult) -> Option<String> {
+    let mut figures = analysis.groups.iter().flat_map(|group| &group.figures);
+    figures.find_map(|figure| Some(figure.interval.as_ref()?.confidence.to_string()))
+}
+
+/// The titles of both ends of intervals.
+fn ends_of(level: &Option<String>) -> Vec<String> {
+    let level = level.iter();
+    let titles = level.flat_map(|level| [format!("{level} from"), format!("{level} to")]);
+    titles.collect()
+}
+
+/// Both ends of an interval.
+fn ends(figure: &Figure) -> Vec<String> {
+    let interval = figure.interval.iter();
+    interval
+        .flat_map(|interval| [show(&interval.low), show(&interval.high)])
+        .collect()
+}
+
+/// The estimate divided by its standard error, where that is a test.
+fn t(figure: &Figure) -> String {
+    match &figure.test {
+        Some(test) if test.statistic == "t" => format!("{:.2}", test.value),
         _ => String::new(),
     }
+}
+
+fn p_value(figure: &Figure) -> String {
+    let test = figure.test.as_ref();
+    test.map(|test| short(test.p_value)).unwrap_or_default()
 }
 
 /// A number for people: exact ones in full, others with about six digits.
@@ -277,10 +388,9 @@ mod tests {
 
     fn result() -> StatsResult {
         let figure = |name: &str, estimate, standard_error| Figure {
-            name: name.into(),
-            estimate,
             standard_error,
             unit: (name == "mean").then(|| "EUR".into()),
+            ..super::super::derive::figure(name, estimate)
         };
         let group = |value: &str, count, mean, error| Group {
             values: vec![value.into()],
@@ -352,11 +462,12 @@ security: rep3, semi-honest, abort, 3 parties
         assert_eq!(
             &rows[1],
             [
-                "pay", "variance", "kind", "a, \"b\"", "", "", "mean", "1234.5", "0.25", "EUR", ""
+                "pay", "variance", "kind", "a, \"b\"", "", "", "mean", "1234.5", "0.25", "EUR", "",
+                "", "", "", ""
             ]
             .as_slice()
         );
-        assert_eq!(&rows[3][10], "no rows");
+        assert_eq!(&rows[3][14], "no rows");
         let mut result = result();
         result.analyses[0].by.push("sex".into());
         result.analyses[0].groups[0].values.push("f / m".into());

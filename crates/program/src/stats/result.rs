@@ -2,6 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
+use super::{Interval, Test};
 use crate::{Paired, date, number::Scaled};
 use veil_job::Guarantee;
 
@@ -76,6 +77,15 @@ pub struct Figure {
     /// Standard error, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standard_error: Option<f64>,
+    /// The test whether it is 0, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub test: Option<Test>,
+    /// The interval about it, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Interval>,
+    /// Why there is neither a test nor an interval, or only one of them, where other rows would have both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub untested: Option<&'static str>,
     /// Unit, where it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,

@@ -1,6 +1,7 @@
 //! Statistics through the circuit equal those by counting and adding, and those of textbooks.
 
 mod alone;
+mod inference;
 mod known;
 
 use crate::common::Case;

@@ -184,7 +184,7 @@ mod tests {
     use veil_math::Ring;
 
     use super::*;
-    use crate::stats::{ColumnKind, Marks, Missing, Statistic, StatsBlock};
+    use crate::stats::{ColumnKind, Confidence, Marks, Missing, Statistic, StatsBlock};
 
     fn stats(max: i64, rows: u64, analyses: &[(Statistic, &[usize])]) -> Stats {
         let number = |name: &str, missing| Column {
@@ -215,6 +215,7 @@ mod tests {
             statistic: statistic.clone(),
             by: by.to_vec(),
             min_count: None,
+            confidence: Confidence::USUAL,
             to: Audience::Recipient(0),
         };
         let holders = vec![veil_job::Holder::Owner(0); columns.len()];

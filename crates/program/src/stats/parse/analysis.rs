@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use super::limit;
+use super::{bound, limit};
 use crate::{
     Roles,
     error::{Fault, JobProblem},
-    number::MOST_DIGITS,
-    raw::{RawAnalysis, RawNames, RawStatistic},
-    stats::{Analysis, End, Statistic, Stats},
+    number::{MOST_DIGITS, Scaled},
+    raw::{RawAnalysis, RawNames, RawNumber, RawStatistic},
+    stats::{Analysis, Confidence, End, Statistic, Stats, inference::LEVEL_SCALE},
 };
 use veil_job::Audience;
 
@@ -154,6 +154,14 @@ impl Stats {
                 JobProblem::NoUse { what, field },
             ));
         }
+        let confidence = match &raw.confidence {
+            None => Confidence::USUAL,
+            Some(given) if !statistic.has_intervals() => {
+                let (what, field) = (who(statistic.name()), "confidence");
+                return Err(Fault::new(given.span(), JobProblem::NoUse { what, field }));
+            }
+            Some(given) => confidence(given)?,
+        };
         if by.len() > 2 {
             let problem = JobProblem::Groups {
                 what: who(statistic.name()),
@@ -218,6 +226,7 @@ impl Stats {
             statistic,
             by,
             min_count: min_count.map(|least| *least.get_ref()),
+            confidence,
             to: recipient(&raw.to, roles)?,
         };
         if let Statistic::Extreme(..) = analysis.statistic {
@@ -284,6 +293,23 @@ impl Stats {
         }
         Ok(())
     }
+}
+
+/// How likely an interval contains what is estimated.
+fn confidence(raw: &Spanned<RawNumber>) -> Result<Confidence, Fault> {
+    let units = bound("confidence", raw, LEVEL_SCALE)?;
+    Confidence::new(units).ok_or_else(|| {
+        let problem = JobProblem::Number {
+            field: "confidence",
+            value: Scaled {
+                value: units.into(),
+                scale: LEVEL_SCALE,
+            }
+            .to_string(),
+            reason: "it is a probability of at least one half and below 1, such as \"0.95\"".into(),
+        };
+        Fault::new(raw.span(), problem)
+    })
 }
 
 /// For whom an analysis is.
