@@ -49,8 +49,8 @@ fn every_error_has_its_place_and_words() {
             "line 2, column 4: the line ends where the width of a value should follow",
         ),
         (
-            "2 4\n1025 1\n1 1\n".into(),
-            "line 2, column 1: 1025 inputs are more than the limit of 1024; split the circuit, or raise the limit at \
+            "2 4\n16385 1\n1 1\n".into(),
+            "line 2, column 1: 16385 inputs are more than the limit of 16384; split the circuit, or raise the limit at \
              every party",
         ),
         (

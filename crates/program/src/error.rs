@@ -448,6 +448,44 @@ pub enum JobProblem {
     /// Queries that are no program, or forbidden by an owner's words.
     #[error("{0}")]
     Query(Box<veil_query::QueryError>),
+    /// A part of an analysis that is no SQL, or has no meaning over its tables.
+    #[error("{what}: {}", without_name(error))]
+    Part {
+        /// The analysis, and its field if there is one.
+        what: String,
+        /// What is wrong, and where in the part.
+        error: Box<veil_query::SqlError>,
+    },
+    /// What rows have to move for, in a job whose rows do not.
+    #[error(
+        "analysis `{analysis}` has `{field}`, for which parties move rows; declare `[[table]]` in the place of `[[column]]` and `[[block]]`"
+    )]
+    NeedsTables {
+        /// The analysis.
+        analysis: String,
+        /// What it has.
+        field: &'static str,
+    },
+    /// More numbers than the job's limit.
+    #[error(
+        "the job opens up to {found} numbers, and its limit is {limit}; ask for fewer groups or figures, or write `most_opened = {found}`"
+    )]
+    TooManyOpened {
+        /// How many it opens.
+        found: u64,
+        /// How many it may open.
+        limit: u64,
+    },
+    /// A column that makes no statistic.
+    #[error("{what} uses `{column}`, {why}")]
+    NoStatistic {
+        /// The column.
+        column: String,
+        /// The analysis.
+        what: String,
+        /// What the column is, and what to do.
+        why: &'static str,
+    },
     /// A program that parties cannot compute.
     #[error("the queries cannot be computed: {0}")]
     Unplanned(String),
@@ -467,6 +505,13 @@ pub enum JobProblem {
     /// A data file that had to be looked into.
     #[error("{0}")]
     Data(String),
+}
+
+/// A problem of a text with its line and a caret, without a query's name: it is a part of one.
+fn without_name(error: &veil_query::SqlError) -> String {
+    let text = error.to_string();
+    let below = text.split_once('\n').map_or("", |(_, below)| below);
+    format!("{}\n{below}", error.problem)
 }
 
 fn list(known: &[String]) -> String {

@@ -36,7 +36,8 @@ impl Output {
     pub fn statistics(&self) -> Option<&StatsResult> {
         match self {
             Output::Stats(sink) => sink.result(),
-            Output::Files(_) | Output::Zeros(_) | Output::Query(_) => None,
+            Output::Query(sink) => sink.statistics(),
+            Output::Files(_) | Output::Zeros(_) => None,
         }
     }
 

@@ -44,6 +44,11 @@ pub(crate) struct RawJob {
     pub(crate) block: Vec<Spanned<RawBlock>>,
     #[serde(default)]
     pub(crate) analysis: Vec<Spanned<RawAnalysis>>,
+    /// Columns that are made of others, by name.
+    #[serde(default)]
+    pub(crate) derived: BTreeMap<Spanned<String>, Spanned<String>>,
+    /// The most numbers that a job with analyses opens.
+    pub(crate) most_opened: Option<Spanned<u64>>,
     pub(crate) keep: Option<Spanned<RawKeep>>,
     pub(crate) reshare: Option<Spanned<RawReshare>>,
     pub(crate) circuit: Option<Spanned<RawCircuit>>,
@@ -241,9 +246,13 @@ pub(crate) enum RawStatistic {
     Count,
     Sum,
     Mean,
+    Ratio,
     MeanOnly,
     Min,
     Max,
+    Median,
+    Quantiles,
+    Histogram,
     Variance,
     Covariance,
     Correlation,
@@ -277,7 +286,26 @@ pub(crate) struct RawAnalysis {
     pub(crate) min_count: Option<Spanned<u64>>,
     pub(crate) confidence: Option<Spanned<RawNumber>>,
     pub(crate) decimals: Option<Spanned<u8>>,
+    /// The fractions of quantiles.
+    pub(crate) at: Option<Spanned<Vec<Spanned<RawNumber>>>>,
+    /// Where each bin of a histogram but the first begins.
+    pub(crate) bins: Option<Spanned<Vec<Spanned<RawNumber>>>>,
+    /// What stands behind FROM, or tables whose rows are stacked.
+    pub(crate) from: Option<Spanned<RawNames>>,
+    #[serde(rename = "where")]
+    pub(crate) condition: Option<Spanned<String>>,
+    pub(crate) having: Option<Spanned<String>>,
+    pub(crate) top: Option<Spanned<RawTop>>,
     pub(crate) to: Spanned<RawNames>,
+}
+
+/// The groups that are shown: so many, by an aggregate.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawTop {
+    pub(crate) groups: Spanned<u32>,
+    pub(crate) by: Spanned<String>,
+    pub(crate) order: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]

@@ -375,6 +375,17 @@ impl Binder<'_> {
                     Some("write the date: DATE '2025-03-14'"),
                 ));
             }
+            ("ln" | "log" | "log10" | "log2" | "exp" | "sqrt" | "power" | "pow", _) => {
+                let what = format!(
+                    "{} has values that are no exact numbers, and parties compute exact ones alone",
+                    call.name
+                );
+                return Err(self.source.refused(
+                    at,
+                    what,
+                    Some("let the owner's table have a column of it, rounded"),
+                ));
+            }
             ("coalesce" | "nullif" | "round", _) => {
                 let what = format!("{} takes other arguments", call.name);
                 return Err(self.source.refused(at, what, None));

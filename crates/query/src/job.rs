@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use veil_relation::{JoinKind, Matches, Overflow, Plan, Program, Shapes, Step, Table, is_name};
+use veil_relation::{
+    Field, JoinKind, Matches, Overflow, Plan, Program, Shapes, Step, Table, is_name,
+};
 
 use crate::bind::{Binder, Level};
 use crate::error::QueryError;
@@ -61,6 +63,21 @@ pub fn compile(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
     program.check()?;
     program.check_consent()?;
     Ok(program)
+}
+
+/// The columns of each query's relation, in the order of the job: what a query over them can be made of. Consent is not looked at, since nothing is computed.
+///
+/// # Errors
+/// As [`compile`].
+pub fn fields(job: &Job, cost: &dyn JoinCost) -> Result<Vec<Vec<Field>>, QueryError> {
+    let program = bind(job, cost)?;
+    let shapes = program.check()?;
+    let named = |query: &Query| {
+        let mut steps = program.steps.iter().zip(&shapes);
+        let found = steps.find(|(step, _)| step.name == query.name);
+        found.map_or_else(Vec::new, |(_, shape)| shape.fields.clone())
+    };
+    Ok(job.queries.iter().map(named).collect())
 }
 
 /// The program of a job's queries as they are bound, before any rule.

@@ -80,5 +80,6 @@ mod walk;
 mod windows;
 
 pub use error::{Place, Problem, QueryError, SqlError};
-pub use job::{Bound, Job, Query, bind, compile};
+pub use job::{Bound, Job, Query, bind, compile, fields};
 pub use order::{JoinCost, JoinFacts, SortedBytes};
+pub use source::{Part, check_part};

@@ -40,6 +40,40 @@ const OPERATORS: [&str; 17] = [
 /// Deepest nesting that the parser follows.
 const MOST_NESTING: usize = 50;
 
+const DIALECT: PostgreSqlDialect = PostgreSqlDialect {};
+
+/// The beginning of a text.
+const START: Span = Span {
+    start: Location { line: 1, column: 1 },
+    end: Location { line: 1, column: 1 },
+};
+
+/// What a text is that is put into a query.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// An expression.
+    Expression,
+    /// What stands behind FROM: a table, or tables that are joined.
+    From,
+}
+
+impl Part {
+    const fn what(self) -> &'static str {
+        match self {
+            Part::Expression => "an expression",
+            Part::From => "tables and their joins",
+        }
+    }
+}
+
+/// Checks that a text is a part of a query and nothing more: what puts queries together of parts checks each of them first. What its names mean is not looked at.
+///
+/// # Errors
+/// [`SqlError`], at a place of the text; `name` is in it as the name of the query.
+pub fn check_part(name: &str, text: &str, part: Part) -> Result<(), SqlError> {
+    Source::check_part(name, text, part)
+}
+
 /// A query's text with its name.
 pub(crate) struct Source<'a> {
     name: &'a str,
@@ -48,20 +82,18 @@ pub(crate) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Reads a text and parses it as one query.
-    pub(crate) fn parse(name: &'a str, sql: &'a str) -> Result<(Self, Box<Query>), SqlError> {
+    /// Reads a text: its tokens, within the limits of a query, and a parser of them.
+    fn read(name: &'a str, sql: &'a str) -> Result<(Self, Parser<'static>), SqlError> {
         let mut source = Self {
             name,
             sql,
             tokens: Vec::new(),
         };
-        let start = Span::new(Location::new(1, 1), Location::new(1, 1));
         if sql.len() > MOST_BYTES {
             let (most, of) = (MOST_BYTES, "bytes");
-            return Err(source.error(start, Problem::TooLarge { most, of }));
+            return Err(source.error(START, Problem::TooLarge { most, of }));
         }
-        let dialect = PostgreSqlDialect {};
-        let tokens = Tokenizer::new(&dialect, sql).tokenize_with_location();
+        let tokens = Tokenizer::new(&DIALECT, sql).tokenize_with_location();
         let tokens = tokens.map_err(|error| {
             let at = Span::new(error.location, error.location);
             let message = error.message;
@@ -83,25 +115,47 @@ impl<'a> Source<'a> {
             return Err(source.error(excess.span, Problem::TooLarge { most, of }));
         }
         source.tokens = counted.cloned().collect();
-        let mut parser = Parser::new(&dialect)
+        let parser = Parser::new(&DIALECT)
             .with_recursion_limit(MOST_NESTING)
             .with_tokens_with_locations(tokens);
+        Ok((source, parser))
+    }
+
+    /// Reads a text and parses it as one query.
+    pub(crate) fn parse(name: &'a str, sql: &'a str) -> Result<(Self, Box<Query>), SqlError> {
+        let (source, mut parser) = Self::read(name, sql)?;
         let statements = parser
             .parse_statements()
-            .map_err(|error| source.syntax(error, start))?;
+            .map_err(|error| source.syntax(error, START))?;
         match <[Statement; 1]>::try_from(statements) {
             Ok([Statement::Query(query)]) => Ok((source, query)),
             Ok([_]) => Err(source.refused(
-                start,
+                START,
                 "only queries are in the dialect",
                 Some("begin with SELECT or WITH"),
             )),
             Err(_) => Err(source.refused(
-                start,
+                START,
                 "a query is one statement",
                 Some("give each query its own name"),
             )),
         }
+    }
+
+    /// Checks that a text is a part of a query and nothing more, so that a query which is put together of parts is what they say.
+    pub(crate) fn check_part(name: &'a str, sql: &'a str, part: Part) -> Result<(), SqlError> {
+        let (source, mut parser) = Self::read(name, sql)?;
+        let parsed = match part {
+            Part::Expression => parser.parse_expr().map(drop),
+            Part::From => parser.parse_table_and_joins().map(drop),
+        };
+        parsed.map_err(|error| source.syntax(error, START))?;
+        let next = parser.peek_token();
+        if next.token == Token::EOF {
+            return Ok(());
+        }
+        let what = format!("`{}` stands behind {}", next.token, part.what());
+        Err(source.refused(next.span, what, None))
     }
 
     /// An error at a place; an empty place is the beginning.

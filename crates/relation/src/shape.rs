@@ -7,6 +7,7 @@ use crate::functions::{aggregate_type, argument, condition, form, sort_keys, typ
 use crate::kind::{Kind, Type};
 use crate::plan::{Domain, JoinKind, Matches, Named, Plan, Program};
 use crate::plan_error::PlanError;
+use crate::range::Range;
 use crate::schema::{ColumnId, MOST_ROWS};
 
 /// A column of a relation that a plan makes.
@@ -155,7 +156,8 @@ impl<'a> Shapes<'a> {
                 let input = self.of(input)?;
                 let types = input.types();
                 let mut fields = Vec::new();
-                let mut product = Some(1_u64);
+                // Of public lists, and of the ranges of numbers and dates: no group has a key outside.
+                let (mut product, mut most) = (Some(1_u64), Some(1_u64));
                 for key in keys {
                     let ty = typed("group by", &key.expr, &types)?;
                     if matches!(ty.kind, Kind::Ratio { .. }) {
@@ -166,6 +168,14 @@ impl<'a> Shapes<'a> {
                         .domain()
                         .map(|values| values + u64::from(ty.nullable));
                     product = product.zip(values).and_then(|(a, b)| a.checked_mul(b));
+                    let width = |range: Range| {
+                        let width = range.max().checked_sub(range.min())?;
+                        u64::try_from(width)
+                            .ok()?
+                            .checked_add(1 + u64::from(ty.nullable))
+                    };
+                    let values = ty.kind.range().and_then(width);
+                    most = most.zip(values).and_then(|(a, b)| a.checked_mul(b));
                     let name = key.name.clone();
                     fields.push(Field { name, ty });
                 }
@@ -180,8 +190,8 @@ impl<'a> Shapes<'a> {
                     fields.push(Field { name, ty });
                 }
                 let mut capacity = if keys.is_empty() { 1 } else { input.capacity };
-                if let Some(product) = product {
-                    capacity = capacity.min(product);
+                if let Some(most) = most {
+                    capacity = capacity.min(most);
                 }
                 match (*domain, product) {
                     (Domain::Secret, _) => {}

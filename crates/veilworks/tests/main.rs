@@ -8,3 +8,4 @@ mod errors;
 mod examples;
 mod local;
 mod participants;
+mod statistics;

@@ -35,7 +35,8 @@ impl Default for Limits {
         Self {
             gates: 1 << 24,
             wires: 1 << 25,
-            ports: 1 << 10,
+            // A number that statistics open is an output port.
+            ports: 1 << 14,
             output_wires: 1 << 24,
             cycles: 1 << 32,
             value_bits: 1 << 31,

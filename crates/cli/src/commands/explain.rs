@@ -107,7 +107,32 @@ struct Explanation {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     paired: Vec<Paired>,
     opened: Vec<Opened>,
+    /// How many numbers are opened, and the job's own limit of them: of jobs with analyses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    opened_numbers: Option<Numbers>,
     kept: Vec<Kept>,
+}
+
+/// How many numbers are opened at most, and the limit that the job states.
+#[derive(Serialize, Clone, Copy, Debug)]
+struct Numbers {
+    at_most: u64,
+    limit: u64,
+}
+
+impl Numbers {
+    fn of(job: &Job) -> Option<Self> {
+        let (at_most, limit) = job.opened_numbers()?;
+        Some(Self { at_most, limit })
+    }
+
+    fn text(self) -> String {
+        format!(
+            "at most {}; `most_opened`, the job's limit, is {}",
+            output::count(self.at_most, "number"),
+            self.limit
+        )
+    }
 }
 
 /// How the others finish without a party that is lost.
@@ -315,6 +340,7 @@ fn explain(
         read: read(described),
         paired: described.paired(),
         opened: opened(plan),
+        opened_numbers: Numbers::of(described),
         kept: kept(plan),
     }
 }

@@ -214,7 +214,9 @@ pub(crate) fn execute_job(
         .join("results");
     let (out, kept) = match (&args.out, job.kind()) {
         (Some(out), _) => (out.as_path(), true),
-        (None, Kind::Circuit(_) | Kind::Query(_)) if results == Results::Kept => {
+        (None, Kind::Circuit(_) | Kind::Query(_))
+            if results == Results::Kept && !job.is_statistics() =>
+        {
             (beside.as_path(), true)
         }
         (None, _) => (temporary.path(), false),

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use veil_program::{Kind, Paired};
+use veil_program::Paired;
 
 use crate::commands::run::{Finished, LocalArgs, execute_seen};
 use crate::devices::Registry;
@@ -35,7 +35,7 @@ pub struct StatsArgs {
 /// Runs the command.
 pub fn run(args: &StatsArgs, verbose: bool, registry: &Arc<dyn Registry>) -> Result<(), Failure> {
     let job = args.local.job.load()?;
-    if !matches!(job.kind(), Kind::Stats(_)) {
+    if !job.is_statistics() {
         let message = format!("{} is no statistics job", args.local.job.job.display());
         return Err(Failure::new(Code::Usage, message).help("`veil run` runs jobs of any kind"));
     }

@@ -114,15 +114,17 @@ impl Answer {
         if matches!(output, Output::Zeros(_)) {
             return None;
         }
-        let statistics = match output.queries() {
-            Some(queries) => queries
-                .json()
-                .zip(queries.text())
-                .map(|(json, text)| Statistics {
-                    json: serde_json::from_str(&json).unwrap_or_default(),
-                    text,
-                }),
-            None => output.statistics().map(|result| Statistics {
+        let statistics = match (output.statistics(), output.queries()) {
+            (None, Some(queries)) => {
+                queries
+                    .json()
+                    .zip(queries.text())
+                    .map(|(json, text)| Statistics {
+                        json: serde_json::from_str(&json).unwrap_or_default(),
+                        text,
+                    })
+            }
+            (statistics, _) => statistics.map(|result| Statistics {
                 json: serde_json::to_value(result).unwrap_or_default(),
                 text: result.to_string(),
             }),

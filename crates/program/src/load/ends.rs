@@ -18,7 +18,9 @@ use crate::{
     AlignKey, Answered, FileSink, FileSource, Output, Queries, QuerySink, TableReport, Watch,
     gates::{Input, InputFormat},
     query::{OwnTable, QuerySource},
-    stats::{Opening, Reading, Stats, StatsResult, StatsSink, StatsSource, table},
+    stats::{
+        Opening, Reading, Stats, StatsResult, StatsSink, StatsSource, TableAnalysis, result, table,
+    },
 };
 use veil_job::{DataError, Holder, Source};
 
@@ -366,6 +368,17 @@ impl Job {
         let Kind::Query(queries) = &self.kind else {
             return Ok(None);
         };
+        let answers = self.evaluated(queries)?.into_iter();
+        let answers = answers.map(|(to, answer)| ClearAnswer {
+            to,
+            json: answer.json(),
+            query: answer.query,
+        });
+        Ok(Some(answers.collect()))
+    }
+
+    /// The relation of each query that opens one, and to whom, by the meaning of the algebra.
+    fn evaluated(&self, queries: &Queries) -> Result<Vec<(String, Answered)>, DataError> {
         // A table has as many places as its file has rows; one that no query reads has none.
         let mut program = queries.program().clone();
         for table in &mut program.tables {
@@ -389,13 +402,9 @@ impl Job {
                 rows: opened.rows,
                 min_count: 0,
             };
-            ClearAnswer {
-                to: opened.to,
-                json: answer.json(),
-                query: answer.query,
-            }
+            (opened.to, answer)
         });
-        Ok(Some(answers.collect()))
+        Ok(answers.collect())
     }
 
     /// The statistics that `peer` should get, from all owners' files on this machine, by counting and adding in the clear: the figures that
@@ -404,6 +413,15 @@ impl Job {
     /// # Errors
     /// [`DataError`] as of [`Job::source`], for any holder.
     pub fn clear_statistics(&self, peer: Peer) -> Result<Option<StatsResult>, DataError> {
+        if let (Kind::Query(queries), true) = (&self.kind, self.is_statistics()) {
+            let recipient = self.roles.peer_name(peer);
+            let answers = self.evaluated(queries)?.into_iter();
+            let answers: Vec<Answered> = answers.map(|(_, answer)| answer).collect();
+            let mine = queries.analyses.iter().filter(|one| one.to == recipient);
+            let mine: Vec<TableAnalysis> = mine.cloned().collect();
+            let of = crate::query::of(&mine, &answers);
+            return Ok(Some(result((&self.spec.name, &recipient), &of, None)));
+        }
         let Kind::Stats(stats) = &self.kind else {
             return Ok(None);
         };

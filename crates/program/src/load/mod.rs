@@ -235,6 +235,7 @@ impl Job {
         check_name("job", &raw.name)?;
         let roles = Roles::parse(raw)?;
         let mut job = match raw.kind.get_ref().as_str() {
+            "stats" if !raw.table.is_empty() => Self::query(raw, roles, job_files, given)?,
             "stats" => Self::stats(raw, roles, job_files, given)?,
             "circuit" => Self::circuit(raw, roles, job_files, given)?,
             "reshare" => Self::reshare(raw, roles, job_files, given)?,
@@ -293,7 +294,13 @@ impl Job {
         sections(
             raw,
             "stats",
-            &["[[column]]", "[[block]]", "[[analysis]]", "[keep]"],
+            &[
+                "[[column]]",
+                "[[block]]",
+                "[[analysis]]",
+                "[keep]",
+                "most_opened",
+            ],
             &missing,
         )?;
         if roles.parties.len() == PartyId::TWO.len() {
@@ -439,19 +446,33 @@ impl Job {
         job_files: JobFiles<'_>,
         given: Files,
     ) -> Result<Self, Fault> {
-        let missing = [
-            ("[[table]]", raw.table.is_empty()),
-            ("[[query]]", raw.query.0.is_empty()),
-        ];
-        let own = ["[[table]]", "[[query]]", "[[bound]]", "salt"];
-        sections(raw, "query", &own, &missing)?;
+        if raw.kind.get_ref() == "stats" {
+            let own = [
+                "[[table]]",
+                "[[query]]",
+                "[[bound]]",
+                "salt",
+                "[[analysis]]",
+                "[derived]",
+                "most_opened",
+            ];
+            let missing = [("[[analysis]]", raw.analysis.is_empty())];
+            sections(raw, "stats (over tables)", &own, &missing)?;
+        } else {
+            let own = ["[[table]]", "[[query]]", "[[bound]]", "salt"];
+            let missing = [
+                ("[[table]]", raw.table.is_empty()),
+                ("[[query]]", raw.query.0.is_empty()),
+            ];
+            sections(raw, "query", &own, &missing)?;
+        }
         if roles.parties.len() == PartyId::TWO.len() {
             let problem = JobProblem::NotMoved(TWO);
             return Err(Fault::new(raw.parties.span(), problem));
         }
         if raw.durable {
             let problem = JobProblem::NoUse {
-                what: "a query job".into(),
+                what: "a job with tables".into(),
                 field: "durable",
             };
             return Err(Fault::new(raw.kind.span(), problem));
@@ -486,6 +507,24 @@ impl Job {
         match &self.kind {
             Kind::Query(queries) => Some(queries),
             Kind::Stats(_) | Kind::Circuit(_) | Kind::Reshare(_) => None,
+        }
+    }
+
+    /// How many numbers a job with analyses opens at most, and its own limit of them; nothing for other jobs.
+    pub fn opened_numbers(&self) -> Option<(u64, u64)> {
+        match &self.kind {
+            Kind::Stats(stats) => Some((self.opening.as_ref()?.numbers(), stats.most_opened)),
+            Kind::Query(queries) => Some((queries.numbers(), queries.most_opened?)),
+            Kind::Circuit(_) | Kind::Reshare(_) => None,
+        }
+    }
+
+    /// Whether the job's results are statistics, over tables or over rows that stay where they are.
+    pub fn is_statistics(&self) -> bool {
+        match &self.kind {
+            Kind::Stats(_) => true,
+            Kind::Query(queries) => !queries.analyses().is_empty(),
+            Kind::Circuit(_) | Kind::Reshare(_) => false,
         }
     }
 
@@ -577,6 +616,14 @@ fn sections(
         ),
         ("[[bound]]", raw.bound.first().map(toml::Spanned::span)),
         ("salt", raw.salt.as_ref().map(toml::Spanned::span)),
+        (
+            "most_opened",
+            raw.most_opened.as_ref().map(toml::Spanned::span),
+        ),
+        (
+            "[derived]",
+            raw.derived.keys().next().map(toml::Spanned::span),
+        ),
     ];
     let mut others = all
         .into_iter()

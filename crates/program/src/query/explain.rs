@@ -14,8 +14,15 @@ fn count(number: u32, one: &str) -> String {
     format!("{number} {one}{}", if number == 1 { "" } else { "s" })
 }
 
-/// What is opened, as a sentence.
-pub(super) fn sentence(opening: &Opening) -> String {
+impl Queries {
+    /// What is opened, as a sentence.
+    pub(super) fn sentence(&self, opening: &Opening) -> String {
+        sentence(opening, |step| self.title(step).to_owned())
+    }
+}
+
+/// The same, with the name of a step as the job has it.
+fn sentence(opening: &Opening, name: impl Fn(&str) -> String) -> String {
     match opening {
         Opening::Rows {
             step,
@@ -24,6 +31,7 @@ pub(super) fn sentence(opening: &Opening) -> String {
             min_rows,
             to: _,
         } => {
+            let step = name(step);
             let least = match min_rows {
                 0 | 1 => String::new(),
                 least => format!(", without groups of fewer than {}", count(*least, "row")),
@@ -119,7 +127,7 @@ impl Queries {
                     To::Recipient(name) => Some(name),
                     To::Parties => None,
                 },
-                what: sentence(opening),
+                what: self.sentence(opening),
             })
             .collect();
         all.sort_by_key(|one| one.to.is_none());

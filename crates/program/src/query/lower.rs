@@ -14,7 +14,11 @@ use super::{Collisions, NamedQuery, OwnerTable, Queries, parse};
 use crate::error::{Fault, JobProblem};
 use crate::raw::RawJob;
 use crate::roles::Roles;
+use crate::stats::{self, TableAnalysis};
 use crate::table::Count;
+
+/// Numbers that a job over tables may open: its recipients have them in memory.
+const MOST_OPENED: u64 = 1 << 24;
 
 impl Queries {
     /// Reads tables and queries, and plans them.
@@ -22,8 +26,19 @@ impl Queries {
         let tables = raw.table.iter().map(|table| parse::table(table, roles));
         let tables: Vec<OwnerTable> = tables.collect::<Result<_, _>>()?;
         let queries = raw.query.0.iter().map(|query| parse::query(query, roles));
-        let queries: Vec<NamedQuery> = queries.collect::<Result<_, _>>()?;
-        if queries.iter().all(|query| query.to.is_none()) {
+        let mut queries: Vec<NamedQuery> = queries.collect::<Result<_, _>>()?;
+        let statistics = !raw.analysis.is_empty();
+        if let Some(opened) = raw
+            .query
+            .0
+            .iter()
+            .find(|query| query.to.is_some() && statistics)
+        {
+            let what = format!("query `{}` of a job with analyses", opened.name.get_ref());
+            let problem = JobProblem::NoUse { what, field: "to" };
+            return Err(Fault::new(opened.name.span(), problem));
+        }
+        if !statistics && queries.iter().all(|query| query.to.is_none()) {
             let problem = JobProblem::NothingOpened;
             return Err(Fault::new(raw.query.0[0].name.span(), problem));
         }
@@ -41,22 +56,30 @@ impl Queries {
             }
         }
         let bounds = raw.bound.iter().map(|bound| parse::bound(bound.get_ref()));
-        let job = Job {
+        let mut job = Job {
             tables: tables.iter().map(|table| table.table.clone()).collect(),
             queries: queries.iter().map(compiled).collect(),
             bounds: bounds.collect::<Result<_, _>>()?,
         };
-        let program = veil_query::compile(&job, &SortedBytes).map_err(|error| at(raw, error))?;
+        let analyses = stats::of_tables(raw, roles, &job)?;
+        queries.extend(analyses.iter().map(TableAnalysis::query));
+        job.queries = queries.iter().map(compiled).collect();
+        let program = veil_query::compile(&job, &SortedBytes);
+        let program = program.map_err(|error| fault(raw, error, &analyses))?;
         let collisions = Collisions::of(&program);
         if let Some(likely) = collisions.iter().find(|one| one.is_likely()) {
             let problem = JobProblem::Collisions(*likely);
             return Err(Fault::new(raw.name.span(), problem));
         }
         let salt = parse::salt(raw)?;
+        let most_opened = statistics.then(|| stats::most_opened(raw, MOST_OPENED));
+        let most_opened = most_opened.transpose()?;
         let mut queries = Self {
             physical: Arc::new(nothing()),
             tables,
             asked: queries,
+            analyses,
+            most_opened,
             salt,
             program,
             collisions,
@@ -65,6 +88,12 @@ impl Queries {
         queries
             .plan(raw.name.get_ref(), roles, security)
             .map_err(|problem| Fault::new(raw.name.span(), problem))?;
+        if let Some(limit) = most_opened.filter(|limit| queries.numbers() > *limit) {
+            let found = queries.numbers();
+            let at = raw.most_opened.as_ref();
+            let at = at.map_or(raw.name.span(), toml::Spanned::span);
+            return Err(Fault::new(at, JobProblem::TooManyOpened { found, limit }));
+        }
         Ok(queries)
     }
 
@@ -152,7 +181,7 @@ impl Queries {
         for opening in &self.physical.opens {
             if let Opening::Rows { to, .. } = opening {
                 job.audiences.push(roles.audience(to)?);
-                job.opened.push(super::explain::sentence(opening));
+                job.opened.push(self.sentence(opening));
             }
         }
         Some(job)
@@ -185,6 +214,9 @@ impl Queries {
         for query in &self.asked {
             let _ = writeln!(text, "query {:?} {:?}", query.name, query.sql);
         }
+        for analysis in &self.analyses {
+            let _ = writeln!(text, "{}", analysis.canonical());
+        }
         text
     }
 }
@@ -208,7 +240,12 @@ fn compiled(query: &NamedQuery) -> Query {
 }
 
 /// A problem of the queries, at what it is about.
-fn at(raw: &RawJob, error: QueryError) -> Fault {
+pub(crate) fn fault(raw: &RawJob, error: QueryError, analyses: &[TableAnalysis]) -> Fault {
+    if let QueryError::Sql(error) = &error {
+        if let Some(fault) = stats::place(analyses, error) {
+            return fault;
+        }
+    }
     let query = |name: &str| {
         let mut queries = raw.query.0.iter();
         queries.find(|query| query.name.get_ref() == name)

@@ -19,16 +19,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use veil_job::Holder;
-use veil_physical::PhysicalPlan;
+use veil_physical::{Opening, PhysicalPlan};
 use veil_relation::{Program, Table};
 
 pub use explain::{ColumnFacts, Opens, Operator, TableFacts};
 pub use keys::Collisions;
+pub(crate) use sink::of;
 pub use sink::{Answered, QuerySink};
 pub use write::Writing;
 
-use crate::stats::Marks;
+use crate::stats::{Marks, ResultFiles, TableAnalysis};
 use crate::table::Count;
+pub(crate) use lower::fault;
+pub(crate) use show::cell;
 pub(crate) use source::{OwnTable, QuerySource};
 
 /// A job with queries.
@@ -36,8 +39,12 @@ pub(crate) use source::{OwnTable, QuerySource};
 pub struct Queries {
     /// The tables, in the order of the program's.
     pub(crate) tables: Vec<OwnerTable>,
-    /// The queries.
+    /// The queries, those of analyses among them.
     pub(crate) asked: Vec<NamedQuery>,
+    /// The analyses of a job with statistics.
+    pub(crate) analyses: Vec<TableAnalysis>,
+    /// The most numbers that may be opened, of a job with analyses.
+    pub(crate) most_opened: Option<u64>,
     /// The public word under which keys are digests.
     pub(crate) salt: String,
     /// What is computed.
@@ -105,6 +112,28 @@ impl Queries {
         &self.collisions
     }
 
+    /// How many numbers are opened at most: cells of all relations that recipients get.
+    pub fn numbers(&self) -> u64 {
+        let opens = self.physical.opens.iter();
+        let cells = opens.filter_map(|opening| match opening {
+            Opening::Rows { rows, columns, .. } => Some(u64::from(*rows) * columns.len() as u64),
+            _ => None,
+        });
+        cells.sum()
+    }
+
+    /// The name of a query in the job: that of its analysis, if it is one.
+    pub fn title<'a>(&'a self, query: &'a str) -> &'a str {
+        let mut analyses = self.analyses.iter();
+        let analysis = analyses.find(|analysis| analysis.step == query);
+        analysis.map_or(query, TableAnalysis::name)
+    }
+
+    /// The analyses of a job with statistics over tables; none of a job with queries.
+    pub fn analyses(&self) -> &[TableAnalysis] {
+        &self.analyses
+    }
+
     /// The files of all that is opened to the recipient of this name, in its folder.
     pub fn files(&self, recipient: &str) -> Vec<PathBuf> {
         let opened = self.physical.results.iter();
@@ -114,6 +143,9 @@ impl Queries {
             let query = queries.find(|query| query.name == ports.step);
             query.map_or_else(Vec::new, |query| query.written(&ports.fields))
         });
+        if self.analyses.iter().any(|one| one.to == recipient) {
+            return files.chain(ResultFiles::paths()).collect();
+        }
         files.collect()
     }
 

@@ -10,7 +10,7 @@ use crate::number::Scaled;
 const QUOTIENT: u32 = 6;
 
 /// A cell as people and CSV files write it; nothing for null.
-pub(super) fn cell(kind: &Kind, value: Value) -> String {
+pub(crate) fn cell(kind: &Kind, value: Value) -> String {
     match (kind, value) {
         (_, Value::Null) => String::new(),
         (_, Value::Bool(value)) => value.to_string(),

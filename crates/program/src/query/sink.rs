@@ -13,6 +13,7 @@ use veil_relation::{Expr, Field, SortKey, Value};
 
 use super::{NamedQuery, Queries, Writing, chart, show};
 use crate::publish::{Staged, publish};
+use crate::stats::{self, Relation, ResultFiles, StatsResult, TableAnalysis};
 
 /// A relation that was opened to a recipient.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,6 +39,10 @@ pub struct QuerySink {
     taken: Mutex<Vec<Taken>>,
     files: Mutex<Vec<(Staged, usize, Writing)>>,
     answers: OnceLock<Vec<Answered>>,
+    /// The analyses whose statistics are for the recipient, and their files.
+    analyses: Vec<TableAnalysis>,
+    result_files: Mutex<Option<ResultFiles>>,
+    statistics: OnceLock<StatsResult>,
 }
 
 /// A relation that is wanted, and the pass that opens it.
@@ -194,6 +199,9 @@ impl QuerySink {
             }
             results.push(Wanted::new(plan, ports, query)?);
         }
+        let mine = queries.analyses.iter().filter(|one| one.to == recipient);
+        let analyses: Vec<TableAnalysis> = mine.cloned().collect();
+        let folder = folder.filter(|_| !analyses.is_empty());
         let taken = results.iter().map(|wanted| Taken {
             slices: vec![BTreeMap::new(); wanted.wires.len()],
             over: false,
@@ -206,12 +214,20 @@ impl QuerySink {
             results,
             files: Mutex::new(files),
             answers: OnceLock::new(),
+            analyses,
+            result_files: Mutex::new(folder.map(ResultFiles::create).transpose()?),
+            statistics: OnceLock::new(),
         })
     }
 
     /// The relations, once all are there.
     pub fn answers(&self) -> Option<&[Answered]> {
         self.answers.get().map(Vec::as_slice)
+    }
+
+    /// The statistics, once all is there; nothing of a job with queries.
+    pub fn statistics(&self) -> Option<&StatsResult> {
+        self.statistics.get()
     }
 
     /// All relations as text for a terminal, once they are there.
@@ -297,10 +313,35 @@ impl QuerySink {
             writing.write(&answers[index], (&self.job, &self.recipient), &mut file)?;
             staged.push(file);
         }
+        if !self.analyses.is_empty() {
+            let job = (self.job.as_str(), self.recipient.as_str());
+            let of = of(&self.analyses, &answers);
+            let result = stats::result(job, &of, Some(self.security.clone()));
+            let files = self.result_files.lock();
+            let files = files.unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(files) = files {
+                staged.extend(files.write(&result)?);
+            }
+            let _ = self.statistics.set(result);
+        }
         publish(staged)?;
         let _ = self.answers.set(answers);
         Ok(())
     }
+}
+
+/// The relations of analyses, among all that were opened.
+pub(crate) fn of<'a>(
+    analyses: &'a [TableAnalysis],
+    answers: &'a [Answered],
+) -> Vec<(&'a TableAnalysis, Relation<'a>)> {
+    let relation = |analysis: &'a TableAnalysis| {
+        let mut found = answers.iter();
+        let found = found.find(|answer| answer.query == analysis.step)?;
+        let (fields, rows) = (&found.fields, &found.rows);
+        Some((analysis, Relation { fields, rows }))
+    };
+    analyses.iter().filter_map(relation).collect()
 }
 
 /// Takes what one pass opens.

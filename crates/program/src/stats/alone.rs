@@ -2,21 +2,16 @@
 
 use super::{
     Analysis, AnalysisResult, End, Estimate, Figure, Group, Statistic, Stats,
-    derive::{SUPPRESSED, figure},
+    derive::{Context, NO_ROWS, SUPPRESSED, figure},
     lower::Meaning,
 };
 
-const NO_ROWS: &str = "no rows";
 const BEYOND: &str = "beyond the declared range: an owner has supplied what no row can have";
 
 /// The answer to an analysis, from what was opened of its groups in order.
 pub(super) fn derive(stats: &Stats, analysis: &Analysis, answers: &[Meaning]) -> AnalysisResult {
     let column = &stats.columns[analysis.statistic.columns()[0]];
-    let (name, about) = match analysis.statistic {
-        Statistic::Extreme(End::Smallest, _) => ("min", format!("smallest {}", column.name)),
-        Statistic::Extreme(End::Largest, _) => ("max", format!("largest {}", column.name)),
-        _ => ("mean", format!("mean of {}", column.name)),
-    };
+    let name = name(&analysis.statistic);
     let none = match analysis.min_count {
         Some(_) => SUPPRESSED,
         None => NO_ROWS,
@@ -38,7 +33,7 @@ pub(super) fn derive(stats: &Stats, analysis: &Analysis, answers: &[Meaning]) ->
     AnalysisResult {
         name: analysis.name.clone(),
         statistic: analysis.statistic.name(),
-        about,
+        about: Context::new(&stats.columns, analysis, false).about(),
         by: stats.names(&analysis.by),
         min_count: analysis.min_count,
         // Without a missing value it is no secret, and with one it is not opened.
@@ -49,5 +44,14 @@ pub(super) fn derive(stats: &Stats, analysis: &Analysis, answers: &[Meaning]) ->
                 figures: vec![answered(answer)],
             })
             .collect(),
+    }
+}
+
+/// What the figure is called that is the answer.
+pub(super) const fn name(statistic: &Statistic) -> &'static str {
+    match statistic {
+        Statistic::Extreme(End::Smallest, _) => "min",
+        Statistic::Extreme(End::Largest, _) => "max",
+        _ => "mean",
     }
 }

@@ -1,5 +1,7 @@
 //! Analyses: the statistic, its rows, and its audience.
 
+use std::fmt;
+
 use super::{Column, Confidence};
 use veil_job::Audience;
 
@@ -32,6 +34,29 @@ impl End {
     }
 }
 
+/// A fraction from 0 to 1, in units of 1/10000.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Fraction(pub(super) u16);
+
+impl Fraction {
+    /// Digits after the point.
+    pub(super) const SCALE: u8 = 4;
+    /// That of the median.
+    pub const HALF: Self = Self(5000);
+
+    /// The fraction of so many units, if it is one.
+    pub fn new(units: i64) -> Option<Self> {
+        let units = u16::try_from(units).ok()?;
+        (units <= 10_000).then_some(Self(units))
+    }
+}
+
+impl fmt::Display for Fraction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", f64::from(self.0) / 1e4)
+    }
+}
+
 /// A statistic of a group of rows. Columns are numbered as in the job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -42,6 +67,8 @@ pub enum Statistic {
     Sum(usize),
     /// Mean of a column.
     Mean(usize),
+    /// The sum of a column divided by that of another.
+    Ratio(usize, usize),
     /// Mean of a column, divided by the parties and rounded to so many decimals: neither sum nor count is opened.
     MeanOnly {
         /// The column.
@@ -51,6 +78,20 @@ pub enum Statistic {
     },
     /// The smallest or the largest value of a column.
     Extreme(End, usize),
+    /// For each fraction the smallest value of a column that so many of the values do not exceed: the median is that of one half.
+    Quantiles {
+        /// The column.
+        of: usize,
+        /// The fractions.
+        at: Vec<Fraction>,
+    },
+    /// How many rows have a value in each bin.
+    Histogram {
+        /// The column.
+        of: usize,
+        /// Where each bin but the first begins, in units of the scale or in days, ascending.
+        edges: Vec<i64>,
+    },
     /// Mean, sample variance and standard deviation of a column.
     Variance(usize),
     /// Sample covariance of two columns.
@@ -68,14 +109,18 @@ pub enum Statistic {
 
 impl Statistic {
     /// The word in job files.
-    pub const fn name(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Statistic::Count(_) => "count",
             Statistic::Sum(_) => "sum",
             Statistic::Mean(_) => "mean",
+            Statistic::Ratio(..) => "ratio",
             Statistic::MeanOnly { .. } => "mean-only",
             Statistic::Extreme(End::Smallest, _) => "min",
             Statistic::Extreme(End::Largest, _) => "max",
+            Statistic::Quantiles { at, .. } if at.as_slice() == [Fraction::HALF] => "median",
+            Statistic::Quantiles { .. } => "quantiles",
+            Statistic::Histogram { .. } => "histogram",
             Statistic::Variance(_) => "variance",
             Statistic::Covariance(..) => "covariance",
             Statistic::Correlation(..) => "correlation",
@@ -91,8 +136,12 @@ impl Statistic {
             | Statistic::Mean(of)
             | Statistic::MeanOnly { of, .. }
             | Statistic::Extreme(_, of)
+            | Statistic::Quantiles { of, .. }
+            | Statistic::Histogram { of, .. }
             | Statistic::Variance(of) => vec![*of],
-            Statistic::Covariance(a, b) | Statistic::Correlation(a, b) => vec![*a, *b],
+            Statistic::Ratio(a, b) | Statistic::Covariance(a, b) | Statistic::Correlation(a, b) => {
+                vec![*a, *b]
+            }
             Statistic::Regression { of, on } => on.iter().chain([of]).copied().collect(),
         }
     }
@@ -107,7 +156,10 @@ impl Statistic {
 
     /// Whether the parties compute the answer itself, and open nothing else of a group.
     pub const fn is_alone(&self) -> bool {
-        matches!(self, Statistic::MeanOnly { .. } | Statistic::Extreme(..))
+        matches!(
+            self,
+            Statistic::MeanOnly { .. } | Statistic::Extreme(..) | Statistic::Quantiles { .. }
+        )
     }
 }
 

@@ -135,23 +135,31 @@ fn foot(panels: &[Panel], result: &StatsResult) -> String {
         );
     }
     // An extreme is what one row says.
-    let extremes = (result.analyses.iter()).any(|it| ["min", "max"].contains(&it.statistic));
+    let extremes = (result.analyses.iter())
+        .any(|it| ["min", "max", "median", "quantiles"].contains(&it.statistic));
     let but = if extremes {
         ", but for the smallest and largest values above"
     } else {
         ""
     };
+    let rows = match result.rows {
+        Some(rows) => format!("{rows} rows, none of which left"),
+        None => "no row left".into(),
+    };
     format!(
-        "{} · {} rows, none of which left its owner in the clear{but}{whiskers}",
-        result.job, result.rows
+        "{} · {rows} its owner in the clear{but}{whiskers}",
+        result.job
     )
 }
 
 /// What an analysis shows.
 fn panel(analysis: &AnalysisResult) -> Panel {
     let regression = analysis.statistic == "regression";
+    // A bar for each figure of a group, under its name.
+    let several = regression || analysis.statistic == "quantiles";
     let wanted = match analysis.statistic {
         "variance" | "mean-only" => "mean",
+        "histogram" => "count",
         other => other,
     };
     let mut bars = Vec::new();
@@ -174,7 +182,7 @@ fn panel(analysis: &AnalysisResult) -> Panel {
             !["count", "intercept"].contains(&figure.name.as_str())
                 && !OF_A_FIT.contains(&figure.name.as_str())
         };
-        let figures: Vec<&Figure> = if regression {
+        let figures: Vec<&Figure> = if several {
             group.figures.iter().filter(coefficients).collect()
         } else {
             group
@@ -188,7 +196,7 @@ fn panel(analysis: &AnalysisResult) -> Panel {
                 kind = Kind::Days;
             }
             let mut label = group.values.clone();
-            if regression {
+            if several {
                 label.push(figure.name.clone());
             }
             unit = unit.or(figure.unit.clone().filter(|_| !regression));
@@ -427,7 +435,7 @@ mod tests {
             paired: Vec::new(),
             job: "study".into(),
             recipient: "press".into(),
-            rows: 3,
+            rows: Some(3),
             analyses: vec![AnalysisResult {
                 name: "pay".into(),
                 statistic: "variance",

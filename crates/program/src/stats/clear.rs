@@ -58,7 +58,7 @@ impl Stats {
         Ok(StatsResult {
             job: job.to_owned(),
             recipient,
-            rows: self.rows(),
+            rows: Some(self.rows()),
             analyses,
             opened: Vec::new(),
             paired: Paired::of(self),

@@ -7,13 +7,15 @@ use num_rational::BigRational;
 use num_traits::{ToPrimitive, Zero};
 
 use super::{
-    Analysis, AnalysisResult, Estimate, Figure, Group, Interval, Statistic, Stats, inference,
+    Analysis, AnalysisResult, Column, End, Estimate, Figure, Group, Interval, Statistic, Stats,
+    inference,
     moments::{Moments, Variable},
     solve::invert,
 };
 use crate::number::Scaled;
 
-const NO_ROWS: &str = "no rows";
+pub(super) const NO_ROWS: &str = "no rows";
+const NO_DIVISOR: &str = "the sum that divides is 0";
 const ONE_ROW: &str = "only one row";
 const CONSTANT: &str = "a column is constant";
 const DEPENDENT: &str = "the regressors are linearly dependent in these rows";
@@ -32,12 +34,9 @@ pub(super) const OF_A_FIT: [&str; 4] = [
 
 /// The answer to an analysis, from the moments of its groups in order.
 pub(super) fn derive(stats: &Stats, analysis: &Analysis, moments: &[Moments]) -> AnalysisResult {
-    let context = Context {
-        stats,
-        analysis,
-        variables: analysis.variables(&stats.columns),
-    };
-    let used = if counts_rows(stats, analysis) {
+    let counted = counts_rows(stats, analysis);
+    let context = Context::new(&stats.columns, analysis, counted);
+    let used = if counted {
         moments.iter().map(|moments| moments.at(0, 0)).sum()
     } else {
         i128::from(stats.rows())
@@ -69,15 +68,28 @@ fn counts_rows(stats: &Stats, analysis: &Analysis) -> bool {
         .contains(&(0, 0))
 }
 
-struct Context<'a> {
-    stats: &'a Stats,
+/// An analysis over columns.
+pub(super) struct Context<'a> {
+    columns: &'a [Column],
     analysis: &'a Analysis,
     variables: Vec<Variable>,
+    /// Whether the number of rows of every group is among the moments.
+    counted: bool,
 }
 
-impl Context<'_> {
-    fn about(&self) -> String {
-        let name = |column: usize| self.stats.columns[column].name.as_str();
+impl<'a> Context<'a> {
+    pub(super) fn new(columns: &'a [Column], analysis: &'a Analysis, counted: bool) -> Self {
+        Self {
+            columns,
+            analysis,
+            variables: analysis.variables(columns),
+            counted,
+        }
+    }
+
+    /// What the analysis is about, in words.
+    pub(super) fn about(&self) -> String {
+        let name = |column: usize| self.columns[column].name.as_str();
         match &self.analysis.statistic {
             Statistic::Count(None) => "number of rows".into(),
             Statistic::Count(Some(of)) => format!("rows with {}", name(*of)),
@@ -89,6 +101,10 @@ impl Context<'_> {
                     name(*b)
                 )
             }
+            Statistic::Ratio(a, b) => format!("sum of {} over sum of {}", name(*a), name(*b)),
+            Statistic::Extreme(End::Smallest, of) => format!("smallest {}", name(*of)),
+            Statistic::Extreme(End::Largest, of) => format!("largest {}", name(*of)),
+            Statistic::MeanOnly { of, .. } => format!("mean of {}", name(*of)),
             Statistic::Regression { of, on } => {
                 let on: Vec<&str> = on.iter().map(|&column| name(column)).collect();
                 format!("least squares of {} on {}", name(*of), on.join(", "))
@@ -101,18 +117,18 @@ impl Context<'_> {
     }
 
     fn scale(&self, variable: usize) -> u8 {
-        self.variables[variable].scale(&self.stats.columns)
+        self.variables[variable].scale(self.columns)
     }
 
     fn unit(&self, variable: usize) -> Option<String> {
         match self.variables[variable] {
-            Variable::Value(column) => self.stats.columns[column].unit().map(str::to_owned),
+            Variable::Value(column) => self.columns[column].unit().map(str::to_owned),
             Variable::Cell(..) => None,
         }
     }
 
     /// The figures of a group, unless it is suppressed: then all that was opened of it is zero.
-    fn shown(&self, moments: &Moments) -> Vec<Figure> {
+    pub(super) fn shown(&self, moments: &Moments) -> Vec<Figure> {
         let mut figures = self.figures(moments);
         if self.analysis.min_count.is_some() && moments.at(0, 0) == 0 {
             for figure in &mut figures {
@@ -133,7 +149,7 @@ impl Context<'_> {
             }),
         );
         match self.analysis.statistic {
-            Statistic::Count(_) => vec![count],
+            Statistic::Count(_) | Statistic::Histogram { .. } => vec![count],
             Statistic::Sum(_) => {
                 let sum = Scaled {
                     value: moments.at(0, 1),
@@ -143,13 +159,15 @@ impl Context<'_> {
                     unit: self.unit(0),
                     ..figure("sum", Estimate::Exact(sum))
                 };
-                if counts_rows(self.stats, self.analysis) {
+                if self.counted {
                     vec![count, sum]
                 } else {
                     vec![sum]
                 }
             }
             Statistic::Mean(_) => vec![count, self.mean("mean", moments, 0)],
+            Statistic::Ratio(..) if self.counted => vec![count, self.ratio(moments)],
+            Statistic::Ratio(..) => vec![self.ratio(moments)],
             Statistic::Variance(_) => {
                 let variance = self.covariance(moments, 0, 0);
                 let deviation = root(&variance);
@@ -194,7 +212,9 @@ impl Context<'_> {
             Statistic::Correlation(..) => vec![count, self.correlation(moments)],
             Statistic::Regression { .. } => self.regression(count, moments),
             // Their answers are opened, not derived.
-            Statistic::MeanOnly { .. } | Statistic::Extreme(..) => Vec::new(),
+            Statistic::MeanOnly { .. } | Statistic::Extreme(..) | Statistic::Quantiles { .. } => {
+                Vec::new()
+            }
         }
     }
 
@@ -204,15 +224,33 @@ impl Context<'_> {
             rows => rounded(&self.unscaled(&ratio(moments.at(0, variable + 1), rows), &[variable])),
         };
         match (self.variables[variable], estimate) {
-            (Variable::Value(column), Estimate::Rounded(day))
-                if self.stats.columns[column].is_date() =>
-            {
+            (Variable::Value(column), Estimate::Rounded(day)) if self.columns[column].is_date() => {
                 figure(name, Estimate::Date(day))
             }
             (_, estimate) => Figure {
                 unit: self.unit(variable),
                 ..figure(name, estimate)
             },
+        }
+    }
+
+    /// A sum over another.
+    fn ratio(&self, moments: &Moments) -> Figure {
+        let estimate = match moments.at(0, 2) {
+            0 => Estimate::Undefined(NO_DIVISOR),
+            below => {
+                let value = ratio(moments.at(0, 1), below) / power_of_ten(self.scale(0));
+                rounded(&(value * power_of_ten(self.scale(1))))
+            }
+        };
+        let unit = match (self.unit(0), self.unit(1)) {
+            (Some(a), Some(b)) => Some(format!("{a}/{b}")),
+            (a, None) => a,
+            (None, _) => None,
+        };
+        Figure {
+            unit,
+            ..figure("ratio", estimate)
         }
     }
 
@@ -296,7 +334,7 @@ impl Context<'_> {
         let names = ["intercept".to_owned()].into_iter().chain(
             self.variables[..last - 1]
                 .iter()
-                .map(|variable| variable.name(&self.stats.columns)),
+                .map(|variable| variable.name(self.columns)),
         );
         let undefined = |reason| {
             let fit = OF_A_FIT.map(str::to_owned);

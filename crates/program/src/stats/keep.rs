@@ -147,6 +147,7 @@ mod tests {
             blocks: Vec::new(),
             analyses: Vec::new(),
             keep: None,
+            most_opened: 1024,
         }
         .schema()
     }

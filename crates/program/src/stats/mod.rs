@@ -6,6 +6,7 @@ pub(crate) mod chart;
 mod clear;
 mod derive;
 mod extremes;
+mod files;
 mod inference;
 mod keep;
 mod lower;
@@ -19,12 +20,13 @@ mod sink;
 mod solve;
 mod source;
 mod svg;
+mod tables;
 
 use std::{fmt, path::PathBuf};
 
 #[doc(hidden)]
 pub use crate::table::fuzz_table;
-pub use analysis::{Analysis, End, Statistic};
+pub use analysis::{Analysis, End, Fraction, Statistic};
 pub use inference::{Confidence, Interval, Test};
 pub use keep::Keeping;
 pub(crate) use keep::ring_of;
@@ -34,8 +36,11 @@ pub use source::StatsSource;
 pub(crate) use source::{Reading, table};
 
 use crate::{date, number::Scaled};
+pub(crate) use files::ResultFiles;
 pub(crate) use lower::Opening;
-pub(crate) use parse::{bound, day, marks};
+pub(crate) use parse::{bound, day, marks, most_opened};
+pub use tables::TableAnalysis;
+pub(crate) use tables::{Relation, parse as of_tables, place, result};
 use veil_job::{Holder, Order};
 
 /// The treatment of an empty cell.
@@ -286,6 +291,8 @@ pub struct Stats {
     pub analyses: Vec<Analysis>,
     /// The columns that the parties keep.
     pub keep: Option<Keeping>,
+    /// The most numbers that may be opened.
+    pub most_opened: u64,
 }
 
 impl Stats {

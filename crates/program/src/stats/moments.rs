@@ -42,8 +42,10 @@ impl Analysis {
             | Statistic::Mean(of)
             | Statistic::MeanOnly { of, .. }
             | Statistic::Extreme(_, of)
+            | Statistic::Quantiles { of, .. }
+            | Statistic::Histogram { of, .. }
             | Statistic::Variance(of) => vec![Variable::Value(*of)],
-            Statistic::Covariance(a, b) | Statistic::Correlation(a, b) => {
+            Statistic::Ratio(a, b) | Statistic::Covariance(a, b) | Statistic::Correlation(a, b) => {
                 vec![Variable::Value(*a), Variable::Value(*b)]
             }
             Statistic::Regression { of, on } => {
@@ -67,8 +69,12 @@ impl Analysis {
     /// rows can be left out, or a group must have some, every analysis says how many it used.
     pub(super) fn needs(&self, variables: usize, may_drop: bool) -> Vec<(usize, usize)> {
         match self.statistic {
-            Statistic::MeanOnly { .. } | Statistic::Extreme(..) => Vec::new(),
-            Statistic::Count(_) => vec![(0, 0)],
+            Statistic::MeanOnly { .. } | Statistic::Extreme(..) | Statistic::Quantiles { .. } => {
+                Vec::new()
+            }
+            Statistic::Count(_) | Statistic::Histogram { .. } => vec![(0, 0)],
+            Statistic::Ratio(..) if !may_drop && self.min_count.is_none() => vec![(0, 1), (0, 2)],
+            Statistic::Ratio(..) => vec![(0, 0), (0, 1), (0, 2)],
             Statistic::Sum(_) if !may_drop && self.min_count.is_none() => vec![(0, 1)],
             Statistic::Sum(_) | Statistic::Mean(_) => vec![(0, 0), (0, 1)],
             Statistic::Covariance(..) => vec![(0, 0), (0, 1), (0, 2), (1, 2)],

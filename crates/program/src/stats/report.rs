@@ -140,7 +140,7 @@ fn line(cells: &[&str]) -> String {
 }
 
 /// A title and a table: a row for each group, or for each coefficient of a regression.
-fn table(analysis: &AnalysisResult, rows: u64) -> String {
+fn table(analysis: &AnalysisResult, rows: Option<u64>) -> String {
     let title = if analysis.name == analysis.about {
         analysis.name.clone()
     } else {
@@ -189,11 +189,12 @@ fn table(analysis: &AnalysisResult, rows: u64) -> String {
     }
     // Rows where something is missing are left out, and the reader should not have to guess how many.
     // Of rows that are not in what is shown, no recipient knows how many are in small groups.
+    let of = rows.map_or_else(String::new, |rows| format!(" of {rows}"));
     let used = match (analysis.rows_used, analysis.min_count) {
-        (Some(used), _) if used == rows => String::new(),
-        (Some(used), None) => format!("{used} of {rows} rows used\n"),
-        (Some(used), Some(_)) => format!("{used} of {rows} rows are in what is shown\n"),
-        (None, _) => format!("how many of {rows} rows are used is not opened\n"),
+        (Some(used), _) if Some(used) == rows => String::new(),
+        (Some(used), None) if rows.is_some() => format!("{used}{of} rows used\n"),
+        (Some(used), _) => format!("{used}{of} rows are in what is shown\n"),
+        (None, _) => format!("how many{of} rows are used is not opened\n"),
     };
     let mut figures = analysis.groups.iter().flat_map(|group| &group.figures);
     let small = figures.any(|figure| figure.estimate == Estimate::Undefined(SUPPRESSED));
@@ -410,7 +411,7 @@ mod tests {
             paired: Vec::new(),
             job: "study".into(),
             recipient: "press".into(),
-            rows: 12,
+            rows: Some(12),
             analyses: vec![AnalysisResult {
                 name: "pay".into(),
                 statistic: "variance",

@@ -13,8 +13,9 @@ pub struct StatsResult {
     pub job: String,
     /// Who it is for.
     pub recipient: String,
-    /// Rows of all blocks.
-    pub rows: u64,
+    /// Rows of all blocks; nothing of tables, whose rows are not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u64>,
     /// Answers, as the job lists the questions.
     pub analyses: Vec<AnalysisResult>,
     /// Every number that was opened to this recipient: all that it learns.

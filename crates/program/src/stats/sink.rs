@@ -8,11 +8,10 @@ use std::{
 use veil_math::Ring;
 use veil_session::Peer;
 
-use super::{Opened, Opening, Stats, StatsResult, alone, chart, derive::derive, lower::Meaning};
-use crate::{
-    Paired, Roles,
-    publish::{Staged, publish},
+use super::{
+    Opened, Opening, ResultFiles, Stats, StatsResult, alone, derive::derive, lower::Meaning,
 };
+use crate::{Paired, Roles, publish::publish};
 use veil_job::{DataError, Guarantee, Security, Sink, Slice};
 
 /// Takes the opened sums of one recipient. Once finished, the folder has `result.txt`, `result.csv`, `result.json` and
@@ -27,17 +26,8 @@ pub struct StatsSink {
     peer: Peer,
     mine: Vec<bool>,
     opened: Mutex<Vec<Option<i128>>>,
-    files: Mutex<Option<Files>>,
+    files: Mutex<Option<ResultFiles>>,
     result: OnceLock<StatsResult>,
-}
-
-/// The four files of a result.
-#[derive(Debug)]
-struct Files {
-    text: Staged,
-    csv: Staged,
-    json: Staged,
-    svg: Staged,
 }
 
 impl StatsSink {
@@ -52,15 +42,6 @@ impl StatsSink {
         let mine: Vec<bool> = (opening.shown.iter())
             .map(|shown| shown.audience.includes(peer))
             .collect();
-        let create = |folder: &Path| -> Result<Files, DataError> {
-            let file = |name: &str| Staged::create(&folder.join(name));
-            Ok(Files {
-                text: file("result.txt")?,
-                csv: file("result.csv")?,
-                json: file("result.json")?,
-                svg: file("result.svg")?,
-            })
-        };
         Ok(Self {
             stats: stats.clone(),
             opening: opening.clone(),
@@ -70,7 +51,7 @@ impl StatsSink {
             peer,
             opened: Mutex::new(vec![None; mine.len()]),
             mine,
-            files: Mutex::new(folder.map(create).transpose()?),
+            files: Mutex::new(folder.map(ResultFiles::create).transpose()?),
             result: OnceLock::new(),
         })
     }
@@ -128,7 +109,7 @@ impl StatsSink {
         StatsResult {
             job: self.job.clone(),
             recipient: self.recipient.clone(),
-            rows: stats.rows(),
+            rows: Some(stats.rows()),
             analyses,
             opened: list,
             paired: Paired::of(stats),
@@ -167,12 +148,8 @@ impl Sink for StatsSink {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        if let Some(mut files) = files {
-            files.text.append(result.to_string().as_bytes())?;
-            files.csv.append(result.to_csv().as_bytes())?;
-            files.json.append(result.to_json().as_bytes())?;
-            files.svg.append(chart::draw(&result).as_bytes())?;
-            publish(vec![files.text, files.csv, files.json, files.svg])?;
+        if let Some(files) = files {
+            publish(files.write(&result)?)?;
         }
         let _ = self.result.set(result);
         Ok(())

@@ -369,7 +369,7 @@ fn too_many_numbers_are_refused() {
     let found = Case::new(&[("job.toml", &job)]).load().unwrap_err();
     assert_eq!(
         found,
-        "job.toml:29:1: the job has 1025 numbers to open, and the limit is 1024; split it into several jobs"
+        "job.toml:29:1: the job opens up to 1025 numbers, and its limit is 1024; ask for fewer groups or figures, or write `most_opened = 1025`"
     );
 }
 

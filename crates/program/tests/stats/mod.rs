@@ -3,6 +3,7 @@
 mod alone;
 mod inference;
 mod known;
+mod tables;
 
 use crate::common::Case;
 use proptest::prelude::*;

@@ -13,7 +13,7 @@ use veil_protocol::{Cost, Options};
 use veil_runtime::Passes;
 use veil_session::Peer;
 
-use super::{Estimate, Participant, estimates};
+use super::{Estimate, Numbers, Participant, estimates};
 use crate::estimate::{Costs, OfPass};
 use crate::failure::Failure;
 use crate::output::{bytes, columns, count, seconds};
@@ -35,6 +35,9 @@ pub(super) struct Explained {
     tables: Vec<TableFacts>,
     columns: Vec<ColumnFacts>,
     opened: Vec<Opens>,
+    /// How many numbers are opened at most, and the job's own limit of them: of jobs with analyses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    opened_numbers: Option<Numbers>,
     hidden: Vec<String>,
     /// What it costs to look at what owners supply.
     checks: Vec<CheckCost>,
@@ -137,7 +140,7 @@ pub(super) fn explain(
             cpu_seconds,
         });
     let asked = |query: &NamedQuery| Asked {
-        name: query.name.clone(),
+        name: queries.title(&query.name).to_owned(),
         to: query.to.clone(),
         min_count: query.min_count,
         sql: query.sql.clone(),
@@ -154,6 +157,7 @@ pub(super) fn explain(
         tables: queries.table_facts(),
         columns: queries.column_facts(),
         opened: queries.opens(),
+        opened_numbers: Numbers::of(job),
         hidden: queries.hidden(),
         checks: checks(queries, &costs.passes),
         collisions: queries
@@ -235,7 +239,7 @@ impl Explained {
         if plan {
             return self.tree();
         }
-        let facts = [
+        let mut facts = vec![
             ("job", format!("{} ({})", self.job, file.display())),
             ("protocol", self.protocol.to_owned()),
             ("guarantee", self.guarantee.to_string()),
@@ -257,6 +261,10 @@ impl Explained {
                 ),
             ),
         ];
+        facts.extend(
+            self.opened_numbers
+                .map(|numbers| ("opened", numbers.text())),
+        );
         let facts = facts.into_iter();
         let mut text = columns(
             &facts

@@ -71,6 +71,10 @@ impl Explanation {
                 ),
             ),
         ]);
+        facts.extend(
+            self.opened_numbers
+                .map(|numbers| ("opened", numbers.text())),
+        );
         let facts = facts.into_iter();
         let facts = facts.map(|(name, value)| vec![name.to_owned(), value]);
         let mut text = columns(&facts.collect::<Vec<_>>());

@@ -233,6 +233,7 @@ mod tests {
             blocks,
             analyses: analyses.iter().enumerate().map(analysis).collect(),
             keep: None,
+            most_opened: 1024,
         }
     }
 

@@ -76,6 +76,13 @@ impl Opening {
     }
 }
 
+impl Opening {
+    /// How many numbers are opened.
+    pub(crate) fn numbers(&self) -> u64 {
+        self.shown.len() as u64
+    }
+}
+
 impl Stats {
     /// What the analyses open, each once per audience, and the ring that holds it all.
     pub(super) fn opening(&self) -> Result<Opening, (usize, JobProblem)> {
@@ -112,10 +119,9 @@ impl Stats {
                         target,
                         guard: guard.clone(),
                     });
-                    let limit = Limits::default().ports;
+                    let limit = self.most_opened;
                     if found > limit {
-                        let what = "numbers to open";
-                        return Err(at(JobProblem::TooMany { what, found, limit }));
+                        return Err(at(JobProblem::TooManyOpened { found, limit }));
                     }
                 }
             }

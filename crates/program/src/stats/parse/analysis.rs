@@ -4,13 +4,15 @@ use std::ops::Range;
 
 use toml::Spanned;
 
-use super::{bound, limit};
+use super::{bound, day, limit};
 use crate::{
     Roles,
     error::{Fault, JobProblem},
     number::{MOST_DIGITS, Scaled},
     raw::{RawAnalysis, RawNames, RawNumber, RawStatistic},
-    stats::{Analysis, Confidence, End, Statistic, Stats, inference::LEVEL_SCALE},
+    stats::{
+        Analysis, Column, Confidence, End, Fraction, Statistic, Stats, inference::LEVEL_SCALE,
+    },
 };
 use veil_job::Audience;
 
@@ -18,14 +20,23 @@ use veil_job::Audience;
 const MOST_MIN_COUNT: u64 = 1 << 40;
 /// Regressors: the normal equations grow with the square, and the report with it.
 const MOST_REGRESSORS: u64 = 32;
+/// Quantiles of an analysis: a hundred make a distribution.
+const MOST_QUANTILES: usize = 100;
+/// Places where a bin begins: with the bin before them they make groups of a public list, which take no sort.
+const MOST_EDGES: usize = 63;
 
 impl Stats {
-    pub(super) fn analysis(
+    /// Reads an analysis of these columns; of rows of tables if `tables` says so, else of rows that stay where they are.
+    pub(in crate::stats) fn analysis(
         &self,
         raw: &RawAnalysis,
         span: Range<usize>,
         roles: &Roles,
+        tables: bool,
     ) -> Result<Analysis, Fault> {
+        if !tables {
+            needs_no_tables(raw)?;
+        }
         let name = raw.name.get_ref().clone();
         let who = |kind: &str| format!("{kind} `{name}`");
         let columns =
@@ -77,6 +88,20 @@ impl Stats {
             }
             Ok(of.iter().map(|(column, _)| *column).collect())
         };
+        // A sum of dates has no meaning.
+        let added = |columns: Vec<usize>, kind: &str| {
+            let date = columns.iter().find(|at| self.columns[**at].is_date());
+            let Some(&column) = date else {
+                return Ok(columns);
+            };
+            let problem = JobProblem::WrongType {
+                column: self.columns[column].name.clone(),
+                is: "a date",
+                what: who(kind),
+                needs: "a number; a mean of dates has a meaning, a sum has none",
+            };
+            Err(Fault::new(of[0].1.clone(), problem))
+        };
         let statistic = match raw.kind {
             RawStatistic::Count if of.len() > 1 => {
                 let what = who("count");
@@ -89,18 +114,36 @@ impl Stats {
                 ));
             }
             RawStatistic::Count => Statistic::Count(of.first().map(|(column, _)| *column)),
-            RawStatistic::Sum => {
-                let column = numeric(1, "sum")?[0];
-                if self.columns[column].is_date() {
-                    let problem = JobProblem::WrongType {
-                        column: self.columns[column].name.clone(),
-                        is: "a date",
-                        what: who("sum"),
-                        needs: "a number; a mean of dates has a meaning, a sum has none",
-                    };
-                    return Err(Fault::new(of[0].1.clone(), problem));
+            RawStatistic::Sum => Statistic::Sum(added(numeric(1, "sum")?, "sum")?[0]),
+            RawStatistic::Ratio => {
+                let pair = added(numeric(2, "ratio")?, "ratio")?;
+                Statistic::Ratio(pair[0], pair[1])
+            }
+            RawStatistic::Median => Statistic::Quantiles {
+                of: numeric(1, "median")?[0],
+                at: vec![Fraction::HALF],
+            },
+            RawStatistic::Quantiles => {
+                let of = numeric(1, "quantiles")?[0];
+                let at = raw.at.as_ref().ok_or_else(|| {
+                    let (what, field) = (who("quantiles"), "at = [\"0.25\", \"0.75\"]");
+                    Fault::new(span.clone(), JobProblem::NoField { what, field })
+                })?;
+                Statistic::Quantiles {
+                    of,
+                    at: fractions(at)?,
                 }
-                Statistic::Sum(column)
+            }
+            RawStatistic::Histogram => {
+                let of = numeric(1, "histogram")?[0];
+                let bins = raw.bins.as_ref().ok_or_else(|| {
+                    let (what, field) = (who("histogram"), "bins = [\"10\", \"20\"]");
+                    Fault::new(span.clone(), JobProblem::NoField { what, field })
+                })?;
+                Statistic::Histogram {
+                    of,
+                    edges: edges(bins, &self.columns[of])?,
+                }
             }
             RawStatistic::Mean => Statistic::Mean(numeric(1, "mean")?[0]),
             RawStatistic::MeanOnly => {
@@ -154,6 +197,24 @@ impl Stats {
                 JobProblem::NoUse { what, field },
             ));
         }
+        let useless = [
+            (
+                "at",
+                raw.at.as_ref().map(Spanned::span),
+                raw.kind == RawStatistic::Quantiles,
+            ),
+            (
+                "bins",
+                raw.bins.as_ref().map(Spanned::span),
+                raw.kind == RawStatistic::Histogram,
+            ),
+        ];
+        for (field, span, used) in useless {
+            if let Some(span) = span.filter(|_| !used) {
+                let what = who(statistic.name());
+                return Err(Fault::new(span, JobProblem::NoUse { what, field }));
+            }
+        }
         let confidence = match &raw.confidence {
             None => Confidence::USUAL,
             Some(given) if !statistic.has_intervals() => {
@@ -162,16 +223,18 @@ impl Stats {
             }
             Some(given) => confidence(given)?,
         };
-        if by.len() > 2 {
+        // The bins of a histogram make groups, too.
+        let most = 2 - usize::from(matches!(statistic, Statistic::Histogram { .. }));
+        if by.len() > most {
             let problem = JobProblem::Groups {
                 what: who(statistic.name()),
-                found: by.len(),
+                found: by.len() + 2 - most,
             };
-            return Err(Fault::new(by[2].1.clone(), problem));
+            return Err(Fault::new(by[most].1.clone(), problem));
         }
         if let Some(column) = by
             .iter()
-            .find(|(column, _)| self.columns[*column].is_number())
+            .find(|(column, _)| self.columns[*column].is_number() && !tables)
         {
             return Err(wrong(column, "`by`".into(), false));
         }
@@ -293,6 +356,93 @@ impl Stats {
         }
         Ok(())
     }
+}
+
+/// Refuses what only rows of tables can be asked, which move among parties.
+fn needs_no_tables(raw: &RawAnalysis) -> Result<(), Fault> {
+    let kind = match raw.kind {
+        RawStatistic::Median => Some("kind = \"median\""),
+        RawStatistic::Quantiles => Some("kind = \"quantiles\""),
+        RawStatistic::Histogram => Some("kind = \"histogram\""),
+        _ => None,
+    };
+    let fields = [
+        ("from", raw.from.as_ref().map(Spanned::span)),
+        ("where", raw.condition.as_ref().map(Spanned::span)),
+        ("having", raw.having.as_ref().map(Spanned::span)),
+        ("top", raw.top.as_ref().map(Spanned::span)),
+    ];
+    let field = fields
+        .into_iter()
+        .find_map(|(field, span)| Some((field, span?)));
+    let found = kind.map(|kind| (kind, raw.name.span())).or(field);
+    found.map_or(Ok(()), |(field, span)| {
+        let analysis = raw.name.get_ref().clone();
+        Err(Fault::new(
+            span,
+            JobProblem::NeedsTables { analysis, field },
+        ))
+    })
+}
+
+/// The fractions of quantiles: one or more, none twice.
+fn fractions(raw: &Spanned<Vec<Spanned<RawNumber>>>) -> Result<Vec<Fraction>, Fault> {
+    let mut all: Vec<Fraction> = Vec::new();
+    for one in raw.get_ref() {
+        let units = bound("at", one, Fraction::SCALE)?;
+        let fraction = Fraction::new(units).filter(|fraction| !all.contains(fraction));
+        all.push(fraction.ok_or_else(|| {
+            let value = Scaled {
+                value: units.into(),
+                scale: Fraction::SCALE,
+            };
+            let problem = JobProblem::Number {
+                field: "at",
+                value: value.to_string(),
+                reason: "a fraction is from 0 to 1, and none stands twice".into(),
+            };
+            Fault::new(one.span(), problem)
+        })?);
+    }
+    if all.is_empty() || all.len() > MOST_QUANTILES {
+        let problem = JobProblem::Number {
+            field: "at",
+            value: all.len().to_string(),
+            reason: format!("an analysis has 1 to {MOST_QUANTILES} quantiles"),
+        };
+        return Err(Fault::new(raw.span(), problem));
+    }
+    Ok(all)
+}
+
+/// Where the bins of a histogram begin: one place or more, ascending.
+fn edges(raw: &Spanned<Vec<Spanned<RawNumber>>>, of: &Column) -> Result<Vec<i64>, Fault> {
+    let mut all: Vec<i64> = Vec::new();
+    for one in raw.get_ref() {
+        let edge = if of.is_date() {
+            day("bins", one)?
+        } else {
+            bound("bins", one, of.scale())?
+        };
+        if all.last().is_some_and(|last| *last >= edge) {
+            let problem = JobProblem::Word {
+                field: "bins",
+                value: of.show(edge),
+                reason: "each bin begins above the one before".into(),
+            };
+            return Err(Fault::new(one.span(), problem));
+        }
+        all.push(edge);
+    }
+    if all.is_empty() || all.len() > MOST_EDGES {
+        let problem = JobProblem::Number {
+            field: "bins",
+            value: all.len().to_string(),
+            reason: format!("a histogram has 1 to {MOST_EDGES} places where a bin begins"),
+        };
+        return Err(Fault::new(raw.span(), problem));
+    }
+    Ok(all)
 }
 
 /// How likely an interval contains what is estimated.

@@ -17,12 +17,15 @@ use crate::{
     raw::{RawAlign, RawBlock, RawDelimiter, RawJob},
     roles::{check_name, distinct, unknown},
 };
+use veil_circuit::Limits;
 use veil_job::Holder;
 
 /// Columns of a job; each costs shared bytes per row.
 const MOST_COLUMNS: u64 = 256;
 /// Rows of a job: beyond this the sums of almost anything overflow.
 const MOST_ROWS: u64 = 1 << 40;
+/// Numbers that a job opens where it states no limit: more than people read, and few beside the rows that they are of.
+const USUALLY_OPENED: u64 = 1024;
 /// Rows of a part whose order is compared. The index of the first part that differs is all that is learned; fewer rows
 /// would say more, and more rows would need a search.
 const FEWEST_ALIGNED: u32 = 16;
@@ -58,6 +61,7 @@ impl Stats {
             keep: (raw.keep.as_ref())
                 .map(|keep| Keeping::parse(keep.get_ref()))
                 .transpose()?,
+            most_opened: most_opened(raw, Limits::default().ports)?,
         };
         let mut rows = 0u64;
         for raw in &raw.block {
@@ -74,7 +78,7 @@ impl Stats {
             .collect();
         distinct("analysis", &names)?;
         for raw in &raw.analysis {
-            let analysis = stats.analysis(raw.get_ref(), raw.span(), roles)?;
+            let analysis = stats.analysis(raw.get_ref(), raw.span(), roles, false)?;
             stats.analyses.push(analysis);
         }
         Ok(stats)
@@ -332,6 +336,23 @@ fn allowed(word: &Spanned<String>) -> Result<bool, Fault> {
                 .into(),
     };
     Err(Fault::new(word.span(), problem))
+}
+
+/// The most numbers that a job with analyses opens, of which there may be `most`.
+pub(crate) fn most_opened(raw: &RawJob, most: u64) -> Result<u64, Fault> {
+    let Some(given) = &raw.most_opened else {
+        return Ok(USUALLY_OPENED);
+    };
+    let limit = *given.get_ref();
+    if (1..=most).contains(&limit) {
+        return Ok(limit);
+    }
+    let problem = JobProblem::Number {
+        field: "most_opened",
+        value: limit.to_string(),
+        reason: format!("a job like this opens 1 to {most} numbers"),
+    };
+    Err(Fault::new(given.span(), problem))
 }
 
 fn limit(
