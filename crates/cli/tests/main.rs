@@ -38,6 +38,7 @@ mod serve;
 mod shares;
 mod soak;
 mod stages;
+mod statistics;
 mod two;
 mod wishes;
 

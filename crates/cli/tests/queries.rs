@@ -9,7 +9,7 @@ use crate::common::deployment::{Service, alone, approve, end, states, submit, ta
 use crate::common::homes::{NAMES, homes};
 
 /// Stays of one owner, people of another.
-const JOB: &str = r#"version = 1
+pub(crate) const JOB: &str = r#"version = 1
 kind = "query"
 name = "stays"
 owners = ["ann", "bob"]
@@ -82,7 +82,7 @@ const BY_WARD: &str = "ward,stays,cost,mean\neast,2,10.75,5.375000\nwest,3,7.00,
 /// By hand.
 const DEAREST: &str = "since,cost\n2024-03-03,700.00\n2024-05-05,700.00\n";
 
-fn folder(owner: &str) -> Folder {
+pub(crate) fn folder(owner: &str) -> Folder {
     let folder = Folder::new();
     folder.write("job.toml", JOB.replace("OWNER", owner));
     folder.write("stays.csv", STAYS);

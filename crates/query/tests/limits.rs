@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use veil_query::{SortedBytes, compile};
+use veil_query::{Part, SortedBytes, check_part, compile};
 use veil_relation::{Column, ColumnId, Kind, Table, Type};
 
 use crate::common::{job, listed, range, tables};
@@ -199,5 +199,61 @@ proptest! {
         }
         message(&changed.concat());
         message(&changed.join(" "));
+    }
+}
+
+/// A part of a query is no more than it says, whatever it is put into.
+#[test]
+fn parts_are_whole_and_alone() {
+    let part = |text: &str, part: Part| match check_part("it", text, part) {
+        Ok(()) => "accepted".to_owned(),
+        Err(error) => error.to_string().lines().next().unwrap().to_owned(),
+    };
+    let expression = |text: &str| part(text, Part::Expression);
+    assert_eq!(expression("a > 1 AND b IN (1, 2) -- and so on"), "accepted");
+    for (text, what) in [
+        ("", "line 1, column 1: Expected: an expression, found: EOF"),
+        ("a, b", "line 1, column 2: `,` stands behind an expression"),
+        (
+            "a) OR (b",
+            "line 1, column 2: `)` stands behind an expression",
+        ),
+        (
+            "a\n; DROP TABLE b",
+            "line 2, column 1: `;` stands behind an expression",
+        ),
+        (
+            "a FROM b",
+            "line 1, column 3: `FROM` stands behind an expression",
+        ),
+        ("'a", "line 1, column 1: Unterminated string literal"),
+    ] {
+        assert_eq!(expression(text), format!("query `it`, {what}"));
+    }
+    let from = |text: &str| part(text, Part::From);
+    assert_eq!(
+        from("a JOIN b ON a.x = b.x LEFT JOIN c USING (x)"),
+        "accepted"
+    );
+    for (text, what) in [
+        (
+            "a WHERE x",
+            "line 1, column 3: `WHERE` stands behind tables and their joins",
+        ),
+        (
+            "a, b",
+            "line 1, column 2: `,` stands behind tables and their joins",
+        ),
+        (
+            "a JOIN",
+            "line 1, column 7: Expected: identifier, found: EOF",
+        ),
+    ] {
+        assert_eq!(from(text), format!("query `it`, {what}"));
+    }
+    for deep in ["(", "NOT ", "- ", "CASE WHEN a THEN "] {
+        let text = deep.repeat(5000);
+        assert_ne!(expression(&text), "accepted");
+        assert_ne!(from(&text), "accepted");
     }
 }

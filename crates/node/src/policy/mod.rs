@@ -102,10 +102,11 @@ fn words<W: veil_job::Word>() -> Vec<&'static str> {
 }
 
 /// What a job may compute, as rules name it.
-const OPERATIONS: [&str; 21] = [
+const OPERATIONS: [&str; 22] = [
     "count",
     "sum",
     "mean",
+    "ratio",
     "mean-only",
     "min",
     "max",

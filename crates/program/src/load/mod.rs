@@ -58,13 +58,13 @@ pub struct DataFile {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Statistics over tables.
+    /// Statistics over rows that stay where they are.
     Stats(Stats),
     /// A circuit on files.
     Circuit(Gates),
     /// A dataset that goes to other parties.
     Reshare(Resharing),
-    /// Queries over tables.
+    /// Queries over tables, those of statistics among them.
     Query(Box<Queries>),
 }
 
@@ -119,6 +119,12 @@ impl Asked {
             .collect();
         raw.bound
             .retain(|bound| words.contains(bound.get_ref().of.get_ref()));
+        // Of a job of statistics over tables its analyses are not asked either.
+        if !raw.table.is_empty() {
+            raw.kind = toml::Spanned::new(raw.kind.span(), "query".into());
+            (raw.analysis, raw.most_opened) = (Vec::new(), None);
+            raw.derived.clear();
+        }
         raw.query.0 = vec![raw::RawQuery {
             name: at(&"query".into()),
             sql: at(&self.sql),
@@ -471,8 +477,12 @@ impl Job {
             return Err(Fault::new(raw.parties.span(), problem));
         }
         if raw.durable {
+            let what = match raw.kind.get_ref().as_str() {
+                "stats" => "a stats job over tables",
+                _ => "a query job",
+            };
             let problem = JobProblem::NoUse {
-                what: "a job with tables".into(),
+                what: what.into(),
                 field: "durable",
             };
             return Err(Fault::new(raw.kind.span(), problem));

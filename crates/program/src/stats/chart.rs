@@ -2,8 +2,8 @@
 
 use super::svg::{Colour, Picture, Side, Type};
 use super::{
-    AnalysisResult, Estimate, Figure, Interval, StatsResult, derive::OF_A_FIT, report::short,
-    result::day_of,
+    AnalysisResult, Estimate, Figure, Interval, StatsResult, axis::Axis, regression::OF_A_FIT,
+    result::day_of, written,
 };
 
 // Sizes in pixels: a page of a report is about 960 wide.
@@ -212,7 +212,7 @@ fn panel(analysis: &AnalysisResult) -> Panel {
                     label.join(" · ")
                 },
                 value: figure.estimate.value(),
-                shown: super::report::show(&figure.estimate) + &own.unwrap_or_default(),
+                shown: written::show(&figure.estimate) + &own.unwrap_or_default(),
                 interval: figure.interval.as_ref().and_then(Interval::ends),
                 colour: BARS[colour % BARS.len()],
             });
@@ -280,8 +280,10 @@ fn paint_panel(picture: &mut Picture, panel: &Panel, top: i32) {
         top + TITLE - 4,
         top + TITLE + PITCH * panel.bars.len() as i32,
     );
+    let room = WIDTH - 2 * MARGIN - LABELS - NUMBERS;
+    let at = |value: f64| axis.at(value, (MARGIN + LABELS, room));
     for tick in axis.ticks() {
-        let x = axis.at(tick);
+        let x = at(tick);
         picture.stroke((x, first), (x, last), GRID, 1);
         picture.text(
             &if days { day_of(tick) } else { axis.label(tick) },
@@ -289,7 +291,7 @@ fn paint_panel(picture: &mut Picture, panel: &Panel, top: i32) {
             look(13, PALE, Side::Centre),
         );
     }
-    let zero = axis.at(if days { axis.low } else { 0.0 });
+    let zero = at(if days { axis.low } else { 0.0 });
     for (index, bar) in panel.bars.iter().enumerate() {
         let middle = top + TITLE + PITCH * index as i32 + PITCH / 2;
         let label_end = MARGIN + LABELS - 12;
@@ -302,7 +304,7 @@ fn paint_panel(picture: &mut Picture, panel: &Panel, top: i32) {
             picture.text(&bar.shown, (zero + 8, middle), look(14, PALE, Side::Left));
             continue;
         };
-        let end = axis.at(value);
+        let end = at(value);
         if days {
             picture.circle((end, middle), BAR / 3, bar.colour);
         } else {
@@ -311,7 +313,7 @@ fn paint_panel(picture: &mut Picture, panel: &Panel, top: i32) {
         }
         let mut right = zero.max(end);
         if let Some((low, high)) = bar.interval {
-            let (from, to) = (axis.at(low), axis.at(high));
+            let (from, to) = (at(low), at(high));
             picture.stroke((from, middle), (to, middle), INK, 2);
             for x in [from, to] {
                 picture.stroke((x, middle - 4), (x, middle + 4), INK, 2);
@@ -321,73 +323,6 @@ fn paint_panel(picture: &mut Picture, panel: &Panel, top: i32) {
         picture.text(&bar.shown, (right + 8, middle), look(14, INK, Side::Left));
     }
     picture.stroke((zero, first), (zero, last), INK, 1);
-}
-
-/// From values to pixels, with round ticks.
-struct Axis {
-    low: f64,
-    high: f64,
-    step: f64,
-}
-
-impl Axis {
-    fn new(low: f64, high: f64) -> Self {
-        let span = if high > low && (high - low).is_finite() {
-            high - low
-        } else {
-            1.0
-        };
-        let rough = span / 5.0;
-        let power = 10f64.powf(rough.log10().floor());
-        let factor = [1.0, 2.0, 2.5, 5.0, 10.0]
-            .into_iter()
-            .find(|factor| factor * power >= rough);
-        let step = factor.unwrap_or(10.0) * power;
-        Self {
-            low: (low / step).floor() * step,
-            high: ((low + span) / step).ceil() * step,
-            step,
-        }
-    }
-
-    /// The same with whole days between ticks, at most four of them: a date is wide.
-    fn of_days(self) -> Self {
-        let step = ((self.high - self.low) / 4.0).ceil().max(1.0);
-        let low = self.low.floor();
-        let ticks = ((self.high - low) / step).ceil();
-        Axis {
-            low,
-            high: low + ticks * step,
-            step,
-        }
-    }
-
-    fn at(&self, value: f64) -> i32 {
-        let room = f64::from(WIDTH - 2 * MARGIN - LABELS - NUMBERS);
-        let part = (value - self.low) / (self.high - self.low);
-        MARGIN + LABELS + (part * room).round() as i32
-    }
-
-    fn ticks(&self) -> impl Iterator<Item = f64> {
-        let count = ((self.high - self.low) / self.step).round() as u32;
-        (0..=count).map(|index| self.low + f64::from(index) * self.step)
-    }
-
-    fn label(&self, tick: f64) -> String {
-        if tick.abs() < self.step / 2.0 {
-            return "0".into();
-        }
-        if tick.abs() >= 1e9 || self.step < 1e-5 {
-            return short(tick);
-        }
-        let decimals = (1 - self.step.log10().floor() as i64).clamp(0, 6) as usize;
-        let text = format!("{tick:.decimals$}");
-        if text.contains('.') {
-            text.trim_end_matches('0').trim_end_matches('.').to_owned()
-        } else {
-            text
-        }
-    }
 }
 
 fn cut(text: &str, longest: usize) -> String {

@@ -10,27 +10,17 @@ use super::{
     Analysis, AnalysisResult, Column, End, Estimate, Figure, Group, Interval, Statistic, Stats,
     inference,
     moments::{Moments, Variable},
-    solve::invert,
 };
 use crate::number::Scaled;
 
 pub(super) const NO_ROWS: &str = "no rows";
 const NO_DIVISOR: &str = "the sum that divides is 0";
 const ONE_ROW: &str = "only one row";
-const CONSTANT: &str = "a column is constant";
-const DEPENDENT: &str = "the regressors are linearly dependent in these rows";
+pub(super) const CONSTANT: &str = "a column is constant";
 pub(super) const SUPPRESSED: &str = "fewer rows than `min_count`";
-const FEW_ROWS: &str = "not more rows than coefficients";
-const NO_ERROR: &str = "the rows leave no error to test against";
+pub(super) const NO_ERROR: &str = "the rows leave no error to test against";
 const NO_TEST: &str = "a test takes three rows, an interval four";
 const NO_INTERVAL: &str = "an interval takes four rows";
-/// The figures of a regression that are of all its coefficients.
-pub(super) const OF_A_FIT: [&str; 4] = [
-    "R squared",
-    "adjusted R squared",
-    "residual standard error",
-    "F",
-];
 
 /// The answer to an analysis, from the moments of its groups in order.
 pub(super) fn derive(stats: &Stats, analysis: &Analysis, moments: &[Moments]) -> AnalysisResult {
@@ -70,9 +60,9 @@ fn counts_rows(stats: &Stats, analysis: &Analysis) -> bool {
 
 /// An analysis over columns.
 pub(super) struct Context<'a> {
-    columns: &'a [Column],
+    pub(super) columns: &'a [Column],
     analysis: &'a Analysis,
-    variables: Vec<Variable>,
+    pub(super) variables: Vec<Variable>,
     /// Whether the number of rows of every group is among the moments.
     counted: bool,
 }
@@ -116,11 +106,11 @@ impl<'a> Context<'a> {
         }
     }
 
-    fn scale(&self, variable: usize) -> u8 {
+    pub(super) fn scale(&self, variable: usize) -> u8 {
         self.variables[variable].scale(self.columns)
     }
 
-    fn unit(&self, variable: usize) -> Option<String> {
+    pub(super) fn unit(&self, variable: usize) -> Option<String> {
         match self.variables[variable] {
             Variable::Value(column) => self.columns[column].unit().map(str::to_owned),
             Variable::Cell(..) => None,
@@ -255,7 +245,7 @@ impl<'a> Context<'a> {
     }
 
     /// Gives an estimate with a standard error its interval.
-    fn about_it(&self, figure: &mut Figure, freedom: i128) {
+    pub(super) fn about_it(&self, figure: &mut Figure, freedom: i128) {
         let (Some(value), Some(error)) = (figure.estimate.value(), figure.standard_error) else {
             return;
         };
@@ -325,105 +315,10 @@ impl<'a> Context<'a> {
             value / power_of_ten(self.scale(variable))
         })
     }
-
-    /// `beta = (X'X)^-1 X'y`, residual variance `(y'y - beta' X'y) / (n - p)`, standard errors from the diagonal of the
-    /// inverse.
-    fn regression(&self, count: Figure, moments: &Moments) -> Vec<Figure> {
-        let last = moments.variables();
-        let size = last; // the constant and every regressor
-        let names = ["intercept".to_owned()].into_iter().chain(
-            self.variables[..last - 1]
-                .iter()
-                .map(|variable| variable.name(self.columns)),
-        );
-        let undefined = |reason| {
-            let fit = OF_A_FIT.map(str::to_owned);
-            let all = fit.into_iter().chain(names.clone());
-            let figures = all.map(|name| figure(&name, Estimate::Undefined(reason)));
-            std::iter::once(count.clone()).chain(figures).collect()
-        };
-        let rows = moments.at(0, 0);
-        if rows == 0 {
-            return undefined(NO_ROWS);
-        }
-        let gram: Vec<Vec<BigInt>> = (0..size)
-            .map(|i| (0..size).map(|j| moments.at(i, j).into()).collect())
-            .collect();
-        let Some((adjugate, determinant)) = invert(&gram) else {
-            return undefined(DEPENDENT);
-        };
-        let right: Vec<BigInt> = (0..size).map(|i| moments.at(i, last).into()).collect();
-        let dot = |row: &[BigInt]| row.iter().zip(&right).map(|(a, b)| a * b).sum::<BigInt>();
-        let coefficients: Vec<BigRational> = adjugate
-            .iter()
-            .map(|row| BigRational::new(dot(row), determinant.clone()))
-            .collect();
-        let explained: BigRational = coefficients
-            .iter()
-            .zip(&right)
-            .map(|(beta, right)| beta * right)
-            .sum();
-        let residual = BigRational::from(BigInt::from(moments.at(last, last))) - explained;
-
-        // In units of the data: the target's scale, and each regressor's.
-        let target = power_of_ten(self.scale(last - 1));
-        let scale = |index: usize| match index {
-            0 => power_of_ten(0),
-            index => power_of_ten(self.scale(index - 1)),
-        };
-        let total = ratio(1, rows) * spread(moments, last - 1, last - 1);
-        let freedom = rows - size as i128;
-        let variance = (freedom > 0).then(|| &residual / BigInt::from(freedom));
-        let deviation = match &variance {
-            None => Estimate::Undefined(FEW_ROWS),
-            Some(variance) => root(&rounded(&(variance / &target / &target))),
-        };
-        let unit = self.unit(last - 1);
-        let [fit, adjusted, all] = fit(&total, &residual, rows, size);
-        let mut figures = vec![
-            count,
-            fit,
-            adjusted,
-            Figure {
-                unit: unit.clone(),
-                ..figure("residual standard error", deviation)
-            },
-            all,
-        ];
-        for (index, (name, coefficient)) in names.zip(&coefficients).enumerate() {
-            let standard_error = variance.as_ref().and_then(|variance| {
-                let own = BigRational::new(adjugate[index][index].clone(), determinant.clone());
-                let scaled = variance * own * scale(index) * scale(index) / &target / &target;
-                root(&rounded(&scaled)).value()
-            });
-            let estimate = rounded(&(coefficient * scale(index) / &target));
-            let per = match index.checked_sub(1).and_then(|index| self.unit(index)) {
-                Some(own) => unit.as_ref().map(|unit| format!("{unit}/{own}")),
-                None => unit.clone(),
-            };
-            let mut coefficient = Figure {
-                standard_error,
-                unit: per,
-                ..figure(&name, estimate)
-            };
-            match u64::try_from(freedom) {
-                Ok(free) if free > 0 && !residual.is_zero() => {
-                    let value = coefficient.estimate.value().zip(standard_error);
-                    coefficient.test =
-                        value.and_then(|(value, error)| inference::t_test(value, error, free));
-                    self.about_it(&mut coefficient, freedom);
-                }
-                Ok(free) if free > 0 => coefficient.untested = Some(NO_ERROR),
-                _ => coefficient.untested = Some(FEW_ROWS),
-            }
-            figures.push(coefficient);
-        }
-        figures
-    }
 }
 
 /// `n S_ij - S_i S_j`: covariance times `n^2`, or `n (n - 1)` for a sample.
-fn spread(moments: &Moments, i: usize, j: usize) -> BigInt {
+pub(super) fn spread(moments: &Moments, i: usize, j: usize) -> BigInt {
     let of = |i: usize, j: usize| BigInt::from(moments.at(i, j));
     of(0, 0) * of(i + 1, j + 1) - of(0, i + 1) * of(0, j + 1)
 }
@@ -435,34 +330,6 @@ fn spreads(moments: &Moments) -> (BigInt, BigInt, BigInt) {
         spread(moments, 0, 0),
         spread(moments, 1, 1),
     )
-}
-
-/// How well all regressors explain: R² `= 1 - RSS / TSS`, adjusted `1 - (RSS / (n - p)) / (TSS / (n - 1))`, and
-/// `F = ((TSS - RSS) / (p - 1)) / (RSS / (n - p))`, with `p` coefficients of which one is the intercept.
-fn fit(total: &BigRational, residual: &BigRational, rows: i128, size: usize) -> [Figure; 3] {
-    let figure = |at: usize, estimate| figure(OF_A_FIT[at], estimate);
-    let undefined = |reason| Estimate::Undefined(reason);
-    if total.is_zero() {
-        return [0, 1, 3].map(|at| figure(at, undefined(CONSTANT)));
-    }
-    let unexplained = residual / total;
-    let first = figure(0, rounded(&(ratio(1, 1) - &unexplained)));
-    let (above, below) = (size as i128 - 1, rows - size as i128);
-    if below <= 0 {
-        let [adjusted, all] = [1, 3].map(|at| figure(at, undefined(FEW_ROWS)));
-        return [first, adjusted, all];
-    }
-    let adjusted = ratio(1, 1) - &unexplained * ratio(rows - 1, below);
-    let adjusted = figure(1, rounded(&adjusted));
-    if residual.is_zero() {
-        return [first, adjusted, figure(3, undefined(NO_ERROR))];
-    }
-    let all = (total - residual) / residual * ratio(below, above);
-    let mut all = figure(3, rounded(&all));
-    let (above, below) = (above as u64, u64::try_from(below).unwrap_or(u64::MAX));
-    let value = all.estimate.value();
-    all.test = value.and_then(|value| inference::f_test(value, above, below));
-    [first, adjusted, all]
 }
 
 fn correlation(moments: &Moments) -> Estimate {
@@ -496,22 +363,22 @@ pub(super) fn figure(name: &str, estimate: Estimate) -> Figure {
     }
 }
 
-fn ratio(above: i128, below: i128) -> BigRational {
+pub(super) fn ratio(above: i128, below: i128) -> BigRational {
     BigRational::new(above.into(), below.into())
 }
 
-fn power_of_ten(scale: u8) -> BigRational {
+pub(super) fn power_of_ten(scale: u8) -> BigRational {
     BigRational::from(BigInt::from(10).pow(u32::from(scale)))
 }
 
-fn rounded(value: &BigRational) -> Estimate {
+pub(super) fn rounded(value: &BigRational) -> Estimate {
     match value.to_f64() {
         Some(value) if value.is_finite() => Estimate::Rounded(value),
         _ => Estimate::Undefined("beyond the range of floating-point numbers"),
     }
 }
 
-fn root(value: &Estimate) -> Estimate {
+pub(super) fn root(value: &Estimate) -> Estimate {
     match value {
         // An exact variance is never negative.
         Estimate::Rounded(value) => Estimate::Rounded(value.max(0.0).sqrt()),

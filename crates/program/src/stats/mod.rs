@@ -2,6 +2,7 @@
 
 mod alone;
 mod analysis;
+mod axis;
 pub(crate) mod chart;
 mod clear;
 mod derive;
@@ -14,6 +15,7 @@ mod moments;
 mod monomial;
 mod parse;
 mod products;
+mod regression;
 mod report;
 mod result;
 mod sink;
@@ -21,6 +23,7 @@ mod solve;
 mod source;
 mod svg;
 mod tables;
+mod written;
 
 use std::{fmt, path::PathBuf};
 

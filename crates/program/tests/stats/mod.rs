@@ -77,6 +77,12 @@ const EVERYTHING: &str = r#"
     of = "y"
     to = "press"
     [[analysis]]
+    name = "ratio"
+    kind = "ratio"
+    of = ["x", "y"]
+    by = "g"
+    to = "press"
+    [[analysis]]
     name = "variance"
     kind = "variance"
     of = "x"
@@ -247,6 +253,16 @@ proptest! {
         let sum: i64 = rows.iter().filter(|row| row.3 == Some(1)).filter_map(|row| row.0).sum();
         let Estimate::Exact(exact) = value(text, "sum") else { panic!("a sum is exact") };
         prop_assert_eq!((exact.value, exact.scale), (i128::from(sum), 1));
+
+        let pairs = rows.iter().filter(|row| row.2 == Some(0));
+        let pairs: Vec<(i64, i64)> = pairs.filter_map(|row| row.0.zip(row.1)).collect();
+        let [above, below] = [pairs.iter().map(|pair| pair.0).sum::<i64>(), pairs.iter().map(|pair| pair.1).sum()];
+        let found = value(figures(&result, "ratio", &["u"]), "ratio");
+        if below == 0 {
+            prop_assert_eq!(found, Estimate::Undefined("the sum that divides is 0"));
+        } else {
+            prop_assert!(close(&found, above as f64 / 10.0 / below as f64));
+        }
 
         let xs: Vec<f64> = rows.iter()
             .filter(|row| row.3 == Some(2) && row.2 == Some(1))

@@ -52,6 +52,10 @@ fn derived(raw: &RawJob, job: &Job) -> Result<(), Fault> {
         if !is_name(name.get_ref()) {
             return Err(fault("a name has lower-case letters, digits and `_`"));
         }
+        let mut analyses = raw.analysis.iter();
+        if !analyses.any(|analysis| names(analysis.get_ref(), name.get_ref())) {
+            return Err(fault("no analysis names this column; remove it"));
+        }
         if job
             .tables
             .iter()
