@@ -145,7 +145,7 @@ macro_rules! of_bytes {
 }
 
 /// 64 bits of each word from bit `first` on, as far as there are any, as the rows of squares.
-#[inline(always)]
+#[inline]
 fn take(
     (src, bytes): (&[u8], usize),
     (rows, at): (usize, impl Fn(usize) -> usize),
@@ -156,12 +156,10 @@ fn take(
         bytes,
         Word => {
             let (words, _) = src.as_chunks::<{ size_of::<Word>() }>();
-            for square in 0..rows.div_ceil(64) {
-                for row in 64 * square..rows.min(64 * square + 64) {
-                    let word = Word::from_le_bytes(words[at(row)]) >> first;
-                    #[allow(clippy::unnecessary_cast, reason = "one of them is a u64")]
-                    { squares[row % 64][square] = word as u64; }
-                }
+            for row in 0..rows {
+                let word = Word::from_le_bytes(words[at(row)]) >> first;
+                #[allow(clippy::unnecessary_cast, reason = "one of them is a u64")]
+                { squares[row % 64][row / 64] = word as u64; }
             }
         },
         {
@@ -214,6 +212,10 @@ fn turn_avx2(squares: &mut Squares) {
 }
 
 /// The steps of [`transpose64`], of eight squares side by side.
+#[allow(
+    clippy::inline_always,
+    reason = "compiled once for each instruction set, that of its caller"
+)]
 #[inline(always)]
 fn turn_all(squares: &mut Squares) {
     #[inline(always)]
