@@ -1,9 +1,8 @@
 //! Groups: over keys of public lists by one sum for each group, over secret keys by a sort.
 
-use veil_circuit::generate::constant_bits;
 use veil_circuit::{Builder as Gates, Per, Wire};
 use veil_math::Ring;
-use veil_operators::{GroupKey, Scan, Shared, Sharing, stacked};
+use veil_operators::{GroupKey, Scan, Shared};
 use veil_relation::{Aggregate, Comparison, Domain, Expr, Kind, Named, Range, Shape, Type};
 
 use super::aggregates::{Extreme, Kept, Summand, ring_of, square, value_where};
@@ -45,171 +44,6 @@ impl Planner<'_> {
             return self.public_groups(rel, &keys, aggregates, (min_rows, shape));
         }
         self.secret_groups(rel, &keys, aggregates, (min_rows, shape))
-    }
-
-    /// One sum over all rows for each group and summand; nothing moves.
-    fn public_groups(
-        &mut self,
-        mut rel: Rel,
-        keys: &[(Expr, Kind)],
-        aggregates: &[Aggregate],
-        (min_rows, shape): (u32, &Shape),
-    ) -> Result<Rel, PhysicalError> {
-        let kept = Kept::of(&rel, aggregates)?;
-        let types = rel.types();
-        let condition = rel.condition();
-        // The rows of a group, whether or not an aggregate asks for them.
-        let mut summands = kept.summands.clone();
-        let all_rows = Summand::Rows(condition.clone());
-        let rows_at = summands.iter().position(|summand| *summand == all_rows);
-        let rows_at = rows_at.unwrap_or_else(|| {
-            summands.push(all_rows);
-            summands.len() - 1
-        });
-        let ranges = summands
-            .iter()
-            .map(|summand| Kept::range(summand, &types, rel.rows));
-        let ranges: Vec<Range> = ranges.collect::<Result<_, _>>()?;
-        let rings = ranges.iter().map(|range| ring_of(*range));
-        let ring = rings.max_by_key(|ring| ring.bits()).unwrap_or(Ring::Z32);
-        let wants = wanted(&summands, keys, &types);
-        let mut values: Vec<Vec<u128>> = Vec::new();
-        let columns = self.rows(&mut rel, ring, &wants, |exprs| {
-            let groups = one_hot(exprs, keys)?;
-            values = groups.iter().map(|(values, _)| values.clone()).collect();
-            let mut outs = Vec::new();
-            for (_, here) in &groups {
-                for summand in &summands {
-                    outs.push(Out::Sum(summed(exprs, summand, *here)?));
-                }
-            }
-            Ok(outs)
-        })?;
-        let groups = values.len() as u32;
-        let mut result = Rel {
-            rows: groups,
-            base: vec![],
-            fields: vec![],
-            valid: vec![],
-            places: Places::Secret,
-            min_rows,
-        };
-        let key_fields = self.public_keys(keys, shape, &values, columns[0])?;
-        for base in key_fields {
-            let field = result.push(base);
-            result.fields.push(field);
-        }
-        let mut sums = Vec::new();
-        for (at, range) in ranges.iter().enumerate() {
-            let of = columns.chunks(summands.len()).map(|group| group[at]);
-            let take = stacked(of);
-            let column = self.b.make(take, groups, Sharing::Ring(ring));
-            let of = |range: Range| Type::of(kind_of(&summands[at], &types, range));
-            if at == rows_at && (!keys.is_empty() || min_rows > 1) {
-                let count = result.push(Base::of_integer(of(*range), column));
-                let least = Expr::integer(min_rows.max(1).into());
-                let enough = Expr::compare(Comparison::Ge, count, least);
-                result.valid.push(enough);
-            }
-            let of_valid = if at == rows_at && !keys.is_empty() {
-                some(*range)
-            } else {
-                *range
-            };
-            sums.push(result.push(Base::of_integer(of(of_valid), column)));
-        }
-        result.places = Places::Public;
-        let fields = &shape.fields[keys.len()..];
-        let extremes = self.extremes_of_all(&mut rel, &mut result, &kept)?;
-        let of = self.aggregates(&mut result, &kept, (&sums, &extremes), fields)?;
-        result.fields.extend(of);
-        Ok(result)
-    }
-
-    /// The smallest and largest values of all rows, as columns of one row.
-    fn extremes_of_all(
-        &mut self,
-        rel: &mut Rel,
-        result: &mut Rel,
-        kept: &Kept,
-    ) -> Result<Vec<Expr>, PhysicalError> {
-        if kept.extremes.is_empty() {
-            return Ok(vec![]);
-        }
-        let wants = kept.extremes.iter().flat_map(|extreme| {
-            let both = [extreme.of.clone(), extreme.condition.clone()];
-            both.map(|expr| (expr, Want::Bits))
-        });
-        let wants: Vec<_> = wants.collect();
-        let columns = self.rows(rel, Ring::Bits, &wants, |exprs| {
-            let mut outs = Vec::new();
-            for extreme in &kept.extremes {
-                outs.extend(extreme_words(exprs, extreme)?);
-            }
-            Ok(outs)
-        })?;
-        let first = self.b.within(rel.rows, 0, 1);
-        let scanned = self.b.scan(first, &extreme_scans(&kept.extremes, &columns));
-        let last: Vec<Shared> = scanned
-            .iter()
-            .map(|of| {
-                self.b
-                    .make(of.rows_from(i64::from(rel.rows) - 1), 1, of.sharing())
-            })
-            .collect();
-        Ok(extreme_fields(result, &kept.extremes, &last))
-    }
-
-    /// The keys of public groups, as columns: what is public is shared as it is.
-    fn public_keys(
-        &mut self,
-        keys: &[(Expr, Kind)],
-        shape: &Shape,
-        values: &[Vec<u128>],
-        any: Shared,
-    ) -> Result<Vec<Base>, PhysicalError> {
-        let Sharing::Ring(ring) = any.sharing() else {
-            return Err(PhysicalError::Circuit("sums are integers".into()));
-        };
-        // Bits of each key, and of whether it is null: with at most as many values as there are groups, they fit a word. A key of one value has none.
-        let widths = keys.iter().zip(&shape.fields);
-        let widths = widths.map(|((_, kind), field)| {
-            let null = u32::from(field.ty.nullable);
-            (kind.bits().unwrap_or(0), null)
-        });
-        let widths: Vec<(u32, u32)> = widths.collect();
-        let all: u32 = widths.iter().map(|(width, null)| width + null).sum();
-        if all == 0 {
-            let one_value = shape.fields.iter().take(keys.len());
-            let bases = one_value.map(|field| Base::of_bits(field.ty.clone(), None, None));
-            return Ok(bases.collect());
-        }
-        // A circuit has an input: it reads a sum, and does nothing with it.
-        let mut b = Gates::new(ring);
-        b.input("sum", 1, Per::Row);
-        for (group, values) in values.iter().enumerate() {
-            let mut word: Vec<Wire> = Vec::new();
-            for (value, (width, may_be_null)) in values.iter().zip(&widths) {
-                // What is null is numbered last.
-                let null = *value >> 127 & 1 == 1;
-                word.extend(constant_bits(&mut b, if null { 0 } else { *value }, *width));
-                word.extend((*may_be_null > 0).then(|| b.constant_bit(null)));
-            }
-            b.output(format!("group{group}"), &word);
-        }
-        let circuit = b.finish()?;
-        let words = self.b.compute(circuit, 1, vec![any.take()]);
-        let take = stacked(words.iter().copied());
-        let all = self.b.make(take, values.len() as u32, Sharing::Bits(all));
-        let mut first = 0;
-        let mut bases = Vec::new();
-        for ((width, null), field) in widths.iter().zip(&shape.fields) {
-            let bits = (*width > 0).then(|| Field::new(all, first, *width));
-            let is_null = (*null > 0).then(|| Field::new(all, first + width, 1));
-            bases.push(Base::of_bits(field.ty.clone(), bits, is_null));
-            first += width + null;
-        }
-        Ok(bases)
     }
 
     /// Rows are sorted by their keys; groups are in front of what comes out.
@@ -367,7 +201,10 @@ impl Planner<'_> {
 }
 
 /// A value as a word that gives way to all others where its row takes no part; and whether it takes part.
-fn extreme_words(exprs: &mut Exprs, extreme: &Extreme) -> Result<[Out; 2], PhysicalError> {
+pub(super) fn extreme_words(
+    exprs: &mut Exprs,
+    extreme: &Extreme,
+) -> Result<[Out; 2], PhysicalError> {
     let takes_part = exprs.truth(&extreme.condition)?;
     let of = exprs.bits_as(&extreme.of, &extreme.kind)?.0;
     let word = giving_way(&mut exprs.b, &of, takes_part, extreme.largest);
@@ -396,7 +233,7 @@ pub(super) fn giving_way(
 }
 
 /// How the columns of extremes are scanned.
-fn extreme_scans(extremes: &[Extreme], columns: &[Shared]) -> Vec<(Scan, Shared)> {
+pub(super) fn extreme_scans(extremes: &[Extreme], columns: &[Shared]) -> Vec<(Scan, Shared)> {
     let pairs = columns.chunks(2).zip(extremes);
     let scans = pairs.flat_map(|(pair, extreme)| {
         let scan = if extreme.largest {
@@ -410,7 +247,7 @@ fn extreme_scans(extremes: &[Extreme], columns: &[Shared]) -> Vec<(Scan, Shared)
 }
 
 /// The fields of extremes that have been scanned: null where no row has taken part.
-fn extreme_fields(rel: &mut Rel, extremes: &[Extreme], columns: &[Shared]) -> Vec<Expr> {
+pub(super) fn extreme_fields(rel: &mut Rel, extremes: &[Extreme], columns: &[Shared]) -> Vec<Expr> {
     let mut fields = Vec::new();
     for (pair, extreme) in columns.chunks(2).zip(extremes) {
         let width = extreme.kind.bits().unwrap_or(0);
@@ -441,7 +278,11 @@ struct Layout {
 }
 
 /// What a circuit of groups reads.
-fn wanted(summands: &[Summand], keys: &[(Expr, Kind)], types: &[Type]) -> Vec<(Expr, Want)> {
+pub(super) fn wanted(
+    summands: &[Summand],
+    keys: &[(Expr, Kind)],
+    types: &[Type],
+) -> Vec<(Expr, Want)> {
     let of = summands.iter().map(|summand| match summand {
         Summand::Rows(condition) => (condition.clone(), Want::Bits),
         Summand::Values(condition, of) => {
@@ -458,7 +299,11 @@ fn wanted(summands: &[Summand], keys: &[(Expr, Kind)], types: &[Type]) -> Vec<(E
 }
 
 /// A summand of a row as an integer; 0 where the bit `here` is 0.
-fn summed(exprs: &mut Exprs, summand: &Summand, here: Wire) -> Result<Wire, PhysicalError> {
+pub(super) fn summed(
+    exprs: &mut Exprs,
+    summand: &Summand,
+    here: Wire,
+) -> Result<Wire, PhysicalError> {
     match summand {
         Summand::Rows(condition) => {
             let holds = exprs.truth(condition)?;
@@ -492,12 +337,12 @@ fn masked(
 }
 
 /// The number of rows of a group that is one.
-fn some(range: Range) -> Range {
+pub(super) fn some(range: Range) -> Range {
     Range::new(1, range.max().max(1)).unwrap_or(range)
 }
 
 /// The kind of a sum.
-fn kind_of(summand: &Summand, types: &[Type], range: Range) -> Kind {
+pub(super) fn kind_of(summand: &Summand, types: &[Type], range: Range) -> Kind {
     let places = match summand {
         Summand::Rows(_) => 0,
         Summand::Values(_, of) | Summand::Squares(_, of) => {
@@ -523,59 +368,5 @@ fn kind_of(summand: &Summand, types: &[Type], range: Range) -> Kind {
         }
     } else {
         Kind::Integer(range)
-    }
-}
-
-/// For each group of keys of public lists their values, and whether a row is of it; a value that is null has bit 127.
-fn one_hot(
-    exprs: &mut Exprs,
-    keys: &[(Expr, Kind)],
-) -> Result<Vec<(Vec<u128>, Wire)>, PhysicalError> {
-    let mut groups: Vec<(Vec<u128>, Wire)> = vec![(vec![], exprs.b.constant_bit(true))];
-    for (expr, kind) in keys {
-        let (bits, null) = exprs.bits_as(expr, kind)?;
-        let values = kind.domain().unwrap_or(1);
-        let mut of_key = decoded(&mut exprs.b, &bits, values);
-        if let Some(null) = null {
-            // Where the value is null its bits are those of value 0.
-            let there = exprs.b.not(null);
-            of_key[0].1 = exprs.b.and(of_key[0].1, there);
-            of_key.push((1 << 127, null));
-        }
-        let mut all = Vec::new();
-        for (values, here) in &groups {
-            for (value, is) in &of_key {
-                let mut values = values.clone();
-                values.push(*value);
-                all.push((values, exprs.b.and(*here, *is)));
-            }
-        }
-        groups = all;
-    }
-    Ok(groups)
-}
-
-/// Whether bits are each of the first `values` numbers.
-fn decoded(b: &mut Gates, bits: &[Wire], values: u64) -> Vec<(u128, Wire)> {
-    match bits {
-        [] => vec![(0, b.constant_bit(true))],
-        [bit] => {
-            let not = b.not(*bit);
-            let both = [(0, not), (1, *bit)];
-            both.into_iter().take(values as usize).collect()
-        }
-        _ => {
-            let (low, high) = bits.split_at(bits.len() / 2);
-            let size = 1u64 << low.len();
-            let of_low = decoded(b, low, size.min(values));
-            let of_high = decoded(b, high, values.div_ceil(size));
-            let pairs = of_high.iter().flat_map(|(h, is_high)| {
-                let low = of_low.iter();
-                low.map(move |(l, is_low)| (h * u128::from(size) + l, *is_high, *is_low))
-            });
-            let pairs: Vec<_> = pairs.filter(|(value, ..)| *value < values.into()).collect();
-            let both = pairs.into_iter().map(|(value, h, l)| (value, b.and(h, l)));
-            both.collect()
-        }
     }
 }

@@ -7,6 +7,7 @@ mod inputs;
 mod join;
 mod open;
 mod order;
+mod public;
 mod rel;
 mod rewrite;
 mod rows;
