@@ -14,7 +14,7 @@ pub(super) fn table(analysis: &AnalysisResult, rows: Option<u64>) -> String {
     if analysis.statistic == "regression" {
         let level = level(analysis);
         header.extend(["", "estimate", "standard error", "t", "p-value"].map(str::to_owned));
-        header.extend(ends_of(&level));
+        header.extend(ends_of(level.as_deref()));
         for group in &analysis.groups {
             for figure in &group.figures {
                 let mut row = group.values.clone();
@@ -136,7 +136,7 @@ impl Beside {
             Beside::Test => "p-value",
         };
         let mut titles = vec![first.to_owned()];
-        titles.extend(ends_of(&level(analysis)));
+        titles.extend(ends_of(level(analysis).as_deref()));
         titles
     }
 
@@ -158,7 +158,7 @@ fn level(analysis: &AnalysisResult) -> Option<String> {
 }
 
 /// The titles of both ends of intervals.
-fn ends_of(level: &Option<String>) -> Vec<String> {
+fn ends_of(level: Option<&str>) -> Vec<String> {
     let level = level.iter();
     let titles = level.flat_map(|level| [format!("{level} from"), format!("{level} to")]);
     titles.collect()

@@ -116,6 +116,10 @@ fn what_cannot_be_is_refused_at_its_place() {
 
 const CASES: &[(&str, &str)] = &[
     (
+        "from = \"stays\"\nkind = \"count\"\nhaving = \"count(*) > 3\"",
+        "job.toml:39:10: analysis `it`, which has no `by`, has no use for `having`; remove it",
+    ),
+    (
         "kind = \"count\"",
         "job.toml:35:1: analysis `it` of a job with several tables needs `from = \"table\"`; add it",
     ),
@@ -256,6 +260,33 @@ const CASES: &[(&str, &str)] = &[
         "job.toml:39:6: count `it` is by 3 columns, and groups are made by one or by two; leave some out, or let an owner make one column of several",
     ),
 ];
+
+/// A query has so many items at most.
+#[test]
+fn the_most_regressors_fit_a_query() {
+    let job = |values: usize| {
+        let values: Vec<String> = (0..values)
+            .map(|value| format!("\"it's {value}\""))
+            .collect();
+        let listed = format!("values = [{}]", values.join(", "));
+        let job = JOB.replace("values = [\"west\", \"north\", \"east\"]", &listed);
+        let asked =
+            "kind = \"regression\"\nof = \"cost\"\non = [\"ward\", \"days\"]\nby = \"year\"";
+        let job = job.replace("kind = \"mean\"\nof = \"cost\"", asked);
+        let job = format!("most_opened = 2048\n{job}{NAMES}");
+        Case::new(&[("job.toml", &job)]).load()
+    };
+    let most = job(24).unwrap();
+    // Of 23 indicators, days and cost with each other, less the products of two indicators; years from 2020 to 2025.
+    assert_eq!(
+        most.opened_numbers(),
+        Some((6 * (1 + 1 + 25 + 2 * 23 + 3) + 1, 2048))
+    );
+    assert_eq!(
+        job(25).unwrap_err(),
+        "job.toml:36:1: the job has 25 regressors, and the limit is 24; split it into several jobs"
+    );
+}
 
 /// What is wrong with the job around an analysis.
 #[test]

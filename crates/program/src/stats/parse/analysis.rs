@@ -20,6 +20,8 @@ use veil_job::Audience;
 const MOST_MIN_COUNT: u64 = 1 << 40;
 /// Regressors: the normal equations grow with the square, and the report with it.
 const MOST_REGRESSORS: u64 = 32;
+/// Regressors over tables: their sums of products are items of one query, whose length is limited.
+const MOST_OF_TABLES: u64 = 24;
 /// Quantiles of an analysis: a hundred make a distribution.
 const MOST_QUANTILES: usize = 100;
 /// Places where a bin begins: with the bin before them they make groups of a public list, which take no sort.
@@ -174,7 +176,11 @@ impl Stats {
                 limit(
                     "regressors",
                     on.iter().map(regressor).sum(),
-                    MOST_REGRESSORS,
+                    if tables {
+                        MOST_OF_TABLES
+                    } else {
+                        MOST_REGRESSORS
+                    },
                     || span.clone(),
                 )?;
                 Statistic::Regression { of, on }

@@ -28,7 +28,7 @@ impl TableAnalysis {
         let mut by: Vec<String> = by
             .map(|column| self.columns[*column].name.clone())
             .collect();
-        let groups = match &analysis.statistic {
+        let mut groups: Vec<Group> = match &analysis.statistic {
             Statistic::Histogram { of: column, edges } => {
                 by.push(self.columns[*column].name.clone());
                 self.bins(*column, edges, of, &context)
@@ -46,11 +46,8 @@ impl TableAnalysis {
                 .position(|one| *one == Output::Moment(0, 0))?;
             number(row[self.keys() + place])
         };
-        let used: Option<i128> = match analysis.statistic.is_alone() {
-            true => None,
-            false => Some(of.rows.iter().filter_map(counted).sum()),
-        };
-        let mut groups: Vec<Group> = groups;
+        let used = of.rows.iter().filter_map(counted).sum::<i128>();
+        let used = (!analysis.statistic.is_alone()).then_some(used);
         if groups.is_empty() && by.is_empty() {
             // One group of all rows, which has too few.
             groups.push(self.group(of, &vec![Value::Null; of.fields.len()], &context));

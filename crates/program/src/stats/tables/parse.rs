@@ -302,6 +302,11 @@ fn column(field: Field) -> Column {
 
 /// Refuses what is of groups where there are none, and lists of groups that are none.
 fn groups(raw: &RawAnalysis, name: &str, none: bool) -> Result<(), Fault> {
+    if let Some(having) = raw.having.as_ref().filter(|_| none) {
+        let what = format!("analysis `{name}`, which has no `by`,");
+        let field = "having";
+        return Err(Fault::new(having.span(), JobProblem::NoUse { what, field }));
+    }
     if let Some(top) = &raw.top {
         let (span, top) = (top.span(), top.get_ref());
         if none {

@@ -124,12 +124,21 @@ impl Columns<'_> {
                 format!("({} - DATE '1970-01-01')", self.name(column))
             }
             Variable::Value(column) => self.ordered(column),
-            Variable::Cell(column, value) => {
-                let text = &self.columns[column].categories()[usize::from(value)];
-                let name = self.name(column);
-                format!("CASE WHEN {name} = {} THEN 1 ELSE 0 END", literal(text))
-            }
+            // A column of the relation, so that a query of many products is no longer than it has to be.
+            Variable::Cell(..) => quoted(&variable.name(self.columns)),
         }
+    }
+
+    /// An indicator of a value of a category, and its name.
+    fn indicator(&self, variable: Variable) -> Option<String> {
+        let Variable::Cell(column, value) = variable else {
+            return None;
+        };
+        let text = literal(&self.columns[column].categories()[usize::from(value)]);
+        let (of, name) = (self.name(column), quoted(&variable.name(self.columns)));
+        Some(format!(
+            "CASE WHEN {of} = {text} THEN 1 ELSE 0 END AS {name}"
+        ))
     }
 
     /// The bin of a value, as the text that it is called.
@@ -270,9 +279,18 @@ pub(super) fn write(
         items.push(format!("{text} AS {}", quoted(name)));
     }
     sql.own(&format!("SELECT {}", items.join(", ")), span);
+    let variables = analysis.variables(columns.columns).into_iter();
+    let indicators = variables.filter_map(|variable| columns.indicator(variable));
+    let indicators: Vec<String> = indicators.collect();
+    if !indicators.is_empty() {
+        sql.own(&format!("FROM (SELECT *, {}", indicators.join(", ")), span);
+    }
     sql.own("FROM (", span);
     sql.append(relation);
     sql.own(") AS rows_of_it", span);
+    if !indicators.is_empty() {
+        sql.own(") AS rows_with_indicators", span);
+    }
     let mut used = analysis.statistic.columns();
     used.extend(&analysis.by);
     used.retain(|column| columns.columns[*column].missing != Missing::Refuse);
