@@ -241,10 +241,10 @@ fn compiled(query: &NamedQuery) -> Query {
 
 /// A problem of the queries, at what it is about.
 pub(crate) fn fault(raw: &RawJob, error: QueryError, analyses: &[TableAnalysis]) -> Fault {
-    if let QueryError::Sql(error) = &error {
-        if let Some(fault) = stats::place(analyses, error) {
-            return fault;
-        }
+    if let QueryError::Sql(error) = &error
+        && let Some(fault) = stats::place(analyses, error)
+    {
+        return fault;
     }
     let query = |name: &str| {
         let mut queries = raw.query.0.iter();

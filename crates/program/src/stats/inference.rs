@@ -35,7 +35,7 @@ impl Confidence {
 
     /// The quantile that leaves as much above an interval as below it.
     fn upper(self) -> f64 {
-        (1.0 + self.level()) / 2.0
+        f64::midpoint(1.0, self.level())
     }
 }
 

@@ -325,15 +325,15 @@ fn groups(raw: &RawAnalysis, name: &str, none: bool) -> Result<(), Fault> {
             };
             return Err(Fault::new(top.groups.span(), problem));
         }
-        if let Some(order) = &top.order {
-            if !["largest", "smallest"].contains(&order.get_ref().as_str()) {
-                let problem = JobProblem::Word {
-                    field: "order",
-                    value: order.get_ref().clone(),
-                    reason: "write \"largest\" or \"smallest\"".into(),
-                };
-                return Err(Fault::new(order.span(), problem));
-            }
+        if let Some(order) = &top.order
+            && !["largest", "smallest"].contains(&order.get_ref().as_str())
+        {
+            let problem = JobProblem::Word {
+                field: "order",
+                value: order.get_ref().clone(),
+                reason: "write \"largest\" or \"smallest\"".into(),
+            };
+            return Err(Fault::new(order.span(), problem));
         }
     }
     Ok(())

@@ -152,7 +152,9 @@ impl Columns<'_> {
                 _ => column.show(*edge),
             };
             let bin = literal(&bin_name(column, edges, at));
-            text += &format!(" WHEN {value} < {edge} THEN {bin}");
+            for part in [" WHEN ", &value, " < ", &edge, " THEN ", &bin] {
+                text += part;
+            }
         }
         text + &format!(
             " ELSE {} END",
