@@ -71,9 +71,9 @@ pub(super) fn table(analysis: &AnalysisResult, rows: Option<u64>) -> String {
         .filter_map(|figure| figure.untested)
         .collect();
     untested.dedup();
-    let untested: String = (untested.iter())
-        .map(|why| format!("without a test or an interval: {why}\n"))
-        .collect();
+    let untested = untested.iter().fold(String::new(), |text, why| {
+        text + "without a test or an interval: " + why + "\n"
+    });
     let labels = analysis.by.len() + usize::from(analysis.statistic == "regression");
     lines.insert(0, header);
     format!(

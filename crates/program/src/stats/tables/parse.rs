@@ -86,14 +86,14 @@ fn relation(raw: &RawJob, analysis: &Spanned<RawAnalysis>, job: &Job) -> Result<
     }
     sql.own("FROM", &span);
     match &analysis.from {
-        None => match job.tables.as_slice() {
-            [only] => sql.own(&quoted(&only.name), &span),
-            _ => {
+        None => {
+            let [only] = job.tables.as_slice() else {
                 let what = format!("analysis `{name}` of a job with several tables");
                 let field = "from = \"table\"";
                 return Err(Fault::new(span, JobProblem::NoField { what, field }));
-            }
-        },
+            };
+            sql.own(&quoted(&only.name), &span);
+        }
         Some(from) => match from.get_ref() {
             RawNames::One(text) => {
                 let text = Spanned::new(from.span(), text.clone());
