@@ -39,10 +39,12 @@ fn ended(opened: Opened) -> String {
 }
 
 fn moves(of: &PhysicalPlan) -> usize {
-    let moves = of.passes.passes.iter();
-    moves
-        .filter(|pass| matches!(pass, PassSpec::Move { kind, .. } if *kind == MoveKind::Open))
-        .count()
+    let opens = |pass: &&PassSpec| match pass {
+        PassSpec::Move { kind, .. } => *kind == MoveKind::Open,
+        PassSpec::Compare { positions, .. } => positions.is_some(),
+        PassSpec::Rows { .. } => false,
+    };
+    of.passes.passes.iter().filter(opens).count()
 }
 
 /// What is looked at, by owner.
@@ -209,6 +211,7 @@ fn an_order_that_is_false_ends_the_run() {
                 .iter()
                 .position(|pass| matches!(pass, PassSpec::Rows { claim: Some(_), .. }));
             let opens = physical.passes.passes.iter().position(|pass| match pass {
+                PassSpec::Compare { .. } => true,
                 PassSpec::Move { kind, .. } => *kind == MoveKind::Open,
                 PassSpec::Rows { job, .. } => job
                     .audiences
