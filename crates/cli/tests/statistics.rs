@@ -106,7 +106,7 @@ fn an_explanation_names_what_is_opened_and_its_limit() {
     folder.replace("job.toml", "most_opened = 40", "most_opened = 15");
     folder.fail(
         "explain job.toml",
-        2,
+        3,
         &["the job opens up to 16 numbers, and its limit is 15; ask for fewer groups or figures, or write `most_opened = 16`"],
     );
     let wages = Folder::wages();

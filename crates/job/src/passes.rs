@@ -232,8 +232,8 @@ pub const fn comparisons_at_once(rows: u32) -> u32 {
     if rows < 1 << 12 { 1 << 12 } else { rows }
 }
 
-/// Passes that compare so many rows to put them in order. Those that are left when all positions are known compare nothing; that there are too few
-/// of them is less likely than 2^-40, whatever the rows are.
+/// Passes that compare so many rows to put them in order. Those that are left when all positions are known compare nothing; there are eight or
+/// more of them whatever permutations were tried.
 pub const fn passes_of_comparisons(rows: u32) -> u32 {
     if rows < 2 { 1 } else { 10 + 2 * rows.ilog2() }
 }

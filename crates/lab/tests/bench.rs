@@ -384,7 +384,7 @@ fn questions_are_answered_and_compared() {
         assert_eq!(rows[0]["rounds"], rows[1]["rounds"]);
     }
     for (arguments, said) in [
-        ("bench tpch --query q07", "there is no question `q07` here"),
+        ("bench tpch --query q23", "there is no question `q23` here"),
         ("bench tpch --sf 0", "no scale factor"),
         (
             "bench tpch --batch 7",

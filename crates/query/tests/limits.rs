@@ -246,7 +246,7 @@ fn parts_are_whole_and_alone() {
         ),
         (
             "a JOIN",
-            "line 1, column 7: Expected: identifier, found: EOF",
+            "line 1, column 3: Expected: identifier, found: EOF",
         ),
     ] {
         assert_eq!(from(text), format!("query `it`, {what}"));

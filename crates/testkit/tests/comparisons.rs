@@ -67,6 +67,26 @@ fn messages_are_as_many_and_as_long_whatever_the_keys_are() {
     }
 }
 
+/// Rows that are compared in many chunks, of which the last has fewer comparisons than room, by several lanes.
+#[test]
+fn comparisons_of_all_chunks_and_lanes_are_learnt() {
+    for (rows, lanes) in [(2600, 1), (5000, 3)] {
+        for security in securities() {
+            let options = Options {
+                lanes,
+                chunk_rows: Some(512),
+            };
+            let spec = sorting(security, rows, 32);
+            let program = Arc::new(PassProgram::new(&spec, options).unwrap());
+            let mut keys = random(9, rows, 32);
+            let ends = Ends::of(&program, std::slice::from_ref(&keys));
+            run(&program, &ends, CPU, &honest()).unwrap();
+            keys.sort_unstable();
+            assert!(ends.opened(&program) == [keys], "{rows} rows, {security}");
+        }
+    }
+}
+
 /// Passes of comparisons that nothing is left for send nothing.
 #[test]
 fn what_is_in_order_is_compared_no_more() {

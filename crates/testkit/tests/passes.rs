@@ -57,7 +57,6 @@ fn sorted_rows_are_sorted_and_equal_keys_keep_their_order() {
         (90, 128, 1),
         (700, 13, 1),
         (700, 125, 2),
-        (20_000, 32, 3),
     ] {
         let columns = [random(3, rows, bits), (0..rows.into()).collect()];
         let mut wanted: Vec<(u128, u128)> = columns[0]
@@ -74,7 +73,8 @@ fn sorted_rows_are_sorted_and_equal_keys_keep_their_order() {
             let sorted = b.apply(&order, &[keys, payload]);
             b.open(&sorted, Audience::Recipient(0), "the rows in order");
             let spec = b.finish();
-            let devices: &[Factory] = if rows < 1000 {
+            // A batch of comparisons takes the reference seconds.
+            let devices: &[Factory] = if rows < 1000 && bits <= 12 || rows < 10 {
                 &[REFERENCE, CPU]
             } else {
                 &[CPU]

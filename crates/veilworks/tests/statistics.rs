@@ -38,12 +38,14 @@ column = [
   { name = "age", type = "integer", min = 0, max = 120 },
   { name = "insured", type = "bool" },
 ]
-
-[derived]
-margin = "cost - 2 * days"
-year = "extract(year FROM since)"
-less = "4 - days"
 "#;
+
+/// Columns of columns, for the analyses that name them.
+const DERIVED: [(&str, &str); 3] = [
+    ("margin", "cost - 2 * days"),
+    ("year", "extract(year FROM since)"),
+    ("less", "4 - days"),
+];
 
 /// A folder with the tables, and a job with these analyses.
 struct Case {
@@ -102,7 +104,13 @@ impl Case {
         }
         std::fs::write(folder.path().join("stays.csv"), stays).unwrap();
         std::fs::write(folder.path().join("people.csv"), people).unwrap();
-        let text = format!("{HEAD}{analyses}");
+        let mut text = HEAD.to_owned();
+        let named = DERIVED.iter().filter(|(name, _)| analyses.contains(name));
+        for (at, (name, of)) in named.enumerate() {
+            let head = if at == 0 { "\n[derived]\n" } else { "" };
+            writeln!(text, "{head}{name} = \"{of}\"").unwrap();
+        }
+        text.push_str(analyses);
         Self { folder, text }
     }
 

@@ -45,7 +45,7 @@ impl Axis {
     /// The pixel of a value, where the axis has so many from `first` on.
     pub(super) fn at(&self, value: f64, (first, room): (i32, i32)) -> i32 {
         let part = (value - self.low) / (self.high - self.low);
-        first + (part * f64::from(room)).round() as i32
+        first.saturating_add((part * f64::from(room)).round() as i32)
     }
 
     /// The values that have a line.
