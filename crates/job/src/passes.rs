@@ -139,12 +139,11 @@ impl Take {
     /// The columns that it reads.
     pub fn columns(&self) -> Vec<ColumnId> {
         match self {
-            Take::Of(of) => vec![*of],
+            Take::Of(of) | Take::Compared { of, .. } => vec![*of],
             Take::Rows { of, .. } => of.clone(),
             Take::Turns { even, odd } => vec![*even, *odd],
             Take::Bits { of, .. } => of.columns(),
             Take::Numbered { of, .. } => of.iter().flat_map(|of| of.columns()).collect(),
-            Take::Compared { of, .. } => vec![*of],
             Take::Within { .. } => vec![],
             Take::Sums { of, totals, .. } => {
                 let totals = totals.iter().map(|(_, column)| *column);

@@ -128,8 +128,11 @@ impl Case {
     }
 }
 
+/// Figures by name.
+type Figures = Vec<(String, Estimate)>;
+
 /// The figures of an analysis: of each group its values, and its figures by name.
-fn shown(result: &StatsResult, analysis: &str) -> Vec<(Vec<String>, Vec<(String, Estimate)>)> {
+fn shown(result: &StatsResult, analysis: &str) -> Vec<(Vec<String>, Figures)> {
     let mut all = result.analyses.iter();
     let found = all.find(|one| one.name == analysis).unwrap();
     let groups = found.groups.iter().map(|group| {

@@ -42,10 +42,10 @@ impl Axis {
         }
     }
 
-    /// The pixel of a value, where the axis has so many from `first` on.
+    /// The pixel of a value, where the axis has so many from `first` on; of one that is far beyond an end, beyond that end.
     pub(super) fn at(&self, value: f64, (first, room): (i32, i32)) -> i32 {
         let part = (value - self.low) / (self.high - self.low);
-        first.saturating_add((part * f64::from(room)).round() as i32)
+        first + (part.clamp(-1.0, 2.0) * f64::from(room)).round() as i32
     }
 
     /// The values that have a line.

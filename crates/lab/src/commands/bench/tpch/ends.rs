@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn rows_are_copied_from_anywhere() {
         for (ring, mask) in [(Ring::Bits, 1), (Ring::Z32, 0xffff_ffff)] {
-            let value = |row: usize| (row as u128 * 0x9e37_79b9 >> 7) & mask;
+            let value = |row: usize| ((row as u128 * 0x9e37_79b9) >> 7) & mask;
             let mut whole = vec![vec![0; ring.bytes(50) as usize]];
             (0..50).for_each(|row| put(ring, row, value(row), &mut whole));
             for first in 0..50 {
