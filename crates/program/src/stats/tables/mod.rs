@@ -1,6 +1,6 @@
 //! Statistics over tables: analyses written as queries, so that rows are chosen, joined and grouped where queries are.
 //!
-//! An analysis is one query of the job, and what it opens are sums, quantiles or counts of groups. [`sql`] writes it, [`parse`] reads the analysis and the columns
+//! An analysis is one query of the job, and what it opens are sums, quantiles or counts of groups. [`sql`] writes it, [`mod@parse`] reads the analysis and the columns
 //! of its relation, [`answer`] makes statistics of what was opened, by the same rules as for rows that stay where they are.
 
 mod answer;
