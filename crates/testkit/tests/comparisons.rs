@@ -12,9 +12,11 @@ use veil_link::tap::Fate;
 use veil_operators::{Key, Sharing};
 use veil_protocol::Options;
 use veil_protocol::passes::PassProgram;
-use veil_session::{Channel, PartyId, Peer};
+use veil_session::{PartyId, Peer};
 
-use crate::common::programs::{CPU, Ends, Tap, builder, honest, parties, random, run, securities};
+use crate::common::programs::{
+    CPU, Ends, Tap, builder, honest, parties, random, run, securities, sent,
+};
 
 /// A program that sorts a column by more bits than are sorted by digits, and opens it.
 fn sorting(security: Security, rows: u32, bits: u32) -> ProgramSpec {
@@ -43,19 +45,10 @@ fn messages_are_as_many_and_as_long_whatever_the_keys_are() {
     ];
     for security in securities() {
         let program = planned(&sorting(security, rows, 20));
-        let mut seen: Vec<Vec<(Peer, Peer, Channel, usize)>> = Vec::new();
+        let mut seen = Vec::new();
         for keys in &sets {
             let ends = Ends::of(&program, std::slice::from_ref(keys));
-            let sent = Arc::new(Mutex::new(Vec::new()));
-            let note = Arc::clone(&sent);
-            let tap: Tap = Arc::new(move |from, to, at, bytes| {
-                note.lock().unwrap().push((from, to, at, bytes.len()));
-                Fate::Pass
-            });
-            run(&program, &ends, CPU, &tap).unwrap();
-            let mut sent = sent.lock().unwrap().clone();
-            sent.sort_by_key(|(from, to, ..)| (*from, *to));
-            seen.push(sent);
+            seen.push(sent(&program, &ends));
             let mut wanted = keys.clone();
             wanted.sort_unstable();
             assert_eq!(ends.opened(&program), [wanted]);

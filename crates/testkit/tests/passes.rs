@@ -13,7 +13,7 @@ use veil_protocol::{Options, Task};
 use veil_session::{Channel, PartyId, Peer};
 
 use crate::common::programs::{
-    CPU, Ends, Factory, REFERENCE, Tap, builder, opened, parties, random, run, securities,
+    CPU, Ends, Factory, REFERENCE, Tap, builder, opened, parties, random, run, securities, sent,
 };
 
 #[test]
@@ -114,20 +114,10 @@ fn messages_are_as_many_and_as_long_whatever_the_keys_are() {
     for security in securities() {
         let spec = sorting(security, rows, 6);
         let program = Arc::new(PassProgram::new(&spec, Options::default()).unwrap());
-        let mut seen: Vec<Vec<(Peer, Peer, Channel, usize)>> = Vec::new();
+        let mut seen = Vec::new();
         for keys in &sets {
             let ends = Ends::of(&program, std::slice::from_ref(keys));
-            let sent = Arc::new(Mutex::new(Vec::new()));
-            let note = Arc::clone(&sent);
-            let tap: Tap = Arc::new(move |from, to, at, bytes| {
-                note.lock().unwrap().push((from, to, at, bytes.len()));
-                Fate::Pass
-            });
-            run(&program, &ends, CPU, &tap).unwrap();
-            let mut sent = sent.lock().unwrap().clone();
-            // Each participant's in their order; who of two comes first is a matter of turns.
-            sent.sort_by_key(|(from, to, ..)| (*from, *to));
-            seen.push(sent);
+            seen.push(sent(&program, &ends));
         }
         assert!(
             seen[0].len() > 100 && seen.windows(2).all(|two| two[0] == two[1]),

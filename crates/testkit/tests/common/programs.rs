@@ -1,7 +1,7 @@
 //! Programs of passes in one process: what owners bring, and what recipients get.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use veil_device::{Cpu, Device, Reference};
 use veil_engine::local::{Conditions, Failure, run_program};
@@ -146,6 +146,21 @@ pub(crate) fn run(
     };
     let data = |peer, pass| ends.data(peer, pass);
     run_program(program, data, &|_| (), &conditions)
+}
+
+/// What is sent in a run of honest parties: from whom, to whom, under which name, how many bytes. Each participant's messages are in their order; who
+/// of two comes first is a matter of turns.
+pub(crate) fn sent(program: &Arc<PassProgram>, ends: &Ends) -> Vec<(Peer, Peer, Channel, usize)> {
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let note = Arc::clone(&sent);
+    let tap: Tap = Arc::new(move |from, to, at, bytes| {
+        note.lock().unwrap().push((from, to, at, bytes.len()));
+        Fate::Pass
+    });
+    run(program, ends, CPU, &tap).unwrap();
+    let mut sent = sent.lock().unwrap().clone();
+    sent.sort_by_key(|(from, to, ..)| (*from, *to));
+    sent
 }
 
 /// What a program opens.
