@@ -2,6 +2,16 @@
 
 use crate::common::{Folder, text};
 
+/// That a command fails, and says this.
+fn refuses(folder: &Folder, arguments: &str, said: &str) {
+    let refused = folder.veil(arguments);
+    let stderr = text(&refused.stderr);
+    assert!(
+        !refused.status.success() && stderr.contains(said),
+        "{stderr}"
+    );
+}
+
 #[test]
 #[ignore = "tier cores: simulated, or minutes"]
 fn figures_of_four_parties_are_of_both_adversaries() {
@@ -156,12 +166,7 @@ fn memory_grows_neither_with_cycles_nor_with_rows() {
         ("bench yao --ands 1e99", "no number of ANDs"),
         ("bench yao --ands 1e6 --batch 4", "cannot be used with"),
     ] {
-        let refused = folder.veil(arguments);
-        let stderr = text(&refused.stderr);
-        assert!(
-            !refused.status.success() && stderr.contains(said),
-            "{stderr}"
-        );
+        refuses(&folder, arguments, said);
     }
 }
 
@@ -392,12 +397,7 @@ fn questions_are_answered_and_compared() {
         ),
         ("bench and --sf 0.1", "--sf and --query are of tpch"),
     ] {
-        let refused = folder.veil(arguments);
-        let stderr = text(&refused.stderr);
-        assert!(
-            !refused.status.success() && stderr.contains(said),
-            "{stderr}"
-        );
+        refuses(&folder, arguments, said);
     }
 }
 

@@ -21,7 +21,7 @@ use std::sync::{Arc, LazyLock};
 use miette::{IntoDiagnostic, Result, miette};
 use veil_cli::devices::{self, Registry};
 use veil_engine::DeviceFactory;
-use veil_job::{Adversary, ProtocolKind, Statistical, Tables};
+use veil_job::{Adversary, ProtocolKind, Security, Statistical, Tables};
 use veil_link::shape;
 use veil_program::Words;
 
@@ -208,6 +208,16 @@ impl BenchArgs {
         }
     }
 
+    /// How the protocol protects, against the adversary that was asked for; `words` say what else was.
+    fn security(&self, sharing: ProtocolKind, words: Words) -> Result<Security> {
+        let words = Words {
+            protocol: Some(sharing),
+            adversary: self.adversary,
+            ..words
+        };
+        words.among(sharing.parties()).into_diagnostic()
+    }
+
     /// What makes the device of each lane. One that is not here is said now.
     fn devices(&self, registry: &Arc<dyn Registry>) -> Result<DeviceFactory> {
         Ok(devices::maker(
@@ -264,13 +274,11 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
     };
     let sharing = args.protocol.unwrap_or(usual);
     let words = Words {
-        protocol: Some(sharing),
-        adversary: args.adversary,
         tables: args.tables,
         statistical: args.statistical,
         ..Words::default()
     };
-    let security = words.among(sharing.parties()).into_diagnostic()?;
+    let security = args.security(sharing, words)?;
     let workload = name.workload(batch, security);
     let device = args.devices(registry)?;
     let mut rows = Vec::new();

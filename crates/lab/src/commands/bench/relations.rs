@@ -121,12 +121,7 @@ pub(super) fn run(
 ) -> Result<()> {
     let rows = args.batch.unwrap_or(100_000).clamp(1, 1 << 31) as u32;
     let sharing = args.protocol.unwrap_or(ProtocolKind::Rep3);
-    let words = Words {
-        protocol: Some(sharing),
-        adversary: args.adversary,
-        ..Words::default()
-    };
-    let security = words.among(sharing.parties()).into_diagnostic()?;
+    let security = args.security(sharing, Words::default())?;
     let spec = operator.program(rows, security);
     let device = args.devices(registry)?;
     let mut found = Vec::new();

@@ -117,12 +117,7 @@ pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
         ));
     }
     let sharing = args.protocol.unwrap_or(ProtocolKind::Rep3);
-    let words = Words {
-        protocol: Some(sharing),
-        adversary: args.adversary,
-        ..Words::default()
-    };
-    let security = words.among(sharing.parties()).into_diagnostic()?;
+    let security = args.security(sharing, Words::default())?;
     let device = args.devices(registry)?;
     let sf = args.sf.unwrap_or(SCALE);
     let all = QUESTIONS.to_vec();
