@@ -31,10 +31,7 @@ pub fn less_than(b: &mut Builder, x: &[Wire], y: &[Wire], aim: Aim) -> Wire {
                 }
             });
             let runs = runs.collect();
-            match merged(b, runs) {
-                Some(all) => all.less,
-                None => b.constant_bit(false),
-            }
+            less(b, runs)
         }
     }
 }
@@ -77,10 +74,7 @@ pub fn precedes(widths: &[u32]) -> Circuit {
         of.expect("a run has bits")
     };
     let runs = bits.chunks(IN_A_ROW).map(run).collect();
-    let less = match merged(&mut b, runs) {
-        Some(all) => all.less,
-        None => b.constant_bit(false),
-    };
+    let less = less(&mut b, runs);
     b.output("precedes", &[less]);
     b.finish().expect("gates in their order")
 }
@@ -92,8 +86,8 @@ struct Run {
     equal: Wire,
 }
 
-/// That of all runs, the lowest first: less in the upper one, or equal there and less in the lower.
-fn merged(b: &mut Builder, mut runs: Vec<Run>) -> Option<Run> {
+/// Whether x < y in all runs together, the lowest first: less in the upper one, or equal there and less in the lower. In none it is not.
+fn less(b: &mut Builder, mut runs: Vec<Run>) -> Wire {
     while runs.len() > 1 {
         let pairs = runs.chunks(2).map(|pair| match *pair {
             [low, high] => {
@@ -107,7 +101,10 @@ fn merged(b: &mut Builder, mut runs: Vec<Run>) -> Option<Run> {
         });
         runs = pairs.collect();
     }
-    runs.first().copied()
+    match runs.first() {
+        Some(all) => all.less,
+        None => b.constant_bit(false),
+    }
 }
 
 /// Whether `x < y`, for words in two's complement; costs as [`less_than`].
