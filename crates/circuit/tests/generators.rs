@@ -185,7 +185,7 @@ fn rows_precede_each_other_by_all_words() {
         let circuit = generate::precedes(widths);
         let n: u32 = widths.iter().sum();
         let ands = circuit.stats().muls;
-        assert!(ands <= u64::from(n) * 9 / 4, "{ands} ANDs of {n} bits");
+        assert!(ands <= u64::from(n) * 5 / 2, "{ands} ANDs of {n} bits");
         // All values of few bits; else ends, and words that differ in one bit.
         let values: Vec<Vec<u128>> = widths
             .iter()

@@ -11,7 +11,7 @@ use veil_job::{Audience, Holder, Security};
 use veil_link::tap::Fate;
 use veil_operators::{Key, Sharing};
 use veil_protocol::Options;
-use veil_protocol::passes::PassProgram;
+use veil_protocol::passes::{Pass, PassProgram};
 use veil_session::{PartyId, Peer};
 
 use crate::common::programs::{
@@ -77,6 +77,30 @@ fn comparisons_of_all_chunks_and_lanes_are_learnt() {
             keys.sort_unstable();
             assert!(ends.opened(&program) == [keys], "{rows} rows, {security}");
         }
+    }
+}
+
+/// A sum of products has the message of one: five for four bits, where each alone would be nine.
+#[test]
+fn a_comparison_has_fewer_messages_than_products() {
+    let [security, ..] = securities();
+    for (bits, rows, products, rounds) in [
+        (32, 1 << 20, 64, 9),
+        (64, 1 << 20, 105, 10),
+        (20, 40, 30, 8),
+    ] {
+        let program = planned(&sorting(security, rows, bits));
+        let pass = program
+            .passes()
+            .iter()
+            .find(|pass| pass.compares().is_some());
+        let plan = pass.and_then(Pass::rows).unwrap();
+        let sent = plan.programs.iter().map(|program| program.products().0);
+        assert_eq!(
+            (sent.sum(), plan.layers.len() - 1),
+            (products, rounds),
+            "{bits} bits, {rows} rows"
+        );
     }
 }
 

@@ -36,11 +36,20 @@ pub fn less_than(b: &mut Builder, x: &[Wire], y: &[Wire], aim: Aim) -> Wire {
     }
 }
 
-/// Bits that are compared one after the other before a tree begins: of four, 2.25 ANDs a bit and a round more than of one, which takes three.
-const IN_A_ROW: usize = 4;
+/// Bits that are compared one after the other before a tree begins: with six, words of 52 bits take 64 products in nine rounds; with four, 72 in eight.
+const IN_A_ROW: usize = 6;
 
 /// Whether the words of a first row precede those of a second one: the circuit of ports `first0`, `first1`, …, `second0`, … of so many bits each, the
-/// least significant word first, and of one output, `precedes`. Fewer than 9/4 n ANDs for n bits, depth `4 + ⌈log2 n/4⌉`.
+/// least significant word first, and of one output, `precedes`.
+///
+/// The word of the second row decides in the highest bit in which the two differ, and it has a 1 there if the first row precedes:
+///
+/// ```text
+/// E_i = words are equal in all bits above bit i        precedes = ⊕_i (E_i ⊕ E_(i-1)) · y_i
+/// ```
+///
+/// Sums of products that nothing else reads are one product of shares, so that n bits take fewer than 4/3 n + 8 products, in 6 + ⌈log2 n/6⌉ rounds at most. The circuit has
+/// fewer than 5/2 n ANDs.
 pub fn precedes(widths: &[u32]) -> Circuit {
     let mut b = Builder::new(Ring::Bits);
     let mut ports = |name: &str| -> Vec<Wire> {
@@ -50,33 +59,65 @@ pub fn precedes(widths: &[u32]) -> Circuit {
             .collect()
     };
     let (first, second) = (ports("first"), ports("second"));
-    let bits: Vec<_> = first.into_iter().zip(second).collect();
-    let run = |bits: &[(Wire, Wire)]| {
-        let mut of: Option<Run> = None;
-        for &(x, y) in bits {
-            let differ = b.xor(x, y);
-            let same = b.not(differ);
-            of = Some(match of {
-                None => Run {
-                    less: b.and(differ, y),
-                    equal: same,
-                },
-                Some(low) => {
-                    let other = b.xor(low.less, y);
-                    let change = b.and(differ, other);
-                    Run {
-                        less: b.xor(low.less, change),
-                        equal: b.and(low.equal, same),
-                    }
-                }
-            });
-        }
-        of.expect("a run has bits")
-    };
-    let runs = bits.chunks(IN_A_ROW).map(run).collect();
-    let less = less(&mut b, runs);
+    let bits: Vec<_> = first.into_iter().zip(second).rev().collect();
+    let runs = bits.chunks(IN_A_ROW).map(|bits| highest(&mut b, bits));
+    let runs: Vec<Run> = runs.collect();
+    // Whether all runs from the highest to this one are equal.
+    let mut equal: Vec<Wire> = runs.iter().map(|run| run.equal).collect();
+    let runs_above = equal.len() - 1;
+    prefixes(&mut b, &mut equal[..runs_above]);
+    let mut less = runs[0].less;
+    let below = runs[1..].iter().zip(&equal);
+    let below: Vec<Wire> = below.map(|(run, equal)| b.and(*equal, run.less)).collect();
+    if !below.is_empty() {
+        let below = sum(&mut b, &below);
+        less = b.xor(less, below);
+    }
     b.output("precedes", &[less]);
     b.finish().expect("gates in their order")
+}
+
+/// Whether x < y in these bits, the highest first, and whether they are equal.
+fn highest(b: &mut Builder, bits: &[(Wire, Wire)]) -> Run {
+    let mut equal = None;
+    let mut decided = Vec::with_capacity(bits.len());
+    for &(x, y) in bits {
+        let differ = b.xor(x, y);
+        let same = b.not(differ);
+        let (first, now) = match equal {
+            None => (differ, same),
+            Some(above) => {
+                let now = b.and(above, same);
+                (b.xor(above, now), now)
+            }
+        };
+        decided.push(b.and(first, y));
+        equal = Some(now);
+    }
+    Run {
+        less: sum(b, &decided),
+        equal: equal.expect("a run has bits"),
+    }
+}
+
+/// The XOR of bits, at least one.
+fn sum(b: &mut Builder, bits: &[Wire]) -> Wire {
+    let all = bits.iter().copied().reduce(|sum, bit| b.xor(sum, bit));
+    all.expect("there are bits")
+}
+
+/// Of each bit, whether it and all before it are 1: the prefix circuit of Sklansky, n/2 ⌈log2 n⌉ ANDs at most, depth ⌈log2 n⌉.
+fn prefixes(b: &mut Builder, bits: &mut [Wire]) {
+    let mut half = 1;
+    while half < bits.len() {
+        for block in bits.chunks_mut(2 * half) {
+            if let Some((low, high)) = block.split_at_mut_checked(half) {
+                let all = low[half - 1];
+                high.iter_mut().for_each(|bit| *bit = b.and(all, *bit));
+            }
+        }
+        half *= 2;
+    }
 }
 
 /// Whether x < y in some bits of words, and whether they are equal there: never both.
