@@ -55,6 +55,15 @@ pub struct Run {
     pub work: Vec<Work>,
 }
 
+/// Chunks in flight over all lanes, at the participant that has the fewest.
+pub(crate) fn in_flight(plan: &Plan, all: &[Arc<dyn Protocol>]) -> u64 {
+    let window = Settings::default().window;
+    let of_each = all
+        .iter()
+        .map(|protocol| veil_engine::in_flight(plan, &**protocol, window));
+    of_each.min().unwrap_or(1) as u64 * u64::from(plan.lanes)
+}
+
 impl Run {
     /// That of a plan.
     pub fn of(plan: &Arc<Plan>) -> Self {
@@ -73,7 +82,7 @@ impl Run {
                 per_chunk: longest(|sent| sent.chunk).unwrap_or(0),
                 totals: longest(|sent| sent.totals).unwrap_or(0),
             },
-            in_flight: Settings::default().window as u64 * u64::from(plan.lanes),
+            in_flight: in_flight(plan, all),
             also: 0,
             busiest: sent.iter().map(|sent| sent.framed).max().unwrap_or(0),
             work: all.iter().map(|p| Work::of(plan, &**p)).collect(),

@@ -2,7 +2,7 @@
 
 /// Within an `impl Device`, writes those calls that go to the device within as they are: `self`, the way to that device, and
 /// the calls by name, in any order. A crate that writes it depends on `veil-session`,
-/// and on `veil-math` for `chunk_rows`. `engines`, `chunk_rows`, `window` and `exchange` have a body
+/// and on `veil-math` for `chunk_rows`. `engines`, `chunk_rows`, `window`, `ahead` and `exchange` have a body
 /// in [`Device`](crate::Device): no error names a wrapper that leaves them out, and hides them so.
 ///
 /// ```
@@ -46,6 +46,11 @@ macro_rules! forward {
     (@window $self:ident, $inner:expr) => {
         fn window(&$self) -> usize {
             $inner.window()
+        }
+    };
+    (@ahead $self:ident, $inner:expr) => {
+        fn ahead(&$self) -> bool {
+            $inner.ahead()
         }
     };
     (@bind $self:ident, $inner:expr) => {
@@ -175,6 +180,10 @@ mod tests {
             3
         }
 
+        fn ahead(&self) -> bool {
+            true
+        }
+
         fn exchange(
             &mut self,
             _: Workspace,
@@ -190,7 +199,7 @@ mod tests {
     struct Around(Within);
 
     impl Device for Around {
-        crate::forward!(self, self.0, name engines chunk_rows window bind load_key load open close write map view submit exchange poll wipe);
+        crate::forward!(self, self.0, name engines chunk_rows window ahead bind load_key load open close write map view submit exchange poll wipe);
     }
 
     #[test]
@@ -199,6 +208,7 @@ mod tests {
         assert_eq!(around.engines(), Some(2));
         assert_eq!(around.chunk_rows(Ring::Z64), Some(64));
         assert_eq!(around.window(), 3);
+        assert!(around.ahead());
         assert_eq!(around.exchange(Workspace(0), &[], Tag(0)), Ok(7));
     }
 }

@@ -174,6 +174,17 @@ pub trait Device: Send {
         1
     }
 
+    /// Whether chunks may be in flight beyond those, while others wait for messages: a workspace takes nothing but memory of the host.
+    fn ahead(&self) -> bool {
+        false
+    }
+
+    /// Another device like it, new, for other programs of the same lane: with the memory of workspaces that either has closed, which is zeros. Nothing if
+    /// such a device has memory of its own.
+    fn beside(&self) -> Option<Box<dyn Device>> {
+        None
+    }
+
     /// Binds the device to a session: hashes of other sessions differ.
     fn bind(&mut self, session: SessionId);
 

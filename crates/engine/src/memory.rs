@@ -18,6 +18,9 @@ const ROUND: u64 = 1024;
 /// What any run takes: threads, connections, and code of the program that no run has used before.
 const RUN: u64 = 4 << 20;
 
+/// Bytes of workspaces of a lane up to which chunks begin while those in flight wait for messages.
+const AHEAD: u64 = 16 << 20;
+
 /// A vector of the device: rows of a slot are padded to whole ones.
 const VECTOR: u64 = 64;
 
@@ -37,14 +40,16 @@ impl Memory {
     /// Of the participant that runs `protocol` over `link`, with so many chunks in flight per lane.
     pub fn new(plan: &Plan, protocol: &dyn Protocol, window: usize, link: LinkKind) -> Self {
         let lanes = u64::from(plan.lanes);
-        let chunks = window.clamp(1, LARGEST_WINDOW) as u64 * lanes;
+        let chunks = in_flight(plan, protocol, window) as u64 * lanes;
         let chunks = chunks.min(u64::from(plan.chunks()));
         // The set-up is over before there are chunks, and the totals come after them: at most one workspace of these is beside theirs.
-        let [chunk, job] = [
-            (WorkspaceOf::Rows, plan.longest_chunk()),
-            (WorkspaceOf::Job, 1),
-        ]
-        .map(|(of, rows)| workspace(plan, protocol, of, protocol.rows(of, rows)));
+        let chunk = workspace_of_chunk(plan, protocol);
+        let job = workspace(
+            plan,
+            protocol,
+            WorkspaceOf::Job,
+            protocol.rows(WorkspaceOf::Job, 1),
+        );
         let bounds = bounds(plan, protocol);
         let peers = protocol.peers().len() as u64;
         let totals = plan.job.totals.as_ref();
@@ -71,6 +76,22 @@ impl Memory {
             .saturating_add(self.frames)
             .saturating_add(self.plan)
     }
+}
+
+/// Chunks in flight of a lane, at most, at the participant that runs `protocol`, where [`Settings::window`](crate::Settings::window) is `window`.
+pub fn in_flight(plan: &Plan, protocol: &dyn Protocol, window: usize) -> usize {
+    let window = window.clamp(1, LARGEST_WINDOW);
+    if window == 1 {
+        return 1;
+    }
+    let chunk = workspace_of_chunk(plan, protocol).max(1);
+    let fits = (AHEAD / chunk).min(LARGEST_WINDOW as u64) as usize;
+    fits.max(window)
+}
+
+fn workspace_of_chunk(plan: &Plan, protocol: &dyn Protocol) -> u64 {
+    let rows = protocol.rows(WorkspaceOf::Rows, plan.longest_chunk());
+    workspace(plan, protocol, WorkspaceOf::Rows, rows)
 }
 
 /// Bytes of a workspace of `rows` rows, with what programs keep behind their slots.

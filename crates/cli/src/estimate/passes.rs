@@ -57,7 +57,6 @@ impl Costs {
         let program = passes.program();
         let first = program.first();
         let peers = veil_engine::participants(first);
-        let in_flight = Settings::default().window as u64 * u64::from(first.lanes);
         let mut known: BTreeMap<usize, OfPass> = BTreeMap::new();
         let mut batch = Batch::default();
         let each = program.passes().iter().map(|pass| {
@@ -66,7 +65,7 @@ impl Costs {
                 Pass::Move { plan, .. } => Arc::as_ptr(plan) as usize,
             };
             let of = known.entry(key);
-            let of = of.or_insert_with(|| of_pass(pass, &peers, in_flight));
+            let of = of.or_insert_with(|| of_pass(pass, &peers));
             batch.expected(pass, of.clone())
         });
         let each: Vec<OfPass> = each.collect();
@@ -105,10 +104,9 @@ impl Costs {
 pub fn rounds(program: &PassProgram) -> u64 {
     let first = program.first();
     let peers = veil_engine::participants(first);
-    let in_flight = Settings::default().window as u64 * u64::from(first.lanes);
     let further = program.passes().iter().skip(1);
     let mut batch = Batch::default();
-    let also = further.map(|pass| batch.expected(pass, of_pass(pass, &peers, in_flight)).waits);
+    let also = further.map(|pass| batch.expected(pass, of_pass(pass, &peers)).waits);
     let also = also.sum();
     Run {
         also,
@@ -153,7 +151,7 @@ impl Batch {
     }
 }
 
-fn of_pass(pass: &Pass, peers: &[Peer], in_flight: u64) -> OfPass {
+fn of_pass(pass: &Pass, peers: &[Peer]) -> OfPass {
     let protocols = peers.iter().map(|peer| pass.protocol(*peer));
     let protocols: Vec<Arc<dyn Protocol>> = protocols.collect();
     match pass {
@@ -168,7 +166,8 @@ fn of_pass(pass: &Pass, peers: &[Peer], in_flight: u64) -> OfPass {
             });
             let each: Vec<(Does, u64)> = each.collect();
             let longest = each.iter().map(|(_, rounds)| *rounds).max().unwrap_or(0);
-            let times = u64::from(plan.chunks()).div_ceil(in_flight.max(1));
+            let times =
+                u64::from(plan.chunks()).div_ceil(super::in_flight(plan, &protocols).max(1));
             OfPass {
                 waits: times.saturating_mul(longest),
                 each: each.into_iter().map(|(does, _)| does).collect(),

@@ -22,7 +22,7 @@ mod workspace;
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use veil_session::{Frame, Secret, SessionId, Wiped};
 
@@ -109,7 +109,8 @@ pub struct Cpu {
     scratch: Vec<(Layout, Vec<u32>)>,
     /// Open workspaces by number; numbers are used again.
     workspaces: Vec<Option<Memory>>,
-    pool: Vec<Memory>,
+    /// Memory of workspaces that were closed, of this device and of those beside it.
+    pool: Arc<Mutex<Vec<Memory>>>,
     done: VecDeque<Completion>,
 }
 
@@ -139,9 +140,13 @@ impl Cpu {
             tapes: Vec::new(),
             scratch: Vec::new(),
             workspaces: Vec::new(),
-            pool: Vec::new(),
+            pool: Arc::default(),
             done: VecDeque::new(),
         }
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Vec<Memory>> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Columns that a program needs behind its region of slots, for its temps. The program must be a valid one.
@@ -170,6 +175,16 @@ impl Device for Cpu {
             Isa::Avx2 => "cpu-avx2",
             Isa::Portable => "cpu-portable",
         }
+    }
+
+    fn ahead(&self) -> bool {
+        true
+    }
+
+    fn beside(&self) -> Option<Box<dyn Device>> {
+        let mut beside = Cpu::with(self.isa);
+        beside.pool = Arc::clone(&self.pool);
+        Some(Box::new(beside))
     }
 
     fn bind(&mut self, session: SessionId) {
@@ -223,7 +238,14 @@ impl Device for Cpu {
         if layout.regions.iter().any(crate::moves::is_lent_badly) {
             return Err(Fault::NotReachable);
         }
-        let memory = Memory::new(self.pool.pop(), layout, frame, scratch);
+        let pooled = {
+            let mut pool = self.pool();
+            let fits = pool
+                .iter()
+                .rposition(|memory| memory.room() as u64 >= bytes);
+            fits.map(|at| pool.swap_remove(at)).or_else(|| pool.pop())
+        };
+        let memory = Memory::new(pooled, layout, frame, scratch);
         let workspace = self
             .workspaces
             .iter()
@@ -243,7 +265,7 @@ impl Device for Cpu {
             .and_then(Option::take)
         {
             memory.scrub();
-            self.pool.push(memory);
+            self.pool().push(memory);
         }
     }
 
@@ -334,7 +356,7 @@ impl Device for Cpu {
     fn wipe(&mut self) {
         self.workspaces.iter_mut().flatten().for_each(Memory::scrub);
         self.workspaces.clear();
-        self.pool.clear();
+        self.pool().clear();
         self.keys.clear();
         self.macs.clear();
     }

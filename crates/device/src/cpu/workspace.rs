@@ -122,6 +122,11 @@ impl Memory {
         self.lines.len() * VECTOR
     }
 
+    /// Bytes that a workspace may take in this memory.
+    pub(super) fn room(&self) -> usize {
+        self.lines.capacity() * VECTOR
+    }
+
     pub(super) fn scrub(&mut self) {
         // Wiped where it is dropped.
         self.lent.clear();

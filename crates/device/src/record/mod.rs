@@ -110,7 +110,7 @@ impl Recording {
 
 impl Device for Recording {
     // It exchanges no rounds by itself: what a device does with its peers is not on the record.
-    crate::forward!(self, self.inner, name engines chunk_rows window);
+    crate::forward!(self, self.inner, name engines chunk_rows window ahead);
 
     fn bind(&mut self, session: SessionId) {
         self.tape.put(&Step::Bind { session });

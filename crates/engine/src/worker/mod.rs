@@ -25,6 +25,7 @@ use crate::status::{NOTED_AFTER, Phase};
 use crate::trace::Recorder;
 use crate::words::LastWords;
 use crate::{Acts, Clock, Data, DeviceFactory, LARGEST_WINDOW, Settings};
+use passing::most_in_flight;
 use quiet::Quiet;
 
 /// Between two looks at links of which one has ended, while the last words of others are under way.
@@ -84,6 +85,8 @@ pub struct Worker {
     ends: Arc<[Data]>,
     binding: Binding,
     window: usize,
+    /// Chunks in flight of the present pass, at most.
+    in_flight: usize,
     timeout: Duration,
     /// Until when the others have to turn up, while not all of them have.
     meeting: Option<Instant>,
@@ -122,7 +125,7 @@ impl Worker {
         (ends, binding, settings, random): (Arc<[Data]>, Binding, &Settings, Random<'_>),
     ) -> Result<Self, Abort> {
         let (plan, protocol) = (Arc::clone(acts.plan()), Arc::clone(acts.protocol(0)));
-        let device = loaded(acts.pass(0), &*protocol, &settings.device);
+        let device = loaded(acts.pass(0), &*protocol, || (settings.device)());
         let device = device.inspect_err(|_| link.abort())?;
         if ends.len() != acts.count() {
             return Err(Abort::Missing(format!(
@@ -148,11 +151,14 @@ impl Worker {
             _ => Stage::Keys,
         };
         let window = settings.window.max(device.window());
+        let window = window.clamp(1, LARGEST_WINDOW);
         let meeting = settings.meeting.filter(|_| lane == 0);
         if meeting.is_some() {
             shared.status.enter(Phase::Meeting);
         }
+        let in_flight = most_in_flight(acts.pass(0), &*protocol, (&*device, window));
         Ok(Worker {
+            in_flight,
             acts,
             pass: 0,
             plan,
@@ -166,7 +172,7 @@ impl Worker {
             data,
             ends,
             binding,
-            window: window.clamp(1, LARGEST_WINDOW),
+            window,
             timeout: settings.timeout,
             meeting,
             clock: Arc::clone(&settings.clock),
@@ -562,9 +568,9 @@ fn check_ends(spans: &Spans, data: &Data, to_parties: bool) -> Result<(), Abort>
 fn loaded(
     pass: &Pass,
     protocol: &dyn Protocol,
-    factory: &DeviceFactory,
+    fresh: impl FnOnce() -> Result<Box<dyn Device>, Fault>,
 ) -> Result<Box<dyn Device>, Fault> {
-    let mut device = factory()?;
+    let mut device = fresh()?;
     let workspaces = pass.rows().map(|plan| plan.workspaces_of_programs());
     let programs = protocol.programs().iter();
     let programs = programs.zip(workspaces.unwrap_or_default());

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use veil_device::Device;
 use veil_protocol::passes::{Compares, Pass};
-use veil_protocol::{Chunk, Plan};
+use veil_protocol::{Chunk, Plan, Protocol};
 use veil_session::Frame;
 
 use super::{Stage, Worker, loaded};
 use crate::abort::Abort;
+use crate::memory::in_flight;
 use crate::run::Run;
 
 impl Worker {
@@ -69,7 +71,12 @@ impl Worker {
             let known = self.devices.iter().position(|(of, _)| *of == like);
             let device = match known {
                 Some(at) => self.devices.swap_remove(at).1,
-                None => loaded(pass, &*self.protocol, &self.factory)?,
+                None => {
+                    let beside = self.device.beside();
+                    loaded(pass, &*self.protocol, || {
+                        beside.map_or_else(|| (self.factory)(), Ok)
+                    })?
+                }
             };
             let last = std::mem::replace(&mut self.device, device);
             self.devices.push((before, last));
@@ -78,6 +85,7 @@ impl Worker {
         let ready = shared.ready.get().expect("set before the first pass");
         self.load(&ready.keys)?;
         self.data = self.ends[self.pass].clone();
+        self.in_flight = most_in_flight(pass, &*self.protocol, (&*self.device, self.window));
         self.next_chunk = u32::from(self.lane);
         self.stage = Stage::Chunks;
         Ok(())
@@ -139,6 +147,18 @@ impl Worker {
         self.devices
             .iter_mut()
             .for_each(|(_, device)| device.wipe());
+    }
+}
+
+/// Chunks in flight of a pass, at most, on this device, at the participant that runs `protocol`: a move is one chunk.
+pub(super) fn most_in_flight(
+    pass: &Pass,
+    protocol: &dyn Protocol,
+    (device, window): (&dyn Device, usize),
+) -> usize {
+    match pass.rows() {
+        Some(plan) if device.ahead() => in_flight(plan, protocol, window),
+        _ => window,
     }
 }
 

@@ -92,16 +92,7 @@ impl Worker {
 
     pub(super) fn chunks(&mut self) -> Result<bool, Abort> {
         let mut moved = false;
-        while self.active.len() < self.window {
-            let Some(chunk) = self.chunk_at(self.next_chunk) else {
-                break;
-            };
-            self.next_chunk += u32::from(self.plan.lanes);
-            let run = self.start(chunk)?;
-            if self.opens_rows() && self.compares().is_none() && self.sends() {
-                self.shared.status.opens();
-            }
-            self.active.push_back(run);
+        while self.active.len() < self.window && self.begin()? {
             moved = true;
         }
         let over = self.chunk_at(self.next_chunk).is_none();
@@ -127,6 +118,10 @@ impl Worker {
         });
         self.active = active;
         result?;
+        // All wait for messages: meanwhile another one is computed.
+        if !moved && self.active.len() < self.in_flight {
+            moved = self.begin()?;
+        }
         if self.active.is_empty() && self.chunk_at(self.next_chunk).is_none() {
             if !self.sums.is_empty() {
                 let sums = std::mem::take(&mut self.sums);
@@ -146,6 +141,20 @@ impl Worker {
         }
         self.stage = Stage::Chunks;
         Ok(moved)
+    }
+
+    /// Begins the next chunk, if there is one.
+    fn begin(&mut self) -> Result<bool, Abort> {
+        let Some(chunk) = self.chunk_at(self.next_chunk) else {
+            return Ok(false);
+        };
+        self.next_chunk += u32::from(self.plan.lanes);
+        let run = self.start(chunk)?;
+        if self.opens_rows() && self.compares().is_none() && self.sends() {
+            self.shared.status.opens();
+        }
+        self.active.push_back(run);
+        Ok(true)
     }
 
     fn start(&mut self, chunk: Chunk) -> Result<Run, Abort> {
