@@ -90,7 +90,8 @@ mod worker;
 pub use abort::{Abort, Wait};
 pub use acts::Acts;
 pub use bounds::{bounds, program_bounds};
-pub use memory::Memory;
+pub use columns::{Room, columns_of_a_pass};
+pub use memory::{Memory, in_flight};
 pub use ot_cache::{Limits, Marks, OtCache};
 pub use setup::{Binding, handshake_cost};
 pub use status::{Phase, Progress, Report, TraceId, TransfersFrom};
@@ -132,10 +133,13 @@ pub struct Settings {
     pub meeting: Option<Instant>,
     /// Tells the time by which this participant judges the two above; [`Instant::now`] unless a test has its own.
     pub clock: Clock,
-    /// Chunks in flight per lane: while the messages of one travel, the next is computed. A device that wants more ([`Device::window`]) has more.
+    /// Chunks in flight per lane: while the messages of one travel, the next is computed. A device that wants more ([`Device::window`]) has more. Where all of
+    /// them wait, more begin, up to [`in_flight`]; with 1 there is one at a time.
     pub window: usize,
     /// The device of each lane.
     pub device: DeviceFactory,
+    /// What columns of a program may take in memory, and where others wait; without a bound all are in memory.
+    pub room: Option<Room>,
     /// Writes down every round, if there is one.
     pub trace: Option<Arc<dyn Recorder>>,
     /// Where oblivious transfers are kept for the next run with the same party; nothing to have them anew in every run.
@@ -150,6 +154,7 @@ impl Default for Settings {
             clock: Arc::new(Instant::now),
             window: 2,
             device: Arc::new(|| Ok(Box::new(Cpu::detect()))),
+            room: None,
             trace: None,
             ot_cache: None,
         }

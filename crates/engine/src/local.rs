@@ -177,9 +177,11 @@ fn run_under(
     let peers = participants(plan);
     let acts = peers.iter().map(|me| Acts::new(Arc::clone(program), *me));
     let acts: Vec<Arc<Acts>> = acts.map(Arc::new).collect();
-    let shared: Vec<Arc<Shared>> = (acts.iter())
-        .map(|acts| Arc::new(Shared::new(acts)))
-        .collect();
+    let shared = peers.iter().zip(&acts).map(|(peer, acts)| {
+        let room = (conditions.settings)(*peer).room;
+        Arc::new(Shared::new(acts, room.as_ref()))
+    });
+    let shared: Vec<Arc<Shared>> = shared.collect();
     let passes = 0..program.passes().len();
     let of_peer = |peer: &Peer| passes.clone().map(|pass| data(*peer, pass)).collect();
     let brought: Vec<Arc<[Data]>> = peers.iter().map(of_peer).collect();

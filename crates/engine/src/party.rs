@@ -61,7 +61,7 @@ pub fn run_program(
             links.len()
         )));
     }
-    let shared = Arc::new(Shared::new(acts));
+    let shared = Arc::new(Shared::new(acts, settings.room.as_ref()));
     let mut workers = Vec::new();
     let mut links = links.into_iter().enumerate();
     while let Some((lane, link)) = links.next() {

@@ -11,7 +11,7 @@ use zeroize::Zeroize;
 use crate::Data;
 use crate::abort::Abort;
 use crate::acts::Acts;
-use crate::columns::Columns;
+use crate::columns::{Columns, Limit, Room};
 use crate::ot_cache::PendingEntry;
 use crate::setup::Keys;
 use crate::setup::transfers::Made;
@@ -58,8 +58,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Of a participant.
-    pub(crate) fn new(acts: &Acts) -> Self {
+    /// Of a participant, in as much memory as it has room.
+    pub(crate) fn new(acts: &Acts, room: Option<&Room>) -> Self {
         let (me, program) = (acts.me(), acts.program());
         let plan = acts.plan();
         let (rows, cycles) = match acts.count() {
@@ -67,7 +67,8 @@ impl Shared {
             _ => (program.rows(), 1),
         };
         let parts = acts.protocol(0).spans().sums.len();
-        let columns = Columns::new(Arc::clone(program), parts);
+        let limit = room.map(|room| Limit::new(room.clone(), acts));
+        let columns = Columns::new(Arc::clone(program), parts, limit);
         columns.begin(0);
         Shared {
             columns,
@@ -193,7 +194,7 @@ impl Shared {
     /// A lane has finished pass number `pass`; with the last of them the next one may begin.
     ///
     /// # Errors
-    /// [`Abort::Unordered`] if what the pass has opened puts no rows in order.
+    /// [`Abort::Unordered`] if what the pass has opened puts no rows in order, [`Abort::Data`] if columns that wait on the disk do not come back.
     pub(crate) fn passed(&self, pass: usize, lanes: u16) -> Result<(), Abort> {
         if self.passing.fetch_add(1, Ordering::AcqRel) + 1 < usize::from(lanes) {
             return Ok(());
@@ -203,8 +204,10 @@ impl Shared {
         self.columns.leave_sums(pass, &sums);
         sums.iter_mut().for_each(Zeroize::zeroize);
         self.columns.order(pass)?;
+        self.columns.bring_for_made(pass + 1)?;
         self.columns.make(pass + 1);
         self.columns.end(pass);
+        self.columns.bring_for(pass + 1)?;
         self.columns.begin(pass + 1);
         self.pass.store(pass + 1, Ordering::Release);
         Ok(())

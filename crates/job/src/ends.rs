@@ -120,6 +120,26 @@ pub trait ShareSink: Send + Sync {
     fn finish(&self) -> Result<(), DataError>;
 }
 
+/// Where a party's columns wait on its disk, between passes, while its memory is for others.
+///
+/// What comes back is what was put there, or an error: a party's disk is not trusted with shares, nor with their being the latest.
+pub trait Spill: Send + Sync {
+    /// Puts bytes away, and says at which place.
+    ///
+    /// # Errors
+    /// [`DataError::Own`] or [`DataError::Io`] if the disk does not take them: it is full, or fails.
+    fn put(&self, bytes: &[u8]) -> Result<u64, DataError>;
+
+    /// Brings the bytes of a place back, all of them; the place has none then.
+    ///
+    /// # Errors
+    /// [`DataError::Own`] if there are others than were put there, or none; [`DataError::Io`] if the disk fails.
+    fn get(&self, place: u64, into: &mut [u8]) -> Result<(), DataError>;
+
+    /// Lets go of the bytes of a place, unread.
+    fn free(&self, place: u64);
+}
+
 /// Why values cannot be supplied or taken.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -47,7 +47,7 @@ mod stages;
 
 pub use chunk_rows::ChunkRows;
 pub use clear::{ClearError, evaluate};
-pub use ends::{DataError, ShareSink, ShareSource, Sink, Slice, Source};
+pub use ends::{DataError, ShareSink, ShareSource, Sink, Slice, Source, Spill};
 pub use schedule::{Rows, Schedule};
 pub use security::{
     Adversary, Delivery, Guarantee, ProtocolKind, Security, Statistical, Tables, Technique,

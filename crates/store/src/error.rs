@@ -23,6 +23,15 @@ pub enum StoreError {
         /// Why not.
         source: io::Error,
     },
+    /// Columns of a run did not come back from the disk as they went there.
+    #[error(
+        "columns that waited in {} are not the ones that this run has written: the disk fails, or something else writes there; run again in another folder",
+        folder.display()
+    )]
+    Spilled {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// No name for a dataset.
     #[error("`{name}` cannot name a dataset: {why}")]
     Name {

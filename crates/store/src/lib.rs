@@ -91,6 +91,7 @@ mod list;
 mod manifest;
 mod reader;
 mod rows;
+mod spill;
 mod store;
 mod writer;
 
@@ -100,5 +101,6 @@ pub use fuzz::fuzz_dataset;
 pub use key::{KeyId, StoreKey};
 pub use list::{Dataset, State, dataset, datasets, remove, sweep, verify};
 pub use reader::{Expected, Reader};
+pub use spill::SpillFile;
 pub use store::{BlockSource, Keeps, Loads, Store, Whole};
 pub use writer::Writer;

@@ -86,7 +86,7 @@ fn a_comparison_has_fewer_messages_than_products() {
     let [security, ..] = securities();
     for (bits, rows, products, rounds) in [
         (32, 1 << 20, 64, 9),
-        (64, 1 << 20, 105, 10),
+        (64, 1 << 20, 106, 10),
         (20, 40, 30, 8),
     ] {
         let program = planned(&sorting(security, rows, bits));

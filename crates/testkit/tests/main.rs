@@ -37,6 +37,7 @@ mod runs;
 mod schedules;
 mod sequential;
 mod shadow;
+mod spill;
 mod stored;
 mod taint;
 mod templates;

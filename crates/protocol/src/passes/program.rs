@@ -1,6 +1,7 @@
 //! The passes of a run, and what holds of them together.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -371,6 +372,15 @@ impl PassProgram {
         let last = self.last.iter().enumerate();
         last.filter(move |(_, last)| **last == pass)
             .map(|(column, _)| ColumnId(column as u32))
+    }
+
+    /// The columns that pass number `pass` takes, each once.
+    pub fn taken_by(&self, pass: usize) -> BTreeSet<ColumnId> {
+        let pass = &self.passes[pass];
+        let compared = pass.compares().map(|of| &of.of[..]).unwrap_or_default();
+        let takes = pass.takes();
+        let taken = takes.iter().flat_map(|take| take.columns());
+        taken.chain(compared.iter().copied()).collect()
     }
 
     /// The columns that pass number `pass` leaves.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use veil_device::{Cpu, Device, Reference};
 use veil_engine::local::{Conditions, Failure, run_program};
-use veil_engine::{Data, Report, Settings};
+use veil_engine::{Data, Report, Room, Settings};
 use veil_job::passes::ProgramSpec;
 use veil_job::{Adversary, Security};
 use veil_link::tap::{Fate, Tapped};
@@ -129,13 +129,24 @@ pub(crate) fn run(
     device: Factory,
     tap: &Tap,
 ) -> Result<BTreeMap<Peer, Report>, Failure> {
-    let settings = Settings {
-        timeout: std::time::Duration::from_secs(2),
-        device: Arc::new(move || Ok(device())),
-        ..Settings::default()
-    };
+    run_in(program, ends, device, tap, &|_| None)
+}
+
+/// As [`run`], where columns of a participant have so much room.
+pub(crate) fn run_in(
+    program: &Arc<PassProgram>,
+    ends: &Ends,
+    device: Factory,
+    tap: &Tap,
+    room: &dyn Fn(Peer) -> Option<Room>,
+) -> Result<BTreeMap<Peer, Report>, Failure> {
     let conditions = Conditions {
-        settings: &|_| settings.clone(),
+        settings: &|peer| Settings {
+            timeout: std::time::Duration::from_secs(2),
+            device: Arc::new(move || Ok(device())),
+            room: room(peer),
+            ..Settings::default()
+        },
         wrap: &|from, _, link| {
             let tap = Arc::clone(tap);
             Box::new(Tapped::new(link, move |to, at, bytes: &[u8]| {
