@@ -41,6 +41,7 @@ pub mod peak;
 pub mod prepare;
 mod progress;
 pub mod rates;
+pub mod room;
 pub mod signals;
 pub mod trace;
 mod views;

@@ -1,5 +1,6 @@
 //! Queries from end to end: in threads, in processes, among three parties and four, by services; and what `explain` says of them.
 
+use std::fmt::Write;
 use std::fs;
 
 use serde_json::Value;
@@ -405,4 +406,172 @@ fn rules_judge_queries() {
         decide("decision = \"refuse\"\ngroup_by = [\"stays.ward\"]"),
         "refuse"
     );
+}
+
+/// A job of three queries over tables of their own, whose columns take more memory than those of one pass, and what it opens.
+fn large(folder: &Folder) -> [String; 3] {
+    const ROWS: usize = 16_000;
+    const WIDTH: usize = 6;
+    let value = |row: usize, factor: usize, column: usize| row * (factor + column) % 4099 << 20;
+    let joined = |of: &dyn Fn(usize) -> String, between: &str| {
+        let all: Vec<String> = (0..WIDTH).map(of).collect();
+        all.join(between)
+    };
+    let names = joined(&|column| format!("x{column}"), ",");
+    let columns = joined(
+        &|column| {
+            format!(r#"{{ name = "x{column}", type = "integer", min = 0, max = 5000000000 }}"#)
+        },
+        ", ",
+    );
+    let (mut tables, mut queries) = (String::new(), String::new());
+    for (owner, factor) in [("ann", 31), ("bob", 17)] {
+        for k in 1..4 {
+            let name = format!("{owner}{k}");
+            let mut file = format!("id,{names}\n");
+            for row in 0..ROWS {
+                let cells = joined(&|column| value(row, factor, column).to_string(), ",");
+                writeln!(file, "{},{cells}", (row * 7919 + factor * k) % ROWS).unwrap();
+            }
+            folder.write(&format!("{name}.csv"), file);
+            tables += &format!(
+                "[[table]]\nname = \"{name}\"\nowner = \"{owner}\"\nrows = {ROWS}\nunique = [[\"id\"]]\nfile = \"{name}.csv\"\n\
+                 column = [{{ name = \"id\", type = \"integer\", min = 0, max = 1000000 }}, {columns}]\n"
+            );
+        }
+    }
+    let sums = joined(
+        &|column| format!("sum(a.x{column} + b.x{column}) AS s{column}"),
+        ", ",
+    );
+    for k in 1..4 {
+        queries += &format!(
+            "[[query]]\nname = \"sums{k}\"\nsql = \"SELECT {sums} FROM ann{k} a JOIN bob{k} b ON a.id = b.id\"\nto = \"eve\"\n"
+        );
+    }
+    let job = format!(
+        "version = 1\nkind = \"query\"\nname = \"large\"\nowners = [\"ann\", \"bob\"]\nparties = [\"a\", \"b\", \"c\"]\n\
+         recipients = [\"eve\"]\n{tables}{queries}"
+    );
+    folder.write("large.toml", job);
+    let sum = |column| {
+        let both = |row| value(row, 31, column) + value(row, 17, column);
+        (0..ROWS).map(both).sum::<usize>().to_string()
+    };
+    let text = format!(
+        "{}\n{}\n",
+        joined(&|column| format!("s{column}"), ","),
+        joined(&sum, ",")
+    );
+    [text.clone(), text.clone(), text]
+}
+
+/// What a job opened to eve in this folder.
+fn sums(folder: &Folder, out: &str) -> [String; 3] {
+    [1, 2, 3].map(|k| fs::read_to_string(folder.at(&format!("{out}/sums{k}.csv"))).unwrap())
+}
+
+/// MiB of a job's first party: with columns on the disk, and with all in memory.
+fn rooms(folder: &Folder) -> [u64; 2] {
+    let explained = json(&folder.succeed("explain large.toml --lanes 1 --json"));
+    let participants = explained["participants"].as_array().unwrap();
+    let party = participants
+        .iter()
+        .find(|of| of["role"] == "party")
+        .unwrap();
+    let mib = |of: &str| party[of].as_u64().unwrap().div_ceil(1 << 20);
+    [mib("least_memory_bytes"), mib("memory_bytes")]
+}
+
+/// Columns wait on the disk where memory has no room for them, results are the same, and nothing is left there. With too little memory a run does not begin.
+#[test]
+fn columns_wait_on_the_disk() {
+    let folder = Folder::new();
+    let wanted = large(&folder);
+    fs::create_dir(folder.at("spill")).unwrap();
+    let [least, most] = rooms(&folder);
+    assert!(least + 1 < most, "{least} MiB, {most} MiB");
+    assert!(
+        folder
+            .succeed("explain large.toml")
+            .contains("with `--spill`")
+    );
+    for how in ["", "--processes"] {
+        folder.succeed(&format!(
+            "run large.toml --lanes 1 --memory-mib {least} --spill spill --out out {how}"
+        ));
+        assert_eq!(sums(&folder, "out/eve"), wanted);
+        assert_eq!(fs::read_dir(folder.at("spill")).unwrap().count(), 0);
+        fs::remove_dir_all(folder.at("out")).unwrap();
+    }
+    let few = least - 1;
+    for (room, told) in [
+        (
+            format!("--memory-mib {few} --spill spill"),
+            "with all columns on the disk that a pass does not take",
+        ),
+        (
+            format!("--memory-mib {few}"),
+            "give it more, --memory-mib, or a folder where columns of queries wait, --spill",
+        ),
+        ("--spill spill".into(), "--memory-mib"),
+        (
+            format!("--memory-mib {least} --spill nowhere"),
+            "cannot create a file for columns in nowhere",
+        ),
+    ] {
+        let arguments = format!("run large.toml --lanes 1 --out out {room}");
+        let output = folder.veil(&arguments);
+        let said = crate::common::text(&output.stderr);
+        assert!(
+            !output.status.success() && said.contains(told),
+            "{room}: {said}"
+        );
+        assert!(!folder.at("out").exists(), "{room}");
+    }
+}
+
+/// A service whose memory has no room for the columns of a job refuses it, or has them wait on its disk.
+#[test]
+fn columns_of_a_service_wait_on_its_disk() {
+    let _alone = alone();
+    let folder = Folder::new();
+    let wanted = large(&folder);
+    folder.replace(
+        "large.toml",
+        "owners = [\"ann\", \"bob\"]",
+        "owners = [\"ann\"]",
+    );
+    folder.replace("large.toml", "owner = \"bob\"", "owner = \"ann\"");
+    let [least, _] = rooms(&folder);
+    let homes = homes(folder.path(), &NAMES);
+    folder.replace(
+        "a/veil.toml",
+        "memory_mib = 4096",
+        &format!("memory_mib = {least}"),
+    );
+    let services: Vec<Service> = NAMES[..3]
+        .iter()
+        .map(|name| Service::start(folder.path(), name, &[]))
+        .collect();
+    let refused = crate::common::text(&folder.veil("submit large.toml --home ann").stdout);
+    let told = format!("and this party gives all its jobs {least} MiB");
+    assert!(refused.contains(&told), "{refused}");
+    let mut services = services.into_iter();
+    assert_eq!(services.next().unwrap().stop().0, Some(0));
+    folder.replace("a/veil.toml", "spill = false", "spill = true");
+    let first = Service::start(folder.path(), NAMES[0], &[]);
+    let (plan, said) = submit(&folder, "large.toml");
+    assert_eq!(said, ["pending"; 3]);
+    homes[..3].iter().for_each(|home| approve(home, &plan));
+    let children = ["ann", "eve"].map(|name| (name, take_part(&folder, "large.toml", name)));
+    for (name, child) in children {
+        let (code, said) = end(child);
+        assert_eq!(code, Some(0), "{name}: {said}");
+    }
+    assert_eq!(sums(&folder, "out-large.toml"), wanted);
+    wait("done", || states(&folder, &plan) == ["done"; 3]);
+    for service in services.chain([first]) {
+        assert_eq!(service.stop().0, Some(0));
+    }
 }

@@ -596,6 +596,7 @@ analysis = [{ name = "wages", kind = "sum", of = "wage", to = "eve" }]
             rows: 1000,
             lanes: 1,
             memory_mib: 1000,
+            spill: false,
             window: 4,
             link: "tls".into(),
             kept: true,

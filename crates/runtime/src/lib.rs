@@ -31,6 +31,7 @@ mod participant;
 mod passes;
 mod stages;
 
+pub use memory::TooSmall;
 pub use part::{Connections, Neighbours, Part, PartError, Roster, RunError, roles, who_is_who};
 pub use participant::{
     AGAIN, Again, As, Because, Course, Ended, GivenUp, Heard, Participant, Stage, Step, VIEWS,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use veil_engine::Memory;
+use veil_engine::{Acts, Memory, columns_of_a_pass};
 use veil_link::LinkKind;
 use veil_protocol::WorkspaceOf;
 use veil_protocol::passes::{ColumnPlan, Pass, Search};
@@ -11,9 +11,81 @@ use veil_session::Peer;
 
 use crate::passes::Passes;
 
+/// What a participant has room for is less than a run takes, wherever columns wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the run takes {} MiB of memory here{}, and there is room for {} MiB", .needs.div_ceil(1 << 20), Spilled(*.spills), .room >> 20)]
+pub struct TooSmall {
+    /// Bytes that it takes.
+    pub needs: u64,
+    /// Bytes that there are.
+    pub room: u64,
+    /// Whether columns may wait on the disk.
+    pub spills: bool,
+}
+
+struct Spilled(bool);
+
+impl std::fmt::Display for Spilled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0 {
+            " with all columns on the disk that a pass does not take"
+        } else {
+            ""
+        })
+    }
+}
+
 impl Passes {
     /// The memory that a run allocates at a participant: that of the pass which takes most, and the columns that are there at once.
     pub fn memory(&self, me: Peer, window: usize, link: LinkKind) -> Memory {
+        let mut most = self.beside(me, window, link);
+        let moved = self.program().passes().iter().map(|pass| moved(pass, me));
+        most.workspaces = most.workspaces.max(moved.max().unwrap_or(0));
+        if me.party().is_some() && self.program().passes().len() > 1 {
+            most.workspaces += self.columns();
+        }
+        most
+    }
+
+    /// The same with all columns on the disk that a pass does not take: of a party of a program with several passes, where that is less.
+    pub fn least_memory(&self, me: Peer, window: usize, link: LinkKind) -> Option<u64> {
+        if me.party().is_none() || self.program().passes().len() < 2 {
+            return None;
+        }
+        let least = columns_of_a_pass(&Acts::new(Arc::clone(self.program()), me));
+        let least = self.beside(me, window, link).total() + least;
+        (least < self.memory(me, window, link).total()).then_some(least)
+    }
+
+    /// The room for columns at a participant that has so many bytes for a run in all: nothing if all columns have room, or there are none.
+    ///
+    /// # Errors
+    /// [`TooSmall`] if it is not enough: without a disk (`spills`) for all columns at once, with it for those of one pass.
+    pub fn room(
+        &self,
+        me: Peer,
+        (window, link): (usize, LinkKind),
+        (bytes, spills): (u64, bool),
+    ) -> Result<Option<u64>, TooSmall> {
+        let all = self.memory(me, window, link).total();
+        if all <= bytes {
+            return Ok(None);
+        }
+        let too_small = |needs| TooSmall {
+            needs,
+            room: bytes,
+            spills,
+        };
+        let least = self.least_memory(me, window, link).filter(|_| spills);
+        let least = least.ok_or_else(|| too_small(all))?;
+        if bytes < least {
+            return Err(too_small(least));
+        }
+        Ok(Some(bytes - self.beside(me, window, link).total()))
+    }
+
+    /// The memory of all but columns and the workspaces of moves.
+    fn beside(&self, me: Peer, window: usize, link: LinkKind) -> Memory {
         let passes = self.program().passes();
         let mut seen = BTreeSet::new();
         let mut plans = Vec::new();
@@ -39,17 +111,12 @@ impl Passes {
                 most.frames = most.frames.max(of.frames);
                 plans.push(of.plan);
             } else {
-                let moved = moved(pass, me);
-                most.workspaces = most.workspaces.max(moved);
-                most.frames = most.frames.max(moved);
+                most.frames = most.frames.max(moved(pass, me));
             }
         }
         // All plans are there for the whole run; what any run takes is in each, and is the most of what the smallest takes.
         let least = plans.iter().copied().min().unwrap_or(0);
         most.plan = least + plans.iter().map(|plan| plan - least).sum::<u64>();
-        if me.party().is_some() && passes.len() > 1 {
-            most.workspaces += self.columns();
-        }
         most
     }
 

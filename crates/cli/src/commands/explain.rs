@@ -153,6 +153,9 @@ struct Participant {
     /// Payload and message headers.
     framed: u64,
     memory_bytes: u64,
+    /// The same with columns of queries on the disk that no present pass takes, where that is less.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    least_memory_bytes: Option<u64>,
     /// Seconds of one core, as estimated.
     cpu_seconds: f64,
 }
@@ -311,6 +314,7 @@ fn explain(
         bytes: sent.all.bytes,
         framed: sent.framed,
         memory_bytes: memory(plan, stages, protocol.me(), &chosen.windows),
+        least_memory_bytes: None,
         cpu_seconds,
     });
     let participants = participants.collect();

@@ -23,6 +23,7 @@ use crate::ordered;
 use crate::output;
 use crate::prepare::{self, JobArgs};
 use crate::progress::{Meter, Snapshot};
+use crate::room::RoomArgs;
 use crate::signals::Stop;
 use crate::trace::TraceFile;
 
@@ -64,6 +65,8 @@ pub struct PartyArgs {
     link: LinkArgs,
     #[command(flatten)]
     devices: DevicesArgs,
+    #[command(flatten)]
+    room: RoomArgs,
     /// Write down every round here: times, messages and waits, never a value. `veil-lab trace` draws it.
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -145,6 +148,7 @@ fn take_part(
         link: args.link.kind(),
         net: args.net,
         devices,
+        room: &args.room,
         trace: trace.as_ref(),
         again: !args.child,
         yes: args.yes,

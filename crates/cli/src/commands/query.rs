@@ -12,6 +12,7 @@ use crate::launch::inspect::InspectArgs;
 use crate::links::LinkArgs;
 use crate::output;
 use crate::prepare::{JobArgs, Replacement, SecurityArgs, replacement};
+use crate::room::RoomArgs;
 
 /// Asks the tables of a job file a query, all roles on this machine, and prints the result.
 #[derive(clap::Args, Debug)]
@@ -51,6 +52,9 @@ pub(crate) struct QueryArgs {
     /// What parties compute on.
     #[command(flatten)]
     devices: DevicesArgs,
+    /// What memory they take.
+    #[command(flatten)]
+    room: RoomArgs,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -87,6 +91,7 @@ pub(crate) fn run(
         out: args.out.clone(),
         stores: None,
         devices: args.devices.clone(),
+        room: args.room.clone(),
         inspect: InspectArgs::default(),
         json: args.json,
     };

@@ -22,6 +22,7 @@ use crate::links::{self, LinkArgs};
 use crate::ordered::{self, Ordered, Planned};
 use crate::output;
 use crate::prepare::{self, JobArgs};
+use crate::room::RoomArgs;
 use crate::signals::Stop;
 use crate::views::Views;
 
@@ -84,6 +85,9 @@ pub struct LocalArgs {
     /// What parties compute on.
     #[command(flatten)]
     pub devices: DevicesArgs,
+    /// What memory they take.
+    #[command(flatten)]
+    pub room: RoomArgs,
     /// What is looked at meanwhile.
     #[command(flatten)]
     pub inspect: InspectArgs,
@@ -234,6 +238,7 @@ pub(crate) fn execute_job(
         views,
         stop: &stop,
         devices: &devices,
+        room: &args.room,
         inspect: &args.inspect,
     };
     durable::check(&job, args)?;

@@ -41,6 +41,8 @@ pub(crate) struct Whole {
     pub(crate) framed: u64,
     /// Bytes of memory, at most.
     pub(crate) memory: u64,
+    /// The same with columns on the disk, where that is less.
+    pub(crate) least_memory: Option<u64>,
 }
 
 /// What a program takes.
@@ -88,6 +90,7 @@ impl Costs {
                 memory: passes
                     .memory(*peer, Settings::default().window, LinkKind::Tls)
                     .total(),
+                least_memory: passes.least_memory(*peer, Settings::default().window, LinkKind::Tls),
             }
         });
         let whole: Vec<Whole> = whole.collect();

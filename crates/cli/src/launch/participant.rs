@@ -251,6 +251,8 @@ impl<'a> Attendance<'a> {
                 let (brings, of) = brings.inspect_err(|_| engagement.held(HeldFor::Data))?;
                 (sources, read) = (brings, of);
             }
+            let room = engagement.room.of(at.plan, me, engagement.link);
+            let room = room.inspect_err(|_| engagement.held(HeldFor::Disk))?;
             let shares = stage_store.ends(at.stage)?;
             let mut sink = None;
             if prepare::receives(at.plan, me) {
@@ -272,6 +274,7 @@ impl<'a> Attendance<'a> {
                 read,
                 sink,
                 shares,
+                room,
             });
         }
         (at.plan, at.port) = reach(at.stage)?;

@@ -275,6 +275,12 @@ fn make_homes(
         for [_, name, word] in job.words()[1].said() {
             option(name, word.into());
         }
+        if let Some(mib) = site.room.memory_mib {
+            option("--memory-mib", mib.to_string().into());
+        }
+        if let Some(folder) = &site.room.spill {
+            option("--spill", absolute(folder)?.into());
+        }
         if let Some(key) = &args.align_key {
             option("--align-key", absolute(key)?.into());
         }

@@ -19,6 +19,7 @@ use crate::launch::{Answer, Outcome, Took};
 use crate::output::Folders;
 use crate::prepare;
 use crate::progress::{Meter, Snapshot};
+use crate::room::RoomArgs;
 use crate::signals::Stop;
 use crate::views::{Views, Watched};
 
@@ -47,6 +48,8 @@ pub(crate) struct Site<'a> {
     pub(crate) stop: &'a Stop,
     /// What parties compute on.
     pub(crate) devices: &'a Devices,
+    /// What memory they take.
+    pub(crate) room: &'a RoomArgs,
     /// What is looked at meanwhile.
     pub(crate) inspect: &'a InspectArgs,
 }
@@ -71,6 +74,9 @@ pub(crate) fn run(
 ) -> Result<Outcome, Failure> {
     let started = Time::now();
     let peers = veil_engine::participants(plan);
+    let rooms = peers.iter();
+    let rooms = rooms.map(|peer| site.room.of(plan, *peer, LinkKind::Tls));
+    let rooms = rooms.collect::<Result<Vec<_>, _>>()?;
     // All data are read and checked before any file for results is made.
     let sources = peers
         .iter()
@@ -135,6 +141,7 @@ pub(crate) fn run(
         timeout: site.timeout,
         trace: inspection.recorder(),
         device: Arc::clone(&devices[index(peer)]),
+        room: rooms[index(peer)].clone(),
         ..Settings::default()
     };
     let wrap = |me, _: u16, link| -> Box<dyn Link> {

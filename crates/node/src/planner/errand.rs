@@ -20,6 +20,8 @@ pub(crate) struct Terms {
     pub(crate) lanes: u16,
     /// Working memory of a job, at most, in MiB.
     pub(crate) memory_mib: u64,
+    /// Whether columns of queries may wait on the disk.
+    pub(crate) spill: bool,
     /// Chunks in flight per lane.
     pub(crate) window: usize,
     /// What carries the bytes of jobs, as `--link` has it.

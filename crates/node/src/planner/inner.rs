@@ -144,6 +144,7 @@ pub fn fuzz_proposal(bytes: &[u8]) -> bool {
         rows: 1 << 20,
         lanes: 4,
         memory_mib: 256,
+        spill: false,
         window: 4,
         link: "tls".into(),
         kept: false,

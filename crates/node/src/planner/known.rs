@@ -113,6 +113,7 @@ mod tests {
             rows: 1000,
             lanes: 2,
             memory_mib: 1000,
+            spill: false,
             window: 4,
             link: "tls".into(),
             kept: false,

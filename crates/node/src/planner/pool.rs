@@ -342,6 +342,7 @@ mod tests {
             rows: 1000,
             lanes: 1,
             memory_mib: 1000,
+            spill: false,
             window: 4,
             link: "tls".into(),
             kept: false,

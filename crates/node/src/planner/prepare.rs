@@ -77,6 +77,20 @@ fn passes(job: &Job, options: Options) -> Result<Passes, String> {
     Passes::new(passes, job.shared(), names, options).map_err(|error| unplanned(&error))
 }
 
+/// The memory of a run: all that the party gives its jobs where columns wait on its disk for as much.
+fn within(plan: &Passes, me: Peer, (terms, link): (&Terms, LinkKind)) -> Memory {
+    let memory = plan.memory(me, terms.window, link);
+    let given = terms.memory_mib.saturating_mul(1 << 20);
+    let least = plan.least_memory(me, terms.window, link);
+    match least {
+        Some(least) if terms.spill && memory.total() > given && least <= given => Memory {
+            workspaces: given.saturating_sub(memory.frames + memory.plan),
+            ..memory
+        },
+        _ => memory,
+    }
+}
+
 impl Prepared {
     fn new(
         job: Job,
@@ -91,7 +105,7 @@ impl Prepared {
         let need = |stage| {
             let plan = stages.plan(stage);
             let left = plan.parties().iter().copied();
-            let memory = |me| plan.memory(Peer::Party(me), terms.window, link);
+            let memory = |me| within(plan, Peer::Party(me), (terms, link));
             match stage {
                 Stage::Finish(_) => left.map(memory).max_by_key(Memory::total),
                 _ => Some(memory(me)),

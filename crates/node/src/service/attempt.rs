@@ -181,6 +181,8 @@ pub(super) fn attempt(
         .home
         .note_read(&prepared.plan, &read)
         .map_err(|error| (false, Failed::Kept(held(&error))))?;
+    let room = shared.room(plan, me, prepared.planned.need);
+    engine.room = room.map_err(|error| (false, Failed::Data(Arc::new(error.into()))))?;
     shared.jobs.set(job, State::Running, None);
     let started = Time::now();
     tracing::info!("running");

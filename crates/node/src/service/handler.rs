@@ -380,6 +380,7 @@ impl ServiceState {
             rows: settings.limits.rows,
             lanes: settings.limits.lanes,
             memory_mib: settings.limits.memory_mib,
+            spill: settings.admission.spill,
             window: self.engine().window,
             link: self.options.link.to_string(),
             kept,

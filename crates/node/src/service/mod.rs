@@ -26,13 +26,15 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use veil_device::Fault;
-use veil_engine::{DeviceFactory, OtCache, Settings as Engine};
+use veil_engine::{DeviceFactory, OtCache, Room, Settings as Engine};
 use veil_link::tls::{
     Fingerprint, Identity, IdentityError, Lane, Port, Reception, SetupError, Turned,
 };
 use veil_link::{LinkKind, shape};
+use veil_runtime::Passes;
 use veil_sandbox::Limits;
-use veil_session::PlanHash;
+use veil_session::{Peer, PlanHash};
+use veil_store::{SpillFile, StoreError};
 
 use crate::admin::{Admin, Pages};
 use crate::approvals::plan_of;
@@ -617,6 +619,17 @@ impl ServiceState {
             ot_cache: self.ot_cache.clone(),
             ..usual
         }
+    }
+
+    /// The room for columns of a run that was given so many bytes, if some have to wait on the disk.
+    fn room(&self, plan: &Passes, me: Peer, need: u64) -> Result<Option<Room>, StoreError> {
+        let how = (self.engine().window, self.options.link);
+        let Ok(Some(bytes)) = plan.room(me, how, (need, true)) else {
+            return Ok(None);
+        };
+        let spill = SpillFile::create(self.home.path())?;
+        let spill = Arc::new(spill);
+        Ok(Some(Room { bytes, spill }))
     }
 
     /// Writes into the home's log. A log that cannot be written makes the service not ready, and is said.

@@ -72,6 +72,8 @@ pub struct Admission {
     pub planning_seconds: u64,
     /// Bytes of the home's disk that stay free: with less, nothing new is taken.
     pub disk_reserve: u64,
+    /// Whether columns of queries wait on the home's disk where `memory_mib` has no room for them.
+    pub spill: bool,
 }
 
 impl Default for Admission {
@@ -83,6 +85,7 @@ impl Default for Admission {
             planning_seconds: 60,
             // The log, receipts and reasons of thousands of jobs; shares that are kept are checked against the disk by themselves.
             disk_reserve: 1 << 30,
+            spill: false,
         }
     }
 }

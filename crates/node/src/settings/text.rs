@@ -215,6 +215,10 @@ impl Settings {
             ),
             "with less free on the home's disk nothing is taken in",
         );
+        line(
+            &format!("spill = {}", admission.spill),
+            "columns of queries that take more memory wait on that disk",
+        );
         line("", "");
         let quota = |line: &mut dyn FnMut(&str, &str), title: &str, quota: &Quota| {
             line(title, "of each member; [quota.member.NAME] of one");
@@ -358,6 +362,7 @@ struct RawAdmission {
     planning_mib: Option<Spanned<u64>>,
     planning_seconds: Option<Spanned<u64>>,
     disk_reserve: Option<Spanned<String>>,
+    spill: Option<bool>,
 }
 
 #[derive(Deserialize, Default)]
@@ -455,6 +460,7 @@ impl RawAdmission {
                 wrong,
             )?,
             disk_reserve: in_words(self.disk_reserve.as_ref(), usual.disk_reserve, BYTES, wrong)?,
+            spill: self.spill.unwrap_or(usual.spill),
         })
     }
 }
@@ -537,6 +543,7 @@ mod tests {
         settings.admin = Some("127.0.0.1:9464".parse().unwrap());
         settings.limits.jobs = 9;
         settings.admission.sandbox = Require::Filter;
+        settings.admission.spill = true;
         settings.quotas.each.filed = 5 << 20;
         settings.quotas.each.stored = 7 << 30;
         let own = Quota {

@@ -137,6 +137,7 @@ pub(super) fn explain(
             bytes: of.sends.bytes,
             framed: of.framed,
             memory_bytes: of.memory,
+            least_memory_bytes: of.least_memory,
             cpu_seconds,
         });
     let asked = |query: &NamedQuery| Asked {
@@ -369,7 +370,10 @@ impl Explained {
     fn takes(&self, rates: &Found) -> String {
         let mut text = "\nparticipants\n".to_owned();
         let rows = self.participants.iter().map(|p| {
-            let memory = format!("at most {} of working memory", bytes(p.memory_bytes));
+            let mut memory = format!("at most {} of working memory", bytes(p.memory_bytes));
+            if let Some(least) = p.least_memory_bytes {
+                let _ = write!(memory, ", {} with `--spill`", bytes(least));
+            }
             let sends = format!(
                 "sends {} in {}",
                 bytes(p.bytes),

@@ -25,6 +25,7 @@ use crate::devices::Devices;
 use crate::failure::{Code, Failure};
 use crate::launch::stores;
 use crate::ordered::{self, GARBLER, Known, Ordered};
+use crate::room::RoomArgs;
 use crate::signals::Stop;
 use crate::trace::TraceFile;
 
@@ -53,6 +54,8 @@ pub(crate) struct Engagement<'a> {
     pub(crate) net: Option<shape::Profile>,
     /// What it computes on, if it is a party.
     pub(crate) devices: &'a Devices,
+    /// What memory it takes.
+    pub(crate) room: &'a RoomArgs,
     /// Tries a durable job again when a run is interrupted.
     pub(crate) again: bool,
     /// Approves the job without asking the operator.

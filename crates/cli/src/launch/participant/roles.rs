@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use veil_engine::{Abort, Recorder, Report, Settings};
+use veil_engine::{Abort, Recorder, Report, Room, Settings};
 use veil_link::tls::{Around, SetupError};
 use veil_node::log::Event;
 use veil_node::meeting::HeldFor;
@@ -31,6 +31,8 @@ pub(super) struct Role {
     pub(super) read: Vec<Binding>,
     pub(super) sink: Option<Arc<Output>>,
     pub(super) shares: Ends,
+    /// What its columns may take in memory.
+    pub(super) room: Option<Room>,
 }
 
 /// Why a stage did not come to its end.
@@ -199,6 +201,7 @@ fn one(
         // Those who are there may still wait for others. Parties of a durable job find out in the next attempt.
         meeting: (role.me.party().is_none() || at.stage == Stage::Whole).then_some(until),
         device: engagement.devices.factory(plan, role.me, None),
+        room: role.room.clone(),
         // What is written down is the stage that computes.
         trace: engagement
             .trace

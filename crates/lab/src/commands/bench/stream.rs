@@ -14,6 +14,7 @@ use veil_cli::devices::{DevicesArgs, Registry};
 use veil_cli::launch::inspect::InspectArgs;
 use veil_cli::links::LinkArgs;
 use veil_cli::prepare::{JobArgs, SecurityArgs};
+use veil_cli::room::RoomArgs;
 use veil_engine::{Memory, Settings};
 use veil_job::Word;
 use veil_link::LinkKind;
@@ -188,6 +189,7 @@ fn measure(part: Part, blocks: u64, args: &BenchArgs, registry: &Arc<dyn Registr
         out: Some(folder.path().join("out")),
         stores: None,
         devices: DevicesArgs::default(),
+        room: RoomArgs::default(),
         inspect: InspectArgs::default(),
         json: false,
     };
