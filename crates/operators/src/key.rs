@@ -159,6 +159,25 @@ impl Builder {
         self.compute(circuit, rows, vec![of.take(), valid.take()])[0]
     }
 
+    /// Claims that no two of the rows that take part have one key, of rows in the order of their keys, those that take no part last: the run ends if two have,
+    /// and says that `what` is false.
+    ///
+    /// # Panics
+    /// As [`Builder::firsts`].
+    pub fn claim_apart(&mut self, key: &[Shared], what: &str) {
+        let rows = crate::moves::rows_of(key);
+        let mut b = Gates::new(Ring::Bits);
+        let compared = Compared::ports(&mut b, key);
+        let first_row = b.input("first row", 1, Per::Row)[0];
+        let begins = any(&mut b, &[compared.differs, first_row, compared.absent()]);
+        let again = b.not(begins);
+        b.output("again", &[again]);
+        let mut takes = neighbour(key, -1);
+        takes.push(Take::Within { first: 0, end: 1 });
+        let again = self.compute(done(b), rows, takes)[0];
+        self.claim_none(again, what);
+    }
+
     /// Whether each row is the first of those of its key, of rows in the order of their keys: a bit.
     ///
     /// # Panics

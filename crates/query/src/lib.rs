@@ -54,7 +54,8 @@
 //!
 //! - Quotients, averages and variances are exact until they are opened, rounded, ordered or made distinct: then, without `round(…, places)`, to six places or
 //!   those of their operands. PostgreSQL has about 16 digits there. A standard deviation has six places, or those of its argument.
-//! - `median` is `percentile_disc(0.5)`; texts are ordered by their bytes; rows that tie in ORDER BY are ordered by all their columns.
+//! - `median` is `percentile_disc(0.5)`; texts are ordered by their bytes; rows that tie in ORDER BY are ordered by all their
+//!   columns; where it names columns that are unique, none tie.
 //! - A date plus an interval is a date, and not a time stamp.
 //! - Claims of owners that keys are unique are taken at their word here; what executes the program checks them.
 

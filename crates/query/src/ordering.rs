@@ -156,7 +156,8 @@ impl Binder<'_> {
         order.iter().map(key).collect()
     }
 
-    /// The relation in an order, or its first rows. What ties is ordered by all columns, so that the order of input rows decides nothing.
+    /// The relation in an order, or its first rows. What ties is ordered by all columns, so that the order of input rows decides nothing; no rows tie in columns
+    /// that are unique, by an operator or because an owner says so, at which the parties look.
     pub(crate) fn ordered(
         &self,
         rel: Rel,
@@ -191,12 +192,15 @@ impl Binder<'_> {
         };
         let proved = |keys: &[SortKey]| {
             let named = columns(keys);
-            let sets = rel.shape.unique.iter().filter(|set| !nullable(set));
-            rel.shape.capacity <= 1 || sets.into_iter().any(|set| set.is_subset(&named))
+            let sets = rel.shape.unique.iter().chain(&rel.shape.claimed);
+            let mut sets = sets.filter(|set| !nullable(set));
+            rel.shape.capacity <= 1 || sets.any(|set| set.is_subset(&named))
         };
         for (at, field) in (0_u32..).zip(&rel.shape.fields) {
-            let sortable = !matches!(field.ty.kind, Kind::Key { .. } | Kind::Ratio { .. });
-            if sortable && !proved(&keys) && !columns(&keys).contains(&ColumnId(at)) {
+            if field.ty.kind.has_order()
+                && !proved(&keys)
+                && !columns(&keys).contains(&ColumnId(at))
+            {
                 keys.push(SortKey::ascending(Expr::column(at)));
             }
         }

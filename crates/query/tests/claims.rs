@@ -166,6 +166,64 @@ fn rows_that_differ_are_in_the_order_of_all_that_follows() {
     }
 }
 
+/// Keys that an owner says to be unique decide an order: no other column is a key of it, and parties look whether they are.
+#[test]
+fn unique_keys_decide_an_order() {
+    let tables = common::tables(30, 40);
+    let inputs = common::rows(&tables, 19);
+    let twice = {
+        let mut inputs = inputs.clone();
+        let valid = (0..30).filter(|row| inputs[0].valid[*row]);
+        let rows: Vec<usize> = valid.take(2).collect();
+        for cell in 0..inputs[0].rows[0].len() {
+            inputs[0].rows[rows[1]][cell] = inputs[0].rows[rows[0]][cell];
+        }
+        inputs[0].rows[rows[0]][4] = Value::Number(7);
+        inputs[0].rows[rows[1]][4] = Value::Number(7);
+        inputs
+    };
+    for (sql, line) in [
+        (
+            "SELECT id, age, city, born FROM people ORDER BY age DESC, id",
+            "sort by 2 keys",
+        ),
+        (
+            "SELECT id, age, city, born FROM people ORDER BY age, id LIMIT 1",
+            "first 1 rows by 2 keys",
+        ),
+        (
+            "SELECT id, age + 1 AS next FROM people WHERE age < 50 ORDER BY id DESC",
+            "sort by 1 keys",
+        ),
+    ] {
+        for security in securities() {
+            let (program, physical) = planned(&tables, sql, security);
+            let lines = format!("{:?}", physical.tree);
+            assert!(lines.contains(line), "{lines}");
+            let bits = physical.opens.iter();
+            let bits = bits.filter(|of| matches!(of, Opening::Duplicates { .. }));
+            assert_eq!(bits.count(), 1, "{sql}");
+            let wanted = clear::evaluate(&program, &inputs).unwrap();
+            let opened = run(&physical, &program, &inputs).unwrap();
+            assert!(opened[0] == wanted[0].rows, "{sql}, {security}");
+            assert_eq!(
+                ended(run(&physical, &program, &twice)),
+                "a key of `people` is there once: that is false, and the run is over; nothing else was opened",
+                "{sql}"
+            );
+        }
+    }
+    // All columns are keys, or a set of them is unique by an operator: there is nothing to look at.
+    for sql in [
+        "SELECT id, age FROM people ORDER BY age, id",
+        "SELECT age, count(*) AS n FROM people GROUP BY age ORDER BY age",
+    ] {
+        let (_, physical) = planned(&tables, sql, securities()[0]);
+        let bit = |of: &Opening| matches!(of, Opening::Duplicates { .. });
+        assert!(!physical.opens.iter().any(bit), "{sql}");
+    }
+}
+
 /// A join that rests on keys that are there once has that from the order, if it says so.
 #[test]
 fn an_order_says_that_keys_are_there_once() {

@@ -76,6 +76,12 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Whether its values have an order: digests of keys are compared for equality alone, and ratios are opened as two numbers.
+    #[must_use]
+    pub const fn has_order(&self) -> bool {
+        !matches!(self, Self::Key { .. } | Self::Ratio { .. })
+    }
+
     /// A date between two days.
     #[must_use]
     pub fn date(min: i32, max: i32) -> Option<Self> {

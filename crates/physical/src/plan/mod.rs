@@ -278,13 +278,13 @@ impl<'a> Planner<'a> {
                 let rel = next()?;
                 self.distinct(rel, shape)
             }
-            Plan::Sort { keys, .. } => {
+            Plan::Sort { keys, input } => {
                 let rel = next()?;
-                self.sorted(rel, keys, shape)
+                self.sorted(rel, (keys, &text::relation(input)), shape)
             }
-            Plan::TopK { keys, .. } => {
+            Plan::TopK { keys, input, .. } => {
                 let rel = next()?;
-                let rel = self.sorted(rel, keys, shape)?;
+                let rel = self.sorted(rel, (keys, &text::relation(input)), shape)?;
                 let mut rel = self.first_rows(&rel, shape.capacity as u32);
                 if shape.capacity == 0 {
                     rel.valid = vec![Expr::bool(false)];

@@ -1,6 +1,6 @@
 //! Orders, different rows, and rows of several relations as one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use veil_circuit::Wire;
 use veil_math::Ring;
@@ -21,13 +21,17 @@ pub(super) fn key_words(mut bits: Vec<Wire>, absent: Option<Wire>) -> Vec<Out> {
 }
 
 impl Planner<'_> {
-    /// The rows in the order of keys, those that are not valid last.
+    /// The rows in the order of keys, those that are not valid last. Where an owner says that no two rows are equal in the keys, and other columns would tell
+    /// those that are apart, the parties look.
     pub(super) fn sorted(
         &mut self,
         mut rel: Rel,
-        keys: &[SortKey],
+        (keys, of): (&[SortKey], &str),
         shape: &Shape,
     ) -> Result<Rel, PhysicalError> {
+        // An order in which its owner says that no two are equal is looked at first.
+        let claimed =
+            rests_on_claim(keys, shape) && !self.differs(&rel, keys.iter().map(|key| &key.expr));
         let keys: Vec<SortKey> = keys
             .iter()
             .map(|key| SortKey {
@@ -37,15 +41,15 @@ impl Planner<'_> {
             .collect();
         let arranged = self.arranged(&rel, &keys);
         let fields = self.fields(&mut rel, shape)?;
-        if rel.rows == 1 || keys.is_empty() || arranged == Arranged::Fully {
+        if rel.rows == 1 || keys.is_empty() || arranged == Arranged::Fully && !claimed {
             return Ok(Rel {
                 places: Places::Ordered,
                 ..fields
             });
         }
         let keys = match arranged {
-            Arranged::Anyhow => &keys[..],
-            Arranged::ByKey | Arranged::Fully => &[],
+            Arranged::ByKey | Arranged::Fully if !claimed => &[],
+            _ => &keys[..],
         };
         let condition = rel.condition();
         let wants = keys.iter().map(|key| (key.expr.clone(), Want::Bits));
@@ -60,8 +64,19 @@ impl Planner<'_> {
             let absent = exprs.b.not(valid);
             Ok(key_words(bits, Some(absent)))
         })?;
-        let columns = distinct_columns(&fields);
-        let moved = self.b.in_order(&words, arranged, &columns);
+        let mut columns = distinct_columns(&fields);
+        let others = columns.len();
+        if claimed {
+            columns.extend(&words);
+        }
+        let mut moved = self.b.in_order(&words, arranged, &columns);
+        let in_order = moved.split_off(others);
+        columns.truncate(others);
+        if claimed {
+            self.opens.push(Opening::Duplicates { of: of.to_owned() });
+            let what = format!("a key of {of} is there once");
+            self.b.claim_apart(&in_order, &what);
+        }
         Ok(Rel {
             places: Places::Ordered,
             ..in_other_rows(&fields, &columns, &moved)
@@ -209,6 +224,24 @@ impl Planner<'_> {
         part.valid.push(bit);
         Ok((part, words))
     }
+}
+
+/// Whether no two rows are equal in the keys of an order because an owner says so, and rows that are could differ in other columns.
+fn rests_on_claim(keys: &[SortKey], shape: &Shape) -> bool {
+    let named = keys.iter().filter_map(|key| match key.expr {
+        Expr::Column(column) => Some(column),
+        _ => None,
+    });
+    let named: BTreeSet<ColumnId> = named.collect();
+    let within = |sets: &[BTreeSet<ColumnId>]| {
+        let nullable = |column: &ColumnId| shape.fields[column.index()].ty.nullable;
+        let mut sets = sets.iter().filter(|set| !set.iter().any(nullable));
+        sets.any(|set| set.is_subset(&named))
+    };
+    let fields = (0..).map(ColumnId).zip(&shape.fields);
+    let mut compared = fields.filter(|(_, field)| field.ty.kind.has_order());
+    let others = compared.any(|(column, _)| !named.contains(&column));
+    others && !within(&shape.unique) && within(&shape.claimed)
 }
 
 /// The columns of a relation, each once.
