@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use veil_engine::Settings;
-use veil_job::passes::comparisons_at_once;
 use veil_link::LinkKind;
-use veil_protocol::passes::{Pass, PassProgram};
+use veil_protocol::passes::{Pass, PassProgram, Search};
 use veil_protocol::{Cost, Protocol, Task};
 use veil_runtime::Passes;
 use veil_session::Peer;
@@ -123,22 +122,13 @@ pub fn rounds(program: &PassProgram) -> u64 {
 struct Batch(u32);
 
 impl Batch {
-    /// What is expected of a pass. How many rows are compared follows from permutations that are drawn: of n rows that are put in order, about
-    /// n (log2 n + 2) pairs in about 3/2 log2 n passes, behind which nothing is compared.
+    /// What is expected of a pass: how many rows are compared follows from permutations that are drawn.
     fn expected(&mut self, pass: &Pass, mut of: OfPass) -> OfPass {
         let Some(compares) = pass.compares() else {
             self.0 = 0;
             return of;
         };
-        let doublings = compares.rows.max(1).ilog2();
-        let pairs = u64::from(compares.rows) * u64::from(compares.rows.saturating_sub(1)) / 2;
-        let (full, some) = if compares.rows < 2 {
-            (0, 0)
-        } else if pairs <= comparisons_at_once(compares.rows).into() {
-            (1, 1)
-        } else {
-            (doublings + 2, doublings * 3 / 2)
-        };
+        let [full, some] = Search::expected(compares.rows);
         if self.0 >= full {
             of.each.iter_mut().for_each(|does| *does = Does::default());
         }

@@ -13,6 +13,8 @@
 
 use std::ops::Range;
 
+use veil_job::passes::comparisons_at_once;
+
 /// Rows that are compared pair by pair.
 const SMALL: u32 = 8;
 
@@ -108,6 +110,18 @@ impl Segment {
 impl Search {
     /// Bytes of memory that a row takes, with the outcome of a comparison, while rows move.
     pub const BYTES: u64 = 6 * 4 + 1;
+
+    /// Batches that so many rows are expected to take: those of as many comparisons as there is room for that have as many together, and those that have any.
+    /// n rows take about n (log2 n + 2) comparisons in about 3/2 log2 n batches.
+    pub fn expected(rows: u32) -> [u32; 2] {
+        if rows < 2 {
+            [0, 0]
+        } else if pairs_of(rows) <= comparisons_at_once(rows).into() {
+            [1, 1]
+        } else {
+            [rows.ilog2() + 2, rows.ilog2() * 3 / 2]
+        }
+    }
 
     /// Of rows of which nothing is known.
     pub fn new(rows: u32) -> Self {
@@ -382,6 +396,14 @@ mod tests {
                 let keys = permutation(rows, seed.into());
                 let (batches, comparisons) = sort(&keys);
                 most = most.max(batches);
+                // About as many as are expected, in batches and in comparisons.
+                let [full, some] = Search::expected(rows);
+                assert!(
+                    (some / 2..=2 * some + 2).contains(&batches),
+                    "{batches} of {rows}"
+                );
+                let expected = u64::from(full) * u64::from(room(rows));
+                assert!(comparisons <= 2 * expected, "{comparisons} of {rows}");
                 // log2 n! is what any sort takes; small ones have room for all pairs.
                 let bound = u64::from(rows) * u64::from(rows.max(2).ilog2() + 4);
                 let bound = bound.max(u64::from(room(0)) * u64::from(batches));
