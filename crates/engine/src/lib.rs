@@ -134,7 +134,7 @@ pub struct Settings {
     /// Tells the time by which this participant judges the two above; [`Instant::now`] unless a test has its own.
     pub clock: Clock,
     /// Chunks in flight per lane: while the messages of one travel, the next is computed. A device that wants more ([`Device::window`]) has more. Where all of
-    /// them wait, more begin, up to [`in_flight`]; with 1 there is one at a time.
+    /// them have waited for a while, as on a network, more begin, up to [`in_flight`]; with 1 there is one at a time.
     pub window: usize,
     /// The device of each lane.
     pub device: DeviceFactory,

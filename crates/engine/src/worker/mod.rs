@@ -28,6 +28,10 @@ use crate::{Acts, Clock, Data, DeviceFactory, LARGEST_WINDOW, Settings};
 use passing::most_in_flight;
 use quiet::Quiet;
 
+/// How long chunks in flight wait before another one begins: longer than a message takes within a machine, so that a run there keeps to chunks that its cache
+/// has room for, and much shorter than on a network.
+const AHEAD_AFTER: Duration = Duration::from_micros(300);
+
 /// Between two looks at links of which one has ended, while the last words of others are under way.
 const BEAR: Duration = Duration::from_millis(5);
 
@@ -278,6 +282,7 @@ impl Worker {
         let longest = match self.stage {
             Stage::Keys | Stage::Passing | Stage::Lanes => longest.min(Duration::from_micros(500)),
             _ if self.computes() => longest.min(self.rest()),
+            Stage::Chunks if self.may_begin() => longest.min(AHEAD_AFTER),
             _ => longest,
         };
         if longest.is_zero() {
@@ -295,12 +300,17 @@ impl Worker {
     /// How long to leave a device alone that computes: the longer it has, the longer, so that a batch is noticed soon after it has ended and a lane
     /// takes little of a core.
     fn rest(&self) -> Duration {
-        let waited = (self.clock)().saturating_duration_since(self.quiet.since());
+        let waited = self.has_waited();
         if waited < SOON {
             Duration::ZERO
         } else {
             (waited / 16).min(LONGEST_REST)
         }
+    }
+
+    /// For how long nothing has moved.
+    fn has_waited(&self) -> Duration {
+        (self.clock)().saturating_duration_since(self.quiet.since())
     }
 
     /// Ends the lane from outside, and gives the reason to report: `why`, unless the run had failed already.

@@ -7,7 +7,7 @@ use veil_job::{Holder, Slice};
 use veil_protocol::{Chunk, Stored, Task, WorkspaceOf};
 use veil_session::{Frame, Peer};
 
-use super::{Stage, Worker};
+use super::{AHEAD_AFTER, Stage, Worker};
 use crate::abort::Abort;
 use crate::run::{Advance, Run, Work};
 use crate::setup::{Keys, list_digest};
@@ -118,8 +118,8 @@ impl Worker {
         });
         self.active = active;
         result?;
-        // All wait for messages: meanwhile another one is computed.
-        if !moved && self.active.len() < self.in_flight {
+        // All have waited for messages, and for longer than a message takes on one machine: meanwhile another one is computed.
+        if !moved && self.may_begin() && self.has_waited() >= AHEAD_AFTER {
             moved = self.begin()?;
         }
         if self.active.is_empty() && self.chunk_at(self.next_chunk).is_none() {
@@ -141,6 +141,11 @@ impl Worker {
         }
         self.stage = Stage::Chunks;
         Ok(moved)
+    }
+
+    /// Whether another chunk may be in flight, and there is one.
+    pub(super) fn may_begin(&self) -> bool {
+        self.active.len() < self.in_flight && self.chunk_at(self.next_chunk).is_some()
     }
 
     /// Begins the next chunk, if there is one.

@@ -82,7 +82,7 @@ impl Ends {
         ends
     }
 
-    fn data(&self, peer: Peer, pass: usize) -> Data {
+    pub(crate) fn data(&self, peer: Peer, pass: usize) -> Data {
         match peer {
             Peer::Owner(_) => Data {
                 source: self.values.get(&pass).map(|v| Arc::new(v.clone()) as _),
