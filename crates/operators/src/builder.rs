@@ -6,7 +6,7 @@ use std::sync::Arc;
 use veil_circuit::generate::any;
 use veil_circuit::{Circuit, Per, Reduce};
 use veil_job::passes::{ColumnForm, ColumnId, MadeSpec, PassSpec, ProgramSpec, Take};
-use veil_job::{Audience, Block, Holder, InputSpec, JobSpec, Security};
+use veil_job::{Audience, Block, DatasetRef, Holder, InputSpec, JobSpec, Keep, Security};
 use veil_math::Ring;
 
 /// Who takes part in a program, and how it is protected.
@@ -322,8 +322,79 @@ impl Builder {
         rows: u32,
         ports: &[(String, String)],
     ) -> Vec<Shared> {
-        assert_eq!(ports.len(), circuit.inputs.len(), "words for each port");
         let left = left_by(&circuit);
+        let job = self.supplying(holder, circuit, rows, ports);
+        self.leaving(job, &left, rows)
+    }
+
+    /// What parties load in every row into a circuit, port by port, from a dataset at rest, and a column for each output port. `ports` say in words what
+    /// each input port is and how it is read, and which port of the dataset it loads.
+    ///
+    /// # Panics
+    /// As [`Builder::supplied`].
+    pub fn loaded(
+        &mut self,
+        dataset: &str,
+        circuit: Circuit,
+        rows: u32,
+        ports: &[((String, String), usize)],
+    ) -> Vec<Shared> {
+        let words: Vec<_> = ports.iter().map(|(words, _)| words.clone()).collect();
+        let left = left_by(&circuit);
+        let mut job = self.supplying(Holder::Stored, circuit, rows, &words);
+        job.blocks[0].stored = Some(dataset.into());
+        job.datasets = vec![DatasetRef {
+            name: dataset.into(),
+            block: 0,
+            ports: ports.iter().map(|(_, kept)| *kept).enumerate().collect(),
+            schema: String::new(),
+            rows: rows.into(),
+        }];
+        self.leaving(job, &left, rows)
+    }
+
+    /// Keeps what a circuit computes in every row, as a dataset at rest: a port of it for each output port. What the columns mean is for the caller to say, in
+    /// the job of the pass. Nothing of it is complete before the program's end, whose last pass is one that keeps something.
+    ///
+    /// # Panics
+    /// If there are not as many takes as input ports, or words as output ports.
+    pub fn keep(
+        &mut self,
+        dataset: &str,
+        circuit: Circuit,
+        rows: u32,
+        (takes, kept): (Vec<Take>, Vec<String>),
+    ) {
+        assert_eq!(takes.len(), circuit.inputs.len(), "a take for each port");
+        assert_eq!(kept.len(), circuit.outputs.len(), "words for each port");
+        let (holders, audiences) = (
+            vec![Holder::Column; takes.len()],
+            vec![Audience::Stored; kept.len()],
+        );
+        let leaves = vec![None; kept.len()];
+        let mut job = self.job(circuit, rows, holders, audiences);
+        job.opened = kept;
+        job.keep = Some(Keep {
+            name: dataset.into(),
+            schema: String::new(),
+        });
+        self.passes.push(PassSpec::Rows {
+            job: Arc::new(job),
+            takes: takes.into_iter().map(Some).collect(),
+            leaves,
+            claim: None,
+        });
+    }
+
+    /// The job of a pass in which `holder` supplies every input port, and every output port leaves a column.
+    fn supplying(
+        &self,
+        holder: Holder,
+        circuit: Circuit,
+        rows: u32,
+        ports: &[(String, String)],
+    ) -> JobSpec {
+        assert_eq!(ports.len(), circuit.inputs.len(), "words for each port");
         let names: Vec<String> = circuit
             .inputs
             .iter()
@@ -331,7 +402,7 @@ impl Builder {
             .collect();
         let (holders, audiences) = (
             vec![holder; ports.len()],
-            vec![Audience::Column; left.len()],
+            vec![Audience::Column; circuit.outputs.len()],
         );
         let mut job = self.job(circuit, rows, holders, audiences);
         let inputs = names.into_iter().zip(ports);
@@ -344,10 +415,15 @@ impl Builder {
                 format: format.clone(),
             })
             .collect();
-        let all = self.columns_of(&left, rows);
+        job
+    }
+
+    /// The pass of such a job.
+    fn leaving(&mut self, job: JobSpec, left: &[Left], rows: u32) -> Vec<Shared> {
+        let all = self.columns_of(left, rows);
         self.passes.push(PassSpec::Rows {
+            takes: vec![None; job.circuit.inputs.len()],
             job: Arc::new(job),
-            takes: vec![None; ports.len()],
             leaves: all.iter().map(|left| Some(left.column)).collect(),
             claim: None,
         });

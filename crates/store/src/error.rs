@@ -289,7 +289,8 @@ pub enum Unfit {
     },
     /// Other columns.
     #[error(
-        "its columns are `{theirs}`, and the job declares `{ours}`; declare the columns as the job that kept them did"
+        "{}; declare the columns as the job that kept them did",
+        other_schema(theirs, ours)
     )]
     Schema {
         /// Columns that it has.
@@ -398,5 +399,25 @@ fn advice(error: &io::Error) -> &'static str {
         }
         io::ErrorKind::PermissionDenied => "; check the permissions of file and folder",
         _ => "",
+    }
+}
+
+/// How two descriptions of columns differ: of several lines, in the first line that does.
+fn other_schema(theirs: &str, ours: &str) -> String {
+    if !theirs.contains('\n') || !ours.contains('\n') {
+        return format!("its columns are `{theirs}`, and the job declares `{ours}`");
+    }
+    let (mut theirs, mut ours) = (theirs.lines(), ours.lines());
+    loop {
+        let line = match (theirs.next(), ours.next()) {
+            (Some(theirs), Some(ours)) if theirs == ours => continue,
+            (Some(theirs), Some(ours)) => {
+                return format!("it has `{theirs}`, where the job declares `{ours}`");
+            }
+            (Some(theirs), None) => format!("it has `{theirs}`, which the job does not declare"),
+            (None, Some(ours)) => format!("the job declares `{ours}`, which it does not have"),
+            (None, None) => "its columns are others".into(),
+        };
+        return line;
     }
 }

@@ -164,6 +164,11 @@ impl Reader {
         &self.head
     }
 
+    /// The ring that is asked for.
+    pub(crate) const fn asked_for(&self) -> Ring {
+        self.ring
+    }
+
     /// Whether a port has one value for the whole dataset.
     pub(crate) fn has_once(&self, port: usize) -> bool {
         self.layout.ports.get(port).is_some_and(|port| port.once)

@@ -1,5 +1,6 @@
 //! A party's store, as runs use it: the shares that a job keeps, the shares that it loads.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -48,10 +49,64 @@ impl Store {
     /// # Errors
     /// [`StoreError`] if the store has no dataset of a name, if it cannot be read, or if it is not the one that the job declares.
     pub fn loads(&self, job: &JobSpec) -> Result<Option<Loads>, StoreError> {
+        self.loads_with(job, &mut HashMap::new())
+    }
+
+    /// What the passes of a program load, by the number of the pass: each dataset is opened once.
+    ///
+    /// # Errors
+    /// [`StoreError`] as of [`Store::loads`].
+    pub fn loads_of<'a>(
+        &self,
+        passes: impl Iterator<Item = (usize, &'a JobSpec)>,
+    ) -> Result<Vec<(usize, Arc<dyn ShareSource>)>, StoreError> {
+        let mut opened = HashMap::new();
+        let mut all = Vec::new();
+        for (pass, job) in passes {
+            if let Some(loads) = self.loads_with(job, &mut opened)? {
+                all.push((pass, Arc::new(loads) as Arc<dyn ShareSource>));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Where what the passes of a program keep goes, by the number of the pass, in a run of `plan`; each pass has its own chunks.
+    ///
+    /// # Errors
+    /// [`StoreError`] as of [`Writer::create`]: then no dataset is left of those that were begun.
+    pub fn kept_of<'a>(
+        &self,
+        passes: impl Iterator<Item = (usize, &'a JobSpec, u32)>,
+        plan: PlanHash,
+    ) -> Result<Vec<(usize, Arc<dyn ShareSink>)>, StoreError> {
+        let mut all = Vec::new();
+        for (pass, job, chunk_rows) in passes {
+            if let Some(keeps) = self.kept(job, plan, chunk_rows)? {
+                all.push((pass, Arc::new(keeps) as Arc<dyn ShareSink>));
+            }
+        }
+        Ok(all)
+    }
+
+    fn loads_with(
+        &self,
+        job: &JobSpec,
+        opened: &mut HashMap<(String, String), Arc<Reader>>,
+    ) -> Result<Option<Loads>, StoreError> {
         let mut blocks: Vec<Option<BlockSource>> = job.blocks.iter().map(|_| None).collect();
         for wanted in &job.datasets {
             let (schema, rows) = (Some(&wanted.schema[..]), Some(wanted.rows));
-            let reader = self.open(job.circuit.ring, &wanted.name, None, schema, rows)?;
+            // A program declares a dataset in one way, and loads it over one ring.
+            let key = (wanted.name.clone(), wanted.schema.clone());
+            let known = opened.get(&key).filter(|known| {
+                known.asked_for() == job.circuit.ring
+                    && rows == Some(known.head().description.rows())
+            });
+            let reader = match known {
+                Some(known) => Arc::clone(known),
+                None => self.open(job.circuit.ring, &wanted.name, None, schema, rows)?,
+            };
+            opened.insert(key, Arc::clone(&reader));
             let mut ports = vec![None; job.circuit.inputs.len()];
             for (input, kept) in &wanted.ports {
                 ports[*input] = Some(*kept);

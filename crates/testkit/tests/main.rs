@@ -17,6 +17,7 @@ mod cut_and_choose;
 mod devices;
 mod digests;
 mod four;
+mod kept_columns;
 mod late;
 mod ledger;
 mod lifts;

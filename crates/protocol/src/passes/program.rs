@@ -282,7 +282,7 @@ impl PassProgram {
     /// # Errors
     /// [`ProgramError`] if there are too many passes or none, if a pass takes what no pass before it has left, or of another form, or as something else
     /// than it is; if a column is left twice; if the passes are not of the same parties; if another pass than the first has values of its own, or another
-    /// than the last sums or keeps something; [`ProgramError::Plan`] if a job has no plan, or the parties move no rows.
+    /// than the last sums something; if shares are kept, and not by the last pass, too; [`ProgramError::Plan`] if a job has no plan, or the parties move no rows.
     pub fn new(spec: &ProgramSpec, options: Options) -> Result<Self, ProgramError> {
         let passes = planned(spec, options)?;
         if passes.is_empty() || passes.len() > MOST_PASSES {
@@ -872,8 +872,21 @@ fn together(passes: &[Pass], number: usize) -> Rule {
             if number > 0 && (plan.job_wide > 0 || !plan.orders.is_empty()) {
                 return Err("job-wide values, and orders of rows, are those of the first pass");
             }
-            if number + 1 < passes.len() && plan.has_totals() {
-                return Err("sums, and shares that are kept, are those of the last pass");
+            if number + 1 == passes.len() {
+                return Ok(());
+            }
+            if plan.sums > 0 && !plan.leaves_sums() {
+                return Err("sums that are no columns are those of the last pass");
+            }
+            // The agreement of the last pass, without which nothing that is kept is complete, is for all passes.
+            let agreed = || {
+                passes
+                    .last()
+                    .and_then(Pass::rows)
+                    .is_some_and(|last| last.keeps())
+            };
+            if plan.keeps() && !agreed() {
+                return Err("a program that keeps shares ends with a pass that keeps some");
             }
             Ok(())
         }
