@@ -21,6 +21,7 @@ mod guaranteed;
 mod home;
 mod hostile;
 mod jobs;
+mod kept;
 mod killed;
 mod limits;
 mod meeting;

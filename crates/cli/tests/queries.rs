@@ -59,7 +59,7 @@ sql = "SELECT since, cost FROM stays WHERE cost IS NOT NULL ORDER BY cost DESC, 
 to = "a"
 "#;
 
-const STAYS: &str = "name,born,ward,since,cost
+pub(crate) const STAYS: &str = "name,born,ward,since,cost
 kim,1980,east,2024-03-01,10.50
 lou,1990,east,2024-03-02,0.25
 max,2015,east,2024-03-03,700
@@ -70,7 +70,7 @@ lou,1990,north,2024-05-05,700
 zoe,1950,north,2024-05-06,1
 ";
 
-const PEOPLE: &str = "called,born,age
+pub(crate) const PEOPLE: &str = "called,born,age
 lou,1990,34
 kim,1980,44
 max,2015,9

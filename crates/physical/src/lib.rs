@@ -62,17 +62,19 @@ use veil_job::passes::ProgramSpec;
 pub use exprs::ExprError;
 pub use opening::{Opening, To};
 pub use plan::{PhysicalError, plan};
-pub use ports::{ResultPort, ResultPorts, TablePort, TablePorts};
+pub use ports::{KeepPorts, ResultPort, ResultPorts, TablePort, TablePorts, stored_ports};
 
 /// The physical plan of a query.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PhysicalPlan {
     /// The passes.
     pub passes: ProgramSpec,
-    /// What owners supply, in the order of passes.
+    /// What owners supply and parties load, in the order of passes.
     pub tables: Vec<TablePorts>,
     /// What recipients are given, in the order of passes.
     pub results: Vec<ResultPorts>,
+    /// What parties keep, in the order of passes: the last ones.
+    pub keeps: Vec<KeepPorts>,
     /// Everything that is opened.
     pub opens: Vec<Opening>,
     /// How each step is made, in their order.

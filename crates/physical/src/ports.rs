@@ -1,4 +1,4 @@
-//! What goes in and what comes out: the values of ports, of the cells of tables and of results.
+//! What goes in and what comes out, and what is at rest between jobs: the values of ports, of the cells of tables and of results.
 
 use veil_math::Ring;
 use veil_relation::{ColumnId, Field, Kind, SortKey, Table, Value};
@@ -50,7 +50,35 @@ fn bits(kind: &Kind, cell: Value) -> u128 {
     }
 }
 
-/// The pass in which an owner supplies columns of a table.
+/// What the ports of a dataset are that has all of a table, in their order: whether a row is valid, if not all are; then of each column its bits, if it has any,
+/// and whether a cell is null, if one may be.
+#[must_use]
+pub fn stored_ports(table: &Table) -> Vec<TablePort> {
+    let columns = (0..).map(ColumnId).zip(&table.columns);
+    let of_each = columns.flat_map(|(at, column)| {
+        let has_bits = column.ty.kind.bits().is_some_and(|bits| bits > 0);
+        let bits = has_bits.then_some(TablePort::Bits(at));
+        let null = column.ty.nullable.then_some(TablePort::Null(at));
+        bits.into_iter().chain(null)
+    });
+    let valid = table.padded.then_some(TablePort::Valid);
+    valid.into_iter().chain(of_each).collect()
+}
+
+/// The pass in which parties keep a relation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeepPorts {
+    /// The step.
+    pub step: String,
+    /// The name of the dataset.
+    pub dataset: String,
+    /// The number of the pass, whose block is the relation's rows and whose output ports are the [`stored_ports`] of the table.
+    pub pass: usize,
+    /// The relation, as a later job has it as a table: columns and their owners' words, rows, and what is known of them.
+    pub table: Table,
+}
+
+/// The pass in which an owner supplies columns of a table, or parties load them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TablePorts {
     /// The table, by its place in the program of the algebra.

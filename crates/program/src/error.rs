@@ -489,9 +489,9 @@ pub enum JobProblem {
     /// A program that parties cannot compute.
     #[error("the queries cannot be computed: {0}")]
     Unplanned(String),
-    /// Queries of which none has a recipient.
+    /// Queries of which none has a recipient or is kept.
     #[error(
-        "no query has a recipient, so that nothing would be opened; write `to = \"…\"` into one"
+        "no query has a recipient or is kept, so that nothing would come of it; write `to = \"…\"` into one, or `keep = \"…\"`"
     )]
     NothingOpened,
     /// Keys that are too short for so many.

@@ -76,8 +76,8 @@ pub use number::{NumberError, Scaled, parse_scaled};
 pub use output::Output;
 pub use pairing::Paired;
 pub use query::{
-    Answered, Collisions, ColumnFacts, NamedQuery, Opens, Operator, Queries, QuerySink, TableFacts,
-    Writing,
+    Answered, Collisions, ColumnFacts, KeptFacts, NamedQuery, Opens, Operator, Queries, QuerySink,
+    TableFacts, Writing,
 };
 pub use reshare::{OldShares, Resharing, SharesDiffer, Zeros};
 pub use roles::Roles;

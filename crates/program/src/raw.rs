@@ -390,7 +390,9 @@ pub(crate) struct RawOutput {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawTable {
     pub(crate) name: Spanned<String>,
-    pub(crate) owner: Spanned<String>,
+    pub(crate) owner: Option<Spanned<String>>,
+    /// The dataset that parties load it from.
+    pub(crate) stored: Option<Spanned<String>>,
     pub(crate) rows: Spanned<RawCapacity>,
     #[serde(default)]
     pub(crate) sorted_by: Vec<Spanned<String>>,
@@ -515,6 +517,8 @@ pub(crate) struct RawQuery {
     pub(crate) name: Spanned<String>,
     pub(crate) sql: Spanned<String>,
     pub(crate) to: Option<Spanned<String>>,
+    /// The dataset as which the parties keep it.
+    pub(crate) keep: Option<Spanned<String>>,
     pub(crate) min_count: Option<Spanned<u32>>,
     pub(crate) file: Option<Spanned<RawNames>>,
 }

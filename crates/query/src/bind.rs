@@ -17,6 +17,8 @@ use crate::source::Source;
 pub(crate) enum Level {
     /// It is opened: columns are named one by one, rows are in an order that says nothing.
     Opened,
+    /// It is kept, and read by other queries or none.
+    Kept,
     /// It is read by another query.
     Inner,
 }
@@ -177,6 +179,7 @@ impl Binder<'_> {
             self.shapes.push(rel.shape);
             let plan = rel.plan;
             self.program.steps.push(Step {
+                keep: None,
                 name: step.clone(),
                 plan,
             });

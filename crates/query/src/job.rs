@@ -21,6 +21,8 @@ pub struct Query {
     pub sql: String,
     /// To whom its relation is opened; a query without a recipient opens nothing.
     pub to: Option<String>,
+    /// The dataset as which the parties keep its relation, if they do.
+    pub keep: Option<String>,
     /// Groups of fewer rows are left out of what is opened. 0 leaves out nothing.
     pub min_count: u32,
 }
@@ -110,6 +112,17 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
     if bounded.len() != job.bounds.len() {
         return wrong(&job.bounds[0].of, "a relation has one bound");
     }
+    let mut kept = BTreeSet::new();
+    for query in &job.queries {
+        let Some(dataset) = &query.keep else { continue };
+        let loaded = |table: &Table| table.origin.dataset() == Some(dataset);
+        if !kept.insert(dataset) || job.tables.iter().any(loaded) {
+            return wrong(
+                dataset,
+                "a dataset is kept by one query, and not where a table is loaded from it; choose another name",
+            );
+        }
+    }
     let mut program = Program {
         tables: job.tables.clone(),
         steps: Vec::new(),
@@ -134,18 +147,21 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
             name: &query.name,
             named: &mut used,
         };
-        let level = if query.to.is_some() {
-            Level::Opened
-        } else {
-            Level::Inner
+        let level = match (&query.to, &query.keep) {
+            (Some(_), _) => Level::Opened,
+            (None, Some(_)) => Level::Kept,
+            (None, None) => Level::Inner,
         };
         let rel = binder.query(&tree, level)?;
         let at = source.word("SELECT");
         let rel = binder.trimmed(rel, at)?;
         let mut plan = rel.plan;
         if query.min_count > 1 {
-            if query.to.is_none() {
-                return wrong(&query.name, "a minimal count is of a query that opens");
+            if level == Level::Inner {
+                return wrong(
+                    &query.name,
+                    "a minimal count is of a query that opens, or is kept",
+                );
             }
             if !least(&mut plan, query.min_count) {
                 return wrong(
@@ -162,6 +178,7 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
         program.steps.push(Step {
             name: query.name.clone(),
             plan,
+            keep: query.keep.clone(),
         });
     }
     if let Some(bound) = job

@@ -28,7 +28,7 @@
 //!     sorted_by: vec![],
 //!     unique: vec![],
 //! };
-//! let query = |sql: &str| Query { name: "q".into(), sql: sql.into(), to: Some("ministry".into()), min_count: 10 };
+//! let query = |sql: &str| Query { name: "q".into(), sql: sql.into(), to: Some("ministry".into()), keep: None, min_count: 10 };
 //! let job = |sql| Job { tables: vec![stays.clone()], queries: vec![query(sql)], bounds: vec![] };
 //!
 //! let program = compile(&job("SELECT ward, avg(days) AS days FROM stays GROUP BY ward"), &SortedBytes)?;

@@ -172,7 +172,7 @@ impl Binder<'_> {
                 Item::Expr(expr, name) => {
                     let scope = &mut Scope::select(&mut rel, grouped.as_ref(), &windows);
                     let (mut bound, ty) = self.value(scope, expr)?;
-                    if level == Level::Opened || of.distinct.is_some() {
+                    if level != Level::Inner || of.distinct.is_some() {
                         bound = Self::rounded(bound, &ty.kind);
                     }
                     let name = name.clone();

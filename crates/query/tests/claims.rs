@@ -340,7 +340,7 @@ fn an_owner_has_one_bit() {
     inputs[1].valid[3] = true;
     for south in [false, true] {
         if south {
-            tables[0].owner = "south".into();
+            tables[0].origin = veil_relation::Origin::Owner("south".into());
         }
         for security in securities() {
             let (program, physical) = planned(&tables, sql, security);

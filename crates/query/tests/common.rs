@@ -25,7 +25,7 @@ fn table(name: &str, capacity: u32, columns: Vec<(&str, Kind, bool)>, unique: &[
     };
     Table {
         name: name.to_owned(),
-        owner: "north".to_owned(),
+        origin: veil_relation::Origin::Owner("north".to_owned()),
         capacity,
         padded: true,
         columns: columns.into_iter().map(column).collect(),
@@ -153,6 +153,7 @@ pub(crate) fn rows(tables: &[Table], seed: u64) -> Vec<clear::Input> {
 
 pub(crate) fn query(sql: &str) -> Query {
     Query {
+        keep: None,
         name: "q".to_owned(),
         sql: sql.to_owned(),
         to: Some("r".to_owned()),

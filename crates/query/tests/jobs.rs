@@ -26,6 +26,7 @@ fn later_queries_read_earlier_ones() {
     two.queries.insert(
         0,
         Query {
+            keep: None,
             name: "sums".into(),
             sql: sums.into(),
             to: None,

@@ -138,7 +138,7 @@ fn eight_tables_are_ordered() {
     };
     let table = |(at, name): (usize, &String)| Table {
         name: name.clone(),
-        owner: "north".to_owned(),
+        origin: veil_relation::Origin::Owner("north".to_owned()),
         capacity: 1000 * (at as u32 * 5 % 8 + 1),
         padded: true,
         columns: vec![column("k"), column("other"), column("x")],

@@ -8,6 +8,7 @@ mod accepted;
 mod claims;
 mod common;
 mod jobs;
+mod kept;
 mod limits;
 mod oracle;
 mod parties;

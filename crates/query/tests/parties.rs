@@ -6,7 +6,7 @@ use std::sync::Arc;
 use veil_device::{Cpu, Device};
 use veil_engine::local::{Conditions, run_program};
 use veil_engine::{Data, Settings};
-use veil_job::{Adversary, Security};
+use veil_job::{Adversary, DataError, Security, ShareSource, Slice};
 use veil_math::Ring;
 use veil_operators::Participants;
 use veil_physical::{Node, Opening, PhysicalPlan, TablePort, plan};
@@ -15,7 +15,7 @@ use veil_protocol::passes::PassProgram;
 use veil_query::{Bound, SortedBytes, compile};
 use veil_relation::{Column, Overflow, Program, Table, Type, Value, clear};
 use veil_session::Peer;
-use veil_testkit::{Seen, Values};
+use veil_testkit::{Seen, Shares, Values};
 
 use crate::common::{self, job, listed};
 use crate::tpch;
@@ -55,10 +55,64 @@ pub(crate) fn run_with(
     inputs: &[clear::Input],
     other: impl Fn(&str, usize, TablePort, u128) -> u128,
 ) -> Opened {
-    let passes = PassProgram::new(&physical.passes, Options::default()).unwrap();
+    let stores = Stores::new();
+    let ran = run_with_stores(
+        (physical, program, inputs),
+        other,
+        (Options::default(), &stores),
+    );
+    ran.map(|(opened, _)| opened)
+}
+
+/// Shares of datasets at all parties, by name.
+pub(crate) type Stores = BTreeMap<String, Vec<Arc<Shares>>>;
+
+/// A dataset, as the pass loads it that takes these of its ports.
+struct Loaded {
+    shares: Arc<Shares>,
+    ports: Vec<(usize, usize)>,
+}
+
+impl ShareSource for Loaded {
+    fn load(
+        &self,
+        port: usize,
+        component: u8,
+        slice: Slice,
+        into: &mut [u8],
+    ) -> Result<(), DataError> {
+        let kept = self.ports.iter().find(|(taken, _)| *taken == port);
+        self.shares.load(kept.unwrap().1, component, slice, into)
+    }
+}
+
+/// The same, of parties that load datasets: what is opened, and what they keep.
+pub(crate) fn run_with_stores(
+    (physical, program, inputs): (&PhysicalPlan, &Program, &[clear::Input]),
+    other: impl Fn(&str, usize, TablePort, u128) -> u128,
+    (options, stores): (Options, &Stores),
+) -> Result<(Vec<Vec<Vec<Value>>>, Stores), String> {
+    let passes = PassProgram::new(&physical.passes, options).unwrap();
     let passes = Arc::new(passes);
+    let of_parties = passes.first().parties().len();
+    let keeps = physical.keeps.iter().map(|kept| {
+        let shares = || Arc::new(Shares::new(Ring::Bits));
+        let all: Vec<Arc<Shares>> = (0..of_parties).map(|_| shares()).collect();
+        (kept.pass, (kept.dataset.clone(), all))
+    });
+    let keeps: BTreeMap<usize, (String, Vec<Arc<Shares>>)> = keeps.collect();
+    let loaded = |pass: usize, party: usize| {
+        let job = &passes.passes()[pass].rows()?.job;
+        let dataset = job.datasets.first()?;
+        Some(Arc::new(Loaded {
+            shares: Arc::clone(&stores[&dataset.name][party]),
+            ports: dataset.ports.clone(),
+        }) as Arc<dyn ShareSource>)
+    };
     let mut sources: BTreeMap<usize, Arc<Values>> = BTreeMap::new();
-    for ports in &physical.tables {
+    let of_owners = physical.tables.iter();
+    let of_owners = of_owners.filter(|ports| program.tables[ports.table].origin.owner().is_some());
+    for ports in of_owners {
         let spec = passes.passes()[ports.pass].rows().unwrap();
         let (table, input) = (&program.tables[ports.table], &inputs[ports.table]);
         let values = Values::new(&spec.job, |_, row, port, wire| {
@@ -83,7 +137,13 @@ pub(crate) fn run_with(
             sink: seen.get(&pass).map(|seen| Arc::clone(seen) as _),
             ..Data::default()
         },
-        Peer::Party(_) => Data::default(),
+        Peer::Party(party) => Data {
+            stored: loaded(pass, party.index()),
+            keeps: keeps
+                .get(&pass)
+                .map(|(_, all)| Arc::clone(&all[party.index()]) as _),
+            ..Data::default()
+        },
     };
     let settings = Settings {
         device: Arc::new(|| Ok(Box::new(Cpu::detect()) as Box<dyn Device>)),
@@ -116,7 +176,10 @@ pub(crate) fn run_with(
         }
         rows
     };
-    Ok(physical.results.iter().map(opened).collect())
+    let complete = keeps.values().flat_map(|(_, all)| all);
+    assert!(complete.into_iter().all(|shares| shares.finished()));
+    let opened = physical.results.iter().map(opened).collect();
+    Ok((opened, keeps.into_values().collect()))
 }
 
 #[test]
@@ -398,7 +461,7 @@ fn groups_have_many_keys_of_one_value() {
     for (keys, nullable) in [(1, 0), (65, 0), (130, 1), (200, 3)] {
         let table = Table {
             name: "t".into(),
-            owner: "north".into(),
+            origin: veil_relation::Origin::Owner("north".into()),
             capacity: 20,
             padded: true,
             columns: (0..keys).map(|at| one(at, at < nullable)).collect(),

@@ -121,7 +121,7 @@ fn table(
     };
     let table = Table {
         name: name.to_owned(),
-        owner: "north".to_owned(),
+        origin: veil_relation::Origin::Owner("north".to_owned()),
         capacity: cells.len() as u32,
         padded: true,
         columns: columns.iter().zip(&kinds).map(column).collect(),

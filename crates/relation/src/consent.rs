@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expr::Expr;
 use crate::plan::{AggregateFunction, JoinKind, Plan, Program};
-use crate::schema::{ColumnId, Operation, Reveal, Table};
+use crate::schema::{ColumnId, Consent, Operation, Reveal, Table};
 
 /// Why an owner's words forbid a program.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -58,15 +58,7 @@ impl Program {
     /// # Errors
     /// [`ConsentError`], with the first use that is not allowed.
     pub fn uses(&self) -> Result<Vec<ColumnUse>, ConsentError> {
-        let mut tracer = Tracer {
-            program: self,
-            steps: BTreeMap::new(),
-            uses: RefCell::default(),
-        };
-        for step in &self.steps {
-            let columns = tracer.columns(&step.plan)?;
-            tracer.steps.insert(&step.name, columns);
-        }
+        let tracer = Tracer::over(self)?;
         let uses = tracer.uses.into_inner().into_iter();
         let uses = uses.map(|((table, column), (operations, opened))| ColumnUse {
             table,
@@ -75,6 +67,19 @@ impl Program {
             opened,
         });
         Ok(uses.collect())
+    }
+}
+
+impl Program {
+    /// The words that go with each column of a step's relation where it is kept: the strictest of those of the columns that it is made of. An aggregate that may
+    /// be opened goes without. The program must be one by [`Program::check`].
+    ///
+    /// # Errors
+    /// [`ConsentError`], with the first use that is not allowed.
+    pub fn kept_words(&self, step: &str) -> Result<Vec<Option<Consent>>, ConsentError> {
+        let tracer = Tracer::over(self)?;
+        let columns = tracer.steps.get(step).into_iter().flatten();
+        Ok(columns.map(|origins| tracer.words(origins)).collect())
     }
 }
 
@@ -124,6 +129,35 @@ fn table_of<'a>(program: &'a Program, name: &str) -> Option<(usize, &'a Table)> 
 }
 
 impl<'a> Tracer<'a> {
+    /// Traces all steps of a program.
+    fn over(program: &'a Program) -> Result<Self, ConsentError> {
+        let mut tracer = Tracer {
+            program,
+            steps: BTreeMap::new(),
+            uses: RefCell::default(),
+        };
+        for step in &program.steps {
+            let columns = tracer.columns(&step.plan)?;
+            tracer.steps.insert(&step.name, columns);
+        }
+        Ok(tracer)
+    }
+
+    /// The strictest words of all origins of a value, for whom it is a value of a row from then on.
+    fn words(&self, origins: &Origins) -> Option<Consent> {
+        let words = origins.iter().filter_map(|(&(table, column), &reveal)| {
+            let of = self.program.tables[table].columns[column as usize]
+                .consent
+                .as_ref()?;
+            let open = reveal == Reveal::Aggregates && of.reveal >= Reveal::Aggregates;
+            (!open).then(|| of.clone())
+        });
+        words.reduce(|a, b| Consent {
+            may: a.may.intersection(&b.may).copied().collect(),
+            reveal: a.reveal.min(b.reveal),
+        })
+    }
+
     /// The origins of an expression over columns; conditions of `CASE` are filters.
     fn expr(&self, of: &Expr, columns: &[Origins]) -> Result<Origins, ConsentError> {
         if let Expr::Case { branches, .. } = of {
@@ -167,7 +201,7 @@ impl<'a> Tracer<'a> {
             let open = reveal == Reveal::Aggregates && consent.reveal >= Reveal::Aggregates;
             if !open && !consent.may.contains(&operation) {
                 return Err(ConsentError::Operation {
-                    owner: of.owner.clone(),
+                    owner: of.origin.to_string(),
                     table: of.name.clone(),
                     column: column.name.clone(),
                     operation,
@@ -190,7 +224,7 @@ impl<'a> Tracer<'a> {
                 .is_some_and(|consent| consent.reveal < reveal)
             {
                 return Err(ConsentError::Reveal {
-                    owner: of.owner.clone(),
+                    owner: of.origin.to_string(),
                     table: of.name.clone(),
                     column: column.name.clone(),
                     reveal,

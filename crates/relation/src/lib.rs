@@ -78,7 +78,7 @@ pub use plan_error::PlanError;
 pub use range::Range;
 pub use read::ReadError;
 pub use schema::{
-    Column, ColumnId, Consent, MOST_ROWS, Operation, Reveal, SchemaError, Table, is_name,
+    Column, ColumnId, Consent, MOST_ROWS, Operation, Origin, Reveal, SchemaError, Table, is_name,
 };
 pub use shape::{Field, Shape, Shapes, join as join_shape};
 pub use typing::{TypeError, round_ratio};

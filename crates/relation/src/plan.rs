@@ -378,9 +378,11 @@ pub struct Step {
     pub name: String,
     /// How it is made.
     pub plan: Plan,
+    /// The dataset as which the parties keep it, with all its columns: its rows as they are, also where they are opened.
+    pub keep: Option<String>,
 }
 
-/// The queries of a job: the tables of owners, and the steps in order.
+/// The queries of a job: the tables, and the steps in order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Program {
     /// The tables.

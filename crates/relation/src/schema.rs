@@ -1,6 +1,7 @@
-//! Tables of owners: columns, capacity, claims, and the words of consent.
+//! Tables: columns, capacity, claims, and the words of consent.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use crate::kind::{Kind, Type};
 
@@ -100,22 +101,60 @@ pub struct Column {
     pub consent: Option<Consent>,
 }
 
-/// A table of an owner: a relation with a public capacity, in which each row has a secret valid bit.
+/// Where the rows of a table come from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// An owner supplies them, and says what holds of them: its name.
+    Owner(String),
+    /// The parties have kept them in a job before, with what that job's plan proved of them: the name of the dataset.
+    Stored(String),
+}
+
+impl Origin {
+    /// The owner, if one supplies the rows.
+    #[must_use]
+    pub fn owner(&self) -> Option<&str> {
+        match self {
+            Self::Owner(name) => Some(name),
+            Self::Stored(_) => None,
+        }
+    }
+
+    /// The dataset, if the parties have one.
+    #[must_use]
+    pub fn dataset(&self) -> Option<&str> {
+        match self {
+            Self::Owner(_) => None,
+            Self::Stored(name) => Some(name),
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Owner(name) => f.write_str(name),
+            Self::Stored(name) => write!(f, "dataset {name}"),
+        }
+    }
+}
+
+/// A table: a relation of an owner, or one that parties have kept, with a public capacity, in which each row has a secret valid bit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Table {
     /// Its name, in lower case.
     pub name: String,
-    /// The owner's name.
-    pub owner: String,
+    /// Where its rows come from.
+    pub origin: Origin,
     /// Rows, those that are not valid among them.
     pub capacity: u32,
-    /// Whether some of the rows may not be valid: how many are, the owner alone knows. Without, each row is valid.
+    /// Whether some of the rows may not be valid: how many are, the owner alone knows, and of a dataset no participant. Without, each row is valid.
     pub padded: bool,
     /// The columns in order.
     pub columns: Vec<Column>,
-    /// Columns by which the owner says that the valid rows ascend, nulls last; rows that are not valid come behind them.
+    /// Columns by which the owner says, or it is known, that the valid rows ascend, nulls last; rows that are not valid come behind them.
     pub sorted_by: Vec<ColumnId>,
-    /// Sets of columns of which the owner says that no two valid rows have equal values without a null.
+    /// Sets of columns of which the owner says, or it is known, that no two valid rows have equal values without a null.
     pub unique: Vec<Vec<ColumnId>>,
 }
 

@@ -8,7 +8,7 @@ use crate::kind::{Kind, Type};
 use crate::plan::{Domain, JoinKind, Matches, Named, Plan, Program};
 use crate::plan_error::PlanError;
 use crate::range::Range;
-use crate::schema::{ColumnId, MOST_ROWS};
+use crate::schema::{ColumnId, MOST_ROWS, Origin};
 
 /// A column of a relation that a plan makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -299,11 +299,17 @@ impl<'a> Shapes<'a> {
                 .map(|column| place(column).map(|at| ColumnId(at as u32)));
             places.collect::<Option<BTreeSet<_>>>()
         };
+        let sets = table.unique.iter().filter_map(claim).collect();
+        // What parties have kept was proved in the job that kept it.
+        let (unique, claimed) = match table.origin {
+            Origin::Owner(_) => (Vec::new(), sets),
+            Origin::Stored(_) => (sets, Vec::new()),
+        };
         Ok(Shape {
             fields,
             capacity: u64::from(table.capacity),
-            unique: Vec::new(),
-            claimed: table.unique.iter().filter_map(claim).collect(),
+            unique,
+            claimed,
         })
     }
 

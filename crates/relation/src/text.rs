@@ -13,7 +13,7 @@ use crate::plan::{
     SortKey, Step, WindowFunction, Windowed,
 };
 use crate::range::Range;
-use crate::schema::{Column, ColumnId, Table};
+use crate::schema::{Column, ColumnId, Origin, Table};
 use crate::sexp::Sexp;
 
 impl fmt::Display for Expr {
@@ -34,9 +34,19 @@ impl fmt::Display for Program {
     /// The canonical text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tables = self.tables.iter().map(table);
-        let steps = self.steps.iter().map(|Step { name, plan: of }| {
-            Sexp::list("step", [Sexp::Text(name.clone()), plan(of)])
-        });
+        let steps = self.steps.iter().map(
+            |Step {
+                 name,
+                 plan: of,
+                 keep,
+             }| {
+                let keep = keep
+                    .iter()
+                    .map(|dataset| Sexp::list("keep", [Sexp::Text(dataset.clone())]));
+                let step = [Sexp::Text(name.clone())].into_iter().chain(keep);
+                Sexp::list("step", step.chain([plan(of)]))
+            },
+        );
         f.write_str(&Sexp::list("program", tables.chain(steps)).pretty())
     }
 }
@@ -362,7 +372,10 @@ fn table(of: &Table) -> Sexp {
     let exact = (!of.padded).then(|| Sexp::word("exact"));
     let head = [
         Sexp::Text(of.name.clone()),
-        Sexp::list("owner", [Sexp::Text(of.owner.clone())]),
+        match &of.origin {
+            Origin::Owner(name) => Sexp::list("owner", [Sexp::Text(name.clone())]),
+            Origin::Stored(name) => Sexp::list("stored", [Sexp::Text(name.clone())]),
+        },
         Sexp::list("rows", [Sexp::word(of.capacity)].into_iter().chain(exact)),
     ];
     let sorted = (!of.sorted_by.is_empty()).then(|| ids("sorted-by", &of.sorted_by));

@@ -42,7 +42,7 @@ pub(crate) fn table(name: &str, capacity: u32) -> Table {
     };
     Table {
         name: name.to_owned(),
-        owner: "north".to_owned(),
+        origin: veil_relation::Origin::Owner("north".to_owned()),
         capacity,
         padded: true,
         columns: types().into_iter().enumerate().map(column).collect(),

@@ -33,6 +33,7 @@ fn values(expr: &Expr, fill: Fill, seed: u64) -> Result<Vec<Value>, clear::Clear
     let program = Program {
         tables: vec![of],
         steps: vec![Step {
+            keep: None,
             name: "q".into(),
             plan,
         }],

@@ -247,6 +247,7 @@ fn program(plan: Plan, capacity: u32) -> Program {
     Program {
         tables,
         steps: vec![Step {
+            keep: None,
             name: "q".into(),
             plan,
         }],

@@ -189,6 +189,7 @@ fn plans() {
         let program = Program {
             tables: vec![table("t", 2)],
             steps: vec![Step {
+                keep: None,
                 name: "q".into(),
                 plan,
             }],

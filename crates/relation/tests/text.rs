@@ -177,8 +177,14 @@ proptest! {
 
     #[test]
     fn what_is_written_is_read(steps in prop::collection::vec((name(), plans()), 0..3), tables in 0_usize..3) {
-        let tables = (0..tables).map(|at| table(&format!("t{at}"), at as u32 * 511)).collect();
-        let steps = steps.into_iter().map(|(name, plan)| Step { name, plan }).collect();
+        let mut tables: Vec<_> = (0..tables).map(|at| table(&format!("t{at}"), at as u32 * 511)).collect();
+        if let Some(last) = tables.last_mut() {
+            last.origin = veil_relation::Origin::Stored("pay 2025".into());
+        }
+        let steps = steps.into_iter().map(|(name, plan)| {
+            let keep = name.len().is_multiple_of(2).then(|| format!("{name} kept"));
+            Step { name, plan, keep }
+        }).collect();
         let program = Program { tables, steps };
         let text = program.to_string();
         prop_assert_eq!(Program::read(&text).unwrap(), program);
@@ -188,7 +194,7 @@ proptest! {
     /// A reader of any text neither panics nor accepts what is not written.
     #[test]
     fn what_is_changed_is_another_program_or_none(plan in plans(), at in any::<prop::sample::Index>(), by in any::<char>()) {
-        let program = Program { tables: vec![table("t", 3)], steps: vec![Step { name: "q".into(), plan }] };
+        let program = Program { tables: vec![table("t", 3)], steps: vec![Step { name: "q".into(), plan, keep: None }] };
         let mut text: Vec<char> = program.to_string().chars().collect();
         let at = at.index(text.len());
         if text[at] == by { return Ok(()); }

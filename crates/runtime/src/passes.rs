@@ -64,10 +64,10 @@ pub struct Ends {
     pub sources: Vec<(usize, Arc<dyn Source>)>,
     /// What takes what is opened to it.
     pub sinks: Vec<(usize, Arc<dyn Sink>)>,
-    /// A party's stored shares, if the job loads any: in a run of one pass.
-    pub stored: Option<Arc<dyn ShareSource>>,
-    /// Where a party's shares go, if the job keeps any: in a run of one pass.
-    pub keeps: Option<Arc<dyn ShareSink>>,
+    /// A party's stored shares, where it loads any.
+    pub stored: Vec<(usize, Arc<dyn ShareSource>)>,
+    /// Where a party's shares go, where it keeps any.
+    pub keeps: Vec<(usize, Arc<dyn ShareSink>)>,
 }
 
 impl Passes {
@@ -151,8 +151,26 @@ impl Passes {
                 data.sink = Some(sink);
             }
         }
-        (all[0].stored, all[0].keeps) = (ends.stored, ends.keeps);
+        for (pass, stored) in ends.stored {
+            if let Some(data) = all.get_mut(pass) {
+                data.stored = Some(stored);
+            }
+        }
+        for (pass, keeps) in ends.keeps {
+            if let Some(data) = all.get_mut(pass) {
+                data.keeps = Some(keeps);
+            }
+        }
         all.into()
+    }
+
+    /// The jobs of passes of rows, by the number of the pass, and how many rows a chunk has.
+    pub fn jobs(&self) -> impl Iterator<Item = (usize, &JobSpec, u32)> {
+        let passes = self.program.passes().iter().enumerate();
+        passes.filter_map(|(number, pass)| {
+            let plan = pass.rows()?;
+            Some((number, &*plan.job, plan.chunk_rows))
+        })
     }
 }
 

@@ -75,6 +75,10 @@ pub(crate) fn run(
         min_count: args.min_count,
     };
     let job = Job::asking(&args.tables, files, &asked)?;
+    if args.check && !job.spec().datasets.is_empty() {
+        // What it could not say in the end is said before anything runs.
+        job.clear_answers()?;
+    }
     let local = LocalArgs {
         job: JobArgs {
             job: args.tables.clone(),

@@ -305,9 +305,13 @@ impl Finished {
                 }
             }
         }
-        if let Some(keep) = &self.job.spec().keep {
-            let parties = self.plan.job.parties.join(", ");
-            let _ = writeln!(text, "kept as `{}` by {parties}", keep.name);
+        let parties = self.plan.job.parties.join(", ");
+        let of_queries = self.job.queries().map(veil_program::Queries::kept);
+        let of_queries = of_queries.into_iter().flatten().map(|kept| kept.dataset);
+        let keep = self.job.spec().keep.iter().map(|keep| keep.name.clone());
+        let of_statistics = keep.filter(|_| self.job.queries().is_none());
+        for name in of_queries.chain(of_statistics) {
+            let _ = writeln!(text, "kept as `{name}` by {parties}");
         }
         output::print(&text)?;
         output::print(&self.summary())

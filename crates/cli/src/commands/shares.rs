@@ -227,7 +227,7 @@ pub(crate) fn run(command: &SharesCommand) -> Result<(), Failure> {
 fn list(root: &Path, all: &[Printed]) -> String {
     if all.is_empty() {
         return format!(
-            "no shares in {}: a job with `durable` or `[keep]` makes some\n",
+            "no shares in {}: a job with `durable`, `[keep]` or `keep` makes some\n",
             root.display()
         );
     }
@@ -282,7 +282,9 @@ fn show(dataset: &Printed) -> String {
                 format!("{}: {width} per {}", column.name, column.per),
             );
         }
-        line("schema", about.schema.clone());
+        if !is_table(&about.schema) {
+            line("schema", about.schema.clone());
+        }
         line("shares of", about.party.clone());
         for party in &about.parties {
             line("  party", party.clone());
@@ -293,5 +295,27 @@ fn show(dataset: &Printed) -> String {
         line("chunks", output::count(about.chunk_rows.into(), "row"));
     }
     let rows: Vec<Vec<String>> = rows.into_iter().map(|row| row.to_vec()).collect();
-    output::columns(&rows)
+    let schema = dataset.about.as_ref().map(|about| about.schema.as_str());
+    let table = schema.filter(|schema| is_table(schema));
+    output::columns(&rows) + &table.map_or_else(String::new, |of| declaration(&dataset.name, of))
+}
+
+/// Whether a dataset is a relation of a query, whose schema are the lines of a job that declare it.
+fn is_table(schema: &str) -> bool {
+    schema.contains('\n')
+}
+
+/// How a job with queries has a relation as a table.
+fn declaration(dataset: &str, schema: &str) -> String {
+    let mut text = "\na job with queries has it as a table by\n".to_owned();
+    let (salt, rest): (Vec<&str>, Vec<&str>) =
+        schema.lines().partition(|line| line.starts_with("salt = "));
+    let dataset = toml::Value::from(dataset);
+    let head = ["[[table]]".to_owned(), format!("stored = {dataset}")];
+    let salt = salt.into_iter().map(str::to_owned);
+    let rest = rest.into_iter().map(str::to_owned);
+    for line in salt.chain(head).chain(rest) {
+        text += &["  ", &line, "\n"].concat();
+    }
+    text
 }

@@ -36,6 +36,11 @@ pub(crate) fn sent(plan: &Plan, protocol: &dyn Protocol) -> Sent {
     }
 }
 
+/// What the participant that runs `protocol` sends at the end of a program whose last pass this is, after its chunks.
+pub(super) fn ending(plan: &Plan, protocol: &dyn Protocol) -> Cost {
+    totals(plan, protocol) + veil_engine::last_words_cost(plan, protocol)
+}
+
 /// The permission to open. The cost of an opening needs it; a flow of which nothing is sent gives one.
 fn cleared(plan: &Plan, protocol: &dyn Protocol) -> Cleared {
     let mut agree = protocol.flow(Task::Agree, plan.set_up_frame());

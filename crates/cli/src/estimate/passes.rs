@@ -11,7 +11,7 @@ use veil_runtime::Passes;
 use veil_session::Peer;
 
 use super::Run;
-use super::costs::{chunks, sent};
+use super::costs::{chunks, ending, sent};
 use crate::rates::Work;
 
 /// What a participant does in one pass.
@@ -81,6 +81,13 @@ impl Costs {
                 all = all + sends;
                 framed += sends.bytes + veil_link::HEADER_BYTES * sends.messages;
                 run.work[at] += work;
+            }
+            if let Some(last) = program.passes().iter().skip(1).last()
+                && let Some(plan) = last.rows()
+            {
+                let sends = ending(plan, &*last.protocol(*peer));
+                all = all + sends;
+                framed += sends.bytes + veil_link::HEADER_BYTES * sends.messages;
             }
             Whole {
                 peer: *peer,

@@ -44,7 +44,7 @@ pub(crate) fn run(
     let stores = Stores::open(root, job)?;
     if !job.is_durable() {
         let shares = Shares {
-            stored: stores.loads(job)?,
+            stored: stores.loads(job, plan)?,
             keeps: stores.keeps(job, plan)?,
             supplies: stores::supplies(root, job)?,
         };
@@ -76,7 +76,7 @@ pub(crate) fn run(
             Step::Run(Stage::Input) => {
                 stores.forget(&input.job.name)?;
                 let shares = Shares {
-                    stored: stores.loads(job)?,
+                    stored: stores.loads(job, &input)?,
                     keeps: stores.input(&input)?,
                     ..Shares::default()
                 };

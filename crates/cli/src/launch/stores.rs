@@ -10,18 +10,18 @@ use std::sync::Arc;
 use veil_job::{Holder, JobSpec, ShareSink, ShareSource, Source};
 use veil_program::Job;
 use veil_protocol::Plan;
-use veil_runtime::Ends;
+use veil_runtime::{Ends, Passes};
 use veil_session::{PartyId, Peer};
 use veil_store::{Member, Store, StoreError, StoreKey};
 use veilworks::folder_name;
 
 use crate::failure::{Code, Failure};
 
-/// What each party loads, if anything.
-pub(crate) type Loaded = Vec<Option<Arc<dyn ShareSource>>>;
+/// What each party loads, by the number of the pass.
+pub(crate) type Loaded = Vec<Vec<(usize, Arc<dyn ShareSource>)>>;
 
-/// Where what each party keeps goes, if it keeps anything.
-pub(crate) type Kept = Vec<Option<Arc<dyn ShareSink>>>;
+/// Where what each party keeps goes, by the number of the pass.
+pub(crate) type Kept = Vec<Vec<(usize, Arc<dyn ShareSink>)>>;
 
 /// What comes from the stores of this machine to one run, and what is kept of it there.
 #[derive(Default)]
@@ -42,8 +42,10 @@ impl Shares {
             return ends;
         };
         Ends {
-            stored: self.stored.get(party.index()).cloned().flatten(),
-            keeps: self.keeps.get(party.index()).cloned().flatten(),
+            stored: (self.stored.get(party.index()))
+                .cloned()
+                .unwrap_or_default(),
+            keeps: (self.keeps.get(party.index())).cloned().unwrap_or_default(),
             ..ends
         }
     }
@@ -93,20 +95,14 @@ impl Stores {
         stores.collect::<Result<_, _>>().map(Stores)
     }
 
-    /// What the job loads from datasets of earlier jobs.
-    pub(crate) fn loads(&self, job: &Job) -> Result<Loaded, Failure> {
-        self.each(|store| {
-            let loads = store.loads(job.spec())?;
-            Ok(loads.map(|loads| Arc::new(loads) as Arc<dyn ShareSource>))
-        })
+    /// What the job loads from datasets of earlier jobs, in a run of `plan`.
+    pub(crate) fn loads(&self, job: &Job, plan: &Passes) -> Result<Loaded, Failure> {
+        self.each(|store| veil_node::stages::loads(store, job, plan))
     }
 
     /// Where what the job keeps goes, in a run of `plan`.
-    pub(crate) fn keeps(&self, job: &Job, plan: &Plan) -> Result<Kept, Failure> {
-        self.each(|store| {
-            let keeps = store.kept(job.spec(), plan.hash, plan.chunk_rows)?;
-            Ok(keeps.map(|keeps| Arc::new(keeps) as Arc<dyn ShareSink>))
-        })
+    pub(crate) fn keeps(&self, job: &Job, plan: &Passes) -> Result<Kept, Failure> {
+        self.each(|store| veil_node::stages::keeps(store, job, plan))
     }
 
     /// Where the shares of the input stage go.
@@ -114,7 +110,7 @@ impl Stores {
         self.each(|store| {
             let name = &plan.job.name;
             let keeps = store.keeps(&plan.job, plan.hash, plan.chunk_rows, name, "")?;
-            Ok(Some(Arc::new(keeps) as Arc<dyn ShareSink>))
+            Ok(vec![(0, Arc::new(keeps) as Arc<dyn ShareSink>)])
         })
     }
 
@@ -127,12 +123,12 @@ impl Stores {
         let mut complete = true;
         let sources = self.each(|store| {
             match store.resume(compute, &input.job.name, input.hash) {
-                Ok(loads) => Ok(Some(Arc::new(loads) as Arc<dyn ShareSource>)),
+                Ok(loads) => Ok(vec![(0, Arc::new(loads) as Arc<dyn ShareSource>)]),
                 Err(error @ (StoreError::Io { .. } | StoreError::Busy { .. })) => Err(error),
                 // Not there, not complete, damaged, or of a job that was changed since: the input stage makes it anew.
                 Err(_) => {
                     complete = false;
-                    Ok(None)
+                    Ok(Vec::new())
                 }
             }
         })?;

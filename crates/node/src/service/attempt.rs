@@ -155,7 +155,7 @@ pub(super) fn attempt(
     } else {
         tracing::info!("waiting for the participants");
     }
-    if let (Some(member), Some(_)) = (asked_by, &own.keeps) {
+    if let (Some(member), false) = (asked_by, own.keeps.is_empty()) {
         // What this run keeps has its place on the disk already.
         let may = shared.may_store(member);
         may.map_err(|why| (false, Failed::Quota(why)))?;

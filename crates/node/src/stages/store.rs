@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use veil_job::{ShareSink, ShareSource, Source};
 use veil_program::{Job, OldShares, Resharing};
-use veil_runtime::{Stage, Stages, VIEWS};
+use veil_runtime::{Passes, Stage, Stages, VIEWS};
 use veil_session::{PartyId, PlanHash};
 use veil_store::{Store, StoreError, StoreKey, Whole};
 
@@ -34,10 +34,10 @@ pub fn inputs_name(job: &str, input: PlanHash) -> String {
 pub struct Ends {
     /// Its supply, of a dataset that goes to other parties.
     pub source: Option<Arc<dyn Source>>,
-    /// The shares that are loaded.
-    pub stored: Option<Arc<dyn ShareSource>>,
-    /// The sink of kept shares.
-    pub keeps: Option<Arc<dyn ShareSink>>,
+    /// The shares that are loaded, by the number of the pass.
+    pub stored: Vec<(usize, Arc<dyn ShareSource>)>,
+    /// The sinks of kept shares, by the number of the pass.
+    pub keeps: Vec<(usize, Arc<dyn ShareSink>)>,
 }
 
 /// A participant's store, as the stages of one job use it.
@@ -236,31 +236,28 @@ impl<'a> StageStore<'a> {
         };
         let plan = self.stages.plan(stage);
         let stored = match stage {
-            Stage::Compute => Some(self.load(store)?),
+            Stage::Compute => vec![(0, self.load(store)?)],
             Stage::Finish(out) => {
                 let input = self.stages.plan(Stage::Input).hash;
-                Some(store.resume_without(&plan.job, &self.inputs(), input, out)?)
+                let rest = store.resume_without(&plan.job, &self.inputs(), input, out)?;
+                vec![(0, rest)]
             }
-            Stage::Whole | Stage::Input => {
-                let loads = store.loads(self.job.spec())?;
-                loads.map(|loads| Arc::new(loads) as Arc<dyn ShareSource>)
-            }
+            Stage::Whole | Stage::Input => loads(store, self.job, plan)?,
         };
         let keeps = match stage {
             Stage::Input => {
                 self.forget()?;
                 let (name, rows) = (self.inputs(), plan.chunk_rows);
-                Some(store.keeps(&plan.job, plan.hash, rows, &name, "")?)
+                let inputs = store.keeps(&plan.job, plan.hash, rows, &name, "")?;
+                vec![(0, Arc::new(inputs) as Arc<dyn ShareSink>)]
             }
-            Stage::Finish(_) => None,
-            Stage::Whole | Stage::Compute => {
-                store.kept(self.job.spec(), plan.hash, plan.chunk_rows)?
-            }
+            Stage::Finish(_) => Vec::new(),
+            Stage::Whole | Stage::Compute => keeps(store, self.job, plan)?,
         };
         Ok(Ends {
             source,
             stored,
-            keeps: keeps.map(|keeps| Arc::new(keeps) as Arc<dyn ShareSink>),
+            keeps,
         })
     }
 
@@ -283,6 +280,42 @@ impl<'a> StageStore<'a> {
             Err(error) => Err(error),
         }
     }
+}
+
+/// What a job loads from datasets of earlier jobs, in a run of `plan`: by the number of the pass.
+///
+/// # Errors
+/// [`StoreError`] as of [`Store::loads`].
+pub fn loads(
+    store: &Store,
+    job: &Job,
+    plan: &Passes,
+) -> Result<Vec<(usize, Arc<dyn ShareSource>)>, StoreError> {
+    if job.queries().is_some() {
+        return store.loads_of(plan.jobs().map(|(pass, job, _)| (pass, job)));
+    }
+    // The plan may be that of a stage, whose job is not all of it.
+    let loads = store.loads(job.spec())?.into_iter();
+    Ok(loads.map(|loads| (0, Arc::new(loads) as _)).collect())
+}
+
+/// Where what a job keeps goes, in a run of `plan`: by the number of the pass.
+///
+/// # Errors
+/// [`StoreError`] as of [`Store::kept`].
+pub fn keeps(
+    store: &Store,
+    job: &Job,
+    plan: &Passes,
+) -> Result<Vec<(usize, Arc<dyn ShareSink>)>, StoreError> {
+    if job.queries().is_some() {
+        return store.kept_of(plan.jobs(), plan.hash);
+    }
+    let keeps = store.kept(job.spec(), plan.hash, plan.chunk_rows)?;
+    Ok(keeps
+        .into_iter()
+        .map(|keeps| (0, Arc::new(keeps) as _))
+        .collect())
 }
 
 /// What a party that has the dataset which `of` shares again supplies, from its store.

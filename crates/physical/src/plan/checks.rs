@@ -75,12 +75,13 @@ impl Planner<'_> {
     /// Supplies the tables of which something has to be looked at, and looks: the parties open one bit for each owner.
     pub(super) fn checks(&mut self) -> Result<(), PhysicalError> {
         let tables = &self.program.tables;
-        let owners: Vec<&str> = tables.iter().map(|table| table.owner.as_str()).collect();
-        for (first, owner) in owners.iter().enumerate() {
-            if owners[..first].contains(owner) {
+        // What parties have kept is what they found out themselves.
+        let owners: Vec<Option<&str>> = tables.iter().map(|table| table.origin.owner()).collect();
+        for (first, of) in owners.iter().enumerate() {
+            let Some(owner) = of.filter(|_| !owners[..first].contains(of)) else {
                 continue;
-            }
-            let own = (first..owners.len()).filter(|at| owners[*at] == *owner);
+            };
+            let own = (first..owners.len()).filter(|at| owners[*at] == Some(owner));
             let own: Vec<usize> = own.filter(|at| self.forms.contains_key(at)).collect();
             self.check(owner, &own)?;
         }
@@ -290,20 +291,60 @@ impl Planner<'_> {
     fn rests_on(&mut self, rel: &Rel, at: usize, columns: usize, strict: bool) -> Arranged {
         let table = &self.program.tables[at];
         let by = &table.sorted_by[..columns];
-        let asked = self.forms.entry(at).or_default();
-        for column in by {
-            asked.insert((*column, Asked::Bits));
-            if table.columns[column.index()].ty.nullable {
-                asked.insert((*column, Asked::Null));
+        if table.origin.owner().is_some() {
+            let asked = self.forms.entry(at).or_default();
+            for column in by {
+                asked.insert((*column, Asked::Bits));
+                if table.columns[column.index()].ty.nullable {
+                    asked.insert((*column, Asked::Null));
+                }
             }
+            let what = if strict { Asked::Differs } else { Asked::Order };
+            asked.extend(by.last().map(|column| (*column, what)));
         }
-        let what = if strict { Asked::Differs } else { Asked::Order };
-        asked.extend(by.last().map(|column| (*column, what)));
         if self.has_all_rows(rel, at) {
             Arranged::Fully
         } else {
             Arranged::ByKey
         }
+    }
+
+    /// The fields by which the valid rows of a relation ascend, nulls last, all others behind them, as far as is known: an operator has put them in order, or they
+    /// are where a table has them. And the sets of fields in which that order says that no two rows are equal.
+    pub(super) fn known_order(&mut self, rel: &Rel) -> (Vec<ColumnId>, Vec<Vec<ColumnId>>) {
+        let place = |wanted: &Expr| {
+            let at = rel.fields.iter().position(|field| field == wanted);
+            at.map(|at| ColumnId(at as u32))
+        };
+        if let Some(of) = &rel.ascending {
+            let front = of.valid == rel.valid;
+            let keys = of.keys.iter().map_while(place).filter(|_| front);
+            return (keys.collect(), vec![]);
+        }
+        let column = |field: &Expr| match field {
+            Expr::Column(column) => rel.base[column.index()].of_table,
+            _ => None,
+        };
+        let fields: Vec<_> = rel.fields.iter().map(column).collect();
+        let Some((at, _)) = fields.iter().flatten().next().copied() else {
+            return (vec![], vec![]);
+        };
+        let table = &self.program.tables[at];
+        let field = |of: &ColumnId| {
+            let field = fields.iter().position(|field| *field == Some((at, *of)));
+            field.map(|field| ColumnId(field as u32))
+        };
+        let order: Vec<ColumnId> = table.sorted_by.iter().map_while(field).collect();
+        if order.is_empty() || !self.has_all_rows(rel, at) {
+            return (vec![], vec![]);
+        }
+        let strict = (1..=order.len()).find(|columns| ascends(table, *columns));
+        match strict {
+            Some(columns) => self.rests_on(rel, at, columns, true),
+            None => self.rests_on(rel, at, order.len(), false),
+        };
+        let sets = strict.map(|columns| order[..columns].to_vec());
+        (order, sets.into_iter().collect())
     }
 
     /// Whether the valid rows of a relation are those of a table: the padding is behind them.

@@ -2,12 +2,12 @@
 
 use veil_circuit::{Builder as Gates, Per, Wire};
 use veil_math::Ring;
-use veil_operators::{GroupKey, Scan, Shared};
+use veil_operators::{Arranged, GroupKey, Scan, Shared};
 use veil_relation::{Aggregate, Comparison, Domain, Expr, Kind, Named, Range, Shape, Type};
 
 use super::aggregates::{Extreme, Kept, Summand, ring_of, square, value_where};
 use super::order::key_words;
-use super::rel::{Base, Field, Places, Rel, WORD, or_null};
+use super::rel::{Ascending, Base, Field, Places, Rel, WORD, or_null};
 use super::rows::Out;
 use super::{PhysicalError, Planner};
 use crate::exprs::{Exprs, Want};
@@ -123,6 +123,7 @@ impl Planner<'_> {
             valid: vec![],
             places: Places::Secret,
             min_rows,
+            ascending: None,
         };
         for ((first, count, null), field) in layout.keys.iter().zip(&shape.fields) {
             let at = |first: u32, count: u32| part_of(&groups.key, first, count);
@@ -153,6 +154,13 @@ impl Planner<'_> {
         let valid = Field::new(groups.valid, 0, 1);
         let valid = result.push(Base::of_bits(Type::of(Kind::Bool), Some(valid), None));
         result.valid.push(valid);
+        if arranged == Arranged::Anyhow {
+            // Groups are sorted by words, the first key in their lowest bits.
+            result.ascending = Some(Ascending {
+                keys: result.fields.iter().rev().cloned().collect(),
+                valid: result.valid.clone(),
+            });
+        }
         if min_rows > 1 {
             let range = Range::new(0, rel.rows.into()).unwrap_or(Range::point(0));
             let count = Base::of_integer(Type::of(Kind::Integer(range)), groups.count);

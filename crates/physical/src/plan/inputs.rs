@@ -1,4 +1,4 @@
-//! What owners supply: columns of tables, in the forms that a query needs of them.
+//! What owners supply, and parties have kept: columns of tables, in the forms that a query needs of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,12 @@ use veil_circuit::{Builder as Gates, Per};
 use veil_job::Holder;
 use veil_math::Ring;
 use veil_operators::Shared;
-use veil_relation::{ColumnId, Kind, Table, Type};
+use veil_relation::{ColumnId, Kind, Origin, Table, Type};
 use veil_session::PartyId;
 
 use super::rel::{Base, Field, Packing, Places, Rel};
 use super::{PhysicalError, Planner};
-use crate::ports::{TablePort, TablePorts};
+use crate::ports::{TablePort, TablePorts, stored_ports};
 
 /// A form of a column that a query asks for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -55,6 +55,7 @@ impl Planner<'_> {
             valid: vec![],
             places: Places::Secret,
             min_rows: 0,
+            ascending: None,
         };
         if let Some(valid) = supplied.valid {
             let bit = rel.push(Base::of_bits(Type::of(Kind::Bool), Some(valid), None));
@@ -143,7 +144,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// A pass in which the owner of a table supplies these ports: all of bits, or all of integers of a ring.
+    /// A pass in which the owner of a table supplies these ports, or parties load them: all of bits, or all of integers of a ring.
     fn supply_ports(
         &mut self,
         at: usize,
@@ -151,7 +152,6 @@ impl Planner<'_> {
         ports: Vec<TablePort>,
     ) -> Result<(), PhysicalError> {
         let table = &self.program.tables[at];
-        let holder = self.holder(table)?;
         let mut b = Gates::new(ring);
         let (mut packing, mut places) = (Packing::default(), Vec::new());
         let (mut taken, mut words) = (Vec::new(), Vec::new());
@@ -183,7 +183,24 @@ impl Planner<'_> {
         }
         let circuit = b.finish()?;
         let pass = self.b.passes();
-        let left = self.b.supplied(holder, circuit, table.capacity, &words);
+        let left = match &table.origin {
+            Origin::Owner(name) => {
+                let holder = self.holder(name)?;
+                self.b.supplied(holder, circuit, table.capacity, &words)
+            }
+            Origin::Stored(dataset) => {
+                let all = stored_ports(table);
+                let place = |port: &TablePort| all.iter().position(|of| of == port);
+                let places: Option<Vec<usize>> = taken.iter().map(place).collect();
+                let places = places.ok_or_else(|| {
+                    PhysicalError::Circuit(
+                        "a dataset has bits of all columns, and nothing else".into(),
+                    )
+                })?;
+                let ports: Vec<_> = words.into_iter().zip(places).collect();
+                self.b.loaded(dataset, circuit, table.capacity, &ports)
+            }
+        };
         for (port, number) in places {
             self.note(at, port, Some(packing.field(number, &left)), None);
         }
@@ -239,16 +256,16 @@ impl Planner<'_> {
         }
     }
 
-    fn holder(&self, table: &Table) -> Result<Holder, PhysicalError> {
+    fn holder(&self, owner: &str) -> Result<Holder, PhysicalError> {
         let of = self.b.participants();
-        let place = |names: &[String]| names.iter().position(|name| *name == table.owner);
+        let place = |names: &[String]| names.iter().position(|name| name == owner);
         if let Some(owner) = place(&of.owners) {
             return Ok(Holder::Owner(owner as u16));
         }
         match place(&of.parties).and_then(|party| PartyId::FOUR.get(party)) {
             Some(party) => Ok(Holder::Party(*party)),
             None => Err(PhysicalError::Participant {
-                name: table.owner.clone(),
+                name: owner.to_owned(),
                 what: "owner",
             }),
         }

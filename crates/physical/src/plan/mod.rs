@@ -5,6 +5,7 @@ mod checks;
 mod group;
 mod inputs;
 mod join;
+mod keep;
 mod open;
 mod order;
 mod public;
@@ -23,7 +24,7 @@ use veil_operators::{Builder, Participants};
 use veil_relation::{Expr, Plan, PlanError, Program, Shape, Shapes, TypeError};
 
 use crate::exprs::ExprError;
-use crate::ports::{ResultPorts, TablePorts};
+use crate::ports::{KeepPorts, ResultPorts, TablePorts};
 use crate::{Node, Opening, PhysicalPlan};
 use inputs::{Forms, Supplied};
 use rel::Rel;
@@ -53,6 +54,14 @@ pub enum PhysicalError {
         name: String,
         /// What they would be.
         what: &'static str,
+    },
+    /// A relation that cannot be kept.
+    #[error("`{step}` cannot be kept: {why}")]
+    Unkept {
+        /// The step.
+        step: String,
+        /// What stands in the way.
+        why: String,
     },
     /// A table without rows.
     #[error("table `{table}` has no rows; say how many it has at most")]
@@ -121,6 +130,7 @@ struct Planner<'a> {
     supplying: BTreeMap<usize, Range<usize>>,
     tables: Vec<TablePorts>,
     results: Vec<ResultPorts>,
+    keeps: Vec<KeepPorts>,
     opens: Vec<Opening>,
     steps: HashMap<String, Rel>,
     tree: Vec<Node>,
@@ -139,6 +149,7 @@ impl<'a> Planner<'a> {
             supplying: BTreeMap::new(),
             tables: vec![],
             results: vec![],
+            keeps: vec![],
             opens: vec![],
             steps: HashMap::new(),
             tree: vec![],
@@ -166,24 +177,37 @@ impl<'a> Planner<'a> {
             passes,
             tables: self.tables,
             results: self.results,
+            keeps: self.keeps,
             opens: self.opens,
             tree: self.tree,
         }
     }
 
     fn steps(&mut self) -> Result<(), PhysicalError> {
+        // What is kept is kept by the last passes: it is complete once all parties have agreed on the end of the last one.
+        let mut kept = Vec::new();
         for (step, shape) in self.program.steps.iter().zip(self.shapes) {
             let node = match &step.plan {
                 Plan::Open { input, to } => {
                     let (rel, node) = self.relation(input)?;
+                    if step.keep.is_some() {
+                        kept.push((step, shape, rel.clone()));
+                    }
                     self.open(rel, node, shape, (&step.name, to))?
                 }
                 plan => {
                     let (rel, node) = self.relation(plan)?;
+                    if step.keep.is_some() {
+                        kept.push((step, shape, rel.clone()));
+                    }
                     self.steps.insert(step.name.clone(), rel);
                     node
                 }
             };
+            self.tree.push(node);
+        }
+        for (step, shape, rel) in kept {
+            let node = self.keep(rel, shape, step)?;
             self.tree.push(node);
         }
         Ok(())

@@ -7,7 +7,7 @@ use veil_math::Ring;
 use veil_operators::{Arranged, Key, Shared, stacked};
 use veil_relation::{ColumnId, Expr, Kind, Overflow, Shape, SortKey, Type};
 
-use super::rel::{Base, Field, Packing, Places, Rel, WORD};
+use super::rel::{Ascending, Base, Field, Packing, Places, Rel, WORD};
 use super::rows::Out;
 use super::{PhysicalError, Planner};
 use crate::Opening;
@@ -32,6 +32,24 @@ impl Planner<'_> {
         // An order in which its owner says that no two are equal is looked at first.
         let claimed =
             rests_on_claim(keys, shape) && !self.differs(&rel, keys.iter().map(|key| &key.expr));
+        // The fields by which rows ascend in the end, whatever their columns are then.
+        let ascending: Vec<ColumnId> = keys
+            .iter()
+            .map_while(|key| match key.expr {
+                Expr::Column(field) if !key.descending && !key.nulls_first => Some(field),
+                _ => None,
+            })
+            .collect();
+        let in_order = |rel: Rel| Rel {
+            places: Places::Ordered,
+            ascending: Some(Ascending {
+                keys: (ascending.iter())
+                    .map(|field| rel.fields[field.index()].clone())
+                    .collect(),
+                valid: rel.valid.clone(),
+            }),
+            ..rel
+        };
         let keys: Vec<SortKey> = keys
             .iter()
             .map(|key| SortKey {
@@ -42,10 +60,7 @@ impl Planner<'_> {
         let arranged = self.arranged(&rel, &keys);
         let fields = self.fields(&mut rel, shape)?;
         if rel.rows == 1 || keys.is_empty() || arranged == Arranged::Fully && !claimed {
-            return Ok(Rel {
-                places: Places::Ordered,
-                ..fields
-            });
+            return Ok(in_order(fields));
         }
         let keys = match arranged {
             Arranged::ByKey | Arranged::Fully if !claimed => &[],
@@ -70,17 +85,14 @@ impl Planner<'_> {
             columns.extend(&words);
         }
         let mut moved = self.b.in_order(&words, arranged, &columns);
-        let in_order = moved.split_off(others);
+        let key = moved.split_off(others);
         columns.truncate(others);
         if claimed {
             self.opens.push(Opening::Duplicates { of: of.to_owned() });
             let what = format!("a key of {of} is there once");
-            self.b.claim_apart(&in_order, &what);
+            self.b.claim_apart(&key, &what);
         }
-        Ok(Rel {
-            places: Places::Ordered,
-            ..in_other_rows(&fields, &columns, &moved)
-        })
+        Ok(in_order(in_other_rows(&fields, &columns, &moved)))
     }
 
     /// The valid rows in fewer places, as far as there is room. Rows keep the order that they have.
@@ -219,6 +231,7 @@ impl Planner<'_> {
             valid: vec![],
             places: Places::Secret,
             min_rows: rel.min_rows,
+            ascending: None,
         };
         let bit = part.push(Base::of_bits(Type::of(Kind::Bool), Some(field(0)), None));
         part.valid.push(bit);
@@ -269,6 +282,7 @@ pub(super) fn in_other_rows(rel: &Rel, from: &[Shared], to: &[Shared]) -> Rel {
     Rel {
         rows: to.first().map_or(rel.rows, Shared::rows),
         base: rel.base.iter().map(|base| base.moved(&to_other)).collect(),
+        ascending: None,
         ..rel.clone()
     }
 }

@@ -60,6 +60,7 @@ impl Planner<'_> {
             valid: vec![],
             places: Places::Secret,
             min_rows,
+            ascending: None,
         };
         let key_fields = self.public_keys(keys, shape, &values, columns[0])?;
         for base in key_fields {

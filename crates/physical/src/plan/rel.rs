@@ -136,6 +136,15 @@ pub(super) enum Places {
     Ordered,
 }
 
+/// In which order the rows of a relation are, those that are not valid behind all others.
+#[derive(Clone, Debug)]
+pub(super) struct Ascending {
+    /// Columns of the base by which they ascend, nulls last.
+    pub(super) keys: Vec<Expr>,
+    /// What said which rows are valid when they were put in order: others may not be behind by now.
+    pub(super) valid: Vec<Expr>,
+}
+
 /// A relation: columns that are there as shares, and what is computed of them in each row where it is needed.
 #[derive(Clone, Debug)]
 pub(super) struct Rel {
@@ -148,6 +157,8 @@ pub(super) struct Rel {
     pub(super) places: Places,
     /// The fewest rows of a group that is shown, and 0 where there are no groups.
     pub(super) min_rows: u32,
+    /// The order that an operator has put its rows in, if that is known.
+    pub(super) ascending: Option<Ascending>,
 }
 
 impl Rel {

@@ -152,7 +152,9 @@ impl Planner<'_> {
                 if let Some(integer) = base.integer(ring) {
                     return Ok((false, Some(integer)));
                 }
-                if base.of_table.is_some() && self.twice {
+                let supplies =
+                    |(at, _): (usize, ColumnId)| self.program.tables[at].origin.owner().is_some();
+                if base.of_table.is_some_and(supplies) && self.twice {
                     self.supply(rel, column, super::inputs::Asked::Integer(ring))?;
                     return Ok((false, rel.base[column.index()].integer(ring)));
                 }
@@ -275,6 +277,7 @@ impl Planner<'_> {
             valid: vec![],
             places: rel.places,
             min_rows: rel.min_rows,
+            ascending: None,
         };
         for kept in as_they_are {
             let base = kept.or_else(|| of.next());

@@ -36,7 +36,7 @@ pub(super) fn of(plan: &Plan, shape: &Shape, program: &Program) -> String {
     match plan {
         Plan::Scan { table, columns } => {
             let found = program.tables.iter().find(|known| known.name == *table);
-            let of = found.map_or("", |table| table.owner.as_str());
+            let of = found.map_or_else(String::new, |table| table.origin.to_string());
             format!("table {table} of {of}: {}", names(0, columns.len()))
         }
         Plan::Step { name } => format!("relation {name}"),

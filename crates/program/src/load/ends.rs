@@ -76,7 +76,7 @@ impl Job {
                 .collect(),
             Kind::Reshare(_) => Vec::new(),
             Kind::Query(queries) => (queries.tables.iter().enumerate())
-                .filter(|(at, _)| queries.is_taken(*at))
+                .filter(|(at, table)| queries.is_taken(*at) && table.holder != Holder::Stored)
                 .map(|(_, table)| file(table.holder, &table.table.name, table.file.as_deref()))
                 .collect(),
         }
@@ -86,8 +86,7 @@ impl Job {
     fn table_file(&self, queries: &Queries, at: usize) -> Result<PathBuf, DataError> {
         let table = &queries.tables[at];
         let mut data = self.data().into_iter();
-        let found =
-            data.find(|data| data.owner == table.table.owner && data.what == table.table.name);
+        let found = data.find(|data| data.holder == table.holder && data.what == table.table.name);
         let path = found.and_then(|data| data.path);
         Ok(path.ok_or_else(|| table.missing())?)
     }
@@ -379,6 +378,15 @@ impl Job {
 
     /// The relation of each query that opens one, and to whom, by the meaning of the algebra.
     fn evaluated(&self, queries: &Queries) -> Result<Vec<(String, Answered)>, DataError> {
+        for table in &queries.tables {
+            if let Some(dataset) = table.table.origin.dataset() {
+                return Err(InputError::Stored {
+                    table: table.table.name.clone(),
+                    dataset: dataset.to_owned(),
+                }
+                .into());
+            }
+        }
         // A table has as many places as its file has rows; one that no query reads has none.
         let mut program = queries.program().clone();
         for table in &mut program.tables {
@@ -414,6 +422,9 @@ impl Job {
     /// [`DataError`] as of [`Job::source`], for any holder.
     pub fn clear_statistics(&self, peer: Peer) -> Result<Option<StatsResult>, DataError> {
         if let (Kind::Query(queries), true) = (&self.kind, self.is_statistics()) {
+            if !self.spec.datasets.is_empty() {
+                return Ok(None);
+            }
             let recipient = self.roles.peer_name(peer);
             let answers = self.evaluated(queries)?.into_iter();
             let answers: Vec<Answered> = answers.map(|(_, answer)| answer).collect();

@@ -129,6 +129,7 @@ impl Asked {
             name: at(&"query".into()),
             sql: at(&self.sql),
             to,
+            keep: None,
             min_count: self.min_count.map(|count| toml::Spanned::new(0..0, count)),
             file: None,
         }];

@@ -79,14 +79,32 @@ pub struct Opens {
 pub struct TableFacts {
     /// Its name.
     pub name: String,
-    /// Its owner.
+    /// Its owner, or the dataset that it is loaded from.
     pub owner: String,
+    /// The dataset that parties load it from, if they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dataset: Option<String>,
     /// Places for rows.
     pub capacity: u32,
-    /// How many rows its file may have, in words.
+    /// How many rows it may have, in words.
     pub rows: String,
-    /// What the job claims of it, in words; parties check it on shares where the query rests on it.
+    /// What is known of it, or the job claims of it, in words; parties check it on shares where the query rests on it.
     pub claims: Vec<String>,
+}
+
+/// A relation that the parties keep.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct KeptFacts {
+    /// The dataset.
+    pub dataset: String,
+    /// The query.
+    pub query: String,
+    /// Places for rows.
+    pub rows: u32,
+    /// Its columns.
+    pub columns: Vec<String>,
+    /// How a later job declares it, in the words of its file.
+    pub declared: String,
 }
 
 /// A column that the queries read, and what for.
@@ -132,6 +150,21 @@ impl Queries {
             .collect();
         all.sort_by_key(|one| one.to.is_none());
         all
+    }
+
+    /// What the parties keep, in the order of passes.
+    pub fn kept(&self) -> Vec<KeptFacts> {
+        let keeps = self.physical().keeps.iter();
+        let facts = keeps.map(|kept| KeptFacts {
+            dataset: kept.dataset.clone(),
+            query: self.title(&kept.step).to_owned(),
+            rows: kept.table.capacity,
+            columns: (kept.table.columns.iter())
+                .map(|column| column.name.clone())
+                .collect(),
+            declared: self.declared(&kept.table),
+        });
+        facts.collect()
     }
 
     /// The owners whose tables parties look at before anything else, and the passes that do.
@@ -202,7 +235,8 @@ impl Queries {
             let unique = of.unique.iter().map(|set| format!("unique {}", names(set)));
             TableFacts {
                 name: of.name.clone(),
-                owner: of.owner.clone(),
+                owner: of.origin.to_string(),
+                dataset: of.origin.dataset().map(str::to_owned),
                 capacity: of.capacity,
                 rows: table.capacity(),
                 claims: sorted.into_iter().chain(unique).collect(),
@@ -220,7 +254,7 @@ impl Queries {
             ColumnFacts {
                 table: table.name.clone(),
                 column: table.columns[of.column.index()].name.clone(),
-                owner: table.owner.clone(),
+                owner: table.origin.to_string(),
                 operations: of.operations.iter().map(|one| one.word()).collect(),
                 reveal: of.opened.unwrap_or(Reveal::Never).word(),
             }

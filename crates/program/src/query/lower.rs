@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use veil_job::passes::PassSpec;
-use veil_job::{Block, InputSpec, JobSpec, Order, Security};
+use veil_job::{Audience, Block, DatasetRef, InputSpec, JobSpec, Keep, Order, Security};
 use veil_operators::Participants;
 use veil_physical::{Node, Opening, PhysicalPlan};
 use veil_query::{Job, Query, QueryError, SortedBytes};
+use veil_relation::Table;
 use veil_session::PartyId;
 
 use super::{Collisions, NamedQuery, OwnerTable, Queries, parse};
@@ -38,7 +39,8 @@ impl Queries {
             let problem = JobProblem::NoUse { what, field: "to" };
             return Err(Fault::new(opened.name.span(), problem));
         }
-        if !statistics && queries.iter().all(|query| query.to.is_none()) {
+        let gives = |query: &NamedQuery| query.to.is_some() || query.keep.is_some();
+        if !statistics && !queries.iter().any(gives) {
             let problem = JobProblem::NothingOpened;
             return Err(Fault::new(raw.query.0[0].name.span(), problem));
         }
@@ -119,8 +121,43 @@ impl Queries {
             Some(PassSpec::Rows { job, .. }) => Arc::make_mut(job).schema = text,
             _ => return Err(JobProblem::Unplanned("it has no passes".into())),
         }
+        self.describe(&mut planned)?;
         self.physical = Arc::new(planned);
         Ok(())
+    }
+
+    /// Says in each pass what the dataset is that it loads or keeps.
+    fn describe(&self, planned: &mut PhysicalPlan) -> Result<(), JobProblem> {
+        let passes = &mut planned.passes.passes;
+        for kept in &planned.keeps {
+            super::declare::is_declared(&kept.table, &self.salt).map_err(|why| {
+                JobProblem::Unplanned(format!(
+                    "`{}` cannot be kept, since no job could declare it as a table: {why}",
+                    kept.step
+                ))
+            })?;
+            if let Some(PassSpec::Rows { job, .. }) = passes.get_mut(kept.pass)
+                && let Some(keep) = &mut Arc::make_mut(job).keep
+            {
+                keep.schema = self.declared(&kept.table);
+            }
+        }
+        for ports in &planned.tables {
+            let table = &self.tables[ports.table].table;
+            if let Some(PassSpec::Rows { job, .. }) = passes.get_mut(ports.pass)
+                && table.origin.dataset().is_some()
+            {
+                for dataset in &mut Arc::make_mut(job).datasets {
+                    dataset.schema = self.declared(table);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How a job declares a table that is kept.
+    pub(super) fn declared(&self, table: &Table) -> String {
+        super::declare::declared(table, &self.salt)
     }
 
     /// The same queries among four parties, one of which may be malicious, with the job that participants would know: what it would cost. Nothing for
@@ -152,6 +189,7 @@ impl Queries {
         let mut job = JobSpec::clone(first);
         job.blocks.clear();
         job.inputs.clear();
+        job.datasets.clear();
         for (at, table) in self
             .tables
             .iter()
@@ -162,9 +200,18 @@ impl Queries {
                 name: table.table.name.clone(),
                 rows: table.table.capacity.into(),
                 holders: vec![table.holder],
-                stored: None,
+                stored: table.table.origin.dataset().map(str::to_owned),
                 order: Order::Unsaid,
             });
+            if let Some(dataset) = table.table.origin.dataset() {
+                job.datasets.push(DatasetRef {
+                    name: dataset.to_owned(),
+                    block: job.blocks.len() as u32 - 1,
+                    ports: Vec::new(),
+                    schema: self.declared(&table.table),
+                    rows: table.table.capacity.into(),
+                });
+            }
             job.inputs
                 .extend(self.columns_read(at).into_iter().map(|column| {
                     let column = &table.table.columns[column];
@@ -173,7 +220,12 @@ impl Queries {
                         block: Some(table.table.name.clone()),
                         column: Some(column.name.clone()),
                         port: None,
-                        format: column.ty.kind.to_string(),
+                        format: match table.table.origin.dataset() {
+                            None => column.ty.kind.to_string(),
+                            Some(dataset) => {
+                                format!("{}, kept as shares in `{dataset}`", column.ty.kind)
+                            }
+                        },
                     }
                 }));
         }
@@ -183,6 +235,15 @@ impl Queries {
                 job.audiences.push(roles.audience(to)?);
                 job.opened.push(self.sentence(opening));
             }
+        }
+        job.keep = None;
+        for kept in &self.physical.keeps {
+            job.audiences.push(Audience::Stored);
+            job.opened.push(format!("`{}`", self.title(&kept.step)));
+            job.keep.get_or_insert_with(|| Keep {
+                name: kept.dataset.clone(),
+                schema: self.declared(&kept.table),
+            });
         }
         Some(job)
     }
@@ -235,6 +296,7 @@ fn compiled(query: &NamedQuery) -> Query {
         name: query.name.clone(),
         sql: query.sql.clone(),
         to: query.to.clone(),
+        keep: query.keep.clone(),
         min_count: query.min_count,
     }
 }
@@ -278,6 +340,7 @@ fn nothing() -> PhysicalPlan {
         passes: veil_job::passes::ProgramSpec::default(),
         tables: Vec::new(),
         results: Vec::new(),
+        keeps: Vec::new(),
         opens: Vec::new(),
         tree: Vec::new(),
     }

@@ -6,6 +6,7 @@
 mod chart;
 mod claims;
 mod column;
+mod declare;
 mod explain;
 mod keys;
 mod lower;
@@ -22,7 +23,7 @@ use veil_job::Holder;
 use veil_physical::{Opening, PhysicalPlan};
 use veil_relation::{Program, Table};
 
-pub use explain::{ColumnFacts, Opens, Operator, TableFacts};
+pub use explain::{ColumnFacts, KeptFacts, Opens, Operator, TableFacts};
 pub use keys::Collisions;
 pub(crate) use sink::of;
 pub use sink::{Answered, QuerySink};
@@ -55,7 +56,7 @@ pub struct Queries {
     pub(crate) collisions: Vec<Collisions>,
 }
 
-/// A table of an owner, and how its file is read.
+/// A table, and how its owner's file is read, if it is of one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct OwnerTable {
     pub(crate) table: Table,
@@ -63,7 +64,7 @@ pub(crate) struct OwnerTable {
     pub(crate) rows: Count,
     pub(crate) file: Option<PathBuf>,
     pub(crate) delimiter: u8,
-    /// How each column is written.
+    /// How each column is written; nothing of a table that parties have kept.
     pub(crate) columns: Vec<Written>,
 }
 
@@ -85,6 +86,8 @@ pub struct NamedQuery {
     pub sql: String,
     /// To whom its relation is opened, if it is.
     pub to: Option<String>,
+    /// The dataset as which the parties keep its relation, if they do.
+    pub keep: Option<String>,
     /// The fewest rows of a group that is shown; 0 where all are.
     pub min_count: u32,
     /// The files of its result.

@@ -1,10 +1,12 @@
 //! Reading of tables, queries and bounds.
 
+use std::ops::Range;
 use std::path::{Component, PathBuf};
 
 use toml::Spanned;
+use veil_job::Holder;
 use veil_query::Bound;
-use veil_relation::{ColumnId, MOST_ROWS, Overflow, Table};
+use veil_relation::{Column, ColumnId, MOST_ROWS, Origin, Overflow, Table};
 
 use super::column::column;
 use super::{NamedQuery, OwnerTable, Writing};
@@ -86,21 +88,74 @@ fn claim(names: &[Spanned<String>], table: &Table) -> Result<Vec<ColumnId>, Faul
     names.iter().map(find).collect()
 }
 
-pub(super) fn table(raw: &Spanned<RawTable>, roles: &Roles) -> Result<OwnerTable, Fault> {
+/// A table that parties load from a dataset.
+pub(super) fn stored(raw: &Spanned<RawTable>) -> Result<Table, Fault> {
     let span = raw.span();
     let raw = raw.get_ref();
-    check_name("table", &raw.name)?;
-    let holder = roles.owner_at(&raw.owner)?;
-    let (capacity, count) = rows(&raw.rows)?;
-    let (mut columns, mut written) = (Vec::new(), Vec::new());
-    for one in &raw.column {
-        let (column, how) = column(one.get_ref(), one.span())?;
-        columns.push(column);
-        written.push(how);
+    let what = || {
+        format!(
+            "table `{}`, whose rows come from a dataset,",
+            raw.name.get_ref()
+        )
+    };
+    let no_use = |span, field| {
+        Err(Fault::new(
+            span,
+            JobProblem::NoUse {
+                what: what(),
+                field,
+            },
+        ))
+    };
+    let Some(dataset) = &raw.stored else {
+        let (what, field) = (what(), "stored");
+        return Err(Fault::new(span, JobProblem::NoField { what, field }));
+    };
+    check_name("dataset", dataset)?;
+    if let Some(file) = &raw.file {
+        return no_use(file.span(), "file");
     }
+    if let Some(delimiter) = &raw.delimiter {
+        return no_use(delimiter.span(), "delimiter");
+    }
+    if let RawCapacity::UpTo {
+        bucket: Some(_), ..
+    } = raw.rows.get_ref()
+    {
+        return no_use(raw.rows.span(), "bucket");
+    }
+    let (capacity, count) = rows(&raw.rows)?;
+    let mut columns = Vec::new();
+    for one in &raw.column {
+        let of = one.get_ref();
+        let given = [
+            ("of", of.of.as_ref().map(Spanned::span)),
+            ("decimal", of.decimal.as_ref().map(Spanned::span)),
+            ("thousands", of.thousands.as_ref().map(Spanned::span)),
+            ("format", of.format.as_ref().map(Spanned::span)),
+        ];
+        if let Some((field, span)) = given
+            .into_iter()
+            .find_map(|(field, span)| Some((field, span?)))
+        {
+            return no_use(span, field);
+        }
+        columns.push(column(of, one.span())?.0);
+    }
+    let origin = Origin::Stored(dataset.get_ref().clone());
+    claimed(raw, (origin, capacity, count), columns, span)
+}
+
+/// A table with what is said of its rows.
+fn claimed(
+    raw: &RawTable,
+    (origin, capacity, count): (Origin, u32, Count),
+    columns: Vec<Column>,
+    span: Range<usize>,
+) -> Result<Table, Fault> {
     let mut table = Table {
         name: raw.name.get_ref().clone(),
-        owner: raw.owner.get_ref().clone(),
+        origin,
         capacity,
         padded: !matches!(count, Count::Exact(_)),
         columns,
@@ -114,8 +169,58 @@ pub(super) fn table(raw: &Spanned<RawTable>, roles: &Roles) -> Result<OwnerTable
         .collect::<Result<_, _>>()?;
     let checked = table.check();
     checked.map_err(|error| Fault::new(span, JobProblem::Query(Box::new(error.into()))))?;
+    Ok(table)
+}
+
+pub(super) fn table(at: &Spanned<RawTable>, roles: &Roles) -> Result<OwnerTable, Fault> {
+    let span = at.span();
+    let raw = at.get_ref();
+    check_name("table", &raw.name)?;
+    let (origin, holder) = match (&raw.owner, &raw.stored) {
+        (Some(owner), None) => {
+            let holder = roles.owner_at(owner)?;
+            (Origin::Owner(owner.get_ref().clone()), holder)
+        }
+        (None, Some(_)) => {
+            let table = stored(at)?;
+            let count = match table.padded {
+                false => Count::Exact(table.capacity.into()),
+                true => Count::Between(0, table.capacity.into()),
+            };
+            return Ok(OwnerTable {
+                columns: Vec::new(),
+                table,
+                holder: Holder::Stored,
+                rows: count,
+                file: None,
+                delimiter: b',',
+            });
+        }
+        (owner, _) => {
+            let what = format!("table `{}`", raw.name.get_ref());
+            let problem = match owner {
+                None => JobProblem::NoField {
+                    what,
+                    field: "owner",
+                },
+                Some(_) => JobProblem::NoUse {
+                    what: format!("{what} of an owner"),
+                    field: "stored",
+                },
+            };
+            let stored = raw.stored.as_ref().map_or(span, Spanned::span);
+            return Err(Fault::new(stored, problem));
+        }
+    };
+    let (capacity, count) = rows(&raw.rows)?;
+    let (mut columns, mut written) = (Vec::new(), Vec::new());
+    for one in &raw.column {
+        let (column, how) = column(one.get_ref(), one.span())?;
+        columns.push(column);
+        written.push(how);
+    }
     Ok(OwnerTable {
-        table,
+        table: claimed(raw, (origin, capacity, count), columns, span)?,
         holder,
         rows: count,
         file: raw.file.as_ref().map(|file| file.get_ref().clone()),
@@ -188,13 +293,19 @@ pub(super) fn query(raw: &RawQuery, roles: &Roles) -> Result<NamedQuery, Fault> 
     };
     match (&raw.to, &raw.file, &raw.min_count) {
         (None, Some(file), _) => return no_use(file.span(), "file"),
-        (None, _, Some(count)) => return no_use(count.span(), "min_count"),
+        (None, _, Some(count)) if raw.keep.is_none() => {
+            return no_use(count.span(), "min_count");
+        }
         _ => {}
+    }
+    if let Some(dataset) = &raw.keep {
+        check_name("dataset", dataset)?;
     }
     Ok(NamedQuery {
         name: raw.name.get_ref().clone(),
         sql: raw.sql.get_ref().clone(),
         to: raw.to.as_ref().map(|to| to.get_ref().clone()),
+        keep: raw.keep.as_ref().map(|dataset| dataset.get_ref().clone()),
         min_count: raw.min_count.as_ref().map_or(0, |count| *count.get_ref()),
         files: if raw.to.is_some() {
             files(raw)?

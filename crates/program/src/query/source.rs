@@ -289,6 +289,9 @@ impl OwnerTable {
     pub(crate) fn capacity(&self) -> String {
         match self.rows {
             Count::Exact(rows) => format!("{rows} rows"),
+            Count::Between(_, most) if self.holder == veil_job::Holder::Stored => {
+                format!("up to {most} rows: how many, no participant knows")
+            }
             Count::Between(0, most) => {
                 format!("up to {most} rows: how many, the owner alone knows")
             }
@@ -301,7 +304,7 @@ impl OwnerTable {
     /// That nothing says where its file is.
     pub(crate) fn missing(&self) -> InputError {
         InputError::NoFile {
-            owner: self.table.owner.clone(),
+            owner: self.table.origin.to_string(),
             what: format!("table `{}`", self.table.name),
         }
     }

@@ -18,6 +18,16 @@ pub enum InputError {
         /// Which data.
         what: String,
     },
+    /// A table that no file has.
+    #[error(
+        "table `{table}` comes from dataset `{dataset}`, whose values no participant has: what queries mean over it in the clear, no program can tell"
+    )]
+    Stored {
+        /// The table.
+        table: String,
+        /// The dataset.
+        dataset: String,
+    },
     /// A file name for data that the job does not have.
     #[error(
         "`{owner}` supplies no `{what}` in this job; it supplies {}",

@@ -216,7 +216,7 @@ fn queries() {
         (
             "to = \"ministry\"",
             "",
-            "job.toml:24:8: no query has a recipient, so that nothing would be opened; write `to = \"…\"` into one",
+            "job.toml:24:8: no query has a recipient or is kept, so that nothing would come of it; write `to = \"…\"` into one, or `keep = \"…\"`",
         ),
         (
             "to = \"ministry\"",

@@ -21,7 +21,7 @@ pub fn prune(program: &mut Program) -> Result<(), PlanError> {
         let step = program.steps[at].clone();
         // What a job names and opens, or may store, keeps its columns.
         let needed = match reads.remove(&step.name) {
-            Some(needed) if step.name.contains('.') => needed,
+            Some(needed) if step.name.contains('.') && step.keep.is_none() => needed,
             _ => (0..shapes[at].fields.len() as u32).collect(),
         };
         let mut pruner = Pruner {

@@ -9,7 +9,7 @@ use crate::expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
 use crate::kind::{Kind, Type, Value, Values};
 use crate::plan::{Program, Step};
 use crate::range::Range;
-use crate::schema::{Column, ColumnId, Consent, Operation, Reveal, Table};
+use crate::schema::{Column, ColumnId, Consent, Operation, Origin, Reveal, Table};
 use crate::sexp::Sexp;
 use plan::{all, plan};
 
@@ -61,7 +61,16 @@ impl Program {
                     [name, of] => program.steps.push(Step {
                         name: quoted(name)?,
                         plan: plan(of)?,
+                        keep: None,
                     }),
+                    [name, keep, of] => match tagged(keep, "keep")? {
+                        [dataset] => program.steps.push(Step {
+                            name: quoted(name)?,
+                            plan: plan(of)?,
+                            keep: Some(quoted(dataset)?),
+                        }),
+                        _ => return Err(unexpected(keep, "keep")),
+                    },
                     _ => return Err(unexpected(item, "step")),
                 },
             }
@@ -278,12 +287,13 @@ fn expr(item: &Sexp) -> Result<Expr> {
 
 fn table(item: &Sexp) -> Result<Table> {
     let wrong = || unexpected(item, "table");
-    let [name, owner, rows, rest @ ..] = tagged(item, "table")? else {
+    let [name, origin, rows, rest @ ..] = tagged(item, "table")? else {
         return Err(wrong());
     };
-    let one = |item, tag| match tagged(item, tag)? {
-        [of] => Ok(of.clone()),
-        _ => Err(unexpected(item, tag)),
+    let origin = match (head(origin), items(origin)?) {
+        (Some("owner"), [_, name]) => Origin::Owner(quoted(name)?),
+        (Some("stored"), [_, name]) => Origin::Stored(quoted(name)?),
+        _ => return Err(unexpected(origin, "owner")),
     };
     let (capacity, padded) = match tagged(rows, "rows")? {
         [capacity] => (capacity, true),
@@ -292,7 +302,7 @@ fn table(item: &Sexp) -> Result<Table> {
     };
     let mut table = Table {
         name: quoted(name)?,
-        owner: quoted(&one(owner, "owner")?)?,
+        origin,
         capacity: number(capacity)?,
         padded,
         columns: Vec::new(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use veil_job::Guarantee;
 use veil_link::shape::Profile;
-use veil_program::{ColumnFacts, Job, NamedQuery, Opens, Queries, TableFacts};
+use veil_program::{ColumnFacts, Job, KeptFacts, NamedQuery, Opens, Queries, TableFacts};
 use veil_protocol::{Cost, Options};
 use veil_runtime::Passes;
 use veil_session::Peer;
@@ -38,6 +38,8 @@ pub(super) struct Explained {
     /// How many numbers are opened at most, and the job's own limit of them: of jobs with analyses.
     #[serde(skip_serializing_if = "Option::is_none")]
     opened_numbers: Option<Numbers>,
+    /// What the parties keep.
+    kept: Vec<KeptFacts>,
     hidden: Vec<String>,
     /// What it costs to look at what owners supply.
     checks: Vec<CheckCost>,
@@ -70,6 +72,8 @@ struct Price {
 struct Asked {
     name: String,
     to: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keep: Option<String>,
     min_count: u32,
     sql: String,
 }
@@ -143,6 +147,7 @@ pub(super) fn explain(
     let asked = |query: &NamedQuery| Asked {
         name: queries.title(&query.name).to_owned(),
         to: query.to.clone(),
+        keep: query.keep.clone(),
         min_count: query.min_count,
         sql: query.sql.clone(),
     };
@@ -159,6 +164,7 @@ pub(super) fn explain(
         columns: queries.column_facts(),
         opened: queries.opens(),
         opened_numbers: Numbers::of(job),
+        kept: queries.kept(),
         hidden: queries.hidden(),
         checks: checks(queries, &costs.passes),
         collisions: queries
@@ -279,6 +285,8 @@ impl Explained {
         for query in &self.queries {
             let to = query.to.as_ref();
             let to = to.map_or_else(String::new, |to| format!(", to {to}"));
+            let keep = query.keep.as_ref();
+            let keep = keep.map_or_else(String::new, |name| format!(", kept as {name}"));
             let least = match query.min_count {
                 0 | 1 => String::new(),
                 rows => format!(
@@ -286,7 +294,7 @@ impl Explained {
                     count(rows.into(), "row")
                 ),
             };
-            let _ = writeln!(text, "  {}{to}{least}:", query.name);
+            let _ = writeln!(text, "  {}{to}{keep}{least}:", query.name);
             for line in query.sql.trim().lines() {
                 let _ = writeln!(text, "    {line}");
             }
@@ -318,6 +326,21 @@ impl Explained {
         text += &list(parties.iter().map(|of| of.what.clone()));
         text += "\nopened to no participant\n";
         text += &list(self.hidden.iter().cloned());
+        if !self.kept.is_empty() {
+            text += "\nkept as shares by all parties, and not opened by it\n";
+        }
+        for of in &self.kept {
+            let _ = writeln!(
+                text,
+                "  `{}`: `{}`, {}, of which a later job has a table by",
+                of.dataset,
+                of.query,
+                count(of.rows.into(), "row")
+            );
+            for line in of.declared.lines() {
+                let _ = writeln!(text, "    {line}");
+            }
+        }
         text
     }
 
@@ -325,11 +348,11 @@ impl Explained {
     fn reads(&self) -> String {
         let mut text = "\ntables\n".to_owned();
         let rows = self.tables.iter().map(|of| {
-            let claims = if of.claims.is_empty() {
-                String::new()
-            } else {
-                let claims = of.claims.join(", ");
-                format!("claimed, and checked where it is used: {claims}")
+            let claims = of.claims.join(", ");
+            let claims = match (&of.dataset, of.claims.is_empty()) {
+                (_, true) => String::new(),
+                (None, false) => format!("claimed, and checked where it is used: {claims}"),
+                (Some(_), false) => format!("known: {claims}"),
             };
             vec![
                 format!("{} ({})", of.name, of.owner),

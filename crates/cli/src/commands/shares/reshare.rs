@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use veil_math::Ring;
 use veil_node::{Home, HomeError};
 use veil_program::{Files, Job, Resharing};
 use veil_store::{Description, State, StoreKey};
@@ -102,6 +103,13 @@ fn complete(home: &Home, name: &str) -> Result<Description, Failure> {
             if of.schema.is_empty() || of.ports.iter().any(|port| port.once) {
                 let help = "run that job again: it goes on from them; what `[keep]` keeps can go to other parties";
                 return unusable("holds the inputs of an interrupted job", help);
+            }
+            if of.ring == Ring::Bits {
+                let help = "run the query that keeps it among the other parties; columns of statistics, which `[keep]` keeps, can go to them";
+                return unusable(
+                    "is a relation of a query, of bits, which does not go to other parties",
+                    help,
+                );
             }
             Ok(of)
         }

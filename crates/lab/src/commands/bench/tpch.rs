@@ -174,6 +174,7 @@ impl Ready {
         let job = Job {
             tables: owned.iter().map(|of| of.table.clone()).collect(),
             queries: vec![veil_query::Query {
+                keep: None,
                 name: question.name.to_owned(),
                 sql: question.sql.to_owned(),
                 to: Some(READER.to_owned()),

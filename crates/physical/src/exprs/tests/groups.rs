@@ -16,6 +16,7 @@ fn evaluated(plan: Plan, types: &[Type], rows: &[Vec<Value>]) -> Vec<Vec<Value>>
     let program = Program {
         tables: vec![table(types, rows.len())],
         steps: vec![Step {
+            keep: None,
             name: "s".to_owned(),
             plan: Plan::Open {
                 input: Box::new(plan),

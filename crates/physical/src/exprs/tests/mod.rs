@@ -94,7 +94,7 @@ fn table(types: &[Type], rows: usize) -> Table {
     Table {
         padded: true,
         name: "t".to_owned(),
-        owner: "o".to_owned(),
+        origin: veil_relation::Origin::Owner("o".to_owned()),
         capacity: rows as u32,
         columns,
         sorted_by: Vec::new(),
@@ -120,6 +120,7 @@ pub(super) fn in_the_clear(types: &[Type], rows: &[Vec<Value>], exprs: &[Expr]) 
     let program = Program {
         tables: vec![table(types, rows.len())],
         steps: vec![Step {
+            keep: None,
             name: "s".to_owned(),
             plan: Plan::Open {
                 input: Box::new(input),

@@ -57,6 +57,7 @@ impl TableAnalysis {
             name: self.step.clone(),
             sql: self.sql.text().to_owned(),
             to: Some(self.to.clone()),
+            keep: None,
             min_count: self.least(),
             files: Vec::new(),
         }

@@ -155,6 +155,7 @@ fn stacked(names: &[String], span: Range<usize>, job: &Job) -> Result<String, Fa
 fn fields(raw: &RawJob, relations: &[Sql], job: &Job) -> Result<Vec<Vec<Field>>, Fault> {
     let mut asked = job.clone();
     let queries = relations.iter().enumerate().map(|(at, relation)| Query {
+        keep: None,
         name: step(at),
         sql: relation.text().to_owned(),
         to: None,

@@ -87,7 +87,7 @@ impl Made {
         let unique = (!unique.is_empty()).then_some(unique);
         let table = Table {
             name: self.name.to_owned(),
-            owner: owner.to_owned(),
+            origin: veil_relation::Origin::Owner(owner.to_owned()),
             capacity,
             padded: true,
             columns,
