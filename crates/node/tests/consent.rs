@@ -115,6 +115,46 @@ impl World {
     }
 }
 
+/// A job that loads a relation of queries, and keeps two.
+const KEPT: &str = r#"version = 1
+kind = "query"
+name = "again"
+owners = []
+parties = ["ministry", "union", "university"]
+recipients = ["press"]
+
+[[table]]
+name = "treated"
+stored = "treated 2025"
+rows = { up_to = 12 }
+column = [{ name = "age", type = "integer", min = 0, max = 120 }]
+
+[[query]]
+name = "adults"
+sql = "SELECT age FROM treated WHERE age >= 18"
+keep = "adults 2025"
+
+[[query]]
+name = "old"
+sql = "SELECT age FROM treated WHERE age >= 65"
+keep = "old 2025"
+"#;
+
+#[test]
+fn facts_of_queries_name_what_is_loaded_and_that_something_is_kept() {
+    let job = Job::parse(KEPT, Path::new("job.toml"), Files::new()).unwrap();
+    let (names, options) = (Vec::new(), Options::default());
+    let passes = job.passes().unwrap();
+    let passes = veil_runtime::Passes::new(passes, job.shared(), names, options).unwrap();
+    let protocol = passes.protocol(Peer::Party(PartyId::THREE[0]));
+    let facts = Facts::of(&job, &passes, &*protocol);
+    assert!(facts.keeps && facts.to.is_empty());
+    assert_eq!(Vec::from_iter(&facts.datasets), ["treated 2025"]);
+    assert!(facts.columns.iter().any(|column| column.contains("age")));
+    assert_eq!((facts.rows, facts.smallest_block), (12, 12));
+    assert!(roles_of(&passes, "mill").is_empty());
+}
+
 #[test]
 fn the_facts_of_a_job_are_what_the_job_says() {
     let World { facts, plan, .. } = World::new();
