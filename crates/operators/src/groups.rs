@@ -127,7 +127,7 @@ impl Builder {
     }
 
     /// The sum of the rows up to this one, which may wrap; the number of the row, if it is of nothing.
-    fn running(&mut self, rows: u32, of: Option<&Shared>) -> Shared {
+    pub(crate) fn running(&mut self, rows: u32, of: Option<&Shared>) -> Shared {
         let ring = match of.map(Shared::sharing) {
             None => Ring::Z32,
             Some(Sharing::Ring(ring)) => ring,

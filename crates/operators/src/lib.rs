@@ -42,6 +42,7 @@ mod moves;
 mod pairs;
 mod scan;
 mod sort;
+mod totals;
 
 pub use builder::{Builder, Participants, Shared, Sharing};
 pub use groups::{GroupKey, Groups};
@@ -51,3 +52,4 @@ pub use moves::Opened;
 pub use pairs::{Pairs, Side};
 pub use scan::Scan;
 pub use sort::{Arranged, DIGIT, Order};
+pub use totals::{FoundGroups, Grouped};

@@ -8,7 +8,9 @@ use veil_engine::Abort;
 use veil_job::passes::{ProgramSpec, Take};
 use veil_job::{Audience, Holder, Security};
 use veil_math::Ring;
-use veil_operators::{Arranged, Builder, Duplicates, GroupKey, Key, Scan, Shared, Sharing};
+use veil_operators::{
+    Arranged, Builder, Duplicates, GroupKey, Grouped, Key, Scan, Shared, Sharing,
+};
 use veil_protocol::Options;
 use veil_protocol::passes::PassProgram;
 use veil_session::Peer;
@@ -235,6 +237,122 @@ fn rows_find_what_has_their_key() {
                     assert_eq!(got, wanted[row], "row {row} of {by} in {of}, {security}");
                 }
             }
+        }
+    }
+}
+
+/// Rows ask for the groups of others, whether several have a key or one, and where there is no group.
+#[test]
+fn rows_find_the_groups_of_their_key() {
+    for (of, by, key_bits, lanes) in [
+        (1, 1, 1, 1),
+        (3, 1, 2, 1),
+        (1, 5, 2, 2),
+        (40, 30, 3, 1),
+        (513, 600, 8, 2),
+        (600, 40, 14, 1),
+    ] {
+        let (keys, present) = (random(40, of, key_bits), random(41, of, 1));
+        let (asked, asks) = (random(42, by, key_bits), random(43, by, 1));
+        let (values, words) = (random(44, of, 64), random(45, of, 11));
+        let groups = grouped(&keys, &present, &values, &words);
+        let columns = [
+            bits(keys, key_bits),
+            bits(present, 1),
+            bits(asked.clone(), key_bits),
+            bits(asks.clone(), 1),
+            (values, Sharing::Ring(Ring::Z64)),
+            bits(words, 11),
+        ];
+        for (security, found) in everywhere(&columns, lanes, |b, inputs| {
+            let [key, present, asked, asks, value, word] = inputs[..] else {
+                unreachable!("six columns")
+            };
+            let (of, by) = (b.key(key, present), b.key(asked, asks));
+            let sums = [b.zeroed(value, present)];
+            // The smallest of rows that take part is that of all where others are the largest.
+            let large = b.zeroed(word, present);
+            let small = lifted_where(b, word, present);
+            let groups = b.look_up_groups(
+                &[by],
+                Grouped {
+                    key: &[of],
+                    sums: &sums,
+                    scans: &[(Scan::Min, small), (Scan::Max, large), (Scan::Or, present)],
+                },
+                Duplicates::First,
+            );
+            let mut open = vec![groups.found, groups.count];
+            open.extend(groups.sums);
+            open.extend(groups.scanned);
+            open
+        }) {
+            for row in (0..by as usize).filter(|row| asks[*row] == 1) {
+                let wanted = groups.iter().find(|group| group[0] == asked[row]);
+                let got = [0, 1, 2, 3, 4, 5].map(|column| found[column][row]);
+                match wanted {
+                    Some([_, count, sum, least, most]) => {
+                        assert_eq!(got, [1, *count, *sum, *least, *most, 1], "{security}");
+                    }
+                    None => assert_eq!(got[..3], [0, 0, 0], "row {row} of {by}, {security}"),
+                }
+            }
+        }
+    }
+}
+
+/// A value of 11 bits, and the largest of all where a bit is 0.
+fn lifted_where(b: &mut Builder, word: Shared, present: Shared) -> Shared {
+    let mut gates = Gates::new(Ring::Bits);
+    let of = gates.input("word", 11, Per::Row);
+    let here = gates.input("here", 1, Per::Row)[0];
+    let absent = gates.not(here);
+    let out: Vec<_> = of.into_iter().map(|bit| gates.or(bit, absent)).collect();
+    gates.output("out", &out);
+    let circuit = gates.finish().unwrap();
+    b.compute(circuit, word.rows(), vec![word.take(), present.take()])[0]
+}
+
+/// Rows that ask with a key that another one has end the run, if each is to have its own: rows that take no part may, and so may those that are grouped.
+#[test]
+fn rows_that_ask_twice_end_the_run() {
+    for (asks, twice) in [
+        ([1, 1, 0, 0, 1], false),
+        ([1, 1, 1, 0, 1], true),
+        ([0, 0, 0, 0, 0], false),
+    ] {
+        for security in securities() {
+            let mut b = builder(security, parties(security));
+            let input =
+                |b: &mut Builder, bits| b.input(Holder::Owner(0), "x", 5, Sharing::Bits(bits));
+            let (key, valid) = (input(&mut b, 4), input(&mut b, 1));
+            let (asked, asks_here) = (input(&mut b, 4), input(&mut b, 1));
+            let (of, by) = (b.key(key, valid), b.key(asked, asks_here));
+            let groups = b.look_up_groups(
+                &[by],
+                Grouped {
+                    key: &[of],
+                    sums: &[],
+                    scans: &[],
+                },
+                Duplicates::Refused("each asks with a key of its own"),
+            );
+            b.open(&[groups.count], Audience::Recipient(0), "how many");
+            let columns = [
+                vec![5, 9, 9, 5, 5],
+                vec![1, 1, 1, 1, 0],
+                vec![5, 9, 9, 5, 7],
+                asks.to_vec(),
+            ];
+            let program = PassProgram::new(&b.finish(), Options::default()).unwrap();
+            let program = Arc::new(program);
+            let ends = Ends::of(&program, &columns);
+            let ran = run(&program, &ends, REFERENCE, &honest());
+            assert_eq!(ran.is_err(), twice, "{security}");
+            let Err(failure) = ran else { continue };
+            assert!(ends.seen.values().all(|seen| seen.slices().is_empty()));
+            let said = "each asks with a key of its own: that is false, and the run is over; nothing else was opened";
+            assert!(failure.to_string().contains(said), "{failure}");
         }
     }
 }

@@ -1,0 +1,535 @@
+//! Aggregates before joins: groups by a key that one side of a join has once are what each of its rows finds of the other side.
+//!
+//! The joins below a group by are taken apart into the relation whose rows they repeat and the relations that those look up. If the keys of the groups have the key
+//! of one of these, its *pivot*, in them, every group is a row of the pivot: what is looked up from the pivot on makes one relation, all else another, whose rows
+//! the aggregates are of.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use veil_relation::{
+    Aggregate, ColumnId, Domain, Expr, JoinKind, Literal, Matches, Named, Plan, Shape,
+    Value, clear,
+};
+
+use super::text;
+use super::{PhysicalError, Planner};
+
+/// A group by as rows that find groups.
+pub(super) struct Early {
+    /// Rows of which each is a group.
+    pub(super) upper: Plan,
+    /// The groups that they find.
+    pub(super) groups: Plan,
+    /// Keys of the upper rows, and of the groups.
+    pub(super) on: Vec<(Expr, Expr)>,
+    /// The keys of the query, over the upper rows.
+    pub(super) keys: Vec<Expr>,
+    /// Rows that find no group are groups too. Then each aggregate is null, or this number.
+    pub(super) alone: Option<Vec<Option<i128>>>,
+    /// The relation whose keys are there once, in words.
+    pub(super) words: String,
+}
+
+/// A relation of a tree of joins.
+struct Leaf<'p> {
+    plan: &'p Plan,
+    shape: Shape,
+    /// Its first column among those of all leaves.
+    first: u32,
+    /// What the others look it up by, and its keys; nothing of the relation whose rows are repeated. Both over the columns of all leaves.
+    on: Vec<(Expr, Expr)>,
+}
+
+impl Leaf<'_> {
+    fn has(&self, column: ColumnId) -> bool {
+        let width = self.shape.fields.len() as u32;
+        (self.first..self.first + width).contains(&column.0)
+    }
+}
+
+/// A tree of inner joins, taken apart.
+#[derive(Default)]
+struct Tree<'p> {
+    leaves: Vec<Leaf<'p>>,
+    columns: u32,
+    conditions: Vec<Expr>,
+}
+
+/// Leaves, by their places.
+type Leaves = BTreeSet<usize>;
+
+impl Tree<'_> {
+    /// The leaves whose columns an expression has.
+    fn of(&self, expr: &Expr) -> Leaves {
+        let mut found = Leaves::new();
+        expr.columns(&mut |column| {
+            found.extend(self.leaves.iter().position(|leaf| leaf.has(column)));
+        });
+        found
+    }
+
+    /// Some leaves as one relation, the first of which looks up the others; and where each of their columns is in it.
+    fn plan(&self, leaves: &Leaves, conditions: Vec<Expr>) -> Option<(Plan, BTreeMap<u32, u32>)> {
+        let mut places = BTreeMap::new();
+        let mut made: Option<Plan> = None;
+        for leaf in leaves.iter().map(|at| &self.leaves[*at]) {
+            let on = leaf.on.iter().map(|(by, key)| {
+                let local = |column: ColumnId| Expr::column(column.0 - leaf.first);
+                Some((placed(by, &places)?, key.clone().substitute(&local)))
+            });
+            made = Some(match made {
+                None => leaf.plan.clone(),
+                Some(left) => Plan::Join {
+                    kind: JoinKind::Inner,
+                    left: Box::new(left),
+                    right: Box::new(leaf.plan.clone()),
+                    on: on.collect::<Option<_>>()?,
+                    condition: None,
+                    matches: Matches::UniqueRight,
+                },
+            });
+            let so_far = places.len() as u32;
+            let width = leaf.shape.fields.len() as u32;
+            places.extend((0..width).map(|k| (leaf.first + k, so_far + k)));
+        }
+        let mut made = made?;
+        if !conditions.is_empty() {
+            let placed: Option<Vec<Expr>> =
+                conditions.iter().map(|of| placed(of, &places)).collect();
+            made = Plan::Filter {
+                input: Box::new(made),
+                predicate: Expr::all(placed?),
+            };
+        }
+        Some((made, places))
+    }
+}
+
+/// An expression over the columns of all leaves as one over those of a relation; none if it has others.
+fn placed(of: &Expr, places: &BTreeMap<u32, u32>) -> Option<Expr> {
+    let mut all = true;
+    of.columns(&mut |column| all &= places.contains_key(&column.0));
+    all.then(|| {
+        let place = |column: ColumnId| Expr::column(places[&column.0]);
+        of.clone().substitute(&place)
+    })
+}
+
+impl Planner<'_> {
+    /// A group by whose rows are those of one side of a join, or none.
+    pub(super) fn early(&self, plan: &Plan) -> Result<Option<Early>, PhysicalError> {
+        let Plan::GroupBy {
+            input,
+            keys,
+            aggregates,
+            domain: Domain::Secret,
+            min_rows,
+        } = plan
+        else {
+            return Ok(None);
+        };
+        if keys.is_empty() || aggregates.iter().any(Self::is_rewritten) {
+            return Ok(None);
+        }
+        let names = |columns: Vec<Expr>| -> Vec<Named> {
+            let named = keys.iter().map(|key| key.name.clone()).zip(columns);
+            named.map(|(name, expr)| Named { name, expr }).collect()
+        };
+        let mut of_keys: Vec<Expr> = keys.iter().map(|key| key.expr.clone()).collect();
+        let mut aggregates = aggregates.clone();
+        // Projections and conditions between the group by and the join.
+        let mut at = &**input;
+        let mut conditions: Vec<Expr> = Vec::new();
+        let mut over = |by: &dyn Fn(ColumnId) -> Expr, conditions: &mut Vec<Expr>| {
+            for of in of_keys.iter_mut().chain(conditions) {
+                *of = of.clone().substitute(by);
+            }
+            for of in &mut aggregates {
+                *of = substituted(of.clone(), by);
+            }
+        };
+        loop {
+            match at {
+                Plan::Project { input, columns } => {
+                    let by = |column: ColumnId| columns[column.index()].expr.clone();
+                    over(&by, &mut conditions);
+                    at = input;
+                }
+                Plan::Filter { input, predicate } => {
+                    predicate.clone().conjuncts(&mut conditions);
+                    at = input;
+                }
+                _ => break,
+            }
+        }
+        let of = Wanted {
+            keys: of_keys,
+            aggregates,
+            conditions,
+            min_rows: *min_rows,
+        };
+        match at {
+            Plan::Join {
+                kind: JoinKind::Left,
+                ..
+            } => self.early_left(at, of, &names),
+            Plan::Join {
+                kind: JoinKind::Inner,
+                ..
+            } => self.early_inner(at, of, &names),
+            _ => Ok(None),
+        }
+    }
+
+    /// Over a left join whose left has each key once: every row of the left is a group.
+    fn early_left(
+        &self,
+        join: &Plan,
+        of: Wanted,
+        names: &dyn Fn(Vec<Expr>) -> Vec<Named>,
+    ) -> Result<Option<Early>, PhysicalError> {
+        let Plan::Join {
+            left,
+            right,
+            on,
+            condition: None,
+            matches: Matches::UniqueLeft,
+            ..
+        } = join
+        else {
+            return Ok(None);
+        };
+        let (of_left, of_right) = (self.shape(left)?, self.shape(right)?);
+        let width = of_left.fields.len() as u32;
+        let on_left = |of: &Expr| all_columns(of, &|column| column.0 < width);
+        let types = of_left.types();
+        // Rows whose key is null find nothing, and would be one group.
+        let whole = on.iter().all(|(key, _)| {
+            let there = key.ty(&types).is_ok_and(|ty| !ty.nullable);
+            there && of.keys.contains(key)
+        });
+        let right_alone = |of: &Expr| all_columns(of, &|column| column.0 >= width);
+        let fits = whole
+            && !on.is_empty()
+            && of.min_rows <= 1
+            && of.keys.iter().all(on_left)
+            && of.conditions.iter().all(on_left)
+            && of.aggregates.iter().all(|one| each(one, &right_alone))
+            && is_once(&of_left, on.iter().map(|(key, _)| key));
+        if !fits {
+            return Ok(None);
+        }
+        let types: Vec<_> = of_right.fields.iter().map(|field| &field.ty.kind).collect();
+        let null = |column: ColumnId| {
+            let kind = types[(column.0 - width) as usize].clone();
+            Expr::Literal(Literal::Null(kind))
+        };
+        let alone: Option<Vec<Option<i128>>> =
+            of.aggregates.iter().map(|one| of_nulls(one, &null)).collect();
+        let Some(alone) = alone else { return Ok(None) };
+        let local = |column: ColumnId| Expr::column(column.0 - width);
+        let aggregates = of.aggregates.iter().cloned();
+        let group = Plan::GroupBy {
+            input: right.clone(),
+            keys: names(on.iter().map(|(_, key)| key.clone()).collect()),
+            aggregates: aggregates.map(|one| substituted(one, &local)).collect(),
+            domain: Domain::Secret,
+            min_rows: 0,
+        };
+        let Plan::GroupBy { keys, .. } = &group else {
+            return Ok(None);
+        };
+        if keys.len() != on.len() {
+            return Ok(None);
+        }
+        let upper = if of.conditions.is_empty() {
+            (**left).clone()
+        } else {
+            Plan::Filter {
+                input: left.clone(),
+                predicate: Expr::all(of.conditions),
+            }
+        };
+        let keys_of = on.iter().map(|(key, _)| key.clone());
+        Ok(Some(Early {
+            upper,
+            groups: group,
+            on: keys_of.zip((0..).map(Expr::column)).collect(),
+            keys: of.keys,
+            alone: Some(alone),
+            words: text::relation(left),
+        }))
+    }
+
+    /// Over inner joins, one of whose relations is the pivot.
+    fn early_inner(
+        &self,
+        join: &Plan,
+        of: Wanted,
+        names: &dyn Fn(Vec<Expr>) -> Vec<Named>,
+    ) -> Result<Option<Early>, PhysicalError> {
+        let mut tree = Tree::default();
+        let Some(columns) = self.apart(join, vec![], &mut tree)? else {
+            return Ok(None);
+        };
+        let by = |column: ColumnId| columns[column.index()].clone();
+        let over = |of: &Expr| of.clone().substitute(&by);
+        let keys: Vec<Expr> = of.keys.iter().map(over).collect();
+        let aggregates = of.aggregates.into_iter();
+        let aggregates: Vec<Aggregate> = aggregates.map(|one| substituted(one, &by)).collect();
+        let mut conditions: Vec<Expr> = of.conditions.iter().map(over).collect();
+        conditions.append(&mut tree.conditions);
+        for pivot in 1..tree.leaves.len() {
+            let wanted = Wanted {
+                keys: keys.clone(),
+                aggregates: aggregates.clone(),
+                conditions: conditions.clone(),
+                min_rows: of.min_rows,
+            };
+            if let Some(early) = around(&tree, pivot, wanted, names) {
+                let rows = |plan: &Plan| Ok::<_, PhysicalError>(self.shape(plan)?.capacity);
+                let Plan::GroupBy { input, .. } = &early.groups else {
+                    continue;
+                };
+                // Groups are in no fewer places than the pivot has rows.
+                if rows(&early.upper)? <= rows(input)? {
+                    return Ok(Some(early));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes inner joins apart: the columns of the plan over those of all leaves. None, if one of them cannot be.
+    fn apart<'p>(
+        &self,
+        plan: &'p Plan,
+        on: Vec<(Expr, ColumnsOf)>,
+        tree: &mut Tree<'p>,
+    ) -> Result<Option<Vec<Expr>>, PhysicalError> {
+        match plan {
+            Plan::Project { input, columns } => {
+                let below = on.into_iter().map(|(by, key)| {
+                    let key = key.0.substitute(&|column| columns[column.index()].expr.clone());
+                    (by, ColumnsOf(key))
+                });
+                let Some(fields) = self.apart(input, below.collect(), tree)? else {
+                    return Ok(None);
+                };
+                let over = |of: &Named| {
+                    let field = |column: ColumnId| fields[column.index()].clone();
+                    of.expr.clone().substitute(&field)
+                };
+                Ok(Some(columns.iter().map(over).collect()))
+            }
+            Plan::Filter { input, predicate } => {
+                let Some(fields) = self.apart(input, on, tree)? else {
+                    return Ok(None);
+                };
+                let field = |column: ColumnId| fields[column.index()].clone();
+                let over = predicate.clone().substitute(&field);
+                over.conjuncts(&mut tree.conditions);
+                Ok(Some(fields))
+            }
+            Plan::Join {
+                kind: JoinKind::Inner,
+                left,
+                right,
+                on: pairs,
+                condition,
+                matches: matches @ (Matches::UniqueRight | Matches::UniqueLeft),
+            } if !pairs.is_empty() => {
+                let turned = *matches == Matches::UniqueLeft;
+                let (many, once) = if turned { (right, left) } else { (left, right) };
+                let widths = (self.shape(left)?.fields.len(), self.shape(right)?.fields.len());
+                // Who looks up the join looks up the rows that it repeats.
+                let first = if turned { widths.0 as u32 } else { 0 };
+                let width = if turned { widths.1 } else { widths.0 } as u32;
+                let mut above = Vec::new();
+                for (by, key) in on {
+                    let within = |column: ColumnId| (first..first + width).contains(&column.0);
+                    if !all_columns(&key.0, &within) {
+                        return Ok(None);
+                    }
+                    let key = key.0.substitute(&|column| Expr::column(column.0 - first));
+                    above.push((by, ColumnsOf(key)));
+                }
+                let Some(of_many) = self.apart(many, above, tree)? else {
+                    return Ok(None);
+                };
+                let pairs = pairs.iter().map(|(l, r)| {
+                    let (by, key) = if turned { (r, l) } else { (l, r) };
+                    let field = |column: ColumnId| of_many[column.index()].clone();
+                    (by.clone().substitute(&field), ColumnsOf(key.clone()))
+                });
+                let Some(of_once) = self.apart(once, pairs.collect(), tree)? else {
+                    return Ok(None);
+                };
+                let both = if turned {
+                    [of_once, of_many].concat()
+                } else {
+                    [of_many, of_once].concat()
+                };
+                if let Some(condition) = condition {
+                    let field = |column: ColumnId| both[column.index()].clone();
+                    let over = condition.clone().substitute(&field);
+                    over.conjuncts(&mut tree.conditions);
+                }
+                Ok(Some(both))
+            }
+            leaf => {
+                let shape = self.shape(leaf)?;
+                let keys = on.iter().map(|(_, key)| &key.0);
+                // What was proved of a join has to be so of the relation alone.
+                if !on.is_empty() && !is_once(&shape, keys) {
+                    return Ok(None);
+                }
+                let first = tree.columns;
+                let width = shape.fields.len() as u32;
+                tree.columns += width;
+                let on = on.into_iter().map(|(by, key)| {
+                    let key = key.0.substitute(&|column| Expr::column(column.0 + first));
+                    (by, key)
+                });
+                let on = on.collect();
+                tree.leaves.push(Leaf {
+                    plan: leaf,
+                    shape,
+                    first,
+                    on,
+                });
+                Ok(Some((first..first + width).map(Expr::column).collect()))
+            }
+        }
+    }
+}
+
+/// A key over the columns of the plan that is taken apart.
+struct ColumnsOf(Expr);
+
+/// What is asked of the rows of joins.
+struct Wanted {
+    keys: Vec<Expr>,
+    aggregates: Vec<Aggregate>,
+    conditions: Vec<Expr>,
+    min_rows: u32,
+}
+
+/// The groups as rows of what is looked up from a pivot on.
+fn around(
+    tree: &Tree<'_>,
+    pivot: usize,
+    mut of: Wanted,
+    names: &dyn Fn(Vec<Expr>) -> Vec<Named>,
+) -> Option<Early> {
+    let mut upper = Leaves::from([pivot]);
+    for (at, leaf) in tree.leaves.iter().enumerate().skip(pivot + 1) {
+        let mut asks = leaf.on.iter().flat_map(|(by, _)| tree.of(by));
+        if asks.all(|of| upper.contains(&of)) {
+            upper.insert(at);
+        }
+    }
+    let lower: Leaves = (0..tree.leaves.len()).filter(|at| !upper.contains(at)).collect();
+    let pairs = &tree.leaves[pivot].on;
+    // A key is the same on both sides.
+    for key in &mut of.keys {
+        if let Some((_, same)) = pairs.iter().find(|(by, _)| by == key) {
+            *key = same.clone();
+        }
+    }
+    let down = |column: ColumnId| {
+        let column = Expr::Column(column);
+        let same = pairs.iter().find(|(_, key)| *key == column);
+        same.map_or(column, |(by, _)| by.clone())
+    };
+    let of_upper = |expr: &Expr| tree.of(expr).is_subset(&upper);
+    if !of.keys.iter().all(of_upper) || !pairs.iter().all(|(_, key)| of.keys.contains(key)) {
+        return None;
+    }
+    let (mut above, mut below) = (Vec::new(), Vec::new());
+    for condition in of.conditions {
+        if of_upper(&condition) {
+            above.push(condition);
+        } else {
+            below.push(condition.substitute(&down));
+        }
+    }
+    let aggregates = of.aggregates.into_iter().map(|one| substituted(one, &down));
+    let aggregates: Vec<Aggregate> = aggregates.collect();
+    let (upper_plan, of_upper) = tree.plan(&upper, above)?;
+    let (lower_plan, of_lower) = tree.plan(&lower, below)?;
+    let on = pairs.iter().map(|(by, key)| Some((placed(key, &of_upper)?, placed(by, &of_lower)?)));
+    let on: Vec<(Expr, Expr)> = on.collect::<Option<_>>()?;
+    let keys = of.keys.iter().map(|key| placed(key, &of_upper));
+    let keys: Vec<Expr> = keys.collect::<Option<_>>()?;
+    let local = |column: ColumnId| Expr::column(of_lower.get(&column.0).copied().unwrap_or(u32::MAX));
+    let fits = |one: &Aggregate| each(one, &|of| placed(of, &of_lower).is_some());
+    if !aggregates.iter().all(fits) || keys.len() < on.len() {
+        return None;
+    }
+    let aggregates = aggregates.into_iter().map(|one| substituted(one, &local));
+    let groups = Plan::GroupBy {
+        input: Box::new(lower_plan),
+        keys: names(on.iter().map(|(_, key)| key.clone()).collect()),
+        aggregates: aggregates.collect(),
+        domain: Domain::Secret,
+        min_rows: of.min_rows,
+    };
+    Some(Early {
+        upper: upper_plan,
+        groups,
+        on: on.into_iter().map(|(key, _)| key).zip((0..).map(Expr::column)).collect(),
+        keys,
+        alone: None,
+        words: text::relation(tree.leaves[pivot].plan),
+    })
+}
+
+/// Whether no two rows of a relation are equal in these keys, by an operator or by a claim.
+fn is_once<'k>(shape: &Shape, keys: impl Iterator<Item = &'k Expr>) -> bool {
+    let columns = keys.filter_map(Expr::copied);
+    shape.is_unique(&columns.collect())
+}
+
+fn all_columns(of: &Expr, fit: &dyn Fn(ColumnId) -> bool) -> bool {
+    let mut fitting = true;
+    of.columns(&mut |column| fitting &= fit(column));
+    fitting
+}
+
+/// Whether the argument and the filter of an aggregate both are such.
+fn each(of: &Aggregate, such: &dyn Fn(&Expr) -> bool) -> bool {
+    let mut parts = of.function.argument().into_iter().chain(&of.filter);
+    parts.all(such)
+}
+
+fn substituted(of: Aggregate, by: &dyn Fn(ColumnId) -> Expr) -> Aggregate {
+    let function = of.function;
+    let Ok(function) =
+        function.try_map::<std::convert::Infallible>(&mut |of| Ok(of.substitute(by)));
+    Aggregate {
+        name: of.name,
+        function,
+        filter: of.filter.map(|filter| filter.substitute(by)),
+    }
+}
+
+/// What an aggregate is of one row in which all columns are null: null, or a number. Nothing, if it is anything else.
+fn of_nulls(of: &Aggregate, null: &dyn Fn(ColumnId) -> Expr) -> Option<Option<i128>> {
+    use veil_relation::AggregateFunction::{Count, CountRows};
+    let value = |expr: &Expr| clear::constant(&expr.clone().substitute(null)).ok();
+    let counted = match &of.filter {
+        None => true,
+        Some(filter) => value(filter)? == Value::Bool(true),
+    };
+    let argument = match of.function.argument() {
+        None => None,
+        Some(argument) => Some(value(argument)?),
+    };
+    let some = counted && argument != Some(Value::Null);
+    match &of.function {
+        CountRows | Count(_) => Some(Some(i128::from(some))),
+        _ => (!some).then_some(None),
+    }
+}
+
