@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use sqlparser::tokenizer::Span;
-use veil_relation::{
-    ColumnId, Comparison, Expr, JoinKind, Matches, Plan, Shape, Value, join_shape,
-};
+use veil_relation::{ColumnId, Comparison, Expr, JoinKind, Matches, Plan, Shape, join_shape};
 
 use crate::bind::Binder;
 use crate::error::SqlError;
@@ -124,23 +122,9 @@ impl Graph {
     }
 }
 
-/// The column of which an expression is a copy: with more places, or over another list of texts, each value stays another one.
-fn copied(key: &Expr) -> Option<ColumnId> {
-    match key {
-        Expr::Column(id) => Some(*id),
-        Expr::Rescale(of, _) => copied(of),
-        Expr::Lookup { of, table, .. } => {
-            let distinct: BTreeSet<_> = table.iter().collect();
-            let copy = distinct.len() == table.len() && !table.contains(&Value::Null);
-            if copy { copied(of) } else { None }
-        }
-        _ => None,
-    }
-}
-
 /// Whether no two valid rows of a relation are equal in all these keys.
 pub(crate) fn unique_in(shape: &Shape, keys: &[Expr]) -> bool {
-    let columns: BTreeSet<ColumnId> = keys.iter().filter_map(copied).collect();
+    let columns: BTreeSet<ColumnId> = keys.iter().filter_map(Expr::copied).collect();
     shape.is_unique(&columns)
 }
 

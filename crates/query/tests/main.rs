@@ -14,4 +14,5 @@ mod oracle;
 mod parties;
 mod refused;
 mod rules;
+mod sorts;
 mod tpch;

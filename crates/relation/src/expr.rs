@@ -2,6 +2,8 @@
 //!
 //! Logic is three-valued: a condition over a null is null, and counts as false where rows are chosen. Arithmetic is exact.
 
+use std::collections::BTreeSet;
+
 use crate::calendar;
 use crate::kind::{Kind, Value, Values};
 use crate::range::Range;
@@ -283,6 +285,21 @@ impl Expr {
     #[must_use]
     pub fn arithmetic(of: Arithmetic, left: Self, right: Self) -> Self {
         Self::Arithmetic(of, Box::new(left), Box::new(right))
+    }
+
+    /// The column of which an expression is a copy: with more places, or over another list of texts, each value stays another one.
+    #[must_use]
+    pub fn copied(&self) -> Option<ColumnId> {
+        match self {
+            Self::Column(id) => Some(*id),
+            Self::Rescale(of, _) => of.copied(),
+            Self::Lookup { of, table, .. } => {
+                let distinct: BTreeSet<_> = table.iter().collect();
+                let copy = distinct.len() == table.len() && !table.contains(&Value::Null);
+                if copy { of.copied() } else { None }
+            }
+            _ => None,
+        }
     }
 
     /// All of a list of conditions, as one: nested conjunctions become one list, a list of one its element.

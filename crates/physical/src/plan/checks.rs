@@ -10,6 +10,7 @@ use veil_operators::{Arranged, Shared, Sharing, stacked};
 use veil_relation::{ColumnId, Expr, Kind, SortKey, Table};
 
 use super::inputs::{Asked, Supplied};
+use super::known;
 use super::rel::{Bits, Field, Rel};
 use super::rows::aim_of;
 use super::{PhysicalError, Planner};
@@ -207,8 +208,16 @@ impl Planner<'_> {
         Ok(self.b.compute(circuit, table.capacity, ports.takes)[0])
     }
 
-    /// In which order of these keys the rows of a relation come, if they are where their owner has put them: the plan rests on it from then on.
+    /// In which order of these keys the rows of a relation come: if an operator has left them in it, or if they are where their owner has put them, which the plan
+    /// rests on from then on.
     pub(super) fn arranged(&mut self, rel: &Rel, keys: &[SortKey]) -> Arranged {
+        match known::arranged(rel, keys) {
+            Arranged::Anyhow => self.arranged_by_owner(rel, keys),
+            known => known,
+        }
+    }
+
+    fn arranged_by_owner(&mut self, rel: &Rel, keys: &[SortKey]) -> Arranged {
         let ascending = |key: &SortKey| !key.descending && !key.nulls_first;
         let exprs = keys.iter().take_while(|key| ascending(key));
         let columns = columns_of(rel, exprs.map(|key| &key.expr));
@@ -228,17 +237,31 @@ impl Planner<'_> {
         }
     }
 
-    /// The same, of rows of partitions whatever the order of these is.
+    /// The same, of rows of partitions whatever the order of these is; with the keys that rows come by.
     pub(super) fn arranged_by(
         &mut self,
         rel: &Rel,
         partition: &[SortKey],
         order: &[SortKey],
-    ) -> Arranged {
+    ) -> (Arranged, Vec<SortKey>) {
+        if let Some(known) = known::partitioned(rel, partition, order) {
+            return known;
+        }
+        let keys = self.partitions_of_owner(rel, partition, order);
+        (self.arranged_by_owner(rel, &keys), keys)
+    }
+
+    /// The keys of partitions and rows in the order that an owner may have put them.
+    fn partitions_of_owner(
+        &self,
+        rel: &Rel,
+        partition: &[SortKey],
+        order: &[SortKey],
+    ) -> Vec<SortKey> {
         let exprs = partition.iter().map(|key| &key.expr);
         let columns = columns_of(rel, exprs);
         let Some(at) = columns.first().map(|(at, _)| *at) else {
-            return self.arranged(rel, &[partition, order].concat());
+            return [partition, order].concat();
         };
         // In the order of the table's columns, if they are the first of those.
         let sorted = &self.program.tables[at].sorted_by;
@@ -250,22 +273,41 @@ impl Planner<'_> {
         let mut keys = partition.to_vec();
         keys.sort_by_key(|key| place(key).unwrap_or(usize::MAX));
         keys.extend_from_slice(order);
-        self.arranged(rel, &keys)
+        keys
     }
 
-    /// Whether the rows of a relation that are equal in these keys stand together, because they are where their owner has put them.
-    pub(super) fn gathered(&mut self, rel: &Rel, keys: &[Expr]) -> Arranged {
-        let columns = columns_of(rel, keys.iter());
-        let Some(at) = columns.first().map(|(at, _)| *at) else {
-            return Arranged::Anyhow;
+    /// Whether the rows of a relation that are equal in these keys stand together, because an operator has left them so, or because they are where their owner has
+    /// put them; and in which order of them.
+    pub(super) fn gathered(&mut self, rel: &Rel, keys: &[Expr]) -> (Arranged, Vec<SortKey>) {
+        if let Some(known) = known::gathered(rel, keys) {
+            return known;
+        }
+        let Some((at, columns)) = self.gathered_by_owner(rel, keys) else {
+            return (Arranged::Anyhow, vec![]);
         };
+        let sorted = &self.program.tables[at].sorted_by[..columns];
+        let key = |column: &ColumnId| {
+            let same = |key: &&Expr| columns_of(rel, std::iter::once(*key)) == [(at, *column)];
+            keys.iter().find(same).cloned().map(SortKey::ascending)
+        };
+        let by: Vec<SortKey> = sorted.iter().filter_map(key).collect();
+        (self.rests_on(rel, at, columns, false), by)
+    }
+
+    /// The same, of which nothing is noted.
+    pub(super) fn is_gathered(&self, rel: &Rel, keys: &[Expr]) -> bool {
+        known::gathered(rel, keys).is_some() || self.gathered_by_owner(rel, keys).is_some()
+    }
+
+    /// The table in whose order rows stand together that are equal in these keys, and of how many columns that is.
+    fn gathered_by_owner(&self, rel: &Rel, keys: &[Expr]) -> Option<(usize, usize)> {
+        let columns = columns_of(rel, keys.iter());
+        let at = columns.first().map(|(at, _)| *at)?;
         let sorted = &self.program.tables[at].sorted_by;
         let found: BTreeSet<_> = columns.iter().copied().collect();
         let first = sorted.iter().take(found.len()).map(|column| (at, *column));
-        if columns.len() < keys.len() || found != first.collect() {
-            return Arranged::Anyhow;
-        }
-        self.rests_on(rel, at, found.len(), false)
+        let together = columns.len() == keys.len() && found == first.collect();
+        together.then_some((at, found.len()))
     }
 
     /// Whether no two rows of a relation are equal in these fields, because its owner says so of the order that they come in.
@@ -316,10 +358,8 @@ impl Planner<'_> {
             let at = rel.fields.iter().position(|field| field == wanted);
             at.map(|at| ColumnId(at as u32))
         };
-        if let Some(of) = &rel.ascending {
-            let front = of.valid == rel.valid;
-            let keys = of.keys.iter().map_while(place).filter(|_| front);
-            return (keys.collect(), vec![]);
+        if let Some(of) = &rel.order {
+            return (of.ascending(rel).map_while(place).collect(), vec![]);
         }
         let column = |field: &Expr| match field {
             Expr::Column(column) => rel.base[column.index()].of_table,

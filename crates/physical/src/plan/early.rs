@@ -4,13 +4,11 @@
 //! of one of these, its *pivot*, in them, every group is a row of the pivot: what is looked up from the pivot on makes one relation, all else another, whose rows
 //! the aggregates are of.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use veil_relation::{
-    Aggregate, ColumnId, Domain, Expr, JoinKind, Literal, Matches, Named, Plan, Shape,
-    Value, clear,
+    Aggregate, ColumnId, Domain, Expr, JoinKind, Literal, Matches, Named, Plan, Value, clear,
 };
 
+use super::apart::{Leaves, Tree, all_columns, is_once, placed};
 use super::text;
 use super::{PhysicalError, Planner};
 
@@ -28,91 +26,6 @@ pub(super) struct Early {
     pub(super) alone: Option<Vec<Option<i128>>>,
     /// The relation whose keys are there once, in words.
     pub(super) words: String,
-}
-
-/// A relation of a tree of joins.
-struct Leaf<'p> {
-    plan: &'p Plan,
-    shape: Shape,
-    /// Its first column among those of all leaves.
-    first: u32,
-    /// What the others look it up by, and its keys; nothing of the relation whose rows are repeated. Both over the columns of all leaves.
-    on: Vec<(Expr, Expr)>,
-}
-
-impl Leaf<'_> {
-    fn has(&self, column: ColumnId) -> bool {
-        let width = self.shape.fields.len() as u32;
-        (self.first..self.first + width).contains(&column.0)
-    }
-}
-
-/// A tree of inner joins, taken apart.
-#[derive(Default)]
-struct Tree<'p> {
-    leaves: Vec<Leaf<'p>>,
-    columns: u32,
-    conditions: Vec<Expr>,
-}
-
-/// Leaves, by their places.
-type Leaves = BTreeSet<usize>;
-
-impl Tree<'_> {
-    /// The leaves whose columns an expression has.
-    fn of(&self, expr: &Expr) -> Leaves {
-        let mut found = Leaves::new();
-        expr.columns(&mut |column| {
-            found.extend(self.leaves.iter().position(|leaf| leaf.has(column)));
-        });
-        found
-    }
-
-    /// Some leaves as one relation, the first of which looks up the others; and where each of their columns is in it.
-    fn plan(&self, leaves: &Leaves, conditions: Vec<Expr>) -> Option<(Plan, BTreeMap<u32, u32>)> {
-        let mut places = BTreeMap::new();
-        let mut made: Option<Plan> = None;
-        for leaf in leaves.iter().map(|at| &self.leaves[*at]) {
-            let on = leaf.on.iter().map(|(by, key)| {
-                let local = |column: ColumnId| Expr::column(column.0 - leaf.first);
-                Some((placed(by, &places)?, key.clone().substitute(&local)))
-            });
-            made = Some(match made {
-                None => leaf.plan.clone(),
-                Some(left) => Plan::Join {
-                    kind: JoinKind::Inner,
-                    left: Box::new(left),
-                    right: Box::new(leaf.plan.clone()),
-                    on: on.collect::<Option<_>>()?,
-                    condition: None,
-                    matches: Matches::UniqueRight,
-                },
-            });
-            let so_far = places.len() as u32;
-            let width = leaf.shape.fields.len() as u32;
-            places.extend((0..width).map(|k| (leaf.first + k, so_far + k)));
-        }
-        let mut made = made?;
-        if !conditions.is_empty() {
-            let placed: Option<Vec<Expr>> =
-                conditions.iter().map(|of| placed(of, &places)).collect();
-            made = Plan::Filter {
-                input: Box::new(made),
-                predicate: Expr::all(placed?),
-            };
-        }
-        Some((made, places))
-    }
-}
-
-/// An expression over the columns of all leaves as one over those of a relation; none if it has others.
-fn placed(of: &Expr, places: &BTreeMap<u32, u32>) -> Option<Expr> {
-    let mut all = true;
-    of.columns(&mut |column| all &= places.contains_key(&column.0));
-    all.then(|| {
-        let place = |column: ColumnId| Expr::column(places[&column.0]);
-        of.clone().substitute(&place)
-    })
 }
 
 impl Planner<'_> {
@@ -224,8 +137,11 @@ impl Planner<'_> {
             let kind = types[(column.0 - width) as usize].clone();
             Expr::Literal(Literal::Null(kind))
         };
-        let alone: Option<Vec<Option<i128>>> =
-            of.aggregates.iter().map(|one| of_nulls(one, &null)).collect();
+        let alone: Option<Vec<Option<i128>>> = of
+            .aggregates
+            .iter()
+            .map(|one| of_nulls(one, &null))
+            .collect();
         let Some(alone) = alone else { return Ok(None) };
         let local = |column: ColumnId| Expr::column(column.0 - width);
         let aggregates = of.aggregates.iter().cloned();
@@ -299,113 +215,7 @@ impl Planner<'_> {
         }
         Ok(None)
     }
-
-    /// Takes inner joins apart: the columns of the plan over those of all leaves. None, if one of them cannot be.
-    fn apart<'p>(
-        &self,
-        plan: &'p Plan,
-        on: Vec<(Expr, ColumnsOf)>,
-        tree: &mut Tree<'p>,
-    ) -> Result<Option<Vec<Expr>>, PhysicalError> {
-        match plan {
-            Plan::Project { input, columns } => {
-                let below = on.into_iter().map(|(by, key)| {
-                    let key = key.0.substitute(&|column| columns[column.index()].expr.clone());
-                    (by, ColumnsOf(key))
-                });
-                let Some(fields) = self.apart(input, below.collect(), tree)? else {
-                    return Ok(None);
-                };
-                let over = |of: &Named| {
-                    let field = |column: ColumnId| fields[column.index()].clone();
-                    of.expr.clone().substitute(&field)
-                };
-                Ok(Some(columns.iter().map(over).collect()))
-            }
-            Plan::Filter { input, predicate } => {
-                let Some(fields) = self.apart(input, on, tree)? else {
-                    return Ok(None);
-                };
-                let field = |column: ColumnId| fields[column.index()].clone();
-                let over = predicate.clone().substitute(&field);
-                over.conjuncts(&mut tree.conditions);
-                Ok(Some(fields))
-            }
-            Plan::Join {
-                kind: JoinKind::Inner,
-                left,
-                right,
-                on: pairs,
-                condition,
-                matches: matches @ (Matches::UniqueRight | Matches::UniqueLeft),
-            } if !pairs.is_empty() => {
-                let turned = *matches == Matches::UniqueLeft;
-                let (many, once) = if turned { (right, left) } else { (left, right) };
-                let widths = (self.shape(left)?.fields.len(), self.shape(right)?.fields.len());
-                // Who looks up the join looks up the rows that it repeats.
-                let first = if turned { widths.0 as u32 } else { 0 };
-                let width = if turned { widths.1 } else { widths.0 } as u32;
-                let mut above = Vec::new();
-                for (by, key) in on {
-                    let within = |column: ColumnId| (first..first + width).contains(&column.0);
-                    if !all_columns(&key.0, &within) {
-                        return Ok(None);
-                    }
-                    let key = key.0.substitute(&|column| Expr::column(column.0 - first));
-                    above.push((by, ColumnsOf(key)));
-                }
-                let Some(of_many) = self.apart(many, above, tree)? else {
-                    return Ok(None);
-                };
-                let pairs = pairs.iter().map(|(l, r)| {
-                    let (by, key) = if turned { (r, l) } else { (l, r) };
-                    let field = |column: ColumnId| of_many[column.index()].clone();
-                    (by.clone().substitute(&field), ColumnsOf(key.clone()))
-                });
-                let Some(of_once) = self.apart(once, pairs.collect(), tree)? else {
-                    return Ok(None);
-                };
-                let both = if turned {
-                    [of_once, of_many].concat()
-                } else {
-                    [of_many, of_once].concat()
-                };
-                if let Some(condition) = condition {
-                    let field = |column: ColumnId| both[column.index()].clone();
-                    let over = condition.clone().substitute(&field);
-                    over.conjuncts(&mut tree.conditions);
-                }
-                Ok(Some(both))
-            }
-            leaf => {
-                let shape = self.shape(leaf)?;
-                let keys = on.iter().map(|(_, key)| &key.0);
-                // What was proved of a join has to be so of the relation alone.
-                if !on.is_empty() && !is_once(&shape, keys) {
-                    return Ok(None);
-                }
-                let first = tree.columns;
-                let width = shape.fields.len() as u32;
-                tree.columns += width;
-                let on = on.into_iter().map(|(by, key)| {
-                    let key = key.0.substitute(&|column| Expr::column(column.0 + first));
-                    (by, key)
-                });
-                let on = on.collect();
-                tree.leaves.push(Leaf {
-                    plan: leaf,
-                    shape,
-                    first,
-                    on,
-                });
-                Ok(Some((first..first + width).map(Expr::column).collect()))
-            }
-        }
-    }
 }
-
-/// A key over the columns of the plan that is taken apart.
-struct ColumnsOf(Expr);
 
 /// What is asked of the rows of joins.
 struct Wanted {
@@ -429,7 +239,9 @@ fn around(
             upper.insert(at);
         }
     }
-    let lower: Leaves = (0..tree.leaves.len()).filter(|at| !upper.contains(at)).collect();
+    let lower: Leaves = (0..tree.leaves.len())
+        .filter(|at| !upper.contains(at))
+        .collect();
     let pairs = &tree.leaves[pivot].on;
     // A key is the same on both sides.
     for key in &mut of.keys {
@@ -458,11 +270,14 @@ fn around(
     let aggregates: Vec<Aggregate> = aggregates.collect();
     let (upper_plan, of_upper) = tree.plan(&upper, above)?;
     let (lower_plan, of_lower) = tree.plan(&lower, below)?;
-    let on = pairs.iter().map(|(by, key)| Some((placed(key, &of_upper)?, placed(by, &of_lower)?)));
+    let on = pairs
+        .iter()
+        .map(|(by, key)| Some((placed(key, &of_upper)?, placed(by, &of_lower)?)));
     let on: Vec<(Expr, Expr)> = on.collect::<Option<_>>()?;
     let keys = of.keys.iter().map(|key| placed(key, &of_upper));
     let keys: Vec<Expr> = keys.collect::<Option<_>>()?;
-    let local = |column: ColumnId| Expr::column(of_lower.get(&column.0).copied().unwrap_or(u32::MAX));
+    let local =
+        |column: ColumnId| Expr::column(of_lower.get(&column.0).copied().unwrap_or(u32::MAX));
     let fits = |one: &Aggregate| each(one, &|of| placed(of, &of_lower).is_some());
     if !aggregates.iter().all(fits) || keys.len() < on.len() {
         return None;
@@ -478,23 +293,15 @@ fn around(
     Some(Early {
         upper: upper_plan,
         groups,
-        on: on.into_iter().map(|(key, _)| key).zip((0..).map(Expr::column)).collect(),
+        on: on
+            .into_iter()
+            .map(|(key, _)| key)
+            .zip((0..).map(Expr::column))
+            .collect(),
         keys,
         alone: None,
         words: text::relation(tree.leaves[pivot].plan),
     })
-}
-
-/// Whether no two rows of a relation are equal in these keys, by an operator or by a claim.
-fn is_once<'k>(shape: &Shape, keys: impl Iterator<Item = &'k Expr>) -> bool {
-    let columns = keys.filter_map(Expr::copied);
-    shape.is_unique(&columns.collect())
-}
-
-fn all_columns(of: &Expr, fit: &dyn Fn(ColumnId) -> bool) -> bool {
-    let mut fitting = true;
-    of.columns(&mut |column| fitting &= fit(column));
-    fitting
 }
 
 /// Whether the argument and the filter of an aggregate both are such.
@@ -532,4 +339,3 @@ fn of_nulls(of: &Aggregate, null: &dyn Fn(ColumnId) -> Expr) -> Option<Option<i1
         _ => (!some).then_some(None),
     }
 }
-

@@ -3,11 +3,14 @@
 use veil_circuit::{Builder as Gates, Per, Wire};
 use veil_math::Ring;
 use veil_operators::{Arranged, GroupKey, Scan, Shared};
-use veil_relation::{Aggregate, Comparison, Domain, Expr, Kind, Named, Range, Shape, Type};
+use veil_relation::{
+    Aggregate, Comparison, Domain, Expr, Kind, Named, Range, Shape, SortKey, Type,
+};
 
 use super::aggregates::{Extreme, Kept, Summand, ring_of, square, value_where};
+use super::known::Known;
 use super::order::key_words;
-use super::rel::{Ascending, Base, Field, Places, Rel, WORD, or_null};
+use super::rel::{Base, Field, Places, Rel, WORD, or_null};
 use super::rows::Out;
 use super::{PhysicalError, Planner};
 use crate::exprs::{Exprs, Want};
@@ -30,17 +33,7 @@ impl Planner<'_> {
             .map(|key| rel.over_base(&key.expr))
             .zip(kinds)
             .collect();
-        let extremes = |aggregate: &Aggregate| {
-            use veil_relation::AggregateFunction::{Max, Min};
-            matches!(aggregate.function, Min(_) | Max(_))
-        };
-        let groups = match domain {
-            _ if keys.is_empty() => 1,
-            Domain::Public(groups) => u64::from(groups),
-            Domain::Secret => u64::MAX,
-        };
-        let sums = groups.saturating_mul(aggregates.len() as u64 + 1);
-        if sums <= MOST_GROUPS && (keys.is_empty() || !aggregates.iter().any(extremes)) {
+        if one_by_one(keys.len(), aggregates, domain) {
             return self.public_groups(rel, &keys, aggregates, (min_rows, shape));
         }
         self.secret_groups(rel, &keys, aggregates, (min_rows, shape))
@@ -55,41 +48,28 @@ impl Planner<'_> {
         (min_rows, shape): (u32, &Shape),
     ) -> Result<Rel, PhysicalError> {
         let exprs: Vec<Expr> = keys.iter().map(|(key, _)| key.clone()).collect();
-        let arranged = self.gathered(&rel, &exprs);
-        let kept = Kept::of(&rel, aggregates)?;
-        let types = rel.types();
+        let (arranged, known) = self.gathered(&rel, &exprs);
+        let of = OfGroups::of(&rel, aggregates)?;
+        let kept = &of.kept;
         let condition = rel.condition();
-        let ranges = kept
-            .summands
-            .iter()
-            .map(|of| Kept::range(of, &types, rel.rows));
-        let ranges: Vec<Range> = ranges.collect::<Result<_, _>>()?;
-        // How many rows a group has comes with the sort.
-        let counted = Summand::Rows(condition.clone());
-        let summed_up: Vec<&Summand> = kept.summands.iter().filter(|of| **of != counted).collect();
-        let rings = kept.summands.iter().zip(&ranges);
-        let rings = rings
-            .filter(|(of, _)| **of != counted)
-            .map(|(_, range)| ring_of(*range));
-        let ring = rings.max_by_key(|ring| ring.bits()).unwrap_or(Ring::Bits);
-        let mut wants = wanted(&kept.summands, keys, &types);
+        let summed_up = of.summed_up();
+        let ring = of.ring();
+        let mut wants = of.wants(keys);
         wants.push((condition.clone(), Want::Bits));
-        for extreme in &kept.extremes {
-            wants.push((extreme.of.clone(), Want::Bits));
-            wants.push((extreme.condition.clone(), Want::Bits));
-        }
         let mut layout = Layout::default();
         let all_valid = rel.valid.is_empty();
         let columns = self.rows(&mut rel, ring, &wants, |exprs| {
             let valid = exprs.truth(&condition)?;
             let mut bits = Vec::new();
-            for (expr, kind) in keys {
+            // The first key is the most significant.
+            for (expr, kind) in keys.iter().rev() {
                 let (of, null) = exprs.bits_as(expr, kind)?;
                 layout
                     .keys
                     .push((bits.len() as u32, of.len() as u32, null.is_some()));
                 bits.extend(of.into_iter().chain(null));
             }
+            layout.keys.reverse();
             let bits: Vec<Wire> = bits
                 .into_iter()
                 .map(|bit| exprs.b.and(bit, valid))
@@ -122,8 +102,8 @@ impl Planner<'_> {
             fields: vec![],
             valid: vec![],
             places: Places::Secret,
+            order: None,
             min_rows,
-            ascending: None,
         };
         for ((first, count, null), field) in layout.keys.iter().zip(&shape.fields) {
             let at = |first: u32, count: u32| part_of(&groups.key, first, count);
@@ -133,37 +113,28 @@ impl Planner<'_> {
             let field = result.push(base);
             result.fields.push(field);
         }
-        let mut of_sums = groups.sums.iter();
-        let mut all = Vec::new();
-        for (summand, range) in kept.summands.iter().zip(&ranges) {
-            let column = if *summand == counted {
-                Some(&groups.count)
-            } else {
-                of_sums.next()
-            };
-            let column = column.ok_or_else(|| PhysicalError::Circuit("a sum is missing".into()))?;
-            let range = if *summand == counted {
-                some(*range)
-            } else {
-                *range
-            };
-            let ty = Type::of(kind_of(summand, &types, range));
-            all.push(result.push(Base::of_integer(ty, *column)));
-        }
+        let all = of.fields(&mut result, groups.count, &groups.sums)?;
         let extremes = extreme_fields(&mut result, &kept.extremes, &groups.scanned);
         let valid = Field::new(groups.valid, 0, 1);
         let valid = result.push(Base::of_bits(Type::of(Kind::Bool), Some(valid), None));
         result.valid.push(valid);
-        if arranged == Arranged::Anyhow {
-            // Groups are sorted by words, the first key in their lowest bits.
-            result.ascending = Some(Ascending {
-                keys: result.fields.iter().rev().cloned().collect(),
-                valid: result.valid.clone(),
+        let place = |expr: &Expr| exprs.iter().position(|key| key == expr);
+        let by: Vec<SortKey> = if arranged == Arranged::Anyhow {
+            let all = (0..keys.len() as u32).map(Expr::column);
+            all.map(SortKey::ascending).collect()
+        } else {
+            let by = known.into_iter().filter_map(|key| {
+                Some(SortKey {
+                    expr: Expr::column(place(&key.expr)? as u32),
+                    ..key
+                })
             });
-        }
+            by.collect()
+        };
+        result.order = Known::of_groups(&result, by, true);
         if min_rows > 1 {
-            let range = Range::new(0, rel.rows.into()).unwrap_or(Range::point(0));
-            let count = Base::of_integer(Type::of(Kind::Integer(range)), groups.count);
+            let count = Type::of(Kind::Integer(counts(rel.rows)));
+            let count = Base::of_integer(count, groups.count);
             let count = result.push(count);
             let least = Expr::integer(min_rows.into());
             result
@@ -171,7 +142,7 @@ impl Planner<'_> {
                 .push(Expr::compare(Comparison::Ge, count, least));
         }
         let fields = &shape.fields[keys.len()..];
-        let of = self.aggregates(&mut result, &kept, (&all, &extremes), fields)?;
+        let of = self.aggregates(&mut result, kept, (&all, &extremes), fields)?;
         result.fields.extend(of);
         Ok(self.first_rows(&result, shape.capacity.min(rel.rows.into()) as u32))
     }
@@ -206,6 +177,21 @@ impl Planner<'_> {
         let whole = self.b.compute(circuit, words[0].rows(), takes)[0];
         Ok(Some(Field::new(whole, 0, count)))
     }
+}
+
+/// Whether groups are those of public lists, and so few that each has sums of its own.
+pub(super) fn one_by_one(keys: usize, aggregates: &[Aggregate], domain: Domain) -> bool {
+    let extremes = |aggregate: &Aggregate| {
+        use veil_relation::AggregateFunction::{Max, Min};
+        matches!(aggregate.function, Min(_) | Max(_))
+    };
+    let groups = match domain {
+        _ if keys == 0 => 1,
+        Domain::Public(groups) => u64::from(groups),
+        Domain::Secret => u64::MAX,
+    };
+    let sums = groups.saturating_mul(aggregates.len() as u64 + 1);
+    sums <= MOST_GROUPS && (keys == 0 || !aggregates.iter().any(extremes))
 }
 
 /// A value as a word that gives way to all others where its row takes no part; and whether it takes part.
@@ -285,6 +271,77 @@ struct Layout {
     keys: Vec<(u32, u32, bool)>,
 }
 
+/// What is kept of groups that rows are sorted into.
+pub(super) struct OfGroups {
+    pub(super) kept: Kept,
+    types: Vec<Type>,
+    ranges: Vec<Range>,
+    /// How many rows a group has, which comes with the sort.
+    counted: Summand,
+}
+
+impl OfGroups {
+    /// What these aggregates of the rows of a relation need.
+    pub(super) fn of(rel: &Rel, aggregates: &[Aggregate]) -> Result<Self, PhysicalError> {
+        let kept = Kept::of(rel, aggregates)?;
+        let types = rel.types();
+        let ranges = kept.summands.iter();
+        let ranges = ranges.map(|of| Kept::range(of, &types, rel.rows));
+        Ok(OfGroups {
+            ranges: ranges.collect::<Result<_, _>>()?,
+            counted: Summand::Rows(rel.condition()),
+            kept,
+            types,
+        })
+    }
+
+    /// What is summed up, but for the number of rows.
+    pub(super) fn summed_up(&self) -> Vec<&Summand> {
+        let all = self.kept.summands.iter();
+        all.filter(|of| **of != self.counted).collect()
+    }
+
+    /// The ring of all sums; that of bits, if there are none.
+    pub(super) fn ring(&self) -> Ring {
+        let all = self.kept.summands.iter().zip(&self.ranges);
+        let all = all.filter(|(of, _)| **of != self.counted);
+        let rings = all.map(|(_, range)| ring_of(*range));
+        rings.max_by_key(|ring| ring.bits()).unwrap_or(Ring::Bits)
+    }
+
+    /// What a circuit of sums, extremes and these keys reads.
+    pub(super) fn wants(&self, keys: &[(Expr, Kind)]) -> Vec<(Expr, Want)> {
+        let mut wants = wanted(&self.kept.summands, keys, &self.types);
+        for extreme in &self.kept.extremes {
+            wants.push((extreme.of.clone(), Want::Bits));
+            wants.push((extreme.condition.clone(), Want::Bits));
+        }
+        wants
+    }
+
+    /// The sums as further columns of the base of groups.
+    pub(super) fn fields(
+        &self,
+        groups: &mut Rel,
+        count: Shared,
+        sums: &[Shared],
+    ) -> Result<Vec<Expr>, PhysicalError> {
+        let mut sums = sums.iter();
+        let all = self.kept.summands.iter().zip(&self.ranges);
+        let fields = all.map(|(summand, range)| {
+            let (column, range) = if *summand == self.counted {
+                (Some(&count), some(*range))
+            } else {
+                (sums.next(), *range)
+            };
+            let column = column.ok_or_else(|| PhysicalError::Circuit("a sum is missing".into()))?;
+            let ty = Type::of(kind_of(summand, &self.types, range));
+            Ok(groups.push(Base::of_integer(ty, *column)))
+        });
+        fields.collect()
+    }
+}
+
 /// What a circuit of groups reads.
 pub(super) fn wanted(
     summands: &[Summand],
@@ -342,6 +399,11 @@ fn masked(
     }
     let counts = exprs.b.lift(counts);
     Ok(exprs.b.mul(counts, value))
+}
+
+/// Numbers of rows, of so many.
+pub(super) fn counts(rows: u32) -> Range {
+    Range::new(0, rows.into()).unwrap_or(Range::point(0))
 }
 
 /// The number of rows of a group that is one.

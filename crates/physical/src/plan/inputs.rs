@@ -54,8 +54,8 @@ impl Planner<'_> {
                 .collect(),
             valid: vec![],
             places: Places::Secret,
+            order: None,
             min_rows: 0,
-            ascending: None,
         };
         if let Some(valid) = supplied.valid {
             let bit = rel.push(Base::of_bits(Type::of(Kind::Bool), Some(valid), None));

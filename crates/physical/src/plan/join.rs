@@ -14,14 +14,14 @@ use crate::Opening;
 use crate::exprs::Want;
 
 /// A join, taken apart.
-struct Join<'a> {
-    kind: JoinKind,
-    on: &'a [(Expr, Expr)],
-    condition: Option<&'a Expr>,
+pub(super) struct Join<'a> {
+    pub(super) kind: JoinKind,
+    pub(super) on: &'a [(Expr, Expr)],
+    pub(super) condition: Option<&'a Expr>,
     /// Whether a key that is there twice ends the run: else it is proved, or makes no difference.
-    claims: bool,
+    pub(super) claims: bool,
     /// The relation whose keys are there once, in words.
-    words: String,
+    pub(super) words: String,
 }
 
 impl Planner<'_> {
@@ -48,34 +48,24 @@ impl Planner<'_> {
             Matches::UniqueLeft => of_left,
             _ => of_right,
         };
-        let keys = on.iter().filter_map(|(l, r)| {
-            match if matches!(matches, Matches::UniqueLeft) {
-                l
-            } else {
-                r
-            } {
-                Expr::Column(column) => Some(*column),
-                _ => None,
-            }
-        });
-        let keys: BTreeSet<ColumnId> = keys.collect();
-        let shape_of_unique = self.shape(unique)?;
-        let mut proved = shape_of_unique.unique.iter();
         let semi = matches!(kind, JoinKind::Semi | JoinKind::Anti);
-        let proved = shape_of_unique.capacity <= 1 || proved.any(|set| set.is_subset(&keys));
-        // What the owner says of the order of its table, which is looked at first, may say it of keys.
-        let proved = proved
-            || match matches {
-                _ if semi => false,
-                Matches::UniqueLeft => self.differs(&left, on.iter().map(|(l, _)| l)),
-                Matches::UniqueRight => self.differs(&right, on.iter().map(|(_, r)| r)),
-                Matches::Any | Matches::AtMost(_) => false,
-            };
+        let proved = match matches {
+            _ if semi => true,
+            Matches::UniqueLeft => {
+                let keys: Vec<Expr> = on.iter().map(|(l, _)| l.clone()).collect();
+                self.is_proved(unique, &left, &keys)?
+            }
+            Matches::UniqueRight => {
+                let keys: Vec<Expr> = on.iter().map(|(_, r)| r.clone()).collect();
+                self.is_proved(unique, &right, &keys)?
+            }
+            Matches::Any | Matches::AtMost(_) => false,
+        };
         let join = Join {
             kind: *kind,
             on,
             condition: condition.as_ref(),
-            claims: !semi && !proved,
+            claims: !proved,
             words: match matches {
                 Matches::AtMost(_) => super::text::relation(plan),
                 _ => super::text::relation(unique),
@@ -100,12 +90,37 @@ impl Planner<'_> {
         }
     }
 
+    /// Whether keys of a relation are there once by an operator, or by what the owner says of the order of its table, which is looked at first.
+    pub(super) fn is_proved(
+        &mut self,
+        plan: &Plan,
+        rel: &Rel,
+        keys: &[Expr],
+    ) -> Result<bool, PhysicalError> {
+        let columns = keys.iter().filter_map(|key| match key {
+            Expr::Column(column) => Some(*column),
+            _ => None,
+        });
+        let columns: BTreeSet<ColumnId> = columns.collect();
+        let shape = self.shape(plan)?;
+        let mut proved = shape.unique.iter();
+        let proved = shape.capacity <= 1 || proved.any(|set| set.is_subset(&columns));
+        Ok(proved || self.differs(rel, keys.iter()))
+    }
+
     /// Each row of the left finds at most one row of the right.
     fn looked_up(&mut self, join: &Join<'_>, left: Rel, right: Rel) -> Result<Rel, PhysicalError> {
         let semi = matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
-        let (width, of_right) = (left.fields.len(), right.fields.len());
-        let (mut rel, found, fields) = self.found(join, left, right, !semi)?;
-        let mut found = found;
+        let found = self.found(join, left, right, !semi)?;
+        self.with_found(join, found)
+    }
+
+    /// The rows of a join, of the left with what its rows find.
+    pub(super) fn with_found(
+        &mut self,
+        join: &Join<'_>,
+        (mut rel, mut found, fields): (Rel, Expr, Vec<Expr>),
+    ) -> Result<Rel, PhysicalError> {
         if let Some(condition) = join.condition {
             let joined: Vec<Expr> = rel.fields.iter().chain(&fields).cloned().collect();
             let condition = condition.clone().substitute(&|column: ColumnId| {
@@ -116,7 +131,6 @@ impl Planner<'_> {
             });
             found = Expr::all(vec![found, condition]);
         }
-        debug_assert!(semi || fields.len() == of_right && rel.fields.len() == width);
         match join.kind {
             JoinKind::Inner => {
                 rel.fields.extend(fields);
@@ -206,9 +220,9 @@ impl Planner<'_> {
         mut right: Rel,
         most: u32,
     ) -> Result<Rel, PhysicalError> {
-        let kinds = Self::key_kinds(join, &left, &right)?;
         let of_left: Vec<Expr> = join.on.iter().map(|(l, _)| left.over_base(l)).collect();
         let of_right: Vec<Expr> = join.on.iter().map(|(_, r)| right.over_base(r)).collect();
+        let kinds = Self::key_kinds((&of_left, &left), (&of_right, &right))?;
         let keys = [
             self.join_key(&mut left, &of_left, &kinds)?,
             self.join_key(&mut right, &of_right, &kinds)?,
@@ -272,9 +286,9 @@ impl Planner<'_> {
         if join.on.is_empty() {
             return self.only_row(left, right);
         }
-        let kinds = Self::key_kinds(join, &left, &right)?;
         let of_left: Vec<Expr> = join.on.iter().map(|(l, _)| left.over_base(l)).collect();
         let of_right: Vec<Expr> = join.on.iter().map(|(_, r)| right.over_base(r)).collect();
+        let kinds = Self::key_kinds((&of_left, &left), (&of_right, &right))?;
         let by = self.join_key(&mut left, &of_left, &kinds)?;
         let of = self.join_key(&mut right, &of_right, &kinds)?;
         let types = right.types();
@@ -343,12 +357,15 @@ impl Planner<'_> {
         Ok(bits)
     }
 
-    /// The kinds that hold the keys of both sides.
-    fn key_kinds(join: &Join<'_>, left: &Rel, right: &Rel) -> Result<Vec<Kind>, PhysicalError> {
-        let (lefts, rights) = (left.types(), right.types());
-        let kinds = join.on.iter().map(|(l, r)| {
-            let one = left.over_base(l).ty(&lefts).ok()?;
-            let other = right.over_base(r).ty(&rights).ok()?;
+    /// The kinds that hold the keys of both sides, over the base of each.
+    pub(super) fn key_kinds(
+        (left, of_left): (&[Expr], &Rel),
+        (right, of_right): (&[Expr], &Rel),
+    ) -> Result<Vec<Kind>, PhysicalError> {
+        let (lefts, rights) = (of_left.types(), of_right.types());
+        let kinds = left.iter().zip(right).map(|(l, r)| {
+            let one = l.ty(&lefts).ok()?;
+            let other = r.ty(&rights).ok()?;
             one.kind.hull(&other.kind)
         });
         let kinds: Option<Vec<Kind>> = kinds.collect();
@@ -356,7 +373,7 @@ impl Planner<'_> {
     }
 
     /// The words of a key by which rows are joined: those that are not valid, or have a null, take no part.
-    fn join_key(
+    pub(super) fn join_key(
         &mut self,
         rel: &mut Rel,
         keys: &[Expr],
@@ -428,7 +445,7 @@ impl Planner<'_> {
 }
 
 /// A field where a row is found, and null elsewhere.
-fn null_unless(rel: &mut Rel, found: &Expr, field: Expr) -> Result<Expr, PhysicalError> {
+pub(super) fn null_unless(rel: &mut Rel, found: &Expr, field: Expr) -> Result<Expr, PhysicalError> {
     let kind = field.ty(&rel.types())?.kind;
     let (
         Kind::Ratio {

@@ -1,11 +1,14 @@
 //! From the algebra to passes.
 
 mod aggregates;
+mod apart;
 mod checks;
+mod early;
 mod group;
 mod inputs;
 mod join;
 mod keep;
+mod known;
 mod open;
 mod order;
 mod public;
@@ -13,6 +16,7 @@ mod rel;
 mod rewrite;
 mod rows;
 mod text;
+mod totals;
 mod window;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -223,10 +227,22 @@ impl<'a> Planner<'a> {
         if let Some(other) = self.rewritten(plan)? {
             return self.relation(&other);
         }
+        if let Some(both) = self.in_one_sort(plan)? {
+            return Ok(both);
+        }
         let mut inputs = Vec::new();
         for input in plan.inputs() {
             inputs.push(self.relation(input)?);
         }
+        self.applied(plan, inputs)
+    }
+
+    /// The relation of an operator over its inputs, and how it is made.
+    fn applied(
+        &mut self,
+        plan: &Plan,
+        inputs: Vec<(Rel, Node)>,
+    ) -> Result<(Rel, Node), PhysicalError> {
         let (rels, nodes): (Vec<Rel>, Vec<Node>) = inputs.into_iter().unzip();
         let begin = self.b.passes();
         let shape = self.shape(plan)?;
@@ -271,18 +287,7 @@ impl<'a> Planner<'a> {
                 Some(rel) => Ok(rel.clone()),
                 None => Err(PlanError::NoStep(name.clone()).into()),
             },
-            Plan::Filter { predicate, .. } => {
-                let mut rel = next()?;
-                let condition = rel.over_base(predicate);
-                rel.valid.push(condition);
-                Ok(rel)
-            }
-            Plan::Project { columns, .. } => {
-                let mut rel = next()?;
-                let fields = columns.iter().map(|column| rel.over_base(&column.expr));
-                rel.fields = fields.collect();
-                Ok(rel)
-            }
+            Plan::Filter { .. } | Plan::Project { .. } => Ok(Self::row_by_row(plan, next()?)),
             Plan::UnionAll { .. } => self.union(rels.collect(), shape),
             Plan::Join { .. } => {
                 let (left, right) = (next()?, next()?);
@@ -336,6 +341,22 @@ impl<'a> Planner<'a> {
                 "a relation is opened within another".into(),
             )),
         }
+    }
+
+    /// A condition or a projection, which are computed where they are needed.
+    fn row_by_row(plan: &Plan, mut rel: Rel) -> Rel {
+        match plan {
+            Plan::Filter { predicate, .. } => {
+                let condition = rel.over_base(predicate);
+                rel.valid.push(condition);
+            }
+            Plan::Project { columns, .. } => {
+                let fields = columns.iter().map(|column| rel.over_base(&column.expr));
+                rel.fields = fields.collect();
+            }
+            _ => {}
+        }
+        rel
     }
 
     /// The same rows in fewer places: the first ones, as many as there are places.

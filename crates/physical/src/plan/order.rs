@@ -7,7 +7,8 @@ use veil_math::Ring;
 use veil_operators::{Arranged, Key, Shared, stacked};
 use veil_relation::{ColumnId, Expr, Kind, Overflow, Shape, SortKey, Type};
 
-use super::rel::{Ascending, Base, Field, Packing, Places, Rel, WORD};
+use super::known::Known;
+use super::rel::{Base, Field, Packing, Places, Rel, WORD};
 use super::rows::Out;
 use super::{PhysicalError, Planner};
 use crate::Opening;
@@ -32,24 +33,6 @@ impl Planner<'_> {
         // An order in which its owner says that no two are equal is looked at first.
         let claimed =
             rests_on_claim(keys, shape) && !self.differs(&rel, keys.iter().map(|key| &key.expr));
-        // The fields by which rows ascend in the end, whatever their columns are then.
-        let ascending: Vec<ColumnId> = keys
-            .iter()
-            .map_while(|key| match key.expr {
-                Expr::Column(field) if !key.descending && !key.nulls_first => Some(field),
-                _ => None,
-            })
-            .collect();
-        let in_order = |rel: Rel| Rel {
-            places: Places::Ordered,
-            ascending: Some(Ascending {
-                keys: (ascending.iter())
-                    .map(|field| rel.fields[field.index()].clone())
-                    .collect(),
-                valid: rel.valid.clone(),
-            }),
-            ..rel
-        };
         let keys: Vec<SortKey> = keys
             .iter()
             .map(|key| SortKey {
@@ -58,9 +41,13 @@ impl Planner<'_> {
             })
             .collect();
         let arranged = self.arranged(&rel, &keys);
+        let own = keys.clone();
         let fields = self.fields(&mut rel, shape)?;
         if rel.rows == 1 || keys.is_empty() || arranged == Arranged::Fully && !claimed {
-            return Ok(in_order(fields));
+            return Ok(Rel {
+                places: Places::Ordered,
+                ..fields
+            });
         }
         let keys = match arranged {
             Arranged::ByKey | Arranged::Fully if !claimed => &[],
@@ -92,7 +79,12 @@ impl Planner<'_> {
             let what = format!("a key of {of} is there once");
             self.b.claim_apart(&key, &what);
         }
-        Ok(in_order(in_other_rows(&fields, &columns, &moved)))
+        rel.order = Known::sorted(&rel, own);
+        let by = rel.fields.iter();
+        let mut sorted = in_other_rows(&fields, &columns, &moved);
+        sorted.order = Known::over(&rel, by, &sorted);
+        sorted.places = Places::Ordered;
+        Ok(sorted)
     }
 
     /// The valid rows in fewer places, as far as there is room. Rows keep the order that they have.
@@ -140,7 +132,10 @@ impl Planner<'_> {
             let what = format!("{of} has at most {rows} rows");
             self.b.claim_none(beyond, &what);
         }
-        let sorted = in_other_rows(&fields, &columns, &moved);
+        // Rows keep their order, and those that are not valid come last.
+        let order = fields.order.take().map(|order| order.with_last(&fields));
+        let mut sorted = in_other_rows(&fields, &columns, &moved);
+        sorted.order = order;
         let mut trimmed = self.first_rows(&sorted, rows);
         if rows == 0 {
             trimmed.valid = vec![Expr::bool(false)];
@@ -230,8 +225,8 @@ impl Planner<'_> {
                 .collect(),
             valid: vec![],
             places: Places::Secret,
+            order: None,
             min_rows: rel.min_rows,
-            ascending: None,
         };
         let bit = part.push(Base::of_bits(Type::of(Kind::Bool), Some(field(0)), None));
         part.valid.push(bit);
@@ -271,7 +266,7 @@ pub(super) fn distinct_columns(rel: &Rel) -> Vec<Shared> {
     columns
 }
 
-/// A relation whose columns have gone to others, in as many rows as these have.
+/// A relation whose columns have gone to others, in as many rows as these have: in no order that is known.
 pub(super) fn in_other_rows(rel: &Rel, from: &[Shared], to: &[Shared]) -> Rel {
     let moved: HashMap<u32, Shared> = from
         .iter()
@@ -280,9 +275,9 @@ pub(super) fn in_other_rows(rel: &Rel, from: &[Shared], to: &[Shared]) -> Rel {
         .collect();
     let to_other = |column: Shared| moved.get(&column.column().0).copied().unwrap_or(column);
     Rel {
+        order: None,
         rows: to.first().map_or(rel.rows, Shared::rows),
         base: rel.base.iter().map(|base| base.moved(&to_other)).collect(),
-        ascending: None,
         ..rel.clone()
     }
 }

@@ -4,10 +4,11 @@ use veil_circuit::generate::constant_bits;
 use veil_circuit::{Builder as Gates, Per, Wire};
 use veil_math::Ring;
 use veil_operators::{Shared, Sharing, stacked};
-use veil_relation::{Aggregate, Comparison, Expr, Kind, Range, Shape, Type};
+use veil_relation::{Aggregate, Comparison, Expr, Kind, Range, Shape, SortKey, Type};
 
 use super::aggregates::{Kept, Summand, ring_of};
 use super::group::{extreme_fields, extreme_scans, extreme_words, kind_of, some, summed, wanted};
+use super::known::Known;
 use super::rel::{Base, Field, Places, Rel};
 use super::rows::Out;
 use super::{PhysicalError, Planner};
@@ -59,8 +60,8 @@ impl Planner<'_> {
             fields: vec![],
             valid: vec![],
             places: Places::Secret,
+            order: None,
             min_rows,
-            ascending: None,
         };
         let key_fields = self.public_keys(keys, shape, &values, columns[0])?;
         for base in key_fields {
@@ -91,6 +92,9 @@ impl Planner<'_> {
         let extremes = self.extremes_of_all(&mut rel, &mut result, &kept)?;
         let of = self.aggregates(&mut result, &kept, (&sums, &extremes), fields)?;
         result.fields.extend(of);
+        // Groups come in the order of their keys, and those without rows between them.
+        let by = (0..keys.len() as u32).map(|key| SortKey::ascending(Expr::column(key)));
+        result.order = Known::of_groups(&result, by.collect(), false);
         Ok(result)
     }
 

@@ -5,6 +5,8 @@ use veil_math::Ring;
 use veil_operators::{Shared, Sharing};
 use veil_relation::{ColumnId, Expr, Kind, Literal, Type, TypeError};
 
+use super::known::Known;
+
 /// Bits of a column of words.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
@@ -135,16 +137,6 @@ pub(super) enum Places {
     /// The query asks for this order.
     Ordered,
 }
-
-/// In which order the rows of a relation are, those that are not valid behind all others.
-#[derive(Clone, Debug)]
-pub(super) struct Ascending {
-    /// Columns of the base by which they ascend, nulls last.
-    pub(super) keys: Vec<Expr>,
-    /// What said which rows are valid when they were put in order: others may not be behind by now.
-    pub(super) valid: Vec<Expr>,
-}
-
 /// A relation: columns that are there as shares, and what is computed of them in each row where it is needed.
 #[derive(Clone, Debug)]
 pub(super) struct Rel {
@@ -155,10 +147,10 @@ pub(super) struct Rel {
     /// Conditions over the base: rows that are not valid are those where one is not true.
     pub(super) valid: Vec<Expr>,
     pub(super) places: Places,
+    /// The order in which rows come, if an operator has left one.
+    pub(super) order: Option<Known>,
     /// The fewest rows of a group that is shown, and 0 where there are no groups.
     pub(super) min_rows: u32,
-    /// The order that an operator has put its rows in, if that is known.
-    pub(super) ascending: Option<Ascending>,
 }
 
 impl Rel {

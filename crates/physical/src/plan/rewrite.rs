@@ -1,8 +1,8 @@
 //! Aggregates that are made of other operators: counts of different values, and quantiles.
 
 use veil_relation::{
-    Aggregate, AggregateFunction, Arithmetic, Comparison, Domain, Expr, Frame, JoinKind, Kind,
-    Literal, Matches, Named, Plan, Shape, SortKey, WindowFunction, Windowed,
+    Aggregate, AggregateFunction, Arithmetic, Comparison, Domain, Expr, Frame, Kind, Literal,
+    Named, Plan, Shape, SortKey, WindowFunction, Windowed,
 };
 
 use super::{PhysicalError, Planner};
@@ -46,116 +46,120 @@ impl Planner<'_> {
             return Ok(Some(quantile(&of, at, &self.shape(input)?)?));
         }
         match place(|of| matches!(of, AggregateFunction::CountDistinct(_))) {
-            Some(at) => Ok(Some(self.distinct_count(&of, at)?)),
+            Some(at) => Ok(Some(distinct_count(&of, at, &self.shape(input)?)?)),
             None => Ok(None),
         }
     }
 
-    /// Groups without one count of different values, joined with the counts of groups of different rows.
-    fn distinct_count(&self, of: &Grouping<'_>, at: usize) -> Result<Plan, PhysicalError> {
-        let aggregate = &of.aggregates[at];
-        let Some(argument) = aggregate.function.argument() else {
-            return Err(PhysicalError::Circuit(
-                "a count of different values is of none".into(),
-            ));
-        };
-        let width = of.keys.len() as u32;
-        let null = Expr::IsNull(Box::new(argument.clone()));
-        let there = Expr::Not(Box::new(null));
-        let counted = Expr::all(aggregate.filter.iter().cloned().chain([there]).collect());
-        let mut columns = of.keys.to_vec();
-        columns.push(Named {
-            name: "value".into(),
-            expr: argument.clone(),
-        });
-        let different = Plan::Distinct {
-            input: Box::new(Plan::Project {
-                input: Box::new(Plan::Filter {
-                    input: Box::new(of.input.clone()),
-                    predicate: counted,
-                }),
-                columns,
-            }),
-        };
-        let named = |(k, key): (usize, &Named)| Named {
-            name: key.name.clone(),
-            expr: Expr::column(k as u32),
-        };
-        let keys: Vec<Named> = of.keys.iter().enumerate().map(named).collect();
-        let counts = Plan::GroupBy {
-            input: Box::new(different),
-            keys: keys.clone(),
-            aggregates: vec![Aggregate {
-                name: aggregate.name.clone(),
-                function: AggregateFunction::CountRows,
-                filter: None,
-            }],
-            domain: of.domain,
-            min_rows: 0,
-        };
-        let mut others = of.aggregates.to_vec();
-        others.remove(at);
-        let rest = Plan::GroupBy {
-            input: Box::new(of.input.clone()),
-            keys: of.keys.to_vec(),
-            aggregates: others,
-            domain: of.domain,
-            min_rows: of.min_rows,
-        };
-        let shape = self.shape(&rest)?;
-        let on = keys.iter().enumerate().zip(&shape.fields);
-        let on: Result<Vec<_>, _> = on
-            .map(|((k, _), field)| keys_on(k as u32, &field.ty))
-            .collect();
-        let joined = Plan::Join {
-            kind: JoinKind::Left,
-            left: Box::new(rest),
-            right: Box::new(counts),
-            on: on?.concat(),
-            condition: None,
-            matches: Matches::UniqueRight,
-        };
-        // Keys, the other aggregates, keys again, the count.
-        let left = width + of.aggregates.len() as u32 - 1;
-        let names = of.keys.iter().map(|key| &key.name);
-        let names = names.chain(of.aggregates.iter().map(|aggregate| &aggregate.name));
-        let here = width + at as u32;
-        let columns = names.zip(0..).map(|(name, k)| Named {
-            name: name.clone(),
-            expr: match k {
-                k if k == here => {
-                    let count = Expr::column(left + width);
-                    Expr::Coalesce(vec![count, Expr::integer(0)])
-                }
-                k if k > here => Expr::column(k - 1),
-                k => Expr::column(k),
-            },
-        });
-        Ok(Plan::Project {
-            input: Box::new(joined),
-            columns: columns.collect(),
-        })
+    /// Whether an aggregate is made of other operators.
+    pub(super) const fn is_rewritten(of: &Aggregate) -> bool {
+        use AggregateFunction::{CountDistinct, PercentileDisc};
+        matches!(of.function, CountDistinct(_) | PercentileDisc { .. })
     }
 }
 
-/// Pairs of keys that are equal where column k of both sides is, nulls being equal.
-fn keys_on(k: u32, ty: &veil_relation::Type) -> Result<Vec<(Expr, Expr)>, PhysicalError> {
-    let column = Expr::column(k);
-    if !ty.nullable {
-        return Ok(vec![(column.clone(), column)]);
-    }
-    let least = ty.kind.range().map_or(0, veil_relation::Range::min);
-    let value = match &ty.kind {
-        Kind::Bool => veil_relation::Value::Bool(false),
-        _ => veil_relation::Value::Number(least),
+/// The input of a group by with its keys and a value as columns.
+struct Keyed {
+    input: Plan,
+    keys: Vec<Named>,
+    value: Expr,
+    /// Columns of the input.
+    width: u32,
+}
+
+/// The keys of a group by and a value become columns where they are none: so the order by them that an operator leaves is known.
+fn keyed(of: &Grouping<'_>, value: Expr, input: &Shape) -> Keyed {
+    let fields = input.fields.iter().zip(0..);
+    let mut columns: Vec<Named> = fields
+        .map(|(field, at)| Named {
+            name: field.name.clone(),
+            expr: Expr::column(at),
+        })
+        .collect();
+    let width = columns.len();
+    let mut column = |name: &str, expr: Expr| {
+        if matches!(expr, Expr::Column(_)) {
+            return expr;
+        }
+        let name = name.to_owned();
+        columns.push(Named { name, expr });
+        Expr::column(columns.len() as u32 - 1)
     };
-    let some = Literal::of(value, &ty.kind).ok_or(PhysicalError::NotYet {
-        what: "counts of different values in groups by a key that may be null",
-        instead: "leave rows without a key out",
-    })?;
-    let filled = Expr::Coalesce(vec![column.clone(), Expr::Literal(some)]);
-    let null = Expr::IsNull(Box::new(column));
-    Ok(vec![(filled.clone(), filled), (null.clone(), null)])
+    let keys = of.keys.iter().map(|key| Named {
+        name: key.name.clone(),
+        expr: column(&key.name, key.expr.clone()),
+    });
+    let keys: Vec<Named> = keys.collect();
+    let value = column("value", value);
+    let input = of.input.clone();
+    let more = columns.len() > width;
+    let width = columns.len() as u32;
+    let input = if more {
+        let input = Box::new(input);
+        Plan::Project { input, columns }
+    } else {
+        input
+    };
+    Keyed {
+        input,
+        keys,
+        value,
+        width,
+    }
+}
+
+/// The argument of an aggregate in the rows that its filter chooses, and null in others.
+fn chosen_by(filter: Option<&Expr>, argument: &Expr, kind: &Kind) -> Expr {
+    match filter {
+        None => argument.clone(),
+        Some(filter) => Expr::Case {
+            branches: vec![(filter.clone(), argument.clone())],
+            otherwise: Box::new(Expr::Literal(Literal::Null(kind.clone()))),
+        },
+    }
+}
+
+/// Groups in which the rows are counted that are the first of their value: rows are sorted by keys and value, and by nothing else.
+fn distinct_count(of: &Grouping<'_>, at: usize, input: &Shape) -> Result<Plan, PhysicalError> {
+    let aggregate = &of.aggregates[at];
+    let Some(argument) = aggregate.function.argument() else {
+        let what = "a count of different values is of none";
+        return Err(PhysicalError::Circuit(what.into()));
+    };
+    let kind = argument.ty(&input.types())?.kind;
+    let value = chosen_by(aggregate.filter.as_ref(), argument, &kind);
+    let Keyed {
+        input,
+        keys,
+        value,
+        width,
+    } = keyed(of, value, input);
+    let partition = keys.iter().map(|key| key.expr.clone());
+    let numbered = Plan::Window {
+        input: Box::new(input),
+        partition: partition.chain([value.clone()]).collect(),
+        // Rows of a value are equal in an order of no bits.
+        order: vec![SortKey::ascending(Expr::integer(0))],
+        functions: vec![Windowed {
+            name: "number".into(),
+            function: WindowFunction::RowNumber,
+        }],
+    };
+    let first = Expr::compare(Comparison::Eq, Expr::column(width), Expr::integer(1));
+    let null = Expr::IsNull(Box::new(value));
+    let mut aggregates = of.aggregates.to_vec();
+    aggregates[at] = Aggregate {
+        name: aggregate.name.clone(),
+        function: AggregateFunction::CountRows,
+        filter: Some(Expr::all(vec![first, Expr::Not(Box::new(null))])),
+    };
+    Ok(Plan::GroupBy {
+        input: Box::new(numbered),
+        keys,
+        aggregates,
+        domain: of.domain,
+        min_rows: of.min_rows,
+    })
 }
 
 /// The value whose number among those of its group, in their order, is that of the quantile: the largest of those that are it.
@@ -170,17 +174,15 @@ fn quantile(of: &Grouping<'_>, at: usize, input: &Shape) -> Result<Plan, Physica
         return Err(PhysicalError::Circuit("a quantile is none".into()));
     };
     let kind = argument.ty(&input.types())?.kind;
-    let null = || Box::new(Expr::Literal(Literal::Null(kind.clone())));
-    let value = match &aggregate.filter {
-        None => argument.clone(),
-        Some(filter) => Expr::Case {
-            branches: vec![(filter.clone(), argument.clone())],
-            otherwise: null(),
-        },
-    };
-    let partition = of.keys.iter().map(|key| key.expr.clone()).collect();
+    let value = chosen_by(aggregate.filter.as_ref(), argument, &kind);
+    let Keyed {
+        input,
+        keys,
+        value,
+        width,
+    } = keyed(of, value, input);
+    let partition = keys.iter().map(|key| key.expr.clone()).collect();
     let order = vec![SortKey::ascending(value.clone())];
-    let width = input.fields.len() as u32;
     let functions = vec![
         Windowed {
             name: "number".into(),
@@ -192,7 +194,7 @@ fn quantile(of: &Grouping<'_>, at: usize, input: &Shape) -> Result<Plan, Physica
         },
     ];
     let numbered = Plan::Window {
-        input: Box::new(of.input.clone()),
+        input: Box::new(input),
         partition,
         order,
         functions,
@@ -208,7 +210,7 @@ fn quantile(of: &Grouping<'_>, at: usize, input: &Shape) -> Result<Plan, Physica
     let here = Expr::all(vec![Expr::Or(vec![not_below, first]), not_above]);
     let chosen = Expr::Case {
         branches: vec![(here, value)],
-        otherwise: null(),
+        otherwise: Box::new(Expr::Literal(Literal::Null(kind))),
     };
     let mut aggregates = of.aggregates.to_vec();
     aggregates[at] = Aggregate {
@@ -218,7 +220,7 @@ fn quantile(of: &Grouping<'_>, at: usize, input: &Shape) -> Result<Plan, Physica
     };
     Ok(Plan::GroupBy {
         input: Box::new(numbered),
-        keys: of.keys.to_vec(),
+        keys,
         aggregates,
         domain: of.domain,
         min_rows: of.min_rows,

@@ -9,6 +9,7 @@ use veil_math::Ring;
 use veil_operators::{Shared, Sharing};
 use veil_relation::{ColumnId, Expr, Kind};
 
+use super::known::Known;
 use super::rel::{Base, Bits, Field, Packing, Rel};
 use super::{PhysicalError, Planner};
 use crate::exprs::{Data, Exprs, Form, Source, Want, needs};
@@ -276,8 +277,8 @@ impl Planner<'_> {
             fields: vec![],
             valid: vec![],
             places: rel.places,
+            order: None,
             min_rows: rel.min_rows,
-            ascending: None,
         };
         for kept in as_they_are {
             let base = kept.or_else(|| of.next());
@@ -291,6 +292,7 @@ impl Planner<'_> {
             let bit = result.push(Base::of_bits(ty, Some(field), None));
             result.valid.push(bit);
         }
+        result.order = Known::over(rel, exprs.iter().map(|(expr, _)| expr), &result);
         Ok(result)
     }
 }

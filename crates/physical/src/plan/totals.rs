@@ -17,8 +17,8 @@ struct Side<'p> {
     groups: &'p Plan,
     /// Conditions and projections of its rows, the lowest first.
     above: Vec<&'p Plan>,
-    /// For each pair of keys of the join, which key of the groups it is.
-    keys: Vec<usize>,
+    /// For each pair of keys of the join, which key of the groups it is; nothing of a pair that is a condition.
+    keys: Vec<Option<usize>>,
 }
 
 impl<'p> Side<'p> {
@@ -53,15 +53,16 @@ impl<'p> Side<'p> {
             }
             match key {
                 Expr::Column(column)
-                    if column.index() < keys.len() && !found.contains(&column.index()) =>
+                    if column.index() < keys.len() && !found.contains(&Some(column.index())) =>
                 {
-                    found.push(column.index());
+                    found.push(Some(column.index()));
                 }
-                _ => return None,
+                _ => found.push(None),
             }
         }
         above.reverse();
-        (found.len() == keys.len()).then_some(Side {
+        let all = found.iter().flatten().count() == keys.len();
+        all.then_some(Side {
             groups: at,
             above,
             keys: found,
@@ -139,9 +140,10 @@ impl Planner<'_> {
         let of_keys: Vec<Expr> = keys.iter().map(|key| rel.over_base(&key.expr)).collect();
         let places = shape.capacity.min(rel.rows.into());
         let rows_of_asking = self.shape(asking)?.capacity;
-        let apart = match self.gathers(&rel, &of_keys) {
-            Some(_) => 0,
-            None => sorting(rel.rows.into()),
+        let apart = if self.is_gathered(&rel, &of_keys) {
+            0
+        } else {
+            sorting(rel.rows.into())
         };
         let apart = apart + sorting(rows_of_asking + places);
         if sorting(rows_of_asking + u64::from(rel.rows)) > apart {
@@ -172,21 +174,37 @@ impl Planner<'_> {
         let own: Vec<Expr> = own.cloned().collect();
         let others = on.iter().map(|(l, r)| if turned { l } else { r });
         let on: Vec<(Expr, Expr)> = own.iter().cloned().zip(others.cloned()).collect();
-        let claims = *kind == JoinKind::Inner
-            && asks_once
-            && !self.is_proved(asking, &asks, &own)?;
-        let widths = (asks.fields.len(), self.shape(if turned { of_left } else { of_right })?);
+        let claims =
+            *kind == JoinKind::Inner && asks_once && !self.is_proved(asking, &asks, &own)?;
+        let widths = (
+            asks.fields.len(),
+            self.shape(if turned { of_left } else { of_right })?,
+        );
+        // Over the asking rows, then the groups.
         let condition = condition.as_ref().map(|condition| {
-            if !turned {
-                return condition.clone();
-            }
             let (width, others) = (widths.1.fields.len(), widths.0);
             condition.clone().substitute(&|column: ColumnId| {
                 let at = column.index();
-                let at = if at < width { at + others } else { at - width };
+                let at = match at < width {
+                    _ if !turned => at,
+                    true => at + others,
+                    false => at - width,
+                };
                 Expr::column(at as u32)
             })
         });
+        let pairs = on.iter().zip(&side.keys);
+        let further = pairs.filter(|(_, key)| key.is_none());
+        let further = further.map(|((own, other), _)| {
+            let moved = |column: ColumnId| Expr::column(column.0 + widths.0 as u32);
+            let other = other.clone().substitute(&moved);
+            Expr::compare(Comparison::Eq, own.clone(), other)
+        });
+        let conditions: Vec<Expr> = further.chain(condition).collect();
+        let condition = (!conditions.is_empty()).then(|| Expr::all(conditions));
+        let pairs = on.iter().zip(&side.keys);
+        let pairs = pairs.filter(|(_, key)| key.is_some());
+        let on: Vec<(Expr, Expr)> = pairs.map(|(pair, _)| pair.clone()).collect();
         let join = Join {
             kind: *kind,
             on: &on,
@@ -236,11 +254,7 @@ impl Planner<'_> {
     }
 
     /// Groups, each of which is a row of one side of the join that they are of.
-    fn groups_of_rows(
-        &mut self,
-        plan: &Plan,
-        early: &Early,
-    ) -> Result<(Rel, Node), PhysicalError> {
+    fn groups_of_rows(&mut self, plan: &Plan, early: &Early) -> Result<(Rel, Node), PhysicalError> {
         let Plan::GroupBy {
             input, min_rows, ..
         } = &early.groups
@@ -256,7 +270,7 @@ impl Planner<'_> {
         let side = Side {
             groups: &early.groups,
             above: vec![],
-            keys: (0..early.on.len()).collect(),
+            keys: (0..early.on.len()).map(Some).collect(),
         };
         let join = Join {
             kind: if early.alone.is_some() {
@@ -327,7 +341,12 @@ impl Planner<'_> {
         };
         let mut rel = of.rel;
         let own: Vec<Expr> = join.on.iter().map(|(l, _)| left.over_base(l)).collect();
-        let others = of.side.keys.iter().map(|key| rel.over_base(&keys[*key].expr));
+        let others = of
+            .side
+            .keys
+            .iter()
+            .flatten()
+            .map(|key| rel.over_base(&keys[*key].expr));
         let others: Vec<Expr> = others.collect();
         let kinds = Self::key_kinds((&own, &left), (&others, &rel))?;
         let by = self.join_key(&mut left, &own, &kinds)?;
@@ -385,14 +404,15 @@ impl Planner<'_> {
             }
         }
         if *min_rows > 1 {
-            let count = Type::of(Kind::Integer(super::group::some(super::group::counts(rel.rows))));
+            let count = Type::of(Kind::Integer(super::group::some(super::group::counts(
+                rel.rows,
+            ))));
             let count = view.push(Base::of_integer(count, found.count));
             let least = Expr::integer((*min_rows).into());
-            view.valid
-                .push(Expr::compare(Comparison::Ge, count, least));
+            view.valid.push(Expr::compare(Comparison::Ge, count, least));
         }
         let mut of_keys = vec![None; keys.len()];
-        for (key, own) in of.side.keys.iter().zip(&own) {
+        for (key, own) in of.side.keys.iter().flatten().zip(&own) {
             of_keys[*key] = Some(own.clone());
         }
         view.fields = of_keys.into_iter().flatten().collect();

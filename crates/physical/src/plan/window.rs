@@ -8,13 +8,14 @@ use std::collections::HashMap;
 use veil_circuit::generate::{Aim, constant_bits, less_than, sub};
 use veil_circuit::{Builder as Gates, Per, Wire};
 use veil_math::Ring;
-use veil_operators::{Scan, Shared, Sharing};
+use veil_operators::{Arranged, Scan, Shared, Sharing};
 use veil_relation::{
     Comparison, Expr, Frame, Kind, Range, Shape, SortKey, Type, WindowFunction, Windowed,
 };
 
 use super::aggregates::value_where;
 use super::group::giving_way;
+use super::known::Known;
 use super::order::{distinct_columns, in_other_rows, key_words};
 use super::rel::{Base, Field, Places, Rel, or_null};
 use super::rows::Out;
@@ -236,7 +237,13 @@ impl Planner<'_> {
             .map(|(expr, field)| (expr.clone(), field.ty.kind.clone()))
             .collect();
         exprs.extend(shifted);
-        let arranged = self.arranged_by(&rel, &partition, &order);
+        let (arranged, known) = self.arranged_by(&rel, &partition, &order);
+        rel.order = if arranged == Arranged::Anyhow {
+            Known::sorted(&rel, [&partition[..], &order].concat())
+        } else {
+            Known::sorted(&rel, known)
+        };
+        let own: Vec<Expr> = exprs.iter().map(|(expr, _)| expr.clone()).collect();
         let fields = self.materialised(&mut rel, &exprs, false)?;
         let words = self.window_words(&mut rel, &partition, &order, &needed)?;
         let rows = rel.rows;
@@ -248,7 +255,9 @@ impl Planner<'_> {
             moving.extend(words.all());
             let moved = self.b.in_order(&words.key, arranged, &moving);
             let (to, rest) = moved.split_at(columns.len());
-            (in_other_rows(&fields, &columns, to), words.moved(rest))
+            let mut moved = in_other_rows(&fields, &columns, to);
+            moved.order = Known::over(&rel, own.iter(), &moved);
+            (moved, words.moved(rest))
         };
         let first = if partition.is_empty() && order.is_empty() {
             self.b.within(rows, 0, 1)

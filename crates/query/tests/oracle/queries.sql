@@ -291,3 +291,55 @@ SELECT DISTINCT ward, person FROM visits ORDER BY person DESC, ward LIMIT 9;
 
 -- cte_twice_renamed
 WITH t AS (SELECT ward, count(*) AS n FROM visits GROUP BY ward) SELECT ward AS w, n AS m FROM t UNION ALL SELECT ward, n FROM t;
+
+-- early: one sort
+SELECT p.id, p.age, count(*) AS n, sum(v.cost) AS c, min(v.day) AS first, max(v.cost) AS most, avg(v.cost) AS mean
+FROM visits v JOIN people p ON v.person = p.id WHERE v.cost > -50 AND p.age > 20 GROUP BY p.id, p.age;
+
+-- early_by_the_other_key: one sort
+SELECT v.person, p.city, count(*) AS n, count(*) FILTER (WHERE v.cost > 0) AS positive FROM people p JOIN visits v ON p.id = v.person
+GROUP BY p.city, v.person HAVING count(*) > 1;
+
+-- early_left: one sort
+SELECT p.id, count(v.person) AS n, count(*) AS m, count(*) FILTER (WHERE v.cost > 0) AS positive, sum(v.cost) AS c, max(v.day) AS last, avg(v.cost) AS mean,
+  bool_or(v.cost > 50) AS any_high, stddev_samp(v.cost) AS spread
+FROM people p LEFT JOIN visits v ON p.id = v.person AND v.ward <> 'a' WHERE p.age < 80 GROUP BY p.id;
+
+-- early_with_others: one sort
+SELECT p.id, sum(w.floor) AS floors, count(w.floor) AS known, max(v.cost) AS most FROM visits v JOIN wards w ON v.ward = w.ward JOIN people p ON v.person = p.id
+WHERE p.active GROUP BY p.id;
+
+-- early_nullable: one sort
+SELECT p.age, t.n FROM (SELECT p.tag AS tag, p.id AS id, count(*) AS n FROM people p JOIN visits v ON p.tag = v.tag GROUP BY p.tag, p.id) t JOIN people p ON t.id = p.id;
+
+-- not_early_left: coalesce
+SELECT p.id, sum(coalesce(v.cost, 1)) AS c FROM people p LEFT JOIN visits v ON p.id = v.person GROUP BY p.id;
+
+-- not_early_mixed: both sides
+SELECT p.id, count(*) FILTER (WHERE v.cost > p.income) AS n FROM people p JOIN visits v ON p.id = v.person GROUP BY p.id;
+
+-- looked_up_groups: with the groups
+SELECT v.person, v.cost, g.n FROM visits v JOIN (SELECT person, avg(cost) AS mean, count(*) AS n FROM visits GROUP BY person HAVING count(*) > 1) g
+ON v.person = g.person WHERE v.cost > g.mean;
+
+-- looked_up_groups_in: with the groups
+SELECT id, age FROM people WHERE id IN (SELECT person FROM visits WHERE ward <> 'b' GROUP BY person HAVING sum(cost) > 10);
+
+-- looked_up_groups_not_in: with the groups
+SELECT id, age FROM people p WHERE NOT EXISTS (SELECT g.person FROM (SELECT person, max(cost) AS most FROM visits GROUP BY person) g WHERE g.person = p.id AND g.most > 20);
+
+-- looked_up_groups_left: with the groups
+SELECT p.id, g.mean, g.n, g.last FROM people p LEFT JOIN (SELECT person, avg(cost) AS mean, count(*) AS n, max(day) AS last FROM visits GROUP BY person) g
+ON p.id = g.person;
+
+-- looked_up_groups_nullable: with the groups
+SELECT p.id, g.n, g.mean FROM people p LEFT JOIN (SELECT tag, count(*) AS n, avg(cost) AS mean, min(ward) AS least FROM visits GROUP BY tag) g ON p.tag = g.tag AND g.n < 4;
+
+-- looked_up_groups_turned: with the groups
+SELECT g.person, p.age, g.n FROM (SELECT person, count(*) AS n, min(cost) AS least FROM visits GROUP BY person) g JOIN people p ON g.person = p.id WHERE g.least < p.age;
+
+-- looked_up_groups_scalar: with the groups
+SELECT v.person, v.cost FROM visits v WHERE v.cost < (SELECT avg(o.cost) FROM visits o WHERE o.person = v.person);
+
+-- looked_up_groups_pairs: with the groups
+SELECT v.person, v.day, v.cost FROM visits v JOIN (SELECT person, day, max(cost) AS most FROM visits GROUP BY person, day) g ON v.day = g.day AND v.person = g.person AND v.cost = g.most;
