@@ -47,7 +47,7 @@
 //!
 //! # Limits
 //!
-//! - Bounds that flag, and left joins of many with many, are refused.
+//! - Bounds that flag are refused.
 //! - Integers of semi-honest owners are not looked at.
 
 mod exprs;

@@ -17,7 +17,7 @@ use crate::walk;
 /// Places of a standard deviation, unless its argument has more.
 const ROOT_PLACES: u32 = 6;
 
-/// What the columns of a grouped relation are: first keys, then aggregates.
+/// What the columns of a grouped relation are: first keys, then aggregates, then what `grouping` says of them.
 pub(crate) struct Grouped {
     /// The relation before grouping.
     pub(crate) before: Rel,
@@ -25,6 +25,8 @@ pub(crate) struct Grouped {
     pub(crate) keys: Vec<Expr>,
     /// The aggregates over it, each with its filter.
     pub(crate) aggregates: Vec<(AggregateFunction, Option<Expr>)>,
+    /// The keys of each call of `grouping`, by their places.
+    pub(crate) groupings: Vec<Vec<usize>>,
 }
 
 /// The name of a function, in lower case.
@@ -54,6 +56,11 @@ pub(crate) fn is_aggregate(of: &ast::Expr) -> bool {
         ),
         _ => false,
     }
+}
+
+/// Whether an expression is a call that says which keys a row is not grouped by.
+pub(crate) fn is_grouping(of: &ast::Expr) -> bool {
+    matches!(of, ast::Expr::Function(call) if name_of(call) == "grouping")
 }
 
 /// Whether an expression is a call of a window function.
@@ -140,8 +147,15 @@ impl Binder<'_> {
             let found = grouped.aggregates.iter().position(|known| *known == wanted);
             return Ok(found.map(|at| ColumnId((grouped.keys.len() + at) as u32)));
         }
+        if is_grouping(of) {
+            let mut before = grouped.before.clone();
+            let wanted = self.grouping(&mut before, of, &grouped.keys)?;
+            let found = grouped.groupings.iter().position(|known| *known == wanted);
+            let first = grouped.keys.len() + grouped.aggregates.len();
+            return Ok(found.map(|at| ColumnId((first + at) as u32)));
+        }
         let whole = !walk::any(of, |of| {
-            is_aggregate(of) || is_window(of) || walk::is_subquery(of)
+            is_aggregate(of) || is_grouping(of) || is_window(of) || walk::is_subquery(of)
         });
         if matches!(of, ast::Expr::Value(_)) || !whole || grouped.keys.is_empty() {
             return Ok(None);
@@ -314,6 +328,19 @@ impl Binder<'_> {
             ));
         }
         let call = self.parts(call, at)?;
+        match call.name.as_str() {
+            "grouping" => {
+                let what =
+                    "grouping stands in SELECT, HAVING and ORDER BY of a query with GROUP BY only";
+                return Err(self.source.refused(at, what, None));
+            }
+            "corr" | "covar_samp" | "covar_pop" => {
+                let what = format!("{} is not in the dialect", call.name);
+                let instead = "open count(*), sum(x), sum(y), sum(x * y), sum(x * x) and sum(y * y) of rows that have both, of which it is made exactly";
+                return Err(self.source.refused(at, what, Some(instead)));
+            }
+            _ => {}
+        }
         if call.distinct || !call.within.is_empty() || call.filter.is_some() {
             return Err(self.source.refused(
                 at,

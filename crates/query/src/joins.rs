@@ -154,12 +154,15 @@ impl Binder<'_> {
             _ if right_unique => Matches::UniqueRight,
             JoinKind::Semi | JoinKind::Anti => Matches::Any,
             _ if left_unique => Matches::UniqueLeft,
-            _ => {
-                return refused(
-                    "the keys of this join are unique in neither table",
-                    "claim that they are in one, or aggregate one table first",
-                );
-            }
+            _ => match self.most_pairs() {
+                Some(rows) => Matches::AtMost(rows),
+                None => {
+                    return refused(
+                        "the keys of this join are unique in neither table",
+                        "claim that they are in one, aggregate one table first, or bound the result by the job",
+                    );
+                }
+            },
         };
         let shape: Shape = join_shape(
             kind,

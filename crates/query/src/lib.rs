@@ -65,6 +65,7 @@ mod categories;
 mod error;
 mod from;
 mod group;
+mod grouping;
 mod job;
 mod joins;
 mod order;

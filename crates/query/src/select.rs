@@ -1,12 +1,15 @@
 //! Binds SELECT: grouping, windows, the list of columns.
 
-use sqlparser::ast::{self, GroupByExpr, SelectItem, SelectItemQualifiedWildcardKind, Spanned};
+use std::collections::BTreeSet;
+
+use sqlparser::ast::{self, SelectItem, SelectItemQualifiedWildcardKind, Spanned};
 use sqlparser::tokenizer::Span;
 use veil_relation::{Aggregate, AggregateFunction, ColumnId, Domain, Expr, Kind, Named, Plan};
 
 use crate::bind::{Binder, Level};
 use crate::error::SqlError;
-use crate::group::{Grouped, is_aggregate, is_window};
+use crate::group::{Grouped, is_aggregate, is_grouping, is_window};
+use crate::grouping::{Groupings, Listed, of_set_alone};
 use crate::rel::{Found, Name, Rel, folded};
 use crate::scalar::Scope;
 use crate::walk;
@@ -161,7 +164,23 @@ impl Binder<'_> {
                 Item::All(..) => None,
             })
             .collect();
-        let grouped = self.group(of, &mut rel, &items, &names, &after)?;
+        let by = self.groupings(of)?;
+        if by.sets.len() > 1 {
+            let all = Listed {
+                items: &items,
+                names: &names,
+                after: &after,
+            };
+            let finish = Finish {
+                distinct: self.is_distinct(of)?,
+                limit,
+                level,
+                at: of.span(),
+            };
+            return self.by_sets(of, &rel, &by, &all, order, finish);
+        }
+        let set: Vec<usize> = (0..by.keys.len()).collect();
+        let grouped = self.group(&by, &set, &mut rel, (&items, &names), &after)?;
         if let Some(having) = &of.having {
             self.having(&mut rel, grouped.as_ref(), having)?;
         }
@@ -183,17 +202,7 @@ impl Binder<'_> {
                 }
             }
         }
-        let distinct = match &of.distinct {
-            None | Some(ast::Distinct::All) => false,
-            Some(ast::Distinct::Distinct) => true,
-            Some(ast::Distinct::On(_)) => {
-                return Err(self.source.refused(
-                    self.source.word("ON"),
-                    "DISTINCT ON is not in the dialect",
-                    Some("take row_number() in a subquery of FROM and filter by it"),
-                ));
-            }
-        };
+        let distinct = self.is_distinct(of)?;
         self.finished(
             rel,
             grouped.as_ref(),
@@ -207,6 +216,18 @@ impl Binder<'_> {
                 at: of.span(),
             },
         )
+    }
+
+    pub(crate) fn is_distinct(&self, of: &ast::Select) -> Result<bool, SqlError> {
+        match &of.distinct {
+            None | Some(ast::Distinct::All) => Ok(false),
+            Some(ast::Distinct::Distinct) => Ok(true),
+            Some(ast::Distinct::On(_)) => Err(self.source.refused(
+                self.source.word("ON"),
+                "DISTINCT ON is not in the dialect",
+                Some("take row_number() in a subquery of FROM and filter by it"),
+            )),
+        }
     }
 
     fn all_columns(
@@ -247,26 +268,16 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Groups the relation, if the query does.
-    fn group(
+    /// Groups the relation, if the query does; by one of several sets of keys, if it has more than one.
+    pub(crate) fn group(
         &mut self,
-        of: &ast::Select,
+        by: &Groupings<'_>,
+        set: &[usize],
         rel: &mut Rel,
-        items: &[Item<'_>],
-        names: &[String],
+        (items, names): (&[Item<'_>], &[String]),
         after: &[&ast::Expr],
     ) -> Result<Option<Grouped>, SqlError> {
-        let keys = match &of.group_by {
-            GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => keys,
-            _ => {
-                let instead = "write one query for each grouping, joined by UNION ALL";
-                return Err(self.source.refused(
-                    self.source.word("GROUP"),
-                    "this GROUP BY is not in the dialect",
-                    Some(instead),
-                ));
-            }
-        };
+        let keys = &by.keys;
         let mut calls = Vec::new();
         for root in after {
             walk::each(root, &mut |of| {
@@ -276,11 +287,12 @@ impl Binder<'_> {
                 !is_aggregate(of)
             });
         }
-        if keys.is_empty() && calls.is_empty() && of.having.is_none() {
+        if calls.is_empty() && !by.always {
             return Ok(None);
         }
         let mut bound = Vec::new();
-        for key in keys {
+        let mut places = Vec::new();
+        for key in keys.iter().copied() {
             // As in PostgreSQL, a name is a column of FROM first, then one of SELECT.
             let item = match key {
                 ast::Expr::Identifier(name) => match rel.find(None, &folded(name)) {
@@ -310,8 +322,17 @@ impl Binder<'_> {
                     Some("round it first: round(…, 2)"),
                 ));
             }
-            if !bound.contains(&expr) {
+            let place = bound.iter().position(|known| *known == expr);
+            places.push(place.unwrap_or(bound.len()));
+            if place.is_none() {
                 bound.push(expr);
+            }
+        }
+        let mut groupings = Vec::new();
+        for call in walk::found(after, &is_grouping) {
+            let of = self.grouping(rel, call, &bound)?;
+            if !groupings.contains(&of) {
+                groupings.push(of);
             }
         }
         let mut aggregates: Vec<(AggregateFunction, Option<Expr>)> = Vec::new();
@@ -337,14 +358,24 @@ impl Binder<'_> {
                 function: function.clone(),
                 filter: filter.clone(),
             };
+        let own: BTreeSet<usize> = set.iter().map(|key| places[*key]).collect();
+        let of_set = bound.iter().enumerate().filter(|(at, _)| own.contains(at));
         let plan = Plan::GroupBy {
             input: Box::new(rel.plan.clone()),
-            keys: bound.iter().enumerate().map(named).collect(),
+            keys: of_set.map(named).collect(),
             aggregates: aggregates.iter().enumerate().map(aggregate).collect(),
             domain: Domain::Secret,
             min_rows: 0,
         };
         let at = after.first().map_or(Span::empty(), |of| of.span());
+        let plan = if by.sets.len() == 1 && groupings.is_empty() {
+            plan
+        } else {
+            let types = rel.types();
+            let kind = |key: &Expr| key.ty(&types).map_or(Kind::Bool, |ty| ty.kind);
+            let kinds: Vec<Kind> = bound.iter().map(kind).collect();
+            of_set_alone(plan, &own, &kinds, &groupings)
+        };
         let mut grouped = self.rel(plan, None, at)?;
         // A key that is a column keeps its name, for subqueries that are correlated with it.
         for (at, name) in grouped.names.iter_mut().enumerate() {
@@ -362,10 +393,11 @@ impl Binder<'_> {
             before,
             keys: bound,
             aggregates,
+            groupings,
         }))
     }
 
-    fn having(
+    pub(crate) fn having(
         &mut self,
         rel: &mut Rel,
         grouped: Option<&Grouped>,
@@ -387,7 +419,7 @@ impl Binder<'_> {
     }
 
     /// The list of columns, distinct and ordered as the query says.
-    fn finished(
+    pub(crate) fn finished(
         &mut self,
         mut rel: Rel,
         grouped: Option<&Grouped>,
@@ -465,9 +497,9 @@ impl Binder<'_> {
 
 /// How the rows of a SELECT end.
 #[derive(Clone, Copy)]
-struct Finish {
-    distinct: bool,
-    limit: Option<u32>,
-    level: Level,
-    at: Span,
+pub(crate) struct Finish {
+    pub(crate) distinct: bool,
+    pub(crate) limit: Option<u32>,
+    pub(crate) level: Level,
+    pub(crate) at: Span,
 }

@@ -271,6 +271,7 @@ impl Binder<'_> {
                 .map(|(inner, _)| inner.clone())
                 .collect(),
             aggregates,
+            groupings: Vec::new(),
         };
         if walk::any(expr, walk::is_subquery) {
             return Err(self.source.refused(

@@ -131,3 +131,17 @@ pub(crate) fn chain<'a>(root: &'a Expr, sign: &sqlparser::ast::BinaryOperator) -
     }
     flat
 }
+
+/// The calls of one kind in some expressions, but for those within one another.
+pub(crate) fn found<'e>(roots: &[&'e Expr], is: &dyn Fn(&Expr) -> bool) -> Vec<&'e Expr> {
+    let mut all = Vec::new();
+    for root in roots {
+        each(root, &mut |of| {
+            if is(of) {
+                all.push(of);
+            }
+            !is(of)
+        });
+    }
+    all
+}

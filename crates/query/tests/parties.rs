@@ -331,6 +331,48 @@ fn joins_of_many_keep_their_bound() {
     }
 }
 
+/// Left joins in which both sides may have a key more than once, and rows of the left none: at exactly their bound, and one beyond.
+#[test]
+fn left_joins_of_many_keep_their_bound() {
+    let tables = common::tables(30, 40);
+    let inputs = common::rows(&tables, 9);
+    let sql = "WITH both AS (SELECT p.id, p.age, v.cost, v.tag IS NULL AS none FROM people p LEFT JOIN visits v ON p.age = v.person AND v.ward <> 'a') \
+               SELECT id, age, cost, none FROM both";
+    let bounded = |rows| {
+        let mut job = job(tables.clone(), sql);
+        job.bounds = vec![Bound {
+            of: "both".into(),
+            rows,
+            overflow: Overflow::Refuse,
+        }];
+        compile(&job, &SortedBytes).unwrap()
+    };
+    let mut inputs = inputs;
+    for row in 0..20 {
+        inputs[0].rows[row][4] = inputs[1].rows[row][0];
+    }
+    let all = clear::evaluate(&bounded(1000), &inputs).unwrap()[0]
+        .rows
+        .clone();
+    let total = all.len() as u32;
+    let alone = all.iter().filter(|row| row[2] == Value::Null).count() as u32;
+    assert!(alone > 0 && alone + 10 < total, "{alone} of {total}");
+    for rows in [total - alone - 1, total - 1, total, total + 9] {
+        let program = bounded(rows);
+        for security in securities() {
+            let physical = plan(&program, &participants(security)).unwrap();
+            let found = run(&physical, &program, &inputs);
+            match (clear::evaluate(&program, &inputs), found) {
+                (Ok(wanted), Ok(found)) => {
+                    assert!(rows >= total && found[0] == wanted[0].rows, "{rows} rows");
+                }
+                (Err(_), Err(said)) => assert!(said.contains("that is false"), "{said}"),
+                (wanted, found) => panic!("{rows} rows of {total}: {found:?} for {wanted:?}"),
+            }
+        }
+    }
+}
+
 /// A claim that a key is unique is looked at: the parties open one bit, and nothing else, where it is false.
 #[test]
 fn a_false_claim_ends_the_run() {

@@ -99,16 +99,32 @@ const REFUSED: &[(&str, &str)] = &[
         "32: ORDER BY … USING is not in the dialect | ",
     ),
     (
-        "SELECT age, count(*) FROM people GROUP BY ROLLUP (age)",
-        "51: ROLLUP is not in the dialect | write one query for each grouping, joined by UNION ALL",
+        "SELECT age, grouping(id) AS g, count(*) FROM people GROUP BY ROLLUP (age)",
+        "13: an argument of grouping is a key of GROUP BY | ",
     ),
     (
-        "SELECT age, count(*) FROM people GROUP BY GROUPING SETS ((age), ())",
-        "59: GROUPING SETS is not in the dialect | write one query for each grouping, joined by UNION ALL",
+        "SELECT age, count(*) FROM people GROUP BY CUBE (id, city, born, income, age, active, tag)",
+        "49: a query has at most 64 sets of keys of groups | ",
+    ),
+    (
+        "SELECT age, rank() OVER (ORDER BY age) AS r FROM people GROUP BY CUBE (age)",
+        "13: a window is over no sets of groups | group in a subquery of FROM",
+    ),
+    (
+        "SELECT corr(age, income) AS c FROM people",
+        "8: corr is not in the dialect | open count(*), sum(x), sum(y), sum(x * y), sum(x * x) and sum(y * y) of rows that have both, of which it is made exactly",
+    ),
+    (
+        "SELECT grouping(age) AS g FROM people",
+        "8: grouping stands in SELECT, HAVING and ORDER BY of a query with GROUP BY only | ",
+    ),
+    (
+        "SELECT age, count(*) FROM people GROUP BY GROUPING SETS ((ROLLUP (age)), ())",
+        "59: there is no function `rollup` in the dialect | ",
     ),
     (
         "SELECT age, count(*) FROM people GROUP BY ALL",
-        "34: this GROUP BY is not in the dialect | write one query for each grouping, joined by UNION ALL",
+        "34: this GROUP BY is not in the dialect | name the keys; or write ROLLUP (…), CUBE (…) or GROUPING SETS (…)",
     ),
     (
         "SELECT id FROM people EXCEPT SELECT person FROM visits",
@@ -363,7 +379,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "SELECT p.id FROM people p LEFT JOIN visits v ON p.age = v.person",
-        "37: the keys of this join are unique in neither table | claim that they are in one, or aggregate one table first",
+        "37: the keys of this join are unique in neither table | claim that they are in one, aggregate one table first, or bound the result by the job",
     ),
     (
         "SELECT p.id FROM people p LEFT JOIN visits v ON p.id = v.person AND v.cost > p.income",

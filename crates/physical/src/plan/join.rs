@@ -75,11 +75,13 @@ impl Planner<'_> {
             (JoinKind::Inner, Matches::AtMost(most)) => self.all_pairs(&join, left, right, *most),
 
             (JoinKind::Inner, Matches::UniqueLeft) => self.swapped(&join, left, right),
-            (JoinKind::Left, Matches::AtMost(_)) => Err(PhysicalError::NotYet {
-                what: "left joins in which both sides may have a key more than once",
-                instead: "group one side by the key first",
-            }),
-            (JoinKind::Left, Matches::UniqueLeft) => self.left_of_many(&join, left, right, shape),
+            (JoinKind::Left, Matches::UniqueLeft | Matches::AtMost(_)) => {
+                let most = match matches {
+                    Matches::AtMost(most) => Some(*most),
+                    _ => None,
+                };
+                self.left_of_many(&join, (left, right), most, shape)
+            }
             (JoinKind::Semi | JoinKind::Anti, Matches::Any) if condition.is_some() => {
                 Err(PhysicalError::NotYet {
                     what: "semi and anti joins with a condition over both sides",
@@ -176,12 +178,12 @@ impl Planner<'_> {
         Ok(rel)
     }
 
-    /// A left join in which a row of the left may have many matches: all matches, and behind them the rows of the left that have none.
+    /// A left join in which a row of the left may have many matches, at most so many in all where both sides may: all matches, and behind them the rows of the left that have none.
     fn left_of_many(
         &mut self,
         join: &Join<'_>,
-        left: Rel,
-        right: Rel,
+        (left, right): (Rel, Rel),
+        most: Option<u32>,
         shape: &Shape,
     ) -> Result<Rel, PhysicalError> {
         if join.condition.is_some() {
@@ -203,7 +205,10 @@ impl Planner<'_> {
             words: join.words.clone(),
             ..matched
         };
-        let both = self.swapped(&matched, left.clone(), right.clone())?;
+        let both = match most {
+            None => self.swapped(&matched, left.clone(), right.clone())?,
+            Some(most) => self.all_pairs(&matched, left.clone(), right.clone(), most)?,
+        };
         let mut rest = self.looked_up(&alone, left, right)?;
         for field in &shape.fields[rest.fields.len()..] {
             let null = Literal::Null(field.ty.kind.clone());

@@ -343,3 +343,34 @@ SELECT v.person, v.cost FROM visits v WHERE v.cost < (SELECT avg(o.cost) FROM vi
 
 -- looked_up_groups_pairs: with the groups
 SELECT v.person, v.day, v.cost FROM visits v JOIN (SELECT person, day, max(cost) AS most FROM visits GROUP BY person, day) g ON v.day = g.day AND v.person = g.person AND v.cost = g.most;
+
+-- rollup
+SELECT city, active, count(*) AS n, sum(income) AS s, avg(age) AS a, grouping(city, active) AS g FROM people GROUP BY ROLLUP (city, active);
+
+-- cube_of_secret_keys
+SELECT person, ward, count(*) AS n, max(cost) AS most, grouping(ward) AS g FROM visits GROUP BY CUBE (person, ward) HAVING count(*) > 1;
+
+-- grouping_sets: ordered
+SELECT ward, extract(MONTH FROM day) AS m, count(DISTINCT person) AS n, grouping(ward) + 2 * grouping(extract(MONTH FROM day)) AS g FROM visits
+GROUP BY GROUPING SETS ((ward), (extract(MONTH FROM day)), ()) ORDER BY grouping(ward, extract(MONTH FROM day)), ward NULLS LAST, m, n;
+
+-- rollup_beside_a_key
+SELECT city, active, age, count(*) AS n FROM people GROUP BY active, ROLLUP (city, age), ROLLUP (active);
+
+-- rollup_of_joins
+SELECT p.city, v.ward, sum(v.cost) AS c FROM people p JOIN visits v ON p.id = v.person WHERE v.cost > 0 GROUP BY ROLLUP (p.city, v.ward);
+
+-- rollup_of_parts
+SELECT city, active, age, count(*) AS n FROM people WHERE age > 90 GROUP BY ROLLUP ((city, active), age);
+
+-- grouping_alone
+SELECT city, grouping(city) AS g, count(*) AS n FROM people GROUP BY city;
+
+-- grouping_sets_of_none
+SELECT count(*) AS n FROM people WHERE age > 98 GROUP BY GROUPING SETS ((), ());
+
+-- distinct_of_sets
+SELECT DISTINCT city, count(*) > 2 AS many FROM people GROUP BY CUBE (city, active);
+
+-- sets_in_derived
+SELECT t.n, count(*) AS m FROM (SELECT ward, count(*) AS n FROM visits GROUP BY ROLLUP (ward)) t GROUP BY t.n;
