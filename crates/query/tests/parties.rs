@@ -410,6 +410,26 @@ fn a_false_claim_ends_the_run() {
     }
 }
 
+/// What stands in the way of a plan names the query, or the part of it that has a name.
+#[test]
+fn what_is_not_planned_is_named() {
+    let tables = common::tables(40, 70);
+    let sql = "WITH some AS (SELECT id FROM people) SELECT id FROM some";
+    let mut job = job(tables, sql);
+    job.bounds = vec![Bound {
+        of: "some".into(),
+        rows: 3,
+        overflow: Overflow::Flag,
+    }];
+    let program = compile(&job, &SortedBytes).unwrap();
+    let [security, _] = securities();
+    let refused = plan(&program, &participants(security)).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "`q`: parties do not compute results that say whether a bound has left out rows yet; use overflow = \"refuse\", or \"drop\""
+    );
+}
+
 /// What is planned follows from the query alone, in a time that nothing makes long.
 #[test]
 fn plans_are_the_same_every_time() {

@@ -48,7 +48,7 @@ impl Tree<'_> {
     pub(super) fn plan(
         &self,
         leaves: &Leaves,
-        conditions: Vec<Expr>,
+        conditions: &[Expr],
     ) -> Option<(Plan, BTreeMap<u32, u32>)> {
         let mut places = BTreeMap::new();
         let mut made: Option<Plan> = None;

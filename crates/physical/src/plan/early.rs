@@ -22,8 +22,8 @@ pub(super) struct Early {
     pub(super) on: Vec<(Expr, Expr)>,
     /// The keys of the query, over the upper rows.
     pub(super) keys: Vec<Expr>,
-    /// Rows that find no group are groups too. Then each aggregate is null, or this number.
-    pub(super) alone: Option<Vec<Option<i128>>>,
+    /// Rows that find no group are groups too, whose aggregates are these.
+    pub(super) alone: Option<Vec<Alone>>,
     /// The relation whose keys are there once, in words.
     pub(super) words: String,
 }
@@ -137,7 +137,7 @@ impl Planner<'_> {
             let kind = types[(column.0 - width) as usize].clone();
             Expr::Literal(Literal::Null(kind))
         };
-        let alone: Option<Vec<Option<i128>>> = of
+        let alone: Option<Vec<Alone>> = of
             .aggregates
             .iter()
             .map(|one| of_nulls(one, &null))
@@ -217,6 +217,13 @@ impl Planner<'_> {
     }
 }
 
+/// What an aggregate is of a row that finds no group.
+#[derive(Clone, Copy)]
+pub(super) enum Alone {
+    Null,
+    Number(i128),
+}
+
 /// What is asked of the rows of joins.
 struct Wanted {
     keys: Vec<Expr>,
@@ -268,8 +275,8 @@ fn around(
     }
     let aggregates = of.aggregates.into_iter().map(|one| substituted(one, &down));
     let aggregates: Vec<Aggregate> = aggregates.collect();
-    let (upper_plan, of_upper) = tree.plan(&upper, above)?;
-    let (lower_plan, of_lower) = tree.plan(&lower, below)?;
+    let (upper_plan, of_upper) = tree.plan(&upper, &above)?;
+    let (lower_plan, of_lower) = tree.plan(&lower, &below)?;
     let on = pairs
         .iter()
         .map(|(by, key)| Some((placed(key, &of_upper)?, placed(by, &of_lower)?)));
@@ -322,7 +329,7 @@ fn substituted(of: Aggregate, by: &dyn Fn(ColumnId) -> Expr) -> Aggregate {
 }
 
 /// What an aggregate is of one row in which all columns are null: null, or a number. Nothing, if it is anything else.
-fn of_nulls(of: &Aggregate, null: &dyn Fn(ColumnId) -> Expr) -> Option<Option<i128>> {
+fn of_nulls(of: &Aggregate, null: &dyn Fn(ColumnId) -> Expr) -> Option<Alone> {
     use veil_relation::AggregateFunction::{Count, CountRows};
     let value = |expr: &Expr| clear::constant(&expr.clone().substitute(null)).ok();
     let counted = match &of.filter {
@@ -335,7 +342,7 @@ fn of_nulls(of: &Aggregate, null: &dyn Fn(ColumnId) -> Expr) -> Option<Option<i1
     };
     let some = counted && argument != Some(Value::Null);
     match &of.function {
-        CountRows | Count(_) => Some(Some(i128::from(some))),
-        _ => (!some).then_some(None),
+        CountRows | Count(_) => Some(Alone::Number(i128::from(some))),
+        _ => (!some).then_some(Alone::Null),
     }
 }

@@ -114,12 +114,11 @@ impl Planner<'_> {
     fn looked_up(&mut self, join: &Join<'_>, left: Rel, right: Rel) -> Result<Rel, PhysicalError> {
         let semi = matches!(join.kind, JoinKind::Semi | JoinKind::Anti);
         let found = self.found(join, left, right, !semi)?;
-        self.with_found(join, found)
+        Self::with_found(join, found)
     }
 
     /// The rows of a join, of the left with what its rows find.
     pub(super) fn with_found(
-        &mut self,
         join: &Join<'_>,
         (mut rel, mut found, fields): (Rel, Expr, Vec<Expr>),
     ) -> Result<Rel, PhysicalError> {

@@ -39,7 +39,7 @@ impl Known {
     /// The same over another base, of the expressions `exprs` as its columns, with one bit that says whether a row is valid.
     pub(super) fn over<'e>(
         before: &Rel,
-        exprs: impl Iterator<Item = &'e Expr> + Clone,
+        exprs: &(impl Iterator<Item = &'e Expr> + Clone),
         after: &Rel,
     ) -> Option<Self> {
         let known = before.order.as_ref()?;

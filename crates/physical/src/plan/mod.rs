@@ -25,7 +25,7 @@ use std::ops::Range;
 use veil_circuit::CircuitError;
 use veil_job::{Adversary, passes::MoveKind, passes::PassSpec};
 use veil_operators::{Builder, Participants};
-use veil_relation::{Expr, Plan, PlanError, Program, Shape, Shapes, TypeError};
+use veil_relation::{Expr, Plan, PlanError, Program, Shape, Shapes, Step, TypeError};
 
 use crate::exprs::ExprError;
 use crate::ports::{KeepPorts, ResultPorts, TablePorts};
@@ -72,6 +72,14 @@ pub enum PhysicalError {
     Empty {
         /// The table.
         table: String,
+    },
+    /// What stands in the way of one query of several, or of a part of it that has a name.
+    #[error("`{step}`: {error}")]
+    Step {
+        /// The query, or the named part.
+        step: String,
+        /// What stands in the way.
+        error: Box<PhysicalError>,
     },
     /// A defect of a planner.
     #[error("the query has no circuit: {0}; report this query")]
@@ -191,23 +199,15 @@ impl<'a> Planner<'a> {
         // What is kept is kept by the last passes: it is complete once all parties have agreed on the end of the last one.
         let mut kept = Vec::new();
         for (step, shape) in self.program.steps.iter().zip(self.shapes) {
-            let node = match &step.plan {
-                Plan::Open { input, to } => {
-                    let (rel, node) = self.relation(input)?;
-                    if step.keep.is_some() {
-                        kept.push((step, shape, rel.clone()));
-                    }
-                    self.open(rel, node, shape, (&step.name, to))?
-                }
-                plan => {
-                    let (rel, node) = self.relation(plan)?;
-                    if step.keep.is_some() {
-                        kept.push((step, shape, rel.clone()));
-                    }
-                    self.steps.insert(step.name.clone(), rel);
-                    node
-                }
-            };
+            let (rel, node) = self
+                .step(step, shape)
+                .map_err(|error| PhysicalError::Step {
+                    step: step.name.clone(),
+                    error: Box::new(error),
+                })?;
+            if step.keep.is_some() {
+                kept.push((step, shape, rel));
+            }
             self.tree.push(node);
         }
         for (step, shape, rel) in kept {
@@ -215,6 +215,21 @@ impl<'a> Planner<'a> {
             self.tree.push(node);
         }
         Ok(())
+    }
+
+    fn step(&mut self, step: &Step, shape: &Shape) -> Result<(Rel, Node), PhysicalError> {
+        match &step.plan {
+            Plan::Open { input, to } => {
+                let (rel, node) = self.relation(input)?;
+                let node = self.open(rel.clone(), node, shape, (&step.name, to))?;
+                Ok((rel, node))
+            }
+            plan => {
+                let (rel, node) = self.relation(plan)?;
+                self.steps.insert(step.name.clone(), rel.clone());
+                Ok((rel, node))
+            }
+        }
     }
 
     /// The shape of a plan of the program.

@@ -82,7 +82,7 @@ impl Planner<'_> {
         rel.order = Known::sorted(&rel, own);
         let by = rel.fields.iter();
         let mut sorted = in_other_rows(&fields, &columns, &moved);
-        sorted.order = Known::over(&rel, by, &sorted);
+        sorted.order = Known::over(&rel, &by, &sorted);
         sorted.places = Places::Ordered;
         Ok(sorted)
     }

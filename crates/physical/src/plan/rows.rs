@@ -292,7 +292,7 @@ impl Planner<'_> {
             let bit = result.push(Base::of_bits(ty, Some(field), None));
             result.valid.push(bit);
         }
-        result.order = Known::over(rel, exprs.iter().map(|(expr, _)| expr), &result);
+        result.order = Known::over(rel, &exprs.iter().map(|(expr, _)| expr), &result);
         Ok(result)
     }
 }

@@ -3,7 +3,7 @@
 use veil_operators::{Duplicates, Grouped, Scan, Shared};
 use veil_relation::{ColumnId, Comparison, Expr, JoinKind, Kind, Matches, Plan, Shape, Type};
 
-use super::early::Early;
+use super::early::{Alone, Early};
 use super::group::{OfGroups, extreme_fields, extreme_scans, extreme_words, one_by_one, summed};
 use super::join::Join;
 use super::rel::{Base, Field, Places, Rel};
@@ -214,7 +214,7 @@ impl Planner<'_> {
         };
         let of = Of { rel, side, shape };
         let found = self.found_groups(&join, asks, of)?;
-        let mut result = self.with_found(&join, found)?;
+        let mut result = Self::with_found(&join, found)?;
         if turned {
             result.fields.rotate_left(widths.0);
         }
@@ -293,14 +293,14 @@ impl Planner<'_> {
         let keys: Vec<Expr> = keys.collect();
         let mut all = Vec::new();
         for (at, field) in fields.into_iter().skip(early.on.len()).enumerate() {
-            let alone = early.alone.as_ref().and_then(|alone| alone[at]);
+            let alone = early.alone.as_ref().map(|alone| alone[at]);
             all.push(match (join.kind, alone) {
                 (JoinKind::Inner, _) => field,
-                (_, Some(number)) => Expr::Case {
+                (_, Some(Alone::Number(number))) => Expr::Case {
                     branches: vec![(found.clone(), field)],
                     otherwise: Box::new(Expr::integer(number)),
                 },
-                (_, None) => super::join::null_unless(&mut rel, &found, field)?,
+                (_, Some(Alone::Null) | None) => super::join::null_unless(&mut rel, &found, field)?,
             });
         }
         rel.fields = keys.into_iter().chain(all).collect();

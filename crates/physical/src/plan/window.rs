@@ -256,7 +256,7 @@ impl Planner<'_> {
             let moved = self.b.in_order(&words.key, arranged, &moving);
             let (to, rest) = moved.split_at(columns.len());
             let mut moved = in_other_rows(&fields, &columns, to);
-            moved.order = Known::over(&rel, own.iter(), &moved);
+            moved.order = Known::over(&rel, &own.iter(), &moved);
             (moved, words.moved(rest))
         };
         let first = if partition.is_empty() && order.is_empty() {
