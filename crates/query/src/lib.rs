@@ -12,7 +12,7 @@
 //!
 //! ```
 //! use veil_query::{Job, Query, SortedBytes, compile};
-//! use veil_relation::{Column, Kind, Range, Table, Type};
+//! use veil_relation::{Column, Kind, Origin, Range, Table, Type};
 //!
 //! let column = |name: &str, max| Column {
 //!     name: name.into(),
@@ -21,7 +21,7 @@
 //! };
 //! let stays = Table {
 //!     name: "stays".into(),
-//!     owner: "north".into(),
+//!     origin: Origin::Owner("north".into()),
 //!     capacity: 1000,
 //!     padded: true,
 //!     columns: vec![column("ward", 9), column("days", 90)],

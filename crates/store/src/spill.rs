@@ -120,6 +120,9 @@ impl State {
     /// Gives an extent back, as one with those beside it.
     fn give_back(&mut self, place: &Place) {
         let (mut at, mut bytes) = (place.at, place.extent());
+        if bytes == 0 {
+            return;
+        }
         let before = self.unused.range(..at).next_back();
         if let Some((first, room)) = before.map(|(first, room)| (*first, *room))
             && first + room == at

@@ -269,6 +269,13 @@ fn comparisons_that_break_a_rule_are_refused() {
     let [security, ..] = securities();
     let good = sorting(security, 40, 20);
     assert!(PassProgram::new(&good, Options::default()).is_ok());
+    let options = Options {
+        chunk_rows: Some(12),
+        ..Options::default()
+    };
+    let error = PassProgram::new(&good, options).unwrap_err().to_string();
+    let told = "rows are compared in chunks of a multiple of eight";
+    assert!(error.contains(told), "{error}");
     let compares = |pass: &PassSpec| matches!(pass, PassSpec::Compare { .. });
     let first = good.passes.iter().position(compares).unwrap();
     let there = passes_of_comparisons(40) as usize;

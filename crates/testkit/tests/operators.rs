@@ -54,6 +54,46 @@ fn bits(values: Vec<u128>, bits: u32) -> (Vec<u128>, Sharing) {
     (values, Sharing::Bits(bits))
 }
 
+/// Sums over the rows before a chunk are right however short chunks are: a job may ask for 64 rows.
+#[test]
+fn chunks_of_any_length_give_the_same_groups() {
+    let rows = 700;
+    let (keys, values) = (random(7, rows, 3), random(9, rows, 64));
+    let wanted = grouped(&keys, &vec![1; rows as usize], &values, &values);
+    for security in securities() {
+        for chunk_rows in [64, 128, 200, 512, 1024] {
+            let mut b = builder(security, parties(security));
+            let owner = Holder::Owner(0);
+            let key = b.input(owner, "key", rows, Sharing::Bits(3));
+            let value = b.input(owner, "value", rows, Sharing::Ring(Ring::Z64));
+            let by = GroupKey {
+                words: &[key],
+                all: true,
+                arranged: Arranged::Anyhow,
+            };
+            let groups = b.group(by, &[value], &[]);
+            let columns = [groups.key[0], groups.count, groups.sums[0]];
+            columns.map(|column| b.open(&[column], Audience::Recipient(0), "a column"));
+            let options = Options {
+                lanes: 2,
+                chunk_rows: Some(chunk_rows),
+            };
+            let program = Arc::new(PassProgram::new(&b.finish(), options).unwrap());
+            let ends = Ends::of(&program, &[keys.clone(), values.clone()]);
+            run(&program, &ends, CPU, &honest()).unwrap();
+            let found = ends.opened(&program);
+            let found = |group: usize| [0, 1, 2].map(|column: usize| found[column][group]);
+            for (group, [key, count, sum, ..]) in wanted.iter().enumerate() {
+                assert_eq!(
+                    found(group),
+                    [*key, *count, *sum],
+                    "{security}, chunks of {chunk_rows}"
+                );
+            }
+        }
+    }
+}
+
 /// Groups of valid rows by a key, in the clear: key, rows, sum, smallest, largest.
 fn grouped(keys: &[u128], valid: &[u128], values: &[u128], words: &[u128]) -> Vec<[u128; 5]> {
     let mut groups: BTreeMap<u128, [u128; 4]> = BTreeMap::new();

@@ -21,7 +21,7 @@ pub(crate) use room::Limit;
 pub use room::{Room, columns_of_a_pass};
 use rows::{Walk, cut, numbered, running, signed, spread, total};
 
-/// Rows that are added up as they come, so that the rows before a chunk need not be: chunks begin at a multiple of it.
+/// Rows that are added up once, so that all rows before a chunk need not be for each.
 const GRANULE: u64 = 512;
 
 /// The columns of a run at one party.
@@ -419,13 +419,14 @@ impl Columns {
 }
 
 impl Column {
-    /// The sum of the rows before row `row`, which begins a granule; of all rows if it is none.
+    /// The sum of the rows before row `row`; of all rows if it is none.
     fn before(&self, component: usize, row: Option<usize>) -> u128 {
+        let ColumnForm::Ring(ring) = self.plan.form else {
+            unreachable!("sums are of integers, which the program was checked for");
+        };
+        let bytes = self.plan.form.bytes() as usize;
+        let granule = GRANULE as usize * bytes;
         let before = self.before.get_or_init(|| {
-            let ColumnForm::Ring(ring) = self.plan.form else {
-                unreachable!("sums are of integers, which the program was checked for");
-            };
-            let granule = GRANULE as usize * self.plan.form.bytes() as usize;
             let running = |rows: &Wiped<u8>| {
                 let mut all = Wiped::<u128>::zeros(rows.len().div_ceil(granule) + 1);
                 for (k, rows) in rows.chunks(granule).enumerate() {
@@ -437,7 +438,12 @@ impl Column {
         });
         let all = &before[component];
         match row {
-            Some(row) => all[row / GRANULE as usize],
+            Some(row) => {
+                // Chunks begin with a granule, unless they are shorter.
+                let begun = row / GRANULE as usize;
+                let rest = &self.components[component][begun * granule..row * bytes];
+                all[begun].wrapping_add(total(ring, rest))
+            }
             None => all[all.len() - 1],
         }
     }

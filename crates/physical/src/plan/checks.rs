@@ -359,7 +359,18 @@ impl Planner<'_> {
             at.map(|at| ColumnId(at as u32))
         };
         if let Some(of) = &rel.order {
-            return (of.ascending(rel).map_while(place).collect(), vec![]);
+            let mut by: Vec<ColumnId> = of.ascending(rel).map_while(place).collect();
+            let sets = of.is_unique(by.len()).then(|| by.clone());
+            if sets.is_some() {
+                // Where no two rows are equal in the keys, they are in the order of whatever follows.
+                let types = rel.types();
+                let ordered = |field: &Expr| field.ty(&types).is_ok_and(|ty| ty.kind.has_order());
+                let fields = (0..).map(ColumnId).zip(&rel.fields);
+                let others = fields.filter(|(at, field)| !by.contains(at) && ordered(field));
+                let others: Vec<ColumnId> = others.map(|(at, _)| at).collect();
+                by.extend(others);
+            }
+            return (by, sets.into_iter().collect());
         }
         let column = |field: &Expr| match field {
             Expr::Column(column) => rel.base[column.index()].of_table,

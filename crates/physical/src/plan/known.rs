@@ -17,13 +17,18 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// An order of rows of which those that are not valid come last.
-    pub(super) fn sorted(rel: &Rel, keys: Vec<SortKey>) -> Option<Self> {
+    /// An order of rows of which those that are not valid come last, and, if it is `unique`, no two others are equal in the keys.
+    pub(super) fn sorted(rel: &Rel, keys: Vec<SortKey>, unique: bool) -> Option<Self> {
         (!keys.is_empty()).then(|| Known {
             keys,
             among: rel.valid.clone(),
-            unique: false,
+            unique,
         })
+    }
+
+    /// Whether no two valid rows are equal in the first so many keys.
+    pub(super) const fn is_unique(&self, keys: usize) -> bool {
+        self.unique && keys == self.keys.len()
     }
 
     /// An order of rows that all are valid, of which no two are equal in the keys, and of rows between them that are not; or behind them, with `last`.

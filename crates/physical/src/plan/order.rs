@@ -79,7 +79,7 @@ impl Planner<'_> {
             let what = format!("a key of {of} is there once");
             self.b.claim_apart(&key, &what);
         }
-        rel.order = Known::sorted(&rel, own);
+        rel.order = Known::sorted(&rel, own, claimed);
         let by = rel.fields.iter();
         let mut sorted = in_other_rows(&fields, &columns, &moved);
         sorted.order = Known::over(&rel, &by, &sorted);

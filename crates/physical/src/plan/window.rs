@@ -239,9 +239,9 @@ impl Planner<'_> {
         exprs.extend(shifted);
         let (arranged, known) = self.arranged_by(&rel, &partition, &order);
         rel.order = if arranged == Arranged::Anyhow {
-            Known::sorted(&rel, [&partition[..], &order].concat())
+            Known::sorted(&rel, [&partition[..], &order].concat(), false)
         } else {
-            Known::sorted(&rel, known)
+            Known::sorted(&rel, known, false)
         };
         let own: Vec<Expr> = exprs.iter().map(|(expr, _)| expr.clone()).collect();
         let fields = self.materialised(&mut rel, &exprs, false)?;

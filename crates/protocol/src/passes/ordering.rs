@@ -104,6 +104,10 @@ impl Ordering {
                 "comparisons open to the parties which row precedes the other, and nothing else",
             );
         }
+        // What is opened lies in whole bytes of each chunk.
+        if !plan.chunk_rows.is_multiple_of(8) {
+            return Err("rows are compared in chunks of a multiple of eight");
+        }
         for (column, width) in of.of.iter().zip(&widths) {
             let plan = columns.get(column.0 as usize).copied().flatten();
             let fits = plan.is_some_and(|plan| {
