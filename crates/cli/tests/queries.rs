@@ -412,7 +412,7 @@ fn rules_judge_queries() {
 fn large(folder: &Folder) -> [String; 3] {
     const ROWS: usize = 16_000;
     const WIDTH: usize = 6;
-    let value = |row: usize, factor: usize, column: usize| row * (factor + column) % 4099 << 20;
+    let value = |row: usize, factor: usize, column: usize| (row * (factor + column) % 4099) << 20;
     let joined = |of: &dyn Fn(usize) -> String, between: &str| {
         let all: Vec<String> = (0..WIDTH).map(of).collect();
         all.join(between)
@@ -434,10 +434,12 @@ fn large(folder: &Folder) -> [String; 3] {
                 writeln!(file, "{},{cells}", (row * 7919 + factor * k) % ROWS).unwrap();
             }
             folder.write(&format!("{name}.csv"), file);
-            tables += &format!(
+            write!(
+                tables,
                 "[[table]]\nname = \"{name}\"\nowner = \"{owner}\"\nrows = {ROWS}\nunique = [[\"id\"]]\nfile = \"{name}.csv\"\n\
                  column = [{{ name = \"id\", type = \"integer\", min = 0, max = 1000000 }}, {columns}]\n"
-            );
+            )
+            .unwrap();
         }
     }
     let sums = joined(
@@ -445,9 +447,11 @@ fn large(folder: &Folder) -> [String; 3] {
         ", ",
     );
     for k in 1..4 {
-        queries += &format!(
+        write!(
+            queries,
             "[[query]]\nname = \"sums{k}\"\nsql = \"SELECT {sums} FROM ann{k} a JOIN bob{k} b ON a.id = b.id\"\nto = \"eve\"\n"
-        );
+        )
+        .unwrap();
     }
     let job = format!(
         "version = 1\nkind = \"query\"\nname = \"large\"\nowners = [\"ann\", \"bob\"]\nparties = [\"a\", \"b\", \"c\"]\n\

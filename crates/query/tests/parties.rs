@@ -64,6 +64,9 @@ pub(crate) fn run_with(
     ran.map(|(opened, _)| opened)
 }
 
+/// The rows of each result.
+type Results = Vec<Vec<Vec<Value>>>;
+
 /// Shares of datasets at all parties, by name.
 pub(crate) type Stores = BTreeMap<String, Vec<Arc<Shares>>>;
 
@@ -91,7 +94,7 @@ pub(crate) fn run_with_stores(
     (physical, program, inputs): (&PhysicalPlan, &Program, &[clear::Input]),
     other: impl Fn(&str, usize, TablePort, u128) -> u128,
     (options, stores): (Options, &Stores),
-) -> Result<(Vec<Vec<Vec<Value>>>, Stores), String> {
+) -> Result<(Results, Stores), String> {
     let passes = PassProgram::new(&physical.passes, options).unwrap();
     let passes = Arc::new(passes);
     let of_parties = passes.first().parties().len();

@@ -43,6 +43,9 @@ pub struct Whole<'a> {
     pub schema: &'a str,
 }
 
+/// What passes of a program load or keep, by the number of the pass.
+pub type ByPass<T> = Vec<(usize, Arc<T>)>;
+
 impl Store {
     /// What the blocks of `job` load from datasets of earlier jobs; nothing if none does.
     ///
@@ -59,7 +62,7 @@ impl Store {
     pub fn loads_of<'a>(
         &self,
         passes: impl Iterator<Item = (usize, &'a JobSpec)>,
-    ) -> Result<Vec<(usize, Arc<dyn ShareSource>)>, StoreError> {
+    ) -> Result<ByPass<dyn ShareSource>, StoreError> {
         let mut opened = HashMap::new();
         let mut all = Vec::new();
         for (pass, job) in passes {
@@ -78,7 +81,7 @@ impl Store {
         &self,
         passes: impl Iterator<Item = (usize, &'a JobSpec, u32)>,
         plan: PlanHash,
-    ) -> Result<Vec<(usize, Arc<dyn ShareSink>)>, StoreError> {
+    ) -> Result<ByPass<dyn ShareSink>, StoreError> {
         let mut all = Vec::new();
         for (pass, job, chunk_rows) in passes {
             if let Some(keeps) = self.kept(job, plan, chunk_rows)? {

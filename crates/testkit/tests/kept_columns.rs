@@ -79,15 +79,18 @@ fn loading(security: Security) -> ProgramSpec {
 }
 
 fn of(peer: Peer) -> Option<usize> {
-    peer.party().map(|party| party.index())
+    peer.party().map(veil_session::PartyId::index)
 }
 
-/// What the passes of a program keep, if it runs well, and what a recipient got of each.
+/// What the passes of a program keep, what a recipient got of each, and what participants report.
+type Ran = (Datasets, Vec<Vec<u128>>, BTreeMap<Peer, Report>);
+
+/// What comes of a program, if it runs well.
 fn run(
     program: &Arc<PassProgram>,
     columns: &[Vec<u128>],
     stored: &Datasets,
-) -> Result<(Datasets, Vec<Vec<u128>>, BTreeMap<Peer, Report>), Failure> {
+) -> Result<Ran, Failure> {
     let parties = program.first().parties().len();
     let mut kept: BTreeMap<usize, Vec<Arc<Shares>>> = BTreeMap::new();
     let (mut seen, mut values): (BTreeMap<usize, Arc<Seen>>, BTreeMap<usize, Values>) =
@@ -244,9 +247,9 @@ fn a_dataset_that_one_party_put_back_is_found() {
     for security in securities() {
         let (now, before) = (kept(security), kept(security));
         let loading = planned(&loading(security), 2);
-        for party in 0..parties(security) {
+        for (party, old) in before["late"].iter().enumerate() {
             let mut stored = now.clone();
-            stored.get_mut("late").unwrap()[party] = Arc::clone(&before["late"][party]);
+            stored.get_mut("late").unwrap()[party] = Arc::clone(old);
             let failed = run(&loading, &[], &stored).unwrap_err();
             let Abort::Cheated { suspects, what, .. } = failed.first().1 else {
                 panic!("{party}: {failed:?}");

@@ -73,7 +73,7 @@ fn chunks_of_any_length_give_the_same_groups() {
             };
             let groups = b.group(by, &[value], &[]);
             let columns = [groups.key[0], groups.count, groups.sums[0]];
-            columns.map(|column| b.open(&[column], Audience::Recipient(0), "a column"));
+            b.open(&columns, Audience::Recipient(0), "a column");
             let options = Options {
                 lanes: 2,
                 chunk_rows: Some(chunk_rows),

@@ -113,7 +113,9 @@ fn prefixes(b: &mut Builder, bits: &mut [Wire]) {
         for block in bits.chunks_mut(2 * half) {
             if let Some((low, high)) = block.split_at_mut_checked(half) {
                 let all = low[half - 1];
-                high.iter_mut().for_each(|bit| *bit = b.and(all, *bit));
+                for bit in high {
+                    *bit = b.and(all, *bit);
+                }
             }
         }
         half *= 2;

@@ -48,7 +48,7 @@ impl Limit {
         }
         let parts = acts.protocol(0).spans().sums.len();
         let beside = (0..acts.count()).map(|pass| {
-            let left = left(program, pass).map(|of| bytes_of(&of, parts));
+            let left = left(program, pass).map(|of| bytes_of(of, parts));
             left.sum::<u64>() + workspace(acts, pass)
         });
         Limit {
@@ -77,7 +77,7 @@ pub fn columns_of_a_pass(acts: &Acts) -> u64 {
         let taken = program.taken_by(pass);
         let taken = taken.into_iter().map(|column| plans[column.0 as usize]);
         let columns = taken.chain(left(program, pass));
-        columns.map(|of| bytes_of(&of, parts)).sum::<u64>() + workspace(acts, pass)
+        columns.map(|of| bytes_of(of, parts)).sum::<u64>() + workspace(acts, pass)
     };
     let made = |pass: usize| {
         let made = program.made_before(pass);
@@ -86,7 +86,7 @@ pub fn columns_of_a_pass(acts: &Acts) -> u64 {
             .collect();
         let columns = columns.iter();
         columns
-            .map(|column| bytes_of(&plans[column.0 as usize], parts))
+            .map(|column| bytes_of(plans[column.0 as usize], parts))
             .sum::<u64>()
     };
     let passes = 0..acts.count();
@@ -114,7 +114,7 @@ fn left(program: &PassProgram, pass: usize) -> impl Iterator<Item = ColumnPlan> 
 }
 
 /// Bytes of a column at a party that holds so many components of a shared value.
-fn bytes_of(plan: &ColumnPlan, parts: usize) -> u64 {
+fn bytes_of(plan: ColumnPlan, parts: usize) -> u64 {
     let parts = match plan.kind {
         ColumnKind::Opened => parts.min(1),
         ColumnKind::Shared | ColumnKind::Factors { .. } => parts,
@@ -133,7 +133,7 @@ fn workspace(acts: &Acts, pass: usize) -> u64 {
             });
             bytes.sum()
         }
-        pass => pass
+        pass @ Pass::Rows { .. } => pass
             .compares()
             .map_or(0, |of| u64::from(of.rows) * (Search::BYTES + 16)),
     }
@@ -158,7 +158,7 @@ impl Columns {
         let (mut taken, mut more) = (BTreeSet::new(), 0);
         for made in self.program.made_before(pass) {
             taken.extend(made.take.columns());
-            more += bytes_of(&plans[made.column.0 as usize], self.parts);
+            more += bytes_of(plans[made.column.0 as usize], self.parts);
         }
         match more {
             0 => Ok(()),
@@ -194,7 +194,7 @@ impl Columns {
         for (column, of) in (0..).map(ColumnId).zip(&self.of) {
             let of = of.read().unwrap_or_else(std::sync::PoisonError::into_inner);
             let Some(of) = &*of else { continue };
-            let bytes = bytes_of(&of.plan, self.parts);
+            let bytes = bytes_of(of.plan, self.parts);
             match (of.is_away(), taken.contains(&column)) {
                 (true, true) => {
                     more += bytes;

@@ -69,14 +69,13 @@ impl Worker {
         let like = acts.like(self.pass);
         if like != before {
             let known = self.devices.iter().position(|(of, _)| *of == like);
-            let device = match known {
-                Some(at) => self.devices.swap_remove(at).1,
-                None => {
-                    let beside = self.device.beside();
-                    loaded(pass, &*self.protocol, || {
-                        beside.map_or_else(|| (self.factory)(), Ok)
-                    })?
-                }
+            let device = if let Some(at) = known {
+                self.devices.swap_remove(at).1
+            } else {
+                let beside = self.device.beside();
+                loaded(pass, &*self.protocol, || {
+                    beside.map_or_else(|| (self.factory)(), Ok)
+                })?
             };
             let last = std::mem::replace(&mut self.device, device);
             self.devices.push((before, last));

@@ -8,7 +8,7 @@ use veil_job::{ShareSink, ShareSource, Source};
 use veil_program::{Job, OldShares, Resharing};
 use veil_runtime::{Passes, Stage, Stages, VIEWS};
 use veil_session::{PartyId, PlanHash};
-use veil_store::{Store, StoreError, StoreKey, Whole};
+use veil_store::{ByPass, Store, StoreError, StoreKey, Whole};
 
 use crate::attendance::{Attendance, Checkpoint, Missing};
 use crate::file::{self, FileError};
@@ -290,7 +290,7 @@ pub fn loads(
     store: &Store,
     job: &Job,
     plan: &Passes,
-) -> Result<Vec<(usize, Arc<dyn ShareSource>)>, StoreError> {
+) -> Result<ByPass<dyn ShareSource>, StoreError> {
     if job.queries().is_some() {
         return store.loads_of(plan.jobs().map(|(pass, job, _)| (pass, job)));
     }
@@ -303,11 +303,7 @@ pub fn loads(
 ///
 /// # Errors
 /// [`StoreError`] as of [`Store::kept`].
-pub fn keeps(
-    store: &Store,
-    job: &Job,
-    plan: &Passes,
-) -> Result<Vec<(usize, Arc<dyn ShareSink>)>, StoreError> {
+pub fn keeps(store: &Store, job: &Job, plan: &Passes) -> Result<ByPass<dyn ShareSink>, StoreError> {
     if job.queries().is_some() {
         return store.kept_of(plan.jobs(), plan.hash);
     }

@@ -361,9 +361,13 @@ impl Planner<'_> {
         if let Some(of) = &rel.order {
             let mut by: Vec<ColumnId> = of.ascending(rel).map_while(place).collect();
             let sets = of.is_unique(by.len()).then(|| by.clone());
-            if sets.is_some() {
-                // Where no two rows are equal in the keys, they are in the order of whatever follows.
-                let types = rel.types();
+            let types = rel.types();
+            let nullable = |at: &ColumnId| {
+                let ty = rel.fields[at.index()].ty(&types);
+                ty.is_ok_and(|ty| ty.nullable)
+            };
+            if sets.is_some() && by.iter().any(nullable) {
+                // No two rows are equal in the keys, so that they are in the order of whatever follows; a table cannot say the first of keys with nulls.
                 let ordered = |field: &Expr| field.ty(&types).is_ok_and(|ty| ty.kind.has_order());
                 let fields = (0..).map(ColumnId).zip(&rel.fields);
                 let others = fields.filter(|(at, field)| !by.contains(at) && ordered(field));

@@ -1,5 +1,7 @@
 //! A kept relation as a later job declares it: the text that a dataset has as its schema, and that a table's own declaration gives.
 
+use std::fmt::Write;
+
 use serde::Deserialize;
 use toml::{Spanned, Value};
 use veil_relation::{Column, ColumnId, Kind, Operation, Table};
@@ -11,7 +13,13 @@ use crate::raw::RawTable;
 
 /// One line of a declaration.
 fn line(text: &mut String, field: &str, value: impl Into<Value>) {
-    *text += &format!("{field} = {}\n", value.into());
+    raw(text, field, value.into());
+}
+
+/// The same of a number of any length, or of what is written as it is.
+fn raw(text: &mut String, field: &str, value: impl std::fmt::Display) {
+    // A string takes whatever is written.
+    let _ = writeln!(text, "{field} = {value}");
 }
 
 fn names(table: &Table, columns: &[ColumnId]) -> Value {
@@ -28,10 +36,12 @@ pub(super) fn declared(table: &Table, salt: &str) -> String {
     if table.columns.iter().any(is_key) {
         line(&mut text, "salt", salt);
     }
-    text += &match table.padded {
-        false => format!("rows = {}\n", table.capacity),
-        true => format!("rows = {{ up_to = {} }}\n", table.capacity),
-    };
+    if table.padded {
+        let most = format!("{{ up_to = {} }}", table.capacity);
+        raw(&mut text, "rows", most);
+    } else {
+        line(&mut text, "rows", table.capacity);
+    }
     if !table.sorted_by.is_empty() {
         line(&mut text, "sorted_by", names(table, &table.sorted_by));
     }
@@ -55,7 +65,8 @@ fn column(text: &mut String, of: &Column) {
     match &of.ty.kind {
         Kind::Integer(range) => {
             line(text, "type", "integer");
-            *text += &format!("min = {}\nmax = {}\n", range.min(), range.max());
+            raw(text, "min", range.min());
+            raw(text, "max", range.max());
         }
         Kind::Decimal { places, units }
         | Kind::Ratio {
@@ -64,7 +75,7 @@ fn column(text: &mut String, of: &Column) {
             ..
         } => {
             line(text, "type", "decimal");
-            *text += &format!("scale = {places}\n");
+            raw(text, "scale", places);
             let show = |value: i128| {
                 let scale = u8::try_from(*places).unwrap_or(u8::MAX);
                 Scaled { value, scale }.to_string()
@@ -84,7 +95,7 @@ fn column(text: &mut String, of: &Column) {
         Kind::Bool => line(text, "type", "bool"),
         Kind::Key { bits } => {
             line(text, "type", "key");
-            *text += &format!("bits = {bits}\n");
+            raw(text, "bits", bits);
         }
     }
     if of.ty.nullable {

@@ -183,9 +183,11 @@ pub(super) fn table(at: &Spanned<RawTable>, roles: &Roles) -> Result<OwnerTable,
         }
         (None, Some(_)) => {
             let table = stored(at)?;
-            let count = match table.padded {
-                false => Count::Exact(table.capacity.into()),
-                true => Count::Between(0, table.capacity.into()),
+            let capacity = table.capacity.into();
+            let count = if table.padded {
+                Count::Between(0, capacity)
+            } else {
+                Count::Exact(capacity)
             };
             return Ok(OwnerTable {
                 columns: Vec::new(),
