@@ -35,26 +35,43 @@ impl std::fmt::Display for Spilled {
     }
 }
 
+/// What a run takes at a participant.
+struct Needs {
+    /// All but columns and the workspaces of moves.
+    beside: Memory,
+    /// The workspace of the largest move.
+    moved: u64,
+    /// All columns that are there at once, at a party of a program with several passes.
+    columns: Option<u64>,
+}
+
+impl Needs {
+    /// With all columns in memory.
+    fn memory(&self) -> Memory {
+        let workspaces = self.beside.workspaces.max(self.moved) + self.columns.unwrap_or(0);
+        Memory {
+            workspaces,
+            ..self.beside
+        }
+    }
+}
+
 impl Passes {
     /// The memory that a run allocates at a participant: that of the pass which takes most, and the columns that are there at once.
     pub fn memory(&self, me: Peer, window: usize, link: LinkKind) -> Memory {
-        let mut most = self.beside(me, window, link);
-        let moved = self.program().passes().iter().map(|pass| moved(pass, me));
-        most.workspaces = most.workspaces.max(moved.max().unwrap_or(0));
-        if me.party().is_some() && self.program().passes().len() > 1 {
-            most.workspaces += self.columns();
-        }
-        most
+        self.needs(me, window, link).memory()
     }
 
     /// The same with all columns on the disk that a pass does not take: of a party of a program with several passes, where that is less.
     pub fn least_memory(&self, me: Peer, window: usize, link: LinkKind) -> Option<u64> {
-        if me.party().is_none() || self.program().passes().len() < 2 {
-            return None;
-        }
+        self.least(me, &self.needs(me, window, link))
+    }
+
+    fn least(&self, me: Peer, needs: &Needs) -> Option<u64> {
+        needs.columns?;
         let least = columns_of_a_pass(&Acts::new(Arc::clone(self.program()), me));
-        let least = self.beside(me, window, link).total() + least;
-        (least < self.memory(me, window, link).total()).then_some(least)
+        let least = needs.beside.total() + least;
+        (least < needs.memory().total()).then_some(least)
     }
 
     /// The room for columns at a participant that has so many bytes for a run in all: nothing if all columns have room, or there are none.
@@ -67,7 +84,8 @@ impl Passes {
         (window, link): (usize, LinkKind),
         (bytes, spills): (u64, bool),
     ) -> Result<Option<u64>, TooSmall> {
-        let all = self.memory(me, window, link).total();
+        let needs = self.needs(me, window, link);
+        let all = needs.memory().total();
         if all <= bytes {
             return Ok(None);
         }
@@ -76,19 +94,19 @@ impl Passes {
             room: bytes,
             spills,
         };
-        let least = self.least_memory(me, window, link).filter(|_| spills);
+        let least = spills.then(|| self.least(me, &needs)).flatten();
         let least = least.ok_or_else(|| too_small(all))?;
         if bytes < least {
             return Err(too_small(least));
         }
-        Ok(Some(bytes - self.beside(me, window, link).total()))
+        Ok(Some(bytes - needs.beside.total()))
     }
 
-    /// The memory of all but columns and the workspaces of moves.
-    fn beside(&self, me: Peer, window: usize, link: LinkKind) -> Memory {
+    fn needs(&self, me: Peer, window: usize, link: LinkKind) -> Needs {
         let passes = self.program().passes();
         let mut seen = BTreeSet::new();
         let mut plans = Vec::new();
+        let mut most_moved = 0;
         let mut most = Memory {
             workspaces: 0,
             frames: 0,
@@ -111,13 +129,20 @@ impl Passes {
                 most.frames = most.frames.max(of.frames);
                 plans.push(of.plan);
             } else {
-                most.frames = most.frames.max(moved(pass, me));
+                let moved = moved(pass, me);
+                most_moved = most_moved.max(moved);
+                most.frames = most.frames.max(moved);
             }
         }
         // All plans are there for the whole run; what any run takes is in each, and is the most of what the smallest takes.
         let least = plans.iter().copied().min().unwrap_or(0);
         most.plan = least + plans.iter().map(|plan| plan - least).sum::<u64>();
-        most
+        let has_columns = me.party().is_some() && passes.len() > 1;
+        Needs {
+            beside: most,
+            moved: most_moved,
+            columns: has_columns.then(|| self.columns()),
+        }
     }
 
     /// Bytes of the columns that a party has at once, at most: components of shares, and the factors of permutations.

@@ -623,6 +623,9 @@ impl ServiceState {
 
     /// The room for columns of a run that was given so many bytes, if some have to wait on the disk.
     fn room(&self, plan: &Passes, me: Peer, need: u64) -> Result<Option<Room>, StoreError> {
+        if !self.home.settings().admission.spill {
+            return Ok(None);
+        }
         let how = (self.engine().window, self.options.link);
         let Ok(Some(bytes)) = plan.room(me, how, (need, true)) else {
             return Ok(None);
