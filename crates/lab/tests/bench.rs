@@ -152,11 +152,15 @@ fn memory_grows_neither_with_cycles_nor_with_rows() {
     for ((part, few), many) in ["cycles", "batch"].iter().zip(few).zip(many) {
         assert_eq!([&few["part"], &many["part"]], [part; 2]);
         assert!(many["ands"].as_u64() >= Some(10_000_000), "{many}");
+        // A byte for each of the nine million ANDs in between would be found, and of a batch three: chunks of it that begin while others wait have up to 16 MiB, in either run or in one alone.
+        let (ahead, most) = match *part {
+            "cycles" => (0.0, 64.0),
+            _ => (17.0, 80.0),
+        };
         for side in ["garbler_mb", "evaluator_mb"] {
             let [few, many] = [&few, &many].map(|row| row[side].as_f64().expect("a size"));
-            // A byte for each of the nine million ANDs in between would be found.
             assert!(
-                many < few + 5.0 && many < 64.0,
+                many < few + 5.0 + ahead && many < most,
                 "{part}, {side}: {few}, then {many}"
             );
         }
