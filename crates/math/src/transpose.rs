@@ -1,12 +1,17 @@
 //! Between rows of bits, as files and relations hold them, and columns of bits, as devices hold them.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+
+use std::ops::Range;
+
 use zeroize::Zeroize;
 
-/// Rows that are turned together: eight squares of 64 × 64 bits. Word i of square s is row 64 s + i, or column i of its rows.
+/// Rows that are turned together.
 const TILE: usize = 512;
 
-/// Word i of eight squares, side by side, for each i.
-type Squares = [[u64; 8]; 64];
+/// 64 columns of [`TILE`] rows, row 0 in bit 0 of the first word.
+type Columns = [[u64; TILE / 64]; 64];
 
 /// Spreads `rows` packed rows of `width` bits over `width` packed columns.
 ///
@@ -28,7 +33,7 @@ pub fn bits_from_words(
     these: (usize, usize),
     dst: &mut [u8],
 ) {
-    bits_from_places((src, bytes), (rows, |row| row), these, dst);
+    spread(Turn::fastest(), (src, bytes), (rows, InOrder), these, dst);
 }
 
 /// The same of the words at other places: in row j of the word at place `at(j)`.
@@ -36,42 +41,12 @@ pub fn bits_from_words(
 /// # Panics
 /// As [`bits_from_words`], or if there is no such word.
 pub fn bits_from_places(
-    (src, bytes): (&[u8], usize),
+    src: (&[u8], usize),
     (rows, at): (usize, impl Fn(usize) -> usize),
-    (first, count): (usize, usize),
+    these: (usize, usize),
     dst: &mut [u8],
 ) {
-    let column = rows.div_ceil(8);
-    assert!(first + count <= 8 * bytes && dst.len() >= count * column);
-    if count == 0 {
-        return;
-    }
-    let mut squares: Squares = [[0; 8]; 64];
-    for tile in 0..rows.div_ceil(TILE) {
-        let here = (rows - tile * TILE).min(TILE);
-        for word in 0..count.div_ceil(64) {
-            if here < TILE {
-                squares.as_flattened_mut().fill(0);
-            }
-            let at = |row| at(tile * TILE + row);
-            take((src, bytes), (here, at), first + 64 * word, &mut squares);
-            turn(&mut squares);
-            let columns = dst[64 * word * column..].chunks_mut(column);
-            for (columns, of) in columns.zip(&squares).take(count - 64 * word) {
-                let to = &mut columns[tile * (TILE / 8)..];
-                let to = &mut to[..here.div_ceil(8)];
-                let mut bytes = [0; TILE / 8];
-                for (at, word) in of.iter().enumerate() {
-                    bytes[8 * at..8 * at + 8].copy_from_slice(&word.to_le_bytes());
-                }
-                match <&mut [u8; TILE / 8]>::try_from(&mut *to) {
-                    Ok(to) => *to = bytes,
-                    Err(_) => to.copy_from_slice(&bytes[..to.len()]),
-                }
-            }
-        }
-    }
-    squares.zeroize();
+    spread(Turn::fastest(), src, (rows, At(at)), these, dst);
 }
 
 /// The inverse of [`bits_from_rows`]: columns to rows. Padding bits of each row are zero.
@@ -86,162 +61,192 @@ pub fn bits_to_rows(src: &[u8], rows: usize, width: usize, dst: &mut [u8]) {
 ///
 /// # Panics
 /// If a slice is shorter than its shape, or words have fewer bits.
-pub fn bits_to_words(src: &[u8], rows: usize, width: usize, (dst, bytes): (&mut [u8], usize)) {
+pub fn bits_to_words(src: &[u8], rows: usize, width: usize, dst: (&mut [u8], usize)) {
+    gather(Turn::fastest(), src, rows, width, dst);
+}
+
+/// How tiles are turned.
+#[derive(Clone, Copy)]
+enum Turn {
+    /// By the instructions of every processor.
+    Portable,
+    /// The processor has AVX2.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+}
+
+impl Turn {
+    fn fastest() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            return Turn::Avx2;
+        }
+        Turn::Portable
+    }
+}
+
+/// Where the word of a row is.
+trait Places {
+    /// Whether words come in the order of rows, so that they are read as they are.
+    const IN_ORDER: bool;
+
+    /// The place of the word of row `row`.
+    fn place(&self, row: usize) -> usize;
+}
+
+struct InOrder;
+
+impl Places for InOrder {
+    const IN_ORDER: bool = true;
+
+    fn place(&self, row: usize) -> usize {
+        row
+    }
+}
+
+struct At<F>(F);
+
+impl<F: Fn(usize) -> usize> Places for At<F> {
+    const IN_ORDER: bool = false;
+
+    #[inline]
+    fn place(&self, row: usize) -> usize {
+        self.0(row)
+    }
+}
+
+/// [`bits_from_places`] in a given way.
+fn spread(
+    turn: Turn,
+    (src, bytes): (&[u8], usize),
+    (rows, places): (usize, impl Places),
+    (first, count): (usize, usize),
+    dst: &mut [u8],
+) {
+    let column = rows.div_ceil(8);
+    assert!(first + count <= 8 * bytes && dst.len() >= count * column);
+    if count == 0 {
+        return;
+    }
+    let mut columns: Columns = [[0; TILE / 64]; 64];
+    for tile in 0..rows.div_ceil(TILE) {
+        let first_row = tile * TILE;
+        let here = first_row..rows.min(first_row + TILE);
+        let bytes_here = here.len().div_ceil(8);
+        for window in 0..count.div_ceil(64) {
+            let these = (first + 64 * window, (count - 64 * window).min(64));
+            let here = (here.clone(), &places);
+            match turn {
+                Turn::Portable => take((src, bytes), here, these, &mut columns),
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: the processor has AVX2.
+                Turn::Avx2 => unsafe { avx2::take((src, bytes), here, these, &mut columns) },
+            }
+            let into = dst[64 * window * column..].chunks_mut(column);
+            for (into, of) in into.zip(&columns).take(these.1) {
+                let to = &mut into[tile * (TILE / 8)..];
+                let to = &mut to[..bytes_here];
+                let (whole, rest) = to.as_chunks_mut();
+                for (to, word) in whole.iter_mut().zip(of) {
+                    *to = word.to_le_bytes();
+                }
+                if let Some(word) = of.get(whole.len()) {
+                    rest.copy_from_slice(&word.to_le_bytes()[..rest.len()]);
+                }
+            }
+        }
+    }
+    columns.zeroize();
+}
+
+/// [`bits_to_words`] in a given way.
+fn gather(turn: Turn, src: &[u8], rows: usize, width: usize, (dst, bytes): (&mut [u8], usize)) {
     let column = rows.div_ceil(8);
     assert!(width <= 8 * bytes && dst.len() >= rows * bytes && src.len() >= width * column);
     if width == 0 {
         dst[..rows * bytes].fill(0);
         return;
     }
-    let mut squares: Squares = [[0; 8]; 64];
+    let mut columns: Columns = [[0; TILE / 64]; 64];
     for (tile, dst) in dst[..rows * bytes].chunks_mut(TILE * bytes).enumerate() {
-        for word in 0..bytes.div_ceil(8) {
-            squares.as_flattened_mut().fill(0);
-            let columns = src.chunks(column).skip(64 * word);
-            let columns = columns.take(width.saturating_sub(64 * word));
-            for (columns, to) in columns.zip(&mut squares) {
-                let of = &columns[tile * (TILE / 8)..];
-                let of = &of[..of.len().min(TILE / 8)];
+        for window in 0..bytes.div_ceil(8) {
+            let count = width.saturating_sub(64 * window).min(64);
+            let from = src.chunks(column).skip(64 * window);
+            for (from, to) in from.zip(&mut columns).take(count) {
+                let of = &from[tile * (TILE / 8)..];
+                if let Some((of, [])) = of.first_chunk::<{ TILE / 8 }>().map(|of| of.as_chunks()) {
+                    *to = std::array::from_fn(|at| u64::from_le_bytes(of[at]));
+                    continue;
+                }
                 for (to, of) in to.iter_mut().zip(of.chunks(8)) {
                     let mut eight = [0; 8];
                     eight[..of.len()].copy_from_slice(of);
                     *to = u64::from_le_bytes(eight);
                 }
             }
-            turn(&mut squares);
-            give(&squares, word, bytes, dst);
+            match turn {
+                Turn::Portable => give(&columns, count, (window, bytes), dst),
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: the processor has AVX2.
+                Turn::Avx2 => unsafe { avx2::give(&columns, count, (window, bytes), dst) },
+            }
         }
     }
-    squares.zeroize();
+    columns.zeroize();
 }
 
-/// Does something with words of the bytes of a type, or of any others.
-macro_rules! of_bytes {
-    ($bytes:expr, $type:ident => $do:expr, $other:expr) => {
-        match $bytes {
-            1 => {
-                type $type = u8;
-                $do
-            }
-            2 => {
-                type $type = u16;
-                $do
-            }
-            4 => {
-                type $type = u32;
-                $do
-            }
-            8 => {
-                type $type = u64;
-                $do
-            }
-            16 => {
-                type $type = u128;
-                $do
-            }
-            _ => $other,
-        }
-    };
-}
-
-/// 64 bits of each word from bit `first` on, as far as there are any, as the rows of squares.
+/// `count` bits from bit `first` on, at most 64, of `bytes` bytes of a word.
 #[inline]
+fn bits_of(word: &[u8], (first, count): (usize, usize)) -> u64 {
+    let (from, shift) = (first / 8, first % 8);
+    let mut nine = [0; 16];
+    let there = &word[from..word.len().min(from + 9)];
+    nine[..there.len()].copy_from_slice(there);
+    let bits = (u128::from_le_bytes(nine) >> shift) as u64;
+    bits & u64::MAX >> (64 - count)
+}
+
+/// Bits of the words of rows, at most 64 of each of at most [`TILE`], as columns. Of the last 64 rows those that are not there are zero.
 fn take(
     (src, bytes): (&[u8], usize),
-    (rows, at): (usize, impl Fn(usize) -> usize),
-    first: usize,
-    squares: &mut Squares,
+    (rows, places): (Range<usize>, &impl Places),
+    these: (usize, usize),
+    columns: &mut Columns,
 ) {
-    of_bytes!(
-        bytes,
-        Word => {
-            let (words, _) = src.as_chunks::<{ size_of::<Word>() }>();
-            for row in 0..rows {
-                let word = Word::from_le_bytes(words[at(row)]) >> first;
-                #[allow(clippy::unnecessary_cast, reason = "one of them is a u64")]
-                { squares[row % 64][row / 64] = word as u64; }
-            }
-        },
-        {
-            let (from, shift) = (first / 8, first % 8);
-            for row in 0..rows {
-                let word = &src[at(row) * bytes..][..bytes];
-                let mut nine = [0; 16];
-                let there = &word[from..bytes.min(from + 9)];
-                nine[..there.len()].copy_from_slice(there);
-                squares[row % 64][row / 64] = (u128::from_le_bytes(nine) >> shift) as u64;
-            }
+    for (block, first) in rows.clone().step_by(64).enumerate() {
+        let mut square = [0; 64];
+        for (row, to) in (first..rows.end).zip(&mut square) {
+            *to = bits_of(&src[places.place(row) * bytes..][..bytes], these);
         }
-    );
-}
-
-/// The rows of squares, as 64 bits of each word from word `word` of it on.
-fn give(squares: &Squares, word: usize, bytes: usize, dst: &mut [u8]) {
-    let row = |row: usize| squares[row % 64][row / 64].to_le_bytes();
-    if bytes == 8 {
-        let (words, _) = dst.as_chunks_mut();
-        words
-            .iter_mut()
-            .enumerate()
-            .for_each(|(at, to)| *to = row(at));
-        return;
-    }
-    for (at, to) in dst.chunks_exact_mut(bytes).enumerate() {
-        let to = &mut to[8 * word..];
-        let length = to.len().min(8);
-        to[..length].copy_from_slice(&row(at)[..length]);
-    }
-}
-
-/// Turns eight squares, in place: bit j of word i becomes bit i of word j.
-fn turn(squares: &mut Squares) {
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has the instructions.
-        unsafe { turn_avx2(squares) };
-        return;
-    }
-    turn_all(squares);
-}
-
-/// [`turn_all`], with the instructions that it names.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn turn_avx2(squares: &mut Squares) {
-    turn_all(squares);
-}
-
-/// The steps of [`transpose64`], of eight squares side by side.
-#[allow(
-    clippy::inline_always,
-    reason = "compiled once for each instruction set, that of its caller"
-)]
-#[inline(always)]
-fn turn_all(squares: &mut Squares) {
-    #[inline(always)]
-    fn exchange<const HALF: usize>(squares: &mut Squares, low: u64) {
-        // Counted loops, of which nothing is left but what they do.
-        let mut word = 0;
-        while word < 64 {
-            let (mut a, mut b) = (squares[word], squares[word + HALF]);
-            let mut square = 0;
-            while square < 8 {
-                let change = (a[square] >> HALF ^ b[square]) & low;
-                a[square] ^= change << HALF;
-                b[square] ^= change;
-                square += 1;
-            }
-            (squares[word], squares[word + HALF]) = (a, b);
-            word += 1;
-            word += word & HALF;
+        transpose64(&mut square);
+        for (column, word) in columns.iter_mut().zip(&square) {
+            column[block] = *word;
         }
+        square.zeroize();
     }
-    exchange::<32>(squares, 0x0000_0000_ffff_ffff);
-    exchange::<16>(squares, 0x0000_ffff_0000_ffff);
-    exchange::<8>(squares, 0x00ff_00ff_00ff_00ff);
-    exchange::<4>(squares, 0x0f0f_0f0f_0f0f_0f0f);
-    exchange::<2>(squares, 0x3333_3333_3333_3333);
-    exchange::<1>(squares, 0x5555_5555_5555_5555);
+}
+
+/// The rows of `count` columns, as the 64 bits of each word from bit 64 `window` on.
+fn give(columns: &Columns, count: usize, (window, bytes): (usize, usize), dst: &mut [u8]) {
+    for (block, dst) in dst.chunks_mut(64 * bytes).enumerate() {
+        let mut square = [0; 64];
+        for (word, column) in square.iter_mut().zip(columns).take(count) {
+            *word = column[block];
+        }
+        transpose64(&mut square);
+        for (to, word) in dst.chunks_exact_mut(bytes).zip(&square) {
+            put(*word, (window, to));
+        }
+        square.zeroize();
+    }
+}
+
+/// Writes the 64 bits of a word from bit 64 `window` on, as far as there are any.
+#[inline]
+fn put(bits: u64, (window, word): (usize, &mut [u8])) {
+    let to = &mut word[8 * window..];
+    let length = to.len().min(8);
+    to[..length].copy_from_slice(&bits.to_le_bytes()[..length]);
 }
 
 /// Transposes a 64 × 64 bit matrix, one row per word, in place: bit j of word i becomes bit i of word j (Warren, Hacker's
@@ -271,6 +276,15 @@ fn exchange<const HALF: usize>(square: &mut [u64; 64], low: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Every way that this processor has.
+    fn ways() -> Vec<Turn> {
+        let mut ways = vec![Turn::Portable];
+        if !matches!(Turn::fastest(), Turn::Portable) {
+            ways.push(Turn::fastest());
+        }
+        ways
+    }
 
     #[test]
     fn every_bit_of_a_square_lands_where_it_belongs() {
@@ -334,8 +348,14 @@ mod tests {
     /// Any bits of words of any length, against the definition.
     #[test]
     fn bits_of_words_are_those_that_were_asked_for() {
+        for turn in ways() {
+            bits_are_those_that_were_asked_for(turn);
+        }
+    }
+
+    fn bits_are_those_that_were_asked_for(turn: Turn) {
         for bytes in [1usize, 2, 3, 4, 7, 8, 9, 16, 20] {
-            for rows in [1usize, 9, 511, 512, 513, 1100] {
+            for rows in [1usize, 9, 31, 33, 511, 512, 513, 1100] {
                 let mut seed = 1u32;
                 let src: Vec<u8> = std::iter::repeat_with(|| {
                     seed = seed.wrapping_mul(0x0019_660d).wrapping_add(0x3c6e_f35f);
@@ -344,14 +364,26 @@ mod tests {
                 .take(rows * bytes)
                 .collect();
                 let all = 8 * bytes;
-                for (first, count) in [(0, all), (0, 1), (all - 1, 1), (all / 3, all / 2), (5, 0)] {
+                let halves = (all / 3, all / 2);
+                for (first, count) in [(0, all), (0, 1), (all - 1, 1), halves, (1, 6), (5, 0)] {
                     let column = rows.div_ceil(8);
                     let mut dst = vec![0xff; count * column];
-                    bits_from_words((&src, bytes), rows, (first, count), &mut dst);
+                    // The words from the last one on backwards.
+                    let at = |row| rows - 1 - row;
+                    let backwards = (rows, At(at));
+                    spread(turn, (&src, bytes), backwards, (first, count), &mut dst);
+                    let turned: Vec<u8> = (0..rows)
+                        .flat_map(|row| &src[at(row) * bytes..][..bytes])
+                        .copied()
+                        .collect();
+                    let mut same = vec![0xff; count * column];
+                    let in_order = (rows, InOrder);
+                    spread(turn, (&turned, bytes), in_order, (first, count), &mut same);
+                    assert_eq!(same, dst);
                     let mut back = vec![0xff; rows * bytes];
-                    bits_to_words(&dst, rows, count, (&mut back, bytes));
+                    gather(turn, &dst, rows, count, (&mut back, bytes));
                     for row in 0..rows {
-                        let word = &src[row * bytes..][..bytes];
+                        let word = &src[at(row) * bytes..][..bytes];
                         let back = &back[row * bytes..][..bytes];
                         for bit in 0..all {
                             let want = bit < count

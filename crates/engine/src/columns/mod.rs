@@ -264,11 +264,17 @@ impl Columns {
                 self.read(*of, |column| {
                     let bytes = column.plan.form.bytes() as usize;
                     let words = (&column.components[component][..], bytes);
-                    let place = |row: usize| places[row] as usize;
                     let these = (0, width as usize);
-                    if places.len() == rows.len() {
-                        bits_from_places(words, (rows.len(), place), these, into);
+                    let in_order = places.windows(2).all(|two| two[1] == two[0] + 1);
+                    if let (true, Some(first)) = (in_order, places.first())
+                        && places.len() == rows.len()
+                    {
+                        // As of long segments: words are read where they are.
+                        let (words, bytes) = words;
+                        let from = &words[*first as usize * bytes..][..rows.len() * bytes];
+                        spread(from, bytes, (0, width), into);
                     } else {
+                        // Rows behind the last comparison have none, and are not looked at.
                         let place = |row: usize| places.get(row).map_or(0, |at| *at as usize);
                         bits_from_places(words, (rows.len(), place), these, into);
                     }
