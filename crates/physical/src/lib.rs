@@ -59,9 +59,9 @@ use std::ops::Range;
 
 use veil_job::passes::ProgramSpec;
 
-pub use exprs::ExprError;
+pub use exprs::{ExprError, Shown};
 pub use opening::{Opening, To};
-pub use plan::{PhysicalError, plan};
+pub use plan::{PhysicalError, Refusal, plan};
 pub use ports::{KeepPorts, ResultPort, ResultPorts, TablePort, TablePorts, stored_ports};
 
 /// The physical plan of a query.

@@ -182,6 +182,7 @@ impl Binder<'_> {
                 keep: None,
                 name: step.clone(),
                 plan,
+                at: self.source.at(at),
             });
             self.ctes.push((name, step));
         }

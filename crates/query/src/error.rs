@@ -75,6 +75,9 @@ pub enum Problem {
     /// An operator that is not formed as it must be.
     #[error(transparent)]
     Plan(PlanError),
+    /// An owner's words about a column forbid a use of it.
+    #[error(transparent)]
+    Consent(ConsentError),
 }
 
 /// Why a query is refused. Its text has the line with a caret under the place.
@@ -133,9 +136,9 @@ pub enum QueryError {
         /// What is wrong.
         what: &'static str,
     },
-    /// An owner's words about a column forbid a use of it.
+    /// An owner's words about a column forbid a use of it, whose place in a query is not known.
     #[error(transparent)]
-    Consent(#[from] ConsentError),
+    Consent(ConsentError),
     /// The program as a whole is none.
     #[error(transparent)]
     Plan(#[from] PlanError),

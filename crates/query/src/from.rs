@@ -202,8 +202,11 @@ impl Binder<'_> {
         for clause in clauses {
             match clause {
                 Clause::Using(a, b, at) => {
-                    let typed =
-                        |id: ColumnId| (Expr::Column(id), row.shape.fields[id.index()].ty.clone());
+                    let place = self.source.at(at);
+                    let typed = |id: ColumnId| {
+                        let column = Expr::Column(id, place);
+                        (column, row.shape.fields[id.index()].ty.clone())
+                    };
                     let (one, other) = self.key_pair(typed(a), typed(b), at)?;
                     graph.add(Condition::Equal(one, other));
                 }

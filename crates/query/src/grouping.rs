@@ -266,7 +266,7 @@ pub(crate) fn of_set_alone(
             Expr::Literal(Literal::Null(kind.clone()))
         };
         let name = match &expr {
-            Expr::Column(column) => keys[column.index()].name.clone(),
+            Expr::Column(column, _) => keys[column.index()].name.clone(),
             _ => format!("key{}", at + 1),
         };
         Named { name, expr }

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use sqlparser::ast::Spanned;
 use veil_relation::{
-    Field, JoinKind, Matches, Overflow, Plan, Program, Shapes, Step, Table, is_name,
+    At, ConsentError, Field, JoinKind, Matches, Overflow, Plan, Program, Shapes, Step, Table,
+    is_name,
 };
 
 use crate::bind::{Binder, Level};
-use crate::error::QueryError;
+use crate::error::{Problem, QueryError};
 use crate::order::JoinCost;
 use crate::rules;
-use crate::source::Source;
+use crate::source::{Source, error_in};
 
 /// A named query.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,8 +65,23 @@ pub fn compile(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
     rules::prune(&mut program)?;
     rules::domains(&mut program)?;
     program.check()?;
-    program.check_consent()?;
+    program
+        .check_consent()
+        .map_err(|error| forbidden(job, cost, error))?;
     Ok(program)
+}
+
+/// What an owner forbids, at its place: rules drop projections that say where columns are named, and before them the program has all places.
+fn forbidden(job: &Job, cost: &dyn JoinCost, error: ConsentError) -> QueryError {
+    let bound = bind(job, cost).ok();
+    let before = bound.and_then(|program| program.check_consent().err());
+    let before = before.filter(|before| *before == error);
+    let At(place) = before.map_or(At(None), |before| before.at()).or(error.at());
+    let query = place.and_then(|place| Some((place, job.queries.get(place.query as usize)?)));
+    match query {
+        Some((place, query)) => error_in(query, place, Problem::Consent(error)).into(),
+        None => QueryError::Consent(error),
+    }
 }
 
 /// The columns of each query's relation, in the order of the job: what a query over them can be made of. Consent is not looked at, since nothing is computed.
@@ -129,8 +146,9 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
     };
     let mut shapes = Vec::new();
     let mut used: BTreeSet<String> = job.queries.iter().map(|query| query.name.clone()).collect();
-    for query in &job.queries {
+    for (number, query) in (0..).zip(&job.queries) {
         let (source, tree) = Source::parse(&query.name, &query.sql)?;
+        let source = source.numbered(number);
         let bound = job
             .bounds
             .iter()
@@ -179,6 +197,7 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
             name: query.name.clone(),
             plan,
             keep: query.keep.clone(),
+            at: source.at(tree.body.span()),
         });
     }
     if let Some(bound) = job

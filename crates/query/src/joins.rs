@@ -96,14 +96,16 @@ impl Binder<'_> {
             expr.columns(&mut |id| sides |= if id.0 < width { 1 } else { 2 });
             sides
         };
-        let moved =
-            |expr: Expr| expr.substitute(&|id| Expr::Column(ColumnId(id.0.wrapping_sub(width))));
+        let moved = |expr: Expr| expr.substitute(&|id| Expr::column(id.0.wrapping_sub(width)));
         let (mut on, mut of_right, mut further) = (Vec::new(), Vec::new(), Vec::new());
         for clause in clauses {
             let condition = match clause {
                 Clause::Using(a, b, at) => {
-                    let typed =
-                        |id: ColumnId| (Expr::Column(id), row.shape.fields[id.index()].ty.clone());
+                    let place = self.source.at(at);
+                    let typed = |id: ColumnId| {
+                        let column = Expr::Column(id, place);
+                        (column, row.shape.fields[id.index()].ty.clone())
+                    };
                     let (one, other) = self.key_pair(typed(a), typed(b), at)?;
                     Condition::Equal(one, other)
                 }

@@ -84,4 +84,4 @@ mod windows;
 pub use error::{Place, Problem, QueryError, SqlError};
 pub use job::{Bound, Job, Query, bind, compile, fields};
 pub use order::{JoinCost, JoinFacts, SortedBytes};
-pub use source::{Part, check_part};
+pub use source::{Part, check_part, refused_at};

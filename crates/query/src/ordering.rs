@@ -146,7 +146,10 @@ impl Binder<'_> {
     ) -> Result<Vec<SortKey>, SqlError> {
         let names: Vec<String> = rel.names.iter().map(|name| name.column.clone()).collect();
         let key = |key: &ast::OrderByExpr| match self.output(&names, &key.expr)? {
-            Some(column) => self.sort_key(key, Expr::Column(column)),
+            Some(column) => {
+                let at = self.source.at(key.expr.span());
+                self.sort_key(key, Expr::Column(column, at))
+            }
             None => Err(self.source.refused(
                 key.expr.span(),
                 "a union is ordered by its columns",
@@ -181,7 +184,7 @@ impl Binder<'_> {
         }
         let columns = |keys: &[SortKey]| {
             let column = |key: &SortKey| match key.expr {
-                Expr::Column(id) => Some(id),
+                Expr::Column(id, _) => Some(id),
                 _ => None,
             };
             keys.iter().filter_map(column).collect()

@@ -97,10 +97,9 @@ impl Binder<'_> {
     pub(crate) fn term(&mut self, scope: &mut Scope<'_>, of: &ast::Expr) -> Result<Term, SqlError> {
         scope.depth += 1;
         if scope.depth > MOST_DEPTH {
+            let at = of.span();
             let (most, of) = (MOST_DEPTH, "operators within each other");
-            return Err(self
-                .source
-                .error(Span::empty(), Problem::TooLarge { most, of }));
+            return Err(self.source.error(at, Problem::TooLarge { most, of }));
         }
         let term = match self.known(scope, of)? {
             Some(term) => term,
@@ -113,16 +112,17 @@ impl Binder<'_> {
     /// The column that already has the values of an expression: of a window, a key of groups, an aggregate.
     fn known(&mut self, scope: &mut Scope<'_>, of: &ast::Expr) -> Result<Option<Term>, SqlError> {
         if let Some((_, column)) = scope.windows.iter().find(|(call, _)| *call == of) {
-            let column = Expr::Column(*column);
+            let column = Expr::Column(*column, self.source.at(of.span()));
             return self.checked(column, scope, of.span()).map(Some);
         }
         let Some(grouped) = scope.grouped else {
             return Ok(None);
         };
         match self.grouped_column(grouped, of)? {
-            Some(column) => self
-                .checked(Expr::Column(column), scope, of.span())
-                .map(Some),
+            Some(column) => {
+                let column = Expr::Column(column, self.source.at(of.span()));
+                self.checked(column, scope, of.span()).map(Some)
+            }
             None => Ok(None),
         }
     }
@@ -310,7 +310,7 @@ impl Binder<'_> {
         let found = before.unwrap_or(scope.rel).find(table.as_deref(), &name);
         let problem = match found {
             Found::Column(id) if before.is_none() => {
-                return self.checked(Expr::Column(id), scope, at);
+                return self.checked(Expr::Column(id, self.source.at(at)), scope, at);
             }
             Found::Column(_) => Problem::NotGrouped { name: whole },
             Found::None => Problem::NoColumn { name: whole },

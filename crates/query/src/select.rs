@@ -344,7 +344,7 @@ impl Binder<'_> {
         }
         let named = |(at, expr): (usize, &Expr)| {
             let name = match expr {
-                Expr::Column(id) => rel.names[id.index()].column.clone(),
+                Expr::Column(id, _) => rel.names[id.index()].column.clone(),
                 _ => format!("key{}", at + 1),
             };
             Named {
@@ -380,7 +380,7 @@ impl Binder<'_> {
         // A key that is a column keeps its name, for subqueries that are correlated with it.
         for (at, name) in grouped.names.iter_mut().enumerate() {
             *name = match bound.get(at) {
-                Some(Expr::Column(id)) => rel.names[id.index()].clone(),
+                Some(Expr::Column(id, _)) => rel.names[id.index()].clone(),
                 _ => Name {
                     table: None,
                     column: String::new(),
@@ -461,9 +461,8 @@ impl Binder<'_> {
             // A quotient that an inner query hands on is ordered as it would be opened.
             let types = rel.types();
             let kind = columns[column.index()].expr.ty(&types).map(|ty| ty.kind);
-            let expr = kind.map_or(Expr::Column(column), |kind| {
-                Self::rounded(Expr::Column(column), &kind)
-            });
+            let by = Expr::Column(column, self.source.at(key.expr.span()));
+            let expr = kind.map_or(by.clone(), |kind| Self::rounded(by, &kind));
             keys.push(self.sort_key(key, expr)?);
         }
         let plan = Plan::Project {

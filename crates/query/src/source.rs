@@ -5,6 +5,8 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
 
+use veil_relation::At;
+
 use crate::error::{Place, Problem, SqlError};
 
 /// Longest text of a query: tenfold what people write.
@@ -74,11 +76,53 @@ pub fn check_part(name: &str, text: &str, part: Part) -> Result<(), SqlError> {
     Source::check_part(name, text, part)
 }
 
+/// A refusal of a plan that was made of a query, at a place of its text that the plan has kept.
+#[must_use]
+pub fn refused_at(
+    query: &crate::Query,
+    place: veil_relation::Place,
+    what: String,
+    instead: Option<&'static str>,
+) -> SqlError {
+    error_in(query, place, Problem::Refused { what, instead })
+}
+
+/// An error at a place that a plan has kept.
+pub(crate) fn error_in(
+    query: &crate::Query,
+    place: veil_relation::Place,
+    problem: Problem,
+) -> SqlError {
+    let at = (place.line.into(), place.column.into());
+    error_at((&query.name, &query.sql), at, problem)
+}
+
+/// An error at a line and column of a text, whose first ones are 1; line 0 is the beginning.
+fn error_at((name, sql): (&str, &str), (line, column): (u64, u64), problem: Problem) -> SqlError {
+    let lines = sql.lines().count().max(1) as u64;
+    let excerpt = |line: u64| sql.lines().nth(line as usize - 1).unwrap_or_default();
+    let column = if line == 0 { 1 } else { column };
+    let line = line.clamp(1, lines);
+    let excerpt = excerpt(line);
+    let longest = excerpt.chars().count() as u64 + 1;
+    SqlError {
+        query: name.to_owned(),
+        place: Place {
+            line,
+            column: column.clamp(1, longest),
+        },
+        excerpt: excerpt.to_owned(),
+        problem: Box::new(problem),
+    }
+}
+
 /// A query's text with its name.
 pub(crate) struct Source<'a> {
     name: &'a str,
     sql: &'a str,
     tokens: Vec<TokenWithSpan>,
+    /// Its number in the job.
+    number: u32,
 }
 
 impl<'a> Source<'a> {
@@ -88,6 +132,7 @@ impl<'a> Source<'a> {
             name,
             sql,
             tokens: Vec::new(),
+            number: 0,
         };
         if sql.len() > MOST_BYTES {
             let (most, of) = (MOST_BYTES, "bytes");
@@ -158,26 +203,50 @@ impl<'a> Source<'a> {
         Err(source.refused(next.span, what, None))
     }
 
+    /// The same text, of the query of this number in its job.
+    pub(crate) fn numbered(self, number: u32) -> Self {
+        Self { number, ..self }
+    }
+
+    /// What a plan keeps of a place.
+    pub(crate) fn at(&self, at: Span) -> At {
+        let place = |start: Location| veil_relation::Place {
+            query: self.number,
+            scope: self.scope(start),
+            line: start.line as u32,
+            column: start.column as u32,
+        };
+        At((at.start.line > 0).then(|| place(at.start)))
+    }
+
+    /// The query or subquery in which a place is: the number of the token that begins it, 0 for the outermost one.
+    fn scope(&self, at: Location) -> u32 {
+        let mut open: Vec<Option<u32>> = Vec::new();
+        let before = self.tokens.iter().enumerate();
+        for (number, token) in before.take_while(|(_, token)| token.span.start <= at) {
+            match token.token {
+                Token::LParen => {
+                    let next = self.tokens.get(number + 1).map(|next| &next.token);
+                    let begins = |word: &str| matches!(next, Some(Token::Word(found)) if found.value.eq_ignore_ascii_case(word));
+                    let query = begins("SELECT") || begins("WITH");
+                    open.push(query.then_some(number as u32 + 1));
+                }
+                Token::RParen => {
+                    open.pop();
+                }
+                _ => {}
+            }
+        }
+        open.into_iter().rev().flatten().next().unwrap_or(0)
+    }
+
     /// An error at a place; an empty place is the beginning.
     pub(crate) fn error(&self, at: Span, problem: Problem) -> SqlError {
-        let lines = self.sql.lines().count().max(1) as u64;
-        let line = at.start.line.clamp(1, lines);
-        let excerpt = self.sql.lines().nth(line as usize - 1).unwrap_or_default();
-        let longest = excerpt.chars().count() as u64 + 1;
-        let column = if at.start.line == 0 {
-            1
-        } else {
-            at.start.column
-        };
-        SqlError {
-            query: self.name.to_owned(),
-            place: Place {
-                line,
-                column: column.clamp(1, longest),
-            },
-            excerpt: excerpt.to_owned(),
-            problem: Box::new(problem),
-        }
+        error_at(
+            (self.name, self.sql),
+            (at.start.line, at.start.column),
+            problem,
+        )
     }
 
     /// A refusal at a place, with the way to say it.

@@ -195,7 +195,7 @@ impl Binder<'_> {
         let mut names = rel.names;
         names.resize(shape.fields.len(), hidden);
         *scope.rel = Rel { plan, shape, names };
-        let column = Expr::column(width + value);
+        let column = Expr::Column(veil_relation::ColumnId(width + value), self.source.at(at));
         let expr = match empty {
             Some(empty) => Expr::Coalesce(vec![column, Expr::Literal(empty)]),
             None => column,

@@ -103,6 +103,43 @@ fn bounds_bound() {
     assert_eq!((opened.rows.len(), opened.incomplete), (3, true));
 }
 
+/// What an owner forbids has a place in the query: where the column is used, or is computed that is opened.
+#[test]
+fn owners_words_are_kept_where_a_query_is_against_them() {
+    let said = |sql: &str| {
+        let mut job = job(sql);
+        job.tables[0].columns[1].consent = Some(Consent {
+            may: [Operation::GroupBy].into(),
+            reveal: Reveal::Aggregates,
+        });
+        compile(&job, &SortedBytes).unwrap_err().to_string()
+    };
+    assert_eq!(
+        said("SELECT count(*) AS n\nFROM people\nWHERE age > 3 AND city = 'oslo'"),
+        "query `q`, line 3, column 19: `north` does not allow filter on column `city` of `people`
+  WHERE age > 3 AND city = 'oslo'
+                    ^"
+    );
+    assert_eq!(
+        said("SELECT id, substring(city, 1, 1) AS c FROM people ORDER BY id"),
+        "query `q`, line 1, column 22: `north` does not allow that values of rows of column `city` of `people` are opened
+  SELECT id, substring(city, 1, 1) AS c FROM people ORDER BY id
+                       ^"
+    );
+    assert_eq!(
+        said("SELECT id,\n  city FROM people"),
+        "query `q`, line 2, column 3: `north` does not allow that values of rows of column `city` of `people` are opened
+    city FROM people
+    ^"
+    );
+    assert_eq!(
+        said("SELECT p.id FROM people p JOIN wards w ON w.ward = p.city"),
+        "query `q`, line 1, column 52: `north` does not allow join on column `city` of `people`
+  SELECT p.id FROM people p JOIN wards w ON w.ward = p.city
+                                                     ^"
+    );
+}
+
 #[test]
 fn owners_words_are_kept() {
     let message = |sql: &str, may: &[Operation], reveal| {
@@ -112,7 +149,12 @@ fn owners_words_are_kept() {
             may: may.iter().copied().collect(),
             reveal,
         });
-        run(&job).err().unwrap_or_default()
+        let said = run(&job).err().unwrap_or_default();
+        let first = said.lines().next().unwrap_or_default();
+        match first.strip_prefix("query `q`, line 1, column ") {
+            Some(placed) => placed.split_once(": ").unwrap().1.to_owned(),
+            None => first.to_owned(),
+        }
     };
     let (filter, group) = ([Operation::Filter], [Operation::GroupBy]);
     let no = |operation: &str| {

@@ -1,9 +1,11 @@
 //! What is refused, with the whole message.
 
-use veil_query::{Bound, Job, SortedBytes, compile};
+use veil_physical::plan;
+use veil_query::{Bound, Job, SortedBytes, compile, refused_at};
 use veil_relation::Overflow;
 
 use crate::common::{job, query, tables};
+use crate::parties::{participants, securities};
 
 /// The message without its first words and the text of the query: problem, column, and the way to say it.
 fn refusal(sql: &str) -> String {
@@ -508,5 +510,84 @@ fn a_job_that_is_none() {
             overflow: Overflow::Refuse
         }]),
         "z: no query, common table expression or subquery of FROM has this name"
+    );
+}
+
+/// What the planner of passes refuses has a place in the query, too: that of the part, or of the expression.
+#[test]
+fn what_parties_do_not_compute_is_refused_at_its_place() {
+    let said = |sql: &str, bounds: Vec<Bound>| {
+        let mut job = job(tables(40, 70), sql);
+        job.bounds = bounds;
+        let program = compile(&job, &SortedBytes).unwrap();
+        // Places are no part of the plan: its text is the same without them.
+        let read = veil_relation::Program::read(&program.to_string()).unwrap();
+        assert!(read == program);
+        let [security, _] = securities();
+        let error = plan(&program, &participants(security)).unwrap_err();
+        let bare = plan(&read, &participants(security)).unwrap_err();
+        assert_eq!(bare.to_string(), error.to_string());
+        assert_eq!(bare.refusal(), None);
+        let refusal = error.refusal().unwrap();
+        let query = &job.queries[refusal.place.query as usize];
+        refused_at(query, refusal.place, refusal.what, refusal.instead).to_string()
+    };
+    let flagged = vec![Bound {
+        of: "some".into(),
+        rows: 3,
+        overflow: Overflow::Flag,
+    }];
+    assert_eq!(
+        said(
+            "WITH more AS (SELECT id FROM people),\n  some AS (SELECT id FROM more)\nSELECT id FROM some",
+            flagged
+        ),
+        "query `q`, line 3, column 1: parties do not compute results that say whether a bound has left out rows yet
+  SELECT id FROM some
+  ^
+  use overflow = \"refuse\", or \"drop\""
+    );
+    // Each quotient has some ten thousands of wires.
+    let quotients =
+        (1..100).map(|k| format!("round(x / (income + {}), 2) AS y{k}", 10_000_000 + k));
+    let quotients: Vec<String> = quotients.collect();
+    let large = format!(
+        "WITH large AS (\n  SELECT income, income * income * income * income * income AS x FROM people)\nSELECT\n  {}\nFROM large",
+        quotients.join(",\n  ")
+    );
+    let text = said(&large, vec![]);
+    let (place, rest) = text.split_once(": ").unwrap();
+    let (_, line) = place.split_once("line ").unwrap();
+    let (line, column) = line.split_once(", column ").unwrap();
+    let line: usize = line.parse().unwrap();
+    // Its first column that is of this query: `x` is computed elsewhere.
+    assert_eq!(column, "14");
+    let excerpt = large.lines().nth(line - 1).unwrap();
+    assert!(
+        line > 10 && excerpt.contains("round(x / (income + 100000"),
+        "{text}"
+    );
+    assert_eq!(
+        rest,
+        format!(
+            "the circuit of this has more than 2097152 wires\n  {excerpt}\n               ^\n  ask for less in one query"
+        )
+    );
+}
+
+/// Where operators are too deep, the place is that of the first one beyond the limit.
+#[test]
+fn nesting_is_refused_where_it_is_too_deep() {
+    let sql = format!(
+        "SELECT id FROM people\nWHERE age{} > 3",
+        " + age".repeat(120)
+    );
+    let error = compile(&job(tables(10, 20), &sql), &SortedBytes).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.starts_with(
+            "query `q`, line 2, column 7: a query has at most 100 operators within each other\n  WHERE age + age"
+        ),
+        "{text}"
     );
 }

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expr::Expr;
+use crate::place::At;
 use crate::plan::{AggregateFunction, JoinKind, Plan, Program};
 use crate::schema::{ColumnId, Consent, Operation, Reveal, Table};
 
@@ -25,6 +26,8 @@ pub enum ConsentError {
         column: String,
         /// What the program does.
         operation: Operation,
+        /// Where it does so.
+        at: At,
     },
     /// The program opens more of a column than the owner allows.
     #[error("`{owner}` does not allow that {} of column `{column}` of `{table}` are opened", if *reveal == Reveal::Rows { "values of rows" } else { "aggregates" })]
@@ -37,7 +40,54 @@ pub enum ConsentError {
         column: String,
         /// What the program opens.
         reveal: Reveal,
+        /// Where it is computed.
+        at: At,
     },
+}
+
+impl ConsentError {
+    /// Where the program does what is not allowed, if that is known.
+    #[must_use]
+    pub const fn at(&self) -> At {
+        match self {
+            Self::Operation { at, .. } | Self::Reveal { at, .. } => *at,
+        }
+    }
+
+    /// The same, of what is written there.
+    const fn written(mut self, of: At) -> Self {
+        match &mut self {
+            Self::Operation { at, .. } | Self::Reveal { at, .. } => *at = of,
+        }
+        self
+    }
+}
+
+/// Where a column of a relation is written.
+fn of_column(plan: &Plan, column: usize) -> At {
+    match plan {
+        Plan::Project { columns, .. } => {
+            columns.get(column).map_or(At(None), |of| of.expr.written())
+        }
+        Plan::GroupBy {
+            keys, aggregates, ..
+        } => {
+            let keys = keys.iter().map(|key| Some(&key.expr));
+            let of = aggregates.iter().map(|of| of.function.argument());
+            let found = keys.chain(of).nth(column).flatten();
+            found.map_or(At(None), Expr::written)
+        }
+        Plan::Filter { input, .. }
+        | Plan::Distinct { input }
+        | Plan::Sort { input, .. }
+        | Plan::TopK { input, .. }
+        | Plan::Trim { input, .. }
+        | Plan::Open { input, .. } => of_column(input, column),
+        Plan::UnionAll { inputs } => inputs
+            .first()
+            .map_or(At(None), |input| of_column(input, column)),
+        Plan::Scan { .. } | Plan::Step { .. } | Plan::Join { .. } | Plan::Window { .. } => At(None),
+    }
 }
 
 /// Columns of tables, by their places, and what a value shows of each.
@@ -137,7 +187,11 @@ impl<'a> Tracer<'a> {
             uses: RefCell::default(),
         };
         for step in &program.steps {
-            let columns = tracer.columns(&step.plan)?;
+            let columns = tracer.columns(&step.plan);
+            let columns = columns.map_err(|error| {
+                let at = error.at().or(step.at);
+                error.written(at)
+            })?;
             tracer.steps.insert(&step.name, columns);
         }
         Ok(tracer)
@@ -165,7 +219,7 @@ impl<'a> Tracer<'a> {
                 self.used(Operation::Filter, when, columns)?;
             }
         }
-        if let Expr::Column(ColumnId(id)) = of {
+        if let Expr::Column(ColumnId(id), _) = of {
             return Ok(columns.get(*id as usize).cloned().unwrap_or_default());
         }
         let operands = of
@@ -183,7 +237,14 @@ impl<'a> Tracer<'a> {
         columns: &[Origins],
     ) -> Result<Origins, ConsentError> {
         let origins = self.expr(of, columns)?;
-        self.allowed(operation, &origins)?;
+        let allowed = self.allowed(operation, &origins);
+        allowed.map_err(|error| {
+            let forbidden = |id: ColumnId| {
+                let origins = columns.get(id.index());
+                origins.is_some_and(|origins| self.allowed(operation, origins).is_err())
+            };
+            error.written(of.first_of(&forbidden).or(of.written()))
+        })?;
         Ok(origins)
     }
 
@@ -205,6 +266,7 @@ impl<'a> Tracer<'a> {
                     table: of.name.clone(),
                     column: column.name.clone(),
                     operation,
+                    at: At(None),
                 });
             }
         }
@@ -228,6 +290,7 @@ impl<'a> Tracer<'a> {
                     table: of.name.clone(),
                     column: column.name.clone(),
                     reveal,
+                    at: At(None),
                 });
             }
         }
@@ -331,8 +394,9 @@ impl<'a> Tracer<'a> {
             }
             Plan::Distinct { input } => {
                 let columns = self.columns(input)?;
-                for origins in &columns {
-                    self.allowed(Operation::GroupBy, origins)?;
+                for (at, origins) in columns.iter().enumerate() {
+                    let allowed = self.allowed(Operation::GroupBy, origins);
+                    allowed.map_err(|error| error.written(of_column(input, at)))?;
                 }
                 columns.into_iter().map(aggregated).collect()
             }
@@ -368,8 +432,9 @@ impl<'a> Tracer<'a> {
             Plan::Trim { input, .. } => self.columns(input)?,
             Plan::Open { input, .. } => {
                 let columns = self.columns(input)?;
-                for origins in &columns {
-                    self.opened(origins)?;
+                for (at, origins) in columns.iter().enumerate() {
+                    let opened = self.opened(origins);
+                    opened.map_err(|error| error.written(of_column(input, at)))?;
                 }
                 columns
             }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::calendar;
 use crate::kind::{Kind, Value, Values};
+use crate::place::At;
 use crate::range::Range;
 use crate::schema::ColumnId;
 
@@ -203,8 +204,8 @@ pub enum DatePart {
 /// A scalar expression.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Expr {
-    /// A column of the row.
-    Column(ColumnId),
+    /// A column of the row, and where it is written.
+    Column(ColumnId, At),
     /// A public value.
     Literal(Literal),
     /// Not: null stays null.
@@ -260,7 +261,7 @@ impl Expr {
     /// A column.
     #[must_use]
     pub const fn column(index: u32) -> Self {
-        Self::Column(ColumnId(index))
+        Self::Column(ColumnId(index), At(None))
     }
 
     /// A public truth value.
@@ -291,7 +292,7 @@ impl Expr {
     #[must_use]
     pub fn copied(&self) -> Option<ColumnId> {
         match self {
-            Self::Column(id) => Some(*id),
+            Self::Column(id, _) => Some(*id),
             Self::Rescale(of, _) => of.copied(),
             Self::Lookup { of, table, .. } => {
                 let distinct: BTreeSet<_> = table.iter().collect();
@@ -327,7 +328,7 @@ impl Expr {
     #[must_use]
     pub fn operands(&self) -> Vec<&Self> {
         match self {
-            Self::Column(_) | Self::Literal(_) => Vec::new(),
+            Self::Column(..) | Self::Literal(_) => Vec::new(),
             Self::Not(a)
             | Self::IsNull(a)
             | Self::Modulo(a, _)
@@ -359,7 +360,7 @@ impl Expr {
     pub fn try_map<E>(self, by: &mut dyn FnMut(Self) -> Result<Self, E>) -> Result<Self, E> {
         let mut one = |a: Box<Self>| by(*a).map(Box::new);
         Ok(match self {
-            Self::Column(_) | Self::Literal(_) => self,
+            Self::Column(..) | Self::Literal(_) => self,
             Self::Not(a) => Self::Not(one(a)?),
             Self::IsNull(a) => Self::IsNull(one(a)?),
             Self::Modulo(a, by) => Self::Modulo(one(a)?, by),
@@ -398,11 +399,14 @@ impl Expr {
         })
     }
 
-    /// The same expression with each column replaced by an expression.
+    /// The same expression with each column replaced by an expression. A column in the place of another one is written where that was.
     #[must_use]
     pub fn substitute(self, by: &dyn Fn(ColumnId) -> Self) -> Self {
         match self {
-            Self::Column(id) => by(id),
+            Self::Column(id, at) => match by(id) {
+                Self::Column(other, there) => Self::Column(other, at.or(there)),
+                expr => expr,
+            },
             other => {
                 let mapped =
                     other.try_map::<std::convert::Infallible>(&mut |e| Ok(e.substitute(by)));
@@ -416,7 +420,7 @@ impl Expr {
     /// Calls `seen` with each column that occurs, as often as it does.
     pub fn columns(&self, seen: &mut dyn FnMut(ColumnId)) {
         match self {
-            Self::Column(id) => seen(*id),
+            Self::Column(id, _) => seen(*id),
             other => other
                 .operands()
                 .into_iter()

@@ -57,6 +57,7 @@ mod consent;
 mod expr;
 mod functions;
 mod kind;
+mod place;
 mod plan;
 mod plan_error;
 mod range;
@@ -70,6 +71,7 @@ mod typing;
 pub use consent::{ColumnUse, ConsentError};
 pub use expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
 pub use kind::{Kind, MOST_PLACES, MOST_VALUES, Type, Value, Values};
+pub use place::{At, Place, first_written};
 pub use plan::{
     Aggregate, AggregateFunction, Domain, Frame, JoinKind, Matches, Named, Overflow, Plan, Program,
     SortKey, Step, WindowFunction, Windowed,

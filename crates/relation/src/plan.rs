@@ -4,6 +4,7 @@
 //! [`Plan::TopK`] give an order, which projections keep and [`Plan::Open`] shows.
 
 use crate::expr::Expr;
+use crate::place::At;
 use crate::schema::{ColumnId, Table};
 
 /// An expression with the name of the column that it makes.
@@ -380,6 +381,8 @@ pub struct Step {
     pub plan: Plan,
     /// The dataset as which the parties keep it, with all its columns: its rows as they are, also where they are opened.
     pub keep: Option<String>,
+    /// Where it is written.
+    pub at: At,
 }
 
 /// The queries of a job: the tables, and the steps in order.

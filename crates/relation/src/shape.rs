@@ -357,7 +357,7 @@ fn project(input: &Shape, columns: &[Named]) -> Result<Shape, PlanError> {
         fields.push(Field { name, ty });
     }
     let place = |wanted: &ColumnId| {
-        let copy = |column: &Named| column.expr == Expr::Column(*wanted);
+        let copy = |column: &Named| column.expr == Expr::column(wanted.0);
         columns.iter().position(copy).map(|at| ColumnId(at as u32))
     };
     let kept = |sets: &[BTreeSet<ColumnId>]| {

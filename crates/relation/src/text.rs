@@ -39,6 +39,7 @@ impl fmt::Display for Program {
                  name,
                  plan: of,
                  keep,
+                 at: _,
              }| {
                 let keep = keep
                     .iter()
@@ -158,7 +159,7 @@ fn value(of: Value) -> Sexp {
 pub(crate) fn expr(of: &Expr) -> Sexp {
     let operands = |head: &str| Sexp::list(head, of.operands().into_iter().map(expr));
     match of {
-        Expr::Column(id) => column_id(*id),
+        Expr::Column(id, _) => column_id(*id),
         Expr::Literal(literal) => match literal {
             Literal::Integer(value) => Sexp::word(value),
             Literal::Decimal { units, places } => decimal(*units, *places),

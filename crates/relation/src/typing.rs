@@ -154,7 +154,7 @@ impl Expr {
             other => Err(operand("conditions", &other.kind)),
         };
         match self {
-            Self::Column(column) => {
+            Self::Column(column, _) => {
                 let found = columns.get(column.index()).cloned();
                 found.ok_or(TypeError::NoColumn {
                     column: *column,

@@ -34,6 +34,7 @@ fn values(expr: &Expr, fill: Fill, seed: u64) -> Result<Vec<Value>, clear::Clear
         tables: vec![of],
         steps: vec![Step {
             keep: None,
+            at: veil_relation::At::default(),
             name: "q".into(),
             plan,
         }],

@@ -248,6 +248,7 @@ fn program(plan: Plan, capacity: u32) -> Program {
         tables,
         steps: vec![Step {
             keep: None,
+            at: veil_relation::At::default(),
             name: "q".into(),
             plan,
         }],

@@ -190,6 +190,7 @@ fn plans() {
             tables: vec![table("t", 2)],
             steps: vec![Step {
                 keep: None,
+                at: veil_relation::At::default(),
                 name: "q".into(),
                 plan,
             }],

@@ -183,7 +183,7 @@ proptest! {
         }
         let steps = steps.into_iter().map(|(name, plan)| {
             let keep = name.len().is_multiple_of(2).then(|| format!("{name} kept"));
-            Step { name, plan, keep }
+            Step { name, plan, keep, at: veil_relation::At::default() }
         }).collect();
         let program = Program { tables, steps };
         let text = program.to_string();
@@ -194,7 +194,7 @@ proptest! {
     /// A reader of any text neither panics nor accepts what is not written.
     #[test]
     fn what_is_changed_is_another_program_or_none(plan in plans(), at in any::<prop::sample::Index>(), by in any::<char>()) {
-        let program = Program { tables: vec![table("t", 3)], steps: vec![Step { name: "q".into(), plan, keep: None }] };
+        let program = Program { tables: vec![table("t", 3)], steps: vec![Step { name: "q".into(), plan, keep: None, at: veil_relation::At::default() }] };
         let mut text: Vec<char> = program.to_string().chars().collect();
         let at = at.index(text.len());
         if text[at] == by { return Ok(()); }

@@ -8,7 +8,7 @@ use veil_relation::{ColumnId, Comparison, Expr, Kind, Literal, Range, Value, cal
 use super::columns::Columns;
 use super::dates::extract;
 use super::table::{MOST_INDEX, look_up};
-use super::{Cell, Data, ExprError, Exprs, Ratio, Word};
+use super::{Cell, Data, ExprError, Exprs, Ratio, Shown, Word};
 
 impl Cell {
     /// A cell of a kind.
@@ -41,7 +41,7 @@ impl Exprs {
             return self.decomposed(expr, kind);
         }
         match expr {
-            Expr::Column(column) => self.column(*column, kind),
+            Expr::Column(column, _) => self.column(*column, kind),
             Expr::Literal(literal) => self.literal(expr, literal),
             Expr::Not(of) => {
                 let (value, null) = self.condition(of)?;
@@ -83,7 +83,7 @@ impl Exprs {
             Expr::Extract(part, of) => self.of_word(expr, of, |exprs, word, range| {
                 let calendar = calendar::FIRST_DAY.into()..=calendar::LAST_DAY.into();
                 if !calendar.contains(&word.range.min()) || !calendar.contains(&word.range.max()) {
-                    let expr = expr.to_string();
+                    let expr = Shown::of(expr);
                     return Err(ExprError::TooWide { expr, bits: 22 });
                 }
                 Ok(extract(&mut exprs.b, *part, word, range, exprs.aim))
@@ -133,7 +133,7 @@ impl Exprs {
                 let range = kind.range().ok_or(missing.clone())?;
                 match (source.bits, source.integer) {
                     (None, Some(integer)) => {
-                        let expr = Expr::Column(column);
+                        let expr = Expr::column(column.0);
                         Data::Word(self.taken(&expr, integer, range)?)
                     }
                     (bits, _) => Data::Word(Word::of_bits(whole(bits, kind.bits())?, range)),
@@ -147,7 +147,7 @@ impl Exprs {
     fn taken(&mut self, expr: &Expr, integer: Wire, range: Range) -> Result<Word, ExprError> {
         let (ring, bits) = (self.b.ring(), range.bits());
         if ring == Ring::Bits || bits > ring.bits() {
-            let (expr, bits) = (expr.to_string(), ring.bits());
+            let (expr, bits) = (Shown::of(expr), ring.bits());
             return Err(ExprError::TooWide { expr, bits });
         }
         if bits == 0 {
@@ -162,7 +162,7 @@ impl Exprs {
     fn decomposed(&mut self, expr: &Expr, kind: &Kind) -> Result<Cell, ExprError> {
         let integer = self.in_ring(expr)?;
         let range = kind.range().ok_or_else(|| ExprError::Quotient {
-            expr: expr.to_string(),
+            expr: Shown::of(expr),
         })?;
         let word = self.taken(expr, integer.wire, range)?;
         Ok(Cell::of(Data::Word(word), integer.null, kind))
@@ -196,7 +196,7 @@ impl Exprs {
                 None => Data::Word(least(Range::point(0))),
             },
             (Value::Key(_) | Value::Ratio(..), _) => {
-                let expr = expr.to_string();
+                let expr = Shown::of(expr);
                 return Err(ExprError::Quotient { expr });
             }
         };
@@ -211,7 +211,7 @@ impl Exprs {
 
     fn null(&mut self, of: &Expr) -> Result<Option<Wire>, ExprError> {
         match of {
-            Expr::Column(column) if self.sources.contains_key(column) => {
+            Expr::Column(column, _) if self.sources.contains_key(column) => {
                 Ok(self.sources[column].null)
             }
             Expr::Not(a)
@@ -242,7 +242,7 @@ impl Exprs {
         let kind = self.ty(expr)?.kind;
         let of = self.cell(of)?;
         let (Data::Word(word), Some(range)) = (&of.value, kind.range()) else {
-            let expr = expr.to_string();
+            let expr = Shown::of(expr);
             return Err(ExprError::Quotient { expr });
         };
         let word = by(self, word, range)?;
@@ -254,7 +254,7 @@ impl Exprs {
         let other = self.cell(b)?;
         let cell = self.of_word(expr, a, |exprs, word, range| {
             let Data::Word(other) = &other.value else {
-                let expr = expr.to_string();
+                let expr = Shown::of(expr);
                 return Err(ExprError::Quotient { expr });
             };
             let mut sum = Columns::new(range.bits());
@@ -290,7 +290,7 @@ impl Exprs {
         let mut null = None;
         let cell = self.of_word(expr, of, |exprs, word, _| {
             if word.range.bits() > MOST_INDEX {
-                let expr = expr.to_string();
+                let expr = Shown::of(expr);
                 return Err(ExprError::TooLarge { expr });
             }
             let (b, aim) = (&mut exprs.b, exprs.aim);

@@ -7,7 +7,7 @@ use super::columns::Columns;
 use super::compare::choose;
 use super::divide::{rounded, signed};
 use super::word::{Sign, aligned, width};
-use super::{Cell, Data, ExprError, Exprs, Ratio, Word};
+use super::{Cell, Data, ExprError, Exprs, Ratio, Shown, Word};
 
 /// `above / below · 10^−places`; the denominator of a number is none.
 struct Fraction {
@@ -19,7 +19,7 @@ struct Fraction {
 /// Why products here fit: the type of the expression was proved so, and has the same ranges.
 fn fits(range: Option<Range>) -> Result<Range, ExprError> {
     range.ok_or_else(|| ExprError::TooWide {
-        expr: "a product of a quotient".to_owned(),
+        expr: Shown::text("a product of a quotient"),
         bits: 128,
     })
 }
@@ -51,7 +51,7 @@ impl Exprs {
         let (Some(x), Some(y)) = (Fraction::of(x), Fraction::of(y)) else {
             // Keys are compared by joins only: the type says so.
             return Err(ExprError::Quotient {
-                expr: "a comparison of keys".to_owned(),
+                expr: Shown::text("a comparison of keys"),
             });
         };
         let places = x.places.max(y.places);
@@ -86,7 +86,7 @@ impl Exprs {
         kind: &Kind,
     ) -> Result<Data, ExprError> {
         let wrong = || ExprError::Quotient {
-            expr: "arithmetic of keys".to_owned(),
+            expr: Shown::text("arithmetic of keys"),
         };
         let x = Fraction::of(x).ok_or_else(wrong)?;
         let y = Fraction::of(y).ok_or_else(wrong)?;
@@ -155,7 +155,7 @@ impl Exprs {
         kind: &Kind,
     ) -> Result<Data, ExprError> {
         let wrong = || ExprError::Quotient {
-            expr: expr.to_string(),
+            expr: Shown::of(expr),
         };
         let &Kind::Ratio {
             above: above_range,
@@ -210,7 +210,7 @@ impl Exprs {
         kind: &Kind,
     ) -> Result<Data, ExprError> {
         let wrong = || ExprError::Quotient {
-            expr: expr.to_string(),
+            expr: Shown::of(expr),
         };
         let of = Fraction::of(of).ok_or_else(wrong)?;
         let range = kind.range().ok_or_else(wrong)?;

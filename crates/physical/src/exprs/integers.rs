@@ -8,7 +8,7 @@ use veil_relation::{Arithmetic, Expr, Kind, Value};
 
 use super::compare::masked;
 use super::needs::favours_ring;
-use super::{Data, ExprError, Exprs};
+use super::{Data, ExprError, Exprs, Shown};
 
 /// An integer of the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,14 +53,14 @@ impl Exprs {
         let fits = kind
             .range()
             .is_some_and(|range| range.bits() <= ring.bits());
-        let column = matches!(expr, Expr::Column(_) | Expr::Literal(_));
+        let column = matches!(expr, Expr::Column(..) | Expr::Literal(_));
         ring != Ring::Bits && fits && !column && self.linked(expr) == Some(true)
     }
 
     /// Whether arithmetic has columns, all of them as integers alone; nothing for what is no arithmetic of such.
     fn linked(&self, expr: &Expr) -> Option<bool> {
         match expr {
-            Expr::Column(column) => {
+            Expr::Column(column, _) => {
                 let source = self.sources.get(column)?;
                 (source.integer.is_some() && source.bits.is_none()).then_some(true)
             }
@@ -76,7 +76,7 @@ impl Exprs {
 
     fn computed(&mut self, expr: &Expr) -> Result<Integer, ExprError> {
         match expr {
-            Expr::Column(column) => {
+            Expr::Column(column, _) => {
                 let source = self.sources.get(column);
                 let form = "an integer";
                 let missing = ExprError::Missing {
@@ -246,7 +246,7 @@ impl Exprs {
     fn lifted(&mut self, expr: &Expr) -> Result<Integer, ExprError> {
         let cell = self.cell(expr)?;
         let Data::Word(word) = cell.value else {
-            let expr = expr.to_string();
+            let expr = Shown::of(expr);
             return Err(ExprError::Quotient { expr });
         };
         let there = cell.null.map(|null| self.b.not(null));

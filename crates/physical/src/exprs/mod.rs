@@ -25,11 +25,12 @@ mod tests;
 mod word;
 
 use std::collections::HashMap;
+use std::fmt;
 
 use veil_circuit::generate::Aim;
 use veil_circuit::{Builder, Wire};
 use veil_math::Ring;
-use veil_relation::{ColumnId, Expr, Kind, Type, TypeError};
+use veil_relation::{At, ColumnId, Expr, Kind, Type, TypeError};
 
 pub(crate) use aggregates::{Sums, deviation, variance};
 pub(crate) use compare::below_bits;
@@ -61,7 +62,7 @@ pub enum ExprError {
     #[error("`{expr}` may not fit {bits} bits; declare narrower ranges, or round earlier")]
     TooWide {
         /// The expression.
-        expr: String,
+        expr: Shown,
         /// Bits at hand.
         bits: u32,
     },
@@ -69,20 +70,105 @@ pub enum ExprError {
     #[error("`{expr}` is a quotient, which has no cell of its own; round it")]
     Quotient {
         /// The expression.
-        expr: String,
+        expr: Shown,
     },
     /// A circuit of bits has no integers.
     #[error("`{expr}` is wanted as an integer in a circuit of bits")]
     NoIntegers {
         /// The expression.
-        expr: String,
+        expr: Shown,
+    },
+    /// A sum that may need more than 128 bits.
+    #[error("the sum of `{expr}` may not fit 128 bits; declare narrower ranges, or round earlier")]
+    WideSum {
+        /// The summands.
+        expr: Shown,
+    },
+    /// A variance that may need more than 128 bits.
+    #[error("the variance may not fit 128 bits; declare narrower ranges, or round earlier")]
+    WideVariance,
+    /// A quotient that is opened.
+    #[error("`{name}` is a quotient, which is not opened; round it")]
+    Opened {
+        /// The column.
+        name: String,
+        /// Where it is computed.
+        at: At,
     },
     /// A circuit that is too large.
     #[error("the circuit of `{expr}` has more than {MOST_WIRES} wires; split the query")]
     TooLarge {
         /// The expression.
-        expr: String,
+        expr: Shown,
     },
+}
+
+/// An expression in an error: its canonical text, and where it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    text: String,
+    at: At,
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Shown {
+    pub(crate) fn of(expr: &Expr) -> Self {
+        Shown {
+            text: expr.to_string(),
+            at: expr.written(),
+        }
+    }
+
+    /// What is no expression of a query.
+    fn text(text: &str) -> Self {
+        Shown {
+            text: text.to_owned(),
+            at: At::default(),
+        }
+    }
+}
+
+impl ExprError {
+    /// Where the expression is written, if that is known.
+    pub(crate) const fn at(&self) -> At {
+        match self {
+            ExprError::TooWide { expr, .. }
+            | ExprError::Quotient { expr }
+            | ExprError::NoIntegers { expr }
+            | ExprError::WideSum { expr }
+            | ExprError::TooLarge { expr } => expr.at,
+            ExprError::Opened { at, .. } => *at,
+            ExprError::Type(_) | ExprError::Missing { .. } | ExprError::WideVariance => At(None),
+        }
+    }
+
+    /// What is wrong, in words for who looks at the place, and what to write instead.
+    pub(crate) fn said(&self) -> (String, Option<&'static str>) {
+        let narrower = Some("declare narrower ranges, or round earlier");
+        match self {
+            ExprError::TooWide { bits, .. } => (format!("this may not fit {bits} bits"), narrower),
+            ExprError::WideSum { .. } => ("the sum of this may not fit 128 bits".into(), narrower),
+            ExprError::WideVariance => ("the variance may not fit 128 bits".into(), narrower),
+            ExprError::Quotient { .. } => (
+                "this is a quotient, which has no cell of its own".into(),
+                Some("round it: round(…, 6)"),
+            ),
+            ExprError::Opened { name, .. } => (
+                format!("`{name}` is a quotient, which is not opened"),
+                Some("round it: round(…, 6)"),
+            ),
+            ExprError::TooLarge { .. } => (
+                format!("the circuit of this has more than {MOST_WIRES} wires"),
+                Some("ask for less in one query"),
+            ),
+            other => (other.to_string(), None),
+        }
+    }
 }
 
 /// The cells of a column, as far as they are on wires.
@@ -177,7 +263,7 @@ impl Exprs {
         }
         let cell = self.compile(expr)?;
         if self.b.wires() > MOST_WIRES {
-            let expr = expr.to_string();
+            let expr = Shown::of(expr);
             return Err(ExprError::TooLarge { expr });
         }
         self.cells.insert(expr.clone(), cell.clone());
@@ -210,7 +296,7 @@ impl Exprs {
                 word.at(&mut self.b, range.min(), range.bits(), self.aim)
             }
             Data::Ratio(_) => {
-                let expr = expr.to_string();
+                let expr = Shown::of(expr);
                 return Err(ExprError::Quotient { expr });
             }
         };
@@ -238,7 +324,7 @@ impl Exprs {
     /// [`ExprError`]; in a circuit of bits [`ExprError::NoIntegers`].
     pub(crate) fn integer(&mut self, expr: &Expr) -> Result<(Wire, Option<Wire>), ExprError> {
         if self.b.ring() == Ring::Bits {
-            let expr = expr.to_string();
+            let expr = Shown::of(expr);
             return Err(ExprError::NoIntegers { expr });
         }
         let integer = self.in_ring(expr)?;

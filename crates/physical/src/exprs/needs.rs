@@ -54,7 +54,7 @@ pub(super) fn favours_ring(
 fn favour(expr: &Expr, types: &[Type], at_hand: &dyn Fn(ColumnId) -> bool) -> Option<bool> {
     let favour = |of: &Expr| favour(of, types, at_hand);
     match expr {
-        Expr::Column(column) => match types.get(column.index())?.kind {
+        Expr::Column(column, _) => match types.get(column.index())?.kind {
             Kind::Ratio { .. } => None,
             _ => Some(at_hand(*column)),
         },
@@ -101,7 +101,7 @@ impl Needs<'_> {
             return self.bits(expr);
         }
         match expr {
-            Expr::Column(column) => {
+            Expr::Column(column, _) => {
                 self.found.insert((*column, Form::Integer));
             }
             Expr::Case {
@@ -129,7 +129,7 @@ impl Needs<'_> {
 
     fn bits(&mut self, expr: &Expr) {
         match expr {
-            Expr::Column(column) => {
+            Expr::Column(column, _) => {
                 self.found.insert((*column, Form::Bits));
             }
             Expr::IsNull(of) => self.null(of),
@@ -143,7 +143,7 @@ impl Needs<'_> {
     /// As [`super::Exprs`] finds out whether an expression is null.
     fn null(&mut self, expr: &Expr) {
         match expr {
-            Expr::Column(column) => {
+            Expr::Column(column, _) => {
                 self.found.insert((*column, Form::Null));
             }
             Expr::Not(_)

@@ -5,7 +5,7 @@ use veil_relation::{Expr, Kind};
 
 use super::compare::masked;
 use super::word::aligned;
-use super::{Cell, Data, ExprError, Exprs, Word};
+use super::{Cell, Data, ExprError, Exprs, Shown, Word};
 
 impl Exprs {
     /// The value of the first branch whose condition is true, else the last.
@@ -105,7 +105,7 @@ impl Exprs {
             return match keys {
                 Some(keys) => Ok((0, keys)),
                 None => Err(ExprError::Quotient {
-                    expr: expr.to_string(),
+                    expr: Shown::of(expr),
                 }),
             };
         };

@@ -9,7 +9,7 @@ use veil_relation::{
 use super::rel::{Base, Field as BitsAt, Packing, Rel, or_null};
 use super::rows::Out;
 use super::{PhysicalError, Planner};
-use crate::exprs::{Sums, Want, Word, deviation, variance};
+use crate::exprs::{ExprError, Shown, Sums, Want, Word, deviation, variance};
 
 /// Something that is added up over the rows of a group; each is 0 in rows where its condition is not true.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -184,12 +184,14 @@ impl Kept {
                 return Err(PhysicalError::NotYet {
                     what: "count(DISTINCT …) beside other aggregates",
                     instead: "count the rows of a subquery with SELECT DISTINCT",
+                    at: of.written(),
                 });
             }
             AggregateFunction::PercentileDisc { .. } => {
                 return Err(PhysicalError::NotYet {
                     what: "medians and other quantiles of groups",
                     instead: "ask for the average",
+                    at: of.written(),
                 });
             }
         })
@@ -207,8 +209,11 @@ impl Kept {
             let number = ty.kind.number().map(|(_, range)| range);
             number.ok_or_else(|| PhysicalError::Circuit("a sum is of no numbers".into()))
         };
-        let wide =
-            |expr: &Expr| PhysicalError::Expr(format!("the sum of `{expr}` may not fit 128 bits"));
+        let wide = |expr: &Expr| {
+            PhysicalError::from(ExprError::WideSum {
+                expr: Shown::of(expr),
+            })
+        };
         match summand {
             Summand::Rows(_) => Ok(count),
             Summand::Values(_, expr) => {
@@ -301,7 +306,7 @@ impl Planner<'_> {
         };
         // The type of the result knows these ranges.
         let (above, below) = spread_ranges(&field.ty.kind, (count, sum, squares))
-            .ok_or_else(|| PhysicalError::Expr("the variance may not fit 128 bits".into()))?;
+            .ok_or_else(|| PhysicalError::from(ExprError::WideVariance))?;
         let mut packing = Packing::default();
         let mut numbers = (None, None, None);
         let words = self.rows(rel, Ring::Bits, &wants, |exprs| {

@@ -377,7 +377,7 @@ impl Planner<'_> {
             return (by, sets.into_iter().collect());
         }
         let column = |field: &Expr| match field {
-            Expr::Column(column) => rel.base[column.index()].of_table,
+            Expr::Column(column, _) => rel.base[column.index()].of_table,
             _ => None,
         };
         let fields: Vec<_> = rel.fields.iter().map(column).collect();
@@ -406,7 +406,7 @@ impl Planner<'_> {
     fn has_all_rows(&self, rel: &Rel, at: usize) -> bool {
         let padding = self.supplied.get(&at).and_then(|of| of.valid.as_ref());
         rel.valid.iter().all(|condition| {
-            let Expr::Column(column) = condition else {
+            let Expr::Column(column, _) = condition else {
                 return false;
             };
             let bit = rel.base[column.index()].bits.flatten();
@@ -418,7 +418,7 @@ impl Planner<'_> {
 /// The columns of one table that the first of some keys are, in rows that are where their owner has put them.
 fn columns_of<'a>(rel: &Rel, keys: impl Iterator<Item = &'a Expr>) -> Vec<(usize, ColumnId)> {
     let columns = keys.map_while(|key| match key {
-        Expr::Column(column) => rel.base[column.index()].of_table,
+        Expr::Column(column, _) => rel.base[column.index()].of_table,
         _ => None,
     });
     columns.collect()

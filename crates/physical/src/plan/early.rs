@@ -257,7 +257,7 @@ fn around(
         }
     }
     let down = |column: ColumnId| {
-        let column = Expr::Column(column);
+        let column = Expr::column(column.0);
         let same = pairs.iter().find(|(_, key)| *key == column);
         same.map_or(column, |(by, _)| by.clone())
     };

@@ -50,7 +50,7 @@ impl Planner<'_> {
             base: supplied.base.clone(),
             fields: columns
                 .iter()
-                .map(|column| veil_relation::Expr::Column(*column))
+                .map(|column| veil_relation::Expr::column(column.0))
                 .collect(),
             valid: vec![],
             places: Places::Secret,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use veil_job::passes::Take;
 use veil_math::Ring;
 use veil_operators::{Duplicates, Shared, Side};
-use veil_relation::{ColumnId, Expr, JoinKind, Kind, Literal, Matches, Plan, Shape, Type};
+use veil_relation::{At, ColumnId, Expr, JoinKind, Kind, Literal, Matches, Plan, Shape, Type};
 
 use super::order::{distinct_columns, in_other_rows, key_words};
 use super::rel::{Base, Field, Rel, or_null};
@@ -86,6 +86,7 @@ impl Planner<'_> {
                 Err(PhysicalError::NotYet {
                     what: "semi and anti joins with a condition over both sides",
                     instead: "write the condition so that one side is grouped by the key first",
+                    at: At(None),
                 })
             }
             _ => self.looked_up(&join, left, right),
@@ -100,7 +101,7 @@ impl Planner<'_> {
         keys: &[Expr],
     ) -> Result<bool, PhysicalError> {
         let columns = keys.iter().filter_map(|key| match key {
-            Expr::Column(column) => Some(*column),
+            Expr::Column(column, _) => Some(*column),
             _ => None,
         });
         let columns: BTreeSet<ColumnId> = columns.collect();
@@ -128,7 +129,7 @@ impl Planner<'_> {
                 joined
                     .get(column.index())
                     .cloned()
-                    .unwrap_or(Expr::Column(column))
+                    .unwrap_or(Expr::column(column.0))
             });
             found = Expr::all(vec![found, condition]);
         }
@@ -189,6 +190,7 @@ impl Planner<'_> {
             return Err(PhysicalError::NotYet {
                 what: "left joins of many matches with a condition over both sides",
                 instead: "filter the right side in a subquery",
+                at: At(None),
             });
         }
         let matched = Join {
@@ -416,6 +418,7 @@ impl Planner<'_> {
             return Err(PhysicalError::NotYet {
                 what: "joins without a key",
                 instead: "join on a key, or with a subquery of one row",
+                at: At(None),
             });
         }
         let fields = right.typed_fields()?;
@@ -457,7 +460,7 @@ pub(super) fn null_unless(rel: &mut Rel, found: &Expr, field: Expr) -> Result<Ex
             above,
             below,
         },
-        Expr::Column(column),
+        Expr::Column(column, _),
     ) = (&kind, &field)
     else {
         return Ok(or_null(found.clone(), field, kind));

@@ -4,6 +4,7 @@ mod aggregates;
 mod apart;
 mod checks;
 mod early;
+mod error;
 mod group;
 mod inputs;
 mod join;
@@ -22,87 +23,16 @@ mod window;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-use veil_circuit::CircuitError;
 use veil_job::{Adversary, passes::MoveKind, passes::PassSpec};
 use veil_operators::{Builder, Participants};
-use veil_relation::{Expr, Plan, PlanError, Program, Shape, Shapes, Step, TypeError};
+use veil_relation::{Expr, Plan, PlanError, Program, Shape, Shapes, Step};
 
-use crate::exprs::ExprError;
 use crate::ports::{KeepPorts, ResultPorts, TablePorts};
 use crate::{Node, Opening, PhysicalPlan};
+use error::written;
+pub use error::{PhysicalError, Refusal};
 use inputs::{Forms, Supplied};
 use rel::Rel;
-
-/// Why a program of the algebra has no physical plan.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PhysicalError {
-    /// The program is none.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// An expression has no circuit.
-    #[error("{0}")]
-    Expr(String),
-    /// An operator that parties do not compute.
-    #[error("parties do not compute {what} yet; {instead}")]
-    NotYet {
-        /// The operator, in words.
-        what: &'static str,
-        /// What does nearly the same.
-        instead: &'static str,
-    },
-    /// An owner or a recipient who takes no part.
-    #[error("{what} `{name}` is no participant of the job")]
-    Participant {
-        /// The name.
-        name: String,
-        /// What they would be.
-        what: &'static str,
-    },
-    /// A relation that cannot be kept.
-    #[error("`{step}` cannot be kept: {why}")]
-    Unkept {
-        /// The step.
-        step: String,
-        /// What stands in the way.
-        why: String,
-    },
-    /// A table without rows.
-    #[error("table `{table}` has no rows; say how many it has at most")]
-    Empty {
-        /// The table.
-        table: String,
-    },
-    /// What stands in the way of one query of several, or of a part of it that has a name.
-    #[error("`{step}`: {error}")]
-    Step {
-        /// The query, or the named part.
-        step: String,
-        /// What stands in the way.
-        error: Box<PhysicalError>,
-    },
-    /// A defect of a planner.
-    #[error("the query has no circuit: {0}; report this query")]
-    Circuit(String),
-}
-
-impl From<TypeError> for PhysicalError {
-    fn from(error: TypeError) -> Self {
-        PhysicalError::Expr(error.to_string())
-    }
-}
-
-impl From<CircuitError> for PhysicalError {
-    fn from(error: CircuitError) -> Self {
-        PhysicalError::Circuit(error.to_string())
-    }
-}
-
-impl From<ExprError> for PhysicalError {
-    fn from(error: ExprError) -> Self {
-        PhysicalError::Expr(error.to_string())
-    }
-}
 
 /// The physical plan of a program, for these participants.
 ///
@@ -203,6 +133,7 @@ impl<'a> Planner<'a> {
                 .step(step, shape)
                 .map_err(|error| PhysicalError::Step {
                     step: step.name.clone(),
+                    at: step.at,
                     error: Box::new(error),
                 })?;
             if step.keep.is_some() {
@@ -261,7 +192,8 @@ impl<'a> Planner<'a> {
         let (rels, nodes): (Vec<Rel>, Vec<Node>) = inputs.into_iter().unzip();
         let begin = self.b.passes();
         let shape = self.shape(plan)?;
-        let rel = self.operator(plan, rels, &shape)?;
+        let rel = self.operator(plan, rels, &shape);
+        let rel = rel.map_err(|error| error.or_at(written(plan)))?;
         let end = self.b.passes();
         let supplying = match plan {
             Plan::Scan { table, .. } => self.supplying_of(table),

@@ -9,7 +9,7 @@ use super::order::{distinct_columns, in_other_rows};
 use super::rel::{Places, Rel};
 use super::rows::Out;
 use super::{PhysicalError, Planner};
-use crate::exprs::Want;
+use crate::exprs::{ExprError, Want};
 use crate::ports::{ResultPort, ResultPorts};
 use crate::{Node, Opening};
 
@@ -22,15 +22,12 @@ impl Planner<'_> {
         shape: &Shape,
         (step, to): (&str, &str),
     ) -> Result<Node, PhysicalError> {
-        if let Some(field) = shape
-            .fields
-            .iter()
-            .find(|field| matches!(field.ty.kind, Kind::Ratio { .. }))
+        let mut named = shape.fields.iter().zip(&rel.fields);
+        if let Some((field, expr)) =
+            named.find(|(field, _)| matches!(field.ty.kind, Kind::Ratio { .. }))
         {
-            return Err(PhysicalError::Expr(format!(
-                "`{}` is a quotient, which is not opened; round it",
-                field.name
-            )));
+            let (name, at) = (field.name.clone(), expr.written());
+            return Err(ExprError::Opened { name, at }.into());
         }
         let audience = self.audience(to)?;
         let begin = self.b.passes();

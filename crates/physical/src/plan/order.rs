@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use veil_circuit::Wire;
 use veil_math::Ring;
 use veil_operators::{Arranged, Key, Shared, stacked};
-use veil_relation::{ColumnId, Expr, Kind, Overflow, Shape, SortKey, Type};
+use veil_relation::{At, ColumnId, Expr, Kind, Overflow, Shape, SortKey, Type};
 
 use super::known::Known;
 use super::rel::{Base, Field, Packing, Places, Rel, WORD};
@@ -102,6 +102,7 @@ impl Planner<'_> {
             return Err(PhysicalError::NotYet {
                 what: "results that say whether a bound has left out rows",
                 instead: "use overflow = \"refuse\", or \"drop\"",
+                at: At(None),
             });
         }
         let places = rel.places;
@@ -220,9 +221,7 @@ impl Planner<'_> {
         let mut part = Rel {
             rows: rel.rows,
             base: bases.collect(),
-            fields: (0..shape.fields.len() as u32)
-                .map(|k| Expr::Column(ColumnId(k)))
-                .collect(),
+            fields: (0..shape.fields.len() as u32).map(Expr::column).collect(),
             valid: vec![],
             places: Places::Secret,
             order: None,
@@ -237,7 +236,7 @@ impl Planner<'_> {
 /// Whether no two rows are equal in the keys of an order because an owner says so, and rows that are could differ in other columns.
 fn rests_on_claim(keys: &[SortKey], shape: &Shape) -> bool {
     let named = keys.iter().filter_map(|key| match key.expr {
-        Expr::Column(column) => Some(column),
+        Expr::Column(column, _) => Some(column),
         _ => None,
     });
     let named: BTreeSet<ColumnId> = named.collect();

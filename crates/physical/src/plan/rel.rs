@@ -169,7 +169,7 @@ impl Rel {
     pub(super) fn over_base(&self, expr: &Expr) -> Expr {
         let field = |column: ColumnId| match self.fields.get(column.index()) {
             Some(field) => field.clone(),
-            None => Expr::Column(column),
+            None => Expr::column(column.0),
         };
         expr.clone().substitute(&field)
     }

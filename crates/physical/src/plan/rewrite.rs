@@ -78,7 +78,7 @@ fn keyed(of: &Grouping<'_>, value: Expr, input: &Shape) -> Keyed {
         .collect();
     let width = columns.len();
     let mut column = |name: &str, expr: Expr| {
-        if matches!(expr, Expr::Column(_)) {
+        if matches!(expr, Expr::Column(..)) {
             return expr;
         }
         let name = name.to_owned();

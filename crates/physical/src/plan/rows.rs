@@ -225,7 +225,7 @@ impl Planner<'_> {
         zeroed: bool,
     ) -> Result<Rel, PhysicalError> {
         let kept = |rel: &Rel, expr: &Expr| -> Option<Base> {
-            let Expr::Column(column) = expr else {
+            let Expr::Column(column, _) = expr else {
                 return None;
             };
             let base = &rel.base[column.index()];

@@ -52,7 +52,7 @@ impl<'p> Side<'p> {
                 }
             }
             match key {
-                Expr::Column(column)
+                Expr::Column(column, _)
                     if column.index() < keys.len() && !found.contains(&Some(column.index())) =>
                 {
                     found.push(Some(column.index()));
@@ -437,7 +437,7 @@ impl Planner<'_> {
         for at in 0..rel.fields.len() {
             let field = rel.fields[at].clone();
             let kind = field.ty(&rel.types())?.kind;
-            if matches!(field, Expr::Column(_)) || !matches!(kind, Kind::Ratio { .. }) {
+            if matches!(field, Expr::Column(..)) || !matches!(kind, Kind::Ratio { .. }) {
                 continue;
             }
             let mut alone = Rel {

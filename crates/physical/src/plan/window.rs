@@ -20,7 +20,7 @@ use super::order::{distinct_columns, in_other_rows, key_words};
 use super::rel::{Base, Field, Places, Rel, or_null};
 use super::rows::Out;
 use super::{PhysicalError, Planner};
-use crate::exprs::{Data, Want, sort_bits};
+use crate::exprs::{Data, ExprError, Shown, Want, sort_bits};
 
 /// A column of values that is scanned, by its number among those of the circuit.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -118,7 +118,9 @@ impl Needed {
                     .map(|(_, range)| range.hull(Range::point(0)));
                 let range = number.and_then(|range| range.sum(rel.rows.into()));
                 let range = range.ok_or_else(|| {
-                    PhysicalError::Expr(format!("the sum of `{of}` may not fit 128 bits"))
+                    PhysicalError::from(ExprError::WideSum {
+                        expr: Shown::of(&of),
+                    })
                 })?;
                 let kind = match ty.kind {
                     Kind::Decimal { places, .. } => Kind::Decimal {
@@ -469,7 +471,7 @@ impl Planner<'_> {
                     self.b.make(numbers.rows_from(*by), rows, numbers.sharing())
                 };
                 let number = count(rel, number);
-                let Expr::Column(at) = rel.fields[field].clone() else {
+                let Expr::Column(at, _) = rel.fields[field].clone() else {
                     return Err(missing());
                 };
                 let base = rel.base[at.index()].clone();

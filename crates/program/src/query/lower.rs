@@ -6,7 +6,7 @@ use std::sync::Arc;
 use veil_job::passes::PassSpec;
 use veil_job::{Audience, Block, DatasetRef, InputSpec, JobSpec, Keep, Order, Security};
 use veil_operators::Participants;
-use veil_physical::{Node, Opening, PhysicalPlan};
+use veil_physical::{Node, Opening, PhysicalError, PhysicalPlan, Refusal};
 use veil_query::{Job, Query, QueryError, SortedBytes};
 use veil_relation::Table;
 use veil_session::PartyId;
@@ -89,7 +89,10 @@ impl Queries {
         let security = Security::among(roles.parties.len());
         queries
             .plan(raw.name.get_ref(), roles, security)
-            .map_err(|problem| Fault::new(raw.name.span(), problem))?;
+            .map_err(|problem| match problem {
+                JobProblem::Query(error) => fault(raw, *error, &queries.analyses),
+                problem => Fault::new(raw.name.span(), problem),
+            })?;
         if let Some(limit) = most_opened.filter(|limit| queries.numbers() > *limit) {
             let found = queries.numbers();
             let at = raw.most_opened.as_ref();
@@ -114,7 +117,7 @@ impl Queries {
             security,
         };
         let planned = veil_physical::plan(&self.program, &participants);
-        let mut planned = planned.map_err(|error| JobProblem::Unplanned(error.to_string()))?;
+        let mut planned = planned.map_err(|error| self.unplanned(&error))?;
         let text = self.canonical();
         // What all participants agree on is the hash of the passes: what they mean is under it with the first.
         match planned.passes.passes.first_mut() {
@@ -124,6 +127,28 @@ impl Queries {
         self.describe(&mut planned)?;
         self.physical = Arc::new(planned);
         Ok(())
+    }
+
+    /// Why there is no plan: at a place of a query's text, if it is one of what a query says.
+    fn unplanned(&self, error: &PhysicalError) -> JobProblem {
+        let refused = error.refusal().and_then(|refusal| {
+            let asked = self.asked.get(refusal.place.query as usize)?;
+            let Refusal {
+                place,
+                what,
+                instead,
+            } = refusal;
+            Some(veil_query::refused_at(
+                &compiled(asked),
+                place,
+                what,
+                instead,
+            ))
+        });
+        match refused {
+            Some(refused) => JobProblem::Query(Box::new(refused.into())),
+            None => JobProblem::Unplanned(error.to_string()),
+        }
     }
 
     /// Says in each pass what the dataset is that it loads or keeps.

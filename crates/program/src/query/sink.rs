@@ -81,7 +81,7 @@ impl Wanted {
         query: &NamedQuery,
     ) -> Result<Self, DataError> {
         let job = job_of(plan, ports.pass)?;
-        let plain = |key: &SortKey| matches!(key.expr, Expr::Column(_));
+        let plain = |key: &SortKey| matches!(key.expr, Expr::Column(..));
         if job.circuit.outputs.len() != ports.ports.len()
             || !ports.order.iter().flatten().all(plain)
         {
@@ -152,7 +152,7 @@ fn get(ring: Ring, bytes: &[u8], wire: usize, row: usize) -> u128 {
 /// The order of rows: by keys, then by all columns, nulls last.
 fn order(keys: &[SortKey], a: &[Value], b: &[Value]) -> Ordering {
     let by = |key: &SortKey| {
-        let Expr::Column(column) = key.expr else {
+        let Expr::Column(column, _) = key.expr else {
             return Ordering::Equal;
         };
         let (a, b) = (a[column.index()], b[column.index()]);
@@ -399,7 +399,7 @@ mod tests {
     #[test]
     fn keys_come_before_all_columns_and_nulls_where_they_are_said() {
         let key = |column, descending, nulls_first| SortKey {
-            expr: Expr::Column(ColumnId(column)),
+            expr: Expr::column(column),
             descending,
             nulls_first,
         };

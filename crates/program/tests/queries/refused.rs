@@ -324,7 +324,9 @@ fn sql() {
     let words = JOB.replacen("type = \"bool\"", "type = \"bool\", may = [\"filter\"]", 1);
     assert_eq!(
         error(&words),
-        "job.toml:3:8: `north` does not allow that values of rows of column `ok` of `stays` are opened"
+        "job.toml:25:7: query `all_stays`, line 1, column 26: `north` does not allow that values of rows of column `ok` of `stays` are opened
+  SELECT since, ward, pay, ok, beds FROM stays
+                           ^"
     );
 }
 

@@ -112,7 +112,7 @@ fn merged(input: Plan, columns: Vec<Named>) -> Plan {
     let copies = |columns: &[Named]| {
         columns
             .iter()
-            .all(|column| matches!(column.expr, Expr::Column(_)))
+            .all(|column| matches!(column.expr, Expr::Column(..)))
     };
     match input {
         Plan::Project {
@@ -158,7 +158,7 @@ fn rewritten(of: Expr, types: &[Type]) -> Expr {
     let mapped =
         of.try_map::<std::convert::Infallible>(&mut |operand| Ok(rewritten(operand, types)));
     let Ok(of) = mapped;
-    if !matches!(of, Expr::Literal(_) | Expr::Column(_))
+    if !matches!(of, Expr::Literal(_) | Expr::Column(..))
         && let Ok(ty) = of.ty(&[])
         && let Ok(value) = clear::constant(&of)
         && let Some(literal) = Literal::of(value, &ty.kind)

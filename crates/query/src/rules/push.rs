@@ -133,7 +133,7 @@ fn down(plan: Plan, mut conditions: Vec<Expr>, shapes: Shapes<'_>) -> Result<Pla
         } => {
             // Whole partitions are chosen or left out.
             let of_partition =
-                |of: &Expr| all_columns(of, |id| partition.contains(&Expr::Column(id)));
+                |of: &Expr| all_columns(of, |id| partition.contains(&Expr::column(id.0)));
             let (below, above): (Vec<_>, Vec<_>) = conditions.into_iter().partition(of_partition);
             let input = Box::new(down(*input, below, shapes)?);
             let window = Plan::Window {

@@ -78,7 +78,7 @@ impl<'a> Row<'a> {
     /// The value of an expression with its places.
     pub(super) fn cell(&self, expr: &Expr) -> Cell {
         match expr {
-            Expr::Column(id) => Cell {
+            Expr::Column(id, _) => Cell {
                 value: self.cells[id.index()],
                 places: places(&self.types[id.index()].kind),
             },

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use crate::calendar;
 use crate::expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
 use crate::kind::{Kind, Type, Value, Values};
+use crate::place::At;
 use crate::plan::{Program, Step};
 use crate::range::Range;
 use crate::schema::{Column, ColumnId, Consent, Operation, Origin, Reveal, Table};
@@ -62,12 +63,14 @@ impl Program {
                         name: quoted(name)?,
                         plan: plan(of)?,
                         keep: None,
+                        at: At::default(),
                     }),
                     [name, keep, of] => match tagged(keep, "keep")? {
                         [dataset] => program.steps.push(Step {
                             name: quoted(name)?,
                             plan: plan(of)?,
                             keep: Some(quoted(dataset)?),
+                            at: At::default(),
                         }),
                         _ => return Err(unexpected(keep, "keep")),
                     },
@@ -197,7 +200,7 @@ fn value(item: &Sexp) -> Result<Value> {
 
 fn atom(item: &Sexp, text: &str) -> Result<Expr> {
     if text.starts_with('#') {
-        return column_id(item).map(Expr::Column);
+        return column_id(item).map(|id| Expr::column(id.0));
     }
     let literal = match text {
         "true" => Literal::Bool(true),

@@ -17,6 +17,7 @@ fn evaluated(plan: Plan, types: &[Type], rows: &[Vec<Value>]) -> Vec<Vec<Value>>
         tables: vec![table(types, rows.len())],
         steps: vec![Step {
             keep: None,
+            at: veil_relation::At::default(),
             name: "s".to_owned(),
             plan: Plan::Open {
                 input: Box::new(plan),
@@ -243,7 +244,7 @@ fn words_of_keys_are_in_the_order_of_rows() {
         let words = &outputs[0];
         let cells = |at: usize| -> Vec<Value> {
             let cell = |key: &SortKey| match key.expr {
-                Expr::Column(column) => rows[at][column.index()],
+                Expr::Column(column, _) => rows[at][column.index()],
                 _ => Value::Null,
             };
             keys.iter().map(cell).collect()

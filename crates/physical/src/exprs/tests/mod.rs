@@ -121,6 +121,7 @@ pub(super) fn in_the_clear(types: &[Type], rows: &[Vec<Value>], exprs: &[Expr]) 
         tables: vec![table(types, rows.len())],
         steps: vec![Step {
             keep: None,
+            at: veil_relation::At::default(),
             name: "s".to_owned(),
             plan: Plan::Open {
                 input: Box::new(input),

@@ -454,7 +454,7 @@ fn dates_of_the_whole_calendar() {
 fn all_forms_are_made() {
     fn count(expr: &Expr, into: &mut std::collections::BTreeMap<&'static str, u32>) {
         let form = match expr {
-            Expr::Column(_) => "column",
+            Expr::Column(..) => "column",
             Expr::Literal(Literal::Null(_)) => "null",
             Expr::Literal(_) => "literal",
             Expr::Not(_) => "not",

@@ -1,0 +1,165 @@
+//! Why a program has no physical plan, and where in the text of a query that is.
+
+use veil_circuit::CircuitError;
+use veil_relation::{At, Place, Plan, PlanError, TypeError, first_written};
+
+use crate::exprs::ExprError;
+
+/// Why a program of the algebra has no physical plan.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PhysicalError {
+    /// The program is none.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// An expression has no circuit.
+    #[error(transparent)]
+    Expr(#[from] ExprError),
+    /// An operator that parties do not compute.
+    #[error("parties do not compute {what} yet; {instead}")]
+    NotYet {
+        /// The operator, in words.
+        what: &'static str,
+        /// What does nearly the same.
+        instead: &'static str,
+        /// Where it is written.
+        at: At,
+    },
+    /// An owner or a recipient who takes no part.
+    #[error("{what} `{name}` is no participant of the job")]
+    Participant {
+        /// The name.
+        name: String,
+        /// What they would be.
+        what: &'static str,
+    },
+    /// A relation that cannot be kept.
+    #[error("`{step}` cannot be kept: {why}")]
+    Unkept {
+        /// The step.
+        step: String,
+        /// What stands in the way.
+        why: String,
+    },
+    /// A table without rows.
+    #[error("table `{table}` has no rows; say how many it has at most")]
+    Empty {
+        /// The table.
+        table: String,
+    },
+    /// What stands in the way of one query of several, or of a part of it that has a name.
+    #[error("`{step}`: {error}")]
+    Step {
+        /// The query, or the named part.
+        step: String,
+        /// Where it is written.
+        at: At,
+        /// What stands in the way.
+        error: Box<PhysicalError>,
+    },
+    /// A defect of a planner.
+    #[error("the query has no circuit: {0}; report this query")]
+    Circuit(String),
+}
+
+impl From<TypeError> for PhysicalError {
+    fn from(error: TypeError) -> Self {
+        PhysicalError::Expr(error.into())
+    }
+}
+
+impl From<CircuitError> for PhysicalError {
+    fn from(error: CircuitError) -> Self {
+        PhysicalError::Circuit(error.to_string())
+    }
+}
+
+/// A refusal at a place in the text of a query.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// The place.
+    pub place: Place,
+    /// What is wrong there.
+    pub what: String,
+    /// What to write instead, where there is a way.
+    pub instead: Option<&'static str>,
+}
+
+impl PhysicalError {
+    /// What is wrong at which place of a query's text; nothing for what no query says, and where places are not known.
+    pub fn refusal(&self) -> Option<Refusal> {
+        self.refused(At(None))
+    }
+
+    /// The same, at this place where a closer one is not known.
+    fn refused(&self, within: At) -> Option<Refusal> {
+        let (at, what, instead) = match self {
+            PhysicalError::Step { at, error, .. } => return error.refused(at.or(within)),
+            PhysicalError::NotYet { what, instead, at } => {
+                let what = format!("parties do not compute {what} yet");
+                (*at, what, Some(*instead))
+            }
+            PhysicalError::Expr(error) => {
+                let (what, instead) = error.said();
+                (error.at(), what, instead)
+            }
+            PhysicalError::Plan(error) => (At(None), error.to_string(), None),
+            PhysicalError::Participant { .. }
+            | PhysicalError::Unkept { .. }
+            | PhysicalError::Empty { .. }
+            | PhysicalError::Circuit(_) => return None,
+        };
+        let At(place) = at.or(within);
+        Some(Refusal {
+            place: place?,
+            what,
+            instead,
+        })
+    }
+
+    /// The same error of an operator that is written there, if no closer place is known.
+    pub(super) fn or_at(mut self, of: At) -> Self {
+        if let PhysicalError::NotYet { at, .. } = &mut self {
+            *at = at.or(of);
+        }
+        self
+    }
+}
+
+/// Where an operator is written: the first of its own expressions.
+pub(super) fn written(plan: &Plan) -> At {
+    match plan {
+        Plan::Filter { predicate, .. } => predicate.written(),
+        Plan::Project { columns, .. } => first_written(columns.iter().map(|of| &of.expr)),
+        Plan::Join { on, condition, .. } => {
+            let keys = on.iter().flat_map(|(left, right)| [left, right]);
+            // Keys are there in most joins; what is refused is the condition.
+            first_written(condition.iter().chain(keys))
+        }
+        Plan::GroupBy {
+            keys, aggregates, ..
+        } => {
+            let of = aggregates.iter().filter_map(|of| of.function.argument());
+            first_written(of.chain(keys.iter().map(|key| &key.expr)))
+        }
+        Plan::Sort { keys, .. } | Plan::TopK { keys, .. } => {
+            first_written(keys.iter().map(|key| &key.expr))
+        }
+        Plan::Window {
+            partition,
+            order,
+            functions,
+            ..
+        } => {
+            let of = functions.iter().filter_map(|of| of.function.argument());
+            let order = order.iter().map(|key| &key.expr);
+            first_written(of.chain(order).chain(partition))
+        }
+        Plan::Scan { .. }
+        | Plan::Step { .. }
+        | Plan::UnionAll { .. }
+        | Plan::Distinct { .. }
+        | Plan::Trim { .. }
+        | Plan::Open { .. } => At(None),
+    }
+}
