@@ -83,6 +83,16 @@ impl SecurityArgs {
             chunk_rows: self.chunk_rows,
         }
     }
+
+    /// Has a job that was read from `file` take them.
+    pub(crate) fn choose(&self, job: &mut Job, file: &Path) -> Result<(), Failure> {
+        job.choose(self.words()).map_err(|problem| JobError {
+            file: file.to_owned(),
+            place: None,
+            problem: Box::new(problem),
+        })?;
+        Ok(())
+    }
 }
 
 /// A data file that is elsewhere than the job says.
@@ -118,12 +128,7 @@ impl JobArgs {
             .map(|r| ((r.owner.clone(), r.what.clone()), r.file.clone()))
             .collect();
         let mut job = Job::load(&self.job, files)?;
-        let words = self.security.words();
-        job.choose(words).map_err(|problem| JobError {
-            file: self.job.clone(),
-            place: None,
-            problem: Box::new(problem),
-        })?;
+        self.security.choose(&mut job, &self.job)?;
         if let Some(file) = &self.align_key {
             job.set_align_key(AlignKey::read(file)?);
         }

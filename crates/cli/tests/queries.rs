@@ -278,6 +278,96 @@ fn a_query_is_asked_of_tables() {
     assert!(errors.contains("stays.csv"), "{errors}");
 }
 
+/// The words of `veil run` about security are those of `veil query`, where queries have them; what the job file says stands.
+#[test]
+fn a_query_is_asked_with_the_words_of_a_run() {
+    let folder = folder("bob");
+    let ask = |more: &[&str]| {
+        let mut command = crate::common::veil();
+        let sql = "SELECT ward, count(*) AS n FROM stays GROUP BY ward ORDER BY ward";
+        command
+            .args(["query", sql, "--tables", "job.toml"])
+            .args(more);
+        command.current_dir(folder.path()).output().unwrap()
+    };
+    let guarantee = |more: &[&str]| {
+        let output = ask(more);
+        let errors = crate::common::text(&output.stderr);
+        assert!(output.status.success(), "{more:?}: {errors}");
+        let result = json(&crate::common::text(&output.stdout));
+        let queries = &result["results"][0]["statistics"]["json"]["queries"];
+        let wanted = serde_json::json!([["east", 3], ["north", 2], ["west", 3]]);
+        assert_eq!(queries[0]["rows"], wanted);
+        let protocol = result["protocol"].as_str().unwrap();
+        let guarantee = result["guarantee"].as_str().unwrap();
+        format!("{protocol}: {guarantee}")
+    };
+    let refused = |more: &[&str], code: i32, parts: &[&str]| {
+        let output = ask(more);
+        let errors = crate::common::text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{more:?}: {errors}");
+        for part in parts {
+            assert!(errors.contains(part), "no `{part}` in {errors}");
+        }
+    };
+    let three = ["--json", "--protocol", "rep3", "--adversary", "semi-honest"];
+    assert!(guarantee(&three).starts_with("rep3: semi-honest"));
+    refused(
+        &["--adversary", "malicious"],
+        3,
+        &[
+            "among three parties of which one may lie rows do not move; name a fourth party, or write \"semi-honest\"",
+        ],
+    );
+    refused(
+        &["--protocol", "rep4"],
+        3,
+        &["it is of 4 parties, and the job names 3"],
+    );
+    refused(
+        &["--protocol", "yao"],
+        3,
+        &["it is of 2 parties, and the job names 3"],
+    );
+    refused(
+        &["--technique", "cut-and-choose"],
+        3,
+        &["circuits are cut and chosen by yao, and the job's protocol is rep3"],
+    );
+    refused(
+        &["--schedule", "layers"],
+        3,
+        &["only yao's gates are ordered by a schedule, and the job's protocol is rep3"],
+    );
+    refused(
+        &["--statistical", "40"],
+        3,
+        &["only `technique = \"cut-and-choose\"` has a statistical parameter"],
+    );
+    refused(&["--adversary", "nice"], 2, &["nice", "semi-honest"]);
+    refused(&["--chunk-rows", "100"], 2, &["100"]);
+    folder.replace("job.toml", "\"c\"]", "\"c\", \"d\"]");
+    assert!(guarantee(&["--json"]).starts_with("rep4: malicious"));
+    let semi_honest = ["--json", "--adversary", "semi-honest", "--chunk-rows", "64"];
+    assert!(guarantee(&semi_honest).starts_with("rep4: semi-honest"));
+    refused(
+        &["--delivery", "guaranteed"],
+        3,
+        &["queries are not run again without a party that is lost; write \"abort\""],
+    );
+    folder.replace(
+        "job.toml",
+        "version = 1",
+        "version = 1\nadversary = \"semi-honest\"",
+    );
+    assert!(guarantee(&["--json"]).starts_with("rep4: semi-honest"));
+    refused(
+        &["--adversary", "malicious"],
+        3,
+        &["adversary", "malicious", "semi-honest"],
+    );
+}
+
 /// An owner that claims what is false is told so where its table is; where the parties find it, the run ends and opens nothing.
 #[test]
 fn false_claims_end_a_run() {

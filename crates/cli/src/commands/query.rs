@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use veil_job::{Adversary, ChunkRows, Delivery, ProtocolKind, Schedule, Statistical, Technique};
 use veil_program::{Asked, Files, Job};
 
-use super::run::{self, Finished, LocalArgs, Results};
+use super::run::{self, LocalArgs, Results};
 use crate::devices::{DevicesArgs, Registry};
 use crate::failure::{Code, Failure};
+use crate::launch::Answer;
 use crate::launch::inspect::InspectArgs;
 use crate::links::LinkArgs;
 use crate::output;
@@ -21,6 +23,7 @@ use crate::room::RoomArgs;
   veil query 'SELECT …' --tables job.toml --to ministry --min-count 10
   veil query 'SELECT …' --tables job.toml --check    compared with the same query in the clear
   veil query 'SELECT …' --tables job.toml --out results
+  veil query 'SELECT …' --tables job.toml --adversary semi-honest    cheaper, if no party lies
 
 The tables are those of the job file, whose own queries are not asked. A process that has all roles hides nothing from itself: where owners
 are apart, write the query into the job file, and see `veil explain` and `veil submit`.")]
@@ -58,6 +61,49 @@ pub(crate) struct QueryArgs {
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+    /// Where the job file leaves it open; the last, for its heading holds for all that follows.
+    #[command(flatten)]
+    security: AskedSecurityArgs,
+}
+
+/// What `veil run` takes of a job's security, but for the tables of garbled circuits: `--tables` is the job file here, and garbled circuits answer no
+/// queries. What applies to no query is heard, and refused by the rules of jobs.
+#[derive(clap::Args, Debug, Clone, Default)]
+#[command(next_help_heading = "Security, where the job file leaves it open")]
+struct AskedSecurityArgs {
+    /// The protocol: rep3 among three parties, rep4 among four [default: by the number of parties]
+    #[arg(long, value_name = "NAME")]
+    protocol: Option<ProtocolKind>,
+    /// Against one party that is semi-honest or malicious [default: rep3 semi-honest, rep4 malicious]
+    #[arg(long, value_name = "WHICH")]
+    adversary: Option<Adversary>,
+    /// Rows that are computed together, at most: a power of two from 64 to 1048576 [default: what the devices of the parties are best at, else what
+    /// fits a processor's cache]
+    #[arg(long, value_name = "N")]
+    chunk_rows: Option<ChunkRows>,
+    #[arg(long, value_name = "WHICH", hide = true)]
+    technique: Option<Technique>,
+    #[arg(long, alias = "output", value_name = "WHICH", hide = true)]
+    delivery: Option<Delivery>,
+    #[arg(long, value_name = "WHICH", hide = true)]
+    schedule: Option<Schedule>,
+    #[arg(long, value_name = "S", hide = true)]
+    statistical: Option<Statistical>,
+}
+
+impl AskedSecurityArgs {
+    fn all(&self) -> SecurityArgs {
+        SecurityArgs {
+            protocol: self.protocol,
+            adversary: self.adversary,
+            technique: self.technique,
+            delivery: self.delivery,
+            tables: None,
+            schedule: self.schedule,
+            statistical: self.statistical,
+            chunk_rows: self.chunk_rows,
+        }
+    }
 }
 
 /// Runs the command.
@@ -74,7 +120,9 @@ pub(crate) fn run(
         to: args.to.clone(),
         min_count: args.min_count,
     };
-    let job = Job::asking(&args.tables, files, &asked)?;
+    let mut job = Job::asking(&args.tables, files, &asked)?;
+    let security = args.security.all();
+    security.choose(&mut job, &args.tables)?;
     if args.check && !job.spec().datasets.is_empty() {
         // What it could not say in the end is said before anything runs.
         job.clear_answers()?;
@@ -85,7 +133,7 @@ pub(crate) fn run(
             data: args.data.clone(),
             align_key: None,
             lanes: None,
-            security: SecurityArgs::default(),
+            security,
         },
         timeout: args.timeout,
         net: None,
@@ -100,7 +148,8 @@ pub(crate) fn run(
         json: args.json,
     };
     let finished = run::execute_job(job, &local, (None, Results::Printed), verbose, registry)?;
-    let checked = args.check.then(|| check(&finished)).transpose()?;
+    let same = || same_in_the_clear(&finished.job, &finished.outcome.answers);
+    let checked = args.check.then(same).transpose()?;
     if args.json {
         finished.print_json(checked)?;
     } else {
@@ -121,12 +170,12 @@ pub(crate) fn run(
 }
 
 /// Whether every recipient got what the queries mean, evaluated in the clear.
-pub(crate) fn check(finished: &Finished) -> Result<bool, Failure> {
-    let Some(opened) = finished.job.clear_answers()? else {
+pub(crate) fn same_in_the_clear(job: &Job, answers: &[Answer]) -> Result<bool, Failure> {
+    let Some(opened) = job.clear_answers()? else {
         return Ok(false);
     };
     let mut got = Vec::new();
-    for answer in &finished.outcome.answers {
+    for answer in answers {
         let queries = answer
             .statistics
             .as_ref()
