@@ -384,15 +384,37 @@ fn false_claims_end_a_run() {
 }
 
 #[test]
-fn looks_at_one_circuit_are_refused() {
+fn other_jobs_are_refused() {
     let folder = folder("bob");
-    folder.fail(
-        "run job.toml --shadow --data-are-mine --out out",
-        2,
-        &["--shadow looks at the layers of one circuit"],
-    );
     folder.fail("run job.toml --protocol yao", 3, &["yao"]);
     folder.fail("stats job.toml", 2, &["job.toml is no statistics job"]);
+}
+
+/// Every command of all devices in every pass, in the shadow of the device that defines it; among three parties and four.
+#[test]
+fn devices_of_queries_run_in_a_shadow() {
+    let folder = folder("bob");
+    folder.replace(
+        "job.toml",
+        "SELECT since, cost FROM stays WHERE cost IS NOT NULL ORDER BY cost DESC, since LIMIT 2",
+        "SELECT ward, count(*) AS n FROM stays GROUP BY ward ORDER BY ward",
+    );
+    folder.fail("run job.toml --shadow", 2, &["add --data-are-mine"]);
+    let output = folder.veil("run job.toml --lanes 1 --shadow --data-are-mine --out out --json");
+    let said = crate::common::text(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let line = said.lines().find(|line| line.starts_with("shadow: "));
+    let line = line.unwrap_or_else(|| panic!("{said}"));
+    assert!(
+        line.contains(" commands in ")
+            && line.contains(" passes, ")
+            && line.contains(" devices compared, ")
+            && line.ends_with(", all equal"),
+        "{line}"
+    );
+    let read = |name: &str| fs::read_to_string(folder.at(&format!("out/{name}"))).unwrap();
+    assert_eq!(read("eve/by_ward.csv"), BY_WARD);
+    assert_eq!(read("a/dearest.csv"), "ward,n\neast,3\nnorth,2\nwest,3\n");
 }
 
 /// Services of three parties answer queries as they run other jobs: proposed, approved, done, with a receipt.

@@ -26,7 +26,7 @@
 //! ```
 //!
 //! [`conformance`] is the suite that every device must pass, and `veil device check` runs it. [`record`] records the calls of a device and
-//! replays them on another one.
+//! replays them on another one; [`shadow`] runs two devices side by side, and compares.
 //!
 //! # Promises
 //!
@@ -60,7 +60,9 @@ pub mod record;
 mod reference;
 mod repeat;
 mod round;
+pub mod shadow;
 mod waiting;
+mod written;
 
 pub use command::{Command, Completion, KeyId, Op, Outcome, PrfCall, ProgramId, Tag};
 pub use compiled::Compiled;
@@ -137,6 +139,14 @@ pub enum Fault {
         /// The device.
         device: &'static str,
         /// Its behaviour, in words.
+        why: String,
+    },
+    /// Another device, by which this one is judged, does something else ([`shadow`]).
+    #[error("{device} is wrong: {why}")]
+    Differs {
+        /// The device.
+        device: &'static str,
+        /// What differs where, in words.
         why: String,
     },
     /// A command that the device has nothing for.

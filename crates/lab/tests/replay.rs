@@ -99,3 +99,78 @@ fn a_recorded_party_replays_alone() {
         );
     }
 }
+
+/// A query has a device for each kind of pass, and a file for each device.
+#[test]
+fn a_recorded_party_of_a_query_replays_alone() {
+    let folder = Folder::new();
+    folder.write(
+        "job.toml",
+        r#"version = 1
+kind = "query"
+name = "stays"
+owners = ["ann"]
+parties = ["a", "b", "c"]
+recipients = ["eve"]
+
+[[table]]
+name = "stays"
+owner = "ann"
+rows = 9
+file = "stays.csv"
+column = [
+  { name = "ward", type = "integer", min = 0, max = 15 },
+  { name = "cost", type = "integer", min = 0, max = 255 },
+]
+
+[query]
+name = "by_ward"
+sql = "SELECT ward, sum(cost) AS cost FROM stays GROUP BY ward ORDER BY ward"
+to = "eve"
+"#,
+    );
+    let rows = (0..9u32).map(|row| format!("{},{}\n", row * 7 % 4, row * 31));
+    let rows: String = rows.collect();
+    folder.write("stays.csv", format!("ward,cost\n{rows}"));
+    let output = folder.veil("run job.toml --lanes 1 --record rec --party b --data-are-mine");
+    let said = text(&output.stderr);
+    assert!(
+        output.status.success() && said.contains("recorded b: "),
+        "{said}"
+    );
+    for device in ["cpu", "reference"] {
+        let said = folder.succeed(&format!("device replay rec --device {device}"));
+        for part in [
+            "rec/device-0000.record",
+            "rec/device-0002.record",
+            " passes from ",
+        ] {
+            assert!(said.contains(part), "no `{part}` in {said}");
+        }
+    }
+    let printed = folder.succeed("device replay rec --json");
+    let printed: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    let files = printed["files"].as_array().unwrap();
+    let mut passes: Vec<u64> = files
+        .iter()
+        .flat_map(|file| file["passes"].as_array().unwrap())
+        .map(|pass| pass.as_u64().unwrap())
+        .collect();
+    passes.sort_unstable();
+    let all: Vec<u64> = (1..=passes.len() as u64).collect();
+    assert!(passes == all && all.len() > 5, "{passes:?}");
+    let file = folder.at("rec/device-0001.record");
+    let mut damaged = std::fs::read(&file).unwrap();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    std::fs::write(&file, &damaged).unwrap();
+    folder.fail(
+        "device replay rec",
+        3,
+        &[
+            "rec/device-0001.record",
+            "was changed after it was written",
+            "record the run again",
+        ],
+    );
+}

@@ -138,6 +138,11 @@ impl Passes {
         Some((at, self.names.get(at).map_or("", String::as_str)))
     }
 
+    /// What pass number `pass` is part of, in words; nothing of one pass.
+    pub fn name_of(&self, pass: usize) -> Option<&str> {
+        self.names.get(pass).map(String::as_str)
+    }
+
     /// What a participant brings to each pass, and takes from it.
     pub fn data(&self, ends: Ends) -> Arc<[Data]> {
         let mut all = vec![Data::default(); self.count()];
@@ -238,6 +243,7 @@ mod tests {
         assert_ne!(passes.hash, passes.program().first().hash);
         let one = Passes::from(Arc::clone(passes.program().first()));
         assert_eq!((one.count(), one.under_way(3)), (1, None));
+        assert_eq!((one.name_of(0), passes.name_of(3)), (None, Some("part 3")));
         assert_eq!(one.hash, one.program().hash());
     }
 }

@@ -63,7 +63,7 @@ pub use seed::{Numbers, Seed};
 pub use shares::Shares;
 pub use values::{Rows, Seen, Values, pack};
 pub use world::World;
-pub use wrong::{Adding, Lying, OneBitWrong};
+pub use wrong::{Adding, Erred, Lying, OneBitWrong, Slip};
 
 /// `bytes` with one bit changed: the first, which is a row of every packed column. Bytes of no length stay as they are.
 pub fn flipped(bytes: &[u8]) -> Vec<u8> {

@@ -1,8 +1,11 @@
 //! Devices that compute a bit wrong.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use veil_device::{Command, Device, Fault, Layout, Op, Program, ProgramId, Span, Tag, Workspace};
+use veil_device::{
+    Command, Completion, Device, Fault, Frame, Layout, Op, Program, ProgramId, Span, Tag, Workspace,
+};
 
 /// Programs that were loaded, in order: they say where messages of products are.
 #[derive(Default)]
@@ -189,4 +192,78 @@ impl Device for Adding {
     }
 
     veil_device::forward!(self, self.inner, bind load_key open close write map view poll wipe);
+}
+
+/// Where a device erred: the chunk, and the number of the command in its batch.
+pub type Erred = Arc<Mutex<Option<(Frame, usize)>>>;
+
+/// The tag of the part of a batch that ends with the error; no batch of a run has it.
+const BEFORE: Tag = Tag(u64::MAX);
+
+/// A device that errs once: it flips the first bit of what one command makes, in one pass of a program.
+pub struct Slip {
+    inner: Box<dyn Device>,
+    programs: Programs,
+    pass: u16,
+    slips: fn(&Op) -> bool,
+    frames: BTreeMap<u32, Frame>,
+    erred: Erred,
+}
+
+impl Slip {
+    /// `inner`, wrong in the first command of this kind in pass `pass`; `erred` says where it was.
+    pub fn new(inner: Box<dyn Device>, pass: u16, slips: fn(&Op) -> bool, erred: &Erred) -> Self {
+        Slip {
+            inner,
+            programs: Programs::default(),
+            pass,
+            slips,
+            frames: BTreeMap::new(),
+            erred: Arc::clone(erred),
+        }
+    }
+}
+
+impl Device for Slip {
+    fn name(&self) -> &'static str {
+        "slip"
+    }
+
+    fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Workspace, Fault> {
+        let workspace = self.inner.open(layout, frame)?;
+        self.frames.insert(workspace.0, frame);
+        Ok(workspace)
+    }
+
+    fn submit(&mut self, workspace: Workspace, batch: &[Command], tag: Tag) -> Result<(), Fault> {
+        let frame = self.frames[&workspace.0];
+        let mut erred = self.erred.lock().unwrap_or_else(PoisonError::into_inner);
+        let slips = frame.epoch == self.pass && erred.is_none();
+        let mut commands = batch.iter().filter(|_| slips);
+        let at = commands.position(|command| (self.slips)(&command.op));
+        let made = at.and_then(|at| Some((at, self.programs.message(&batch[at])?)));
+        let Some((at, made)) = made else {
+            return self.inner.submit(workspace, batch, tag);
+        };
+        // What follows it computes with what it has made.
+        let (before, after) = batch.split_at(at + 1);
+        self.inner.submit(workspace, before, BEFORE)?;
+        self.inner.map(workspace, made)?[0] ^= 1;
+        *erred = Some((frame, at));
+        self.inner.submit(workspace, after, tag)
+    }
+
+    fn poll(&mut self) -> Result<Option<Completion>, Fault> {
+        let ended = self.inner.poll()?;
+        match ended {
+            Some(Completion { tag: BEFORE, .. }) => self.inner.poll(),
+            other => Ok(other),
+        }
+    }
+
+    fn load(&mut self, program: &Arc<Program>, layout: &Layout) -> Result<ProgramId, Fault> {
+        self.programs.load(&mut *self.inner, program, layout)
+    }
+
+    veil_device::forward!(self, self.inner, bind load_key close write map view wipe);
 }

@@ -28,6 +28,8 @@ mod names;
 mod operators;
 mod order;
 mod ot_cache;
+mod pass_records;
+mod pass_shadows;
 mod passes;
 mod printed;
 mod public;

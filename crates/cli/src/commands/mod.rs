@@ -18,7 +18,7 @@ mod members;
 mod moved;
 pub mod party;
 mod policy;
-mod query;
+pub(crate) mod query;
 pub mod run;
 mod serve;
 mod shares;

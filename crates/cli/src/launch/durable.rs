@@ -22,7 +22,8 @@ use crate::prepare;
 pub(crate) fn check(job: &Job, args: &LocalArgs) -> Result<(), Failure> {
     let refuse = |message: &str, help: &str| Err(Failure::new(Code::Usage, message).help(help));
     match (job.needs_stores(), args) {
-        (true, args) if args.inspect.shadow => refuse(
+        // The shadow of passes is one of devices, which takes shares as they are.
+        (true, args) if args.inspect.shadow && job.queries().is_none() => refuse(
             "--shadow computes on the values of all owners, and this job computes on shares that were kept",
             "leave --shadow out, or run the same computation without `durable` and `stored`",
         ),

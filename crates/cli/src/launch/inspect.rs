@@ -8,16 +8,20 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use veil_device::Device;
 use veil_device::record::{Recording, Tape};
+use veil_device::shadow::{Shadow as DeviceShadow, Shadowed};
+use veil_device::{Device, Reference};
 use veil_engine::shadow::Shadow;
 use veil_engine::{DeviceFactory, Recorder};
 use veil_job::Source;
+use veil_program::Job;
 use veil_protocol::Plan;
 use veil_runtime::Passes;
 use veil_session::{PartyId, Peer};
 
+use crate::commands::query;
 use crate::failure::{Code, Failure};
+use crate::launch::Answer;
 use crate::output;
 use crate::trace::TraceFile;
 
@@ -37,7 +41,8 @@ pub struct InspectArgs {
     /// Whose device is recorded [default: the first party]
     #[arg(long, value_name = "NAME", requires = "record")]
     pub party: Option<String>,
-    /// Compare every layer with the clear computation on the same values, and name the first that differs.
+    /// Compare every layer with the clear computation on the same values, or, of a job of many passes, every command of all devices with the device
+    /// that defines it, and results with the clear computation; name the first that differs.
     #[arg(long)]
     pub shadow: bool,
     /// The data are generated, or all my own. --record and --shadow lay them open, and do nothing without this.
@@ -78,12 +83,15 @@ pub(crate) struct Inspection {
     trace: Option<Arc<TraceFile>>,
     record: Option<Record>,
     pub(crate) shadow: Option<Arc<Shadow>>,
+    /// The shadow of the devices of a job of many passes.
+    devices: Option<Arc<DeviceShadow>>,
 }
 
-/// A participant whose device is recorded, a file per lane.
+/// A participant whose devices are recorded, a file for each: of one circuit a lane has one, of many passes one for each kind of pass.
 struct Record {
     of: Peer,
     folder: PathBuf,
+    many: bool,
     tapes: Arc<Mutex<Vec<Tape>>>,
     failed: Arc<Mutex<Option<io::Error>>>,
 }
@@ -91,7 +99,7 @@ struct Record {
 impl Inspection {
     /// Whether it looks at messages, or at what devices are told.
     pub(crate) fn looks(&self) -> bool {
-        self.record.is_some() || self.shadow.is_some()
+        self.record.is_some() || self.shadow.is_some() || self.devices.is_some()
     }
 
     /// Prepares what `args` ask for.
@@ -100,22 +108,18 @@ impl Inspection {
         plan: &Passes,
         sources: impl Iterator<Item = (Peer, Option<Arc<dyn Source>>)>,
     ) -> Result<Self, Failure> {
-        if plan.count() > 1 && (args.shadow || args.record.is_some()) {
-            let what = if args.shadow { "--shadow" } else { "--record" };
-            let message =
-                format!("{what} looks at the layers of one circuit, and this job has many passes");
-            return Err(Failure::new(Code::Usage, message)
-                .help("`veil query --check` compares the result with the clear computation"));
-        }
         let trace = args
             .trace
             .as_ref()
             .map(|path| TraceFile::create(path, plan));
+        // Passes have names, a job of one circuit has none.
+        let many = plan.name_of(0).is_some();
         let record = args.record.as_ref().map(|folder| {
             let of = whose(plan, args.party.as_deref())?;
-            Record::new(folder, of)
+            Record::new(folder, of, many)
         });
-        let shadow = args.shadow.then(|| {
+        let devices = (args.shadow && many).then(DeviceShadow::new);
+        let shadow = (args.shadow && !many).then(|| {
             let protocol = veil_protocol::protocol(Arc::clone(plan), Peer::Party(PartyId::TWO[0]));
             let sources: BTreeMap<_, _> = sources
                 .filter_map(|(peer, source)| Some((peer, source?)))
@@ -127,6 +131,7 @@ impl Inspection {
             trace: trace.transpose()?.map(Arc::new),
             record: record.transpose()?,
             shadow: shadow.transpose()?,
+            devices,
         })
     }
 
@@ -137,7 +142,19 @@ impl Inspection {
     }
 
     /// The devices of `peer`, which are those that `make` makes.
-    pub(crate) fn device(&self, peer: Peer, make: DeviceFactory) -> DeviceFactory {
+    pub(crate) fn device(&self, plan: &Plan, peer: Peer, make: DeviceFactory) -> DeviceFactory {
+        let make: DeviceFactory = match &self.devices {
+            Some(shadow) => {
+                let shadow = Arc::clone(shadow);
+                let of = veil_engine::name_of(plan, peer).to_owned();
+                Arc::new(move || {
+                    let other = Box::new(Reference::default());
+                    let shadowed = Shadowed::new(make()?, other, &shadow, of.clone());
+                    Ok(Box::new(shadowed) as Box<dyn Device>)
+                })
+            }
+            None => make,
+        };
         match &self.record {
             Some(record) if record.of == peer => record.devices(make),
             _ => make,
@@ -145,7 +162,7 @@ impl Inspection {
     }
 
     /// The run is over, well or not.
-    pub(crate) fn finish(&self, plan: &Plan) -> Result<(), Failure> {
+    pub(crate) fn finish(&self, plan: &Passes) -> Result<(), Failure> {
         if let Some(trace) = &self.trace {
             trace.finish();
         }
@@ -167,7 +184,42 @@ impl Inspection {
                 }
             }
         }
+        if let Some(shadow) = &self.devices {
+            match shadow.verdict() {
+                Ok(compared) => eprintln!(
+                    "shadow: {} in {} passes, {} compared, {}, all equal",
+                    output::count(compared.commands, "command"),
+                    plan.count(),
+                    output::count(compared.devices, "device"),
+                    output::bytes(compared.bytes)
+                ),
+                Err(difference) => {
+                    let pass = plan.name_of(difference.frame.epoch.into());
+                    let part = pass.filter(|name| !name.is_empty());
+                    let part = part.map_or_else(String::new, |name| format!(" ({name})"));
+                    let message = format!("shadow: {difference}{part}");
+                    return Err(Failure::new(Code::Check, message).help(
+                        "the device computes wrongly: `veil-lab device check` compares it on random programs, and `--record` keeps what it was told",
+                    ));
+                }
+            }
+        }
         Ok(())
+    }
+}
+
+impl Inspection {
+    /// In a shadow, what recipients of queries get is what the queries mean, evaluated in the clear; relations of datasets are nowhere in the clear.
+    pub(crate) fn results(&self, job: &Job, answers: &[Answer]) -> Result<(), Failure> {
+        if self.devices.is_none() || job.is_statistics() || !job.spec().datasets.is_empty() {
+            return Ok(());
+        }
+        if job.queries().is_none() || query::same_in_the_clear(job, answers)? {
+            return Ok(());
+        }
+        let message = "shadow: the result is not what the queries in the clear give over the tables of all owners, and all devices do what defines them";
+        Err(Failure::new(Code::Check, message)
+            .help("please report this as a bug, with the job and `veil doctor`"))
     }
 }
 
@@ -196,7 +248,7 @@ fn whose(plan: &Plan, name: Option<&str>) -> Result<Peer, Failure> {
 }
 
 impl Record {
-    fn new(folder: &Path, of: Peer) -> Result<Self, Failure> {
+    fn new(folder: &Path, of: Peer, many: bool) -> Result<Self, Failure> {
         let made = DirBuilder::new().mode(0o700).create(folder);
         made.map_err(|error| {
             Failure::new(
@@ -212,6 +264,7 @@ impl Record {
         Ok(Record {
             of,
             folder: folder.to_owned(),
+            many,
             tapes: Arc::default(),
             failed: Arc::default(),
         })
@@ -220,10 +273,16 @@ impl Record {
     fn devices(&self, make: DeviceFactory) -> DeviceFactory {
         let (folder, next) = (self.folder.clone(), AtomicU32::new(0));
         let (tapes, failed) = (Arc::clone(&self.tapes), Arc::clone(&self.failed));
+        let many = self.many;
+        let room = if many { 1 << 16 } else { 1 << 20 };
         Arc::new(move || {
-            // Lanes are made in order.
-            let lane = next.fetch_add(1, Ordering::Relaxed);
-            let path = folder.join(format!("lane-{lane}.record"));
+            // Lanes are made in order; each makes the devices of later passes when it comes to them.
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let path = folder.join(if many {
+                format!("device-{number:04}.record")
+            } else {
+                format!("lane-{number}.record")
+            });
             let file = OpenOptions::new()
                 .write(true)
                 .create_new(true)
@@ -232,7 +291,7 @@ impl Record {
             let inner = make()?;
             match file {
                 Ok(file) => {
-                    let tape = Tape::to(Box::new(BufWriter::with_capacity(1 << 20, file)));
+                    let tape = Tape::to(Box::new(BufWriter::with_capacity(room, file)));
                     let mut tapes = tapes.lock().unwrap_or_else(PoisonError::into_inner);
                     tapes.push(tape.clone());
                     Ok(Box::new(Recording::new(inner, tape)) as Box<dyn Device>)

@@ -102,7 +102,10 @@ pub(crate) fn run(
     let network = network.as_deref();
     // One factory per participant: it is called once for each lane.
     let devices: Vec<_> = (peers.iter())
-        .map(|&peer| inspection.device(peer, site.devices.factory(plan, peer, network)))
+        .map(|&peer| {
+            let made = site.devices.factory(plan, peer, network);
+            inspection.device(plan, peer, made)
+        })
         .collect();
     let mut folders = Folders::new();
     let mut sinks = Vec::new();
@@ -181,6 +184,13 @@ pub(crate) fn run(
         Ok(reports) => reports,
         Err(failure) => return Err(Failure::local(plan, &failure)),
     };
+    let answers = peers.iter().zip(&sinks).filter_map(|(&peer, sink)| {
+        let (sink, folder) = sink.as_ref()?;
+        Answer::new(plan, peer, site.kept.then(|| folder.clone()), sink)
+    });
+    let answers: Vec<Answer> = answers.collect();
+    // Wrong results are not published.
+    inspection.results(job, &answers)?;
     if site.kept {
         for (&peer, sink) in peers.iter().zip(&sinks) {
             let Some((_, folder)) = sink else { continue };
@@ -195,15 +205,11 @@ pub(crate) fn run(
         }
     }
     folders.keep();
-    let answers = peers.iter().zip(sinks).filter_map(|(&peer, sink)| {
-        let (sink, folder) = sink?;
-        Answer::new(plan, peer, site.kept.then_some(folder), &sink)
-    });
     let participants = reports
         .iter()
         .map(|(peer, report)| Took::new(plan, *peer, report, site.devices));
     Ok(Outcome {
-        answers: answers.collect(),
+        answers,
         participants: participants.collect(),
         ordered: None,
         network: network.map(Network::crossed),

@@ -1,6 +1,6 @@
 //! Driving a device with a record.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,9 +10,8 @@ use veil_session::Frame;
 use super::decode::Reader;
 use super::format::{Bytes, Call, Damage};
 use crate::program::Needs;
-use crate::{
-    Command, Completion, Device, Fault, Layout, Op, Outcome, ProgramId, Span, Tag, Workspace,
-};
+use crate::written::{Written, differ};
+use crate::{Command, Completion, Device, Fault, Layout, Outcome, ProgramId, Span, Tag, Workspace};
 
 /// Bytes of all workspaces that a record may have open together.
 const MOST_BYTES: u64 = 1 << 32;
@@ -35,6 +34,8 @@ pub struct Replayed {
     pub commands: u64,
     /// Bytes compared: what the host looked at, or sent.
     pub bytes: u64,
+    /// Passes of the job that it was used in, from 0; a job of one circuit has pass 0.
+    pub passes: BTreeSet<u16>,
     /// Time in calls of the device.
     pub busy: Duration,
 }
@@ -44,7 +45,7 @@ pub struct Replayed {
 pub struct Difference {
     /// Step of the record.
     pub step: u64,
-    /// The chunk.
+    /// The chunk; of a job of many passes its epoch is the number of the pass, from 0.
     pub frame: Frame,
     /// The bytes that were looked at.
     pub span: Span,
@@ -59,13 +60,21 @@ pub struct Difference {
 impl std::fmt::Display for Difference {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Frame {
-            lane, chunk, rows, ..
+            epoch,
+            lane,
+            chunk,
+            rows,
         } = self.frame;
         write!(
             f,
-            "step {} of the record: item {} of region {} (part {}) differs from byte {} on, in the workspace of chunk {chunk} (lane {lane}, {rows} rows)",
+            "step {} of the record: item {} of region {} (part {}) differs from byte {} on, in the workspace of chunk {chunk}",
             self.step, self.item, self.span.region, self.span.component, self.byte
         )?;
+        // A job of one circuit has one pass.
+        if epoch > 0 {
+            write!(f, " of pass {}", u32::from(epoch) + 1)?;
+        }
+        write!(f, " (lane {lane}, {rows} rows)")?;
         match self.command {
             Some((batch, command, name)) => write!(
                 f,
@@ -178,9 +187,7 @@ struct Open {
     layout: usize,
     bytes: u64,
     frame: Frame,
-    batches: u64,
-    /// Spans that were written, by which batch and command.
-    written: Vec<(Span, u64, usize, &'static str)>,
+    written: Written,
 }
 
 impl Player<'_> {
@@ -265,6 +272,7 @@ impl Player<'_> {
         let of = of.clone();
         let workspace = self.call(|device| device.open(&of, frame))?;
         self.done.workspaces += 1;
+        self.done.passes.insert(frame.epoch);
         self.room -= bytes;
         self.workspaces.insert(
             recorded.0,
@@ -273,8 +281,7 @@ impl Player<'_> {
                 layout,
                 bytes,
                 frame,
-                batches: 0,
-                written: Vec::new(),
+                written: Written::default(),
             },
         );
         Ok(())
@@ -308,33 +315,24 @@ impl Player<'_> {
             .map_err(|fault| ReplayError::Fault { step, fault })?;
         self.done.busy += began.elapsed();
         self.done.bytes += want.0.len() as u64;
-        let at = want.0.iter().zip(got).position(|(a, b)| a != b);
-        let at = at.or((got.len() != want.0.len()).then_some(got.len().min(want.0.len())));
-        let Some(at) = at else { return Ok(()) };
         let open = &self.workspaces[&recorded.0];
         let layout = &self.layouts[open.layout];
-        let size = layout.regions[span.region as usize]
-            .column
-            .bytes(open.frame.rows)
-            .max(1);
-        let item = span.first + (at as u64 / size) as u32;
+        let found = differ(layout, open.frame.rows, span, (&want.0, got));
+        let Some((item, byte)) = found else {
+            return Ok(());
+        };
         let place = Span {
             first: item,
             count: 1,
             ..span
         };
-        let last = open
-            .written
-            .iter()
-            .rev()
-            .find(|(span, ..)| span.overlaps(place));
         Err(ReplayError::Differs(Box::new(Difference {
             step,
             frame: open.frame,
             span,
             item,
-            byte: at as u64 % size,
-            command: last.map(|(_, batch, command, name)| (*batch, *command, *name)),
+            byte,
+            command: open.written.last(place).pop(),
         })))
     }
 
@@ -367,21 +365,7 @@ impl Player<'_> {
             slots.push(needs.map(Needs::slots));
             command.program = program.map(|(id, _)| *id);
         }
-        open.batches += 1;
-        for (index, (command, slots)) in batch.iter().zip(slots).enumerate() {
-            // Which of its slots a program writes does not matter: what is viewed of a plane is what came of it.
-            let of_slots = slots.into_iter().flat_map(|slots| {
-                let components = layout.regions[slots as usize].components;
-                (0..components).map(move |component| layout.all(slots, component))
-            });
-            let written = command.dst.iter().copied().chain(of_slots);
-            for span in written.filter(|span| span.count > 0) {
-                // A later write to the same place hides the earlier one.
-                open.written.retain(|(old, ..)| *old != span);
-                let name = name(&command.op);
-                open.written.push((span, open.batches, index, name));
-            }
-        }
+        open.written.batch(layout, batch.iter().zip(slots));
         let workspace = open.workspace;
         self.done.batches += 1;
         self.done.commands += batch.len() as u64;
@@ -432,37 +416,4 @@ fn size(layout: &Layout, rows: u32) -> u64 {
             .saturating_mul(u64::from(region.count));
         sum.saturating_add(all)
     })
-}
-
-fn name(op: &Op) -> &'static str {
-    match op {
-        Op::Linear => "linear",
-        Op::Product(_) => "product",
-        Op::AddReceived { .. } => "add received",
-        Op::Publish => "publish",
-        Op::Random => "random",
-        Op::Combine { .. } => "combine",
-        Op::Hash { .. } => "hash",
-        Op::Mac => "mac",
-        Op::Split { .. } => "split",
-        Op::Lift => "lift",
-        Op::Shift { .. } => "shift",
-        Op::Lifting(_) => "a step of lifts",
-        Op::Permutation => "permutation",
-        Op::Permute { .. } => "permute",
-        Op::Invert => "invert",
-        Op::Rank(_) => "rank",
-        Op::Scale => "scale",
-        Op::Resize => "resize",
-        Op::Dot => "dot",
-        Op::CheckEqual => "check equal",
-        Op::Proof(_) => "proof",
-        Op::Garble { .. } => "garble",
-        Op::Evaluate { .. } => "evaluate",
-        Op::Encode { .. } => "encode",
-        Op::Colour => "colour",
-        Op::Ot(_) => "oblivious transfer",
-        Op::Cut(_) => "cut-and-choose",
-        Op::Repeat(_) => "repeat",
-    }
 }

@@ -97,6 +97,8 @@ struct Played {
     workspaces: u64,
     batches: u64,
     commands: u64,
+    /// Passes of the job that the device was used in, counted from 1.
+    passes: Vec<u32>,
     bytes_compared: u64,
     device_seconds: f64,
 }
@@ -122,6 +124,11 @@ fn replay(folder: &Path, name: &str, registry: &dyn Registry, json: bool) -> Res
             workspaces: played.workspaces,
             batches: played.batches,
             commands: played.commands,
+            passes: played
+                .passes
+                .iter()
+                .map(|pass| u32::from(*pass) + 1)
+                .collect(),
             bytes_compared: played.bytes,
             device_seconds: played.busy.as_secs_f64(),
             file: path,
@@ -136,13 +143,20 @@ fn replay(folder: &Path, name: &str, registry: &dyn Registry, json: bool) -> Res
         let rate = played.commands as f64 / seconds.max(1e-9);
         let _ = writeln!(
             text,
-            "{}: {} as on {}\n  {} in {} on {}, {} compared, all equal\n  {} in the device, {rate:.0} commands/s",
+            "{}: {} as on {}\n  {} in {} on {}{}, {} compared, all equal\n  {} in the device, {rate:.0} commands/s",
             played.file.display(),
             played.device,
             played.recorded_on,
             output::count(played.commands, "command"),
             format_args!("{} batches", played.batches),
             output::count(played.workspaces, "workspace"),
+            match &played.passes[..] {
+                // All there is of a job of one circuit.
+                [] | [1] => String::new(),
+                [pass] => format!(" of pass {pass}"),
+                [first, .., last] =>
+                    format!(" of {} passes from {first} to {last}", played.passes.len()),
+            },
             output::bytes(played.bytes_compared),
             output::seconds(seconds),
         );

@@ -140,13 +140,28 @@ pub(crate) fn run_in(
     tap: &Tap,
     room: &dyn Fn(Peer) -> Option<Room>,
 ) -> Result<BTreeMap<Peer, Report>, Failure> {
-    let conditions = Conditions {
-        settings: &|peer| Settings {
+    run_on(
+        program,
+        ends,
+        &|peer| Settings {
             timeout: std::time::Duration::from_secs(2),
             device: Arc::new(move || Ok(device())),
             room: room(peer),
             ..Settings::default()
         },
+        tap,
+    )
+}
+
+/// As [`run`], where each participant has settings of its own.
+pub(crate) fn run_on(
+    program: &Arc<PassProgram>,
+    ends: &Ends,
+    settings: &dyn Fn(Peer) -> Settings,
+    tap: &Tap,
+) -> Result<BTreeMap<Peer, Report>, Failure> {
+    let conditions = Conditions {
+        settings,
         wrap: &|from, _, link| {
             let tap = Arc::clone(tap);
             Box::new(Tapped::new(link, move |to, at, bytes: &[u8]| {
