@@ -63,6 +63,7 @@ mod arithmetic;
 mod bind;
 mod categories;
 mod error;
+mod family;
 mod from;
 mod group;
 mod grouping;
@@ -82,6 +83,7 @@ mod walk;
 mod windows;
 
 pub use error::{Place, Problem, QueryError, SqlError};
+pub use family::families;
 pub use job::{Bound, Job, Query, bind, compile, fields};
 pub use order::{JoinCost, JoinFacts, SortedBytes};
 pub use source::{Part, check_part, refused_at};

@@ -7,6 +7,7 @@
 mod accepted;
 mod claims;
 mod common;
+mod families;
 mod jobs;
 mod kept;
 mod limits;
