@@ -352,6 +352,200 @@ fn a_run_that_is_killed_leaves_no_complete_dataset() {
     assert_answers(&folder, "results/eve");
 }
 
+/// The same jobs, where the size of the relation is opened: seven of twelve rows count, two buckets of four.
+fn sized() -> Folder {
+    let folder = folder();
+    let keep = "keep = \"treated 2025\"";
+    let sized =
+        format!("{keep}\nopen_size = {{ round_up_to = 4, why = \"the next job is smaller\" }}");
+    folder.replace("keep.toml", keep, &sized);
+    let stored = "stored = \"treated 2025\"";
+    folder.replace("ask.toml", stored, &format!("{stored}\nopened_size = 8"));
+    folder
+}
+
+#[test]
+fn a_size_is_opened_and_a_later_job_loads_as_many_rows() {
+    let folder = sized();
+    let explained = folder.succeed("explain keep.toml");
+    let size = "the size of `treated`: how many of its 12 rows count, rounded up to multiples of 4: the next job is smaller";
+    let (_, parties) = explained
+        .split_once("opened to the computing parties")
+        .unwrap();
+    let (parties, _) = parties.split_once("opened to no participant").unwrap();
+    assert!(parties.contains(size), "{explained}");
+    let said = folder.succeed("run keep.toml");
+    let kept = "kept as `treated 2025` by a, b, c, with `opened_size = 8`";
+    assert!(said.contains(kept), "{said}");
+    without_owners(&folder);
+    let explained = folder.succeed("explain ask.toml");
+    let rows = "the first 8 of 12 rows, of which up to 8 count: how many, no participant knows";
+    assert!(explained.contains(rows), "{explained}");
+    folder.succeed("run ask.toml --processes");
+    assert_answers(&folder, "results/eve");
+    // More of the first rows, and all of them.
+    for first in [9, 12] {
+        folder.replace(
+            "ask.toml",
+            "opened_size = 8",
+            &format!("opened_size = 8\nfirst_rows = {first}"),
+        );
+        folder.succeed(&format!("run ask.toml --out first{first}"));
+        assert_answers(&folder, &format!("first{first}/eve"));
+        folder.replace("ask.toml", &format!("\nfirst_rows = {first}"), "");
+    }
+    // Each of them is a job of its own.
+    let plan = || json(&folder.succeed("explain ask.toml --json"))["plan"].clone();
+    let eight = plan();
+    folder.replace("ask.toml", "opened_size = 8", "opened_size = 9");
+    assert_ne!(plan(), eight);
+}
+
+#[test]
+fn four_parties_open_a_size_in_processes() {
+    let folder = sized();
+    for job in ["keep.toml", "ask.toml"] {
+        folder.replace(job, "\"c\"]", "\"c\", \"d\"]");
+    }
+    folder.replace("keep.toml", "round_up_to = 4", "bucket = \"pow2\"");
+    folder.succeed("run keep.toml --processes");
+    without_owners(&folder);
+    folder.succeed("run ask.toml");
+    assert_answers(&folder, "results/eve");
+}
+
+#[test]
+fn what_is_no_opened_size_is_refused() {
+    let folder = sized();
+    let refused = |arguments: &str, code: i32, what: &str| {
+        let output = folder.veil(arguments);
+        let said = text(&output.stderr);
+        assert!(said.contains(what), "{what}: {said}");
+        assert_eq!(output.status.code(), Some(code), "{said}");
+    };
+    let keep = fs::read_to_string(folder.at("keep.toml")).unwrap();
+    let bucket = "round_up_to = 4, why = \"the next job is smaller\"";
+    for (to, what) in [
+        (
+            "round_up_to = 1, why = \"x\"",
+            "a size is rounded up to two rows or more: else the number of rows itself would be opened",
+        ),
+        (
+            "round_up_to = 12, why = \"x\"",
+            "`treated` cannot be kept: all numbers of rows that it may have are in one bucket, which is no size to open",
+        ),
+        ("bucket = \"pow3\", why = \"x\"", "write \"pow2\""),
+        (
+            "bucket = \"pow2\", round_up_to = 4, why = \"x\"",
+            "`open_size` with `round_up_to` has no use for `bucket`",
+        ),
+        ("why = \"x\"", "`open_size` needs `round_up_to`"),
+        (
+            "round_up_to = 4, why = \" \"",
+            "say in one line, of up to 200 bytes, what the size is opened for",
+        ),
+        ("round_up_to = 4", "missing field `why`"),
+    ] {
+        assert!(keep.contains(bucket));
+        folder.write("keep.toml", keep.replace(bucket, to));
+        refused("explain keep.toml", 3, what);
+    }
+    folder.write("keep.toml", keep.replace("keep = \"treated 2025\"\n", ""));
+    refused(
+        "explain keep.toml",
+        3,
+        "query `treated`, which is not kept, has no use for `open_size`",
+    );
+    folder.write("keep.toml", &keep);
+    folder.succeed("run keep.toml");
+    let ask = fs::read_to_string(folder.at("ask.toml")).unwrap();
+    for (to, what) in [
+        (
+            "opened_size = 8\nfirst_rows = 7",
+            "up to 8 rows count, which all are loaded, and at most 12 rows are kept",
+        ),
+        (
+            "opened_size = 8\nfirst_rows = 13",
+            "up to 8 rows count, which all are loaded, and at most 12 rows are kept",
+        ),
+        (
+            "first_rows = 8",
+            "table `treated` has fewer rows than are kept, and no opened size that says that none is lost",
+        ),
+        (
+            "opened_size = 13",
+            "it is what the parties have opened, and at most 12 rows are kept",
+        ),
+        (
+            "opened_size = 4",
+            "it has `opened_size = 8`, where the job declares `opened_size = 4`",
+        ),
+        (
+            "opened_size = 12",
+            "it has `opened_size = 8`, where the job declares `opened_size = 12`",
+        ),
+        ("", "it has `opened_size = 8`, where the job declares "),
+    ] {
+        folder.write("ask.toml", ask.replace("opened_size = 8", to));
+        refused("run ask.toml", 3, what);
+    }
+    // A dataset whose size was not opened.
+    folder.write("ask.toml", &ask);
+    for party in ["a", "b", "c"] {
+        let path = folder.at(&format!(".veil-run/{party}/shares/treated 2025"));
+        fs::remove_dir_all(path).unwrap();
+    }
+    let unsized_keep = keep.replace(&format!("open_size = {{ {bucket} }}\n"), "");
+    assert_ne!(unsized_keep, keep);
+    folder.write("keep.toml", unsized_keep);
+    folder.succeed("run keep.toml");
+    refused(
+        "run ask.toml",
+        3,
+        "where the job declares `opened_size = 8`",
+    );
+}
+
+/// A party whose store states another size, of another run, finds it before anything is sent; so does the code of the manifest, if the size in it is changed.
+#[test]
+fn a_party_with_another_size_is_found_before_anything_is_opened() {
+    let folder = sized();
+    let fewer: Vec<&str> = STAYS.lines().filter(|line| !line.contains("kim")).collect();
+    folder.write("stays.csv", fewer.join("\n") + "\n");
+    folder.succeed("run keep.toml");
+    let kept = folder.at(".veil-run/c/shares/treated 2025");
+    let aside = folder.at("aside");
+    fs::rename(&kept, &aside).unwrap();
+    for party in ["a", "b"] {
+        let path = folder.at(&format!(".veil-run/{party}/shares/treated 2025"));
+        fs::remove_dir_all(path).unwrap();
+    }
+    folder.write("stays.csv", STAYS);
+    folder.succeed("run keep.toml");
+    folder.succeed("run ask.toml");
+    assert_answers(&folder, "results/eve");
+    let now = folder.at("now");
+    fs::rename(&kept, &now).unwrap();
+    fs::rename(&aside, &kept).unwrap();
+    let output = folder.veil("run ask.toml --out other");
+    let said = text(&output.stderr);
+    assert!(!output.status.success());
+    let what = "it has `opened_size = 4`, where the job declares `opened_size = 8`";
+    assert!(said.contains(what), "{said}");
+    assert!(!folder.at("other/eve").exists());
+    fs::rename(&kept, &aside).unwrap();
+    fs::rename(&now, &kept).unwrap();
+    let manifest = kept.join("manifest");
+    let text_of = fs::read_to_string(&manifest).unwrap();
+    let changed = text_of.replace("opened_size = 8", "opened_size = 4");
+    assert_ne!(changed, text_of);
+    fs::write(&manifest, changed).unwrap();
+    let output = folder.veil("run ask.toml --out other");
+    let said = text(&output.stderr);
+    assert!(!output.status.success());
+    assert!(said.contains("manifest"), "{said}");
+}
+
 #[test]
 #[ignore = "tier processes: kills, stalls and waits"]
 fn services_keep_a_relation_and_load_it() {

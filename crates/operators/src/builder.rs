@@ -268,6 +268,20 @@ impl Builder {
         of
     }
 
+    /// One row with the number of rows of a column of bits that are 1, modulo 2^32.
+    ///
+    /// # Panics
+    /// If the column is not of single bits.
+    pub fn count(&mut self, bit: Shared) -> Shared {
+        assert_eq!(bit.sharing, Sharing::Bits(1), "a bit in each row");
+        let mut b = veil_circuit::Builder::new(Ring::Z32);
+        let wire = b.input_bits("bit", 1)[0];
+        let one = b.lift(wire);
+        b.output_sum("count", &[one]);
+        let circuit = b.finish().expect("gates in their order");
+        self.compute(circuit, bit.rows, vec![bit.take()])[0]
+    }
+
     /// Opens one bit to the parties, whether any row of a column of bits is 1; the run ends if one is, and says that `what` is false.
     ///
     /// # Panics
@@ -328,17 +342,18 @@ impl Builder {
     }
 
     /// What parties load in every row into a circuit, port by port, from a dataset at rest, and a column for each output port. `ports` say in words what
-    /// each input port is and how it is read, and which port of the dataset it loads.
+    /// each input port is and how it is read, and which port of the dataset it loads. The dataset has `of` rows, of which the first `rows` are loaded.
     ///
     /// # Panics
-    /// As [`Builder::supplied`].
+    /// As [`Builder::supplied`], or if the dataset has fewer rows.
     pub fn loaded(
         &mut self,
-        dataset: &str,
+        (dataset, of): (&str, u32),
         circuit: Circuit,
         rows: u32,
         ports: &[((String, String), usize)],
     ) -> Vec<Shared> {
+        assert!(rows <= of, "a dataset has the rows that are loaded");
         let words: Vec<_> = ports.iter().map(|(words, _)| words.clone()).collect();
         let left = left_by(&circuit);
         let mut job = self.supplying(Holder::Stored, circuit, rows, &words);
@@ -348,7 +363,7 @@ impl Builder {
             block: 0,
             ports: ports.iter().map(|(_, kept)| *kept).enumerate().collect(),
             schema: String::new(),
-            rows: rows.into(),
+            rows: of.into(),
         }];
         self.leaving(job, &left, rows)
     }

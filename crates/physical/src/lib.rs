@@ -62,7 +62,9 @@ use veil_job::passes::ProgramSpec;
 pub use exprs::{ExprError, Shown};
 pub use opening::{Opening, To};
 pub use plan::{PhysicalError, Refusal, plan};
-pub use ports::{KeepPorts, ResultPort, ResultPorts, TablePort, TablePorts, stored_ports};
+pub use ports::{
+    KeepPorts, ResultPort, ResultPorts, SizePort, TablePort, TablePorts, stored_ports,
+};
 
 /// The physical plan of a query.
 #[derive(Clone, PartialEq, Eq, Debug)]

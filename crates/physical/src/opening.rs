@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use veil_relation::Bucket;
+
 /// To whom something is opened.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum To {
@@ -50,6 +52,17 @@ pub enum Opening {
         /// The passes that look at it, and nothing else.
         passes: Range<usize>,
     },
+    /// Of a relation that is kept, which bucket its number of valid rows is in.
+    Size {
+        /// The step.
+        step: String,
+        /// Rows of the relation.
+        rows: u32,
+        /// The buckets.
+        bucket: Bucket,
+        /// Why, in the words of the job.
+        why: String,
+    },
     /// Permutations that are uniform whatever the values are.
     Permutations {
         /// How many.
@@ -66,6 +79,7 @@ impl Opening {
             Self::Duplicates { .. }
             | Self::Overflow { .. }
             | Self::Claims { .. }
+            | Self::Size { .. }
             | Self::Permutations { .. } => To::Parties,
         }
     }

@@ -1,7 +1,7 @@
 //! What goes in and what comes out, and what is at rest between jobs: the values of ports, of the cells of tables and of results.
 
 use veil_math::Ring;
-use veil_relation::{ColumnId, Field, Kind, SortKey, Table, Value};
+use veil_relation::{Bucket, ColumnId, Field, Kind, SortKey, Table, Value};
 
 /// What an input port of a table takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,6 +76,28 @@ pub struct KeepPorts {
     pub pass: usize,
     /// The relation, as a later job has it as a table: columns and their owners' words, rows, and what is known of them.
     pub table: Table,
+    /// What is opened of how many of its rows are valid, if anything is.
+    pub size: Option<SizePort>,
+}
+
+/// The pass that opens to the parties which bucket a number of valid rows is in: one row, whose one port is the [number](Bucket::number).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SizePort {
+    /// The number of the pass.
+    pub pass: usize,
+    /// The buckets.
+    pub bucket: Bucket,
+    /// Rows of the relation.
+    pub capacity: u32,
+}
+
+impl SizePort {
+    /// The opened size, if this number is one of a relation of so many rows.
+    #[must_use]
+    pub fn rows(&self, number: u32) -> Option<u32> {
+        let most = self.bucket.number(self.capacity);
+        (number <= most).then(|| self.bucket.rows(number, self.capacity))
+    }
 }
 
 /// The pass in which an owner supplies columns of a table, or parties load them.

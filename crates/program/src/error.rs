@@ -207,6 +207,14 @@ pub enum JobProblem {
         /// The field.
         field: &'static str,
     },
+    /// Fewer rows of a dataset than it has, without what says that the others do not count.
+    #[error(
+        "table `{table}` has fewer rows than are kept, and no opened size that says that none is lost; write the line `opened_size = …` that the dataset has, or remove `first_rows`"
+    )]
+    Unsized {
+        /// The table.
+        table: String,
+    },
     /// A field makes no sense here.
     #[error("{what} has no use for `{field}`; remove it")]
     NoUse {

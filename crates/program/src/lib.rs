@@ -77,7 +77,7 @@ pub use output::Output;
 pub use pairing::Paired;
 pub use query::{
     Answered, Collisions, ColumnFacts, KeptFacts, NamedQuery, Opens, Operator, Queries, QuerySink,
-    TableFacts, Writing,
+    SizeSink, TableFacts, Writing,
 };
 pub use reshare::{OldShares, Resharing, SharesDiffer, Zeros};
 pub use roles::Roles;

@@ -394,6 +394,10 @@ pub(crate) struct RawTable {
     /// The dataset that parties load it from.
     pub(crate) stored: Option<Spanned<String>>,
     pub(crate) rows: Spanned<RawCapacity>,
+    /// The opened size of the dataset.
+    pub(crate) opened_size: Option<Spanned<i64>>,
+    /// The first rows of the dataset that are loaded.
+    pub(crate) first_rows: Option<Spanned<i64>>,
     #[serde(default)]
     pub(crate) sorted_by: Vec<Spanned<String>>,
     #[serde(default)]
@@ -519,8 +523,18 @@ pub(crate) struct RawQuery {
     pub(crate) to: Option<Spanned<String>>,
     /// The dataset as which the parties keep it.
     pub(crate) keep: Option<Spanned<String>>,
+    /// What is opened of how many rows of it count.
+    pub(crate) open_size: Option<Spanned<RawOpenSize>>,
     pub(crate) min_count: Option<Spanned<u32>>,
     pub(crate) file: Option<Spanned<RawNames>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawOpenSize {
+    pub(crate) round_up_to: Option<Spanned<i64>>,
+    pub(crate) bucket: Option<Spanned<String>>,
+    pub(crate) why: Spanned<String>,
 }
 
 #[derive(Deserialize)]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use sqlparser::ast::Spanned;
 use veil_relation::{
-    At, ConsentError, Field, JoinKind, Matches, Overflow, Plan, Program, Shapes, Step, Table,
+    At, ConsentError, Field, JoinKind, Kept, Matches, Overflow, Plan, Program, Shapes, Step, Table,
     is_name,
 };
 
@@ -23,8 +23,8 @@ pub struct Query {
     pub sql: String,
     /// To whom its relation is opened; a query without a recipient opens nothing.
     pub to: Option<String>,
-    /// The dataset as which the parties keep its relation, if they do.
-    pub keep: Option<String>,
+    /// As which dataset the parties keep its relation, if they do, and whether its size is opened.
+    pub keep: Option<Kept>,
     /// Groups of fewer rows are left out of what is opened. 0 leaves out nothing.
     pub min_count: u32,
 }
@@ -131,7 +131,15 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
     }
     let mut kept = BTreeSet::new();
     for query in &job.queries {
-        let Some(dataset) = &query.keep else { continue };
+        let Some(Kept { dataset, size }) = &query.keep else {
+            continue;
+        };
+        if size.as_ref().is_some_and(|size| !size.bucket.hides()) {
+            return wrong(
+                dataset,
+                "a size is rounded up to two rows or more: else the number of rows itself would be opened",
+            );
+        }
         let loaded = |table: &Table| table.origin.dataset() == Some(dataset);
         if !kept.insert(dataset) || job.tables.iter().any(loaded) {
             return wrong(

@@ -15,5 +15,6 @@ mod oracle;
 mod parties;
 mod refused;
 mod rules;
+mod sizes;
 mod sorts;
 mod tpch;

@@ -91,10 +91,20 @@ impl ShareSource for Loaded {
 
 /// The same, of parties that load datasets: what is opened, and what they keep.
 pub(crate) fn run_with_stores(
+    run: (&PhysicalPlan, &Program, &[clear::Input]),
+    other: impl Fn(&str, usize, TablePort, u128) -> u128,
+    with: (Options, &Stores),
+) -> Result<(Results, Stores), String> {
+    let ran = run_with_sizes(run, other, with);
+    ran.map(|(opened, kept, _)| (opened, kept))
+}
+
+/// The same, with the number that is opened of each relation whose size is, in the order of what is kept.
+pub(crate) fn run_with_sizes(
     (physical, program, inputs): (&PhysicalPlan, &Program, &[clear::Input]),
     other: impl Fn(&str, usize, TablePort, u128) -> u128,
     (options, stores): (Options, &Stores),
-) -> Result<(Results, Stores), String> {
+) -> Result<(Results, Stores, Vec<u32>), String> {
     let passes = PassProgram::new(&physical.passes, options).unwrap();
     let passes = Arc::new(passes);
     let of_parties = passes.first().parties().len();
@@ -131,6 +141,9 @@ pub(crate) fn run_with_stores(
     }
     let results = physical.results.iter();
     let seen: BTreeMap<usize, Arc<Seen>> = results.map(|of| (of.pass, Arc::default())).collect();
+    let sized = physical.keeps.iter().filter_map(|kept| kept.size);
+    let at_all = || (0..of_parties).map(|_| Arc::default()).collect();
+    let sizes: BTreeMap<usize, Vec<Arc<Seen>>> = sized.map(|of| (of.pass, at_all())).collect();
     let data = |peer: Peer, pass: usize| match peer {
         Peer::Owner(_) => Data {
             source: sources.get(&pass).map(|values| Arc::clone(values) as _),
@@ -141,6 +154,9 @@ pub(crate) fn run_with_stores(
             ..Data::default()
         },
         Peer::Party(party) => Data {
+            sink: sizes
+                .get(&pass)
+                .map(|all| Arc::clone(&all[party.index()]) as _),
             stored: loaded(pass, party.index()),
             keeps: keeps
                 .get(&pass)
@@ -182,7 +198,16 @@ pub(crate) fn run_with_stores(
     let complete = keeps.values().flat_map(|(_, all)| all);
     assert!(complete.into_iter().all(|shares| shares.finished()));
     let opened = physical.results.iter().map(opened).collect();
-    Ok((opened, keeps.into_values().collect()))
+    let number = |of: veil_physical::SizePort| {
+        let all = sizes[&of.pass].iter();
+        let all: Vec<_> = all.map(|seen| seen.rows(Ring::Z32, 0).unwrap()).collect();
+        assert!(all.iter().all(|one| *one == all[0]), "parties see one size");
+        assert_eq!((all[0].len(), all[0][0].len()), (1, 1));
+        all[0][0][0] as u32
+    };
+    let sized = physical.keeps.iter().filter_map(|kept| kept.size);
+    let sizes: Vec<u32> = sized.map(number).collect();
+    Ok((opened, keeps.into_values().collect(), sizes))
 }
 
 #[test]

@@ -56,6 +56,7 @@ pub mod clear;
 mod consent;
 mod expr;
 mod functions;
+mod kept;
 mod kind;
 mod place;
 mod plan;
@@ -70,6 +71,7 @@ mod typing;
 
 pub use consent::{ColumnUse, ConsentError};
 pub use expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
+pub use kept::{Bucket, Kept, OpenSize};
 pub use kind::{Kind, MOST_PLACES, MOST_VALUES, Type, Value, Values};
 pub use place::{At, Place, first_written};
 pub use plan::{
@@ -80,7 +82,8 @@ pub use plan_error::PlanError;
 pub use range::Range;
 pub use read::ReadError;
 pub use schema::{
-    Column, ColumnId, Consent, MOST_ROWS, Operation, Origin, Reveal, SchemaError, Table, is_name,
+    Column, ColumnId, Consent, First, MOST_ROWS, Operation, Origin, Reveal, SchemaError, Table,
+    is_name,
 };
 pub use shape::{Field, Shape, Shapes, join as join_shape};
 pub use typing::{TypeError, round_ratio};

@@ -4,6 +4,7 @@
 //! [`Plan::TopK`] give an order, which projections keep and [`Plan::Open`] shows.
 
 use crate::expr::Expr;
+use crate::kept::Kept;
 use crate::place::At;
 use crate::schema::{ColumnId, Table};
 
@@ -379,8 +380,8 @@ pub struct Step {
     pub name: String,
     /// How it is made.
     pub plan: Plan,
-    /// The dataset as which the parties keep it, with all its columns: its rows as they are, also where they are opened.
-    pub keep: Option<String>,
+    /// How the parties keep it, with all its columns: its rows as they are, also where they are opened.
+    pub keep: Option<Kept>,
     /// Where it is written.
     pub at: At,
 }

@@ -108,6 +108,19 @@ pub enum Origin {
     Owner(String),
     /// The parties have kept them in a job before, with what that job's plan proved of them: the name of the dataset.
     Stored(String),
+    /// The first of such rows: the parties have kept more, and have opened how many are valid at most.
+    First(First),
+}
+
+/// The first rows of a dataset whose valid rows stand in front of all others.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct First {
+    /// The name of the dataset.
+    pub dataset: String,
+    /// Rows that it has.
+    pub of: u32,
+    /// Its opened size: no more rows are valid.
+    pub opened: u32,
 }
 
 impl Origin {
@@ -116,7 +129,7 @@ impl Origin {
     pub fn owner(&self) -> Option<&str> {
         match self {
             Self::Owner(name) => Some(name),
-            Self::Stored(_) => None,
+            Self::Stored(_) | Self::First(_) => None,
         }
     }
 
@@ -126,6 +139,7 @@ impl Origin {
         match self {
             Self::Owner(_) => None,
             Self::Stored(name) => Some(name),
+            Self::First(first) => Some(&first.dataset),
         }
     }
 }
@@ -135,6 +149,7 @@ impl fmt::Display for Origin {
         match self {
             Self::Owner(name) => f.write_str(name),
             Self::Stored(name) => write!(f, "dataset {name}"),
+            Self::First(first) => write!(f, "dataset {}", first.dataset),
         }
     }
 }
@@ -205,6 +220,20 @@ pub enum SchemaError {
         /// The table.
         table: String,
     },
+    /// The first rows of a dataset are more than it has, or fewer than may be valid.
+    #[error(
+        "table `{table}` has the first {rows} of {of} rows, of which up to {opened} count; it has at least those, and no more than there are"
+    )]
+    First {
+        /// The table.
+        table: String,
+        /// Its capacity.
+        rows: u32,
+        /// Rows of the dataset.
+        of: u32,
+        /// The opened size.
+        opened: u32,
+    },
     /// A column of a table is of a kind that tables do not have.
     #[error("column `{column}` of table `{table}` is no kind of a table: {kind}")]
     Kind {
@@ -245,6 +274,17 @@ impl Table {
                 rows,
             });
         }
+        if let Origin::First(first) = &self.origin {
+            let (rows, of, opened) = (self.capacity, first.of, first.opened);
+            if !self.padded || rows > of || opened > rows || of > MOST_ROWS {
+                return Err(SchemaError::First {
+                    table: table(),
+                    rows,
+                    of,
+                    opened,
+                });
+            }
+        }
         let mut seen = BTreeSet::new();
         for column in &self.columns {
             if !seen.insert(&column.name) {
@@ -284,6 +324,15 @@ impl Table {
             }
         }
         Ok(())
+    }
+
+    /// Rows of the dataset that it is loaded from; its own, if that is all of it or none.
+    #[must_use]
+    pub const fn rows_kept(&self) -> u32 {
+        match &self.origin {
+            Origin::Owner(_) | Origin::Stored(_) => self.capacity,
+            Origin::First(first) => first.of,
+        }
     }
 
     /// The place of a column.

@@ -303,7 +303,7 @@ impl<'a> Shapes<'a> {
         // What parties have kept was proved in the job that kept it.
         let (unique, claimed) = match table.origin {
             Origin::Owner(_) => (Vec::new(), sets),
-            Origin::Stored(_) => (sets, Vec::new()),
+            Origin::Stored(_) | Origin::First(_) => (sets, Vec::new()),
         };
         Ok(Shape {
             fields,

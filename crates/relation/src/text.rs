@@ -7,6 +7,7 @@ use std::fmt;
 
 use crate::calendar;
 use crate::expr::{DatePart, Expr, Literal};
+use crate::kept::{Bucket, Kept};
 use crate::kind::{Kind, Type, Value};
 use crate::plan::{
     Aggregate, AggregateFunction, Domain, Frame, JoinKind, Matches, Named, Overflow, Plan, Program,
@@ -41,10 +42,8 @@ impl fmt::Display for Program {
                  keep,
                  at: _,
              }| {
-                let keep = keep
-                    .iter()
-                    .map(|dataset| Sexp::list("keep", [Sexp::Text(dataset.clone())]));
-                let step = [Sexp::Text(name.clone())].into_iter().chain(keep);
+                let step = [Sexp::Text(name.clone())].into_iter();
+                let step = step.chain(keep.as_ref().map(kept));
                 Sexp::list("step", step.chain([plan(of)]))
             },
         );
@@ -356,6 +355,18 @@ pub(crate) fn plan(of: &Plan) -> Sexp {
     }
 }
 
+fn kept(of: &Kept) -> Sexp {
+    let size = of.size.as_ref().map(|size| {
+        let bucket = match size.bucket {
+            Bucket::RoundUpTo(rows) => Sexp::list("round-up-to", [Sexp::word(rows)]),
+            Bucket::PowerOfTwo => Sexp::word("pow2"),
+        };
+        Sexp::list("open-size", [bucket, Sexp::Text(size.why.clone())])
+    });
+    let dataset = Sexp::Text(of.dataset.clone());
+    Sexp::list("keep", [dataset].into_iter().chain(size))
+}
+
 fn table(of: &Table) -> Sexp {
     let ids = |head: &str, ids: &[ColumnId]| list(head, ids, |id| column_id(*id));
     let column = |column: &Column| {
@@ -376,6 +387,11 @@ fn table(of: &Table) -> Sexp {
         match &of.origin {
             Origin::Owner(name) => Sexp::list("owner", [Sexp::Text(name.clone())]),
             Origin::Stored(name) => Sexp::list("stored", [Sexp::Text(name.clone())]),
+            Origin::First(first) => {
+                let words = [first.of, first.opened].map(Sexp::word);
+                let dataset = Sexp::Text(first.dataset.clone());
+                Sexp::list("first-of", [dataset].into_iter().chain(words))
+            }
         },
         Sexp::list("rows", [Sexp::word(of.capacity)].into_iter().chain(exact)),
     ];

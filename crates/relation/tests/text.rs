@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use veil_relation::{
-    Aggregate, AggregateFunction, ColumnId, Domain, Expr, Frame, JoinKind, Matches, Named,
-    Overflow, Plan, Program, ReadError, SortKey, Step, WindowFunction, Windowed,
+    Aggregate, AggregateFunction, Bucket, ColumnId, Domain, Expr, Frame, JoinKind, Kept, Matches,
+    Named, OpenSize, Overflow, Plan, Program, ReadError, SortKey, Step, WindowFunction, Windowed,
 };
 
 use crate::common::{exprs, table};
@@ -181,8 +181,17 @@ proptest! {
         if let Some(last) = tables.last_mut() {
             last.origin = veil_relation::Origin::Stored("pay 2025".into());
         }
+        if let [first, _, ..] = &mut tables[..] {
+            first.origin = veil_relation::Origin::First(veil_relation::First { dataset: "pay \"25\"".into(), of: 9000, opened: 17 });
+        }
         let steps = steps.into_iter().map(|(name, plan)| {
-            let keep = name.len().is_multiple_of(2).then(|| format!("{name} kept"));
+            let size = match name.len() % 3 {
+                0 => Some(OpenSize { bucket: Bucket::PowerOfTwo, why: "a \"second\" join".into() }),
+                1 => Some(OpenSize { bucket: Bucket::RoundUpTo(1000), why: String::new() }),
+                _ => None,
+            };
+            let kept = || Kept { dataset: format!("{name} kept"), size };
+            let keep = name.len().is_multiple_of(2).then(kept);
             Step { name, plan, keep, at: veil_relation::At::default() }
         }).collect();
         let program = Program { tables, steps };

@@ -39,7 +39,8 @@ pub struct Description {
     pub ports: Vec<Port>,
     /// The rows: at least one block.
     pub blocks: Vec<BlockRows>,
-    /// The meaning of the columns, in the words of the job that keeps them. Compared when a job loads them.
+    /// The meaning of the columns, in the words of the job that keeps them; before them, of a dataset that is read, the line that its run has found out, if it
+    /// has one. Compared when a job loads them.
     pub schema: String,
     /// Rows of a slice in which the shares come: the plan's chunk.
     pub chunk_rows: u32,

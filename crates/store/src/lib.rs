@@ -102,5 +102,5 @@ pub use key::{KeyId, StoreKey};
 pub use list::{Dataset, State, dataset, datasets, remove, sweep, verify};
 pub use reader::{Expected, Reader};
 pub use spill::SpillFile;
-pub use store::{BlockSource, ByPass, Keeps, Loads, Store, Whole};
+pub use store::{BlockSource, ByPass, Found, Keeps, Loads, Store, Whole};
 pub use writer::Writer;

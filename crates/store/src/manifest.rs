@@ -28,6 +28,8 @@ pub(crate) struct Manifest {
     pub(crate) footer: u64,
     /// Their digest.
     pub(crate) footer_digest: [u8; 32],
+    /// What the run has found out of the rows: a further line of the schema.
+    pub(crate) found: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -39,6 +41,8 @@ struct Text {
     frames: [FrameText; 2],
     footer_bytes: u64,
     footer_sha256: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    found: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -66,6 +70,7 @@ impl Manifest {
             frames: [frame(&self.frames[0]), frame(&self.frames[1])],
             footer_bytes: self.footer,
             footer_sha256: hex(&self.footer_digest),
+            found: self.found.clone(),
         };
         let line = serde_json::to_string(&text).expect("strings, numbers and lists are JSON");
         let mac = hex(&keys.authenticate(line.as_bytes()));
@@ -113,6 +118,7 @@ impl Manifest {
                 frames: [frame(first)?, frame(other)?],
                 footer: text.footer_bytes,
                 footer_digest: unhex(&text.footer_sha256)?,
+                found: text.found,
             })
         };
         parse().ok_or(Damage::Manifest("it says what no dataset has"))

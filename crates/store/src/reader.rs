@@ -97,7 +97,7 @@ impl Reader {
                 home.incomplete()
             });
         }
-        let (mut file, length, header, head) = home.open()?;
+        let (mut file, length, header, mut head) = home.open()?;
         let path = home.file(SHARES);
         if head.key != key.id() {
             return Err(StoreError::OtherKey {
@@ -144,6 +144,10 @@ impl Reader {
             != manifest.footer_digest
         {
             return Err(damaged(Damage::Part("footer")));
+        }
+        if let Some(found) = &manifest.found {
+            let schema = &mut head.description.schema;
+            *schema = [found, "\n", schema].concat();
         }
         Ok(Reader {
             file,

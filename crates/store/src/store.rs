@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use veil_circuit::Per;
 use veil_job::{DataError, JobSpec, ShareSink, ShareSource, Slice, StoredPort};
@@ -73,7 +73,8 @@ impl Store {
         Ok(all)
     }
 
-    /// Where what the passes of a program keep goes, by the number of the pass, in a run of `plan`; each pass has its own chunks.
+    /// Where what the passes of a program keep goes, by the number of the pass, in a run of `plan`; each pass has its own chunks. `found` is what a pass keeps only
+    /// with what the run finds out of it.
     ///
     /// # Errors
     /// [`StoreError`] as of [`Writer::create`]: then no dataset is left of those that were begun.
@@ -81,10 +82,15 @@ impl Store {
         &self,
         passes: impl Iterator<Item = (usize, &'a JobSpec, u32)>,
         plan: PlanHash,
+        found: impl Fn(usize) -> Option<Arc<Found>>,
     ) -> Result<ByPass<dyn ShareSink>, StoreError> {
         let mut all = Vec::new();
         for (pass, job, chunk_rows) in passes {
             if let Some(keeps) = self.kept(job, plan, chunk_rows)? {
+                let keeps = Keeps {
+                    found: found(pass),
+                    ..keeps
+                };
                 all.push((pass, Arc::new(keeps) as Arc<dyn ShareSink>));
             }
         }
@@ -166,6 +172,7 @@ impl Store {
         Ok(Keeps {
             ports: kept.iter().map(|port| port.port).collect(),
             writer: Writer::create(&self.root, &self.key, &description)?,
+            found: None,
         })
     }
 
@@ -276,11 +283,28 @@ fn blocks(job: &JobSpec) -> Vec<BlockRows> {
     job.blocks.iter().map(block).collect()
 }
 
+/// What a run finds out of the rows that it keeps, as a line of the dataset's schema: it is known when the run is over, and not before.
+#[derive(Debug, Default)]
+pub struct Found(OnceLock<String>);
+
+impl Found {
+    /// Says what it is.
+    ///
+    /// # Errors
+    /// [`DataError::Own`] if the run has said something before.
+    pub fn set(&self, line: String) -> Result<(), DataError> {
+        let set = self.0.set(line);
+        set.map_err(|_| DataError::own("a run says twice what it finds out of what it keeps; this is a mistake of the program"))
+    }
+}
+
 /// Keeps what a run gives, under the numbers of its output ports.
 pub struct Keeps {
     /// The output port behind each port of the dataset.
     ports: Vec<usize>,
     writer: Writer,
+    /// What has to be known before the dataset is complete.
+    found: Option<Arc<Found>>,
 }
 
 impl ShareSink for Keeps {
@@ -297,7 +321,13 @@ impl ShareSink for Keeps {
     }
 
     fn finish(&self) -> Result<(), DataError> {
-        Ok(self.writer.finish()?)
+        let found = self.found.as_ref().map(|found| found.0.get());
+        let found = match found {
+            None => None,
+            Some(Some(line)) => Some(line.as_str()),
+            Some(None) => return Err(DataError::Incomplete { got: 0, want: 1 }),
+        };
+        Ok(self.writer.finish_with(found)?)
     }
 }
 

@@ -279,6 +279,14 @@ impl Writer {
     /// [`StoreError::Missing`] if not all shares have come, [`StoreError::Io`] if the system refuses; the dataset is then not
     /// complete, unless only the very last step failed, after its manifest got its name.
     pub fn finish(&self) -> Result<(), StoreError> {
+        self.finish_with(None)
+    }
+
+    /// The same, with a line that goes before the schema, under the manifest's code: what the run has found out of the rows.
+    ///
+    /// # Errors
+    /// [`StoreError`] as of [`Writer::finish`].
+    pub fn finish_with(&self, found: Option<&str>) -> Result<(), StoreError> {
         let (got, want) = (self.written.load(Ordering::Relaxed), self.layout.parts());
         if got != want {
             return Err(StoreError::Missing { got, want });
@@ -298,6 +306,7 @@ impl Writer {
             frames: self.framing.frames.clone(),
             footer: footer.len() as u64,
             footer_digest: digest(&footer),
+            found: found.map(str::to_owned),
         };
         let part = self.home.file(MANIFEST_PART);
         new_file(OpenOptions::new().create(true).truncate(true), &part)?

@@ -1,9 +1,9 @@
 //! A dataset knows whose it is and what is in it, and refuses a job that it does not fit, with both sides named.
 
-use crate::common::{among_four, description, expected, key, parties, write};
+use crate::common::{among_four, description, expected, key, packed, parties, parts, write};
 use veil_math::Ring;
 use veil_session::{PartyId, PlanHash};
-use veil_store::{Description, Expected, Member, Reader};
+use veil_store::{Description, Expected, Member, Reader, Writer, dataset};
 
 fn refused(
     change: impl FnOnce(&mut Description),
@@ -144,4 +144,48 @@ fn a_party_is_its_name_and_a_key_that_it_has_or_had() {
         !try_with("vw1:aa", &["vw1:bb"]),
         "the same name, another party"
     );
+}
+
+/// What a run finds out of what it keeps stands before the schema, under the code of the manifest.
+#[test]
+fn what_a_run_has_found_is_part_of_the_schema() {
+    let root = tempfile::tempdir().unwrap();
+    let d = description(Ring::Z64, &[1], false, &[20, 3], 8);
+    let writer = Writer::create(root.path(), &key(), &d).unwrap();
+    for (port, component, slice) in parts(&d) {
+        let shares = packed(&d, d.ring, port, component, slice);
+        writer.keep(port, component, slice, &shares).unwrap();
+    }
+    writer.finish_with(Some("opened_size = 16")).unwrap();
+    let parties = parties();
+    let opened = |schema| {
+        let wanted = Expected {
+            schema: Some(schema),
+            ..expected(&parties, Ring::Z64)
+        };
+        let opened = Reader::open(root.path(), &d.name, &key(), &wanted);
+        opened.map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(opened("opened_size = 16\nx0: integer"), Ok(()));
+    for (schema, ours) in [
+        ("opened_size = 8\nx0: integer", "opened_size = 8"),
+        ("x0: integer", "x0: integer"),
+    ] {
+        let error = opened(schema).unwrap_err();
+        let what = format!("it has `opened_size = 16`, where the job declares `{ours}`");
+        assert!(error.contains(&what), "{error}");
+    }
+    let head = dataset(root.path(), &d.name, &key()).unwrap().head.unwrap();
+    assert_eq!(head.description.schema, "opened_size = 16\nx0: integer");
+    let manifest = root.path().join(&d.name).join("manifest");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    for changed in [
+        text.replace("opened_size = 16", "opened_size = 8"),
+        text.replace(",\"found\":\"opened_size = 16\"", ""),
+    ] {
+        assert_ne!(changed, text);
+        std::fs::write(&manifest, changed).unwrap();
+        let error = opened("opened_size = 16\nx0: integer").unwrap_err();
+        assert!(error.contains("manifest"), "{error}");
+    }
 }

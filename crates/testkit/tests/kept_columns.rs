@@ -69,10 +69,10 @@ fn keeping(security: Security) -> ProgramSpec {
 /// Three datasets, of which two are loaded by passes that are not the first; rows move by what was loaded.
 fn loading(security: Security) -> ProgramSpec {
     let mut b = builder(security, parties(security));
-    let early = b.loaded("early", passing(BITS), ROWS, &[words()])[0];
+    let early = b.loaded(("early", ROWS), passing(BITS), ROWS, &[words()])[0];
     let order = b.sort(&Key::of(&[early]));
-    let late = b.loaded("late", passing(BITS), ROWS, &[words()])[0];
-    let sorted = b.loaded("sorted", passing(BITS), ROWS, &[words()])[0];
+    let late = b.loaded(("late", ROWS), passing(BITS), ROWS, &[words()])[0];
+    let sorted = b.loaded(("sorted", ROWS), passing(BITS), ROWS, &[words()])[0];
     let again = b.apply(&order, &[late])[0];
     b.open(&[again, sorted, early], Audience::Recipient(0), "columns");
     b.finish()

@@ -1,6 +1,7 @@
 //! `veil run`: all roles of a job on this machine.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use crate::devices::{DevicesArgs, Registry};
 use crate::failure::{Code, Failure};
 use crate::launch::inspect::InspectArgs;
 use crate::launch::threads::Site;
-use crate::launch::{Answer, Crossed, Outcome, Took, durable, processes};
+use crate::launch::{Answer, Crossed, Outcome, Took, durable, processes, stores};
 use crate::links::{self, LinkArgs};
 use crate::ordered::{self, Ordered, Planned};
 use crate::output;
@@ -104,6 +105,8 @@ pub struct Finished {
     ordered: Option<Ordered>,
     /// What it came to.
     pub outcome: Outcome,
+    /// The line of each dataset that says its opened size.
+    sizes: BTreeMap<String, String>,
     link: String,
     seconds: f64,
 }
@@ -243,11 +246,11 @@ pub(crate) fn execute_job(
     };
     durable::check(&job, args)?;
     let beside = || args.job.job.with_file_name(".veil-run");
-    let stores = args.stores.clone().unwrap_or_else(beside);
+    let root = args.stores.clone().unwrap_or_else(beside);
     let outcome = if args.processes {
-        processes::run(&job, &plan, &args.job, &site, &stores, verbose)?
+        processes::run(&job, &plan, &args.job, &site, &root, verbose)?
     } else {
-        durable::run(&job, &plan, args.job.lanes, &site, &stores)?
+        durable::run(&job, &plan, args.job.lanes, &site, &root)?
     };
     let link = if args.processes {
         args.link.kind().to_string()
@@ -256,8 +259,10 @@ pub(crate) fn execute_job(
     } else {
         "memory".to_owned()
     };
+    let sizes = stores::sizes(&root, &job)?;
     Ok(Finished {
         job,
+        sizes,
         plan,
         ordered,
         outcome,
@@ -311,7 +316,9 @@ impl Finished {
         let keep = self.job.spec().keep.iter().map(|keep| keep.name.clone());
         let of_statistics = keep.filter(|_| self.job.queries().is_none());
         for name in of_queries.chain(of_statistics) {
-            let _ = writeln!(text, "kept as `{name}` by {parties}");
+            let size = self.sizes.get(&name);
+            let size = size.map_or_else(String::new, |line| format!(", with `{line}`"));
+            let _ = writeln!(text, "kept as `{name}` by {parties}{size}");
         }
         output::print(&text)?;
         output::print(&self.summary())

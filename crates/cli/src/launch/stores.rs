@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use veil_job::{Holder, JobSpec, ShareSink, ShareSource, Source};
-use veil_program::Job;
+use veil_program::{Job, Queries};
 use veil_protocol::Plan;
 use veil_runtime::{Ends, Passes};
 use veil_session::{PartyId, Peer};
@@ -20,8 +20,8 @@ use crate::failure::{Code, Failure};
 /// What each party loads, by the number of the pass.
 pub(crate) type Loaded = Vec<Vec<(usize, Arc<dyn ShareSource>)>>;
 
-/// Where what each party keeps goes, by the number of the pass.
-pub(crate) type Kept = Vec<Vec<(usize, Arc<dyn ShareSink>)>>;
+/// Where what each party keeps goes.
+pub(crate) type Kept = Vec<veil_node::stages::Kept>;
 
 /// What comes from the stores of this machine to one run, and what is kept of it there.
 #[derive(Default)]
@@ -41,11 +41,13 @@ impl Shares {
         let Some(party) = peer.party() else {
             return ends;
         };
+        let kept = self.keeps.get(party.index()).cloned().unwrap_or_default();
+        ends.sinks.extend(kept.sizes);
         Ends {
             stored: (self.stored.get(party.index()))
                 .cloned()
                 .unwrap_or_default(),
-            keeps: (self.keeps.get(party.index())).cloned().unwrap_or_default(),
+            keeps: kept.shares,
             ..ends
         }
     }
@@ -84,6 +86,19 @@ fn each(parties: &[String]) -> impl Iterator<Item = (PartyId, &String)> {
     PartyId::FOUR.into_iter().zip(parties)
 }
 
+/// The line of each dataset that says its opened size, by its name: what a run has opened is in the store of every party.
+pub(crate) fn sizes(root: &Path, job: &Job) -> Result<BTreeMap<String, String>, Failure> {
+    let mut all = BTreeMap::new();
+    for (kept, _) in job.queries().into_iter().flat_map(Queries::sized) {
+        let store = open(root, &job.spec().parties, PartyId::THREE[0])?;
+        let dataset = veil_store::dataset(&store.root, &kept.dataset, &store.key)?;
+        let head = dataset.head.as_ref();
+        let line = head.and_then(|head| head.description.schema.lines().next());
+        all.extend(line.map(|line| (kept.dataset.clone(), line.to_owned())));
+    }
+    Ok(all)
+}
+
 /// The stores of all parties.
 pub(crate) struct Stores(Vec<Store>);
 
@@ -110,7 +125,10 @@ impl Stores {
         self.each(|store| {
             let name = &plan.job.name;
             let keeps = store.keeps(&plan.job, plan.hash, plan.chunk_rows, name, "")?;
-            Ok(vec![(0, Arc::new(keeps) as Arc<dyn ShareSink>)])
+            Ok(veil_node::stages::Kept {
+                shares: vec![(0, Arc::new(keeps) as Arc<dyn ShareSink>)],
+                ..veil_node::stages::Kept::default()
+            })
         })
     }
 

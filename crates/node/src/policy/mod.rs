@@ -102,7 +102,7 @@ fn words<W: veil_job::Word>() -> Vec<&'static str> {
 }
 
 /// What a job may compute, as rules name it.
-const OPERATIONS: [&str; 22] = [
+const OPERATIONS: [&str; 23] = [
     "count",
     "sum",
     "mean",
@@ -123,6 +123,7 @@ const OPERATIONS: [&str; 22] = [
     "window",
     "quantile",
     "select-rows",
+    "open-size",
     "circuit",
     "reshare",
 ];

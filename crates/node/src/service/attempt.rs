@@ -363,7 +363,10 @@ fn ends(
     };
     let ends = Ends {
         sources,
-        sinks: sink.as_ref().map(Output::sinks).unwrap_or_default(),
+        sinks: {
+            let opened = sink.as_ref().map(Output::sinks).unwrap_or_default();
+            opened.into_iter().chain(shares.sizes).collect()
+        },
         stored: shares.stored,
         keeps: shares.keeps,
     };

@@ -18,7 +18,7 @@ use crate::Home;
 
 pub use inputs::{Inputs, Said, inputs};
 pub(crate) use store::{CheckpointedInputs, Note};
-pub use store::{Ends, StageStore, inputs_name, keeps, loads, supplies};
+pub use store::{Ends, Kept, StageStore, inputs_name, keeps, loads, supplies};
 pub(crate) use views::{ANSWER, ENOUGH, agreed, ask_all};
 pub use views::{At, now};
 

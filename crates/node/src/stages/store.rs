@@ -1,14 +1,15 @@
 //! Shares that a party loads and keeps in the stages of a job, and its note about them.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use veil_job::{ShareSink, ShareSource, Source};
-use veil_program::{Job, OldShares, Resharing};
+use veil_job::{ShareSink, ShareSource, Sink, Source};
+use veil_program::{Job, OldShares, Resharing, SizeSink};
 use veil_runtime::{Passes, Stage, Stages, VIEWS};
 use veil_session::{PartyId, PlanHash};
-use veil_store::{ByPass, Store, StoreError, StoreKey, Whole};
+use veil_store::{ByPass, Found, Store, StoreError, StoreKey, Whole};
 
 use crate::attendance::{Attendance, Checkpoint, Missing};
 use crate::file::{self, FileError};
@@ -38,6 +39,17 @@ pub struct Ends {
     pub stored: Vec<(usize, Arc<dyn ShareSource>)>,
     /// The sinks of kept shares, by the number of the pass.
     pub keeps: Vec<(usize, Arc<dyn ShareSink>)>,
+    /// What takes the sizes that are opened of what is kept, by the number of the pass.
+    pub sizes: Vec<(usize, Arc<dyn Sink>)>,
+}
+
+/// Where what a party keeps goes.
+#[derive(Clone, Default)]
+pub struct Kept {
+    /// The sinks of its shares, by the number of the pass.
+    pub shares: Vec<(usize, Arc<dyn ShareSink>)>,
+    /// What takes the sizes that are opened of it, by the number of the pass.
+    pub sizes: Vec<(usize, Arc<dyn Sink>)>,
 }
 
 /// A participant's store, as the stages of one job use it.
@@ -249,15 +261,19 @@ impl<'a> StageStore<'a> {
                 self.forget()?;
                 let (name, rows) = (self.inputs(), plan.chunk_rows);
                 let inputs = store.keeps(&plan.job, plan.hash, rows, &name, "")?;
-                vec![(0, Arc::new(inputs) as Arc<dyn ShareSink>)]
+                Kept {
+                    shares: vec![(0, Arc::new(inputs) as Arc<dyn ShareSink>)],
+                    sizes: Vec::new(),
+                }
             }
-            Stage::Finish(_) => Vec::new(),
+            Stage::Finish(_) => Kept::default(),
             Stage::Whole | Stage::Compute => keeps(store, self.job, plan)?,
         };
         Ok(Ends {
             source,
             stored,
-            keeps,
+            keeps: keeps.shares,
+            sizes: keeps.sizes,
         })
     }
 
@@ -303,15 +319,27 @@ pub fn loads(
 ///
 /// # Errors
 /// [`StoreError`] as of [`Store::kept`].
-pub fn keeps(store: &Store, job: &Job, plan: &Passes) -> Result<ByPass<dyn ShareSink>, StoreError> {
-    if job.queries().is_some() {
-        return store.kept_of(plan.jobs(), plan.hash);
+pub fn keeps(store: &Store, job: &Job, plan: &Passes) -> Result<Kept, StoreError> {
+    if let Some(queries) = job.queries() {
+        // What a run finds out of a relation goes from the pass that opens it to the one that keeps.
+        let sized = queries.sized();
+        let found = sized.map(|(kept, size)| (kept.pass, (size, Arc::<Found>::default())));
+        let found: BTreeMap<usize, (_, Arc<Found>)> = found.collect();
+        let of = |pass: usize| found.get(&pass).map(|(_, found)| Arc::clone(found));
+        let shares = store.kept_of(plan.jobs(), plan.hash, of)?;
+        let sizes = found.into_values().map(|(size, found)| {
+            let sink = SizeSink::new(size, move |line| found.set(line));
+            (size.pass, Arc::new(sink) as Arc<dyn Sink>)
+        });
+        let sizes = sizes.collect();
+        return Ok(Kept { shares, sizes });
     }
     let keeps = store.kept(job.spec(), plan.hash, plan.chunk_rows)?;
-    Ok(keeps
-        .into_iter()
-        .map(|keeps| (0, Arc::new(keeps) as _))
-        .collect())
+    let shares = keeps.into_iter().map(|keeps| (0, Arc::new(keeps) as _));
+    Ok(Kept {
+        shares: shares.collect(),
+        sizes: Vec::new(),
+    })
 }
 
 /// What a party that has the dataset which `of` shares again supplies, from its store.

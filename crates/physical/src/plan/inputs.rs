@@ -6,7 +6,7 @@ use veil_circuit::{Builder as Gates, Per};
 use veil_job::Holder;
 use veil_math::Ring;
 use veil_operators::Shared;
-use veil_relation::{ColumnId, Kind, Origin, Table, Type};
+use veil_relation::{ColumnId, First, Kind, Origin, Table, Type};
 use veil_session::PartyId;
 
 use super::rel::{Base, Field, Packing, Places, Rel};
@@ -188,7 +188,7 @@ impl Planner<'_> {
                 let holder = self.holder(name)?;
                 self.b.supplied(holder, circuit, table.capacity, &words)
             }
-            Origin::Stored(dataset) => {
+            Origin::Stored(dataset) | Origin::First(First { dataset, .. }) => {
                 let all = stored_ports(table);
                 let place = |port: &TablePort| all.iter().position(|of| of == port);
                 let places: Option<Vec<usize>> = taken.iter().map(place).collect();
@@ -198,7 +198,8 @@ impl Planner<'_> {
                     )
                 })?;
                 let ports: Vec<_> = words.into_iter().zip(places).collect();
-                self.b.loaded(dataset, circuit, table.capacity, &ports)
+                let of = (dataset.as_str(), table.rows_kept());
+                self.b.loaded(of, circuit, table.capacity, &ports)
             }
         };
         for (port, number) in places {

@@ -2,34 +2,102 @@
 
 use std::collections::BTreeSet;
 
+use veil_job::Audience;
+use veil_job::passes::Take;
 use veil_math::Ring;
-use veil_relation::{Column, ColumnId, Kind, Origin, Shape, Step, Table};
+use veil_operators::stacked;
+use veil_relation::{Bucket, Column, ColumnId, Kind, OpenSize, Origin, Shape, Step, Table};
 
 use super::rel::Rel;
 use super::rows::Out;
 use super::{PhysicalError, Planner};
-use crate::Node;
 use crate::exprs::Want;
-use crate::ports::{KeepPorts, TablePort, stored_ports};
+use crate::ports::{KeepPorts, SizePort, TablePort, stored_ports};
+use crate::{Node, Opening};
 
 impl Planner<'_> {
-    /// Keeps all fields of a relation, which of its rows are valid, and which of its cells are null. Nothing is opened, and no row moves.
-    pub(super) fn keep(
+    /// The relation with its valid rows in front of all others, and the pass that opens to the parties which bucket their number is in.
+    ///
+    /// The number of the bucket is how many of a few public places have a valid row. No more is opened: it is added up on shares.
+    pub(super) fn sized(
         &mut self,
         mut rel: Rel,
         shape: &Shape,
-        step: &Step,
-    ) -> Result<Node, PhysicalError> {
-        let dataset = step.keep.clone().unwrap_or_default();
-        let begin = self.b.passes();
-        let table = self.as_table(&rel, shape, step, &dataset)?;
-        let ports = stored_ports(&table);
-        let unkept = |why: &str| PhysicalError::Unkept {
-            step: step.name.clone(),
-            why: why.into(),
+        (step, of): (&Step, &OpenSize),
+    ) -> Result<(Rel, SizePort, Node), PhysicalError> {
+        let refused = |why: &str| Err(unkept(step, why));
+        let (begin, rows) = (self.b.passes(), rel.rows);
+        if rel.valid.is_empty() {
+            return refused("all of its rows count, and there is no size to open");
+        }
+        if of.bucket.number(rows) < 2 {
+            return refused(
+                "all numbers of rows that it may have are in one bucket, which is no size to open",
+            );
+        }
+        let (in_front, valid) = self.in_front(&mut rel, shape)?;
+        let places = of.bucket.places(rows);
+        let looked_at = match of.bucket {
+            Bucket::RoundUpTo(step) => Take::Rows {
+                of: vec![valid.column()],
+                first: 0,
+                step: step.cast_signed(),
+            },
+            Bucket::PowerOfTwo => {
+                let one = |place: &u32| {
+                    let take = valid.rows_from((*place).into());
+                    self.b.make(take, 1, valid.sharing())
+                };
+                stacked(places.iter().map(one).collect::<Vec<_>>())
+            }
         };
+        let bits = (self.b).make(looked_at, places.len() as u32, valid.sharing());
+        let number = self.b.count(bits);
+        let opening = Opening::Size {
+            step: step.name.clone(),
+            rows,
+            bucket: of.bucket,
+            why: of.why.clone(),
+        };
+        self.opens.push(opening);
+        let pass = self.b.passes();
+        let what = match of.bucket {
+            Bucket::RoundUpTo(by) => {
+                format!("rows of {} that count, by {by}, rounded up", step.name)
+            }
+            Bucket::PowerOfTwo => format!(
+                "the least power of two that is no less than the rows of {} that count",
+                step.name
+            ),
+        };
+        self.b.open(&[number], Audience::Parties, &what);
+        let port = SizePort {
+            pass,
+            bucket: of.bucket,
+            capacity: rows,
+        };
+        let node = Node {
+            text: format!("open the size of {}", step.name),
+            rows,
+            passes: std::iter::once(begin..self.b.passes()).collect(),
+            inputs: vec![],
+        };
+        Ok((in_front, port, node))
+    }
+
+    /// Keeps all fields of a relation, which of its rows are valid, and which of its cells are null. Nothing is opened, and no row moves.
+    pub(super) fn keep(
+        &mut self,
+        (mut rel, size): (Rel, Option<SizePort>),
+        shape: &Shape,
+        step: &Step,
+        dataset: &str,
+    ) -> Result<Node, PhysicalError> {
+        let begin = self.b.passes();
+        let table = self.as_table(&rel, shape, step, dataset)?;
+        let ports = stored_ports(&table);
         if ports.is_empty() {
-            return Err(unkept("each of its rows has one public value"));
+            return Err(unkept(step, "each of its rows has one public value"));
         }
         let condition = rel.condition();
         let exprs = rel.fields.clone();
@@ -68,12 +136,13 @@ impl Planner<'_> {
             words.push(format!("{}: {}", step.name, output.name));
         }
         let pass = self.b.passes();
-        self.b.keep(&dataset, circuit, rel.rows, (takes, words));
+        self.b.keep(dataset, circuit, rel.rows, (takes, words));
         self.keeps.push(KeepPorts {
             step: step.name.clone(),
-            dataset: dataset.clone(),
+            dataset: dataset.to_owned(),
             pass,
             table,
+            size,
         });
         Ok(Node {
             text: format!("keep {} as {dataset}", step.name),
@@ -91,10 +160,7 @@ impl Planner<'_> {
         step: &Step,
         dataset: &str,
     ) -> Result<Table, PhysicalError> {
-        let unkept = |why: String| PhysicalError::Unkept {
-            step: step.name.clone(),
-            why,
-        };
+        let unkept = |why: String| unkept(step, &why);
         let words = self.program.kept_words(&step.name);
         let words = words.map_err(|error| unkept(error.to_string()))?;
         let mut columns = Vec::new();
@@ -125,6 +191,13 @@ impl Planner<'_> {
         };
         table.check().map_err(|error| unkept(error.to_string()))?;
         Ok(table)
+    }
+}
+
+fn unkept(step: &Step, why: &str) -> PhysicalError {
+    PhysicalError::Unkept {
+        step: step.name.clone(),
+        why: why.into(),
     }
 }
 

@@ -74,7 +74,7 @@ impl Known {
     }
 
     /// Whether all rows that are not valid come last.
-    fn is_last(&self, rel: &Rel) -> bool {
+    pub(super) fn is_last(&self, rel: &Rel) -> bool {
         rel.valid
             .iter()
             .all(|condition| self.among.contains(condition))

@@ -136,13 +136,25 @@ impl<'a> Planner<'a> {
                     at: step.at,
                     error: Box::new(error),
                 })?;
-            if step.keep.is_some() {
-                kept.push((step, shape, rel));
+            if let Some(keep) = &step.keep {
+                kept.push((step, keep, shape, rel));
             }
             self.tree.push(node);
         }
-        for (step, shape, rel) in kept {
-            let node = self.keep(rel, shape, step)?;
+        let mut sized = Vec::new();
+        for (step, keep, shape, rel) in kept {
+            let (rel, size) = match &keep.size {
+                None => (rel, None),
+                Some(of) => {
+                    let (rel, port, node) = self.sized(rel, shape, (step, of))?;
+                    self.tree.push(node);
+                    (rel, Some(port))
+                }
+            };
+            sized.push((step, keep, shape, rel, size));
+        }
+        for (step, keep, shape, rel, size) in sized {
+            let node = self.keep((rel, size), shape, step, &keep.dataset)?;
             self.tree.push(node);
         }
         Ok(())

@@ -105,22 +105,8 @@ impl Planner<'_> {
                 at: At(None),
             });
         }
-        let places = rel.places;
-        let fields = self.fields(&mut rel, shape)?;
-        let condition = fields.condition();
-        let mut fields = fields;
-        let wants = [(condition.clone(), Want::Bits)];
-        let absent = self.rows(&mut fields, Ring::Bits, &wants, |exprs| {
-            let valid = exprs.truth(&condition)?;
-            let absent = exprs.b.not(valid);
-            Ok(vec![Out::Bits(vec![absent]), Out::Bits(vec![valid])])
-        })?;
-        let order = self.b.sort(&Key::of(&absent[..1]));
-        let columns = distinct_columns(&fields);
-        let mut moving = columns.clone();
-        moving.push(absent[1]);
-        let mut moved = self.b.apply(&order, &moving);
-        if let (Some(valid), Overflow::Refuse) = (moved.pop(), overflow) {
+        let (in_front, valid) = self.in_front(&mut rel, shape)?;
+        if overflow == Overflow::Refuse {
             // Valid rows are in front: there are more than fit if the first that does not is one.
             let beyond = self
                 .b
@@ -133,17 +119,44 @@ impl Planner<'_> {
             let what = format!("{of} has at most {rows} rows");
             self.b.claim_none(beyond, &what);
         }
+        let mut trimmed = self.first_rows(&in_front, rows);
+        if rows == 0 {
+            trimmed.valid = vec![Expr::bool(false)];
+        }
+        Ok(trimmed)
+    }
+
+    /// The valid rows in front of all others, in the order that they have; and whether each row is valid.
+    pub(super) fn in_front(
+        &mut self,
+        rel: &mut Rel,
+        shape: &Shape,
+    ) -> Result<(Rel, Shared), PhysicalError> {
+        let places = rel.places;
+        let mut fields = self.fields(rel, shape)?;
+        let condition = fields.condition();
+        let wants = [(condition.clone(), Want::Bits)];
+        let bits = self.rows(&mut fields, Ring::Bits, &wants, |exprs| {
+            let valid = exprs.truth(&condition)?;
+            let absent = exprs.b.not(valid);
+            Ok(vec![Out::Bits(vec![valid]), Out::Bits(vec![absent])])
+        })?;
+        let known = fields.order.as_ref();
+        if known.is_some_and(|order| order.is_last(&fields)) {
+            return Ok((fields, bits[0]));
+        }
+        let order = self.b.sort(&Key::of(&bits[1..]));
+        let columns = distinct_columns(&fields);
+        let mut moving = columns.clone();
+        moving.push(bits[0]);
+        let moved = self.b.apply(&order, &moving);
         // Rows keep their order, and those that are not valid come last.
         let order = fields.order.take().map(|order| order.with_last(&fields));
         let mut sorted = in_other_rows(&fields, &columns, &moved);
         sorted.order = order;
-        let mut trimmed = self.first_rows(&sorted, rows);
-        if rows == 0 {
-            trimmed.valid = vec![Expr::bool(false)];
-        }
         // Rows of an order that was asked for keep it; places of others say how many rows there are no more than whether they are valid does.
-        trimmed.places = places;
-        Ok(trimmed)
+        sorted.places = places;
+        Ok((sorted, moved[columns.len()]))
     }
 
     /// The fields of a relation as its base.

@@ -130,6 +130,7 @@ impl Asked {
             sql: at(&self.sql),
             to,
             keep: None,
+            open_size: None,
             min_count: self.min_count.map(|count| toml::Spanned::new(0..0, count)),
             file: None,
         }];

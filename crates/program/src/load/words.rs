@@ -80,7 +80,7 @@ fn answered_by(security: Security, parties: usize) -> Result<(), JobProblem> {
         return word(Delivery::FIELD, security.delivery.word(), reason);
     }
     if security.adversary != Adversary::SemiHonest && parties == PartyId::THREE.len() {
-        let reason = "among three parties of which one may lie rows do not move; name a fourth party, or write \"semi-honest\"";
+        let reason = "among three parties of which one may lie rows do not move; name a fourth party, or write \"semi-honest\", of which `veil explain` states the price, and that of the same among four of which one may lie";
         return word(Adversary::FIELD, security.adversary.word(), reason);
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Deserialize;
 use toml::{Spanned, Value};
-use veil_relation::{Column, ColumnId, Kind, Operation, Table};
+use veil_relation::{Column, ColumnId, Kind, Operation, Origin, Table};
 
 use super::parse;
 use crate::date;
@@ -29,18 +29,21 @@ fn names(table: &Table, columns: &[ColumnId]) -> Value {
 }
 
 /// What a table is, whatever its name and wherever it comes from: rows, what is known of them, columns with their owners' words; and the salt of its keys, if
-/// it has any. Two tables with one text may be taken for each other. It is the part of a `[[table]]` that says the same.
+/// it has any; before it the opened size, if the first rows of a dataset are loaded that has one. Two tables with one text may be taken for each other. It is the part of a `[[table]]` that says the same.
 pub(super) fn declared(table: &Table, salt: &str) -> String {
     let mut text = String::new();
+    if let Origin::First(first) = &table.origin {
+        raw(&mut text, "opened_size", first.opened);
+    }
     let is_key = |column: &Column| matches!(column.ty.kind, Kind::Key { .. });
     if table.columns.iter().any(is_key) {
         line(&mut text, "salt", salt);
     }
     if table.padded {
-        let most = format!("{{ up_to = {} }}", table.capacity);
+        let most = format!("{{ up_to = {} }}", table.rows_kept());
         raw(&mut text, "rows", most);
     } else {
-        line(&mut text, "rows", table.capacity);
+        line(&mut text, "rows", table.rows_kept());
     }
     if !table.sorted_by.is_empty() {
         line(&mut text, "sorted_by", names(table, &table.sorted_by));

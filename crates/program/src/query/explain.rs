@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 use veil_physical::{Node, Opening, To};
-use veil_relation::{AggregateFunction, ColumnId, Operation, Plan, Reveal};
+use veil_relation::{AggregateFunction, Bucket, ColumnId, Operation, Plan, Reveal};
 
 use super::{OwnerTable, Queries};
 
@@ -58,6 +58,22 @@ fn sentence(opening: &Opening, name: impl Fn(&str) -> String) -> String {
             "one bit: whether what {owner} says of its tables is false ({}); the run ends if it is",
             of.join("; ")
         ),
+        Opening::Size {
+            step,
+            rows,
+            bucket,
+            why,
+        } => {
+            let in_what = match bucket {
+                Bucket::RoundUpTo(by) => format!("multiples of {by}"),
+                Bucket::PowerOfTwo => "powers of two".into(),
+            };
+            format!(
+                "the size of `{}`: how many of its {} count, rounded up to {in_what}: {why}",
+                name(step),
+                count(*rows, "row")
+            )
+        }
         Opening::Permutations { count: number } => format!(
             "{}, uniform whatever the values are",
             count(*number, "permutation")
@@ -267,6 +283,9 @@ impl Queries {
         let mut all = BTreeSet::new();
         for step in &self.program().steps {
             operations(&step.plan, &mut all);
+        }
+        if self.physical().keeps.iter().any(|kept| kept.size.is_some()) {
+            all.insert("open-size");
         }
         // The conditions of CASE decide, too, and so do those of aggregates.
         let uses = self.program().uses().unwrap_or_default();

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use sha2::{Digest as _, Sha256};
 use veil_job::passes::PassSpec;
 use veil_job::{Audience, Block, DatasetRef, InputSpec, JobSpec, Keep, Order, Security};
 use veil_operators::Participants;
@@ -68,6 +69,13 @@ impl Queries {
         job.queries = queries.iter().map(compiled).collect();
         let program = veil_query::compile(&job, &SortedBytes);
         let program = program.map_err(|error| fault(raw, error, &analyses))?;
+        let families = veil_query::families(&job, &SortedBytes);
+        let families = families.map_err(|error| fault(raw, error, &analyses))?;
+        let hash = |text: &String| {
+            let hash = Sha256::new().chain_update("veilworks family 1\n");
+            hash.chain_update(text).finalize().into()
+        };
+        let families = families.iter().map(hash).collect();
         let collisions = Collisions::of(&program);
         if let Some(likely) = collisions.iter().find(|one| one.is_likely()) {
             let problem = JobProblem::Collisions(*likely);
@@ -84,6 +92,7 @@ impl Queries {
             most_opened,
             salt,
             program,
+            families,
             collisions,
         };
         let security = Security::among(roles.parties.len());
@@ -234,7 +243,7 @@ impl Queries {
                     block: job.blocks.len() as u32 - 1,
                     ports: Vec::new(),
                     schema: self.declared(&table.table),
-                    rows: table.table.capacity.into(),
+                    rows: table.table.rows_kept().into(),
                 });
             }
             job.inputs

@@ -13,6 +13,7 @@ mod lower;
 mod parse;
 mod show;
 mod sink;
+mod size;
 mod source;
 mod write;
 
@@ -21,12 +22,13 @@ use std::sync::Arc;
 
 use veil_job::Holder;
 use veil_physical::{Opening, PhysicalPlan};
-use veil_relation::{Program, Table};
+use veil_relation::{Kept, Program, Table};
 
 pub use explain::{ColumnFacts, KeptFacts, Opens, Operator, TableFacts};
 pub use keys::Collisions;
 pub(crate) use sink::of;
 pub use sink::{Answered, QuerySink};
+pub use size::SizeSink;
 pub use write::Writing;
 
 use crate::stats::{Marks, ResultFiles, TableAnalysis};
@@ -52,6 +54,8 @@ pub struct Queries {
     pub(crate) program: Program,
     /// How: made again whenever the security is another.
     pub(crate) physical: Arc<PhysicalPlan>,
+    /// Hashes of the families of its queries.
+    pub(crate) families: Vec<[u8; 32]>,
     /// How likely two different keys have one digest.
     pub(crate) collisions: Vec<Collisions>,
 }
@@ -86,8 +90,8 @@ pub struct NamedQuery {
     pub sql: String,
     /// To whom its relation is opened, if it is.
     pub to: Option<String>,
-    /// The dataset as which the parties keep its relation, if they do.
-    pub keep: Option<String>,
+    /// As which dataset the parties keep its relation, if they do, and whether its size is opened.
+    pub keep: Option<Kept>,
     /// The fewest rows of a group that is shown; 0 where all are.
     pub min_count: u32,
     /// The files of its result.
@@ -108,6 +112,11 @@ impl Queries {
     /// The queries, in the order of the job.
     pub fn queries(&self) -> &[NamedQuery] {
         &self.asked
+    }
+
+    /// Hashes of the families of the queries that open or keep something, each once: queries that differ in literals alone have one.
+    pub fn families(&self) -> impl Iterator<Item = &[u8; 32]> {
+        self.families.iter()
     }
 
     /// How likely two different keys have one digest, for each width of keys.

@@ -6,14 +6,19 @@ use std::path::{Component, PathBuf};
 use toml::Spanned;
 use veil_job::Holder;
 use veil_query::Bound;
-use veil_relation::{Column, ColumnId, MOST_ROWS, Origin, Overflow, Table};
+use veil_relation::{
+    Bucket, Column, ColumnId, First, Kept, MOST_ROWS, OpenSize, Origin, Overflow, Table,
+};
 
 use super::column::column;
 use super::{NamedQuery, OwnerTable, Writing};
 use crate::error::{Fault, JobProblem};
-use crate::raw::{RawBound, RawCapacity, RawJob, RawQuery, RawTable};
+use crate::raw::{RawBound, RawCapacity, RawJob, RawOpenSize, RawQuery, RawTable};
 use crate::roles::{Roles, check_name};
 use crate::table::Count;
+
+/// Bytes of a reason.
+const MOST_WHY: usize = 200;
 
 /// Marks between the cells of a CSV file.
 const DELIMITERS: [char; 4] = [',', ';', '\t', '|'];
@@ -142,7 +147,48 @@ pub(super) fn stored(raw: &Spanned<RawTable>) -> Result<Table, Fault> {
         }
         columns.push(column(of, one.span())?.0);
     }
-    let origin = Origin::Stored(dataset.get_ref().clone());
+    let dataset = dataset.get_ref().clone();
+    let (origin, capacity) = match (&raw.opened_size, &raw.first_rows) {
+        (None, None) => (Origin::Stored(dataset), capacity),
+        (None, Some(first)) => {
+            let problem = JobProblem::Unsized {
+                table: raw.name.get_ref().clone(),
+            };
+            return Err(Fault::new(first.span(), problem));
+        }
+        (Some(opened), first) => {
+            if matches!(count, Count::Exact(_)) {
+                return no_use(opened.span(), "opened_size");
+            }
+            let within = |at: &Spanned<i64>, field, least: u32, reason: &str| {
+                let fits = u32::try_from(*at.get_ref()).ok();
+                let fits = fits.filter(|rows| (least..=capacity).contains(rows));
+                let problem = || JobProblem::Number {
+                    field,
+                    value: at.get_ref().to_string(),
+                    reason: format!("{reason}, and at most {capacity} rows are kept"),
+                };
+                fits.ok_or_else(|| Fault::new(at.span(), problem()))
+            };
+            let size = within(
+                opened,
+                "opened_size",
+                0,
+                "it is what the parties have opened",
+            )?;
+            let least = size.max(1);
+            let reason = format!("up to {size} rows count, which all are loaded");
+            let rows = first
+                .as_ref()
+                .map(|first| within(first, "first_rows", least, &reason));
+            let first = First {
+                dataset,
+                of: capacity,
+                opened: size,
+            };
+            (Origin::First(first), rows.transpose()?.unwrap_or(least))
+        }
+    };
     claimed(raw, (origin, capacity, count), columns, span)
 }
 
@@ -214,6 +260,16 @@ pub(super) fn table(at: &Spanned<RawTable>, roles: &Roles) -> Result<OwnerTable,
             return Err(Fault::new(stored, problem));
         }
     };
+    let of_dataset = [
+        ("opened_size", &raw.opened_size),
+        ("first_rows", &raw.first_rows),
+    ];
+    for (field, given) in of_dataset {
+        if let Some(at) = given {
+            let what = format!("table `{}` of an owner", raw.name.get_ref());
+            return Err(Fault::new(at.span(), JobProblem::NoUse { what, field }));
+        }
+    }
     let (capacity, count) = rows(&raw.rows)?;
     let (mut columns, mut written) = (Vec::new(), Vec::new());
     for one in &raw.column {
@@ -303,11 +359,21 @@ pub(super) fn query(raw: &RawQuery, roles: &Roles) -> Result<NamedQuery, Fault> 
     if let Some(dataset) = &raw.keep {
         check_name("dataset", dataset)?;
     }
+    let size = raw.open_size.as_ref().map(size).transpose()?;
+    if let (Some(size), None) = (&raw.open_size, &raw.keep) {
+        let what = format!("query `{}`, which is not kept,", raw.name.get_ref());
+        let field = "open_size";
+        return Err(Fault::new(size.span(), JobProblem::NoUse { what, field }));
+    }
+    let kept = |dataset: &Spanned<String>| Kept {
+        dataset: dataset.get_ref().clone(),
+        size: size.clone(),
+    };
     Ok(NamedQuery {
         name: raw.name.get_ref().clone(),
         sql: raw.sql.get_ref().clone(),
         to: raw.to.as_ref().map(|to| to.get_ref().clone()),
-        keep: raw.keep.as_ref().map(|dataset| dataset.get_ref().clone()),
+        keep: raw.keep.as_ref().map(kept),
         min_count: raw.min_count.as_ref().map_or(0, |count| *count.get_ref()),
         files: if raw.to.is_some() {
             files(raw)?
@@ -315,6 +381,55 @@ pub(super) fn query(raw: &RawQuery, roles: &Roles) -> Result<NamedQuery, Fault> 
             Vec::new()
         },
     })
+}
+
+/// What is opened of how many rows count.
+fn size(raw: &Spanned<RawOpenSize>) -> Result<OpenSize, Fault> {
+    let span = raw.span();
+    let raw = raw.get_ref();
+    let word = |at: &Spanned<String>, field, reason: &str| {
+        let problem = JobProblem::Word {
+            field,
+            value: at.get_ref().clone(),
+            reason: reason.into(),
+        };
+        Err(Fault::new(at.span(), problem))
+    };
+    let bucket = match (&raw.round_up_to, &raw.bucket) {
+        (Some(rows), None) => {
+            let fits = u32::try_from(*rows.get_ref()).ok();
+            let bucket = fits.map(Bucket::RoundUpTo).filter(|bucket| bucket.hides());
+            let problem = || {
+                JobProblem::Number {
+                field: "round_up_to",
+                value: rows.get_ref().to_string(),
+                reason: "a size is rounded up to two rows or more: else the number of rows itself would be opened".into(),
+            }
+            };
+            bucket.ok_or_else(|| Fault::new(rows.span(), problem()))?
+        }
+        (None, Some(bucket)) if bucket.get_ref() == "pow2" => Bucket::PowerOfTwo,
+        (None, Some(bucket)) => return word(bucket, "bucket", "write \"pow2\""),
+        (None, None) => {
+            let (what, field) = ("`open_size`".into(), "round_up_to");
+            return Err(Fault::new(span, JobProblem::NoField { what, field }));
+        }
+        (Some(_), Some(bucket)) => {
+            let what = "`open_size` with `round_up_to`".into();
+            let field = "bucket";
+            return Err(Fault::new(bucket.span(), JobProblem::NoUse { what, field }));
+        }
+    };
+    let why = raw.why.get_ref().trim();
+    if why.is_empty() || why.len() > MOST_WHY || why.chars().any(char::is_control) {
+        return word(
+            &raw.why,
+            "why",
+            "say in one line, of up to 200 bytes, what the size is opened for",
+        );
+    }
+    let why = why.to_owned();
+    Ok(OpenSize { bucket, why })
 }
 
 pub(super) fn bound(raw: &RawBound) -> Result<Bound, Fault> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use veil_job::{DataError, JobSpec, Slice, Source};
 use veil_math::Ring;
 use veil_physical::{TablePort, TablePorts};
-use veil_relation::{ColumnId, Kind, Value};
+use veil_relation::{ColumnId, Kind, Origin, Value};
 
 use super::{OwnerTable, Queries, claims, keys};
 use crate::table::{Cells, Chunk, Count, Digest, Reader, Table, TableReport, Wanted, Watch};
@@ -287,6 +287,12 @@ fn put(ring: Ring, into: &mut [u8], wire: usize, row: usize, value: u128) {
 impl OwnerTable {
     /// How many rows its file may have, in words.
     pub(crate) fn capacity(&self) -> String {
+        if let Origin::First(first) = &self.table.origin {
+            return format!(
+                "the first {} of {} rows, of which up to {} count: how many, no participant knows",
+                self.table.capacity, first.of, first.opened
+            );
+        }
         match self.rows {
             Count::Exact(rows) => format!("{rows} rows"),
             Count::Between(_, most) if self.holder == veil_job::Holder::Stored => {

@@ -337,7 +337,7 @@ fn protocols() {
     assert_eq!(
         changed("\"p2\"]", "\"p2\"]\nadversary = \"malicious\""),
         "job.toml:6:13: `adversary` is \"malicious\": among three parties of which one may lie rows do not move; name a fourth party, or write \
-         \"semi-honest\""
+         \"semi-honest\", of which `veil explain` states the price, and that of the same among four of which one may lie"
     );
     assert_eq!(
         changed("\"p2\"]", "\"p2\", \"p3\"]\ndelivery = \"guaranteed\""),

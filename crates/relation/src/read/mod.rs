@@ -6,11 +6,12 @@ use std::collections::BTreeSet;
 
 use crate::calendar;
 use crate::expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
+use crate::kept::{Bucket, Kept, OpenSize};
 use crate::kind::{Kind, Type, Value, Values};
 use crate::place::At;
 use crate::plan::{Program, Step};
 use crate::range::Range;
-use crate::schema::{Column, ColumnId, Consent, Operation, Origin, Reveal, Table};
+use crate::schema::{Column, ColumnId, Consent, First, Operation, Origin, Reveal, Table};
 use crate::sexp::Sexp;
 use plan::{all, plan};
 
@@ -65,15 +66,12 @@ impl Program {
                         keep: None,
                         at: At::default(),
                     }),
-                    [name, keep, of] => match tagged(keep, "keep")? {
-                        [dataset] => program.steps.push(Step {
-                            name: quoted(name)?,
-                            plan: plan(of)?,
-                            keep: Some(quoted(dataset)?),
-                            at: At::default(),
-                        }),
-                        _ => return Err(unexpected(keep, "keep")),
-                    },
+                    [name, keep, of] => program.steps.push(Step {
+                        name: quoted(name)?,
+                        plan: plan(of)?,
+                        keep: Some(kept(keep)?),
+                        at: At::default(),
+                    }),
                     _ => return Err(unexpected(item, "step")),
                 },
             }
@@ -288,6 +286,32 @@ fn expr(item: &Sexp) -> Result<Expr> {
     })
 }
 
+fn kept(item: &Sexp) -> Result<Kept> {
+    let (dataset, size) = match tagged(item, "keep")? {
+        [dataset] => (dataset, None),
+        [dataset, size] => (dataset, Some(size)),
+        _ => return Err(unexpected(item, "keep")),
+    };
+    let size = size.map(|item| {
+        let [bucket, why] = tagged(item, "open-size")? else {
+            return Err(unexpected(item, "open-size"));
+        };
+        let bucket = match bucket {
+            Sexp::Word(word) if word == "pow2" => Bucket::PowerOfTwo,
+            other => match tagged(other, "round-up-to")? {
+                [rows] => Bucket::RoundUpTo(number(rows)?),
+                _ => return Err(unexpected(other, "round-up-to")),
+            },
+        };
+        let why = quoted(why)?;
+        Ok(OpenSize { bucket, why })
+    });
+    Ok(Kept {
+        dataset: quoted(dataset)?,
+        size: size.transpose()?,
+    })
+}
+
 fn table(item: &Sexp) -> Result<Table> {
     let wrong = || unexpected(item, "table");
     let [name, origin, rows, rest @ ..] = tagged(item, "table")? else {
@@ -296,6 +320,11 @@ fn table(item: &Sexp) -> Result<Table> {
     let origin = match (head(origin), items(origin)?) {
         (Some("owner"), [_, name]) => Origin::Owner(quoted(name)?),
         (Some("stored"), [_, name]) => Origin::Stored(quoted(name)?),
+        (Some("first-of"), [_, name, of, opened]) => Origin::First(First {
+            dataset: quoted(name)?,
+            of: number(of)?,
+            opened: number(opened)?,
+        }),
         _ => return Err(unexpected(origin, "owner")),
     };
     let (capacity, padded) = match tagged(rows, "rows")? {

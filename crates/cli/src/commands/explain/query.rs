@@ -147,7 +147,7 @@ pub(super) fn explain(
     let asked = |query: &NamedQuery| Asked {
         name: queries.title(&query.name).to_owned(),
         to: query.to.clone(),
-        keep: query.keep.clone(),
+        keep: query.keep.as_ref().map(|kept| kept.dataset.clone()),
         min_count: query.min_count,
         sql: query.sql.clone(),
     };

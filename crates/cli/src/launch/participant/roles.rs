@@ -210,9 +210,11 @@ fn one(
         ..Settings::default()
     };
     let sink = role.sink.as_ref();
+    let opened = sink.map(Output::sinks).unwrap_or_default().into_iter();
+    let sizes = role.shares.sizes.iter().cloned();
     let data = plan.data(veil_runtime::Ends {
         sources: role.sources.clone(),
-        sinks: sink.map(Output::sinks).unwrap_or_default(),
+        sinks: opened.chain(sizes).collect(),
         stored: role.shares.stored.clone(),
         keeps: role.shares.keeps.clone(),
     });
