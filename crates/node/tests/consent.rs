@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tempfile::TempDir;
-use veil_node::log::Event;
+use veil_node::log::{Decided, Event};
 use veil_node::policy::Facts;
 use veil_node::{
     Begins, Binding, Decision, Filing, Home, How, Receipt, Request, Role, Settings, Term, Time,
@@ -153,6 +153,170 @@ fn facts_of_queries_name_what_is_loaded_and_that_something_is_kept() {
     assert!(facts.columns.iter().any(|column| column.contains("age")));
     assert_eq!((facts.rows, facts.smallest_block), (12, 12));
     assert!(roles_of(&passes, "mill").is_empty());
+}
+
+/// The facts of a job whose query is this.
+fn asked(sql: &str) -> Facts {
+    let (head, _) = KEPT.split_once("[[query]]").unwrap();
+    let text = format!("{head}[[query]]\nname = \"q\"\nsql = \"{sql}\"\nto = \"press\"\n");
+    let job = Job::parse(&text, Path::new("job.toml"), Files::new()).unwrap();
+    let (names, options) = (Vec::new(), Options::default());
+    let passes = job.passes().unwrap();
+    let passes = veil_runtime::Passes::new(passes, job.shared(), names, options).unwrap();
+    let protocol = passes.protocol(Peer::Party(PartyId::THREE[0]));
+    Facts::of(&job, &passes, &*protocol)
+}
+
+const FAMILY: &str = "[[rule]]\nname = \"some\"\ndecision = \"allow\"\ndatasets = [\"treated 2025\"]\nper_family = 2\n";
+
+/// Queries that differ in literals are one family, of each asker apart; another column, and another condition, are others.
+#[test]
+fn a_rule_allows_as_many_of_a_family_as_it_says() {
+    let world = World::new();
+    world.policy(FAMILY);
+    let start = |sql: &str, by: Option<&str>| {
+        let facts = asked(sql);
+        let request = world.request(&facts, by);
+        world.home.start(&request, Begins::default()).unwrap()
+    };
+    let older = |age: u32| format!("SELECT count(*) AS n FROM treated WHERE age > {age}");
+    assert!(start(&older(18), Some("press")).allows());
+    assert!(start(&older(19), Some("press")).allows());
+    let third = start(
+        "select COUNT(*) as m from treated t where t.age > 30",
+        Some("press"),
+    );
+    assert_eq!(
+        third.to_string(),
+        "waits for approval: rule `some`: 2 runs for `press` of queries that differ from one of these in literals alone are all that it allows; `veil approve` shows the job and asks"
+    );
+    // It is no run, and counts not.
+    assert!(!start(&older(31), Some("press")).allows());
+    let other = "SELECT count(*) AS n FROM treated WHERE age < 18";
+    assert!(start(other, Some("press")).allows());
+    // Another asker, and this participant itself.
+    for by in [Some("ministry"), None] {
+        assert!(start(&older(18), by).allows());
+        assert!(start(&older(18), by).allows());
+        assert!(!start(&older(20), by).allows(), "{by:?}");
+    }
+    let stats = start_of(&world, &world.facts);
+    assert!(
+        stats.to_string().contains(
+            "rule `some`: the job has no queries, and the rule counts families of queries"
+        ),
+        "{stats}"
+    );
+}
+
+fn start_of(world: &World, facts: &Facts) -> Decision {
+    let request = world.request(facts, Some("press"));
+    world.home.start(&request, Begins::default()).unwrap()
+}
+
+/// A query beside it hides no family; two of one job of one family are one run.
+#[test]
+fn each_query_of_a_job_counts_for_its_family() {
+    let world = World::new();
+    world.policy(&(FAMILY.to_owned() + "keep = true\n"));
+    let job = Job::parse(KEPT, Path::new("job.toml"), Files::new()).unwrap();
+    let passes = job.passes().unwrap();
+    let (names, options) = (Vec::new(), Options::default());
+    let passes = veil_runtime::Passes::new(passes, job.shared(), names, options).unwrap();
+    let protocol = passes.protocol(Peer::Party(PartyId::THREE[0]));
+    let both = Facts::of(&job, &passes, &*protocol);
+    assert_eq!(both.families.len(), 1);
+    assert!(start_of(&world, &both).allows());
+    let alone = asked("SELECT age FROM treated WHERE age >= 7");
+    assert_eq!(alone.families, both.families);
+    assert!(start_of(&world, &alone).allows());
+    let mut beside = asked("SELECT max(age) AS m FROM treated");
+    assert!(start_of(&world, &beside).allows());
+    beside.families.extend(alone.families.clone());
+    assert!(!start_of(&world, &beside).allows());
+}
+
+/// A log that is not in order, and one of which it is not known what a run asked.
+#[test]
+fn families_that_are_not_known_are_counted() {
+    let world = World::new();
+    world.policy(FAMILY);
+    let facts = asked("SELECT count(*) AS n FROM treated WHERE age > 3");
+    let unknown = Event::RunStarted {
+        plan: "00".repeat(32),
+        job: "again".into(),
+        asked_by: Some("press".into()),
+        rule: Some("some".into()),
+        families: None,
+        decided: Decided::Rule {
+            rule: "some".into(),
+        },
+        stage: "run".into(),
+    };
+    for _ in 0..2 {
+        world.home.log().append(unknown.clone()).unwrap();
+    }
+    let refused = start_of(&world, &facts).to_string();
+    assert!(
+        refused.contains("2 runs for `press` of queries"),
+        "{refused}"
+    );
+    let log = world.home.log().path();
+    let good = fs::read_to_string(&log).unwrap();
+    fs::write(&log, good.replace("press", "union")).unwrap();
+    let fresh = Home::open(world.home.path()).unwrap();
+    let refused = fresh.decide(&world.request(&facts, Some("press"))).unwrap();
+    assert!(!refused.allows());
+    assert!(
+        refused.to_string().contains("its runs cannot be counted"),
+        "{refused}"
+    );
+}
+
+/// An opening of a size is an operation of its own: a rule that lists operations allows it only by its name, and a rule can refuse it.
+#[test]
+fn a_rule_allows_an_opened_size_by_its_name() {
+    let sized = KEPT.replace(
+        "keep = \"old 2025\"",
+        "keep = \"old 2025\"\nopen_size = { round_up_to = 4, why = \"the next job is smaller\" }",
+    );
+    let facts = |text: &str| {
+        let job = Job::parse(text, Path::new("job.toml"), Files::new()).unwrap();
+        let passes = job.passes().unwrap();
+        let (names, options) = (Vec::new(), Options::default());
+        let passes = veil_runtime::Passes::new(passes, job.shared(), names, options).unwrap();
+        let protocol = passes.protocol(Peer::Party(PartyId::THREE[0]));
+        Facts::of(&job, &passes, &*protocol)
+    };
+    let (plain, sized) = (facts(KEPT), facts(&sized));
+    assert!(!plain.operations.contains("open-size"));
+    assert!(sized.operations.contains("open-size"));
+    let world = World::new();
+    let rule = |decision: &str, operations: &str| {
+        let allows = match decision {
+            "allow" => "keep = true\ndatasets = [\"treated 2025\"]\n",
+            _ => "",
+        };
+        format!(
+            "[[rule]]\nname = \"r\"\ndecision = \"{decision}\"\n{allows}operations = [{operations}]\n"
+        )
+    };
+    world.policy(&rule("allow", "\"filter\""));
+    assert!(start_of(&world, &plain).allows());
+    let waits = start_of(&world, &sized).to_string();
+    assert!(
+        waits.contains("rule `r`: the job computes `open-size`"),
+        "{waits}"
+    );
+    world.policy(&rule("allow", "\"filter\", \"open-size\""));
+    assert!(start_of(&world, &sized).allows());
+    world.policy(&rule("refuse", "\"open-size\""));
+    let refused = start_of(&world, &sized).to_string();
+    assert_eq!(
+        refused,
+        "refused by rule `r` of the policy: it computes `open-size`"
+    );
+    assert!(!start_of(&world, &plain).to_string().contains("refused"));
 }
 
 #[test]

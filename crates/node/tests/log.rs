@@ -21,6 +21,7 @@ fn started(job: &str) -> Event {
         job: job.into(),
         asked_by: Some("Gemeinde \"Köln\"\n".into()),
         rule: None,
+        families: None,
         decided: Decided::Yes,
         stage: "run".into(),
     }

@@ -7,7 +7,7 @@ use proptest::collection::{btree_set, vec};
 use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
-use veil_node::policy::{Asked, Effect, Facts, Policy};
+use veil_node::policy::{Asked, Effect, Facts, Policy, Runs};
 use veil_node::{Home, Role, Settings};
 
 type Names = BTreeSet<String>;
@@ -17,7 +17,7 @@ type Names = BTreeSet<String>;
 struct Written {
     effect: &'static str,
     lists: [Option<Names>; 11],
-    limits: [Option<u64>; 6],
+    limits: [Option<u64>; 7],
     parties: Option<Names>,
     keep: Option<bool>,
     adversary: Option<&'static str>,
@@ -38,13 +38,14 @@ const LISTS: [&str; 11] = [
     "group_by",
     "filters_on",
 ];
-const LIMITS: [&str; 6] = [
+const LIMITS: [&str; 7] = [
     "min_rows",
     "min_rows_per_group",
     "max_rows",
     "per_day",
     "per_job",
     "max_result_rows",
+    "per_family",
 ];
 /// Names that facts have, of which rules list some.
 const NAMES: [&str; 6] = ["me", "press", "pay", "pay*", "*", "\u{1b}[2J\"\\\n"];
@@ -53,7 +54,7 @@ const PARTIES: [&str; 4] = ["a", "b", "c", "d"];
 
 impl Written {
     fn limits_nothing(mut self) -> Self {
-        self.limits = [None; 6];
+        self.limits = [None; 7];
         (self.parties, self.keep) = (None, None);
         (self.adversary, self.statistical, self.delivery) = (None, None, None);
         self
@@ -131,7 +132,7 @@ prop_compose! {
         datasets in of(names(&NAMES, 1..6)),
         to in of(names(&NAMES, 1..6)),
         (join_on, group_by, filters_on) in (of(names(&NAMES, 1..6)), of(names(&NAMES, 1..6)), of(names(&NAMES, 1..6))),
-        limits in [of(limit()), of(limit()), of(limit()), of(limit()), of(limit()), of(limit())],
+        limits in [of(limit()), of(limit()), of(limit()), of(limit()), of(limit()), of(limit()), of(limit())],
         parties in of(names(&PARTIES, 3..5)),
         keep in of(any::<bool>()),
         adversary in of(select(&["semi-honest", "malicious", "malicious-cutchoose"][..])),
@@ -165,9 +166,10 @@ prop_compose! {
         delivery in select(&["", "abort", "guaranteed", "none"][..]),
         (join_on, group_by, filters_on) in (names(&NAMES, 0..3), names(&NAMES, 0..2), names(&NAMES, 0..3)),
         result_rows in of(number()),
+        families in names(&NAMES, 0..2),
     ) -> Facts {
         Facts {
-            join_on, group_by, filters_on, result_rows,
+            join_on, group_by, filters_on, result_rows, families,
             job: job.into(), operations, circuits, columns, unnamed, inputs: Vec::new(), datasets, keeps, to, parties, opens_rows, rows, smallest_block, groups,
             min_count: groups,
             protocol: "rep3".into(), adversary: adversary.into(), statistical, delivery: delivery.into(),
@@ -180,14 +182,14 @@ prop_compose! {
 struct Around {
     by: Option<&'static str>,
     roles: Names,
-    runs: (u64, u64),
+    runs: Runs,
 }
 
 prop_compose! {
     fn around()(
         by in of(select(&["press", "pay", ""][..])),
         roles in names(&["owner", "recipient", "party"], 0..3),
-        runs in (number(), number()),
+        runs in (number(), number(), number()).prop_map(|(today, of_job, of_family)| Runs { today, of_job, of_family }),
     ) -> Around {
         Around { by, roles, runs }
     }
@@ -237,7 +239,15 @@ fn fits(rule: &Written, facts: &Facts, around: &Around) -> bool {
             names.all(|name| has(field, list, name))
         }
     });
-    let [min_rows, per_group, max_rows, per_day, per_job, results] = rule.limits;
+    let [
+        min_rows,
+        per_group,
+        max_rows,
+        per_day,
+        per_job,
+        results,
+        per_family,
+    ] = rule.limits;
     let strength = |word: &str| {
         let words = ["abort", "guaranteed"];
         words.iter().position(|w| *w == word)
@@ -248,8 +258,9 @@ fn fits(rule: &Written, facts: &Facts, around: &Around) -> bool {
         })
         && max_rows.is_none_or(|most| facts.rows <= most)
         && results.is_none_or(|most| facts.result_rows.is_none_or(|rows| rows <= most))
-        && per_day.is_none_or(|most| around.runs.0 < most)
-        && per_job.is_none_or(|most| around.runs.1 < most)
+        && per_day.is_none_or(|most| around.runs.today < most)
+        && per_job.is_none_or(|most| around.runs.of_job < most)
+        && per_family.is_none_or(|most| !facts.families.is_empty() && around.runs.of_family < most)
         && rule
             .parties
             .as_ref()

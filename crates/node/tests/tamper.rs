@@ -81,6 +81,7 @@ fn events() -> Vec<Event> {
             job: job.clone(),
             asked_by: None,
             rule: Some(text("pay")),
+            families: Some([text("ab")].into()),
             decided: Decided::Rule { rule: text("pay") },
             stage: text("run"),
         },

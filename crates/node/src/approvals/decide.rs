@@ -10,7 +10,7 @@ use super::Approval;
 use crate::home::{Home, HomeError, Lock, hex};
 use crate::log::{Decided, Event, Run};
 use crate::names::Role;
-use crate::policy::{Asked, Effect, Facts, Policy};
+use crate::policy::{Asked, Effect, Facts, Policy, Runs};
 use crate::time::Time;
 use veil_runtime::Stage;
 
@@ -175,6 +175,7 @@ impl Home {
             job: begins.stage.map_or_else(|| job.clone(), str::to_owned),
             asked_by: asked_by.clone(),
             rule: rule.filter(|_| counts && !request.repeats).cloned(),
+            families: rule.map(|_| request.facts.families.clone()),
             decided,
             stage: begins.at.name().to_owned(),
         };
@@ -223,8 +224,18 @@ impl Home {
         let count = |rule: &str| {
             let mine = runs.as_ref().ok()?.iter().filter(|run| *run.rule == *rule);
             let today = mine.clone().filter(|run| run.time.seconds() > day_ago);
+            let all = mine.clone();
             let ever = mine.filter(|run| same_job(run));
-            Some((today.count() as u64, ever.count() as u64))
+            let families = request.facts.families.iter();
+            let of_each = families.map(|family| {
+                let same = |run: &&Run| run.is_of(family, request.asked_by);
+                all.clone().filter(same).count() as u64
+            });
+            Some(Runs {
+                today: today.count() as u64,
+                of_job: ever.count() as u64,
+                of_family: of_each.max().unwrap_or(0),
+            })
         };
         let judged = policy.judge(&Asked {
             facts: request.facts,

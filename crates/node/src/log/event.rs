@@ -1,5 +1,7 @@
 //! Logged events.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use veil_session::PlanHash;
 
@@ -165,6 +167,9 @@ pub enum Event {
         asked_by: Option<String>,
         /// The rule that allowed it, if rules that count runs are to count this one.
         rule: Option<String>,
+        /// The families of its queries, if a rule allowed it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        families: Option<BTreeSet<String>>,
         /// The decision by which it may run.
         decided: Decided,
         /// The stage of the job: `run`, if it has one alone.

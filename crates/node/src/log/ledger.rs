@@ -18,6 +18,19 @@ pub(crate) struct Run {
     pub(crate) rule: Arc<str>,
     pub(crate) job: Arc<str>,
     pub(crate) time: Time,
+    /// The member who asked; nothing, if this participant did.
+    pub(crate) asked_by: Option<Arc<str>>,
+    /// The families of its queries; nothing, if the log does not have them.
+    pub(crate) families: Option<Vec<Arc<str>>>,
+}
+
+impl Run {
+    /// Whether it counts as one of a family for an asker. One of which the log does not say the families may be of any.
+    pub(crate) fn is_of(&self, family: &str, asked_by: Option<&str>) -> bool {
+        let families = self.families.as_ref();
+        self.asked_by.as_deref() == asked_by
+            && families.is_none_or(|all| all.iter().any(|of| **of == *family))
+    }
 }
 
 /// The entries of a log that were found in order.
@@ -139,8 +152,21 @@ impl Ledger {
         }
         if let (Some(rule), Some(job)) = (entry.text("rule"), entry.text("job")) {
             let [rule, job] = [rule, job].map(|name| self.name(name));
-            let time = entry.time;
-            self.runs.push(Run { rule, job, time });
+            let asked_by = entry.text("asked_by").map(|name| self.name(name));
+            let families = entry.fields.get("families");
+            let families = families.and_then(serde_json::Value::as_array);
+            let families = families.and_then(|all| all.iter().map(|of| of.as_str()).collect());
+            let families = families.map(|all: Vec<&str>| {
+                let names = all.into_iter().map(|name| self.name(name));
+                names.collect()
+            });
+            self.runs.push(Run {
+                rule,
+                job,
+                time: entry.time,
+                asked_by,
+                families,
+            });
         }
     }
 

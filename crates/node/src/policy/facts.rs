@@ -34,6 +34,9 @@ pub struct Facts {
     /// Rows that a query opens, at most; nothing for other jobs.
     #[serde(default)]
     pub result_rows: Option<u64>,
+    /// Hashes of the families of its queries: those that differ in literals alone have one.
+    #[serde(default)]
+    pub families: BTreeSet<String>,
     /// Inputs of a circuit that are read from something else than a column of a CSV file, so that their columns are unknown.
     pub unnamed: BTreeSet<String>,
     /// Every input: whose, which column or port, how it is read, and what becomes of it.
@@ -95,6 +98,7 @@ impl Facts {
             group_by: BTreeSet::new(),
             filters_on: BTreeSet::new(),
             result_rows: None,
+            families: BTreeSet::new(),
             unnamed: BTreeSet::new(),
             inputs: Vec::new(),
             datasets: (spec.blocks.iter())
@@ -202,6 +206,7 @@ impl Facts {
             }
             self.columns.insert(name);
         }
+        self.families = queries.families().map(|hash| hex(hash)).collect();
         let (rows, least) = queries.shows();
         self.result_rows = Some(rows);
         self.min_count = least;

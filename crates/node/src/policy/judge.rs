@@ -15,8 +15,19 @@ pub struct Asked<'a> {
     pub by: Option<&'a str>,
     /// As what this participant takes part.
     pub roles: &'a BTreeSet<String>,
-    /// Runs so far: by rule, in the last 24 hours, and by rule of jobs of this name, ever. Nothing, if they cannot be counted.
-    pub runs: &'a dyn Fn(&str) -> Option<(u64, u64)>,
+    /// Runs so far, by rule. Nothing, if they cannot be counted.
+    pub runs: &'a dyn Fn(&str) -> Option<Runs>,
+}
+
+/// Runs that a rule allowed.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Runs {
+    /// In the last 24 hours.
+    pub today: u64,
+    /// Of jobs of this name, ever.
+    pub of_job: u64,
+    /// Of jobs of this asker with a query of the same family, ever: of that family of the job of which there are most.
+    pub of_family: u64,
 }
 
 /// A policy's judgement of a job.
@@ -31,7 +42,7 @@ pub struct Judgement {
 impl Rule {
     /// Whether it counts runs.
     pub(super) const fn counts_runs(&self) -> bool {
-        self.per_day.is_some() || self.per_job.is_some()
+        self.per_day.is_some() || self.per_job.is_some() || self.per_family.is_some()
     }
 }
 
@@ -174,6 +185,7 @@ mod tests {
             group_by: BTreeSet::new(),
             filters_on: BTreeSet::new(),
             result_rows: None,
+            families: BTreeSet::new(),
             unnamed: BTreeSet::new(),
             inputs: Vec::new(),
             datasets: BTreeSet::new(),
@@ -200,9 +212,13 @@ mod tests {
             by: Some("press"),
             roles: &BTreeSet::from(["owner".to_owned()]),
             runs: &|rule| match rule {
-                "often" => Some((3, 7)),
+                "often" => Some(Runs {
+                    today: 3,
+                    of_job: 7,
+                    of_family: 2,
+                }),
                 "damaged" => None,
-                _ => Some((0, 0)),
+                _ => Some(Runs::default()),
             },
         })
     }
@@ -418,6 +434,21 @@ mod tests {
         assert_eq!(
             judged.reasons,
             ["rule `often`: 7 runs of `pay 2025` are all that it allows"]
+        );
+        let mut asks = facts();
+        let judged = judge(&rule("per_family = 9"), &asks);
+        assert_eq!(
+            judged.reasons,
+            ["rule `often`: the job has no queries, and the rule counts families of queries"]
+        );
+        asks.families.insert("ab".into());
+        assert!(judge(&rule("per_family = 3"), &asks).decided.is_some());
+        let judged = judge(&rule("per_family = 2"), &asks);
+        assert_eq!(
+            judged.reasons,
+            [
+                "rule `often`: 2 runs for `press` of queries that differ from one of these in literals alone are all that it allows"
+            ]
         );
     }
 

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 pub use facts::{Facts, InputFact};
-pub use judge::{Asked, Judgement};
+pub use judge::{Asked, Judgement, Runs};
 pub use read::fuzz_policy;
 
 /// The standing policy of a participant.
@@ -85,6 +85,8 @@ pub struct Rule {
     pub per_day: Option<u64>,
     /// Runs of jobs of one name by this rule, ever, at most.
     pub per_job: Option<u64>,
+    /// Runs by this rule, ever, of jobs of one asker that have a query of one family, at most.
+    pub per_family: Option<u64>,
     /// The adversary against which the protocol holds, at least.
     pub adversary: Option<String>,
     /// A cheat gets away with probability 2 to the minus this at most, where the protocol has such a parameter.

@@ -2,8 +2,8 @@
 
 use veil_job::{Adversary, Delivery, Statistical, Word};
 
-use super::judge::{Asked, USES_COLUMN, listed, lists};
-use super::{Effect, Facts, OPERATIONS, Rule, words};
+use super::judge::{Asked, Runs, USES_COLUMN, listed, lists};
+use super::{Effect, Facts, ME, OPERATIONS, Rule, words};
 
 /// Whether all that the job does is within the rule; if not, the first thing that is not.
 pub(super) fn within(rule: &Rule, asked: &Asked<'_>) -> Result<(), String> {
@@ -173,15 +173,30 @@ pub(super) const UNCOUNTED: &str =
 /// There were fewer runs than the rule allows.
 fn runs(rule: &Rule, asked: &Asked<'_>) -> Result<(), String> {
     if rule.counts_runs() {
-        let (today, ever) = (asked.runs)(&rule.name).ok_or(UNCOUNTED)?;
+        let Runs {
+            today,
+            of_job,
+            of_family,
+        } = (asked.runs)(&rule.name).ok_or(UNCOUNTED)?;
         if rule.per_day.is_some_and(|most| today >= most) {
             return Err(format!(
                 "{today} runs in the last 24 hours are all that it allows"
             ));
         }
-        if rule.per_job.is_some_and(|most| ever >= most) {
+        if rule.per_job.is_some_and(|most| of_job >= most) {
             let job = &asked.facts.job;
-            return Err(format!("{ever} runs of `{job}` are all that it allows"));
+            return Err(format!("{of_job} runs of `{job}` are all that it allows"));
+        }
+        if rule.per_family.is_some() && asked.facts.families.is_empty() {
+            return Err(
+                "the job has no queries, and the rule counts families of queries".to_owned(),
+            );
+        }
+        if rule.per_family.is_some_and(|most| of_family >= most) {
+            let by = asked.by.unwrap_or(ME);
+            return Err(format!(
+                "{of_family} runs for `{by}` of queries that differ from one of these in literals alone are all that it allows"
+            ));
         }
     }
     Ok(())
