@@ -31,6 +31,7 @@ mod ot_cache;
 mod pass_records;
 mod pass_shadows;
 mod passes;
+mod positions;
 mod printed;
 mod public;
 mod record;
