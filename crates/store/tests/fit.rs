@@ -167,13 +167,18 @@ fn what_a_run_has_found_is_part_of_the_schema() {
         opened.map(drop).map_err(|error| error.to_string())
     };
     assert_eq!(opened("opened_size = 16\nx0: integer"), Ok(()));
-    for (schema, ours) in [
-        ("opened_size = 8\nx0: integer", "opened_size = 8"),
-        ("x0: integer", "x0: integer"),
+    for (schema, what) in [
+        (
+            "opened_size = 8\nx0: integer",
+            "it has `opened_size = 16`, where the job declares `opened_size = 8`",
+        ),
+        (
+            "x0: integer",
+            "its columns are `opened_size = 16\nx0: integer`, and the job declares `x0: integer`",
+        ),
     ] {
         let error = opened(schema).unwrap_err();
-        let what = format!("it has `opened_size = 16`, where the job declares `{ours}`");
-        assert!(error.contains(&what), "{error}");
+        assert!(error.contains(what), "{error}");
     }
     let head = dataset(root.path(), &d.name, &key()).unwrap().head.unwrap();
     assert_eq!(head.description.schema, "opened_size = 16\nx0: integer");
