@@ -156,6 +156,58 @@ fn a_relation_is_kept_and_asked_without_its_owners() {
     );
 }
 
+/// Statistics of the relation: what a mean costs in a ward.
+const MEANS: &str = r#"
+[[analysis]]
+name = "cost of adults"
+from = "treated"
+where = "age >= 18"
+kind = "mean"
+of = "cost"
+by = "ward"
+to = "eve"
+"#;
+
+fn means(folder: &Folder) -> String {
+    let asking = asking(folder, MEANS).replace("kind = \"query\"", "kind = \"stats\"");
+    asking.replace("name = \"ask\"", "name = \"means\"")
+}
+
+/// By hand: 10.50 and 0.25, 700, 3 and 4.
+fn assert_means(folder: &Folder, out: &str) {
+    let text = fs::read_to_string(folder.at(&format!("{out}/result.json"))).unwrap();
+    let groups = json(&text)["analyses"][0]["groups"].clone();
+    let found = groups.as_array().unwrap().iter().map(|group| {
+        let figures = group["figures"].as_array().unwrap();
+        let mean = figures.iter().find(|figure| figure["name"] == "mean");
+        (group["values"][0].clone(), mean.unwrap()["rounded"].clone())
+    });
+    let found: Vec<(Value, Value)> = found.collect();
+    let wanted = [("east", 5.375), ("north", 700.0), ("west", 3.5)];
+    assert_eq!(
+        found,
+        wanted.map(|(ward, mean)| (ward.into(), mean.into())),
+        "{text}"
+    );
+}
+
+#[test]
+fn statistics_are_asked_of_a_kept_relation() {
+    let folder = folder();
+    folder.write("means.toml", means(&folder));
+    folder.succeed("run keep.toml");
+    without_owners(&folder);
+    folder.succeed("run means.toml");
+    assert_means(&folder, "results/eve");
+    let explained = json(&folder.succeed("explain means.toml --json"));
+    assert_eq!(explained["tables"][0]["dataset"], "treated 2025");
+    fs::remove_dir_all(folder.at(".veil-run/b/shares/treated 2025")).unwrap();
+    let output = folder.veil("run means.toml --out other");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("no dataset `treated 2025` in "), "{said}");
+}
+
 #[test]
 fn four_parties_keep_and_load_in_processes() {
     let folder = folder();
@@ -551,6 +603,7 @@ fn a_party_with_another_size_is_found_before_anything_is_opened() {
 fn services_keep_a_relation_and_load_it() {
     let _alone = alone();
     let folder = folder();
+    folder.write("means.toml", means(&folder));
     // One owner has both tables here.
     folder.replace("keep.toml", "[\"ann\", \"bob\"]", "[\"ann\"]");
     folder.replace("keep.toml", "owner = \"bob\"", "owner = \"ann\"");
@@ -585,4 +638,7 @@ fn services_keep_a_relation_and_load_it() {
     folder.succeed("submit ask.toml --home eve");
     succeed(take_part(&folder, "ask.toml", "eve"));
     assert_answers(&folder, "out-ask.toml");
+    folder.succeed("submit means.toml --home eve");
+    succeed(take_part(&folder, "means.toml", "eve"));
+    assert_means(&folder, "out-means.toml");
 }

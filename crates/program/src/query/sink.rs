@@ -392,8 +392,6 @@ impl Answered {
 
 #[cfg(test)]
 mod tests {
-    use veil_relation::ColumnId;
-
     use super::*;
 
     #[test]
