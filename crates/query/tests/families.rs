@@ -185,9 +185,9 @@ fn a_family_of_many_steps_is_short() {
     let mut sql = "WITH s0 AS (SELECT id, age FROM people)".to_owned();
     for at in 1..20 {
         let before = at - 1;
-        sql += &format!(
-            ", s{at} AS (SELECT a.id, a.age FROM s{before} a WHERE a.id IN (SELECT b.id FROM s{before} b WHERE b.age > {at}))"
-        );
+        let inner = format!("SELECT b.id FROM s{before} b WHERE b.age > {at}");
+        let step = format!("SELECT a.id, a.age FROM s{before} a WHERE a.id IN ({inner})");
+        sql = format!("{sql}, s{at} AS ({step})");
     }
     sql += " SELECT count(*) AS n FROM s19";
     let found = of(&sql);

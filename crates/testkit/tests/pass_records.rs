@@ -107,11 +107,14 @@ fn every_role_replays_on_the_other_device() {
     }
 }
 
+/// In which commands a device errs.
+type Slips = fn(&Op) -> bool;
+
 /// A device that errs in a later pass is found by the record alone, which names pass and command.
 #[test]
 fn an_error_in_a_later_pass_is_named() {
     let who = Peer::Party(PartyId::FOUR[1]);
-    let kinds: [(fn(&Op) -> bool, &str); 3] = [
+    let kinds: [(Slips, &str); 3] = [
         (|op| matches!(op, Op::Permute { .. }), "permute"),
         (
             |op| matches!(op, Op::Lifting(Lifting::Turn | Lifting::Terms { .. })),

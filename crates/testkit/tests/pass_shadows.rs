@@ -39,11 +39,14 @@ fn program(spec: &ProgramSpec, lanes: u16) -> Arc<PassProgram> {
     Arc::new(PassProgram::new(spec, options).unwrap())
 }
 
+/// In which commands a device errs.
+type Slips = fn(&Op) -> bool;
+
 /// Runs in a shadow; `wrong` errs, in a pass, in a kind of command. What the shadow says, how the run ended, and where the device erred.
 fn shadowed(
     program: &Arc<PassProgram>,
     ends: &Ends,
-    wrong: Option<(Peer, u16, fn(&Op) -> bool)>,
+    wrong: Option<(Peer, u16, Slips)>,
 ) -> (Result<Compared, Box<Difference>>, Result<(), Abort>, Erred) {
     let shadow = Shadow::new();
     let erred = Erred::default();
@@ -102,7 +105,7 @@ fn erring(
     security: Security,
     (rows, bits): (u32, u32),
     passes: impl Fn(&PassProgram) -> Vec<u16>,
-    (slips, name): (fn(&Op) -> bool, &str),
+    (slips, name): (Slips, &str),
 ) {
     let spec = sorting(security, rows, bits);
     let program = program(&spec, 1);

@@ -171,7 +171,9 @@ impl Case {
     /// What is opened, each column in its order: rows that were shuffled have no other.
     fn opened(&self, ends: &Ends) -> Vec<Vec<u128>> {
         let mut columns = ends.opened(&self.program);
-        columns.iter_mut().for_each(|column| column.sort_unstable());
+        for column in &mut columns {
+            column.sort_unstable();
+        }
         columns
     }
 
@@ -213,7 +215,7 @@ impl Case {
             },
             pass if pass.compares().is_some() => "compare",
             pass if pass.claim().is_some() => "claim",
-            _ => "rows",
+            Pass::Rows { .. } => "rows",
         }
     }
 }
