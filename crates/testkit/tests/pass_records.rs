@@ -7,30 +7,15 @@ use std::time::Duration;
 use veil_device::record::{Damage, Recording, ReplayError, Tape, replay};
 use veil_device::{Cpu, Device, Lifting, Op, Reference};
 use veil_engine::Settings;
-use veil_job::passes::ProgramSpec;
-use veil_job::{Audience, Holder, Security};
-use veil_math::Ring;
-use veil_operators::{Key, Sharing};
+use veil_job::Security;
 use veil_protocol::Options;
 use veil_protocol::passes::PassProgram;
 use veil_session::{PartyId, Peer};
 use veil_testkit::{Erred, Seed, Slip};
 
 use crate::common::programs::{
-    CPU, Ends, Factory, REFERENCE, builder, honest, parties, random, run_on, securities,
+    CPU, Ends, Factory, REFERENCE, honest, parties, random, run_on, securities, sorting,
 };
-
-/// Rows in the order of a key of so many bits.
-fn sorting(security: Security, rows: u32, bits: u32) -> ProgramSpec {
-    let mut b = builder(security, parties(security));
-    let owner = Holder::Owner(0);
-    let keys = b.input(owner, "key", rows, Sharing::Bits(bits));
-    let payload = b.input(owner, "row", rows, Sharing::Ring(Ring::Z64));
-    let order = b.sort(&Key::of(&[keys]));
-    let sorted = b.apply(&order, &[keys, payload]);
-    b.open(&sorted, Audience::Recipient(0), "the rows in order");
-    b.finish()
-}
 
 /// The program, and the records of all devices of `who`.
 fn recorded(

@@ -6,30 +6,16 @@ use std::time::Duration;
 use veil_device::shadow::{Compared, Difference, Differs, Shadow, Shadowed};
 use veil_device::{Cpu, Device, Lifting, Op, Outcome, Reference};
 use veil_engine::{Abort, Settings};
+use veil_job::Security;
 use veil_job::passes::ProgramSpec;
-use veil_job::{Audience, Holder, Security};
-use veil_math::Ring;
-use veil_operators::{Key, Sharing};
 use veil_protocol::Options;
 use veil_protocol::passes::PassProgram;
 use veil_session::Peer;
 use veil_testkit::{Erred, Slip};
 
 use crate::common::programs::{
-    CPU, Ends, builder, honest, opened, parties, random, run_on, securities,
+    CPU, Ends, honest, opened, parties, random, run_on, securities, sorting,
 };
-
-/// A program that sorts integers by a key of so many bits: by digits up to 12, by comparisons else.
-fn sorting(security: Security, rows: u32, bits: u32) -> ProgramSpec {
-    let mut b = builder(security, parties(security));
-    let owner = Holder::Owner(0);
-    let keys = b.input(owner, "key", rows, Sharing::Bits(bits));
-    let payload = b.input(owner, "row", rows, Sharing::Ring(Ring::Z64));
-    let order = b.sort(&Key::of(&[keys]));
-    let sorted = b.apply(&order, &[keys, payload]);
-    b.open(&sorted, Audience::Recipient(0), "the rows in order");
-    b.finish()
-}
 
 fn program(spec: &ProgramSpec, lanes: u16) -> Arc<PassProgram> {
     let options = Options {

@@ -7,10 +7,10 @@ use veil_device::{Cpu, Device, Reference};
 use veil_engine::local::{Conditions, Failure, run_program};
 use veil_engine::{Data, Report, Room, Settings};
 use veil_job::passes::ProgramSpec;
-use veil_job::{Adversary, Security};
+use veil_job::{Adversary, Audience, Holder, Security};
 use veil_link::tap::{Fate, Tapped};
 use veil_math::Ring;
-use veil_operators::{Builder, Participants};
+use veil_operators::{Builder, Key, Participants, Sharing};
 use veil_protocol::Options;
 use veil_protocol::passes::{Pass, PassProgram};
 use veil_session::{Channel, Peer};
@@ -48,6 +48,18 @@ pub(crate) fn parties(security: Security) -> usize {
         veil_job::ProtocolKind::Rep4 => 4,
         _ => 3,
     }
+}
+
+/// A program that sorts integers by a key of so many bits: by digits up to 12, by comparisons else.
+pub(crate) fn sorting(security: Security, rows: u32, bits: u32) -> ProgramSpec {
+    let mut b = builder(security, parties(security));
+    let owner = Holder::Owner(0);
+    let keys = b.input(owner, "key", rows, Sharing::Bits(bits));
+    let payload = b.input(owner, "row", rows, Sharing::Ring(Ring::Z64));
+    let order = b.sort(&Key::of(&[keys]));
+    let sorted = b.apply(&order, &[keys, payload]);
+    b.open(&sorted, Audience::Recipient(0), "the rows in order");
+    b.finish()
 }
 
 /// What owners bring to passes, and what recipients got from them.
