@@ -13,8 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use veil_relation::{
-    Aggregate, AggregateFunction, ColumnId, DatePart, Domain, Expr, JoinKind, Kind, Matches, Named,
-    Plan, Program, SortKey, Table, WindowFunction, Windowed,
+    Aggregate, ColumnId, DatePart, Expr, Kind, Named, Plan, Program, SortKey, Table, Windowed,
 };
 
 use crate::error::QueryError;
@@ -146,41 +145,13 @@ fn keys(of: &[SortKey]) -> String {
 }
 
 fn aggregate(of: &Aggregate) -> String {
-    let name = match &of.function {
-        AggregateFunction::CountRows => "count-rows",
-        AggregateFunction::Count(_) => "count",
-        AggregateFunction::CountDistinct(_) => "count-distinct",
-        AggregateFunction::Sum(_) => "sum",
-        AggregateFunction::Avg(_) => "avg",
-        AggregateFunction::Min(_) => "min",
-        AggregateFunction::Max(_) => "max",
-        AggregateFunction::BoolOr(_) => "bool_or",
-        AggregateFunction::BoolAnd(_) => "bool_and",
-        AggregateFunction::VarSamp(_) => "var_samp",
-        AggregateFunction::StddevSamp(..) => "stddev_samp",
-        AggregateFunction::PercentileDisc { .. } => "percentile_disc",
-    };
     let filter = of.filter.as_ref().map(|of| list("where", [expr(of)]));
-    list(
-        name,
-        of.function.argument().map(expr).into_iter().chain(filter),
-    )
+    let argument = of.function.argument().map(expr);
+    list(of.function.name(), argument.into_iter().chain(filter))
 }
 
 fn windowed(of: &Windowed) -> String {
-    let name = match &of.function {
-        WindowFunction::RowNumber => "row_number",
-        WindowFunction::Rank => "rank",
-        WindowFunction::Lag(..) => "lag",
-        WindowFunction::Lead(..) => "lead",
-        WindowFunction::CountRows(_) => "count-rows",
-        WindowFunction::Count(..) => "count",
-        WindowFunction::Sum(..) => "sum",
-        WindowFunction::Avg(..) => "avg",
-        WindowFunction::Min(..) => "min",
-        WindowFunction::Max(..) => "max",
-    };
-    list(name, of.function.argument().map(expr))
+    list(of.function.name(), of.function.argument().map(expr))
 }
 
 /// Writes one query. A step that it reads is written once, and has a number.
@@ -245,23 +216,11 @@ impl<'a> Writer<'a> {
                 condition,
                 matches,
             } => {
-                let kind = match kind {
-                    JoinKind::Inner => "inner",
-                    JoinKind::Left => "left",
-                    JoinKind::Semi => "semi",
-                    JoinKind::Anti => "anti",
-                };
-                let matches = match matches {
-                    Matches::UniqueRight => "unique-right",
-                    Matches::UniqueLeft => "unique-left",
-                    Matches::Any => "any",
-                    Matches::AtMost(_) => "at-most",
-                };
                 let on = on.iter().map(|(a, b)| list("on", [expr(a), expr(b)]));
                 let condition = condition.as_ref().map(|of| list("where", [expr(of)]));
                 let inputs = [self.plan(left), self.plan(right)];
                 let parts = on.chain(condition).chain(inputs);
-                list(&format!("join {kind} {matches}"), parts)
+                list(&format!("join {} {}", kind.name(), matches.name()), parts)
             }
             Plan::GroupBy {
                 input,
@@ -270,14 +229,10 @@ impl<'a> Writer<'a> {
                 domain,
                 min_rows: _,
             } => {
-                let domain = match domain {
-                    Domain::Secret => "secret",
-                    Domain::Public(_) => "public",
-                };
                 let keys = list("keys", named(keys));
                 let aggregates = list("aggregates", aggregates.iter().map(aggregate));
                 list(
-                    &format!("group-by {domain}"),
+                    &format!("group-by {}", domain.name()),
                     [keys, aggregates, self.plan(input)],
                 )
             }

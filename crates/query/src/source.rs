@@ -116,11 +116,36 @@ fn error_at((name, sql): (&str, &str), (line, column): (u64, u64), problem: Prob
     }
 }
 
+/// From which places on which query or subquery is the innermost one that is open.
+fn scopes(tokens: &[TokenWithSpan]) -> Vec<(Location, u32)> {
+    let (mut all, mut open) = (Vec::new(), vec![0]);
+    for (number, token) in tokens.iter().enumerate() {
+        match token.token {
+            Token::LParen => {
+                let next = tokens.get(number + 1).map(|next| &next.token);
+                let begins = |word: &str| matches!(next, Some(Token::Word(found)) if found.value.eq_ignore_ascii_case(word));
+                let outer = open.last().copied().unwrap_or(0);
+                let query = begins("SELECT") || begins("WITH");
+                open.push(if query { number as u32 + 1 } else { outer });
+            }
+            // One too many is refused by the parser.
+            Token::RParen if open.len() > 1 => {
+                open.pop();
+            }
+            _ => continue,
+        }
+        all.push((token.span.start, open.last().copied().unwrap_or(0)));
+    }
+    all
+}
+
 /// A query's text with its name.
 pub(crate) struct Source<'a> {
     name: &'a str,
     sql: &'a str,
     tokens: Vec<TokenWithSpan>,
+    /// Where queries and subqueries begin and end, in the order of the text: which one it is from there on.
+    scopes: Vec<(Location, u32)>,
     /// Its number in the job.
     number: u32,
 }
@@ -132,6 +157,7 @@ impl<'a> Source<'a> {
             name,
             sql,
             tokens: Vec::new(),
+            scopes: Vec::new(),
             number: 0,
         };
         if sql.len() > MOST_BYTES {
@@ -160,6 +186,7 @@ impl<'a> Source<'a> {
             return Err(source.error(excess.span, Problem::TooLarge { most, of }));
         }
         source.tokens = counted.cloned().collect();
+        source.scopes = scopes(&source.tokens);
         let parser = Parser::new(&DIALECT)
             .with_recursion_limit(MOST_NESTING)
             .with_tokens_with_locations(tokens);
@@ -221,23 +248,8 @@ impl<'a> Source<'a> {
 
     /// The query or subquery in which a place is: the number of the token that begins it, 0 for the outermost one.
     fn scope(&self, at: Location) -> u32 {
-        let mut open: Vec<Option<u32>> = Vec::new();
-        let before = self.tokens.iter().enumerate();
-        for (number, token) in before.take_while(|(_, token)| token.span.start <= at) {
-            match token.token {
-                Token::LParen => {
-                    let next = self.tokens.get(number + 1).map(|next| &next.token);
-                    let begins = |word: &str| matches!(next, Some(Token::Word(found)) if found.value.eq_ignore_ascii_case(word));
-                    let query = begins("SELECT") || begins("WITH");
-                    open.push(query.then_some(number as u32 + 1));
-                }
-                Token::RParen => {
-                    open.pop();
-                }
-                _ => {}
-            }
-        }
-        open.into_iter().rev().flatten().next().unwrap_or(0)
+        let before = self.scopes.partition_point(|(from, _)| *from <= at);
+        before.checked_sub(1).map_or(0, |last| self.scopes[last].1)
     }
 
     /// An error at a place; an empty place is the beginning.

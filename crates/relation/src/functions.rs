@@ -12,7 +12,7 @@ pub(crate) fn aggregate_type(
     types: &[Type],
     rows: u64,
 ) -> Result<Type, PlanError> {
-    let name = crate::text::function_name(function);
+    let name = function.name();
     // A group has a row; what is counted of it may be none if rows are left out or the argument is null.
     let count = |least: i128| {
         let most = i128::from(rows).max(least);
@@ -123,7 +123,7 @@ pub(crate) fn window_type(
     types: &[Type],
     rows: u64,
 ) -> Result<Type, PlanError> {
-    let name = crate::text::window_name(function);
+    let name = function.name();
     let moving = |frame: &Frame| matches!(frame, Frame::Moving(_));
     let frame = match function {
         WindowFunction::RowNumber

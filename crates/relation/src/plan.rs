@@ -79,6 +79,25 @@ pub enum AggregateFunction {
 }
 
 impl AggregateFunction {
+    /// Its head in the canonical text, which is its name in SQL.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::CountRows => "count-rows",
+            Self::Count(_) => "count",
+            Self::CountDistinct(_) => "count-distinct",
+            Self::Sum(_) => "sum",
+            Self::Avg(_) => "avg",
+            Self::Min(_) => "min",
+            Self::Max(_) => "max",
+            Self::BoolOr(_) => "bool_or",
+            Self::BoolAnd(_) => "bool_and",
+            Self::VarSamp(_) => "var_samp",
+            Self::StddevSamp(..) => "stddev_samp",
+            Self::PercentileDisc { .. } => "percentile_disc",
+        }
+    }
+
     /// The argument, but of [`AggregateFunction::CountRows`], which has none.
     #[must_use]
     pub const fn argument(&self) -> Option<&Expr> {
@@ -172,6 +191,23 @@ pub enum WindowFunction {
 }
 
 impl WindowFunction {
+    /// Its head in the canonical text.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::RowNumber => "row_number",
+            Self::Rank => "rank",
+            Self::Lag(..) => "lag",
+            Self::Lead(..) => "lead",
+            Self::CountRows(_) => "count-rows",
+            Self::Count(..) => "count",
+            Self::Sum(..) => "sum",
+            Self::Avg(..) => "avg",
+            Self::Min(..) => "min",
+            Self::Max(..) => "max",
+        }
+    }
+
     /// The argument, if it has one.
     #[must_use]
     pub const fn argument(&self) -> Option<&Expr> {
@@ -227,6 +263,19 @@ pub enum JoinKind {
     Anti,
 }
 
+impl JoinKind {
+    /// Its word in the canonical text.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Inner => "inner",
+            Self::Left => "left",
+            Self::Semi => "semi",
+            Self::Anti => "anti",
+        }
+    }
+}
+
 /// How many matches a join may find: what bounds its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Matches {
@@ -238,6 +287,19 @@ pub enum Matches {
     AtMost(u32),
     /// Any number: of semi and anti joins, which repeat no row.
     Any,
+}
+
+impl Matches {
+    /// Its word in the canonical text, without a bound.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UniqueRight => "unique-right",
+            Self::UniqueLeft => "unique-left",
+            Self::Any => "any",
+            Self::AtMost(_) => "at-most",
+        }
+    }
 }
 
 /// What happens if a relation has more valid rows than a bound.
@@ -258,6 +320,17 @@ pub enum Domain {
     Secret,
     /// Keys of public lists: at most so many groups, all known beforehand.
     Public(u32),
+}
+
+impl Domain {
+    /// Its word in the canonical text, without a number of groups.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Secret => "secret",
+            Self::Public(_) => "public",
+        }
+    }
 }
 
 /// A logical operator with its inputs.

@@ -10,8 +10,8 @@ use crate::expr::{DatePart, Expr, Literal};
 use crate::kept::{Bucket, Kept};
 use crate::kind::{Kind, Type, Value};
 use crate::plan::{
-    Aggregate, AggregateFunction, Domain, Frame, JoinKind, Matches, Named, Overflow, Plan, Program,
-    SortKey, Step, WindowFunction, Windowed,
+    Aggregate, AggregateFunction, Domain, Frame, Matches, Named, Overflow, Plan, Program, SortKey,
+    Step, WindowFunction, Windowed,
 };
 use crate::range::Range;
 use crate::schema::{Column, ColumnId, Origin, Table};
@@ -48,40 +48,6 @@ impl fmt::Display for Program {
             },
         );
         f.write_str(&Sexp::list("program", tables.chain(steps)).pretty())
-    }
-}
-
-/// The head of an aggregate in the text, which is its name in SQL.
-pub(crate) const fn function_name(function: &AggregateFunction) -> &'static str {
-    match function {
-        AggregateFunction::CountRows => "count-rows",
-        AggregateFunction::Count(_) => "count",
-        AggregateFunction::CountDistinct(_) => "count-distinct",
-        AggregateFunction::Sum(_) => "sum",
-        AggregateFunction::Avg(_) => "avg",
-        AggregateFunction::Min(_) => "min",
-        AggregateFunction::Max(_) => "max",
-        AggregateFunction::BoolOr(_) => "bool_or",
-        AggregateFunction::BoolAnd(_) => "bool_and",
-        AggregateFunction::VarSamp(_) => "var_samp",
-        AggregateFunction::StddevSamp(..) => "stddev_samp",
-        AggregateFunction::PercentileDisc { .. } => "percentile_disc",
-    }
-}
-
-/// The head of a window function in the text.
-pub(crate) const fn window_name(function: &WindowFunction) -> &'static str {
-    match function {
-        WindowFunction::RowNumber => "row_number",
-        WindowFunction::Rank => "rank",
-        WindowFunction::Lag(..) => "lag",
-        WindowFunction::Lead(..) => "lead",
-        WindowFunction::CountRows(_) => "count-rows",
-        WindowFunction::Count(..) => "count",
-        WindowFunction::Sum(..) => "sum",
-        WindowFunction::Avg(..) => "avg",
-        WindowFunction::Min(..) => "min",
-        WindowFunction::Max(..) => "max",
     }
 }
 
@@ -214,7 +180,7 @@ fn sort_key(of: &SortKey) -> Sexp {
 }
 
 fn aggregate(of: &Aggregate) -> Sexp {
-    let name = function_name(&of.function);
+    let name = of.function.name();
     let argument = of.function.argument().map(expr);
     let more = match &of.function {
         AggregateFunction::StddevSamp(_, places) => vec![Sexp::word(places)],
@@ -253,7 +219,7 @@ fn windowed(of: &Windowed) -> Sexp {
         | WindowFunction::Max(_, of) => Some(frame(of)),
     };
     let argument = of.function.argument().map(expr);
-    let call = Sexp::list(window_name(&of.function), argument.into_iter().chain(more));
+    let call = Sexp::list(of.function.name(), argument.into_iter().chain(more));
     Sexp::List(vec![Sexp::Text(of.name.clone()), call])
 }
 
@@ -284,21 +250,15 @@ pub(crate) fn plan(of: &Plan) -> Sexp {
             condition,
             matches,
         } => {
-            let kind = match kind {
-                JoinKind::Inner => "inner",
-                JoinKind::Left => "left",
-                JoinKind::Semi => "semi",
-                JoinKind::Anti => "anti",
-            };
             let matches = match matches {
-                Matches::UniqueRight => Sexp::word("unique-right"),
-                Matches::UniqueLeft => Sexp::word("unique-left"),
-                Matches::Any => Sexp::word("any"),
-                Matches::AtMost(rows) => Sexp::list("at-most", [Sexp::word(rows)]),
+                Matches::AtMost(rows) => Sexp::list(matches.name(), [Sexp::word(rows)]),
+                _ => Sexp::word(matches.name()),
             };
             let on = list("on", on, |(a, b)| Sexp::List(vec![expr(a), expr(b)]));
             let condition = condition.as_ref().map(|c| Sexp::list("where", [expr(c)]));
-            let head = [Sexp::word(kind), matches, on].into_iter().chain(condition);
+            let head = [Sexp::word(kind.name()), matches, on]
+                .into_iter()
+                .chain(condition);
             Sexp::list("join", head.chain([plan(left), plan(right)]))
         }
         Plan::GroupBy {
@@ -309,8 +269,8 @@ pub(crate) fn plan(of: &Plan) -> Sexp {
             min_rows,
         } => {
             let domain = match domain {
-                Domain::Secret => Sexp::word("secret"),
-                Domain::Public(groups) => Sexp::list("public", [Sexp::word(groups)]),
+                Domain::Secret => Sexp::word(domain.name()),
+                Domain::Public(groups) => Sexp::list(domain.name(), [Sexp::word(groups)]),
             };
             let keys = list("keys", keys, named);
             let aggregates = list("aggregates", aggregates, aggregate);
