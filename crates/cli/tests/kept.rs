@@ -1,6 +1,7 @@
 //! Relations that the parties of one job keep, and those of another have as tables: in threads, in processes, by services.
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -115,6 +116,26 @@ fn folder() -> Folder {
     folder
 }
 
+/// Moves the dataset of party c aside, and removes those of the others: a later run keeps another one. Where it was, and where it is.
+fn set_aside(folder: &Folder) -> (PathBuf, PathBuf) {
+    let kept = folder.at(".veil-run/c/shares/treated 2025");
+    let aside = folder.at("aside");
+    fs::rename(&kept, &aside).unwrap();
+    for party in ["a", "b"] {
+        let path = folder.at(&format!(".veil-run/{party}/shares/treated 2025"));
+        fs::remove_dir_all(path).unwrap();
+    }
+    (kept, aside)
+}
+
+/// `veil` with these arguments says this, and ends with code 3.
+fn refuses(folder: &Folder, arguments: &str, what: &str) {
+    let output = folder.veil(arguments);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains(what), "{what}: {said}");
+}
+
 fn without_owners(folder: &Folder) {
     for file in ["stays.csv", "people.csv"] {
         fs::remove_file(folder.at(file)).unwrap();
@@ -201,12 +222,7 @@ fn statistics_are_asked_of_a_kept_relation() {
     assert_means(&folder, "means/eve");
     let explained = json(&folder.succeed("explain means.toml --json"));
     assert_eq!(explained["tables"][0]["dataset"], "treated 2025");
-    let refused = |what: &str| {
-        let output = folder.veil("run means.toml --out other");
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(3), "{said}");
-        assert!(said.contains(what), "{said}");
-    };
+    let refused = |what: &str| refuses(&folder, "run means.toml --out other", what);
     // Rows without a cost do not count for its mean: that is a filter, and the owner of the cost allows none.
     let means = fs::read_to_string(folder.at("means.toml")).unwrap();
     folder.write("means.toml", means.replace("of = \"age\"", "of = \"cost\""));
@@ -254,12 +270,7 @@ fn a_first_look_asks_a_dataset_and_says_why_it_compares_nothing() {
 #[test]
 fn what_does_not_fit_a_kept_relation_is_refused() {
     let folder = folder();
-    let refused = |arguments: &str, what: &str| {
-        let output = folder.veil(arguments);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(3), "{said}");
-        assert!(said.contains(what), "{what}: {said}");
-    };
+    let refused = |arguments: &str, what: &str| refuses(&folder, arguments, what);
     refused("run ask.toml", "no dataset `treated 2025` in ");
     folder.succeed("run keep.toml");
     refused("run keep.toml", "there is a dataset `treated 2025` in ");
@@ -346,13 +357,7 @@ fn what_does_not_fit_a_kept_relation_is_refused() {
 fn other_shares_than_were_kept_end_the_run() {
     let folder = folder();
     folder.succeed("run keep.toml");
-    let kept = folder.at(".veil-run/c/shares/treated 2025");
-    let aside = folder.at("aside");
-    fs::rename(&kept, &aside).unwrap();
-    for party in ["a", "b"] {
-        let path = folder.at(&format!(".veil-run/{party}/shares/treated 2025"));
-        fs::remove_dir_all(path).unwrap();
-    }
+    let (kept, aside) = set_aside(&folder);
     folder.succeed("run keep.toml");
     folder.succeed("run ask.toml");
     let now = folder.at("now");
@@ -477,12 +482,7 @@ fn four_parties_open_a_size_in_processes() {
 #[test]
 fn what_is_no_opened_size_is_refused() {
     let folder = sized();
-    let refused = |arguments: &str, code: i32, what: &str| {
-        let output = folder.veil(arguments);
-        let said = text(&output.stderr);
-        assert!(said.contains(what), "{what}: {said}");
-        assert_eq!(output.status.code(), Some(code), "{said}");
-    };
+    let refused = |arguments: &str, what: &str| refuses(&folder, arguments, what);
     let keep = fs::read_to_string(folder.at("keep.toml")).unwrap();
     let bucket = "round_up_to = 4, why = \"the next job is smaller\"";
     for (to, what) in [
@@ -508,12 +508,11 @@ fn what_is_no_opened_size_is_refused() {
     ] {
         assert!(keep.contains(bucket));
         folder.write("keep.toml", keep.replace(bucket, to));
-        refused("explain keep.toml", 3, what);
+        refused("explain keep.toml", what);
     }
     folder.write("keep.toml", keep.replace("keep = \"treated 2025\"\n", ""));
     refused(
         "explain keep.toml",
-        3,
         "query `treated`, which is not kept, has no use for `open_size`",
     );
     folder.write("keep.toml", &keep);
@@ -547,7 +546,7 @@ fn what_is_no_opened_size_is_refused() {
         ("", "it has `opened_size = 8`, where the job declares "),
     ] {
         folder.write("ask.toml", ask.replace("opened_size = 8", to));
-        refused("run ask.toml", 3, what);
+        refused("run ask.toml", what);
     }
     // A dataset whose size was not opened.
     folder.write("ask.toml", &ask);
@@ -559,11 +558,7 @@ fn what_is_no_opened_size_is_refused() {
     assert_ne!(unsized_keep, keep);
     folder.write("keep.toml", unsized_keep);
     folder.succeed("run keep.toml");
-    refused(
-        "run ask.toml",
-        3,
-        "where the job declares `opened_size = 8`",
-    );
+    refused("run ask.toml", "where the job declares `opened_size = 8`");
 }
 
 /// A party whose store states another size, of another run, finds it before anything is sent; so does the code of the manifest, if the size in it is changed.
@@ -573,13 +568,7 @@ fn a_party_with_another_size_is_found_before_anything_is_opened() {
     let fewer: Vec<&str> = STAYS.lines().filter(|line| !line.contains("kim")).collect();
     folder.write("stays.csv", fewer.join("\n") + "\n");
     folder.succeed("run keep.toml");
-    let kept = folder.at(".veil-run/c/shares/treated 2025");
-    let aside = folder.at("aside");
-    fs::rename(&kept, &aside).unwrap();
-    for party in ["a", "b"] {
-        let path = folder.at(&format!(".veil-run/{party}/shares/treated 2025"));
-        fs::remove_dir_all(path).unwrap();
-    }
+    let (kept, aside) = set_aside(&folder);
     folder.write("stays.csv", STAYS);
     folder.succeed("run keep.toml");
     folder.succeed("run ask.toml");

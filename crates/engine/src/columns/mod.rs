@@ -263,20 +263,18 @@ impl Columns {
                 let width = bits.expect("checked by PassProgram::new: comparisons are of bits");
                 self.read(*of, |column| {
                     let bytes = column.plan.form.bytes() as usize;
-                    let words = (&column.components[component][..], bytes);
-                    let these = (0, width as usize);
-                    let in_order = places.windows(2).all(|two| two[1] == two[0] + 1);
-                    if let (true, Some(first)) = (in_order, places.first())
-                        && places.len() == rows.len()
-                    {
+                    let words = &column.components[component];
+                    let follow = places.len() == rows.len()
+                        && places.windows(2).all(|two| two[1] == two[0] + 1);
+                    if let (true, Some(first)) = (follow, places.first()) {
                         // As of long segments: words are read where they are.
-                        let (words, bytes) = words;
                         let from = &words[*first as usize * bytes..][..rows.len() * bytes];
                         spread(from, bytes, (0, width), into);
                     } else {
                         // Rows behind the last comparison have none, and are not looked at.
                         let place = |row: usize| places.get(row).map_or(0, |at| *at as usize);
-                        bits_from_places(words, (rows.len(), place), these, into);
+                        let these = (0, width as usize);
+                        bits_from_places((words, bytes), (rows.len(), place), these, into);
                     }
                 });
             }

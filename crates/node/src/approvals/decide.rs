@@ -224,12 +224,11 @@ impl Home {
         let count = |rule: &str| {
             let mine = runs.as_ref().ok()?.iter().filter(|run| *run.rule == *rule);
             let today = mine.clone().filter(|run| run.time.seconds() > day_ago);
-            let all = mine.clone();
-            let ever = mine.filter(|run| same_job(run));
+            let ever = mine.clone().filter(|run| same_job(run));
             let families = request.facts.families.iter();
             let of_each = families.map(|family| {
                 let same = |run: &&Run| run.is_of(family, request.asked_by);
-                all.clone().filter(same).count() as u64
+                mine.clone().filter(same).count() as u64
             });
             Some(Runs {
                 today: today.count() as u64,
