@@ -639,7 +639,7 @@ fn confinement_costs_little() {
     let folder = Folder::new();
     let request = control::encode(&Request::Propose(proposal("65 k", layers(256))));
     folder.write("request", &request);
-    let terms = br#"{"name":"a","rows":1048576,"lanes":4,"memory_mib":256,"window":4,"link":"tls","kept":false}"#;
+    let terms = br#"{"name":"a","rows":1048576,"lanes":4,"memory_mib":256,"spill":false,"window":4,"link":"tls","kept":false}"#;
     let errand = [&(terms.len() as u32).to_le_bytes()[..], terms, &request].concat();
     let program = crate::PROGRAM;
     let words = ["inner", "plan", "--memory-mib=2048", "--cpu=60"];

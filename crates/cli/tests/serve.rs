@@ -363,9 +363,22 @@ fn members_that_change_reach_a_job_that_is_being_met() {
     folder.replace("c/members.toml", &address, &nowhere);
     let start = |name: &&str| Service::start(folder.path(), name, &["--yes"]);
     let services: Vec<Service> = NAMES[..3].iter().map(start).collect();
+    // A service that still plans the job knows the new key before it meets.
+    let meets = |service: &Service| {
+        let said = service.said();
+        said.matches("waiting for the participants").count()
+    };
     let met = |job: &str| {
+        let before: Vec<_> = services.iter().map(meets).collect();
         let (plan, _) = submit(&folder, job);
-        wait("it is met", || states(&folder, &plan) == ["meeting"; 3]);
+        wait("it is met", || {
+            services
+                .iter()
+                .map(meets)
+                .zip(&before)
+                .all(|(now, &before)| now > before)
+        });
+        assert_eq!(states(&folder, &plan), ["meeting"; 3]);
         plan
     };
     let done = |job: &str| {

@@ -57,7 +57,8 @@ pub fn inner(asked: &Asked) -> i32 {
         .lock()
         .take(LONGEST_ERRAND)
         .read_to_end(&mut errand);
-    if read.is_err() {
+    if let Err(error) = read {
+        eprintln!("the errand cannot be read: {error}");
         return 1;
     }
     let answer = if errand.is_empty() {
@@ -67,7 +68,10 @@ pub fn inner(asked: &Asked) -> i32 {
     } else {
         match read_errand(&errand) {
             Some((terms, request)) => answer(&terms, request),
-            None => return 1,
+            None => {
+                eprintln!("the errand is none of this release");
+                return 1;
+            }
         }
     };
     let mut out = std::io::stdout().lock();
