@@ -5,8 +5,8 @@
 #   scripts/tiers.sh --changed MIN   runs those whose inputs changed since their recorded pass, while MIN minutes last
 source "$(dirname "$0")/lib.sh"
 
-# The test program of a crate, of the build that all tests have, with simulated cores where SIMULATED is set.
-program_of() {
+# The test programs of a crate, a line each, of the build that all tests have, with simulated cores where SIMULATED is set.
+programs_of() {
   cargo test "${WORKSPACE[@]}" ${SIMULATED:+--features veil-lab/simulated} --no-run --message-format json-render-diagnostics |
     python3 -c '
 import json, sys
@@ -18,12 +18,14 @@ for line in sys.stdin:
 }
 # All tests of these crates, or those that `make test` leaves out.
 all_of() {
-  local crate program
+  local crate program programs
   [[ -n ${only+set} ]] || local -a only=()
   for crate in "$@"; do
-    program=$(program_of "$crate")
-    [[ -n $program ]] || { echo "error: veil-$crate has no test program" >&2; return 1; }
-    (cd "crates/$crate" && CARGO_MANIFEST_DIR=$PWD run_program "$program" "${only[@]}")
+    programs=$(programs_of "$crate")
+    [[ -n $programs ]] || { echo "error: veil-$crate has no test program" >&2; return 1; }
+    for program in $programs; do
+      (cd "crates/$crate" && CARGO_MANIFEST_DIR=$PWD run_program "$program" "${only[@]}")
+    done
   done
 }
 # The soak is a tier of its own, and one test is started by another.
@@ -127,7 +129,11 @@ record() {
 tier() {
   local began=$SECONDS status=0
   say "tier $1: ${WHAT[$1]}"
-  (set -e; "$1") || status=$?
+  # Not in a list with ||, where a command that fails would end nothing.
+  set +e
+  (set -e; "$1")
+  status=$?
+  set -e
   say "tier $1: $((SECONDS - began)) s, $([[ $status == 0 ]] && echo passed || echo FAILED)"
   [[ $status != 0 ]] || record "$1"
   return "$status"
