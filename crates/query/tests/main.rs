@@ -17,4 +17,5 @@ mod refused;
 mod rules;
 mod sizes;
 mod sorts;
+mod sums;
 mod tpch;

@@ -121,16 +121,27 @@ impl Columns {
 
     /// The sum with its constant, as an unsigned word.
     pub(crate) fn total(mut self, b: &mut Builder, aim: Aim) -> Vec<Wire> {
+        self.with_constant(b);
+        match aim {
+            Aim::Size => ripple(b, self.columns),
+            Aim::Depth => tree(b, self.columns),
+        }
+    }
+
+    /// Two words whose sum this is, modulo 2^len, by carry-save additions alone.
+    pub(crate) fn saved(mut self, b: &mut Builder) -> [Vec<Wire>; 2] {
+        self.with_constant(b);
+        saved(b, self.columns)
+    }
+
+    /// Makes the constant bits of the columns.
+    fn with_constant(&mut self, b: &mut Builder) {
         self.fold(b);
         let one = b.constant_bit(true);
         for (j, column) in self.columns.iter_mut().enumerate() {
             if self.constant >> j & 1 == 1 {
                 column.push(one);
             }
-        }
-        match aim {
-            Aim::Size => ripple(b, self.columns),
-            Aim::Depth => tree(b, self.columns),
         }
     }
 
@@ -206,7 +217,18 @@ fn ripple(b: &mut Builder, mut columns: Vec<Vec<Wire>>) -> Vec<Wire> {
 /// Carry-save until no column has more than two bits, then one addition.
 ///
 /// From: Wallace, "A suggestion for a fast multiplier", 1964.
-fn tree(b: &mut Builder, mut columns: Vec<Vec<Wire>>) -> Vec<Wire> {
+fn tree(b: &mut Builder, columns: Vec<Vec<Wire>>) -> Vec<Wire> {
+    let [x, y] = saved(b, columns);
+    let zero = b.constant_bit(false);
+    // Below the lowest place with two bits there is nothing to add.
+    let from = y.iter().position(|&bit| bit != zero).unwrap_or(y.len());
+    let mut sum = x[..from].to_vec();
+    sum.extend(add(b, &x[from..], &y[from..], Aim::Depth));
+    sum
+}
+
+/// Carry-save until no column has more than two bits: two words.
+fn saved(b: &mut Builder, mut columns: Vec<Vec<Wire>>) -> [Vec<Wire>; 2] {
     let len = columns.len();
     while columns.iter().any(|column| column.len() > 2) {
         let mut next: Vec<Vec<Wire>> = vec![Vec::new(); len];
@@ -227,14 +249,8 @@ fn tree(b: &mut Builder, mut columns: Vec<Vec<Wire>>) -> Vec<Wire> {
         columns = next;
     }
     let zero = b.constant_bit(false);
-    let row = |place: usize| -> Vec<Wire> {
+    [0, 1].map(|place| {
         let bit = |column: &Vec<Wire>| column.get(place).copied().unwrap_or(zero);
         columns.iter().map(bit).collect()
-    };
-    let (x, y) = (row(0), row(1));
-    // Below the lowest place with two bits there is nothing to add.
-    let from = y.iter().position(|&bit| bit != zero).unwrap_or(len);
-    let mut sum = x[..from].to_vec();
-    sum.extend(add(b, &x[from..], &y[from..], Aim::Depth));
-    sum
+    })
 }

@@ -33,12 +33,11 @@ use veil_math::Ring;
 use veil_relation::{At, ColumnId, Expr, Kind, Type, TypeError};
 
 pub(crate) use aggregates::{Sums, deviation, variance};
-pub(crate) use compare::below_bits;
+pub(crate) use columns::Columns;
+pub(crate) use compare::{below_bits, masked};
 pub(crate) use keys::sort_bits;
 pub(crate) use needs::{Form, Want, needs};
 pub(crate) use word::Word;
-
-use compare::masked;
 
 /// Most wires of a circuit: some thirty divisions of 128 bits by 128; building it takes a party a fifth of a gigabyte.
 const MOST_WIRES: u64 = 1 << 21;

@@ -5,6 +5,7 @@ mod apart;
 mod checks;
 mod early;
 mod error;
+mod folded;
 mod group;
 mod inputs;
 mod join;

@@ -7,6 +7,7 @@ use veil_operators::{Shared, Sharing, stacked};
 use veil_relation::{Aggregate, Comparison, Expr, Kind, Range, Shape, SortKey, Type};
 
 use super::aggregates::{Kept, Summand, ring_of};
+use super::folded::favours_bits;
 use super::group::{extreme_fields, extreme_scans, extreme_words, kind_of, some, summed, wanted};
 use super::known::Known;
 use super::rel::{Base, Field, Places, Rel};
@@ -40,19 +41,46 @@ impl Planner<'_> {
         let ranges: Vec<Range> = ranges.collect::<Result<_, _>>()?;
         let rings = ranges.iter().map(|range| ring_of(*range));
         let ring = rings.max_by_key(|ring| ring.bits()).unwrap_or(Ring::Z32);
-        let wants = wanted(&summands, keys, &types);
+        let groups = keys.iter().map(|(_, kind)| kind.domain().unwrap_or(1));
+        let groups = groups.fold(1, |all: u64, of| all.saturating_mul(of)) as usize;
+        let as_bits = |summand: &Summand| !self.twice && favours_bits(&rel, summand, groups);
+        let as_bits: Vec<bool> = summands.iter().map(as_bits).collect();
+        let of = |bits: bool| -> Vec<Summand> {
+            let pairs = summands.iter().zip(&as_bits);
+            let pairs = pairs.filter(|(_, as_bits)| **as_bits == bits);
+            pairs.map(|(summand, _)| summand.clone()).collect()
+        };
+        let (in_bits, in_ring) = (of(true), of(false));
         let mut values: Vec<Vec<u128>> = Vec::new();
-        let columns = self.rows(&mut rel, ring, &wants, |exprs| {
-            let groups = one_hot(exprs, keys)?;
-            values = groups.iter().map(|(values, _)| values.clone()).collect();
-            let mut outs = Vec::new();
-            for (_, here) in &groups {
-                for summand in &summands {
-                    outs.push(Out::Sum(summed(exprs, summand, *here)?));
+        let mut sums_of_bits = vec![];
+        if !in_bits.is_empty() {
+            (values, sums_of_bits) = self.sums_of_bits(&mut rel, (keys, &in_bits), ring)?;
+        }
+        let mut sums_in_ring = vec![];
+        if !in_ring.is_empty() {
+            let wants = wanted(&in_ring, keys, &types);
+            sums_in_ring = self.rows(&mut rel, ring, &wants, |exprs| {
+                let groups = one_hot(exprs, keys)?;
+                values = groups.iter().map(|(values, _)| values.clone()).collect();
+                let mut outs = Vec::new();
+                for (_, here) in &groups {
+                    for summand in &in_ring {
+                        outs.push(Out::Sum(summed(exprs, summand, *here)?));
+                    }
                 }
+                Ok(outs)
+            })?;
+        }
+        let (mut of_bits, mut of_ring) = (sums_of_bits.into_iter(), sums_in_ring.into_iter());
+        let of_each = values.iter().flat_map(|_| &as_bits);
+        let columns = of_each.filter_map(|bits| {
+            if *bits {
+                of_bits.next()
+            } else {
+                of_ring.next()
             }
-            Ok(outs)
-        })?;
+        });
+        let columns: Vec<Shared> = columns.collect();
         let groups = values.len() as u32;
         let mut result = Rel {
             rows: groups,
@@ -186,7 +214,7 @@ impl Planner<'_> {
 }
 
 /// For each group of keys of public lists their values, and whether a row is of it; a value that is null has bit 127.
-fn one_hot(
+pub(super) fn one_hot(
     exprs: &mut Exprs,
     keys: &[(Expr, Kind)],
 ) -> Result<Vec<(Vec<u128>, Wire)>, PhysicalError> {

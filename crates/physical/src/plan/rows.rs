@@ -33,32 +33,88 @@ pub(super) enum Out {
 }
 
 /// The input ports of a circuit of expressions.
-struct Ports {
-    b: Gates,
-    takes: Vec<Take>,
+pub(super) struct Ports {
+    pub(super) b: Gates,
+    pub(super) takes: Vec<Take>,
 }
 
+/// Forms of columns that a circuit reads: bits, or which integer.
+pub(super) type Forms = Vec<(ColumnId, bool, Option<Shared>)>;
+
 impl Ports {
-    fn bits(&mut self, field: &Field) -> Vec<Wire> {
-        let name = format!("in{}", self.takes.len());
-        self.takes.push(field.take());
-        match self.b.ring() {
-            Ring::Bits => self.b.input(name, field.count(), Per::Row),
-            _ => self.b.input_bits(name, field.count()),
+    /// None yet.
+    pub(super) fn new(ring: Ring) -> Self {
+        Ports {
+            b: Gates::new(ring),
+            takes: vec![],
         }
     }
 
-    fn some_bits(&mut self, bits: Option<&Bits>) -> Option<Vec<Wire>> {
+    /// A port of bits.
+    pub(super) fn bits(&mut self, take: Take, count: u32) -> Vec<Wire> {
+        let name = format!("in{}", self.takes.len());
+        self.takes.push(take);
+        match self.b.ring() {
+            Ring::Bits => self.b.input(name, count, Per::Row),
+            _ => self.b.input_bits(name, count),
+        }
+    }
+
+    fn field(&mut self, field: &Field, first: Option<u32>) -> Vec<Wire> {
+        let take = match first {
+            Some(first) => field.take_shifted(first.into()),
+            None => field.take(),
+        };
+        self.bits(take, field.count())
+    }
+
+    fn some_bits(&mut self, bits: Option<&Bits>, first: Option<u32>) -> Option<Vec<Wire>> {
         bits.map(|bits| match bits {
-            Some(field) => self.bits(field),
+            Some(field) => self.field(field, first),
             None => vec![],
         })
     }
 
-    fn integer(&mut self, shared: Shared) -> Wire {
+    fn integer(&mut self, take: Take) -> Wire {
         let name = format!("in{}", self.takes.len());
-        self.takes.push(shared.take());
+        self.takes.push(take);
         self.b.input(name, 1, Per::Row)[0]
+    }
+
+    /// Ports of columns of a relation; in fewer rows than it has, from `first` on.
+    pub(super) fn sources(
+        &mut self,
+        rel: &Rel,
+        forms: &Forms,
+        first: Option<u32>,
+    ) -> HashMap<ColumnId, Source> {
+        let mut sources: HashMap<ColumnId, Source> = HashMap::new();
+        for (column, bits, integer) in forms {
+            let base = &rel.base[column.index()];
+            let source = sources.entry(*column).or_default();
+            if *bits && source.bits.is_none() {
+                source.bits = self.some_bits(base.bits.as_ref(), first);
+                source.below = self.some_bits(base.below.as_ref(), first);
+            }
+            if let (Some(integer), None) = (integer, source.integer) {
+                let take = match first {
+                    Some(first) => integer.rows_from(first.into()),
+                    None => integer.take(),
+                };
+                source.integer = Some(self.integer(take));
+            }
+            if let (Some(null), None) = (&base.null, source.null) {
+                source.null = Some(self.field(null, first)[0]);
+            }
+        }
+        sources
+    }
+
+    /// A circuit has an input: a public bit, which is 0, if there is no other.
+    pub(super) fn at_least_one(&mut self) {
+        if self.takes.is_empty() {
+            self.bits(Take::Within { first: 0, end: 0 }, 1);
+        }
     }
 }
 
@@ -83,44 +139,11 @@ impl Planner<'_> {
         wants: &[(Expr, Want)],
         with: impl FnOnce(&mut Exprs) -> Result<Vec<Out>, PhysicalError>,
     ) -> Result<(Circuit, Vec<Take>), PhysicalError> {
-        let types = rel.types();
-        let of_each = wants
-            .iter()
-            .flat_map(|(expr, want)| needs(expr, *want, &types));
-        let needed: BTreeSet<(ColumnId, Form)> = of_each.collect();
-        let mut forms: Vec<(ColumnId, bool, Option<Shared>)> = Vec::new();
-        for (column, form) in needed {
-            let (bits, integer) = self.form_of(rel, column, form, ring)?;
-            forms.push((column, bits, integer));
-        }
-        let mut ports = Ports {
-            b: Gates::new(ring),
-            takes: vec![],
-        };
-        let mut sources: HashMap<ColumnId, Source> = HashMap::new();
-        for (column, bits, integer) in forms {
-            let base = &rel.base[column.index()];
-            let source = sources.entry(column).or_default();
-            if bits && source.bits.is_none() {
-                source.bits = ports.some_bits(base.bits.as_ref());
-                source.below = ports.some_bits(base.below.as_ref());
-            }
-            if let (Some(integer), None) = (integer, source.integer) {
-                source.integer = Some(ports.integer(integer));
-            }
-            if let (Some(null), None) = (&base.null, source.null) {
-                source.null = Some(ports.bits(null)[0]);
-            }
-        }
-        if ports.takes.is_empty() {
-            // A circuit has an input: a public bit, which is 0.
-            ports.takes.push(Take::Within { first: 0, end: 0 });
-            match ring {
-                Ring::Bits => ports.b.input("none", 1, Per::Row),
-                _ => ports.b.input_bits("none", 1),
-            };
-        }
-        let mut exprs = Exprs::new(ports.b, types, sources, aim_of(rel.rows));
+        let forms = self.forms(rel, ring, wants)?;
+        let mut ports = Ports::new(ring);
+        let sources = ports.sources(rel, &forms, None);
+        ports.at_least_one();
+        let mut exprs = Exprs::new(ports.b, rel.types(), sources, aim_of(rel.rows));
         let outs = with(&mut exprs)?;
         let mut b = exprs.b;
         for (k, out) in outs.into_iter().enumerate() {
@@ -132,6 +155,26 @@ impl Planner<'_> {
         }
         let circuit = b.finish()?;
         Ok((circuit, ports.takes))
+    }
+
+    /// The forms of columns that a circuit over `ring` reads, which are made where they are not there.
+    pub(super) fn forms(
+        &mut self,
+        rel: &mut Rel,
+        ring: Ring,
+        wants: &[(Expr, Want)],
+    ) -> Result<Forms, PhysicalError> {
+        let types = rel.types();
+        let of_each = wants
+            .iter()
+            .flat_map(|(expr, want)| needs(expr, *want, &types));
+        let needed: BTreeSet<(ColumnId, Form)> = of_each.collect();
+        let mut forms = Forms::new();
+        for (column, form) in needed {
+            let (bits, integer) = self.form_of(rel, column, form, ring)?;
+            forms.push((column, bits, integer));
+        }
+        Ok(forms)
     }
 
     /// Makes a column be there in a form that serves a circuit over `ring`: whether as bits, and as which integer.
