@@ -36,6 +36,30 @@ impl Field {
         self.of.rows_from(by).bits(self.first, self.count)
     }
 
+    /// The bits from the first to the last of fields of one column, if these are half of them or more.
+    pub(super) fn span<'f>(fields: impl Iterator<Item = &'f Self> + Clone) -> Option<Self> {
+        let of = fields.clone().next()?.of;
+        let first = fields.clone().map(|field| field.first).min()?;
+        let end = fields
+            .clone()
+            .map(|field| field.first + field.count)
+            .max()?;
+        let mut read = vec![false; (end - first) as usize];
+        for field in fields {
+            read[(field.first - first) as usize..][..field.count as usize].fill(true);
+        }
+        let used = read.iter().filter(|read| **read).count() as u32;
+        (2 * used >= end - first).then(|| Field::new(of, first, end - first))
+    }
+
+    /// Where among these bits those of a field are, if they hold all of it.
+    pub(super) fn place(&self, field: &Self) -> Option<usize> {
+        let end = |of: &Self| of.first + of.count;
+        let same = self.of.column() == field.of.column();
+        let within = same && field.first >= self.first && end(field) <= end(self);
+        within.then(|| (field.first - self.first) as usize)
+    }
+
     /// Bits of a word of its column; none of integers.
     pub(super) const fn of_column(&self) -> u32 {
         match self.of.sharing() {

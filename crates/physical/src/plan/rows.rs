@@ -60,21 +60,6 @@ impl Ports {
         }
     }
 
-    fn field(&mut self, field: &Field, first: Option<u32>) -> Vec<Wire> {
-        let take = match first {
-            Some(first) => field.take_shifted(first.into()),
-            None => field.take(),
-        };
-        self.bits(take, field.count())
-    }
-
-    fn some_bits(&mut self, bits: Option<&Bits>, first: Option<u32>) -> Option<Vec<Wire>> {
-        bits.map(|bits| match bits {
-            Some(field) => self.field(field, first),
-            None => vec![],
-        })
-    }
-
     fn integer(&mut self, take: Take) -> Wire {
         let name = format!("in{}", self.takes.len());
         self.takes.push(take);
@@ -88,13 +73,25 @@ impl Ports {
         forms: &Forms,
         first: Option<u32>,
     ) -> HashMap<ColumnId, Source> {
+        let bases = || forms.iter().map(|(column, ..)| &rel.base[column.index()]);
+        let of_bits = forms.iter().zip(bases()).filter(|((_, bits, _), _)| *bits);
+        let of_bits = of_bits.flat_map(|(_, base)| [base.bits.flatten(), base.below.flatten()]);
+        let all = of_bits.chain(bases().map(|base| base.null)).flatten();
+        let mut words = Words::of(all.collect(), first);
         let mut sources: HashMap<ColumnId, Source> = HashMap::new();
         for (column, bits, integer) in forms {
             let base = &rel.base[column.index()];
             let source = sources.entry(*column).or_default();
+            let mut field = |field: &Field| words.field(self, field);
+            let mut some_bits = |bits: Option<&Bits>| {
+                bits.map(|bits| bits.as_ref().map_or_else(Vec::new, &mut field))
+            };
             if *bits && source.bits.is_none() {
-                source.bits = self.some_bits(base.bits.as_ref(), first);
-                source.below = self.some_bits(base.below.as_ref(), first);
+                source.bits = some_bits(base.bits.as_ref());
+                source.below = some_bits(base.below.as_ref());
+            }
+            if let (Some(null), None) = (&base.null, source.null) {
+                source.null = Some(field(null)[0]);
             }
             if let (Some(integer), None) = (integer, source.integer) {
                 let take = match first {
@@ -102,9 +99,6 @@ impl Ports {
                     None => integer.take(),
                 };
                 source.integer = Some(self.integer(take));
-            }
-            if let (Some(null), None) = (&base.null, source.null) {
-                source.null = Some(self.field(null, first)[0]);
             }
         }
         sources
@@ -114,6 +108,49 @@ impl Ports {
     pub(super) fn at_least_one(&mut self) {
         if self.takes.is_empty() {
             self.bits(Take::Within { first: 0, end: 0 }, 1);
+        }
+    }
+}
+
+/// The words that fields lie in. A word of which most bits are read is read once.
+struct Words {
+    spans: Vec<(Field, Option<Vec<Wire>>)>,
+    first: Option<u32>,
+}
+
+impl Words {
+    /// Of these fields, in all rows or in those from `first` on.
+    fn of(fields: Vec<Field>, first: Option<u32>) -> Self {
+        let mut spans: Vec<(Field, Option<Vec<Wire>>)> = Vec::new();
+        for (at, field) in fields.iter().enumerate() {
+            let same = |other: &&Field| other.column().column() == field.column().column();
+            if fields[..at].iter().any(|before| same(&before)) {
+                continue;
+            }
+            if let Some(span) = Field::span(fields.iter().filter(same)) {
+                spans.push((span, None));
+            }
+        }
+        Words { spans, first }
+    }
+
+    fn field(&mut self, ports: &mut Ports, field: &Field) -> Vec<Wire> {
+        let first = self.first;
+        let read = |ports: &mut Ports, field: &Field| {
+            let take = match first {
+                Some(first) => field.take_shifted(first.into()),
+                None => field.take(),
+            };
+            ports.bits(take, field.count())
+        };
+        let mut spans = self.spans.iter_mut();
+        let within = spans.find_map(|(span, wires)| Some((span.place(field)?, span, wires)));
+        match within {
+            Some((at, span, wires)) => {
+                let wires = wires.get_or_insert_with(|| read(ports, span));
+                wires[at..][..field.count() as usize].to_vec()
+            }
+            None => read(ports, field),
         }
     }
 }
