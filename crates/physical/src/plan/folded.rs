@@ -1,4 +1,4 @@
-//! Sums over all rows of numbers that are bits: eight rows become one by carry-save additions, until few are left whose bits are lifted.
+//! Sums over all rows of numbers that are bits: up to eight rows become one by carry-save additions, until few are left whose bits are lifted.
 //!
 //! A bit that is lifted in every row takes an integer or more from each party, an addition of bits an AND for each of them. Where owners supply bits
 //! alone, a sum is some fifty times cheaper so.
@@ -16,8 +16,11 @@ use super::rows::{Ports, aim_of};
 use super::{PhysicalError, Planner};
 use crate::exprs::{Columns, Data, ExprError, Exprs, Shown, Want, masked};
 
-/// Rows that become one in a pass.
+/// Rows that become one in a pass, at most.
 const FOLD: u32 = 8;
+
+/// Bits of all numbers that are added up, of the rows that become one together: more make circuits that are planned for long.
+const MOST_BITS: u64 = 8192;
 
 /// Rows from which on bits are added up before they are lifted: fewer are not worth the rounds.
 const LEAST: u32 = 256;
@@ -112,13 +115,21 @@ fn price(expr: &Expr, types: &[Type]) -> (u64, u64, u64) {
     }
 }
 
-/// Whether to add up bits of a summand over rows of so many groups of a relation, whose owners supply bits alone.
-pub(super) fn favours_bits(rel: &Rel, summand: &Summand, groups: usize) -> bool {
-    if rel.rows < LEAST {
-        return false;
-    }
+/// Which summands over rows of so many groups of a relation are added up as bits, where owners supply bits alone, and how many rows become one in a pass.
+pub(super) fn as_bits(rel: &Rel, summands: &[Summand], groups: u64) -> (Vec<bool>, u32) {
+    let each: Vec<Option<u64>> = summands.iter().map(|of| bits_of(rel, of, groups)).collect();
+    let all: u64 = each.iter().flatten().sum();
+    let most = MOST_BITS / all.saturating_mul(groups).max(1);
+    // A power of two: numbers become as many bits longer.
+    let fold = FOLD.min(1 << most.max(1).ilog2());
+    let some = fold > 1 && rel.rows >= LEAST;
+    (each.iter().map(|of| some && of.is_some()).collect(), fold)
+}
+
+/// The bits of a summand, if it is to be added up as bits.
+fn bits_of(rel: &Rel, summand: &Summand, groups: u64) -> Option<u64> {
     let (_, Some(of)) = parts(summand) else {
-        return true;
+        return Some(1);
     };
     let mut at_hand = true;
     of.columns(&mut |column: ColumnId| {
@@ -126,8 +137,8 @@ pub(super) fn favours_bits(rel: &Rel, summand: &Summand, groups: usize) -> bool 
         at_hand &= base.is_some_and(|base| base.bits.is_some() || base.of_table.is_some());
     });
     let (ring, as_bits, bits) = price(&of, &rel.types());
-    let groups = groups as u64;
-    at_hand && as_bits + 2 * groups * bits <= ring + groups * PRODUCT
+    let cheaper = as_bits + 2 * groups * bits <= ring + groups * PRODUCT;
+    (at_hand && cheaper).then_some(bits)
 }
 
 /// Numbers of which each is added up over rows, as words whose sum it is.
@@ -135,6 +146,8 @@ struct Partial {
     rows: u32,
     /// Of each number its words, and bits that hold its sum.
     numbers: Vec<(Vec<Field>, u32)>,
+    /// Of each group and summand.
+    sums: Vec<Terms>,
 }
 
 impl Partial {
@@ -181,16 +194,16 @@ impl Planner<'_> {
     pub(super) fn sums_of_bits(
         &mut self,
         rel: &mut Rel,
-        (keys, summands): (&[(Expr, Kind)], &[Summand]),
-        ring: Ring,
+        of: (&[(Expr, Kind)], &[Summand]),
+        (fold, ring): (u32, Ring),
     ) -> Result<(Vec<Vec<u128>>, Vec<Shared>), PhysicalError> {
-        let (values, mut partial, sums) = self.first_sums(rel, (keys, summands), ring)?;
+        let (values, mut partial) = self.first_sums(rel, of, (fold, ring))?;
         while partial.rows >= LEAST {
             let mut ports = Ports::new(Ring::Bits);
-            let numbers = partial.read(&mut ports, FOLD);
+            let numbers = partial.read(&mut ports, fold);
             let mut columns = Vec::new();
             for (words, (_, width)) in numbers.iter().zip(&mut partial.numbers) {
-                *width = (*width + FOLD.ilog2()).min(ring.bits());
+                *width = (*width + fold.ilog2()).min(ring.bits());
                 let mut all = Columns::new(*width);
                 for bits in words {
                     all.bits(&mut ports.b, bits, 0, false);
@@ -198,7 +211,7 @@ impl Planner<'_> {
                 columns.push(all);
             }
             let (packing, fields) = Partial::outputs(&mut ports.b, columns);
-            partial.rows = partial.rows.div_ceil(FOLD);
+            partial.rows = partial.rows.div_ceil(fold);
             let words = self.b.compute(ports.b.finish()?, partial.rows, ports.takes);
             for ((of, _), fields) in partial.numbers.iter_mut().zip(fields) {
                 *of = fields.map(|field| packing.field(field, &words)).to_vec();
@@ -219,7 +232,7 @@ impl Planner<'_> {
             }
             totals.push(total);
         }
-        for (at, terms) in sums.iter().enumerate() {
+        for (at, terms) in partial.sums.iter().enumerate() {
             let mut sum = b.constant(0);
             for (number, factor) in terms {
                 let term = b.times(totals[*number], *factor);
@@ -231,13 +244,13 @@ impl Planner<'_> {
         Ok((values, totals))
     }
 
-    /// The first pass: each of its rows adds up eight of the relation's, which stand so many rows apart.
+    /// The first pass: each of its rows adds up several of the relation's, which stand so many rows apart.
     fn first_sums(
         &mut self,
         rel: &mut Rel,
         (keys, summands): (&[(Expr, Kind)], &[Summand]),
-        ring: Ring,
-    ) -> Result<(Vec<Vec<u128>>, Partial, Vec<Terms>), PhysicalError> {
+        (fold, ring): (u32, Ring),
+    ) -> Result<(Vec<Vec<u128>>, Partial), PhysicalError> {
         let of_keys = keys.iter().map(|(key, _)| key.clone());
         let of_summands = summands.iter().flat_map(|summand| {
             let (condition, of) = parts(summand);
@@ -246,11 +259,11 @@ impl Planner<'_> {
         let wants = of_keys.chain(of_summands).map(|expr| (expr, Want::Bits));
         let wants: Vec<(Expr, Want)> = wants.collect();
         let forms = self.forms(rel, Ring::Bits, &wants)?;
-        let each = rel.rows.div_ceil(FOLD);
+        let each = rel.rows.div_ceil(fold);
         let mut ports = Ports::new(Ring::Bits);
         let mut values = Vec::new();
         let mut blocks: Vec<Addends> = Vec::new();
-        for block in 0..FOLD {
+        for block in 0..fold {
             let first = block * each;
             let there = rel.rows.saturating_sub(first).min(each);
             if there == 0 {
@@ -299,7 +312,7 @@ impl Planner<'_> {
         let mut widths = Vec::new();
         for number in kept {
             let bits = blocks[0].wires[number].len() as u32;
-            let width = (bits + FOLD.ilog2()).min(ring.bits());
+            let width = (bits + fold.ilog2()).min(ring.bits());
             let mut all = Columns::new(width);
             for block in &blocks {
                 all.bits(&mut ports.b, &block.wires[number], 0, false);
@@ -316,7 +329,8 @@ impl Planner<'_> {
         let partial = Partial {
             rows: each,
             numbers: numbers.collect(),
+            sums,
         };
-        Ok((values, partial, sums))
+        Ok((values, partial))
     }
 }

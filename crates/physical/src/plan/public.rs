@@ -7,7 +7,7 @@ use veil_operators::{Shared, Sharing, stacked};
 use veil_relation::{Aggregate, Comparison, Expr, Kind, Range, Shape, SortKey, Type};
 
 use super::aggregates::{Kept, Summand, ring_of};
-use super::folded::favours_bits;
+use super::folded;
 use super::group::{extreme_fields, extreme_scans, extreme_words, kind_of, some, summed, wanted};
 use super::known::Known;
 use super::rel::{Base, Field, Places, Rel};
@@ -42,9 +42,12 @@ impl Planner<'_> {
         let rings = ranges.iter().map(|range| ring_of(*range));
         let ring = rings.max_by_key(|ring| ring.bits()).unwrap_or(Ring::Z32);
         let groups = keys.iter().map(|(_, kind)| kind.domain().unwrap_or(1));
-        let groups = groups.fold(1, |all: u64, of| all.saturating_mul(of)) as usize;
-        let as_bits = |summand: &Summand| !self.twice && favours_bits(&rel, summand, groups);
-        let as_bits: Vec<bool> = summands.iter().map(as_bits).collect();
+        let groups = groups.fold(1, |all: u64, of| all.saturating_mul(of));
+        let (as_bits, fold) = if self.twice {
+            (vec![false; summands.len()], 1)
+        } else {
+            folded::as_bits(&rel, &summands, groups)
+        };
         let of = |bits: bool| -> Vec<Summand> {
             let pairs = summands.iter().zip(&as_bits);
             let pairs = pairs.filter(|(_, as_bits)| **as_bits == bits);
@@ -54,7 +57,7 @@ impl Planner<'_> {
         let mut values: Vec<Vec<u128>> = Vec::new();
         let mut sums_of_bits = vec![];
         if !in_bits.is_empty() {
-            (values, sums_of_bits) = self.sums_of_bits(&mut rel, (keys, &in_bits), ring)?;
+            (values, sums_of_bits) = self.sums_of_bits(&mut rel, (keys, &in_bits), (fold, ring))?;
         }
         let mut sums_in_ring = vec![];
         if !in_ring.is_empty() {

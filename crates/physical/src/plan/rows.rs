@@ -77,7 +77,8 @@ impl Ports {
         let of_bits = forms.iter().zip(bases()).filter(|((_, bits, _), _)| *bits);
         let of_bits = of_bits.flat_map(|(_, base)| [base.bits.flatten(), base.below.flatten()]);
         let all = of_bits.chain(bases().map(|base| base.null)).flatten();
-        let mut words = Words::of(all.collect(), first);
+        let all: Vec<Field> = all.collect();
+        let mut words = Words::of(&all, first);
         let mut sources: HashMap<ColumnId, Source> = HashMap::new();
         for (column, bits, integer) in forms {
             let base = &rel.base[column.index()];
@@ -120,7 +121,7 @@ struct Words {
 
 impl Words {
     /// Of these fields, in all rows or in those from `first` on.
-    fn of(fields: Vec<Field>, first: Option<u32>) -> Self {
+    fn of(fields: &[Field], first: Option<u32>) -> Self {
         let mut spans: Vec<(Field, Option<Vec<Wire>>)> = Vec::new();
         for (at, field) in fields.iter().enumerate() {
             let same = |other: &&Field| other.column().column() == field.column().column();
