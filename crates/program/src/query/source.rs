@@ -134,7 +134,8 @@ impl OwnTable {
                 into.push_of(from, at);
             }
         }
-        self.ordered = Some(Arc::new(Chunk { columns }));
+        let rows = order.len();
+        self.ordered = Some(Arc::new(Chunk { columns, rows }));
         Ok(())
     }
 
@@ -156,7 +157,7 @@ impl OwnTable {
         let mut row = 0;
         while row < self.rows {
             let (chunk, first) = self.at(row)?;
-            for at in first..chunk.rows() {
+            for at in first..chunk.rows {
                 cells.clear();
                 cells.extend(columns.iter().map(|column| self.cell(&chunk, *column, at)));
                 each(row, &cells);
@@ -256,7 +257,7 @@ impl Source for QuerySource {
         let mut row = slice.first;
         while row < end.min(table.rows) {
             let (chunk, first) = table.at(row)?;
-            let count = (chunk.rows() - first) as u64;
+            let count = (chunk.rows - first) as u64;
             let last = first + count.min(end.min(table.rows) - row) as usize;
             for at in first..last {
                 if let Some(column) = column(of) {

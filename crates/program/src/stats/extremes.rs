@@ -109,7 +109,7 @@ pub(super) fn find(
             for (one, found) in wanted {
                 one.search(stats, table, &part, first, found);
             }
-            at += (part.rows() - first) as u64;
+            at += (part.rows - first) as u64;
         }
     }
     let ports = all.iter().zip(found).flat_map(|(one, found)| {

@@ -186,16 +186,14 @@ impl Cells {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Chunk {
     pub(crate) columns: Vec<Cells>,
+    /// How many: of a table of which no column is read they are all that is known.
+    pub(crate) rows: usize,
 }
 
 impl Chunk {
     pub(super) fn clear(&mut self) {
         self.columns.iter_mut().for_each(Cells::clear);
-    }
-
-    /// Rows.
-    pub(crate) fn rows(&self) -> usize {
-        self.columns.first().map_or(0, Cells::len)
+        self.rows = 0;
     }
 
     /// Missing values of each column.

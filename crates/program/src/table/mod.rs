@@ -170,6 +170,7 @@ impl Spec {
     fn chunk(&self) -> Chunk {
         Chunk {
             columns: self.readers.iter().map(Reader::cells).collect(),
+            rows: 0,
         }
     }
 }
@@ -404,6 +405,7 @@ impl Table {
         if !good {
             return Err(changed());
         }
+        chunk.rows = most;
         self.readers
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -117,3 +117,20 @@ fn columns_of_other_types_are_refused() {
         "north.parquet: row 2, column `patient`: `` is empty; give a value, or write `null = true` into the column, at all participants"
     );
 }
+
+/// Rows are counted in a table of which no column is read.
+#[test]
+fn rows_of_no_column_are_supplied() {
+    let job = JOB
+        .replace("unique = [[\"patient\"]]\n", "")
+        .replace("SELECT since, ward, pay, ok, beds", "SELECT count(*) AS n");
+    let case = case(&job, NORTH);
+    for name in ["north.csv", "north.parquet", "north.arrow"] {
+        if name != "north.csv" {
+            write(&case.path(name), &batch());
+        }
+        case.write("job.toml", job.replace("north.csv", name).as_bytes());
+        let valid = [1, 1, 1, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(all(&case, &case.load().unwrap()), [valid], "{name}");
+    }
+}
