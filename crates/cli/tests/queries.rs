@@ -129,6 +129,103 @@ fn results_are_what_counting_gives() {
     assert_eq!(rows[1], serde_json::json!(["west", 3, "7.00", "3.500000"]));
 }
 
+/// A query of eight rows, and a bound on them.
+fn bounded(folder: &Folder, rows: u32) {
+    let more = format!(
+        "\n[[query]]\nname = \"few\"\nsql = \"SELECT since, ward FROM stays ORDER BY since\"\nto = \"eve\"\nfile = [\"few.csv\", \"few.json\"]\n\
+         \n[[bound]]\nof = \"few\"\nrows = {rows}\noverflow = \"flag\"\n"
+    );
+    let job = fs::read_to_string(folder.at("job.toml")).unwrap();
+    let (job, _) = job
+        .split_once("\n[[query]]\nname = \"few\"")
+        .unwrap_or((&job, ""));
+    folder.write("job.toml", job.to_owned() + &more);
+}
+
+const WARNING: &str =
+    "warning: the result of `few` for eve is incomplete: a bound of the job has left out rows";
+
+/// Rows within a bound are the first ones in their order, and the recipient learns whether there are more: in threads and in processes, among three parties and four.
+#[test]
+fn a_bound_that_flags_says_what_is_missing() {
+    let folder = folder("bob");
+    for parties in [3, 4] {
+        for (rows, missing) in [(8, false), (7, true)] {
+            bounded(&folder, rows);
+            let output = folder.veil("run job.toml --out out");
+            let (said, errors) = (
+                crate::common::text(&output.stdout),
+                crate::common::text(&output.stderr),
+            );
+            assert!(output.status.success(), "{errors}");
+            let heading = if missing {
+                "stays: few, for eve: 7 rows; incomplete: a bound of the job has left out rows\n"
+            } else {
+                "stays: few, for eve: 8 rows\n"
+            };
+            assert!(said.contains(heading), "{said}");
+            assert_eq!(errors.contains(WARNING), missing, "{errors}");
+            let output = folder.veil("run job.toml --json --out out --processes");
+            let errors = crate::common::text(&output.stderr);
+            assert!(output.status.success(), "{errors}");
+            assert_eq!(errors.contains(WARNING), missing, "{errors}");
+            let run = json(&crate::common::text(&output.stdout));
+            let mut results = run["results"].as_array().unwrap().iter();
+            let eve = results.find(|of| of["recipient"] == "eve").unwrap();
+            let queries = eve["statistics"]["json"]["queries"].as_array().unwrap();
+            let few = queries.iter().find(|of| of["query"] == "few").unwrap();
+            assert_eq!(few["incomplete"], missing, "{few}");
+            let by_ward = queries.iter().find(|of| of["query"] == "by_ward").unwrap();
+            assert_eq!(by_ward.get("incomplete"), None);
+            let read = |name: &str| fs::read_to_string(folder.at(&format!("out/{name}"))).unwrap();
+            assert_eq!(json(&read("eve/few.json"))["incomplete"], missing);
+            let last = if missing {
+                "2024-05-05,north"
+            } else {
+                "2024-05-06,north"
+            };
+            assert_eq!(read("eve/few.csv").lines().last(), Some(last));
+            published(&folder, "out");
+        }
+        if parties == 3 {
+            folder.replace("job.toml", "\"c\"]", "\"c\", \"d\"]");
+        }
+    }
+    let explained = folder.succeed("explain job.toml");
+    let lines = "opened to eve, and nothing else\n  `by_ward`: up to 3 rows of ward, stays, cost, mean, without groups of fewer than 2 rows\n  \
+         `few`: up to 7 rows of since, ward\n  `few`, one bit: whether `stays` has more than 7 rows; the result lacks rows if so, and the run goes on\n";
+    assert!(explained.contains(lines), "{explained}");
+    let plan = folder.succeed("explain job.toml --plan");
+    assert!(
+        plan.contains("at most 7 rows (the result says if there are more)"),
+        "{plan}"
+    );
+    // A query that is asked keeps the bound of what it names; what is in the clear says the same.
+    let asked = |rows: u32| {
+        bounded(&folder, rows);
+        let mut command = crate::common::veil();
+        let sql = "WITH few AS (SELECT since FROM stays) SELECT count(*) AS n FROM few";
+        command.args(["query", sql, "--tables", "job.toml", "--check"]);
+        let output = command.current_dir(folder.path()).output().unwrap();
+        let errors = crate::common::text(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        let said = crate::common::text(&output.stdout);
+        assert!(said.contains("checked: the query in the clear"), "{said}");
+        (said, errors)
+    };
+    let warning = WARNING.replace("few", "query");
+    let (said, errors) = asked(7);
+    assert!(errors.contains(&warning), "{errors}");
+    let heading = "stays: query, for eve: 1 row; incomplete: a bound of the job has left out rows\n  n\n  ─\n  7\n";
+    assert!(said.contains(heading), "{said}");
+    let (said, errors) = asked(8);
+    assert!(!errors.contains("incomplete"), "{errors}");
+    assert!(
+        said.contains("stays: query, for eve: 1 row\n  n\n  ─\n  8\n"),
+        "{said}"
+    );
+}
+
 #[test]
 fn four_parties_give_the_same_though_one_of_them_may_lie() {
     let folder = folder("bob");
@@ -427,6 +524,7 @@ fn services_answer_queries() {
         "owners = [\"ann\", \"bob\"]",
         "owners = [\"ann\"]",
     );
+    bounded(&folder, 7);
     let homes = homes(folder.path(), &NAMES);
     let start = |name: &&str| Service::start(folder.path(), name, &[]);
     let services: Vec<Service> = NAMES[..3].iter().map(start).collect();
@@ -447,7 +545,10 @@ fn services_answer_queries() {
     for (name, child) in [("ann", ann), ("eve", eve)] {
         let (code, said) = end(child);
         assert_eq!(code, Some(0), "{name}: {said}");
+        assert_eq!(said.contains(WARNING), name == "eve", "{name}: {said}");
     }
+    let few = fs::read_to_string(folder.at("out-job.toml/few.json")).unwrap();
+    assert_eq!(json(&few)["incomplete"], true);
     assert_eq!(
         fs::read_to_string(folder.at("out-job.toml/by_ward.csv")).unwrap(),
         BY_WARD
@@ -457,7 +558,9 @@ fn services_answer_queries() {
     assert_eq!(
         receipt["opened"],
         serde_json::json!([
-            "`by_ward`: up to 3 rows of ward, stays, cost, mean, without groups of fewer than 2 rows"
+            "`by_ward`: up to 3 rows of ward, stays, cost, mean, without groups of fewer than 2 rows",
+            "`few`: up to 7 rows of since, ward",
+            "`few`, one bit: whether `stays` has more than 7 rows; the result lacks rows if so, and the run goes on"
         ])
     );
     wait("done", || states(&folder, &plan) == ["done"; 3]);

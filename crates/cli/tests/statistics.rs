@@ -86,6 +86,64 @@ fn results_are_what_counting_gives() {
     assert!(read("result.txt").contains("security: rep3, semi-honest"));
 }
 
+/// An analysis of a query with a bound that flags: every form of the result says whether rows are missing, and lists that this was opened.
+#[test]
+fn a_bound_that_flags_is_in_the_figures() {
+    let folder = folder();
+    let job = fs::read_to_string(folder.at("job.toml")).unwrap();
+    let bounded = |rows: u32| {
+        let more = format!(
+            "\n[[query]]\nname = \"few\"\nsql = \"SELECT ward, cost FROM stays\"\n\
+             \n[[analysis]]\nname = \"wards\"\nfrom = \"few\"\nkind = \"count\"\nby = \"ward\"\nto = \"eve\"\n\
+             \n[[bound]]\nof = \"few\"\nrows = {rows}\noverflow = \"flag\"\n"
+        );
+        folder.write("job.toml", job.clone() + &more);
+    };
+    let opened = "`wards`: whether a bound of the job has left out rows (1 if so)";
+    let note = "incomplete: a bound of the job has left out rows";
+    for (rows, missing) in [(8, false), (7, true)] {
+        bounded(rows);
+        let output = folder.veil("stats job.toml --check --out out");
+        let errors = crate::common::text(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        let warning = "warning: the result of `wards` for eve is incomplete: a bound of the job has left out rows";
+        assert_eq!(errors.contains(warning), missing, "{errors}");
+        let text = crate::common::text(&output.stdout);
+        assert!(text.contains(opened), "{text}");
+        assert_eq!(text.matches(note).count(), usize::from(missing), "{text}");
+        let read = |name: &str| fs::read_to_string(folder.at(&format!("out/eve/{name}"))).unwrap();
+        let result = json(&read("result.json"));
+        assert_eq!(result["analyses"][2]["incomplete"], missing);
+        assert_eq!(result["analyses"][0].get("incomplete"), None);
+        let lines = result["opened"].as_array().unwrap();
+        let flag = lines.iter().find(|one| one["what"] == opened).unwrap();
+        assert_eq!(flag["value"], if missing { "1" } else { "0" });
+        let csv = read("result.csv");
+        let noted = csv
+            .lines()
+            .filter(|line| line.ends_with("a bound of the job has left out rows"));
+        let wards = csv
+            .lines()
+            .filter(|line| line.starts_with("wards,"))
+            .count();
+        assert!(wards > 1);
+        assert_eq!(noted.count(), if missing { wards } else { 0 }, "{csv}");
+        assert_eq!(read("result.svg").contains("incomplete: "), missing);
+        assert_eq!(read("result.txt").contains(note), missing);
+    }
+    // It counts among the numbers that are opened.
+    let explained = json(&folder.succeed("explain job.toml --json"));
+    let all = explained["opened_numbers"]["at_most"].as_u64().unwrap();
+    folder.write(
+        "job.toml",
+        fs::read_to_string(folder.at("job.toml"))
+            .unwrap()
+            .replace("\"flag\"", "\"drop\""),
+    );
+    let explained = json(&folder.succeed("explain job.toml --json"));
+    assert_eq!(explained["opened_numbers"]["at_most"], all - 1);
+}
+
 #[test]
 fn an_explanation_names_what_is_opened_and_its_limit() {
     let folder = folder();

@@ -319,6 +319,57 @@ fn a_rule_allows_an_opened_size_by_its_name() {
     assert!(!start_of(&world, &plain).to_string().contains("refused"));
 }
 
+/// So is a bit that says whether a bound has left out rows; bounds that drop open none.
+#[test]
+fn a_rule_allows_a_bound_that_flags_by_its_name() {
+    let facts = |overflow: &str| {
+        let (head, _) = KEPT.split_once("[[query]]").unwrap();
+        let text = format!(
+            "{head}[[query]]\nname = \"q\"\nsql = \"SELECT age FROM treated WHERE age >= 18\"\nto = \"press\"\n\
+             [[bound]]\nof = \"q\"\nrows = 3\noverflow = \"{overflow}\"\n"
+        );
+        let job = Job::parse(&text, Path::new("job.toml"), Files::new()).unwrap();
+        let passes = job.passes().unwrap();
+        let (names, options) = (Vec::new(), Options::default());
+        let passes = veil_runtime::Passes::new(passes, job.shared(), names, options).unwrap();
+        let protocol = passes.protocol(Peer::Party(PartyId::THREE[0]));
+        Facts::of(&job, &passes, &*protocol)
+    };
+    let [drops, flags, refuses] = ["drop", "flag", "refuse"].map(facts);
+    assert!(!drops.operations.contains("flag-overflow"));
+    assert!(!refuses.operations.contains("flag-overflow"));
+    assert!(flags.operations.contains("flag-overflow"));
+    assert_eq!(Vec::from_iter(&flags.to), ["press"]);
+    let world = World::new();
+    let rule = |decision: &str, operations: &str| {
+        let allows = match decision {
+            "allow" => "datasets = [\"treated 2025\"]\n",
+            _ => "",
+        };
+        format!(
+            "[[rule]]\nname = \"r\"\ndecision = \"{decision}\"\n{allows}operations = [{operations}]\n"
+        )
+    };
+    world.policy(&rule("allow", "\"filter\", \"select-rows\""));
+    assert!(start_of(&world, &drops).allows());
+    let waits = start_of(&world, &flags).to_string();
+    assert!(
+        waits.contains("rule `r`: the job computes `flag-overflow`"),
+        "{waits}"
+    );
+    world.policy(&rule(
+        "allow",
+        "\"filter\", \"select-rows\", \"flag-overflow\"",
+    ));
+    assert!(start_of(&world, &flags).allows());
+    world.policy(&rule("refuse", "\"flag-overflow\""));
+    assert_eq!(
+        start_of(&world, &flags).to_string(),
+        "refused by rule `r` of the policy: it computes `flag-overflow`"
+    );
+    assert!(!start_of(&world, &drops).to_string().contains("refused"));
+}
+
 #[test]
 fn the_facts_of_a_job_are_what_the_job_says() {
     let World { facts, plan, .. } = World::new();

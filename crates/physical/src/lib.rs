@@ -47,7 +47,7 @@
 //!
 //! # Limits
 //!
-//! - Bounds that flag are refused.
+//! - A relation is not kept where a bound that flags may have left out rows of it.
 //! - Integers of semi-honest owners are not looked at.
 
 mod exprs;

@@ -34,14 +34,21 @@ pub enum Opening {
         /// The relation, in words.
         of: String,
     },
-    /// One bit: whether a relation has more valid rows than a bound.
+    /// One bit: whether a relation has more valid rows than a bound. The run ends if it has.
     Overflow {
         /// The relation, in words.
         of: String,
         /// The bound.
         rows: u32,
-        /// Whether the run ends if it has.
-        ends: bool,
+    },
+    /// One bit: whether any of these relations has more valid rows than its bound, so that a result lacks some. The run goes on.
+    Incomplete {
+        /// The step.
+        step: String,
+        /// The relations, in words, and their bounds.
+        of: Vec<(String, u32)>,
+        /// The recipient of the result.
+        to: String,
     },
     /// One bit: whether what an owner says of its tables is false. The run ends if it is.
     Claims {
@@ -75,7 +82,7 @@ impl Opening {
     #[must_use]
     pub fn to(&self) -> To {
         match self {
-            Self::Rows { to, .. } => To::Recipient(to.clone()),
+            Self::Rows { to, .. } | Self::Incomplete { to, .. } => To::Recipient(to.clone()),
             Self::Duplicates { .. }
             | Self::Overflow { .. }
             | Self::Claims { .. }

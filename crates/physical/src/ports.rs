@@ -120,6 +120,8 @@ pub enum ResultPort {
     Null(usize),
     /// A cell of a field as bits, less the least value of its kind.
     Bits(usize),
+    /// In the first row, whether a bound has left out rows: one bit, which is no part of the row. 0 in all others.
+    Incomplete,
 }
 
 /// The pass in which a relation is opened to a recipient.
@@ -148,7 +150,7 @@ impl ResultPorts {
             match *port {
                 ResultPort::Valid if *value == 0 => return None,
                 ResultPort::Bits(field) => cells[field] = of_bits(&self.fields[field], *value),
-                ResultPort::Valid | ResultPort::Null(_) => {}
+                ResultPort::Valid | ResultPort::Null(_) | ResultPort::Incomplete => {}
             }
         }
         for (port, value) in self.ports.iter().zip(values) {
@@ -159,6 +161,14 @@ impl ResultPorts {
             }
         }
         Some(cells)
+    }
+
+    /// Whether a bound has left out rows, by the opened values of the first row, one for each port; nothing where no bound says so.
+    #[must_use]
+    pub fn incomplete(&self, first: &[u128]) -> Option<bool> {
+        let mut ports = self.ports.iter().zip(first);
+        let flag = ports.find(|(port, _)| **port == ResultPort::Incomplete);
+        flag.map(|(_, value)| *value != 0)
     }
 }
 

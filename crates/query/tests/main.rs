@@ -8,6 +8,7 @@ mod accepted;
 mod claims;
 mod common;
 mod families;
+mod flags;
 mod jobs;
 mod kept;
 mod limits;

@@ -9,7 +9,7 @@ use veil_engine::{Data, Settings};
 use veil_job::{Adversary, DataError, Security, ShareSource, Slice};
 use veil_math::Ring;
 use veil_operators::Participants;
-use veil_physical::{Node, Opening, PhysicalPlan, TablePort, plan};
+use veil_physical::{Node, Opening, PhysicalPlan, ResultPort, TablePort, plan};
 use veil_protocol::Options;
 use veil_protocol::passes::PassProgram;
 use veil_query::{Bound, SortedBytes, compile};
@@ -101,10 +101,42 @@ pub(crate) fn run_with_stores(
 
 /// The same, with the number that is opened of each relation whose size is, in the order of what is kept.
 pub(crate) fn run_with_sizes(
+    run: (&PhysicalPlan, &Program, &[clear::Input]),
+    other: impl Fn(&str, usize, TablePort, u128) -> u128,
+    with: (Options, &Stores),
+) -> Result<(Results, Stores, Vec<u32>), String> {
+    let ran = run_whole(run, other, with);
+    ran.map(|ran| (ran.opened, ran.kept, ran.sizes))
+}
+
+/// The rows of each result, and whether a bound has left out some of them, where one says so.
+pub(crate) fn run_with_flags(
+    physical: &PhysicalPlan,
+    program: &Program,
+    inputs: &[clear::Input],
+) -> Result<Vec<(Vec<Vec<Value>>, Option<bool>)>, String> {
+    let stores = Stores::new();
+    let ran = run_whole(
+        (physical, program, inputs),
+        |_, _, _, value| value,
+        (Options::default(), &stores),
+    );
+    ran.map(|ran| ran.opened.into_iter().zip(ran.incomplete).collect())
+}
+
+/// All that a run gives.
+struct Ran {
+    opened: Results,
+    kept: Stores,
+    sizes: Vec<u32>,
+    incomplete: Vec<Option<bool>>,
+}
+
+fn run_whole(
     (physical, program, inputs): (&PhysicalPlan, &Program, &[clear::Input]),
     other: impl Fn(&str, usize, TablePort, u128) -> u128,
     (options, stores): (Options, &Stores),
-) -> Result<(Results, Stores, Vec<u32>), String> {
+) -> Result<Ran, String> {
     let passes = PassProgram::new(&physical.passes, options).unwrap();
     let passes = Arc::new(passes);
     let of_parties = passes.first().parties().len();
@@ -193,11 +225,17 @@ pub(crate) fn run_with_sizes(
         if of.order.is_some() {
             rows.sort_unstable();
         }
-        rows
+        let flags = ports.iter().zip(&of.ports);
+        let mut flags = flags.filter(|(_, port)| **port == ResultPort::Incomplete);
+        let mut further = flags.clone().flat_map(|(values, _)| &values[1..]);
+        assert!(further.all(|bits| bits == &[0]), "one bit in the first row");
+        assert!(flags.next().is_none() || flags.next().is_none(), "one flag");
+        let first: Vec<u128> = ports.iter().map(|port| value(&port[0])).collect();
+        (rows, of.incomplete(&first))
     };
     let complete = keeps.values().flat_map(|(_, all)| all);
     assert!(complete.into_iter().all(|shares| shares.finished()));
-    let opened = physical.results.iter().map(opened).collect();
+    let (opened, incomplete) = physical.results.iter().map(opened).unzip();
     let number = |of: veil_physical::SizePort| {
         let all = sizes[&of.pass].iter();
         let all: Vec<_> = all.map(|seen| seen.rows(Ring::Z32, 0).unwrap()).collect();
@@ -206,8 +244,12 @@ pub(crate) fn run_with_sizes(
         all[0][0][0] as u32
     };
     let sized = physical.keeps.iter().filter_map(|kept| kept.size);
-    let sizes: Vec<u32> = sized.map(number).collect();
-    Ok((opened, keeps.into_values().collect(), sizes))
+    Ok(Ran {
+        opened,
+        kept: keeps.into_values().collect(),
+        sizes: sized.map(number).collect(),
+        incomplete,
+    })
 }
 
 #[test]
@@ -436,26 +478,6 @@ fn a_false_claim_ends_the_run() {
             }
         }
     }
-}
-
-/// What stands in the way of a plan names the query, or the part of it that has a name.
-#[test]
-fn what_is_not_planned_is_named() {
-    let tables = common::tables(40, 70);
-    let sql = "WITH some AS (SELECT id FROM people) SELECT id FROM some";
-    let mut job = job(tables, sql);
-    job.bounds = vec![Bound {
-        of: "some".into(),
-        rows: 3,
-        overflow: Overflow::Flag,
-    }];
-    let program = compile(&job, &SortedBytes).unwrap();
-    let [security, _] = securities();
-    let refused = plan(&program, &participants(security)).unwrap_err();
-    assert_eq!(
-        refused.to_string(),
-        "`q`: parties do not compute results that say whether a bound has left out rows yet; use overflow = \"refuse\", or \"drop\""
-    );
 }
 
 /// What is planned follows from the query alone, in a time that nothing makes long.

@@ -2,7 +2,7 @@
 
 use veil_physical::plan;
 use veil_query::{Bound, Job, SortedBytes, compile, refused_at};
-use veil_relation::Overflow;
+use veil_relation::{Kept, Overflow};
 
 use crate::common::{job, query, tables};
 use crate::parties::{participants, securities};
@@ -516,9 +516,10 @@ fn a_job_that_is_none() {
 /// What the planner of passes refuses has a place in the query, too: that of the part, or of the expression.
 #[test]
 fn what_parties_do_not_compute_is_refused_at_its_place() {
-    let said = |sql: &str, bounds: Vec<Bound>| {
+    let said = |sql: &str, bounds: Vec<Bound>, keep: Option<Kept>| {
         let mut job = job(tables(40, 70), sql);
         job.bounds = bounds;
+        job.queries[0].keep = keep;
         let program = compile(&job, &SortedBytes).unwrap();
         // Places are no part of the plan: its text is the same without them.
         let read = veil_relation::Program::read(&program.to_string()).unwrap();
@@ -537,12 +538,17 @@ fn what_parties_do_not_compute_is_refused_at_its_place() {
         rows: 3,
         overflow: Overflow::Flag,
     }];
+    let kept = Kept {
+        dataset: "some".into(),
+        size: None,
+    };
     assert_eq!(
         said(
             "WITH more AS (SELECT id FROM people),\n  some AS (SELECT id FROM more)\nSELECT id FROM some",
-            flagged
+            flagged,
+            Some(kept)
         ),
-        "query `q`, line 3, column 1: parties do not compute results that say whether a bound has left out rows yet
+        "query `q`, line 3, column 1: parties do not compute relations that are kept and say whether a bound has left out rows yet
   SELECT id FROM some
   ^
   use overflow = \"refuse\", or \"drop\""
@@ -555,7 +561,7 @@ fn what_parties_do_not_compute_is_refused_at_its_place() {
         "WITH large AS (\n  SELECT income, income * income * income * income * income AS x FROM people)\nSELECT\n  {}\nFROM large",
         quotients.join(",\n  ")
     );
-    let text = said(&large, vec![]);
+    let text = said(&large, vec![], None);
     let (place, rest) = text.split_once(": ").unwrap();
     let (_, line) = place.split_once("line ").unwrap();
     let (line, column) = line.split_once(", column ").unwrap();

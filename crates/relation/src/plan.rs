@@ -436,8 +436,8 @@ pub enum Plan {
         /// What happens if there are more.
         overflow: Overflow,
     },
-    /// The rows, opened. At the root of a step only. Without a [`Plan::Sort`] or [`Plan::TopK`] below, be it below projections, they are opened in ascending
-    /// order of their columns, nulls last: the order of input rows is never opened.
+    /// The rows, opened. At the root of a step only. Without a [`Plan::Sort`] or [`Plan::TopK`] below, be it below projections and bounds, they are opened in
+    /// ascending order of their columns, nulls last: the order of input rows is never opened.
     Open {
         /// The rows.
         input: Box<Plan>,

@@ -324,6 +324,30 @@ fn queries_are_answered_in_memory() {
     assert_ne!(wide.hash(), job.hash());
     let outcome = Local::of(&wide).run().unwrap();
     assert_eq!(outcome.answers("eve").unwrap()[0].csv(), "g,s\na,2\nb,41\n");
+    assert_eq!(outcome.answers("eve").unwrap()[0].incomplete, None);
+    // A bound that flags leaves out rows, and says so to whom the result is opened.
+    for (rows, csv, missing) in [(1, "g,s\na,2\n", true), (2, "g,s\na,2\nb,41\n", false)] {
+        let bound =
+            format!("{text}\nbound = [{{ of = \"q\", rows = {rows}, overflow = \"flag\" }}]");
+        let job = Job::parse(&bound, folder.path()).unwrap();
+        let count = if rows == 1 { "1 row" } else { "2 rows" };
+        let flag = format!(
+            "`q`, one bit: whether groups of `t` has more than {count}; the result lacks rows if so, and the run goes on"
+        );
+        assert_eq!(
+            job.opens(),
+            [
+                (format!("`q`: up to {count} of g, s"), "eve".to_owned()),
+                (flag, "eve".to_owned())
+            ]
+        );
+        let outcome = Local::of(&job).run().unwrap();
+        let answer = &outcome.answers("eve").unwrap()[0];
+        assert_eq!(
+            (answer.csv().as_str(), answer.incomplete),
+            (csv, Some(missing))
+        );
+    }
     // Values of a program would be of one pass of many.
     let refused = Local::of(&job)
         .values("ann", Values::new().integers("x", [1_u64]))

@@ -15,9 +15,9 @@ use veil_runtime::{Passes, Stage};
 
 use crate::devices::{Devices, DevicesArgs, Registry};
 use crate::failure::{Code, Failure};
-use crate::launch::Outcome;
 use crate::launch::participant::{self, Engagement};
 use crate::launch::processes::Word;
+use crate::launch::{Answer, Outcome};
 use crate::links::LinkArgs;
 use crate::ordered;
 use crate::output;
@@ -99,6 +99,7 @@ pub fn run(args: &PartyArgs, registry: &Arc<dyn Registry>) -> Result<(), Failure
     let say = |line: &str| eprintln!("{line}");
     let outcome = take_part(args, &devices, &stop, &progress, &say)?;
     drop(meter);
+    outcome.answers.iter().for_each(Answer::warn);
     if args.json {
         output::print_json(&outcome)
     } else {

@@ -195,9 +195,10 @@ pub(crate) fn same_in_the_clear(job: &Job, answers: &[Answer]) -> Result<bool, F
         let found = all.find(|(to, of)| {
             **to == clear.to && of.get("query") == Some(&clear.query.clone().into())
         });
-        let rows = |of: &serde_json::Value| of.get("rows").cloned();
-        let found = found.and_then(|(_, of)| rows(of));
-        found.is_some() && found == expected.as_ref().and_then(rows)
+        let said =
+            |of: &serde_json::Value| Some((of.get("rows")?.clone(), of.get("incomplete").cloned()));
+        let found = found.and_then(|(_, of)| said(of));
+        found.is_some() && found == expected.as_ref().and_then(said)
     };
     Ok(opened.len() == got.len() && opened.iter().all(same))
 }

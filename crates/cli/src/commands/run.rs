@@ -274,6 +274,7 @@ pub(crate) fn execute_job(
 impl Finished {
     /// Prints one object.
     pub(crate) fn print_json(&self, checked: Option<bool>) -> Result<(), Failure> {
+        self.outcome.answers.iter().for_each(Answer::warn);
         let protocol = self.protocol();
         output::print_json(&Printed {
             job: &self.plan.job.name,
@@ -321,6 +322,7 @@ impl Finished {
             let _ = writeln!(text, "kept as `{name}` by {parties}{size}");
         }
         output::print(&text)?;
+        self.outcome.answers.iter().for_each(Answer::warn);
         output::print(&self.summary())
     }
 

@@ -71,6 +71,9 @@ pub struct Answer {
     pub folder: Option<PathBuf>,
     /// The result of a job with statistics or queries.
     pub statistics: Option<Statistics>,
+    /// What its files may not say themselves, in sentences: CSV has no place for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// A result of a job with statistics or queries, for machines and for people.
@@ -129,11 +132,20 @@ impl Answer {
                 text: result.to_string(),
             }),
         };
+        let warnings = output.queries().map(|queries| queries.incomplete());
         Some(Answer {
+            warnings: warnings.unwrap_or_default(),
             recipient: veil_engine::name_of(plan, peer).to_owned(),
             folder,
             statistics,
         })
+    }
+
+    /// Says on standard error what the files of the result may not say.
+    pub(crate) fn warn(&self) {
+        for warning in &self.warnings {
+            eprintln!("warning: {warning}");
+        }
     }
 }
 

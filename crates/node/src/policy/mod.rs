@@ -104,7 +104,7 @@ fn words<W: veil_job::Word>() -> Vec<&'static str> {
 }
 
 /// What a job may compute, as rules name it.
-const OPERATIONS: [&str; 23] = [
+const OPERATIONS: [&str; 24] = [
     "count",
     "sum",
     "mean",
@@ -126,6 +126,7 @@ const OPERATIONS: [&str; 23] = [
     "quantile",
     "select-rows",
     "open-size",
+    "flag-overflow",
     "circuit",
     "reshare",
 ];

@@ -215,7 +215,7 @@ pub(super) fn attempt(
     }
     let report = run.map_err(|abort| (true, Failed::Run(abort.into())))?;
     charge.earned();
-    if sink.is_some() {
+    if let Some(output) = &sink {
         let keys = |peer: Peer| match here.neighbours.pins.get(&peer) {
             Some(pin) => Some(*pin),
             None => (peer == me).then(|| here.identity.fingerprint()),
@@ -224,6 +224,10 @@ pub(super) fn attempt(
         let receipt = Receipt::new(plan, &*protocol, me, &keys, false, started);
         let receipt = receipt.finished(stages.finished(stage));
         published(shared, &prepared.plan, receipt, &report, &folder);
+        // A file may have no place for it, as CSV has none.
+        for lacks in output.queries().iter().flat_map(|of| of.incomplete()) {
+            tracing::warn!("{lacks}");
+        }
     }
     Ok(report)
 }

@@ -247,7 +247,6 @@ impl Planner<'_> {
         self.opens.push(Opening::Overflow {
             of: join.words.clone(),
             rows: most,
-            ends: true,
         });
         let what = format!("{} has at most {most} pairs", join.words);
         let side = |key, columns| Side { key, columns };

@@ -5,6 +5,7 @@ mod apart;
 mod checks;
 mod early;
 mod error;
+mod flags;
 mod folded;
 mod group;
 mod inputs;
@@ -32,6 +33,7 @@ use crate::ports::{KeepPorts, ResultPorts, TablePorts};
 use crate::{Node, Opening, PhysicalPlan};
 use error::written;
 pub use error::{PhysicalError, Refusal};
+use flags::Flags;
 use inputs::{Forms, Supplied};
 use rel::Rel;
 
@@ -76,6 +78,7 @@ struct Planner<'a> {
     keeps: Vec<KeepPorts>,
     opens: Vec<Opening>,
     steps: HashMap<String, Rel>,
+    flags: Flags,
     tree: Vec<Node>,
 }
 
@@ -95,6 +98,7 @@ impl<'a> Planner<'a> {
             keeps: vec![],
             opens: vec![],
             steps: HashMap::new(),
+            flags: Flags::default(),
             tree: vec![],
         }
     }
@@ -137,7 +141,11 @@ impl<'a> Planner<'a> {
                     at: step.at,
                     error: Box::new(error),
                 })?;
+            let flagged = self.flags.end(&step.name);
             if let Some(keep) = &step.keep {
+                if flagged {
+                    return Err(flags::unkept(step));
+                }
                 kept.push((step, keep, shape, rel));
             }
             self.tree.push(node);
@@ -244,7 +252,10 @@ impl<'a> Planner<'a> {
         match plan {
             Plan::Scan { table, columns } => self.scan(table, columns),
             Plan::Step { name } => match self.steps.get(name) {
-                Some(rel) => Ok(rel.clone()),
+                Some(rel) => {
+                    self.flags.read(name);
+                    Ok(rel.clone())
+                }
                 None => Err(PlanError::NoStep(name.clone()).into()),
             },
             Plan::Filter { .. } | Plan::Project { .. } => Ok(Self::row_by_row(plan, next()?)),

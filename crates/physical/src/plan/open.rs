@@ -38,10 +38,11 @@ impl Planner<'_> {
             let shuffled = self.b.shuffle(&columns);
             rel = in_other_rows(&fields, &columns, &shuffled);
         }
+        let incomplete = self.incomplete(&mut rel);
         let condition = rel.condition();
         let checked = !rel.valid.is_empty();
         let exprs = rel.fields.clone();
-        let wants = exprs.iter().chain([&condition]);
+        let wants = exprs.iter().chain([&condition]).chain(&incomplete);
         let wants: Vec<_> = wants.map(|expr| (expr.clone(), Want::Bits)).collect();
         let mut ports = Vec::new();
         let mut words = Vec::new();
@@ -75,6 +76,11 @@ impl Planner<'_> {
                 words.push(format!("{step}: whether a row is one of the result"));
                 outs.push(Out::Bits(vec![valid]));
             }
+            if let Some(incomplete) = &incomplete {
+                ports.push(ResultPort::Incomplete);
+                words.push(format!("{step}: whether a bound has left out rows"));
+                outs.push(Out::Bits(vec![of.truth(incomplete)?]));
+            }
             Ok(outs)
         })?;
         let pass = self.b.passes();
@@ -99,6 +105,15 @@ impl Planner<'_> {
             min_rows,
             to: to.to_owned(),
         });
+        let flags = self.flags.raised_so_far().iter();
+        let of: Vec<(String, u32)> = flags.map(|flag| (flag.of.clone(), flag.rows)).collect();
+        if !of.is_empty() {
+            self.opens.push(Opening::Incomplete {
+                step: step.to_owned(),
+                of,
+                to: to.to_owned(),
+            });
+        }
         let own = begin..self.b.passes();
         Ok(Node {
             text: format!("open {step} to {to}"),

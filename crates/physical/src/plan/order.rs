@@ -5,8 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 use veil_circuit::Wire;
 use veil_math::Ring;
 use veil_operators::{Arranged, Key, Shared, stacked};
-use veil_relation::{At, ColumnId, Expr, Kind, Overflow, Shape, SortKey, Type};
+use veil_relation::{ColumnId, Expr, Kind, Overflow, Shape, SortKey, Type};
 
+use super::flags::Flag;
 use super::known::Known;
 use super::rel::{Base, Field, Packing, Places, Rel, WORD};
 use super::rows::Out;
@@ -98,26 +99,28 @@ impl Planner<'_> {
         if rows >= rel.rows {
             return Ok(rel);
         }
-        if overflow == Overflow::Flag {
-            return Err(PhysicalError::NotYet {
-                what: "results that say whether a bound has left out rows",
-                instead: "use overflow = \"refuse\", or \"drop\"",
-                at: At(None),
-            });
-        }
         let (in_front, valid) = self.in_front(&mut rel, shape)?;
-        if overflow == Overflow::Refuse {
-            // Valid rows are in front: there are more than fit if the first that does not is one.
-            let beyond = self
-                .b
-                .make(valid.rows_from(rows.into()), 1, valid.sharing());
-            self.opens.push(Opening::Overflow {
-                of: of.to_owned(),
-                rows,
-                ends: true,
-            });
-            let what = format!("{of} has at most {rows} rows");
-            self.b.claim_none(beyond, &what);
+        // Valid rows are in front: there are more than fit if the first that does not is one.
+        let beyond = valid.rows_from(rows.into());
+        match overflow {
+            Overflow::Refuse => {
+                let beyond = self.b.make(beyond, 1, valid.sharing());
+                self.opens.push(Opening::Overflow {
+                    of: of.to_owned(),
+                    rows,
+                });
+                let what = format!("{of} has at most {rows} rows");
+                self.b.claim_none(beyond, &what);
+            }
+            Overflow::Flag => {
+                let exceeded = self.b.make(beyond, 1, valid.sharing());
+                self.flags.raised(Flag {
+                    of: of.to_owned(),
+                    rows,
+                    exceeded,
+                });
+            }
+            Overflow::Drop => {}
         }
         let mut trimmed = self.first_rows(&in_front, rows);
         if rows == 0 {

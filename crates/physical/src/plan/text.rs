@@ -1,6 +1,6 @@
 //! Operators in words, as people look at them.
 
-use veil_relation::{Domain, JoinKind, Matches, Plan, Program, Shape};
+use veil_relation::{Domain, JoinKind, Matches, Overflow, Plan, Program, Shape};
 
 /// A relation in a few words.
 pub(super) fn relation(plan: &Plan) -> String {
@@ -86,7 +86,14 @@ pub(super) fn of(plan: &Plan, shape: &Shape, program: &Program) -> String {
         Plan::Sort { keys, .. } => format!("sort by {} keys", keys.len()),
         Plan::TopK { keys, rows, .. } => format!("first {rows} rows by {} keys", keys.len()),
         Plan::Window { .. } => "window".into(),
-        Plan::Trim { rows, .. } => format!("at most {rows} rows"),
+        Plan::Trim { rows, overflow, .. } => {
+            let told = match overflow {
+                Overflow::Refuse => " (opens one bit)",
+                Overflow::Flag => " (the result says if there are more)",
+                Overflow::Drop => "",
+            };
+            format!("at most {rows} rows{told}")
+        }
         Plan::Open { to, .. } => format!("open to {to}"),
     }
 }

@@ -403,8 +403,14 @@ impl Job {
             }
         }
         let opened = clear::evaluate(&program, &tables).map_err(DataError::own)?;
+        let says = |step: &str| {
+            let mut results = queries.physical().results.iter();
+            let ports = results.find(|ports| ports.step == step)?;
+            ports.incomplete(&vec![0; ports.ports.len()])
+        };
         let answers = opened.into_iter().map(|opened| {
             let answer = Answered {
+                incomplete: says(&opened.step).map(|_| opened.incomplete),
                 query: opened.step,
                 fields: opened.fields,
                 rows: opened.rows,

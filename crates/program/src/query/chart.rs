@@ -2,6 +2,7 @@
 
 use veil_relation::{Field, Kind, Value};
 
+use super::sink::LACKS;
 use super::{Answered, show};
 use crate::stats::chart::{Bar, Panel, page};
 
@@ -79,5 +80,10 @@ pub(super) fn draw(answer: &Answered, job: &str) -> String {
         0 | 1 => String::new(),
         rows => format!(" · without groups of fewer than {rows} rows"),
     };
-    page(job, &panels, &format!("{job} · {}{least}", answer.query))
+    let lacks = match answer.incomplete {
+        Some(true) => format!(" · incomplete: {LACKS}"),
+        Some(false) | None => String::new(),
+    };
+    let foot = format!("{job} · {}{least}{lacks}", answer.query);
+    page(job, &panels, &foot)
 }

@@ -45,15 +45,20 @@ fn sentence(opening: &Opening, name: impl Fn(&str) -> String) -> String {
         Opening::Duplicates { of } => {
             format!("one bit: whether a key of {of} occurs twice; the run ends if it does")
         }
-        Opening::Overflow { of, rows, ends } => format!(
-            "one bit: whether {of} has more than {}{}",
-            count(*rows, "row"),
-            if *ends {
-                "; the run ends if it has"
-            } else {
-                ""
-            }
+        Opening::Overflow { of, rows } => format!(
+            "one bit: whether {of} has more than {}; the run ends if it has",
+            count(*rows, "row")
         ),
+        Opening::Incomplete { step, of, to: _ } => {
+            let of = of
+                .iter()
+                .map(|(of, rows)| format!("whether {of} has more than {}", count(*rows, "row")));
+            format!(
+                "`{}`, one bit: {}; the result lacks rows if so, and the run goes on",
+                name(step),
+                of.collect::<Vec<_>>().join(", or ")
+            )
+        }
         Opening::Claims { owner, of, .. } => format!(
             "one bit: whether what {owner} says of its tables is false ({}); the run ends if it is",
             of.join("; ")
@@ -286,6 +291,10 @@ impl Queries {
         }
         if self.physical().keeps.iter().any(|kept| kept.size.is_some()) {
             all.insert("open-size");
+        }
+        let opens = self.physical().opens.iter();
+        if { opens }.any(|opening| matches!(opening, Opening::Incomplete { .. })) {
+            all.insert("flag-overflow");
         }
         // The conditions of CASE decide, too, and so do those of aggregates.
         let uses = self.program().uses().unwrap_or_default();

@@ -265,7 +265,7 @@ impl Queries {
         }
         (job.audiences, job.opened) = (Vec::new(), Vec::new());
         for opening in &self.physical.opens {
-            if let Opening::Rows { to, .. } = opening {
+            if let Opening::Rows { to, .. } | Opening::Incomplete { to, .. } = opening {
                 job.audiences.push(roles.audience(to)?);
                 job.opened.push(self.sentence(opening));
             }

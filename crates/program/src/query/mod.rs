@@ -26,8 +26,8 @@ use veil_relation::{Kept, Program, Table};
 
 pub use explain::{ColumnFacts, KeptFacts, Opens, Operator, TableFacts};
 pub use keys::Collisions;
-pub(crate) use sink::of;
 pub use sink::{Answered, QuerySink};
+pub(crate) use sink::{LACKS, of};
 pub use size::SizeSink;
 pub use write::Writing;
 
@@ -124,11 +124,12 @@ impl Queries {
         &self.collisions
     }
 
-    /// How many numbers are opened at most: cells of all relations that recipients get.
+    /// How many numbers are opened at most: cells of all relations that recipients get, and whether these lack rows.
     pub fn numbers(&self) -> u64 {
         let opens = self.physical.opens.iter();
         let cells = opens.filter_map(|opening| match opening {
             Opening::Rows { rows, columns, .. } => Some(u64::from(*rows) * columns.len() as u64),
+            Opening::Incomplete { .. } => Some(1),
             _ => None,
         });
         cells.sum()

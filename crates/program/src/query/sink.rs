@@ -15,6 +15,9 @@ use super::{NamedQuery, Queries, Writing, chart, show};
 use crate::publish::{Staged, publish};
 use crate::stats::{self, Relation, ResultFiles, StatsResult, TableAnalysis};
 
+/// Why a result is incomplete.
+pub(crate) const LACKS: &str = "a bound of the job has left out rows";
+
 /// A relation that was opened to a recipient.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Answered {
@@ -26,6 +29,8 @@ pub struct Answered {
     pub rows: Vec<Vec<Value>>,
     /// The fewest rows of a group that is shown; 0 where all are.
     pub min_count: u32,
+    /// Whether a bound has left out rows; nothing where no bound of the query says so.
+    pub incomplete: Option<bool>,
 }
 
 /// Takes all that is opened to one recipient. When the last pass that opens something is over, the files have their names, all or none, and
@@ -118,9 +123,13 @@ impl Wanted {
         let columns: Vec<Vec<u128>> = ports.map(|port| self.values(port, taken)).collect();
         let mut rows: Vec<Vec<Value>> = Vec::new();
         let mut opened = vec![0; columns.len()];
+        let mut incomplete = None;
         for row in 0..self.rows as usize {
             for (value, column) in opened.iter_mut().zip(&columns) {
                 *value = column[row];
+            }
+            if row == 0 {
+                incomplete = self.ports.incomplete(&opened);
             }
             rows.extend(self.ports.cells(&opened));
         }
@@ -132,6 +141,7 @@ impl Wanted {
             fields: self.ports.fields.clone(),
             rows,
             min_count: self.min_count,
+            incomplete,
         }
     }
 }
@@ -243,6 +253,22 @@ impl QuerySink {
         Some(format!("{{\"queries\":[{}]}}", results.join(",")))
     }
 
+    /// The results that lack rows, each in a sentence, once they are there.
+    pub fn incomplete(&self) -> Vec<String> {
+        let answers = self.answers().unwrap_or_default().iter();
+        let lacking = answers.filter(|answer| answer.incomplete == Some(true));
+        let said = lacking.map(|answer| {
+            let mut analyses = self.analyses.iter();
+            let analysis = analyses.find(|analysis| analysis.step == answer.query);
+            let name = analysis.map_or(answer.query.as_str(), TableAnalysis::name);
+            format!(
+                "the result of `{name}` for {} is incomplete: {LACKS}",
+                self.recipient
+            )
+        });
+        said.collect()
+    }
+
     /// What the run was worth.
     pub const fn security(&self) -> &Guarantee {
         &self.security
@@ -338,8 +364,12 @@ pub(crate) fn of<'a>(
     let relation = |analysis: &'a TableAnalysis| {
         let mut found = answers.iter();
         let found = found.find(|answer| answer.query == analysis.step)?;
-        let (fields, rows) = (&found.fields, &found.rows);
-        Some((analysis, Relation { fields, rows }))
+        let relation = Relation {
+            fields: &found.fields,
+            rows: &found.rows,
+            incomplete: found.incomplete,
+        };
+        Some((analysis, relation))
     };
     analyses.iter().filter_map(relation).collect()
 }
@@ -386,7 +416,14 @@ impl Answered {
             0 | 1 => String::new(),
             rows => format!(", without groups of fewer than {rows} rows"),
         };
-        format!("{job}: {}, for {recipient}: {count}{least}\n", self.query)
+        let lacks = match self.incomplete {
+            Some(true) => format!("; incomplete: {LACKS}"),
+            Some(false) | None => String::new(),
+        };
+        format!(
+            "{job}: {}, for {recipient}: {count}{least}{lacks}\n",
+            self.query
+        )
     }
 }
 

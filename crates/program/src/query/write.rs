@@ -148,7 +148,7 @@ impl Answered {
         out
     }
 
-    /// One object: the query, its columns with their types, the rows as lists.
+    /// One object: the query, whether it lacks rows if a bound says so, its columns with their types, the rows as lists.
     pub fn json(&self) -> String {
         let column = |field: &Field| {
             let (name, kind) = (text(&field.name), text(&field.ty.kind.to_string()));
@@ -163,10 +163,13 @@ impl Answered {
             format!("[{}]", cells.join(","))
         };
         let rows: Vec<String> = self.rows.iter().map(row).collect();
+        let incomplete = self.incomplete.map_or_else(String::new, |incomplete| {
+            format!("\"incomplete\":{incomplete},")
+        });
         let mut out = String::new();
         let _ = write!(
             out,
-            "{{\"query\":{},\"min_count\":{},\"columns\":[{}],\"rows\":[{}]}}",
+            "{{\"query\":{},\"min_count\":{},{incomplete}\"columns\":[{}],\"rows\":[{}]}}",
             text(&self.query),
             self.min_count,
             columns.join(","),
@@ -192,6 +195,9 @@ mod columnar {
 
     /// Digits of a decimal of 128 bits.
     const DIGITS: u32 = 38;
+
+    /// In the metadata of the schema: whether a bound has left out rows, `true` or `false`.
+    const INCOMPLETE: &str = "veil.incomplete";
 
     /// The array of a column: text where no number of the format holds all that the kind has.
     fn array(
@@ -246,7 +252,10 @@ mod columnar {
             fields.push(ArrowField::new(&field.name, kind, true));
             columns.push(array);
         }
-        RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+        let said = answer.incomplete;
+        let said = said.map(|incomplete| (INCOMPLETE.to_owned(), incomplete.to_string()));
+        let schema = Schema::new_with_metadata(fields, said.into_iter().collect());
+        RecordBatch::try_new(Arc::new(schema), columns)
     }
 
     fn failed(

@@ -35,6 +35,7 @@ pub(super) fn derive(stats: &Stats, analysis: &Analysis, answers: &[Meaning]) ->
         statistic: analysis.statistic.name(),
         about: Context::new(&stats.columns, analysis, false).about(),
         by: stats.names(&analysis.by),
+        incomplete: None,
         min_count: analysis.min_count,
         // Without a missing value it is no secret, and with one it is not opened.
         rows_used: (!stats.may_drop(analysis)).then(|| stats.rows()),

@@ -5,6 +5,7 @@ use super::{
     AnalysisResult, Estimate, Figure, Interval, StatsResult, axis::Axis, regression::OF_A_FIT,
     result::day_of, written,
 };
+use crate::query::LACKS;
 
 // Sizes in pixels: a page of a report is about 960 wide.
 const WIDTH: i32 = 960;
@@ -146,8 +147,14 @@ fn foot(panels: &[Panel], result: &StatsResult) -> String {
         Some(rows) => format!("{rows} rows, none of which left"),
         None => "no row left".into(),
     };
+    let lacking = result.analyses.iter().filter(|it| it.is_incomplete());
+    let lacking: Vec<&str> = lacking.map(|it| it.name.as_str()).collect();
+    let lacks = match &lacking[..] {
+        [] => String::new(),
+        names => format!(" · incomplete: {LACKS} of {}", names.join(", ")),
+    };
     format!(
-        "{} · {rows} its owner in the clear{but}{whiskers}",
+        "{} · {rows} its owner in the clear{but}{whiskers}{lacks}",
         result.job
     )
 }
@@ -376,6 +383,7 @@ mod tests {
                 statistic: "variance",
                 about: "variance of pay".into(),
                 by: vec!["kind".into()],
+                incomplete: None,
                 min_count: None,
                 rows_used: Some(3),
                 groups: values.iter().map(group).collect(),

@@ -42,6 +42,7 @@ pub(super) fn derive(stats: &Stats, analysis: &Analysis, moments: &[Moments]) ->
         statistic: analysis.statistic.name(),
         about: context.about(),
         by: stats.names(&analysis.by),
+        incomplete: None,
         min_count: analysis.min_count,
         rows_used: u64::try_from(used).ok(),
         groups,

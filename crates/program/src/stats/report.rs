@@ -7,6 +7,7 @@ use super::{
     result::day_of,
     written::{align, table},
 };
+use crate::query::LACKS;
 
 impl fmt::Display for StatsResult {
     /// Tables for a terminal, then every opened number, and what the run was worth.
@@ -70,10 +71,13 @@ impl StatsResult {
         for analysis in &self.analyses {
             for group in &analysis.groups {
                 for figure in &group.figures {
-                    let note = match &figure.estimate {
-                        Estimate::Undefined(why) => *why,
-                        _ => figure.untested.unwrap_or_default(),
+                    let why = match &figure.estimate {
+                        Estimate::Undefined(why) => Some(*why),
+                        _ => figure.untested,
                     };
+                    let lacks = analysis.is_incomplete().then_some(LACKS);
+                    let notes: Vec<&str> = why.into_iter().chain(lacks).collect();
+                    let note = notes.join("; ");
                     let number = |value: Option<f64>| {
                         value.map(|value| value.to_string()).unwrap_or_default()
                     };
@@ -105,7 +109,7 @@ impl StatsResult {
                         &level,
                         &low,
                         &high,
-                        note,
+                        &note,
                     ]);
                 }
             }
@@ -182,6 +186,7 @@ mod tests {
                 statistic: "variance",
                 about: "variance of pay".into(),
                 by: vec!["kind".into()],
+                incomplete: None,
                 min_count: None,
                 rows_used: Some(12),
                 groups: vec![

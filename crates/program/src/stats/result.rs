@@ -52,10 +52,20 @@ pub struct AnalysisResult {
     /// Rows that a group needs to be shown, if there is such a bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_count: Option<u64>,
+    /// Whether a bound on the rows of a query that it reads has left out rows; nothing where no bound says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub incomplete: Option<bool>,
     /// Rows that count in some group that is shown: rows in which no needed value is missing. Nothing if that is not opened.
     pub rows_used: Option<u64>,
     /// One answer for each group.
     pub groups: Vec<Group>,
+}
+
+impl AnalysisResult {
+    /// Whether rows are missing.
+    pub(super) fn is_incomplete(&self) -> bool {
+        self.incomplete == Some(true)
+    }
 }
 
 /// The answer for one group.

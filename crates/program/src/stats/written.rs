@@ -1,6 +1,7 @@
 //! Tables of a result for a terminal.
 
 use super::{AnalysisResult, Estimate, Figure, derive::SUPPRESSED, result::day_of};
+use crate::query::LACKS;
 
 /// A title and a table: a row for each group, or for each coefficient of a regression.
 pub(super) fn table(analysis: &AnalysisResult, rows: Option<u64>) -> String {
@@ -74,10 +75,15 @@ pub(super) fn table(analysis: &AnalysisResult, rows: Option<u64>) -> String {
     let untested = untested.iter().fold(String::new(), |text, why| {
         text + "without a test or an interval: " + why + "\n"
     });
+    let lacks = if analysis.is_incomplete() {
+        format!("incomplete: {LACKS}\n")
+    } else {
+        String::new()
+    };
     let labels = analysis.by.len() + usize::from(analysis.statistic == "regression");
     lines.insert(0, header);
     format!(
-        "{title}\n{}\n{}{small}{untested}{used}",
+        "{title}\n{}\n{}{lacks}{small}{untested}{used}",
         "─".repeat(title.chars().count()),
         align(&lines, 1, &(0..labels).collect::<Vec<_>>())
     )

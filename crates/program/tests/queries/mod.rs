@@ -275,6 +275,12 @@ fn the_meaning_is_under_the_hash() {
         let other = first(&JOB.replacen(from, to, 1));
         assert_ne!(base.schema, other.schema, "{to}");
     }
+    let bounded = |overflow: &str| {
+        first(&format!(
+            "{JOB}[[bound]]\nof = \"all_stays\"\nrows = 3\noverflow = \"{overflow}\"\n"
+        ))
+    };
+    assert_ne!(bounded("flag").schema, bounded("drop").schema);
     // Where a file is and how it is written is each owner's own.
     let other = first(&JOB.replace("file = \"north.csv\"", "delimiter = \";\""));
     assert_eq!(base, other);

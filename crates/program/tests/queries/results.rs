@@ -52,6 +52,7 @@ fn value(port: ResultPort, (valid, cells): &Row) -> u128 {
     const LEAST: [i128; 4] = [0, 18_262, -1000, 0];
     match port {
         _ if !valid => 0,
+        ResultPort::Incomplete => 0,
         ResultPort::Valid => 1,
         ResultPort::Null(field) => cells[field].is_none().into(),
         ResultPort::Bits(field) => cells[field].map_or(0, |cell| (cell - LEAST[field]) as u128),
@@ -80,16 +81,29 @@ fn open(
     job: &Job,
     ports: &ResultPorts,
     sink: &dyn Sink,
+    rows: (usize, usize),
+) -> Result<(), DataError> {
+    open_some((job, ports), sink, rows, false)
+}
+
+/// The same, where a bound may have left out others.
+fn open_some(
+    (job, ports): (&Job, &ResultPorts),
+    sink: &dyn Sink,
     (first, end): (usize, usize),
+    incomplete: bool,
 ) -> Result<(), DataError> {
     let PassSpec::Rows { job, .. } = &job.passes().unwrap().passes[ports.pass] else {
         panic!("a pass that opens is of rows");
     };
     for (at, port) in ports.ports.iter().enumerate() {
-        let values: Vec<u128> = ROWS[first..end]
+        let mut values: Vec<u128> = ROWS[first..end]
             .iter()
             .map(|row| value(*port, row))
             .collect();
+        if *port == ResultPort::Incomplete && first == 0 {
+            values[0] = incomplete.into();
+        }
         let width = job.circuit.outputs[at].wires.len() as u32;
         let slice = Slice {
             block: 0,
@@ -272,4 +286,95 @@ fn categories_and_numbers_make_a_chart() {
         let job = case.load().unwrap();
         assert_eq!(job.queries().unwrap().files("ministry").len(), 3, "{query}");
     }
+}
+
+/// A result with a bound that flags, of nine rows: whether rows are missing is said by every format that has a place for it.
+#[test]
+fn every_format_says_whether_rows_are_missing() {
+    let flagged = |query: &str, files: &str, incomplete: Option<bool>| {
+        let overflow = if incomplete.is_some() { "flag" } else { "drop" };
+        let bound = format!("[[bound]]\nof = \"all_stays\"\nrows = 9\noverflow = \"{overflow}\"\n");
+        let case = job(query, &format!("file = [{files}]\n{bound}"));
+        let job = case.load().unwrap();
+        let output = std::sync::Arc::new(job.sink(MINISTRY, &case.path("out")).unwrap());
+        let ports = &job.queries().unwrap().physical().results[0];
+        let sinks = output.sinks();
+        let flag = incomplete == Some(true);
+        // Slices come in any order; the flag is in the first row.
+        open_some((&job, ports), &*sinks[0].1, (4, 9), flag).unwrap();
+        open_some((&job, ports), &*sinks[0].1, (0, 4), flag).unwrap();
+        sinks[0].1.finish().unwrap();
+        let set = output.queries().unwrap();
+        assert_eq!(set.answers().unwrap()[0].incomplete, incomplete);
+        let warned: &[&str] = match incomplete {
+            Some(true) => &[
+                "the result of `all_stays` for ministry is incomplete: a bound of the job has left out rows",
+            ],
+            _ => &[],
+        };
+        assert_eq!(set.incomplete(), warned);
+        (case, set.text().unwrap())
+    };
+    let all = "\"r.csv\", \"r.json\", \"r.txt\", \"r.arrow\", \"r.parquet\"";
+    for incomplete in [None, Some(false), Some(true)] {
+        let (case, text) = flagged(QUERY, all, incomplete);
+        let read = |name: &str| fs::read_to_string(case.path(&format!("out/{name}"))).unwrap();
+        let heading = match incomplete {
+            Some(true) => {
+                "readmissions: all_stays, for ministry: 4 rows; incomplete: a bound of the job has left out rows\n"
+            }
+            _ => "readmissions: all_stays, for ministry: 4 rows\n",
+        };
+        assert!(read("r.txt").starts_with(heading), "{}", read("r.txt"));
+        assert!(text.starts_with(heading), "{text}");
+        let json: serde_json::Value = serde_json::from_str(&read("r.json")).unwrap();
+        let said = json.get("incomplete").map(|said| said.as_bool().unwrap());
+        assert_eq!(said, incomplete);
+        // CSV has no place for it.
+        let without = CSV.replace("a,2020-01-01,0.05,false\n", "");
+        assert_eq!(read("r.csv"), without);
+        let parquet = File::open(case.path("out/r.parquet")).unwrap();
+        let parquet = ParquetRecordBatchReaderBuilder::try_new(parquet).unwrap();
+        let arrow = File::open(case.path("out/r.arrow")).unwrap();
+        let arrow = arrow_ipc::reader::FileReader::try_new(arrow, None).unwrap();
+        for schema in [parquet.schema().clone(), arrow.schema()] {
+            let said = schema.metadata().get("veil.incomplete");
+            let word = incomplete.map(|said| said.to_string());
+            assert_eq!(said, word.as_ref());
+        }
+        let (case, _) = flagged("SELECT ward, pay FROM stays", "\"r.svg\"", incomplete);
+        let chart = fs::read_to_string(case.path("out/r.svg")).unwrap();
+        let note = "incomplete: a bound of the job has left out rows";
+        assert_eq!(chart.contains(note), incomplete == Some(true), "{chart}");
+    }
+}
+
+/// The flag is one port beside those of cells, and there where a bound flags alone.
+#[test]
+fn the_flag_is_no_part_of_a_row() {
+    let bound = "[[bound]]\nof = \"all_stays\"\nrows = 9\noverflow = \"flag\"\n";
+    let case = job(QUERY, bound);
+    let job = case.load().unwrap();
+    let ports = &job.queries().unwrap().physical().results[0];
+    let at = ports
+        .ports
+        .iter()
+        .position(|port| *port == ResultPort::Incomplete);
+    let mut first = vec![0; ports.ports.len()];
+    assert_eq!(ports.incomplete(&first), Some(false));
+    first[at.unwrap()] = 1;
+    assert_eq!(ports.incomplete(&first), Some(true));
+    // It is no part of the row.
+    let mut row = vec![0; ports.ports.len()];
+    let valid = ports
+        .ports
+        .iter()
+        .position(|port| *port == ResultPort::Valid);
+    row[valid.unwrap()] = 1;
+    let without = ports.cells(&row);
+    row[at.unwrap()] = 1;
+    assert_eq!(ports.cells(&row), without);
+    let bare = self::job(QUERY, "").load().unwrap();
+    let ports = &bare.queries().unwrap().physical().results[0];
+    assert_eq!(ports.incomplete(&vec![1; ports.ports.len()]), None);
 }

@@ -166,7 +166,7 @@ pub fn constant(expr: &Expr) -> Result<Value, TypeError> {
 fn is_ordered(plan: &Plan) -> bool {
     match plan {
         Plan::Sort { .. } | Plan::TopK { .. } => true,
-        Plan::Project { input, .. } => is_ordered(input),
+        Plan::Project { input, .. } | Plan::Trim { input, .. } => is_ordered(input),
         _ => false,
     }
 }

@@ -17,6 +17,8 @@ use veil_job::Guarantee;
 pub(crate) struct Relation<'a> {
     pub(crate) fields: &'a [Field],
     pub(crate) rows: &'a [Vec<Value>],
+    /// Whether a bound has left out rows, where one says so.
+    pub(crate) incomplete: Option<bool>,
 }
 
 impl TableAnalysis {
@@ -60,6 +62,7 @@ impl TableAnalysis {
             min_count: analysis.min_count,
             rows_used: used.and_then(|used| u64::try_from(used).ok()),
             groups,
+            incomplete: of.incomplete,
         }
     }
 
@@ -190,7 +193,17 @@ impl TableAnalysis {
             });
             opened.collect::<Vec<_>>()
         };
-        of.rows.iter().flat_map(one).collect()
+        let flag = of.incomplete.map(|incomplete| Opened {
+            what: format!(
+                "`{}`: whether a bound of the job has left out rows (1 if so)",
+                self.analysis.name
+            ),
+            value: Some(Scaled {
+                value: incomplete.into(),
+                scale: 0,
+            }),
+        });
+        of.rows.iter().flat_map(one).chain(flag).collect()
     }
 }
 
