@@ -109,12 +109,15 @@ pub(crate) fn run_with_sizes(
     ran.map(|ran| (ran.opened, ran.kept, ran.sizes))
 }
 
+/// Rows, and whether some are missing.
+type Flagged = (Vec<Vec<Value>>, Option<bool>);
+
 /// The rows of each result, and whether a bound has left out some of them, where one says so.
 pub(crate) fn run_with_flags(
     physical: &PhysicalPlan,
     program: &Program,
     inputs: &[clear::Input],
-) -> Result<Vec<(Vec<Vec<Value>>, Option<bool>)>, String> {
+) -> Result<Vec<Flagged>, String> {
     let stores = Stores::new();
     let ran = run_whole(
         (physical, program, inputs),
