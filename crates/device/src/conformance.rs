@@ -12,6 +12,7 @@ mod program;
 mod proof;
 mod ranks;
 mod repeats;
+mod reuse;
 mod rings;
 
 use veil_math::Ring;
@@ -78,7 +79,7 @@ pub enum Section {
     Transfers,
     /// Steps of cut-and-choose.
     Cut,
-    /// Repetitions.
+    /// Repetitions, and workspaces that serve several chunks.
     Repeats,
 }
 
@@ -120,7 +121,7 @@ pub fn check_section(
         Section::Labels => labels::one,
         Section::Transfers => ot::one,
         Section::Cut => cut::one,
-        Section::Repeats => repeats::one,
+        Section::Repeats => repeated,
     };
     for case in 0..cases {
         one(device, &mut rng, case)?;
@@ -146,7 +147,7 @@ pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Diffe
             labels::one(device, &mut rng, case)?;
             ot::one(device, &mut rng, case)?;
             cut::one(device, &mut rng, case)?;
-            repeats::one(device, &mut rng, case)?;
+            repeated(device, &mut rng, case)?;
         }
     }
     device.wipe();
@@ -157,6 +158,12 @@ pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Diffe
 fn narrow(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Difference> {
     offered(rings::narrow(device, rng, case))?;
     offered(integers::narrow(device, rng, case))
+}
+
+/// A random case about what is done again.
+fn repeated(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Difference> {
+    repeats::one(device, rng, case)?;
+    offered(reuse::one(device, rng, case))
 }
 
 /// A random case about lifts.

@@ -1,6 +1,11 @@
 //! Where a workspace keeps what: regions, their shapes, and spans of their columns.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use veil_math::Ring;
+use veil_session::Frame;
+
+use crate::Fault;
 
 /// Where a region stays, and who may reach it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -182,5 +187,36 @@ impl Layout {
                     .checked_add(span.count)
                     .is_some_and(|end| end <= r.count)
         })
+    }
+}
+
+/// Checks that a workspace may serve another chunk, with zeros in these columns.
+pub(crate) fn fits_reuse(
+    layout: &Layout,
+    last: Frame,
+    (frame, zeros): (Frame, &[Span]),
+) -> Result<(), Fault> {
+    if frame.rows != last.rows {
+        return Err(Fault::Shape {
+            command: 0,
+            what: "a workspace serves chunks of as many rows",
+        });
+    }
+    if !zeros.iter().all(|span| layout.contains(*span)) {
+        return Err(Fault::NotReachable);
+    }
+    Ok(())
+}
+
+/// Writes what no plan does, and never the same twice: what chunks leave may be anything.
+pub(crate) fn junk(bytes: &mut [u8]) {
+    static WRITTEN: AtomicU64 = AtomicU64::new(0);
+    let mut state = WRITTEN.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+    for piece in bytes.chunks_mut(8) {
+        // Knuth's generator (The Art of Computer Programming 2, 3.3.4).
+        state = state
+            .wrapping_mul(0x5851_f42d_4c95_7f2d)
+            .wrapping_add(0x1405_7b7e_f767_814f);
+        piece.copy_from_slice(&(state ^ state >> 29).to_le_bytes()[..piece.len()]);
     }
 }

@@ -32,6 +32,8 @@
 //!
 //! - Commands of a workspace take effect in order, and workspaces are independent.
 //! - A closed workspace is scrubbed.
+//! - What a command reads of a workspace that was opened is zero until it is written. Of one that serves another chunk ([`Device::reuse`]) that holds only of
+//!   the columns that the host names.
 //! - No branch and no memory index of the CPU device depends on a value, but for permutations that a party draws or is told: memory is reached at
 //!   positions that follow from them.
 //!
@@ -216,6 +218,19 @@ pub trait Device: Send {
     /// # Errors
     /// [`Fault::TooLarge`] if the device has no room for the workspace, [`Fault::Card`] if a card fails.
     fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Workspace, Fault>;
+
+    /// Makes an open workspace that of another chunk of as many rows: the columns of `zeros` are zero then, and any other holds anything until it is written. So
+    /// a host whose commands and messages write what they read passes over no memory between chunks. What is left of a chunk stays on the device until the
+    /// workspace is closed. The host reuses one only for chunks of the same plan, key and run.
+    ///
+    /// `false`: nothing was done, and the host closes the workspace and opens another one. A device says so that does not tell columns apart, as most do.
+    ///
+    /// # Errors
+    /// [`Fault::Unknown`] if the workspace is not open, [`Fault::NotReachable`] if a span is outside its region, [`Fault::Shape`] if the chunk has other rows.
+    fn reuse(&mut self, workspace: Workspace, frame: Frame, zeros: &[Span]) -> Result<bool, Fault> {
+        let _ = (workspace, frame, zeros);
+        Ok(false)
+    }
 
     /// Scrubs and frees a workspace.
     fn close(&mut self, workspace: Workspace);

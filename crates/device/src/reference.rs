@@ -124,6 +124,22 @@ impl Device for Reference {
         Ok(Workspace(workspace))
     }
 
+    fn reuse(&mut self, workspace: Workspace, frame: Frame, zeros: &[Span]) -> Result<bool, Fault> {
+        let memory = self
+            .workspaces
+            .get_mut(&workspace.0)
+            .ok_or(Fault::Unknown("the workspace"))?;
+        crate::layout::fits_reuse(&memory.layout, memory.frame, (frame, zeros))?;
+        memory.frame = frame;
+        for region in &mut memory.regions {
+            crate::layout::junk(region);
+        }
+        for span in zeros {
+            memory.bytes_mut(*span).fill(0);
+        }
+        Ok(true)
+    }
+
     fn close(&mut self, workspace: Workspace) {
         if let Some(mut memory) = self.workspaces.remove(&workspace.0) {
             memory.regions.zeroize();

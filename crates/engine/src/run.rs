@@ -141,6 +141,11 @@ impl Run {
         self.cycles.saturating_mul(self.chunk.frame.rows.into())
     }
 
+    /// Rows of the workspace.
+    pub(crate) const fn rows(&self) -> u32 {
+        self.rows
+    }
+
     /// The rows of the chunk, as data are asked for.
     pub(crate) fn slice(&self) -> Slice {
         Slice {

@@ -340,6 +340,8 @@ pub struct Spans {
     pub job_wide: Vec<Span>,
     /// Shared sums: out of every chunk, added up, into the workspace of totals.
     pub sums: Vec<Span>,
+    /// What has to be zero where a chunk of rows begins in the workspace of another one, with all else as that has left it; nothing if the whole workspace has to be.
+    pub zeros: Option<Vec<Span>>,
     /// Digest of the list of accepted inputs, at parties.
     pub list: Option<Span>,
     /// Per output port opened to this participant: its values.

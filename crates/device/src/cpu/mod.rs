@@ -258,6 +258,17 @@ impl Device for Cpu {
         Ok(Workspace(workspace as u32))
     }
 
+    fn reuse(&mut self, workspace: Workspace, frame: Frame, zeros: &[Span]) -> Result<bool, Fault> {
+        let memory = self
+            .workspaces
+            .get_mut(workspace.0 as usize)
+            .and_then(Option::as_mut)
+            .ok_or(Fault::Unknown("the workspace"))?;
+        crate::layout::fits_reuse(&memory.layout, memory.frame, (frame, zeros))?;
+        memory.reuse(frame, zeros);
+        Ok(true)
+    }
+
     fn close(&mut self, workspace: Workspace) {
         if let Some(mut memory) = self
             .workspaces
@@ -483,6 +494,37 @@ mod tests {
             assert_eq!(scratch, Some(temps), "{slots} slots");
             cpu.close(workspace);
         }
+        Ok(())
+    }
+
+    /// What chunks leave in a workspace is gone when it is closed, whichever of them left it.
+    #[test]
+    fn a_workspace_that_served_chunks_is_scrubbed() -> Result<(), Fault> {
+        let mut layout = Layout {
+            chunk_rows: 100,
+            regions: vec![],
+        };
+        let region = layout.add(Region {
+            residency: Residency::Mapped,
+            column: ColumnType::Rows(Ring::Z64),
+            components: 2,
+            count: 3,
+        });
+        let frame = |chunk| Frame {
+            epoch: 0,
+            lane: 0,
+            chunk,
+            rows: 100,
+        };
+        let mut cpu = Cpu::detect();
+        let workspace = cpu.open(&layout, frame(1))?;
+        cpu.map(workspace, layout.all(region, 0))?.fill(7);
+        assert!(cpu.reuse(workspace, frame(2), &[])?);
+        cpu.map(workspace, layout.all(region, 1))?.fill(9);
+        cpu.close(workspace);
+        let pool = cpu.pool();
+        assert_eq!(pool.len(), 1);
+        assert!(pool[0].all().iter().all(|byte| *byte == 0));
         Ok(())
     }
 }

@@ -136,6 +136,28 @@ impl Memory {
         std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::SeqCst);
     }
 
+    /// The workspace of another chunk of as many rows: these columns are zero, and others hold what is left. Builds with assertions leave junk there, so
+    /// that a plan that reads it does not go unnoticed.
+    pub(super) fn reuse(&mut self, frame: Frame, zeros: &[Span]) {
+        self.frame = frame;
+        self.landed.clear();
+        self.lent.iter_mut().for_each(|lent| drop(lent.take()));
+        if cfg!(debug_assertions) {
+            crate::layout::junk(self.all_mut());
+        }
+        for span in zeros {
+            let strides = self.all_strides[span.region as usize];
+            if strides.lent.is_none() {
+                let (at, _) = self.column(*span, 0);
+                self.all_mut()[at..][..strides.column * span.count as usize].fill(0);
+            }
+            if strides.copy.is_some() {
+                let copy = self.reached(*span);
+                self.all_mut()[copy].fill(0);
+            }
+        }
+    }
+
     pub(super) fn base(&mut self) -> *mut u8 {
         self.lines.as_mut_ptr().cast()
     }

@@ -76,6 +76,7 @@ impl Worker {
         self.shared.wipe();
         self.sums.iter_mut().for_each(zeroize::Zeroize::zeroize);
         self.active.clear();
+        self.left.clear();
         self.stage = Stage::Done;
         // The news has to leave this machine. A peer that does not take it soon finds the connection closed. Peers that the same thread steps
         // do nothing meanwhile.

@@ -100,6 +100,8 @@ pub struct Worker {
     /// The workspace of the first chunk, opened while there was nothing else to do.
     first: Option<(Frame, Workspace)>,
     active: VecDeque<Run>,
+    /// Workspaces of chunks of the present pass that are over, with their rows, for those that follow.
+    left: Vec<(u32, Workspace)>,
     /// This lane's share of the sums, per component.
     sums: Vec<Vec<u8>>,
     ended: Vec<(Tag, Outcome)>,
@@ -184,6 +186,7 @@ impl Worker {
             next_chunk: u32::from(lane),
             first: None,
             active: VecDeque::new(),
+            left: Vec::new(),
             sums: Vec::new(),
             ended: Vec::new(),
             tags: 0,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use veil_device::Workspace;
 use veil_job::{Holder, Slice};
 use veil_protocol::{Chunk, Stored, Task, WorkspaceOf};
 use veil_session::{Frame, Peer};
@@ -33,6 +34,8 @@ impl Worker {
         let of_workspace = self.workspace(work.workspace(), frame);
         let workspace = if let Some((_, workspace)) = opened {
             workspace
+        } else if let Some(workspace) = self.left(work, of_workspace)? {
+            workspace
         } else {
             let layout = self.protocol.layout(work.workspace());
             self.device.open(layout, of_workspace)?
@@ -46,6 +49,31 @@ impl Worker {
             (workspace, of_workspace.rows),
             work,
         ))
+    }
+
+    /// The workspace of a chunk of the present pass that is over, for another one of as many rows.
+    fn left(&mut self, work: Work, frame: Frame) -> Result<Option<Workspace>, Abort> {
+        let (Work::Chunk { .. }, Some(zeros)) = (work, &self.protocol.spans().zeros) else {
+            return Ok(None);
+        };
+        let Some(at) = self.left.iter().rposition(|(rows, _)| *rows == frame.rows) else {
+            return Ok(None);
+        };
+        let (_, workspace) = self.left.swap_remove(at);
+        if self.device.reuse(workspace, frame, zeros)? {
+            return Ok(Some(workspace));
+        }
+        self.device.close(workspace);
+        Ok(None)
+    }
+
+    /// Leaves the workspace of a chunk that is over for one that has not begun, if there may be one.
+    fn leave_workspace(&mut self, run: &Run) {
+        if self.protocol.spans().zeros.is_some() && self.chunk_at(self.next_chunk).is_some() {
+            self.left.push((run.rows(), run.workspace));
+        } else {
+            self.device.close(run.workspace);
+        }
     }
 
     /// A frame, with as many rows as its workspace has.
@@ -123,6 +151,9 @@ impl Worker {
             moved = self.begin()?;
         }
         if self.active.is_empty() && self.chunk_at(self.next_chunk).is_none() {
+            for (_, workspace) in self.left.drain(..) {
+                self.device.close(workspace);
+            }
             if !self.sums.is_empty() {
                 let sums = std::mem::take(&mut self.sums);
                 self.shared.add(self.plan.words, &sums);
@@ -276,7 +307,7 @@ impl Worker {
                 Advance::TaskDone(_) => {}
                 Advance::Done => {
                     self.shared.note_done();
-                    self.device.close(run.workspace);
+                    self.leave_workspace(run);
                     self.shared
                         .rows_done
                         .fetch_add(u64::from(run.chunk.frame.rows), Ordering::Relaxed);

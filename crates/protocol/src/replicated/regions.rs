@@ -401,6 +401,35 @@ pub(super) fn result(output: &OutputPlan, part: u8) -> Span {
     }
 }
 
+/// Regions of which every column that is read or sent was written before in the same chunk: by the host, by a message, or by a command.
+const WRITTEN: [u16; 15] = [
+    SLOTS,
+    BIT_SLOTS,
+    SEND,
+    RECEIVE,
+    BIT_SEND,
+    BIT_RECEIVE,
+    LIFT_SEND,
+    LIFT_RECEIVE,
+    INPUT,
+    STORED,
+    MASKS,
+    MASKED,
+    MASKED_BITS,
+    OPEN,
+    OPENED,
+];
+
+/// What is zero where a chunk begins in the workspace of another: all regions but those.
+fn zeros(layout: &Layout) -> Vec<Span> {
+    let regions = (0..).zip(&layout.regions);
+    let others = regions.filter(|(number, region)| region.count > 0 && !WRITTEN.contains(number));
+    let parts = others.flat_map(|(number, region)| {
+        (0..region.components).map(move |component| layout.all(number, component))
+    });
+    parts.collect()
+}
+
 pub(super) fn spans(scheme: &Scheme, plan: &Plan, me: Peer, layout: &Layout) -> Spans {
     let mine = |holder: Holder| holder.peer() == Some(me);
     let supplies = |k: usize| plan.job.blocks.iter().any(|b| mine(b.holders[k]));
@@ -458,6 +487,7 @@ pub(super) fn spans(scheme: &Scheme, plan: &Plan, me: Peer, layout: &Layout) -> 
         .filter(|(k, _)| party && takes(*k));
     let left = columns(plan).filter(|_| party);
     Spans {
+        zeros: plan.cycles.is_none().then(|| zeros(layout)),
         constants: me.party().map_or(0, |me| (scheme.constants)(plan.ring, me)),
         takes: taken
             .map(|(k, p)| all(k, &|c| self::shares(p, c)))
