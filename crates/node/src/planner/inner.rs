@@ -65,14 +65,11 @@ pub fn inner(asked: &Asked) -> i32 {
         Answer::Confined {
             by: confinement.name().to_owned(),
         }
+    } else if let Some((terms, request)) = read_errand(&errand) {
+        answer(&terms, request)
     } else {
-        match read_errand(&errand) {
-            Some((terms, request)) => answer(&terms, request),
-            None => {
-                eprintln!("the errand is none of this release");
-                return 1;
-            }
-        }
+        eprintln!("the errand is none of this release");
+        return 1;
     };
     let mut out = std::io::stdout().lock();
     let wrote = out
