@@ -48,6 +48,22 @@ pub(crate) fn run(physical: &PhysicalPlan, program: &Program, inputs: &[clear::I
     run_with(physical, program, inputs, |_, _, _, value| value)
 }
 
+/// Parties open what the first query of a program means.
+pub(crate) fn opens_what_it_means(
+    (program, inputs): (&Program, &[clear::Input]),
+    security: Security,
+    what: &str,
+) {
+    let wanted = clear::evaluate(program, inputs).unwrap();
+    let physical = plan(program, &participants(security)).unwrap();
+    let found = run(&physical, program, inputs).unwrap();
+    let (found, wanted) = (&found[0], &wanted[0].rows);
+    assert!(
+        found == wanted,
+        "{what}, {security}: {found:?} for {wanted:?}"
+    );
+}
+
 /// Runs a physical plan whose owners supply something else, by table, row, port and what their programs supply.
 pub(crate) fn run_with(
     physical: &PhysicalPlan,

@@ -6,10 +6,9 @@ use veil_physical::{PhysicalPlan, plan};
 use veil_protocol::Options;
 use veil_protocol::passes::PassProgram;
 use veil_query::{SortedBytes, compile};
-use veil_relation::clear;
 
 use crate::common::{self, job};
-use crate::parties::{participants, run, securities};
+use crate::parties::{opens_what_it_means, participants, securities};
 
 const SUMS: [&str; 6] = [
     // Numbers of both signs, nulls, and rows that a condition leaves out.
@@ -34,15 +33,11 @@ fn sums_of_bits_are_those_in_the_clear() {
         let inputs = common::rows(&tables, seed);
         for sql in SUMS {
             let program = compile(&job(tables.clone(), sql), &SortedBytes).unwrap();
-            let wanted = clear::evaluate(&program, &inputs).unwrap();
             for security in securities() {
-                let physical = plan(&program, &participants(security)).unwrap();
-                let found = run(&physical, &program, &inputs).unwrap();
-                assert!(
-                    found[0] == wanted[0].rows,
-                    "{sql}: {rows} rows, {security}: {:?} for {:?}",
-                    found[0],
-                    wanted[0].rows
+                opens_what_it_means(
+                    (&program, &inputs),
+                    security,
+                    &format!("{sql}: {rows} rows"),
                 );
             }
         }
@@ -102,9 +97,6 @@ fn sums_of_many_groups() {
         let tables = tables(600);
         let inputs = common::rows(&tables, 12);
         let program = compile(&job(tables, sql), &SortedBytes).unwrap();
-        let physical = plan(&program, &participants(four)).unwrap();
-        let found = run(&physical, &program, &inputs).unwrap();
-        let wanted = clear::evaluate(&program, &inputs).unwrap();
-        assert!(found[0] == wanted[0].rows, "{sql}");
+        opens_what_it_means((&program, &inputs), four, sql);
     }
 }

@@ -12,7 +12,7 @@ use veil_relation::{Arithmetic, ColumnId, Expr, Kind, Type};
 use super::aggregates::{Summand, square};
 use super::public::one_hot;
 use super::rel::{Field, Packing, Rel};
-use super::rows::{Ports, aim_of};
+use super::rows::{Ports, Words, aim_of};
 use super::{PhysicalError, Planner};
 use crate::exprs::{Columns, Data, ExprError, Exprs, Shown, Want, masked};
 
@@ -165,24 +165,14 @@ impl Partial {
 
     /// Input ports for all words, in so many blocks of rows: the wires of each number.
     fn read(&self, ports: &mut Ports, blocks: u32) -> Vec<Vec<Vec<Wire>>> {
+        let all = self.numbers.iter().flat_map(|(fields, _)| fields);
+        let all: Vec<Field> = all.copied().collect();
         let mut numbers: Vec<Vec<Vec<Wire>>> = self.numbers.iter().map(|_| vec![]).collect();
         let each = self.rows.div_ceil(blocks);
         for block in 0..blocks {
-            // Each column once, however many numbers lie in it.
-            let mut words: Vec<(Shared, Vec<Wire>)> = Vec::new();
-            for (number, (fields, _)) in self.numbers.iter().enumerate() {
-                for field in fields {
-                    let column = field.column();
-                    let known = words
-                        .iter()
-                        .position(|(of, _)| of.column() == column.column());
-                    let at = known.unwrap_or_else(|| {
-                        let take = column.rows_from(i64::from(block) * i64::from(each));
-                        words.push((column, ports.bits(take, field.of_column())));
-                        words.len() - 1
-                    });
-                    numbers[number].push(field.of_word(&words[at].1).to_vec());
-                }
+            let mut words = Words::of(&all, Some(block * each));
+            for (number, (fields, _)) in numbers.iter_mut().zip(&self.numbers) {
+                number.extend(fields.iter().map(|field| words.field(ports, field)));
             }
         }
         numbers

@@ -60,19 +60,6 @@ impl Field {
         within.then(|| (field.first - self.first) as usize)
     }
 
-    /// Bits of a word of its column; none of integers.
-    pub(super) const fn of_column(&self) -> u32 {
-        match self.of.sharing() {
-            Sharing::Bits(bits) => bits,
-            Sharing::Ring(_) => 0,
-        }
-    }
-
-    /// These bits of the wires of a word.
-    pub(super) fn of_word<'w, T>(&self, word: &'w [T]) -> &'w [T] {
-        &word[self.first as usize..][..self.count as usize]
-    }
-
     /// Whether they are the same bits.
     pub(super) fn is(&self, other: &Self) -> bool {
         let place = |of: &Self| (of.of.column(), of.first, of.count);

@@ -114,14 +114,14 @@ impl Ports {
 }
 
 /// The words that fields lie in. A word of which most bits are read is read once.
-struct Words {
+pub(super) struct Words {
     spans: Vec<(Field, Option<Vec<Wire>>)>,
     first: Option<u32>,
 }
 
 impl Words {
     /// Of these fields, in all rows or in those from `first` on.
-    fn of(fields: &[Field], first: Option<u32>) -> Self {
+    pub(super) fn of(fields: &[Field], first: Option<u32>) -> Self {
         let mut spans: Vec<(Field, Option<Vec<Wire>>)> = Vec::new();
         for (at, field) in fields.iter().enumerate() {
             let same = |other: &&Field| other.column().column() == field.column().column();
@@ -135,7 +135,7 @@ impl Words {
         Words { spans, first }
     }
 
-    fn field(&mut self, ports: &mut Ports, field: &Field) -> Vec<Wire> {
+    pub(super) fn field(&mut self, ports: &mut Ports, field: &Field) -> Vec<Wire> {
         let first = self.first;
         let read = |ports: &mut Ports, field: &Field| {
             let take = match first {

@@ -405,12 +405,13 @@ impl Job {
         let opened = clear::evaluate(&program, &tables).map_err(DataError::own)?;
         let says = |step: &str| {
             let mut results = queries.physical().results.iter();
-            let ports = results.find(|ports| ports.step == step)?;
-            ports.incomplete(&vec![0; ports.ports.len()])
+            results.any(|of| {
+                of.step == step && of.ports.contains(&veil_physical::ResultPort::Incomplete)
+            })
         };
         let answers = opened.into_iter().map(|opened| {
             let answer = Answered {
-                incomplete: says(&opened.step).map(|_| opened.incomplete),
+                incomplete: says(&opened.step).then_some(opened.incomplete),
                 query: opened.step,
                 fields: opened.fields,
                 rows: opened.rows,
