@@ -79,7 +79,8 @@ long() {
   for model in dzkp codes ot; do
     run python3 "vectors/model/$model.py" --escapes
   done
-  ignored_of testkit protocol circuit query
+  run cargo xtask curves --check
+  ignored_of testkit protocol circuit query numeric
 }
 cores() {
   scripts/test-rtl.sh short

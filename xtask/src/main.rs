@@ -1,4 +1,4 @@
-//! Checks of the project itself: `cargo xtask layers|links|words|gen|counts`; and its release notes: `cargo xtask changelog`.
+//! Checks of the project itself: `cargo xtask layers|links|words|gen|curves|counts`; and its release notes: `cargo xtask changelog`.
 //!
 //! For contributors to the project; `make test` runs all of them, `make check` all but the last. Each prints what it looked at, or
 //! every finding with its file and line, and then exits with 1.
@@ -7,6 +7,7 @@
 
 mod changelog;
 mod counts;
+mod curves;
 mod generate;
 mod layers;
 mod links;
@@ -24,6 +25,7 @@ Commands:
   counts  instructions per element of the device's hot loops; --check compares them with bench/instructions.toml,
           --write records them there (takes valgrind)
   gen     writes what is made from the descriptions of registers; --check compares it with what is there
+  curves  writes the polynomials of functions, with proved bounds, into crates/numeric; --check compares them
   changelog
           the notes of what is not released, joined from news/; --release VERSION writes them into CHANGELOG.md and removes
           the fragments
@@ -39,6 +41,8 @@ fn main() -> ExitCode {
         ["changelog", "--release", version] => changelog::release(version),
         ["gen"] => generate::write(),
         ["gen", "--check"] => generate::check(),
+        ["curves"] => curves::write(),
+        ["curves", "--check"] => curves::check(),
         ["counts"] => counts::print(),
         ["counts", "--check"] => counts::check(),
         ["counts", "--write"] => counts::write(),

@@ -34,6 +34,9 @@ pub(crate) enum Failure {
     /// Hot loops could not be counted.
     #[error(transparent)]
     Counts(#[from] crate::counts::CountsError),
+    /// Polynomials could not be made, or are others than are there.
+    #[error(transparent)]
+    Curves(#[from] crate::curves::CurveError),
     /// The check found something.
     #[error("{}{advice}", findings.iter().fold(String::new(), |all, one| all + one + "\n"))]
     Findings {

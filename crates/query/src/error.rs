@@ -80,6 +80,10 @@ pub enum Problem {
     Consent(ConsentError),
 }
 
+/// How an argument is kept from what a function has no value for.
+const NO_VALUE: &str =
+    "write nullif(x, 0), or greatest(x, 0.01): the range of the argument decides";
+
 /// Why a query is refused. Its text has the line with a caret under the place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqlError {
@@ -113,6 +117,7 @@ impl fmt::Display for SqlError {
                 instead: Some(instead),
                 ..
             } => write!(f, "\n  {instead}"),
+            Problem::Type(TypeError::NoValue { .. }) => write!(f, "\n  {NO_VALUE}"),
             _ => Ok(()),
         }
     }

@@ -114,6 +114,7 @@ fn expr(of: &Expr) -> String {
         Expr::Divide(..) => all("/"),
         Expr::Modulo(..) => all("%"),
         Expr::Round(..) => all("round"),
+        Expr::Real(function, ..) => all(function.name()),
         // It is there because of the scale of something else, which may be a literal.
         Expr::Rescale(of, _) => expr(of),
         Expr::AddDays(..) => all("add-days"),

@@ -5,10 +5,11 @@ use sqlparser::ast::{
     FunctionArguments, Spanned, WindowType,
 };
 use sqlparser::tokenizer::Span;
-use veil_relation::{AggregateFunction, ColumnId, Comparison, Expr, Kind, Literal};
+use veil_relation::{AggregateFunction, Arithmetic, ColumnId, Comparison, Expr, Kind, Literal};
 
 use crate::bind::Binder;
 use crate::error::{Problem, SqlError};
+use crate::real;
 use crate::rel::{Rel, folded, single};
 use crate::scalar::Scope;
 use crate::term::Term;
@@ -357,6 +358,10 @@ impl Binder<'_> {
             source: self.source,
             at,
         };
+        if let (Some(function), [of]) = (real::named(&call.name), args.as_slice()) {
+            let (of, ty) = terms.typed(of.clone())?;
+            return self.checked(real::of(function, of, &ty.kind), scope, at);
+        }
         let expr = match (call.name.as_str(), <[Term; 2]>::try_from(args.clone())) {
             ("coalesce", _) if !args.is_empty() => {
                 let parts = terms.unified(args)?;
@@ -380,7 +385,7 @@ impl Binder<'_> {
                 Expr::Literal(Literal::Integer(places))
                     if (0..=i128::from(veil_relation::MOST_PLACES)).contains(&places) =>
                 {
-                    Expr::Round(Box::new(terms.typed(number)?.0), places as u32)
+                    real::rounded(&terms, terms.typed(number)?.0, places as u32)?
                 }
                 _ => {
                     return Err(self.source.refused(
@@ -392,7 +397,7 @@ impl Binder<'_> {
             },
             ("round", Err(mut args)) if args.len() == 1 => {
                 let (number, _) = terms.typed(args.remove(0))?;
-                Expr::Round(Box::new(number), 0)
+                real::rounded(&terms, number, 0)?
             }
             ("now" | "current_date" | "current_timestamp" | "random", _) => {
                 let what = format!("{} has another value at each call", call.name);
@@ -402,18 +407,31 @@ impl Binder<'_> {
                     Some("write the date: DATE '2025-03-14'"),
                 ));
             }
-            ("ln" | "log" | "log10" | "log2" | "exp" | "sqrt" | "power" | "pow", _) => {
-                let what = format!(
-                    "{} has values that are no exact numbers, and parties compute exact ones alone",
-                    call.name
-                );
-                return Err(self.source.refused(
-                    at,
-                    what,
-                    Some("let the owner's table have a column of it, rounded"),
-                ));
+            ("greatest" | "least", _) if !args.is_empty() => {
+                let greatest = call.name == "greatest";
+                let parts = terms.unified(args)?;
+                real::extreme(greatest, parts)
             }
-            ("coalesce" | "nullif" | "round", _) => {
+            ("power" | "pow", Ok([base, exponent])) => {
+                let base = terms.typed(base)?.0;
+                real::power(&terms, base, &terms.typed(exponent)?.0)?
+            }
+            ("abs", _) if args.len() == 1 => {
+                let zero = Term::literal(Literal::Integer(0));
+                let minus = Expr::arithmetic(
+                    Arithmetic::Sub,
+                    Expr::integer(0),
+                    terms.typed(args[0].clone())?.0,
+                );
+                let number = self.checked(minus, scope, at)?;
+                let parts = terms.unified(vec![args[0].clone(), number, zero])?;
+                real::extreme(true, parts)
+            }
+            (name, _)
+                if real::named(name).is_some()
+                    || matches!(name, "coalesce" | "nullif" | "round" | "greatest" | "least")
+                    || matches!(name, "power" | "pow" | "abs") =>
+            {
                 let what = format!("{} takes other arguments", call.name);
                 return Err(self.source.refused(at, what, None));
             }

@@ -71,6 +71,7 @@ mod job;
 mod joins;
 mod order;
 mod ordering;
+mod real;
 mod rel;
 pub mod rules;
 mod scalar;

@@ -14,6 +14,7 @@ mod kept;
 mod limits;
 mod oracle;
 mod parties;
+mod reals;
 mod refused;
 mod rules;
 mod sizes;

@@ -37,7 +37,23 @@ const REFUSED: &[(&str, &str)] = &[
     ("SELECT 'x FROM people", "8: Unterminated string literal | "),
     (
         "SELECT ln(income) FROM people",
-        "8: ln has values that are no exact numbers, and parties compute exact ones alone | let the owner's table have a column of it, rounded",
+        "8: `(ln #3 6)` has no value for 0 and below, and its argument may be that | write nullif(x, 0), or greatest(x, 0.01): the range of the argument decides",
+    ),
+    (
+        "SELECT exp(income) FROM people",
+        "8: `(exp #3 6)` may not fit 128 bits; declare narrower ranges, or round earlier | ",
+    ),
+    (
+        "SELECT ln(age, 2) FROM people",
+        "8: ln takes other arguments | ",
+    ),
+    (
+        "SELECT power(age, 0.5) FROM people",
+        "8: power takes a public whole number from 1 to 16 as its second argument | write sqrt(x), or exp(y * ln(x))",
+    ),
+    (
+        "SELECT round(exp(age / 100.0), 13) FROM people",
+        "8: round takes 12 places at most, of a function that has no exact values | ",
     ),
     (
         "DELETE FROM people",

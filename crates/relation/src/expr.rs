@@ -4,10 +4,11 @@
 
 use std::collections::BTreeSet;
 
+use veil_numeric::{Function, Range};
+
 use crate::calendar;
 use crate::kind::{Kind, Value, Values};
 use crate::place::At;
-use crate::range::Range;
 use crate::schema::ColumnId;
 
 /// A public value.
@@ -227,6 +228,8 @@ pub enum Expr {
     Modulo(Box<Expr>, i128),
     /// A number or quotient rounded to so many places, halves away from zero (PostgreSQL's `round` of `numeric`): a decimal.
     Round(Box<Expr>, u32),
+    /// A function of a number that has no exact value, to so many places: a decimal, no farther from the function than [`crate::real`] states.
+    Real(Function, Box<Expr>, u32),
     /// A number as a decimal with at least as many places: the same value.
     Rescale(Box<Expr>, u32),
     /// A date and an integer of days after it.
@@ -333,6 +336,7 @@ impl Expr {
             | Self::IsNull(a)
             | Self::Modulo(a, _)
             | Self::Round(a, _)
+            | Self::Real(_, a, _)
             | Self::Rescale(a, _)
             | Self::Extract(_, a)
             | Self::Lookup { of: a, .. } => vec![a],
@@ -365,6 +369,7 @@ impl Expr {
             Self::IsNull(a) => Self::IsNull(one(a)?),
             Self::Modulo(a, by) => Self::Modulo(one(a)?, by),
             Self::Round(a, places) => Self::Round(one(a)?, places),
+            Self::Real(function, a, places) => Self::Real(function, one(a)?, places),
             Self::Rescale(a, places) => Self::Rescale(one(a)?, places),
             Self::Extract(part, a) => Self::Extract(part, one(a)?),
             Self::Lookup { of, kind, table } => Self::Lookup {

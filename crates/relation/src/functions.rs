@@ -4,7 +4,7 @@ use crate::expr::Expr;
 use crate::kind::{Kind, MOST_PLACES, Type};
 use crate::plan::{AggregateFunction, Frame, SortKey, WindowFunction};
 use crate::plan_error::PlanError;
-use crate::range::Range;
+use veil_numeric::Range;
 
 pub(crate) fn aggregate_type(
     function: &AggregateFunction,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::calendar::{FIRST_DAY, LAST_DAY};
-use crate::range::Range;
+use veil_numeric::Range;
 
 /// Most decimal places of a number: more would leave no room for digits before them.
 pub const MOST_PLACES: u32 = 30;

@@ -47,6 +47,7 @@
 //!
 //! - Averages, variances and quotients are exact until [`Expr::Round`] gives them places, where PostgreSQL rounds them to about 16 digits at
 //!   once. Rounding is that of its `numeric`: to nearest, halves away from zero.
+//! - Functions that have no exact values ([`Expr::Real`]) are within the error that their proof states; PostgreSQL rounds them otherwise in the last place.
 //! - The median and other quantiles are discrete: values of rows.
 //! - Texts of categories are ordered by their bytes (collation "C").
 //! - How parties compute, and at what cost, is not known here.
@@ -61,7 +62,6 @@ mod kind;
 mod place;
 mod plan;
 mod plan_error;
-mod range;
 mod read;
 mod schema;
 mod sexp;
@@ -79,11 +79,12 @@ pub use plan::{
     SortKey, Step, WindowFunction, Windowed,
 };
 pub use plan_error::PlanError;
-pub use range::Range;
 pub use read::ReadError;
 pub use schema::{
     Column, ColumnId, Consent, First, MOST_ROWS, Operation, Origin, Reveal, SchemaError, Table,
     is_name,
 };
 pub use shape::{Field, Shape, Shapes, join as join_shape};
-pub use typing::{TypeError, round_ratio};
+pub use typing::{MOST_REAL_PLACES, TypeError, real, round_ratio};
+#[doc(no_inline)]
+pub use veil_numeric::{Function, Range};

@@ -7,8 +7,8 @@ use crate::functions::{aggregate_type, argument, condition, form, sort_keys, typ
 use crate::kind::{Kind, Type};
 use crate::plan::{Domain, JoinKind, Matches, Named, Plan, Program};
 use crate::plan_error::PlanError;
-use crate::range::Range;
 use crate::schema::{ColumnId, MOST_ROWS, Origin};
+use veil_numeric::Range;
 
 /// A column of a relation that a plan makes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,9 +13,9 @@ use crate::plan::{
     Aggregate, AggregateFunction, Domain, Frame, Matches, Named, Overflow, Plan, Program, SortKey,
     Step, WindowFunction, Windowed,
 };
-use crate::range::Range;
 use crate::schema::{Column, ColumnId, Origin, Table};
 use crate::sexp::Sexp;
+use veil_numeric::Range;
 
 impl fmt::Display for Expr {
     /// The canonical text, on one line.
@@ -145,6 +145,9 @@ pub(crate) fn expr(of: &Expr) -> Sexp {
         Expr::Divide(..) => operands("/"),
         Expr::Modulo(a, by) => Sexp::list("%", [expr(a), Sexp::word(by)]),
         Expr::Round(a, places) => Sexp::list("round", [expr(a), Sexp::word(places)]),
+        Expr::Real(function, a, places) => {
+            Sexp::list(function.name(), [expr(a), Sexp::word(places)])
+        }
         Expr::Rescale(a, places) => Sexp::list("rescale", [expr(a), Sexp::word(places)]),
         Expr::AddDays(..) => operands("add-days"),
         Expr::DaysBetween(..) => operands("days-between"),

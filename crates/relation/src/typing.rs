@@ -2,10 +2,13 @@
 //!
 //! A type is proved, never guessed: an operation whose result might not fit 128 bits is refused, with the expression in the message.
 
+use std::sync::Arc;
+
+use veil_numeric::{Applied, Function, FunctionError, Range, Scale};
+
 use crate::calendar::{self, FIRST_DAY, LAST_DAY};
-use crate::expr::{Arithmetic, DatePart, Expr, Literal};
+use crate::expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
 use crate::kind::{Kind, MOST_PLACES, Type, Value};
-use crate::range::Range;
 use crate::schema::ColumnId;
 
 /// Why an expression has no type. Each names the expression in its canonical text.
@@ -70,6 +73,14 @@ pub enum TypeError {
         /// The operation.
         expr: String,
     },
+    /// A function of a number that it may have no value for.
+    #[error("`{expr}` has no value for {excluded}, and its argument may be that")]
+    NoValue {
+        /// The function.
+        expr: String,
+        /// What it has no value for.
+        excluded: &'static str,
+    },
     /// A public table whose length or values are not those of its kinds, or another part that does not fit.
     #[error("`{expr}` is not formed as it must be: {what}")]
     Form {
@@ -129,6 +140,29 @@ impl Fraction {
         }
         Range::new(low.0.min(low.1), high.0.max(high.1))
     }
+}
+
+/// Most decimal places of a function that has no exact values: polynomials are near it to some 14 digits.
+pub const MOST_REAL_PLACES: u32 = 12;
+
+/// How a function of a number of this kind is computed, to so many places; nothing if it is no number. Where the number is null the result is, so that a number that is null instead of 0 is
+/// none that the function has no value for.
+#[must_use]
+pub fn real(
+    function: Function,
+    of: &Expr,
+    kind: &Kind,
+    places: u32,
+) -> Option<Result<Arc<Applied>, FunctionError>> {
+    let (from, mut units) = kind.number()?;
+    if let Expr::NullIf(_, zero) = of
+        && **zero == Expr::integer(0)
+        && units.min() == 0
+    {
+        units = Range::new(1, units.max().max(1))?;
+    }
+    let (from, to) = (Scale::decimal(from), Scale::decimal(places));
+    Some(Applied::of(function, from, units, to))
 }
 
 impl Expr {
@@ -204,6 +238,24 @@ impl Expr {
                 let number = Fraction::of(&ty.kind).ok_or_else(|| operand("a number", &ty.kind))?;
                 let units = number.rounded(*places).ok_or_else(too_wide)?;
                 self.places(*places)?;
+                let places = *places;
+                Ok(Type::of(Kind::Decimal { places, units }).or_null(ty.nullable))
+            }
+            Self::Real(function, a, places) => {
+                let ty = kind_of(a)?;
+                if *places > MOST_REAL_PLACES {
+                    return Err(self.form("a function has at most 12 decimal places"));
+                }
+                let applied = real(*function, a, &ty.kind, *places);
+                let units = match applied {
+                    Some(Ok(applied)) => applied.result(false),
+                    Some(Err(FunctionError::Domain { excluded, .. })) => {
+                        let expr = self.to_string();
+                        return Err(TypeError::NoValue { expr, excluded });
+                    }
+                    Some(Err(_)) => return Err(too_wide()),
+                    None => return Err(operand("a number", &ty.kind)),
+                };
                 let places = *places;
                 Ok(Type::of(Kind::Decimal { places, units }).or_null(ty.nullable))
             }
@@ -294,7 +346,14 @@ impl Expr {
                     condition(when)?;
                     ty = self.either(&ty, &kind_of(then)?)?;
                 }
-                self.either(&ty, &ty)
+                let ty = self.either(&ty, &ty)?;
+                match extreme(branches, otherwise) {
+                    Some((greatest, parts)) => {
+                        let parts = [kind_of(parts[0])?, kind_of(parts[1])?];
+                        Ok(narrowed(ty, greatest, &parts))
+                    }
+                    None => Ok(ty),
+                }
             }
             Self::Coalesce(all) => {
                 let Some((first, rest)) = all.split_first() else {
@@ -484,6 +543,55 @@ impl Expr {
             expr: self.to_string(),
         })
     }
+}
+
+/// The two operands of which a choice takes the larger one, or the smaller one: `case when a >= b then a else b`, where the second may also stand in the place of a null.
+fn extreme<'e>(branches: &'e [(Expr, Expr)], otherwise: &'e Expr) -> Option<(bool, [&'e Expr; 2])> {
+    let [(Expr::Compare(sign, x, y), then)] = branches else {
+        return None;
+    };
+    let other = match otherwise {
+        Expr::Coalesce(parts) => match parts.as_slice() {
+            [other, again] if again == then => other,
+            _ => return None,
+        },
+        other => other,
+    };
+    let first = then == &**x && other == &**y;
+    let second = then == &**y && other == &**x;
+    let greatest = match sign {
+        Comparison::Ge | Comparison::Gt => first,
+        Comparison::Le | Comparison::Lt => second,
+        Comparison::Eq | Comparison::Ne => return None,
+    };
+    (first || second).then_some((greatest, [then, other]))
+}
+
+/// The larger of two numbers is at least the least of each that is never null; the smaller likewise.
+fn narrowed(ty: Type, greatest: bool, parts: &[Type]) -> Type {
+    let of = |range: Range| {
+        let there = parts.iter().filter(|part| !part.nullable);
+        let ends = there.filter_map(|part| part.kind.range());
+        let (mut min, mut max) = (range.min(), range.max());
+        for end in ends {
+            if greatest {
+                min = min.max(end.min());
+            } else {
+                max = max.min(end.max());
+            }
+        }
+        Range::new(min, max).unwrap_or(range)
+    };
+    let kind = match ty.kind {
+        Kind::Integer(range) => Kind::Integer(of(range)),
+        Kind::Decimal { places, units } => Kind::Decimal {
+            places,
+            units: of(units),
+        },
+        Kind::Date(range) => Kind::Date(of(range)),
+        other => other,
+    };
+    Type { kind, ..ty }
 }
 
 /// `above / below · 10^−from` in units of `10^−to`, rounded, halves away from zero; `None` if it does not fit. `below` is at least 1.

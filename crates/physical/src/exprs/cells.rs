@@ -78,6 +78,7 @@ impl Exprs {
                 let value = self.round(expr, &of, *places, kind)?;
                 Ok(Cell::of(value, of.null, kind))
             }
+            Expr::Real(function, of, places) => self.real(expr, *function, of, *places),
             Expr::AddDays(a, b) => self.days(expr, a, b, false),
             Expr::DaysBetween(a, b) => self.days(expr, a, b, true),
             Expr::Extract(part, of) => self.of_word(expr, of, |exprs, word, range| {
@@ -217,6 +218,7 @@ impl Exprs {
             Expr::Not(a)
             | Expr::Modulo(a, _)
             | Expr::Round(a, _)
+            | Expr::Real(_, a, _)
             | Expr::Rescale(a, _)
             | Expr::Extract(_, a) => self.null(a),
             Expr::Compare(_, a, b)

@@ -18,6 +18,7 @@ mod integers;
 mod keys;
 mod logic;
 mod needs;
+mod real;
 mod select;
 mod table;
 #[cfg(test)]

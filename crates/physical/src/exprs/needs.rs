@@ -149,6 +149,7 @@ impl Needs<'_> {
             Expr::Not(_)
             | Expr::Modulo(..)
             | Expr::Round(..)
+            | Expr::Real(..)
             | Expr::Rescale(..)
             | Expr::Extract(..)
             | Expr::Compare(..)

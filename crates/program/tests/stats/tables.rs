@@ -152,8 +152,8 @@ const CASES: &[(&str, &str)] = &[
         "job.toml:38:9: `where` of analysis `it`: there is no column `colour`\n    colour = 'red'\n    ^",
     ),
     (
-        "from = \"stays\"\nwhere = \"ln(days) > 1\"\nkind = \"count\"",
-        "job.toml:38:9: `where` of analysis `it`: ln has values that are no exact numbers, and parties compute exact ones alone\n  ln(days) > 1\n  ^\n  let the owner's table have a column of it, rounded",
+        "from = \"stays\"\nwhere = \"ln(days - 1) > 1\"\nkind = \"count\"",
+        "job.toml:38:9: `where` of analysis `it`: `(ln (- #4 1) 6)` has no value for 0 and below, and its argument may be that\n  ln(days - 1) > 1\n  ^\n  write nullif(x, 0), or greatest(x, 0.01): the range of the argument decides",
     ),
     (
         "from = \"stays\"\nkind = \"mean\"\nof = \"share\"",

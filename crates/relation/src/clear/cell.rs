@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use crate::calendar;
 use crate::expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
 use crate::kind::{Kind, Type, Value};
-use crate::typing::round_ratio;
+use crate::typing::{real, round_ratio};
 
 /// Why arithmetic here does not overflow.
 const FITS: &str = "the type of the expression proves that its values fit";
@@ -109,6 +109,18 @@ impl<'a> Row<'a> {
                     places: *to,
                 },
                 None => Cell::NULL,
+            },
+            Expr::Real(function, a, to) => match self.cell(a).value {
+                Value::Number(x) => {
+                    let kind = a.ty(self.types).map(|ty| ty.kind);
+                    let applied = kind.ok().and_then(|kind| real(*function, a, &kind, *to));
+                    let value = applied.and_then(Result::ok).and_then(|f| f.clear(x));
+                    Cell {
+                        value: Value::Number(value.expect(FITS)),
+                        places: *to,
+                    }
+                }
+                _ => Cell::NULL,
             },
             Expr::Rescale(a, to) => {
                 let cell = self.cell(a);

@@ -4,13 +4,14 @@ mod plan;
 
 use std::collections::BTreeSet;
 
+use veil_numeric::{Function, Range};
+
 use crate::calendar;
 use crate::expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
 use crate::kept::{Bucket, Kept, OpenSize};
 use crate::kind::{Kind, Type, Value, Values};
 use crate::place::At;
 use crate::plan::{Program, Step};
-use crate::range::Range;
 use crate::schema::{Column, ColumnId, Consent, First, Operation, Origin, Reveal, Table};
 use crate::sexp::Sexp;
 use plan::{all, plan};
@@ -279,6 +280,10 @@ fn expr(item: &Sexp) -> Result<Expr> {
                 branches: pairs.collect::<Result<_>>()?,
                 otherwise: boxed(otherwise)?,
             }
+        }
+        (name, [a, places]) if Function::named(name).is_some() => {
+            let function = Function::named(name).ok_or_else(wrong)?;
+            Expr::Real(function, boxed(a)?, number(places)?)
         }
         ("coalesce", all) => Expr::Coalesce(exprs(all)?),
         ("nullif", [a, b]) => Expr::NullIf(boxed(a)?, boxed(b)?),

@@ -26,7 +26,7 @@ fn checked(types: &[Type], expr: Expr) -> Circuit {
     check_bits(types, &rows(types), &[expr], Aim::Size)
 }
 
-fn ands(types: &[Type], expr: Expr) -> u64 {
+pub(super) fn ands(types: &[Type], expr: Expr) -> u64 {
     checked(types, expr).stats().muls
 }
 

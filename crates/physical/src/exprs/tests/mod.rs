@@ -3,6 +3,7 @@
 mod counts;
 mod groups;
 mod random;
+mod real;
 mod small;
 
 use std::collections::HashMap;

@@ -3,7 +3,8 @@
 use veil_circuit::generate::Aim;
 use veil_math::Ring;
 use veil_relation::{
-    Arithmetic, ColumnId, Comparison, DatePart, Expr, Kind, Literal, Type, Value, calendar,
+    Arithmetic, ColumnId, Comparison, DatePart, Expr, Function, Kind, Literal, Type, Value,
+    calendar,
 };
 
 use super::{Random, categories, check, check_bits, decimals, integers};
@@ -181,7 +182,24 @@ impl Generator<'_> {
     fn number(&mut self, depth: u32) -> Expr {
         let mut one = |class| boxed(self.of(class, depth));
         let (a, b) = (one(Class::Number), one(Class::Number));
-        match self.random.below(12) {
+        match self.random.below(13) {
+            11 => {
+                let function = *self.random.of(&Function::ALL);
+                // Ranges from 1 on, so that more functions have values.
+                let (one, ten) = (Expr::integer(1), Expr::integer(10));
+                let small = Expr::Modulo(a, 40);
+                let small = match self.random.below(2) {
+                    0 => small,
+                    _ => Expr::Case {
+                        branches: vec![(
+                            Expr::compare(Comparison::Ge, small.clone(), one.clone()),
+                            Expr::arithmetic(Arithmetic::Mul, one, ten),
+                        )],
+                        otherwise: boxed(Expr::integer(3)),
+                    },
+                };
+                Expr::Real(function, boxed(small), self.random.below(5) as u32)
+            }
             0 => Expr::Arithmetic(Arithmetic::Add, a, b),
             1 | 2 => Expr::Arithmetic(Arithmetic::Sub, a, b),
             3 | 4 => Expr::Arithmetic(Arithmetic::Mul, a, b),
@@ -468,6 +486,7 @@ fn all_forms_are_made() {
             Expr::Divide(..) => "divide",
             Expr::Modulo(..) => "modulo",
             Expr::Round(..) => "round",
+            Expr::Real(..) => "real",
             Expr::Rescale(..) => "rescale",
             Expr::AddDays(..) => "add days",
             Expr::DaysBetween(..) => "days between",
@@ -491,6 +510,6 @@ fn all_forms_are_made() {
         }
     }
     println!("{counts:?}");
-    assert_eq!(counts.len(), 23);
+    assert_eq!(counts.len(), 24);
     assert!(counts.values().all(|count| *count >= 60), "{counts:?}");
 }

@@ -1,0 +1,183 @@
+//! What arithmetic is done on: integers in the clear, or wires of a circuit.
+
+use crate::range::Range;
+
+/// Integers and bits of one way to compute, and the operations on them. All that this crate computes is written once, over this trait: in the clear by [`Clear`], on shares by machines
+/// whose integers are wires.
+///
+/// Each operation is told the range of its result, or the bits of its operand, that have been proved: a machine may rest on them, and one in the clear looks.
+pub trait Machine {
+    /// An integer.
+    type Int: Clone;
+    /// A bit.
+    type Bit: Clone;
+
+    /// Integers from −2^(bits−1) to 2^(bits−1) − 1 fit, with so many bits.
+    fn most_bits(&self) -> u32;
+
+    /// A public integer.
+    fn constant(&mut self, value: i128) -> Self::Int;
+    /// A sum.
+    fn add(&mut self, a: &Self::Int, b: &Self::Int, range: Range) -> Self::Int;
+    /// The product with a public factor.
+    fn times(&mut self, a: &Self::Int, by: i128, range: Range) -> Self::Int;
+    /// A product.
+    fn multiply(&mut self, a: &Self::Int, b: &Self::Int, range: Range) -> Self::Int;
+    /// `yes` where the bit is 1, else `no`; their difference fits as well.
+    fn choose(
+        &mut self,
+        bit: &Self::Bit,
+        yes: &Self::Int,
+        no: &Self::Int,
+        ranges: Choice,
+    ) -> Self::Int {
+        let minus = self.times(no, -1, ranges.minus);
+        let difference = self.add(yes, &minus, ranges.difference);
+        let bit = self.lift(bit);
+        let part = self.multiply(&bit, &difference, ranges.part);
+        self.add(no, &part, ranges.hull)
+    }
+    /// The value whose bit is 1, of which at most one is, else 0.
+    fn pick(&mut self, bits: &[Self::Bit], values: &[i128], range: Range) -> Self::Int {
+        let mut sum = self.constant(0);
+        for (bit, &value) in bits.iter().zip(values).filter(|(_, value)| **value != 0) {
+            let bit = self.lift(bit);
+            let part = self.times(&bit, value, range);
+            sum = self.add(&sum, &part, range);
+        }
+        sum
+    }
+    /// The integer from 0 on of these bits, lowest first, times 2^by of the bit of `which` that is 1, of which at most one is; else 0.
+    fn raise(
+        &mut self,
+        a: &Self::Int,
+        bits: &[Self::Bit],
+        which: &[Self::Bit],
+        by: &[u32],
+        range: Range,
+    ) -> Self::Int {
+        let _ = bits;
+        let powers: Vec<i128> = by.iter().map(|by| 1 << by).collect();
+        let most = powers.iter().copied().max().unwrap_or(0);
+        let factor = self.pick(which, &powers, Range::new(0, most).unwrap_or(range));
+        self.multiply(a, &factor, range)
+    }
+    /// ⌊(a + R) / 2^by⌋ of an integer from 0 to 2^bits − 2^by. R is 2^(by−1), so that the quotient is rounded to nearest; or, where [`Machine::draws`], uniform from 0 to
+    /// 2^by − 1 in each row.
+    fn round(&mut self, a: &Self::Int, by: u32, bits: u32, range: Range) -> Self::Int;
+    /// Whether rounding is probabilistic.
+    fn draws(&self) -> bool {
+        false
+    }
+    /// The bits from place `from` on, lowest first, of an integer from 0 to 2^bits − 1.
+    fn bits(&mut self, a: &Self::Int, from: u32, bits: u32) -> Vec<Self::Bit>;
+    /// Whether an integer of the range is negative.
+    fn is_negative(&mut self, a: &Self::Int, range: Range) -> Self::Bit;
+
+    /// A bit as the integer 0 or 1.
+    fn lift(&mut self, bit: &Self::Bit) -> Self::Int;
+    /// A public bit.
+    fn truth(&mut self, value: bool) -> Self::Bit;
+    /// Exclusive or.
+    fn xor(&mut self, a: &Self::Bit, b: &Self::Bit) -> Self::Bit;
+    /// And.
+    fn and(&mut self, a: &Self::Bit, b: &Self::Bit) -> Self::Bit;
+    /// Σ_i a_i ∧ b_i modulo 2.
+    fn inner(&mut self, pairs: &[(Self::Bit, Self::Bit)]) -> Self::Bit {
+        let mut sum = self.truth(false);
+        for (a, b) in pairs {
+            let both = self.and(a, b);
+            sum = self.xor(&sum, &both);
+        }
+        sum
+    }
+}
+
+/// The ranges of a choice.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    /// Of the result.
+    pub hull: Range,
+    /// Of the second with the other sign.
+    pub minus: Range,
+    /// Of the first less the second.
+    pub difference: Range,
+    /// Of the difference, or 0.
+    pub part: Range,
+}
+
+/// Integers in the clear, rounded to nearest: what other machines compute, in other forms.
+///
+/// # Panics
+/// Its operations panic where an integer is not in the range that it was proved to be in: a defect of the proof.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Clear;
+
+impl Clear {
+    fn within(value: Option<i128>, range: Range) -> i128 {
+        let value = value.filter(|value| range.contains(*value));
+        value.expect("an integer is in the range that it was proved to be in")
+    }
+}
+
+impl Machine for Clear {
+    type Int = i128;
+    type Bit = bool;
+
+    fn most_bits(&self) -> u32 {
+        128
+    }
+
+    fn constant(&mut self, value: i128) -> i128 {
+        value
+    }
+
+    fn add(&mut self, a: &i128, b: &i128, range: Range) -> i128 {
+        Self::within(a.checked_add(*b), range)
+    }
+
+    fn times(&mut self, a: &i128, by: i128, range: Range) -> i128 {
+        Self::within(a.checked_mul(by), range)
+    }
+
+    fn multiply(&mut self, a: &i128, b: &i128, range: Range) -> i128 {
+        Self::within(a.checked_mul(*b), range)
+    }
+
+    fn round(&mut self, a: &i128, by: u32, bits: u32, range: Range) -> i128 {
+        let half = if by == 0 { 0 } else { 1 << (by - 1) };
+        assert!(
+            *a >= 0 && *a >> bits == 0,
+            "an integer has the bits that it was proved to have"
+        );
+        Self::within(a.checked_add(half).map(|sum| sum >> by), range)
+    }
+
+    fn bits(&mut self, a: &i128, from: u32, bits: u32) -> Vec<bool> {
+        assert!(
+            *a >= 0 && *a >> bits == 0,
+            "an integer has the bits that it was proved to have"
+        );
+        (from..bits).map(|place| a >> place & 1 == 1).collect()
+    }
+
+    fn is_negative(&mut self, a: &i128, range: Range) -> bool {
+        Self::within(Some(*a), range) < 0
+    }
+
+    fn lift(&mut self, bit: &bool) -> i128 {
+        i128::from(*bit)
+    }
+
+    fn truth(&mut self, value: bool) -> bool {
+        value
+    }
+
+    fn xor(&mut self, a: &bool, b: &bool) -> bool {
+        a ^ b
+    }
+
+    fn and(&mut self, a: &bool, b: &bool) -> bool {
+        *a && *b
+    }
+}

@@ -1,0 +1,303 @@
+//! Integers with proved ranges on a machine, and what is made of them.
+
+use crate::machine::{Choice, Machine};
+use crate::range::Range;
+
+/// An integer on a machine, and the range that it is proved to be in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Number<I> {
+    /// The integer.
+    pub int: I,
+    /// Its range.
+    pub range: Range,
+}
+
+/// An integer that may not fit the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an integer on the way may need {bits} bits, and {most} are there")]
+pub struct TooWide {
+    /// Bits that it may need, more than 128 of them if 129.
+    pub bits: u32,
+    /// Bits at hand.
+    pub most: u32,
+}
+
+/// Bits that an integer of a range needs, with its sign.
+const fn signed_bits(range: Range) -> u32 {
+    const fn of(end: i128) -> u32 {
+        129 - (if end < 0 { !end } else { end }).leading_zeros()
+    }
+    let (low, high) = (of(range.min()), of(range.max()));
+    if low > high { low } else { high }
+}
+
+/// Bits of an integer that is not negative.
+pub(crate) const fn width(number: i128) -> u32 {
+    128 - number.leading_zeros()
+}
+
+/// A number on a machine.
+pub type On<M> = Number<<M as Machine>::Int>;
+
+/// Arithmetic of numbers on a machine: each result has a range that is derived, and is refused if it does not fit.
+#[derive(Debug)]
+pub struct Arithmetic<'m, M>(pub &'m mut M);
+
+/// A range that fits 128 bits and the machine.
+fn fits(range: Option<Range>, most: u32) -> Result<Range, TooWide> {
+    let range = range.ok_or(TooWide { bits: 129, most })?;
+    let bits = signed_bits(range);
+    if bits > most {
+        return Err(TooWide { bits, most });
+    }
+    Ok(range)
+}
+
+impl<M: Machine> Arithmetic<'_, M> {
+    fn fits(&self, range: Option<Range>) -> Result<Range, TooWide> {
+        fits(range, self.0.most_bits())
+    }
+
+    /// A public number.
+    ///
+    /// # Errors
+    /// [`TooWide`].
+    pub fn constant(&mut self, value: i128) -> Result<On<M>, TooWide> {
+        let range = self.fits(Some(Range::point(value)))?;
+        let int = self.0.constant(value);
+        Ok(Number { int, range })
+    }
+
+    /// The same number in a range that is proved elsewhere: both ranges hold.
+    ///
+    /// # Errors
+    /// [`TooWide`] if they have no number in common, which is a proof that is wrong.
+    pub fn within(&mut self, a: &On<M>, min: i128, max: i128) -> Result<On<M>, TooWide> {
+        let range = Range::new(a.range.min().max(min), a.range.max().min(max));
+        let range = self.fits(range)?;
+        let zero = self.0.constant(0);
+        let int = self.0.add(&a.int, &zero, range);
+        Ok(Number { int, range })
+    }
+
+    /// A sum.
+    ///
+    /// # Errors
+    /// [`TooWide`], as all below.
+    pub fn add(&mut self, a: &On<M>, b: &On<M>) -> Result<On<M>, TooWide> {
+        let range = self.fits(a.range.plus(b.range))?;
+        let int = self.0.add(&a.int, &b.int, range);
+        Ok(Number { int, range })
+    }
+
+    /// A difference.
+    ///
+    /// # Errors
+    /// [`TooWide`].
+    pub fn sub(&mut self, a: &On<M>, b: &On<M>) -> Result<On<M>, TooWide> {
+        let minus = self.times(b, -1)?;
+        self.add(a, &minus)
+    }
+
+    /// The sum with a public number.
+    ///
+    /// # Errors
+    /// [`TooWide`].
+    pub fn plus(&mut self, a: &On<M>, by: i128) -> Result<On<M>, TooWide> {
+        if by == 0 {
+            return Ok(a.clone());
+        }
+        let by = self.constant(by)?;
+        self.add(a, &by)
+    }
+
+    /// The product with a public number.
+    ///
+    /// # Errors
+    /// [`TooWide`].
+    pub fn times(&mut self, a: &On<M>, by: i128) -> Result<On<M>, TooWide> {
+        if by == 1 {
+            return Ok(a.clone());
+        }
+        let range = self.fits(a.range.times(Range::point(by)))?;
+        let int = self.0.times(&a.int, by, range);
+        Ok(Number { int, range })
+    }
+
+    /// A product.
+    ///
+    /// # Errors
+    /// [`TooWide`].
+    pub fn multiply(&mut self, a: &On<M>, b: &On<M>) -> Result<On<M>, TooWide> {
+        let range = self.fits(a.range.times(b.range))?;
+        let int = self.0.multiply(&a.int, &b.int, range);
+        Ok(Number { int, range })
+    }
+
+    /// A number that is 0 or 1.
+    pub fn lift(&mut self, bit: &M::Bit) -> On<M> {
+        let int = self.0.lift(bit);
+        let range = Range::new(0, 1).unwrap_or(Range::point(0));
+        Number { int, range }
+    }
+
+    /// `yes` where the bit is 1, else `no`.
+    ///
+    /// # Errors
+    /// [`TooWide`].
+    pub fn choose(&mut self, bit: &M::Bit, yes: &On<M>, no: &On<M>) -> Result<On<M>, TooWide> {
+        let minus = self.fits(no.range.times(Range::point(-1)))?;
+        let difference = self.fits(yes.range.minus(no.range))?;
+        let ranges = Choice {
+            hull: yes.range.hull(no.range),
+            minus,
+            difference,
+            part: difference.hull(Range::point(0)),
+        };
+        let int = self.0.choose(bit, &yes.int, &no.int, ranges);
+        let range = ranges.hull;
+        Ok(Number { int, range })
+    }
+
+    /// a · 2^-by, rounded to nearest, halves up; where the machine draws, to one of the two neighbours, with the number itself as its mean. A negative `by` multiplies.
+    ///
+    /// # Errors
+    /// [`TooWide`].
+    pub fn scale_down(&mut self, a: &On<M>, by: i32) -> Result<On<M>, TooWide> {
+        let most = self.0.most_bits();
+        if by <= 0 {
+            let factor = 1_i128.checked_shl(by.unsigned_abs()).filter(|f| *f > 0);
+            let factor = factor.ok_or(TooWide { bits: 129, most })?;
+            return self.times(a, factor);
+        }
+        let by = by.unsigned_abs();
+        let wide = TooWide { bits: 129, most };
+        if by > 125 {
+            return Err(wide);
+        }
+        let one = 1_i128 << by;
+        // Negative numbers are made positive by a multiple of 2^by, which comes off again behind it.
+        let below = if a.range.min() < 0 {
+            a.range
+                .min()
+                .checked_neg()
+                .ok_or(wide)?
+                .checked_add(one - 1)
+                .ok_or(wide)?
+                >> by
+        } else {
+            0
+        };
+        let positive = self.plus(a, below.checked_mul(one).ok_or(wide)?)?;
+        // What is added before bits go may be up to 2^by − 1.
+        let top = self.fits(positive.range.plus(Range::point(one - 1)))?;
+        let bits = width(top.max()).max(by);
+        let draws = self.0.draws();
+        let down = |x: i128| (x + if draws { 0 } else { one / 2 }) >> by;
+        let up = |x: i128| (x + if draws { one - 1 } else { one / 2 }) >> by;
+        let range = Range::new(down(positive.range.min()), up(positive.range.max()));
+        let range = self.fits(range)?;
+        let int = self.0.round(&positive.int, by, bits, range);
+        self.plus(&Number { int, range }, -below)
+    }
+
+    /// The bits of a number that is not negative, from place `from` on, lowest first.
+    pub fn bits(&mut self, a: &On<M>, from: u32) -> Vec<M::Bit> {
+        let bits = width(a.range.max().max(0));
+        if bits <= from {
+            return Vec::new();
+        }
+        self.0.bits(&a.int, from, bits)
+    }
+
+    /// The public value whose bit is 1, of which at most one is, else 0.
+    ///
+    /// # Errors
+    /// [`TooWide`].
+    pub fn pick(&mut self, bits: &[M::Bit], values: &[i128]) -> Result<On<M>, TooWide> {
+        let hull = |range: Range, value: &i128| range.hull(Range::point(*value));
+        let range = self.fits(Some(values.iter().fold(Range::point(0), hull)))?;
+        let int = self.0.pick(bits, values, range);
+        Ok(Number { int, range })
+    }
+
+    /// A number from 0 on, whose bits these are, times 2^by of the bit of `which` that is 1, of which at most one is; else 0. The product is proved elsewhere to be at most `most`.
+    ///
+    /// # Errors
+    /// [`TooWide`].
+    pub fn raise(
+        &mut self,
+        a: &On<M>,
+        bits: &[M::Bit],
+        which: &[M::Bit],
+        by: &[u32],
+        most: i128,
+    ) -> Result<On<M>, TooWide> {
+        let range = self.fits(Range::new(0, most))?;
+        let int = self.0.raise(&a.int, bits, which, by, range);
+        Ok(Number { int, range })
+    }
+
+    /// Or of two bits.
+    pub fn or(&mut self, a: &M::Bit, b: &M::Bit) -> M::Bit {
+        let both = self.0.and(a, b);
+        let either = self.0.xor(a, b);
+        self.0.xor(&either, &both)
+    }
+
+    /// Not of a bit.
+    pub fn not(&mut self, a: &M::Bit) -> M::Bit {
+        let one = self.0.truth(true);
+        self.0.xor(a, &one)
+    }
+
+    /// Which of the first `count` numbers the bits are, lowest first: a bit for each, none of them 1 if it is another.
+    pub fn decode(&mut self, bits: &[M::Bit], count: usize) -> Vec<M::Bit> {
+        let low = bits
+            .len()
+            .min(usize::BITS as usize - count.saturating_sub(1).leading_zeros() as usize);
+        let mut all = vec![self.0.truth(true)];
+        // The highest bit first: each half of the numbers is split by the next bit below.
+        for bit in bits[..low].iter().rev() {
+            let mut next = Vec::with_capacity(2 * all.len());
+            for of in &all {
+                let one = self.0.and(of, bit);
+                next.push(self.0.xor(of, &one));
+                next.push(one);
+            }
+            all = next;
+        }
+        all.truncate(count);
+        if let Some((first, rest)) = bits[low..].split_first() {
+            let mut beyond = first.clone();
+            for bit in rest {
+                beyond = self.or(&beyond, bit);
+            }
+            let within = self.not(&beyond);
+            all = all.iter().map(|bit| self.0.and(bit, &within)).collect();
+        }
+        let zero = self.0.truth(false);
+        all.resize(count, zero);
+        all
+    }
+
+    /// Which bit is the first 1 from the highest down: a bit for each place, lowest first.
+    pub fn leading(&mut self, bits: &[M::Bit]) -> Vec<M::Bit> {
+        // Whether there is a 1 at a place or above, by doubling steps.
+        let mut above = bits.to_vec();
+        let mut step = 1;
+        while step < bits.len() {
+            for at in 0..bits.len() - step {
+                above[at] = self.or(&above[at].clone(), &above[at + step].clone());
+            }
+            step *= 2;
+        }
+        let next = |at: usize| above.get(at + 1).cloned();
+        let nexts: Vec<Option<M::Bit>> = (0..bits.len()).map(next).collect();
+        let firsts = above.iter().zip(nexts).map(|(here, next)| match next {
+            Some(next) => self.0.xor(here, &next),
+            None => here.clone(),
+        });
+        firsts.collect()
+    }
+}

@@ -1,0 +1,3 @@
+//! Tests of numbers.
+mod exact;
+mod functions;

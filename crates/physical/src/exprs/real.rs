@@ -1,0 +1,171 @@
+//! Functions that have no exact values: the arithmetic of [`veil_numeric`] on bits.
+
+use veil_circuit::generate::{Aim, constant_bits};
+use veil_circuit::{Builder, Wire};
+use veil_numeric::{Choice, Function, FunctionError, Machine, Number};
+use veil_relation::{Expr, Range, real};
+
+use super::columns::Columns;
+use super::compare::{choose, padded};
+use super::word::{Word, aligned};
+use super::{Cell, Data, ExprError, Exprs, Shown};
+
+/// Words of a circuit of bits, or of the bits of another.
+struct Bits<'b> {
+    b: &'b mut Builder,
+    aim: Aim,
+}
+
+impl Machine for Bits<'_> {
+    type Int = Word;
+    type Bit = Wire;
+
+    fn most_bits(&self) -> u32 {
+        128
+    }
+
+    fn constant(&mut self, value: i128) -> Word {
+        Word::constant(self.b, value, Range::point(value))
+    }
+
+    fn add(&mut self, a: &Word, b: &Word, range: Range) -> Word {
+        let mut sum = Columns::new(range.bits());
+        sum.scaled(self.b, a, 1);
+        sum.scaled(self.b, b, 1);
+        sum.word(self.b, range, self.aim)
+    }
+
+    fn times(&mut self, a: &Word, by: i128, range: Range) -> Word {
+        a.times(self.b, by, range, self.aim)
+    }
+
+    fn multiply(&mut self, a: &Word, b: &Word, range: Range) -> Word {
+        Word::product(self.b, a, b, range, self.aim)
+    }
+
+    fn choose(&mut self, bit: &Wire, yes: &Word, no: &Word, ranges: Choice) -> Word {
+        let (offset, bits) = aligned(self.b, &[yes, no], ranges.hull, self.aim);
+        Word {
+            offset,
+            bits: choose(self.b, *bit, &bits[0], &bits[1]),
+            range: ranges.hull,
+        }
+    }
+
+    /// Bit by bit the exclusive or of those whose value has it: without an AND.
+    fn pick(&mut self, which: &[Wire], values: &[i128], range: Range) -> Word {
+        let less = |value: i128| value.wrapping_sub(range.min()) as u128;
+        let none = less(0);
+        let mut bits = constant_bits(self.b, none, range.bits());
+        for (&one, &value) in which.iter().zip(values) {
+            let change = less(value) ^ none;
+            for (j, bit) in bits.iter_mut().enumerate() {
+                if change >> j & 1 == 1 {
+                    *bit = self.b.xor(*bit, one);
+                }
+            }
+        }
+        Word::of_bits(bits, range)
+    }
+
+    /// Each bit of the result is one of the integer's: an inner product with `which`.
+    fn raise(&mut self, _: &Word, bits: &[Wire], which: &[Wire], by: &[u32], range: Range) -> Word {
+        let raised = (0..range.bits()).map(|place| {
+            let mut sum = self.b.constant_bit(false);
+            for (&one, &by) in which.iter().zip(by) {
+                let from = place.checked_sub(by);
+                if let Some(&bit) = from.and_then(|from| bits.get(from as usize)) {
+                    let both = self.b.and(one, bit);
+                    sum = self.b.xor(sum, both);
+                }
+            }
+            sum
+        });
+        Word {
+            offset: 0,
+            bits: raised.collect(),
+            range,
+        }
+    }
+
+    fn round(&mut self, a: &Word, by: u32, bits: u32, range: Range) -> Word {
+        let mut sum = Columns::new(bits);
+        sum.scaled(self.b, a, 1);
+        if by > 0 {
+            sum.constant(1 << (by - 1));
+        }
+        let sum = sum.total(self.b, self.aim);
+        let mut quotient = Columns::new(range.bits());
+        quotient.bits(self.b, &sum[by as usize..], 0, false);
+        quotient.word(self.b, range, self.aim)
+    }
+
+    fn bits(&mut self, a: &Word, from: u32, bits: u32) -> Vec<Wire> {
+        let all = a.unsigned(self.b, self.aim);
+        padded(self.b, &all, bits).split_off(from as usize)
+    }
+
+    fn is_negative(&mut self, a: &Word, range: Range) -> Wire {
+        if range.min() >= 0 || range.max() < 0 {
+            return self.b.constant_bit(range.max() < 0);
+        }
+        let bits = a.signed(self.b, self.aim);
+        bits[bits.len() - 1]
+    }
+
+    fn lift(&mut self, bit: &Wire) -> Word {
+        Word {
+            offset: 0,
+            bits: vec![*bit],
+            range: Range::point(0).hull(Range::point(1)),
+        }
+    }
+
+    fn truth(&mut self, value: bool) -> Wire {
+        self.b.constant_bit(value)
+    }
+
+    fn xor(&mut self, a: &Wire, b: &Wire) -> Wire {
+        self.b.xor(*a, *b)
+    }
+
+    fn and(&mut self, a: &Wire, b: &Wire) -> Wire {
+        self.b.and(*a, *b)
+    }
+}
+
+impl Exprs {
+    /// A function of a number, to so many places.
+    pub(super) fn real(
+        &mut self,
+        expr: &Expr,
+        function: Function,
+        of: &Expr,
+        places: u32,
+    ) -> Result<Cell, ExprError> {
+        let wide = |bits| {
+            let expr = Shown::of(expr);
+            ExprError::TooWide { expr, bits }
+        };
+        let applied = match real(function, of, &self.ty(of)?.kind, places) {
+            Some(Ok(applied)) => applied,
+            Some(Err(FunctionError::TooWide { bits, .. })) => return Err(wide(bits)),
+            // The type of the expression says what is wrong with it.
+            Some(Err(_)) | None => return Err(wide(128)),
+        };
+        let kind = self.ty(expr)?.kind;
+        let of = self.cell(of)?;
+        let Data::Word(word) = &of.value else {
+            let expr = Shown::of(expr);
+            return Err(ExprError::Quotient { expr });
+        };
+        let x = Number {
+            int: word.clone(),
+            range: word.range,
+        };
+        let (b, aim) = (&mut self.b, self.aim);
+        let y = applied.on(&mut Bits { b, aim }, &x);
+        let y = y.map_err(|_| wide(128))?;
+        Ok(Cell::of(Data::Word(y.int), of.null, &kind))
+    }
+}
