@@ -10,6 +10,7 @@ mod common;
 mod evaluate;
 mod generators;
 mod manifest;
+mod numeric;
 mod optimise;
 mod scd;
 mod schedule;

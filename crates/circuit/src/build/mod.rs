@@ -9,6 +9,7 @@ mod integer;
 mod linear;
 mod matrix;
 mod multiply;
+mod numeric;
 mod register;
 mod sbox;
 mod sha256;
@@ -53,6 +54,7 @@ pub mod generate {
     };
     pub use super::matrix::{Shape, matrix_product};
     pub use super::multiply::multiply;
+    pub use super::numeric::{OnRing, Rounding};
     pub use super::sbox::sub_byte;
     pub use super::sha256::{sha256, sha256_compress};
 }
