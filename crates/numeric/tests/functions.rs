@@ -153,6 +153,13 @@ fn ranges_may_be_odd() {
     let (ten, twenty) = (Scale::binary(10), Scale::binary(20));
     of(Function::Exp, Scale::ONE, -1000, 3, twenty);
     of(Function::Exp, Scale::ONE, -1000, -900, twenty);
+    of(
+        Function::Exp,
+        Scale::decimal(2),
+        -10_i128.pow(9),
+        900,
+        Scale::decimal(12),
+    );
     of(Function::Exp2, Scale::ONE, 7, 7, Scale::decimal(2));
     of(Function::Exp10, ten, 3000, 4000, ten);
     of(Function::Exp2, ten, 20_000, 30_000, Scale::ONE);

@@ -63,6 +63,7 @@ mod place;
 mod plan;
 mod plan_error;
 mod read;
+mod reals;
 mod schema;
 mod sexp;
 mod shape;
@@ -80,6 +81,7 @@ pub use plan::{
 };
 pub use plan_error::PlanError;
 pub use read::ReadError;
+pub use reals::RealUse;
 pub use schema::{
     Column, ColumnId, Consent, First, MOST_ROWS, Operation, Origin, Reveal, SchemaError, Table,
     is_name,

@@ -133,12 +133,9 @@ impl Function {
         let one = Enclosure::from(1);
         let small = |limit| x.abs().at_most(&Enclosure::from(limit));
         Some(match self {
-            Self::Exp2 => small(4096).then(|| (x * &Enclosure::ln_2()).exp())?,
-            Self::Exp => small(4096).then(|| x.exp())?,
-            Self::Exp10 => {
-                let ln_10 = Enclosure::from(10).ln()?;
-                small(1024).then(|| (x * &ln_10).exp())?
-            }
+            Self::Exp2 => power(&(x * &Enclosure::ln_2()))?,
+            Self::Exp => power(x)?,
+            Self::Exp10 => power(&(x * &Enclosure::from(10).ln()?))?,
             Self::Log2 => x.ln()?.over(&Enclosure::ln_2())?,
             Self::Ln => x.ln()?,
             Self::Log10 => x.ln()?.over(&Enclosure::from(10).ln()?)?,
@@ -169,6 +166,18 @@ impl Function {
             }
         })
     }
+}
+
+/// e^x; `None` beyond e^1024, which fits no scale.
+fn power(x: &Enclosure) -> Option<Enclosure> {
+    let end = |x: &Enclosure| {
+        if x.is_positive() {
+            x.at_most(&Enclosure::from(1024)).then(|| x.exp())
+        } else {
+            Some(decay(&-x))
+        }
+    };
+    Some(end(&x.low())?.hull(&end(&x.high())?))
 }
 
 /// e^−x of x from 0 on; beyond 160 it is less than the enclosures show.

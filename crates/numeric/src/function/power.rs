@@ -12,6 +12,9 @@ use crate::scale::Scale;
 /// Results below 2^-FLUSH units are as good as 0: smaller arguments are raised to where they begin.
 const FLUSH: i128 = 4;
 
+/// A rounding before the last one loses no more than 2^-EARLY of what that may lose.
+const EARLY: i32 = 4;
+
 /// b^x = 2^z with z = x log2 b: a polynomial of what is behind the point of z, times a power of two.
 #[derive(Clone, Debug)]
 pub(super) struct Power {
@@ -26,8 +29,8 @@ pub(super) struct Power {
     up: i128,
     /// Decimal places of the result as a factor.
     tens: i128,
-    /// Binary places that go from the product.
-    back: i32,
+    /// Binary places that go from the product before it is multiplied by that factor, and after.
+    back: (i32, i32),
     /// The largest result, in units.
     most: Enclosure,
     /// How far z is from x log2 b at most, beside its rounding, in units of its last place.
@@ -88,10 +91,18 @@ impl Power {
         // Rounding may leave two units less.
         let rounded = Enclosure::scaled(if whole { 0 } else { 2 }, -(places as i32));
         let lowest = (&z(smallest) - &rounded).floor(0)?;
+        let tens = to.tens()?;
+        let back = i128::from(polynomial.places) - lowest - i128::from(to.two);
+        let back = i32::try_from(back).ok()?;
+        // Places whose rounding shows in no more than a sixteenth of what the last one may lose, times the factor.
+        let first = if tens > 1 {
+            (back - width(tens) as i32 - EARLY).max(0)
+        } else {
+            0
+        };
         Some(Self {
-            tens: to.tens()?,
-            back: i32::try_from(i128::from(polynomial.places) - lowest - i128::from(to.two))
-                .ok()?,
+            tens,
+            back: (first, back - first),
             polynomial,
             floor,
             factor,
@@ -119,7 +130,12 @@ impl Power {
             } else {
                 Enclosure::from(0)
             };
-            &(&(&self.most * &relative) + &flushed) + &slack(draws)
+            let early = if self.back.0 > 0 {
+                slack(draws).shifted(-EARLY)
+            } else {
+                Enclosure::from(0)
+            };
+            &(&(&self.most * &relative) + &flushed) + &(&slack(draws) + &early)
         })
     }
 
@@ -180,7 +196,8 @@ impl Power {
                 .ok_or(wide)?;
             product = on.within(&chosen, low, top)?;
         }
+        let product = on.scale_down(&product, self.back.0)?;
         let product = on.times(&product, self.tens)?;
-        on.scale_down(&product, self.back)
+        on.scale_down(&product, self.back.1)
     }
 }

@@ -240,6 +240,25 @@ impl Queries {
         all
     }
 
+    /// The functions without exact values, and how near they are, in sentences.
+    pub fn inexact(&self) -> Vec<String> {
+        // It was typed when the job was read.
+        let uses = self.program().reals().unwrap_or_default().into_iter();
+        let said = uses.map(|of| {
+            let unit = match of.places {
+                0 => "1".to_owned(),
+                places => format!("10^-{places}"),
+            };
+            format!(
+                "{} in `{}`: at most {} · {unit} from the function",
+                of.function.name(),
+                self.title(&of.step),
+                of.error
+            )
+        });
+        said.collect()
+    }
+
     /// The tables, in the order of the job.
     pub fn table_facts(&self) -> Vec<TableFacts> {
         let tables = self.tables.iter();

@@ -1,6 +1,7 @@
 //! Jobs with queries: from the file to the values of ports, and from opened values to results.
 
 mod claims;
+mod inexact;
 mod readers;
 mod refused;
 mod results;
@@ -283,6 +284,9 @@ fn the_meaning_is_under_the_hash() {
     assert_ne!(bounded("flag").schema, bounded("drop").schema);
     // Where a file is and how it is written is each owner's own.
     let other = first(&JOB.replace("file = \"north.csv\"", "delimiter = \";\""));
+    assert_eq!(base, other);
+    let written = "file = \"north.csv\"\nwritten = { missing = [\"NA\"], round = true }";
+    let other = first(&JOB.replace("file = \"north.csv\"", written));
     assert_eq!(base, other);
 }
 

@@ -41,6 +41,8 @@ pub(super) struct Explained {
     /// What the parties keep.
     kept: Vec<KeptFacts>,
     hidden: Vec<String>,
+    /// Functions without exact values, and how near they are.
+    inexact: Vec<String>,
     /// What it costs to look at what owners supply.
     checks: Vec<CheckCost>,
     /// How likely two different keys have one digest.
@@ -166,6 +168,7 @@ pub(super) fn explain(
         opened_numbers: Numbers::of(job),
         kept: queries.kept(),
         hidden: queries.hidden(),
+        inexact: queries.inexact(),
         checks: checks(queries, &costs.passes),
         collisions: queries
             .collisions()
@@ -326,6 +329,10 @@ impl Explained {
         text += &list(parties.iter().map(|of| of.what.clone()));
         text += "\nopened to no participant\n";
         text += &list(self.hidden.iter().cloned());
+        if !self.inexact.is_empty() {
+            text += "\nfunctions without exact values, rounded to their last place\n";
+        }
+        text += &list(self.inexact.iter().cloned());
         if !self.kept.is_empty() {
             text += "\nkept as shares by all parties, and not opened by it\n";
         }
