@@ -77,6 +77,31 @@ pub fn parse_scaled(text: &str, scale: u8) -> Result<i64, NumberError> {
     Ok(if negative { -value } else { value })
 }
 
+/// Reads `text` as an integer in units of `10^-scale`, the nearest to it, halves away from zero.
+///
+/// # Errors
+/// [`NumberError`] as [`parse_scaled`], but for digits that would be lost.
+pub fn parse_rounded(text: &str, scale: u8) -> Result<i64, NumberError> {
+    let lost = match parse_scaled(text, scale) {
+        Err(NumberError::Digits { .. } | NumberError::Fraction) => text,
+        other => return other,
+    };
+    let point = lost.find('.').unwrap_or(lost.len());
+    let kept = point + 1 + usize::from(scale);
+    let (kept, rest) = lost.split_at(kept.min(lost.len()));
+    let value = parse_scaled(kept.trim_end_matches('.'), scale)?;
+    let up = i64::from(rest.as_bytes().first().is_some_and(|digit| *digit >= b'5'));
+    let value = if text.starts_with('-') {
+        value - up
+    } else {
+        value + up
+    };
+    if value.abs() > LARGEST {
+        return Err(NumberError::TooLarge);
+    }
+    Ok(value)
+}
+
 /// What was probably meant by something that is not a plain number.
 fn diagnose(text: &str) -> NumberError {
     let has = |wanted: &[char]| text.contains(wanted);

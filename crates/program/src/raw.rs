@@ -176,6 +176,9 @@ pub(crate) struct RawBlock {
     #[serde(default)]
     pub(crate) files: BTreeMap<Spanned<String>, Spanned<PathBuf>>,
     pub(crate) delimiter: Option<Spanned<RawDelimiter>>,
+    /// How files write their cells, by owner.
+    #[serde(default)]
+    pub(crate) written: BTreeMap<Spanned<String>, Spanned<RawNotation>>,
     pub(crate) align: Option<Spanned<RawAlign>>,
     pub(crate) order: Option<Spanned<String>>,
 }
@@ -405,6 +408,20 @@ pub(crate) struct RawTable {
     pub(crate) column: Vec<Spanned<RawTableColumn>>,
     pub(crate) file: Option<Spanned<PathBuf>>,
     pub(crate) delimiter: Option<Spanned<String>>,
+    pub(crate) written: Option<Spanned<RawNotation>>,
+}
+
+/// How a file writes its cells.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawNotation {
+    pub(crate) decimal: Option<Spanned<String>>,
+    pub(crate) thousands: Option<Spanned<String>>,
+    pub(crate) dates: Option<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) missing: Vec<Spanned<String>>,
+    #[serde(default)]
+    pub(crate) round: bool,
 }
 
 /// Rows of a table: so many, or up to so many.

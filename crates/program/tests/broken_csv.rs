@@ -80,6 +80,13 @@ fn declared_forms_are_read() {
             ", delimiter = \"|\"",
             "pay|since\n1\u{202f}234.5|20250314\n2|20250315\n",
         ),
+        // What an owner says of its file goes before what columns say.
+        (
+            ", decimal = \".\"",
+            ", format = \"%Y-%m-%d\"",
+            ", delimiter = \";\", written = { a = { decimal = \",\", dates = \"%d.%m.%Y\", round = true } }",
+            "pay;since\n1234,495;14.03.2025\n2,0049;15.03.2025\n",
+        ),
     ] {
         let found = read(&case(marks, format, block), table.as_bytes());
         assert_eq!(found, Ok(vec![123_450, 200, DAYS[0], DAYS[1]]), "{table}");
@@ -135,7 +142,7 @@ fn broken_files_are_explained() {
         ),
         (
             b"pay,since,x\n1,2025-03-14,\"a\nb\"\n?,2025-03-14,\n",
-            "a.csv: line 4 (row 2), column `pay`: `?` is not a value; leave the cell empty where a value is missing",
+            "a.csv: line 4 (row 2), column `pay`: `?` is not a value; leave the cell empty where a value is missing, or list it in `missing` of `written`",
         ),
         (
             b"pay,since,x\n1,2025-03-14,\"a\"b\n1,2025-03-14,\n",

@@ -140,7 +140,7 @@ fn mistakes_are_named() {
         ),
         (
             "NA,1,x",
-            "column `pay`: `NA` is not a value; leave the cell empty where a value is missing",
+            "column `pay`: `NA` is not a value; leave the cell empty where a value is missing, or list it in `missing` of `written`",
         ),
         (
             "1,1.5,x",

@@ -31,6 +31,7 @@ pub(super) fn column(raw: &RawTableColumn, span: Range<usize>) -> Result<(Column
     let written = Written {
         of: files(raw)?,
         marks: marks(raw.decimal.as_ref(), raw.thousands.as_ref())?,
+        marked: raw.decimal.is_some() || raw.thousands.is_some(),
         format: format.map(|format| format.get_ref().clone()),
     };
     Ok((column, written))

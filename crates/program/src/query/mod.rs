@@ -32,7 +32,7 @@ pub use size::SizeSink;
 pub use write::Writing;
 
 use crate::stats::{Marks, ResultFiles, TableAnalysis};
-use crate::table::Count;
+use crate::table::{Count, Notation};
 pub(crate) use lower::fault;
 pub(crate) use show::cell;
 pub(crate) use source::{OwnTable, QuerySource};
@@ -68,6 +68,8 @@ pub(crate) struct OwnerTable {
     pub(crate) rows: Count,
     pub(crate) file: Option<PathBuf>,
     pub(crate) delimiter: u8,
+    /// How its file writes cells.
+    pub(crate) notation: Notation,
     /// How each column is written; nothing of a table that parties have kept.
     pub(crate) columns: Vec<Written>,
 }
@@ -78,6 +80,8 @@ pub(crate) struct Written {
     /// The columns of the file.
     pub(crate) of: Vec<String>,
     pub(crate) marks: Marks,
+    /// Whether the column says its marks.
+    pub(crate) marked: bool,
     pub(crate) format: Option<String>,
 }
 

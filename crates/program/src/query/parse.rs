@@ -15,7 +15,8 @@ use super::{NamedQuery, OwnerTable, Writing};
 use crate::error::{Fault, JobProblem};
 use crate::raw::{RawBound, RawCapacity, RawJob, RawOpenSize, RawQuery, RawTable};
 use crate::roles::{Roles, check_name};
-use crate::table::Count;
+use crate::stats::notation;
+use crate::table::{Count, Notation};
 
 /// Bytes of a reason.
 const MOST_WHY: usize = 200;
@@ -122,6 +123,9 @@ pub(super) fn stored(raw: &Spanned<RawTable>) -> Result<Table, Fault> {
     }
     if let Some(delimiter) = &raw.delimiter {
         return no_use(delimiter.span(), "delimiter");
+    }
+    if let Some(written) = &raw.written {
+        return no_use(written.span(), "written");
     }
     if let RawCapacity::UpTo {
         bucket: Some(_), ..
@@ -242,6 +246,7 @@ pub(super) fn table(at: &Spanned<RawTable>, roles: &Roles) -> Result<OwnerTable,
                 rows: count,
                 file: None,
                 delimiter: b',',
+                notation: Notation::default(),
             });
         }
         (owner, _) => {
@@ -283,6 +288,10 @@ pub(super) fn table(at: &Spanned<RawTable>, roles: &Roles) -> Result<OwnerTable,
         rows: count,
         file: raw.file.as_ref().map(|file| file.get_ref().clone()),
         delimiter: delimiter(raw.delimiter.as_ref())?,
+        notation: match &raw.written {
+            Some(written) => notation(written.get_ref())?,
+            None => Notation::default(),
+        },
         columns: written,
     })
 }

@@ -9,7 +9,9 @@ use veil_physical::{TablePort, TablePorts};
 use veil_relation::{ColumnId, Kind, Origin, Value};
 
 use super::{OwnerTable, Queries, claims, keys};
-use crate::table::{Cells, Chunk, Count, Digest, Reader, Table, TableReport, Wanted, Watch};
+use crate::table::{
+    Cells, Chunk, Count, Digest, Notation, Reader, Table, TableReport, Wanted, Watch,
+};
 use crate::{InputError, JobProblem};
 
 /// A table of one owner: its file was checked against the job, and is read again where values are needed.
@@ -74,14 +76,21 @@ impl Queries {
                 _ => None,
             };
             let format = written.format.as_deref();
-            Reader::of_query(
+            // What a column says goes before what its table says.
+            let notation = Notation {
+                marks: table.notation.marks.filter(|_| !written.marked),
+                dates: table.notation.dates.clone().filter(|_| format.is_none()),
+                ..table.notation.clone()
+            };
+            let reader = Reader::of_query(
                 index,
                 &column.ty,
                 &written.of,
                 written.marks,
                 format,
                 digest,
-            )
+            );
+            reader.map(|reader| reader.written(&notation))
         };
         let readers = self.columns_read(at).into_iter().map(reader);
         let readers: Option<Vec<Reader>> = readers.collect();

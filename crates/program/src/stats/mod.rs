@@ -38,10 +38,10 @@ pub use sink::StatsSink;
 pub use source::StatsSource;
 pub(crate) use source::{Reading, table};
 
-use crate::{date, number::Scaled};
+use crate::{date, number::Scaled, table::Notation};
 pub(crate) use files::ResultFiles;
 pub(crate) use lower::Opening;
-pub(crate) use parse::{bound, day, marks, most_opened};
+pub(crate) use parse::{bound, day, marks, most_opened, notation};
 pub use tables::TableAnalysis;
 pub(crate) use tables::{Relation, parse as of_tables, place, result};
 use veil_job::{Holder, Order};
@@ -269,6 +269,8 @@ pub struct StatsBlock {
     pub files: Vec<(Holder, PathBuf)>,
     /// Between the cells of the owners' CSV files, where it is not a comma.
     pub delimiters: Vec<(Holder, u8)>,
+    /// How the owners' files write their cells, where it is not as the columns say.
+    pub notations: Vec<(Holder, Notation)>,
     /// Why its rows are rows of the same people, if they lie with several owners.
     pub pairing: Pairing,
     /// The dataset that all columns are loaded from, instead of holders that supply them.
@@ -280,6 +282,12 @@ impl StatsBlock {
     pub fn delimiter(&self, holder: Holder) -> u8 {
         let given = self.delimiters.iter().find(|given| given.0 == holder);
         given.map_or(b',', |given| given.1)
+    }
+
+    /// How the file of `holder` writes its cells.
+    pub(crate) fn notation(&self, holder: Holder) -> Notation {
+        let given = self.notations.iter().find(|given| given.0 == holder);
+        given.map_or_else(Notation::default, |given| given.1.clone())
     }
 }
 

@@ -86,10 +86,11 @@ pub(crate) fn table(
     if held.is_empty() {
         return Ok(None);
     }
+    let notation = block.notation(holder);
     let readers = held.iter();
     let wanted = Wanted {
         readers: readers
-            .map(|&column| Reader::new(column, &stats.columns[column]))
+            .map(|&column| Reader::new(column, &stats.columns[column]).written(&notation))
             .collect(),
         kind: "block",
         name: &block.name,

@@ -68,7 +68,9 @@ pub enum CellFault {
         line: Option<u64>,
     },
     /// A word for a missing value.
-    #[error("is not a value; leave the cell empty where a value is missing")]
+    #[error(
+        "is not a value; leave the cell empty where a value is missing, or list it in `missing` of `written`"
+    )]
     Placeholder,
     /// Not a number.
     #[error(transparent)]
@@ -90,7 +92,7 @@ pub enum CellFault {
     /// A binary fraction that is not the decimal it stands for.
     #[error(
         "is a binary fraction, and not exactly a number of {scale} digits after the point; store the column as \
-         decimal with scale {scale}, or as integer"
+         decimal with scale {scale}, or as integer, or have it rounded: `round = true` in `written`"
     )]
     Inexact {
         /// Digits that the column keeps.

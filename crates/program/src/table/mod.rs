@@ -16,6 +16,7 @@ mod input;
 #[cfg(feature = "columnar")]
 mod ipc;
 mod keys;
+mod notation;
 mod order;
 #[cfg(feature = "columnar")]
 mod parquet;
@@ -36,6 +37,7 @@ pub use error::InputError;
 #[doc(hidden)]
 pub use fuzz::fuzz_table;
 pub(crate) use keys::Keys;
+pub use notation::Notation;
 pub use order::{AlignKey, AlignKeyError};
 pub(crate) use problems::{Place, Problems};
 pub(crate) use text::{Digest, Reader, THOUSANDS};

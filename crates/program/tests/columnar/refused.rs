@@ -56,7 +56,7 @@ fn types_fit_or_are_refused_with_advice() {
     assert_eq!(
         with_column("pay", &decimals(3)).unwrap_err(),
         "a.file: column `pay` has type Decimal128(10, 3), and the job declares a decimal of scale 2; \
-         declare `scale = 3`, or round the numbers of the file"
+         declare `scale = 3`, or have numbers rounded: `round = true` in `written`"
     );
     assert_eq!(
         with_column("pay", &column(Int64Array::from(vec![5, -5]))),
@@ -69,11 +69,11 @@ fn types_fit_or_are_refused_with_advice() {
     assert_eq!(
         with_column("pay", &column(Float64Array::from(vec![12.25, 12.34]))).unwrap_err(),
         "a.file: row 2, column `pay`: `12.34` is a binary fraction, and not exactly a number of 2 digits after the point; \
-         store the column as decimal with scale 2, or as integer"
+         store the column as decimal with scale 2, or as integer, or have it rounded: `round = true` in `written`"
     );
     assert_eq!(
         with_column("pay", &column(Float64Array::from(vec![f64::NAN, 1.0]))).unwrap_err(),
-        "a.file: row 1, column `pay`: `NaN` is not a value; leave the cell empty where a value is missing"
+        "a.file: row 1, column `pay`: `NaN` is not a value; leave the cell empty where a value is missing, or list it in `missing` of `written`"
     );
     assert_eq!(
         with_column("pay", &column(Int64Array::from(vec![Some(5), None]))).unwrap_err(),

@@ -167,6 +167,16 @@ fn tables() {
         ),
         (
             "file = ",
+            "written = { missing = [\" NA\"] }\nfile = ",
+            "job.toml:13:24: `missing` is \" NA\": it must be a word without blanks around it; an empty cell is a missing value anyway",
+        ),
+        (
+            "file = ",
+            "written = { dates = \"%d.%m.\" }\nfile = ",
+            "job.toml:13:21: `dates` is \"%d.%m.\": it must say year, month and day, such as \"%d.%m.%Y\" or \"%Y%m%d\"",
+        ),
+        (
+            "file = ",
             "delimiter = \"x\"\nfile = ",
             "job.toml:13:13: `delimiter` is \"x\": it must be \",\", \";\", \"\\t\" or \"|\"",
         ),

@@ -225,6 +225,7 @@ mod tests {
             holders,
             files: Vec::new(),
             delimiters: Vec::new(),
+            notations: Vec::new(),
             pairing: crate::stats::Pairing::Unsaid,
             stored: None,
         }];

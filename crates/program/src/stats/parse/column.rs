@@ -9,10 +9,10 @@ use crate::{
     date,
     error::{Fault, JobProblem},
     number::{LARGEST, MOST_DIGITS, NumberError, Scaled, parse_scaled},
-    raw::{RawColumn, RawMissing, RawNumber, RawType},
+    raw::{RawColumn, RawMissing, RawNotation, RawNumber, RawType},
     roles::{check_name, distinct},
     stats::{Column, ColumnKind, Marks, Missing},
-    table::THOUSANDS,
+    table::{Notation, THOUSANDS},
 };
 
 /// A category value is a byte in memory, and one byte means that it is missing.
@@ -175,6 +175,40 @@ pub(super) fn column(raw: &RawColumn, span: Range<usize>) -> Result<Column, Faul
         },
         name,
         missing,
+    })
+}
+
+/// How a file writes its cells.
+pub(crate) fn notation(raw: &RawNotation) -> Result<Notation, Fault> {
+    let word = |text: &Spanned<String>, field, reason: &str| {
+        let problem = JobProblem::Word {
+            field,
+            value: text.get_ref().clone(),
+            reason: reason.into(),
+        };
+        Err(Fault::new(text.span(), problem))
+    };
+    if let Some(dates) = (raw.dates.as_ref()).filter(|dates| !date::is_complete(dates.get_ref())) {
+        let reason = "it must say year, month and day, such as \"%d.%m.%Y\" or \"%Y%m%d\"";
+        return word(dates, "dates", reason);
+    }
+    for text in &raw.missing {
+        if text.get_ref().trim() != text.get_ref() || text.get_ref().is_empty() {
+            let reason = "it must be a word without blanks around it; an empty cell is a missing value anyway";
+            return word(text, "missing", reason);
+        }
+    }
+    let marked = raw.decimal.is_some() || raw.thousands.is_some();
+    let numbers = marks(raw.decimal.as_ref(), raw.thousands.as_ref())?;
+    Ok(Notation {
+        marks: marked.then_some(numbers),
+        dates: raw.dates.as_ref().map(|dates| dates.get_ref().clone()),
+        missing: raw
+            .missing
+            .iter()
+            .map(|text| text.get_ref().clone())
+            .collect(),
+        round: raw.round,
     })
 }
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 use toml::Spanned;
 
 use column::column;
-pub(crate) use column::{bound, day, marks};
+pub(crate) use column::{bound, day, marks, notation};
 
 use super::{Alignment, Column, Keeping, Pairing, Stats, StatsBlock};
 use crate::{
@@ -165,6 +165,19 @@ impl Stats {
             None => Vec::new(),
             Some(given) => delimiters(given, &name, &holders, roles)?,
         };
+        let mut notations = Vec::new();
+        for (owner, written) in &raw.written {
+            let holder = roles.owner_at(owner)?;
+            if !holders.contains(&holder) {
+                let what = format!(
+                    "block `{name}`, where `{}` holds no column,",
+                    owner.get_ref()
+                );
+                let field = "written";
+                return Err(Fault::new(owner.span(), JobProblem::NoUse { what, field }));
+            }
+            notations.push((holder, notation(written.get_ref())?));
+        }
         let mut owners: Vec<&str> = Vec::new();
         for (owner, columns) in &raw.holds {
             let name = owner.get_ref().as_str();
@@ -179,6 +192,7 @@ impl Stats {
             holders,
             files,
             delimiters,
+            notations,
             pairing,
             stored: None,
         })
@@ -193,6 +207,7 @@ impl Stats {
             ("holds", holds),
             ("files", raw.files.keys().next().map(Spanned::span)),
             ("delimiter", raw.delimiter.as_ref().map(Spanned::span)),
+            ("written", raw.written.keys().next().map(Spanned::span)),
             ("align", raw.align.as_ref().map(Spanned::span)),
             ("order", raw.order.as_ref().map(Spanned::span)),
         ];
@@ -208,6 +223,7 @@ impl Stats {
             holders: vec![Holder::Stored; self.columns.len()],
             files: Vec::new(),
             delimiters: Vec::new(),
+            notations: Vec::new(),
             pairing: Pairing::Unsaid,
             stored: Some(dataset.get_ref().clone()),
         })

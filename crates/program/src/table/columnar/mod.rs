@@ -302,11 +302,11 @@ fn accepts(reader: &Reader, data_type: &DataType) -> Result<(), String> {
             | DataType::Decimal128(_, found)
             | DataType::Decimal256(_, found),
         ) => {
-            if i16::from(*found) <= i16::from(*scale) {
+            if i16::from(*found) <= i16::from(*scale) || reader.notation.round {
                 Ok(())
             } else {
                 Err(format!(
-                    "declare `scale = {found}`, or round the numbers of the file"
+                    "declare `scale = {found}`, or have numbers rounded: `round = true` in `written`"
                 ))
             }
         }

@@ -267,8 +267,15 @@ fn push_scaled(
     let Kind::Number { scale, .. } = reader.kind else {
         return Err(NumberError::NotANumber.into());
     };
-    let power = u32::try_from(i16::from(scale) - i16::from(from));
-    let power = power.map_err(|_| NumberError::Digits { scale })?;
+    let power = i16::from(scale) - i16::from(from);
+    if power < 0 && reader.notation.round {
+        let value = value.ok_or(NumberError::TooLarge)?;
+        let unit = 10_i128.checked_pow(power.unsigned_abs().into());
+        let rounded = unit.map_or(0, |unit| nearest(value, unit));
+        let rounded = i64::try_from(rounded).map_err(|_| NumberError::TooLarge)?;
+        return reader.push_number(cells, rounded);
+    }
+    let power = u32::try_from(power).map_err(|_| NumberError::Digits { scale })?;
     let scaled = 10i128
         .checked_pow(power)
         .and_then(|unit| value?.checked_mul(unit))
@@ -282,14 +289,44 @@ fn push_float(reader: &Reader, cells: &mut Cells, value: f64) -> Result<(), Cell
         return Err(NumberError::NotANumber.into());
     };
     if value.is_nan() {
-        return Err(CellFault::Placeholder);
+        return match reader.notation.is_missing(b"NaN") {
+            true => reader.push_missing(cells),
+            false => Err(CellFault::Placeholder),
+        };
     }
     if value.abs() >= 2f64.powi(63) {
         return Err(NumberError::TooLarge.into());
     }
-    let scaled = exact(value, scale).ok_or(CellFault::Inexact { scale })?;
+    let scaled = match exact(value, scale) {
+        None if reader.notation.round => rounded(value, scale),
+        scaled => scaled.ok_or(CellFault::Inexact { scale })?,
+    };
     let scaled = i64::try_from(scaled).map_err(|_| NumberError::TooLarge)?;
     reader.push_number(cells, scaled)
+}
+
+/// The quotient by a positive number, rounded to nearest, halves away from zero.
+fn nearest(value: i128, unit: i128) -> i128 {
+    let (quotient, rest) = (value / unit, value % unit);
+    let up = rest.unsigned_abs() >= unit.unsigned_abs() - rest.unsigned_abs();
+    quotient + if up { value.signum() } else { 0 }
+}
+
+/// `value * 10^scale`, rounded to the nearest integer, halves away from zero. `value` is below 2^63 and has a fraction, `scale` is at most 18.
+fn rounded(value: f64, scale: u8) -> i128 {
+    let bits = value.abs().to_bits();
+    let exponent = ((bits >> 52) as i32).max(1) - 1075;
+    let implied = u64::from(bits >> 52 != 0) << 52;
+    let mantissa = i128::from(bits & ((1 << 52) - 1) | implied);
+    // Of a number with a fraction the exponent is below 0; the product is below 2^(53 + 42).
+    let product = mantissa * 5i128.pow(scale.into());
+    let shift = -(exponent + i32::from(scale));
+    let size = match shift {
+        ..=0 => product << shift.unsigned_abs(),
+        1..=125 => nearest(product, 1 << shift),
+        _ => 0,
+    };
+    if value < 0.0 { -size } else { size }
 }
 
 /// `value * 10^scale`, if that is an integer. `value` is below 2^63, `scale` at most 18.

@@ -12,9 +12,10 @@ pub(crate) use number::THOUSANDS;
 use number::{Normal, plain, readings};
 
 use super::cells::Cells;
+use super::notation::Notation;
 use crate::{
     CellFault, date,
-    number::{NumberError, Scaled, parse_scaled},
+    number::{NumberError, Scaled, parse_rounded, parse_scaled},
     stats::{Column, ColumnKind, Marks, Missing},
 };
 
@@ -33,6 +34,8 @@ pub(crate) struct Reader {
     pub(super) parts: Vec<String>,
     pub(super) kind: Kind,
     absent: Absent,
+    /// What the file has otherwise.
+    pub(super) notation: Notation,
 }
 
 /// The treatment of an empty cell.
@@ -153,7 +156,21 @@ impl Reader {
             parts: vec![column.name.clone()],
             kind,
             absent: Absent::of(column.missing),
+            notation: Notation::default(),
         }
+    }
+
+    /// The same, of a file that writes its cells so.
+    pub(crate) fn written(mut self, notation: &Notation) -> Self {
+        match &mut self.kind {
+            Kind::Number { marks, .. } => *marks = notation.marks.unwrap_or(*marks),
+            Kind::Date { format, .. } if notation.dates.is_some() => {
+                format.clone_from(&notation.dates);
+            }
+            _ => {}
+        }
+        self.notation = notation.clone();
+        self
     }
 
     /// Of a column of a query, from these columns of a file; several for a key alone. Nothing if the kind is none of a file, or its numbers are
@@ -216,6 +233,7 @@ impl Reader {
             parts: parts.to_vec(),
             kind,
             absent,
+            notation: Notation::default(),
         })
     }
 
@@ -231,7 +249,7 @@ impl Reader {
     /// Adds the cell with this text; nothing is added if it is at fault.
     #[inline]
     pub(super) fn push(&self, cells: &mut Cells, text: &[u8]) -> Result<(), CellFault> {
-        if text.is_empty() {
+        if self.notation.is_missing(text) {
             return self.push_missing(cells);
         }
         match (&self.kind, cells) {
@@ -293,7 +311,7 @@ impl Reader {
             unreachable!("several columns make a key, whose cells were made by its reader");
         };
         for text in texts.clone() {
-            if text.is_empty() {
+            if self.notation.is_missing(text) {
                 return self.push_missing(cells);
             }
             if std::str::from_utf8(text).is_err() || text.contains(&0) {
@@ -356,7 +374,11 @@ impl Reader {
             };
             return Err(explain(text, fault));
         };
-        let value = parse_scaled(number.as_str(), scale)?;
+        let value = if self.notation.round {
+            parse_rounded(number.as_str(), scale)?
+        } else {
+            parse_scaled(number.as_str(), scale)?
+        };
         self.push_number(&mut Cells::numbers(), value)
             .map(|()| value)
     }
