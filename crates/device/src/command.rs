@@ -10,6 +10,7 @@ use crate::garble::{self, Garbling};
 use crate::layout::{ColumnType, Layout, Residency, Span};
 use crate::lift::{self, Lifting};
 use crate::mac::BLOCK;
+use crate::matmul::{self, MatMul};
 use crate::moves;
 use crate::ot::{self, Ot};
 use crate::program::Needs;
@@ -145,6 +146,12 @@ pub enum Op {
     /// written. dst: the components that [`Form::writes`] names, in order; then the messages of cross terms that are no component of the result.
     /// calls: those of the form, each drawn as [`Op::Random`] draws one column.
     Rank(&'static Form),
+    /// A product of matrices: of every element a sum of products of the form, with masks and kept calls as of one product. src: of the left matrix, all
+    /// components of its first column, then those of its second, and so on; then the right matrix, of columns of rows in the same order, of elements that
+    /// all rows share one span for each component. dst: the components that [`Form::writes`] names, in order; then the messages of cross terms that are no
+    /// component of the result; of each its columns, or the span of its elements. calls: those of the form, each drawn as [`Op::Random`] draws all columns
+    /// of the product, or all of its elements.
+    MatMul(MatMul),
     /// Compares src 0 with src 1, in constant time; unequal ends the batch with [`Outcome::Mismatch`].
     CheckEqual,
     /// A step of a proof that products of bits are right.
@@ -436,6 +443,7 @@ impl Command {
             Op::Permute { .. } => return moves::check_moved(self, layout).or_else(shape),
             Op::Invert => return moves::check_inverted(self, layout).or_else(shape),
             Op::Rank(form) => return rank::check(form, self, layout).or_else(shape),
+            Op::MatMul(of) => return matmul::check(*of, self, layout).or_else(shape),
             Op::Proof(step) => return proof::check(*step, self, (layout, rows)).or_else(shape),
             Op::Ot(step) => return ot::check(*step, self, (layout, rows)).or_else(shape),
             Op::Cut(step) => {

@@ -6,6 +6,7 @@ mod cut;
 mod integers;
 mod labels;
 mod lifts;
+mod matmul;
 mod moves;
 mod ot;
 mod program;
@@ -55,7 +56,7 @@ const ROWS: [u32; 18] = [
     0, 1, 2, 7, 8, 9, 31, 63, 64, 65, 127, 129, 511, 512, 513, 1000, 2048, 2500,
 ];
 
-/// After so many cases comes one about proofs, one about integers, one over Z_2^32, one about lifts, one about moves, one about labels, one about transfers, one about cut-and-choose, and one about repetitions.
+/// After so many cases comes one about proofs, one about integers, one over Z_2^32, one about lifts, one about moves, one about products of matrices, one about labels, one about transfers, one about cut-and-choose, and one about repetitions.
 const PROOFS: u32 = 4;
 
 /// The subject of cases.
@@ -73,6 +74,8 @@ pub enum Section {
     Lifts,
     /// Permutations, rows that move by them, and positions to which they move.
     Moves,
+    /// Products of matrices.
+    Matrices,
     /// Programs over labels.
     Labels,
     /// Oblivious transfers.
@@ -85,13 +88,14 @@ pub enum Section {
 
 impl Section {
     /// All of them.
-    pub const ALL: [Section; 10] = [
+    pub const ALL: [Section; 11] = [
         Section::Rings,
         Section::Proofs,
         Section::Integers,
         Section::Narrow,
         Section::Lifts,
         Section::Moves,
+        Section::Matrices,
         Section::Labels,
         Section::Transfers,
         Section::Cut,
@@ -118,6 +122,7 @@ pub fn check_section(
         Section::Narrow => narrow,
         Section::Lifts => lifts,
         Section::Moves => moves,
+        Section::Matrices => matrices,
         Section::Labels => labels::one,
         Section::Transfers => ot::one,
         Section::Cut => cut::one,
@@ -144,6 +149,7 @@ pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Diffe
             narrow(device, &mut rng, case)?;
             lifts(device, &mut rng, case)?;
             moves(device, &mut rng, case)?;
+            matrices(device, &mut rng, case)?;
             labels::one(device, &mut rng, case)?;
             ot::one(device, &mut rng, case)?;
             cut::one(device, &mut rng, case)?;
@@ -177,7 +183,12 @@ fn moves(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), D
     offered(ranks::one(device, rng, case))
 }
 
-/// A device that refuses programs or workspaces over Z_2^32, or moves, as [`Fault::Unsupported`], has no such cases.
+/// A random case about products of matrices.
+fn matrices(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Difference> {
+    offered(matmul::one(device, rng, case))
+}
+
+/// A device that refuses programs or workspaces over Z_2^32, moves, or products of matrices, as [`Fault::Unsupported`], has no such cases.
 fn offered(ended: Result<(), Difference>) -> Result<(), Difference> {
     match ended {
         Err(Difference::Fault {

@@ -43,6 +43,7 @@ pub(crate) const fn takes_lent(op: &Op) -> bool {
             | Op::Permute { .. }
             | Op::Invert
             | Op::Rank(_)
+            | Op::MatMul(_)
     )
 }
 

@@ -11,6 +11,7 @@ mod commands;
 mod cut;
 mod garble;
 mod lift;
+mod matmul;
 mod memory;
 mod moves;
 mod ot;

@@ -117,6 +117,7 @@ pub(crate) const fn name(op: &Op) -> &'static str {
         Op::Permute { .. } => "permute",
         Op::Invert => "invert",
         Op::Rank(_) => "rank",
+        Op::MatMul(_) => "product of matrices",
         Op::Scale => "scale",
         Op::Resize => "resize",
         Op::Dot => "dot",

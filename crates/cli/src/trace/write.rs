@@ -240,6 +240,7 @@ fn described(command: &Command) -> (&'static str, u64) {
         Op::Permute { .. } => ("permute", written),
         Op::Invert => ("invert", written),
         Op::Rank(_) => ("rank", written),
+        Op::MatMul(_) => ("product of matrices", written),
         Op::Hash { .. } => ("hash", written),
         Op::CheckEqual => ("check equal", items(&command.src) / 2),
         Op::Proof(_) => ("proof", written),

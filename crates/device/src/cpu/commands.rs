@@ -105,6 +105,7 @@ impl Cpu {
             Op::Permutation => self.permutation(memory, command)?,
             Op::Permute { back } => self.permute(memory, index, *back, command)?,
             Op::Rank(form) => self.rank(memory, form, command)?,
+            Op::MatMul(of) => self.matmul(memory, *of, command)?,
             Op::Invert => {
                 let from = command.src[0];
                 return Ok(match command.dst.first() {

@@ -9,6 +9,7 @@ mod hash;
 mod lift;
 mod mac;
 mod masked;
+mod matmul;
 mod moves;
 mod offload;
 mod ot;

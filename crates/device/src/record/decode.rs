@@ -14,8 +14,8 @@ use super::tape::chain;
 use crate::cut::By;
 use crate::{
     ColumnType, Command, Completion, Cross, Cut, Dst, Form, Garbling, Instr, KeyId, Layout,
-    Lifting, Op, Ot, Outcome, PrfCall, Program, ProgramId, Proof, Region, Repeat, Residency, Side,
-    Span, Src, Step, Tag, Trees, Workspace,
+    Lifting, MatMul, Op, Ot, Outcome, PrfCall, Program, ProgramId, Proof, Region, Repeat,
+    Residency, Side, Span, Src, Step, Tag, Trees, Workspace,
 };
 
 /// Longest step: the bytes of one span.
@@ -389,6 +389,11 @@ impl Parser<'_> {
             },
             26 => Op::Invert,
             27 => Op::Rank(self.form()?),
+            28 => Op::MatMul(MatMul {
+                form: self.form()?,
+                left: self.u32()?,
+                transposed: self.u8()? != 0,
+            }),
             12 => Op::Scale,
             13 => Op::Resize,
             14 => Op::Dot,

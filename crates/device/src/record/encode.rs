@@ -462,6 +462,12 @@ impl Writer<'_> {
                 self.u8(27);
                 self.form(form);
             }
+            Op::MatMul(of) => {
+                self.u8(28);
+                self.form(of.form);
+                self.u32(of.left);
+                self.u8(of.transposed.into());
+            }
             Op::Scale => self.u8(12),
             Op::Resize => self.u8(13),
             Op::Dot => self.u8(14),

@@ -63,6 +63,7 @@ impl Reference {
             Op::Permutation => self.permutation(memory, command)?,
             Op::Permute { back } => memory.permute(index, command, *back)?,
             Op::Rank(form) => self.rank(memory, form, command)?,
+            Op::MatMul(of) => self.matmul(memory, *of, command)?,
             Op::Invert => return Ok(memory.invert(command.src[0], command.dst.first())),
             Op::Proof(step) => return self.proof(memory, *step, command),
             Op::Ot(step) => return self.transfer(memory, *step, command),

@@ -1,0 +1,218 @@
+//! Products of small blocks of matrices: a panel of rows of the left one times a panel of columns of the right one, in registers.
+//!
+//! Elements of Z_2^64 are a_0 + 2^32 a_1, and a product is a_0 b_0 + 2^32 (a_0 b_1 + a_1 b_0): one product of 32 by 32 bits, and two of which the lower half
+//! counts. Both kinds are summed up apart, so that shifts come once for a panel, not once for a product.
+
+/// An element, as it lies in memory.
+pub(super) trait Word: Copy + Default + 'static {
+    /// Reads the element at a place that need not be aligned.
+    unsafe fn get(from: *const Self) -> Self;
+
+    /// Adds to such a place.
+    unsafe fn grow(self, to: *mut Self);
+
+    fn add(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
+}
+
+macro_rules! word {
+    ($word:ty) => {
+        impl Word for $word {
+            #[inline(always)]
+            unsafe fn get(from: *const Self) -> Self {
+                // SAFETY: the caller's.
+                Self::from_le(unsafe { from.read_unaligned() })
+            }
+
+            #[inline(always)]
+            unsafe fn grow(self, to: *mut Self) {
+                // SAFETY: the caller's.
+                unsafe { to.write_unaligned(Self::get(to).wrapping_add(self).to_le()) }
+            }
+
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self {
+                self.wrapping_mul(other)
+            }
+        }
+    };
+}
+
+word!(u32);
+word!(u64);
+word!(u128);
+
+/// How panels are multiplied.
+pub(super) trait Kernel {
+    /// Elements.
+    type Word: Word;
+    /// Elements of the right matrix, as they are packed.
+    type Right: Copy + Default + 'static;
+    /// Rows of a panel.
+    const ROWS: usize;
+    /// Columns of a panel.
+    const COLUMNS: usize;
+
+    /// Packs an element of the right matrix.
+    fn right(word: Self::Word) -> Self::Right;
+
+    /// The product of a panel of the left matrix, `depth` times [`Kernel::ROWS`] elements, and one of the right matrix, `depth` times [`Kernel::COLUMNS`],
+    /// column by column.
+    ///
+    /// # Safety
+    /// The processor has the instructions of the kernel; panels and `into` have so many elements.
+    unsafe fn multiply(
+        left: *const Self::Word,
+        right: *const Self::Right,
+        depth: usize,
+        into: *mut Self::Word,
+    );
+}
+
+/// Any element, without vectors.
+pub(super) struct Portable<W>(std::marker::PhantomData<W>);
+
+impl<W: Word> Kernel for Portable<W> {
+    type Word = W;
+    type Right = W;
+    const ROWS: usize = 4;
+    const COLUMNS: usize = 2;
+
+    fn right(word: W) -> W {
+        word
+    }
+
+    unsafe fn multiply(left: *const W, right: *const W, depth: usize, into: *mut W) {
+        let mut sums = [[W::default(); 4]; 2];
+        for k in 0..depth {
+            for (j, sums) in sums.iter_mut().enumerate() {
+                // SAFETY: the caller's.
+                let b = unsafe { right.add(2 * k + j).read() };
+                for (i, sum) in sums.iter_mut().enumerate() {
+                    // SAFETY: the caller's.
+                    let a = unsafe { left.add(4 * k + i).read() };
+                    *sum = sum.add(a.mul(b));
+                }
+            }
+        }
+        // SAFETY: the caller's.
+        unsafe { into.cast::<[[W; 4]; 2]>().write(sums) }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use avx2::{Narrow, Wide};
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use std::arch::x86_64::{
+        __m256i, _mm256_add_epi32, _mm256_add_epi64, _mm256_loadu_si256, _mm256_mul_epu32,
+        _mm256_mullo_epi32, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setzero_si256,
+        _mm256_slli_epi64, _mm256_srli_epi64, _mm256_storeu_si256,
+    };
+
+    use super::Kernel;
+
+    /// Elements of Z_2^64, by registers of 256 bits.
+    pub(in super::super) struct Wide;
+
+    impl Kernel for Wide {
+        type Word = u64;
+        /// The element, and the same with its halves exchanged.
+        type Right = [u64; 2];
+        const ROWS: usize = 8;
+        const COLUMNS: usize = 3;
+
+        fn right(word: u64) -> [u64; 2] {
+            [word, word.rotate_left(32)]
+        }
+
+        unsafe fn multiply(left: *const u64, right: *const [u64; 2], depth: usize, into: *mut u64) {
+            // SAFETY: the caller's.
+            unsafe { wide(left, right, depth, into) }
+        }
+    }
+
+    #[target_feature(enable = "avx2")]
+    unsafe fn wide(left: *const u64, right: *const [u64; 2], depth: usize, into: *mut u64) {
+        let zero = _mm256_setzero_si256();
+        let mut low = [[zero; 2]; 3];
+        let mut cross = [[zero; 2]; 3];
+        for k in 0..depth {
+            // SAFETY: the caller's: panels have so many elements.
+            unsafe {
+                let a = left.add(8 * k).cast::<__m256i>();
+                let a = [_mm256_loadu_si256(a), _mm256_loadu_si256(a.add(1))];
+                for j in 0..3 {
+                    let [b, exchanged] = right.add(3 * k + j).read();
+                    let b = _mm256_set1_epi64x(b.cast_signed());
+                    let exchanged = _mm256_set1_epi64x(exchanged.cast_signed());
+                    for i in 0..2 {
+                        let product = _mm256_mul_epu32(a[i], b);
+                        low[j][i] = _mm256_add_epi64(low[j][i], product);
+                        let product = _mm256_mullo_epi32(a[i], exchanged);
+                        cross[j][i] = _mm256_add_epi32(cross[j][i], product);
+                    }
+                }
+            }
+        }
+        for j in 0..3 {
+            for i in 0..2 {
+                let halves = cross[j][i];
+                let both = _mm256_add_epi32(halves, _mm256_srli_epi64::<32>(halves));
+                let sum = _mm256_add_epi64(low[j][i], _mm256_slli_epi64::<32>(both));
+                // SAFETY: the caller's.
+                unsafe { _mm256_storeu_si256(into.add(8 * j + 4 * i).cast(), sum) }
+            }
+        }
+    }
+
+    /// Elements of Z_2^32, by registers of 256 bits.
+    pub(in super::super) struct Narrow;
+
+    impl Kernel for Narrow {
+        type Word = u32;
+        type Right = u32;
+        const ROWS: usize = 16;
+        const COLUMNS: usize = 4;
+
+        fn right(word: u32) -> u32 {
+            word
+        }
+
+        unsafe fn multiply(left: *const u32, right: *const u32, depth: usize, into: *mut u32) {
+            // SAFETY: the caller's.
+            unsafe { narrow(left, right, depth, into) }
+        }
+    }
+
+    #[target_feature(enable = "avx2")]
+    unsafe fn narrow(left: *const u32, right: *const u32, depth: usize, into: *mut u32) {
+        let mut sums = [[_mm256_setzero_si256(); 2]; 4];
+        for k in 0..depth {
+            // SAFETY: the caller's: panels have so many elements.
+            unsafe {
+                let a = left.add(16 * k).cast::<__m256i>();
+                let a = [_mm256_loadu_si256(a), _mm256_loadu_si256(a.add(1))];
+                for j in 0..4 {
+                    let b = _mm256_set1_epi32(right.add(4 * k + j).read().cast_signed());
+                    for i in 0..2 {
+                        let product = _mm256_mullo_epi32(a[i], b);
+                        sums[j][i] = _mm256_add_epi32(sums[j][i], product);
+                    }
+                }
+            }
+        }
+        for j in 0..4 {
+            for i in 0..2 {
+                // SAFETY: the caller's.
+                unsafe { _mm256_storeu_si256(into.add(16 * j + 8 * i).cast(), sums[j][i]) }
+            }
+        }
+    }
+}

@@ -1,0 +1,422 @@
+//! Products of matrices: blocks that fit the caches are packed as registers take them, and multiplied panel by panel.
+//!
+//! Each cross term of a form is one product over a longer inner dimension: u (w + w') + u' w is [u | u'] times [w + w' ; w]. Masks come first, and what is
+//! multiplied is added to them. Loops and memory follow from the shape alone.
+
+#![allow(
+    clippy::inline_always,
+    clippy::needless_range_loop,
+    reason = "registers are numbered, and everything is inlined into the function that enables the instruction set"
+)]
+
+mod kernel;
+
+use std::ops::Range;
+
+use veil_math::Ring;
+use veil_session::Wiped;
+
+use super::exec::Mask;
+use super::workspace::Memory;
+use super::{Cpu, Isa, commands};
+use crate::command::Command;
+use crate::form::{Cross, Form};
+use crate::layout::ColumnType;
+use crate::matmul::{MatMul, Matrices};
+use crate::{Fault, rank};
+use kernel::{Kernel, Portable, Word};
+
+/// Terms of a block: its panels stay in the first cache together.
+const DEPTH: usize = 128;
+/// Panels of the left matrix in a block: the second cache has them all.
+const PANELS: usize = 16;
+/// Panels of the right matrix in a block, which follow one another through the first cache.
+const STRIPES: usize = 48;
+/// Elements of a panel of the product, at most.
+const MOST_OF_PANEL: usize = 64;
+/// Bytes of masks that are drawn at once.
+const DRAWN: usize = 4096;
+
+/// Where the columns of matrices are, of a checked command: none that is written overlaps another.
+struct Columns {
+    form: &'static Form,
+    transposed: bool,
+    parts: usize,
+    /// Of the left matrix, `[column][component]`; of the right one as well.
+    left: Vec<*const u8>,
+    right: Vec<*const u8>,
+    /// `[component or message][column]`.
+    product: Vec<*mut u8>,
+    /// The shape of the product, and terms of an element.
+    rows: usize,
+    columns: usize,
+    inner: usize,
+}
+
+impl Cpu {
+    /// The product of a command, which was checked.
+    pub(super) fn matmul(
+        &self,
+        memory: &mut Memory,
+        of: MatMul,
+        command: &Command,
+    ) -> Result<(), Fault> {
+        let mut masks = Vec::with_capacity(command.calls.len());
+        for call in &command.calls {
+            masks.push(self.mask(*call, memory.frame)?);
+        }
+        let to = command.dst[0].region;
+        let drawn = Drawn {
+            cpu: self,
+            ring: of.form.ring,
+            each: matches!(
+                memory.layout.regions[to as usize].column,
+                ColumnType::One(_)
+            ),
+            stride: commands::stride(memory, to),
+            masks,
+        };
+        let mut columns = Columns::at(memory, of, command);
+        let targets = targets(of.form);
+        for (cross, target) in of.form.crosses.iter().zip(&targets) {
+            columns.begin(*target, cross.masks, &drawn);
+            // SAFETY: `with` checked the instruction set, and spans were checked: columns have so many elements of the ring.
+            unsafe {
+                match (of.form.ring, self.isa) {
+                    #[cfg(target_arch = "x86_64")]
+                    (Ring::Z64, Isa::Avx512 | Isa::Avx2Vaes | Isa::Avx2) => {
+                        columns.multiply::<kernel::Wide>(cross, *target);
+                    }
+                    #[cfg(target_arch = "x86_64")]
+                    (Ring::Z32, Isa::Avx512 | Isa::Avx2Vaes | Isa::Avx2) => {
+                        columns.multiply::<kernel::Narrow>(cross, *target);
+                    }
+                    (Ring::Z32, _) => columns.multiply::<Portable<u32>>(cross, *target),
+                    (Ring::Z64, _) => columns.multiply::<Portable<u64>>(cross, *target),
+                    (Ring::Z128, _) => columns.multiply::<Portable<u128>>(cross, *target),
+                    (Ring::Bits, _) => unreachable!("it was checked"),
+                }
+            }
+        }
+        for (number, part) in rank::written(of.form).enumerate() {
+            if targets.contains(&number) {
+                continue;
+            }
+            let keeps = of.form.keeps.iter();
+            let keeps = keeps.filter(|(_, to)| usize::from(*to) == part);
+            let keeps: Vec<(u8, bool)> = keeps.map(|(call, _)| (*call, false)).collect();
+            columns.begin(number, &keeps, &drawn);
+            for (cross, target) in of.form.crosses.iter().zip(&targets) {
+                if usize::from(cross.to) == part {
+                    columns.add(*target, number);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where each cross term of a form is computed, among components that are written and messages: in the component that it is, or as a message.
+fn targets(form: &Form) -> Vec<usize> {
+    let written: Vec<usize> = rank::written(form).collect();
+    let mut messages = written.len()..;
+    let crosses = form.crosses.iter().enumerate();
+    let target = crosses.map(|(number, cross)| {
+        if form.is_component(number) {
+            written
+                .iter()
+                .position(|part| *part == usize::from(cross.to))
+        } else {
+            messages.next()
+        }
+    });
+    target
+        .map(|target| target.expect("a cross term has a place"))
+        .collect()
+}
+
+/// Adds elements to others, or takes them away.
+fn add(ring: Ring, into: &mut [u8], from: &[u8], minus: bool) {
+    macro_rules! add {
+        ($word:ty) => {
+            let into = into.as_chunks_mut().0.iter_mut();
+            for (into, from) in into.zip(from.as_chunks().0) {
+                let [a, b] = [*into, *from].map(<$word>::from_le_bytes);
+                let sum = if minus {
+                    a.wrapping_sub(b)
+                } else {
+                    a.wrapping_add(b)
+                };
+                *into = sum.to_le_bytes();
+            }
+        };
+    }
+    match ring {
+        Ring::Bits => unreachable!("it was checked"),
+        Ring::Z32 => {
+            add!(u32);
+        }
+        Ring::Z64 => {
+            add!(u64);
+        }
+        Ring::Z128 => {
+            add!(u128);
+        }
+    }
+}
+
+/// The draws of a command.
+struct Drawn<'a> {
+    cpu: &'a Cpu,
+    ring: Ring,
+    /// Whether each element begins with a block of its own.
+    each: bool,
+    /// Counters of a column of the product, or of an element.
+    stride: u64,
+    masks: Vec<Mask<'a>>,
+}
+
+impl Drawn<'_> {
+    /// Adds what a call draws for column `column`, or takes it away.
+    fn add(&self, (call, minus): (u8, bool), column: usize, into: &mut [u8]) {
+        let mask = self.masks[usize::from(call)];
+        let width = self.ring.bytes(1) as usize;
+        let mut drawn = Wiped::<u8>::zeros(DRAWN);
+        if self.each {
+            let first = mask.first + (column * into.len() / width) as u64;
+            let pieces = into.chunks_mut(DRAWN / 16 * width).enumerate();
+            for (k, piece) in pieces {
+                let blocks = &mut drawn[..piece.len() / width * 16];
+                self.cpu
+                    .random(mask, first + (k * DRAWN / 16) as u64, blocks);
+                // What counts of each block, side by side.
+                for element in 1..piece.len() / width {
+                    drawn.copy_within(element * 16..element * 16 + width, element * width);
+                }
+                add(self.ring, piece, &drawn[..piece.len()], minus);
+            }
+            return;
+        }
+        let first = mask.first + column as u64 * self.stride;
+        for (k, piece) in into.chunks_mut(DRAWN).enumerate() {
+            let drawn = &mut drawn[..piece.len()];
+            self.cpu
+                .random(mask, first + (k * DRAWN / 16) as u64, drawn);
+            add(self.ring, piece, drawn, minus);
+        }
+    }
+}
+
+impl Columns {
+    fn at(memory: &mut Memory, of: MatMul, command: &Command) -> Self {
+        let matrices = Matrices::of(of, command);
+        let rows = memory.frame.rows;
+        let (parts, columns) = (matrices.parts, matrices.columns);
+        let outputs = rank::written(of.form).count() + rank::messages(of.form).count();
+        let mut left = Vec::with_capacity(of.left as usize * parts);
+        for k in 0..of.left as usize {
+            left.extend((0..parts).map(|p| memory.first(matrices.left(k, p)).cast_const()));
+        }
+        let mut right = Vec::with_capacity(columns * parts);
+        for j in 0..columns {
+            right.extend((0..parts).map(|p| memory.first(matrices.right(j, p)).cast_const()));
+        }
+        let mut product = Vec::with_capacity(outputs * columns);
+        for k in 0..outputs {
+            product.extend((0..columns).map(|j| memory.first(matrices.product(k, j))));
+        }
+        Columns {
+            form: of.form,
+            transposed: of.transposed,
+            parts,
+            left,
+            right,
+            product,
+            rows: matrices.rows(rows),
+            columns,
+            inner: matrices.inner(rows),
+        }
+    }
+
+    /// A column of the product, and its bytes.
+    fn column(&self, target: usize, column: usize) -> (*mut u8, usize) {
+        let bytes = self.rows * self.form.ring.bytes(1) as usize;
+        (self.product[target * self.columns + column], bytes)
+    }
+
+    /// Begins with draws alone.
+    fn begin(&mut self, target: usize, calls: &[(u8, bool)], drawn: &Drawn<'_>) {
+        for column in 0..self.columns {
+            let (into, bytes) = self.column(target, column);
+            // SAFETY: the command was checked: the column has so many bytes, and they are no other column's.
+            let into = unsafe { std::slice::from_raw_parts_mut(into, bytes) };
+            into.fill(0);
+            for call in calls {
+                drawn.add(*call, column, into);
+            }
+        }
+    }
+
+    /// Adds a cross term to another component.
+    fn add(&mut self, from: usize, to: usize) {
+        for column in 0..self.columns {
+            let [from, to] = [from, to].map(|target| self.column(target, column));
+            // SAFETY: the command was checked: both have so many bytes, and are different columns.
+            let (from, into) = unsafe {
+                (
+                    std::slice::from_raw_parts(from.0.cast_const(), from.1),
+                    std::slice::from_raw_parts_mut(to.0, to.1),
+                )
+            };
+            add(self.form.ring, into, from, false);
+        }
+    }
+
+    /// Adds the products of a cross term.
+    ///
+    /// # Safety
+    /// The processor has the instructions of the kernel.
+    unsafe fn multiply<K: Kernel>(&mut self, cross: &Cross, target: usize) {
+        let mut left = Wiped::<K::Word>::from(vec![K::Word::default(); PANELS * K::ROWS * DEPTH]);
+        let stripes = STRIPES.min(self.columns.div_ceil(K::COLUMNS));
+        let mut right =
+            Wiped::<K::Right>::from(vec![K::Right::default(); stripes * K::COLUMNS * DEPTH]);
+        let (high, broad) = (PANELS * K::ROWS, STRIPES * K::COLUMNS);
+        for (part, others) in grouped(cross) {
+            for j in (0..self.columns).step_by(broad) {
+                let columns = j..self.columns.min(j + broad);
+                for k in (0..self.inner).step_by(DEPTH) {
+                    let terms = k..self.inner.min(k + DEPTH);
+                    // SAFETY: the caller's, and blocks are within the matrices.
+                    unsafe {
+                        self.pack_right::<K>(&others, columns.clone(), terms.clone(), &mut right);
+                        for i in (0..self.rows).step_by(high) {
+                            let rows = i..self.rows.min(i + high);
+                            self.pack_left::<K>(part, rows.clone(), terms.clone(), &mut left);
+                            let depth = terms.len();
+                            self.block::<K>(
+                                (rows, columns.clone(), depth),
+                                (&left, &right),
+                                target,
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The elements of terms of columns of the right matrix, panel by panel: the sum of these components. Behind the last column there are zeros.
+    ///
+    /// # Safety
+    /// These are columns and terms of the matrix, and `into` has room for them.
+    unsafe fn pack_right<K: Kernel>(
+        &self,
+        components: &[u8],
+        columns: Range<usize>,
+        terms: Range<usize>,
+        into: &mut [K::Right],
+    ) {
+        let panels = columns.clone().step_by(K::COLUMNS);
+        for (first, panel) in panels.zip(into.chunks_mut(K::COLUMNS * terms.len())) {
+            for c in 0..K::COLUMNS {
+                let column = first + c;
+                for (at, k) in terms.clone().enumerate() {
+                    let mut sum = K::Word::default();
+                    if column < columns.end {
+                        for component in components {
+                            let from = self.right[column * self.parts + usize::from(*component)];
+                            // SAFETY: the caller's.
+                            sum = sum.add(unsafe { Word::get(from.cast::<K::Word>().add(k)) });
+                        }
+                    }
+                    panel[at * K::COLUMNS + c] = K::right(sum);
+                }
+            }
+        }
+    }
+
+    /// The elements of terms of rows of the left matrix, panel by panel. Behind the last row there are zeros.
+    ///
+    /// # Safety
+    /// These are rows and terms of the matrix, and `into` has room for them.
+    unsafe fn pack_left<K: Kernel>(
+        &self,
+        component: u8,
+        rows: Range<usize>,
+        terms: Range<usize>,
+        into: &mut [K::Word],
+    ) {
+        let column =
+            |k: usize| self.left[k * self.parts + usize::from(component)].cast::<K::Word>();
+        let panels = rows.clone().step_by(K::ROWS);
+        for (first, panel) in panels.zip(into.chunks_mut(K::ROWS * terms.len())) {
+            let count = K::ROWS.min(rows.end - first);
+            if count < K::ROWS {
+                panel.fill(K::Word::default());
+            }
+            if self.transposed {
+                for r in 0..count {
+                    let from = column(first + r);
+                    for (at, k) in terms.clone().enumerate() {
+                        // SAFETY: the caller's.
+                        panel[at * K::ROWS + r] = unsafe { Word::get(from.add(k)) };
+                    }
+                }
+            } else {
+                for (at, k) in terms.clone().enumerate() {
+                    let from = column(k);
+                    let to = &mut panel[at * K::ROWS..][..count];
+                    for (r, to) in to.iter_mut().enumerate() {
+                        // SAFETY: the caller's.
+                        *to = unsafe { Word::get(from.add(first + r)) };
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds the product of packed blocks.
+    ///
+    /// # Safety
+    /// The processor has the instructions of the kernel, and these are rows and columns of the product.
+    unsafe fn block<K: Kernel>(
+        &mut self,
+        (rows, columns, depth): (Range<usize>, Range<usize>, usize),
+        (left, right): (&[K::Word], &[K::Right]),
+        target: usize,
+    ) {
+        let mut panel = [K::Word::default(); MOST_OF_PANEL];
+        for (b, j) in columns.clone().step_by(K::COLUMNS).enumerate() {
+            let right = right[b * K::COLUMNS * depth..].as_ptr();
+            for (a, i) in rows.clone().step_by(K::ROWS).enumerate() {
+                let left = left[a * K::ROWS * depth..].as_ptr();
+                let count = K::ROWS.min(rows.end - i);
+                // SAFETY: the caller's; panels are packed as the kernel takes them.
+                unsafe { K::multiply(left, right, depth, panel.as_mut_ptr()) };
+                for c in 0..K::COLUMNS.min(columns.end - j) {
+                    let (to, _) = self.column(target, j + c);
+                    let to = to.cast::<K::Word>().wrapping_add(i);
+                    for (r, sum) in panel[c * K::ROWS..][..count].iter().enumerate() {
+                        // SAFETY: the caller's.
+                        unsafe { sum.grow(to.add(r)) };
+                    }
+                }
+            }
+        }
+        panel.fill(K::Word::default());
+        std::hint::black_box(&panel);
+    }
+}
+
+/// The left components of a cross term, each with the right ones that it is multiplied with.
+fn grouped(cross: &Cross) -> Vec<(u8, Vec<u8>)> {
+    let mut groups: Vec<(u8, Vec<u8>)> = Vec::new();
+    for (a, b) in cross.terms {
+        match groups.iter_mut().find(|(of, _)| of == a) {
+            Some((_, others)) => others.push(*b),
+            None => groups.push((*a, vec![*b])),
+        }
+    }
+    groups
+}
