@@ -27,6 +27,26 @@ pub struct MatMul {
     pub transposed: bool,
 }
 
+impl MatMul {
+    /// Products of elements that a command of it takes, in a chunk of so many rows: of each left component of each cross term one, which is multiplied with a
+    /// sum of right ones. Nothing if the command is none of it.
+    pub fn products(self, command: &Command, rows: u32) -> u64 {
+        let parts = rank::parts(self.form);
+        let all = command.src.len().checked_sub(self.left as usize * parts);
+        let columns = match (all, command.src.last()) {
+            (Some(right), _) if self.transposed => (right / parts) as u64,
+            (Some(_), Some(last)) => u64::from(last.count / self.left.max(1)),
+            _ => 0,
+        };
+        let left = self.form.crosses.iter().map(|cross| {
+            let components = cross.terms.iter().map(|(a, _)| a);
+            components.collect::<std::collections::BTreeSet<_>>().len() as u64
+        });
+        let each = u64::from(rows).saturating_mul(self.left.into());
+        each.saturating_mul(columns).saturating_mul(left.sum())
+    }
+}
+
 /// A checked command, as matrices.
 pub(crate) struct Matrices<'a> {
     of: MatMul,

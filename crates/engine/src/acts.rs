@@ -89,11 +89,15 @@ impl Acts {
             .unwrap_or(number)
     }
 
-    /// The first pass of the same plan, or of another move, as this one: what a device has loaded for it serves both.
+    /// The first pass of the same plan, or of another pass over whole columns, as this one: what a device has loaded for it serves both.
     pub(crate) fn like(&self, number: usize) -> usize {
         let pass = self.pass(number);
         let same = |other: &Pass| match (other, pass) {
-            (Pass::Move { .. }, Pass::Move { .. }) => true,
+            // Neither has a program.
+            (
+                Pass::Move { .. } | Pass::Product { .. },
+                Pass::Move { .. } | Pass::Product { .. },
+            ) => true,
             _ => one_plan(other, pass),
         };
         let passes = self.program.passes();
@@ -106,6 +110,7 @@ fn one_plan(a: &Pass, b: &Pass) -> bool {
     match (a, b) {
         (Pass::Rows { plan: a, .. }, Pass::Rows { plan: b, .. }) => Arc::ptr_eq(a, b),
         (Pass::Move { plan: a, .. }, Pass::Move { plan: b, .. }) => Arc::ptr_eq(a, b),
+        (Pass::Product { plan: a, .. }, Pass::Product { plan: b, .. }) => Arc::ptr_eq(a, b),
         _ => false,
     }
 }

@@ -1,7 +1,7 @@
 //! Bounds on the links of a plan, from the messages of its rounds.
 
 use veil_link::Bounds;
-use veil_protocol::passes::{MovePlan, Pass};
+use veil_protocol::passes::Pass;
 use veil_protocol::{Plan, Protocol, Task, WorkspaceOf};
 use veil_session::Frame;
 
@@ -31,7 +31,8 @@ pub fn program_bounds(acts: &Acts) -> Bounds {
         let protocol = acts.protocol(number);
         match acts.pass(number) {
             Pass::Rows { plan, .. } => bounds(plan, &**protocol),
-            Pass::Move { plan, .. } => of_move(plan, &**protocol),
+            Pass::Move { plan, .. } => of_whole(plan.chunk().frame, &**protocol),
+            Pass::Product { plan, .. } => of_whole(plan.chunk().frame, &**protocol),
         }
     };
     let numbers = (0..acts.count()).filter(|number| acts.like_exactly(*number) == *number);
@@ -42,14 +43,14 @@ pub fn program_bounds(acts: &Acts) -> Bounds {
     }
 }
 
-/// Messages of a move are as long as a column; a neighbour that waits for none is ahead by those of the move, and of what follows it.
-fn of_move(plan: &MovePlan, protocol: &dyn Protocol) -> Bounds {
+/// Messages of a move, or of a product of matrices, are as long as a column; a neighbour that waits for none is ahead by those of the pass, and of what follows it.
+fn of_whole(frame: Frame, protocol: &dyn Protocol) -> Bounds {
     let layout = protocol.layout(WorkspaceOf::Rows);
-    let flow = protocol.flow(Task::Layers, plan.chunk().frame);
+    let flow = protocol.flow(Task::Layers, frame);
     let (mut longest, mut all) = (256, 0);
     for round in flow.all() {
         for transfer in round.sends.iter().chain(&round.recvs) {
-            let bytes = transfer.bytes(layout, plan.rows);
+            let bytes = transfer.bytes(layout, frame.rows);
             longest = longest.max(bytes);
             all += bytes;
         }

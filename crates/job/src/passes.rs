@@ -208,6 +208,24 @@ pub enum PassSpec {
         /// back to take its columns out of it, as a first one.
         positions: Option<ColumnId>,
     },
+    /// A product of two matrices, whose columns are columns of integers of one ring: left times right, or the transposed left one times right.
+    Product {
+        /// Rows of the left matrix, at least 1. If it is transposed, the right matrix has as many, and the product has as many as the left one has columns;
+        /// else the other way round.
+        rows: u32,
+        /// The ring.
+        ring: Ring,
+        /// Whether the left matrix is transposed.
+        transposed: bool,
+        /// Who plays which role: passes take turns.
+        rotation: u8,
+        /// The columns of the left matrix, 1 to 4096.
+        left: Vec<Take>,
+        /// The columns of the right matrix, 1 to 4096.
+        right: Vec<Take>,
+        /// Those of the product; nothing for one that no pass takes.
+        leaves: Vec<Option<ColumnId>>,
+    },
     /// Comparisons of rows that have moved, no two of which are equal: whether the first row of each is the smaller is opened to the parties. Which rows
     /// are compared follows from what the passes before have opened of the same rows.
     Compare {
@@ -291,6 +309,7 @@ canonical! {
         0 = Rows { job, takes, leaves, claim },
         1 = Move { rows, rotation, kind, takes, leaves, factors, positions },
         2 = Compare { job, rows, of, factors, positions },
+        3 = Product { rows, ring, transposed, rotation, left, right, leaves },
     }
     enum MoveKind { 0 = There, 1 = Open, 2 = Back, 3 = Along, 4 = Rank }
     enum ColumnForm { 0 = Ring(ring), 1 = Words(bytes) }

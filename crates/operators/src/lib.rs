@@ -40,6 +40,7 @@ mod join;
 mod key;
 mod moves;
 mod pairs;
+mod products;
 mod scan;
 mod sort;
 mod totals;

@@ -119,6 +119,7 @@ impl Passes {
                     (Arc::as_ptr(plan) as usize, Some(of))
                 }
                 Pass::Move { plan, .. } => (Arc::as_ptr(plan) as usize, None),
+                Pass::Product { plan, .. } => (Arc::as_ptr(plan) as usize, None),
             };
             if !seen.insert(key) {
                 continue;
@@ -169,15 +170,17 @@ impl Passes {
     }
 }
 
-/// Bytes of the workspace of a move.
+/// Bytes of the workspace of a move, or of a product of matrices.
 fn moved(pass: &Pass, me: Peer) -> u64 {
-    let Pass::Move { plan, .. } = pass else {
+    let Some(chunk) = pass.whole() else {
         return 0;
     };
     let protocol = pass.protocol(me);
     let regions = protocol.layout(WorkspaceOf::Rows).regions.iter();
     let bytes = regions.map(|region| {
-        region.column.bytes(plan.rows) * u64::from(region.components) * u64::from(region.count)
+        region.column.bytes(chunk.frame.rows)
+            * u64::from(region.components)
+            * u64::from(region.count)
     });
     bytes.sum()
 }

@@ -92,6 +92,7 @@ impl Passes {
             all += match pass {
                 Pass::Rows { plan, .. } => plan.job.rows(),
                 Pass::Move { plan, .. } => plan.rows.into(),
+                Pass::Product { plan, .. } => plan.rows.into(),
             };
             all
         });

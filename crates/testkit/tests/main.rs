@@ -24,6 +24,7 @@ mod lifts;
 mod malicious;
 mod malicious_integers;
 mod masked;
+mod matrices;
 mod names;
 mod operators;
 mod order;

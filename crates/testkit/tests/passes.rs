@@ -384,7 +384,7 @@ fn hashes_tell_programs_apart() {
     ];
     let mut other = good.clone();
     let turned = other.passes.iter_mut().rev().find_map(|pass| match pass {
-        PassSpec::Move { rotation, .. } => Some(rotation),
+        PassSpec::Move { rotation, .. } | PassSpec::Product { rotation, .. } => Some(rotation),
         PassSpec::Rows { .. } | PassSpec::Compare { .. } => None,
     });
     *turned.unwrap() += 1;

@@ -213,6 +213,7 @@ impl Case {
                 MoveKind::Back => "back",
                 MoveKind::Rank => "rank",
             },
+            Pass::Product { .. } => "product",
             pass if pass.compares().is_some() => "compare",
             pass if pass.claim().is_some() => "claim",
             Pass::Rows { .. } => "rows",

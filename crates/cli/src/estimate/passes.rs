@@ -64,6 +64,7 @@ impl Costs {
             let key = match pass {
                 Pass::Rows { plan, .. } => Arc::as_ptr(plan) as usize,
                 Pass::Move { plan, .. } => Arc::as_ptr(plan) as usize,
+                Pass::Product { plan, .. } => Arc::as_ptr(plan) as usize,
             };
             let of = known.entry(key);
             let of = of.or_insert_with(|| of_pass(pass, &peers));
@@ -173,8 +174,9 @@ fn of_pass(pass: &Pass, peers: &[Peer]) -> OfPass {
                 each: each.into_iter().map(|(does, _)| does).collect(),
             }
         }
-        Pass::Move { plan, .. } => {
-            let frame = plan.chunk().frame;
+        whole @ (Pass::Move { .. } | Pass::Product { .. }) => {
+            let chunk = whole.whole().expect("a pass with one chunk");
+            let frame = chunk.frame;
             let each = protocols.iter().map(|protocol| Does {
                 sends: protocol.cost(Task::Layers, frame),
                 work: Work::of_move(&**protocol, frame),

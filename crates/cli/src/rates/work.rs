@@ -88,7 +88,7 @@ impl Work {
         work
     }
 
-    /// What it does when rows move.
+    /// What it does when rows move, or matrices are multiplied.
     pub(crate) fn of_move(protocol: &dyn Protocol, frame: Frame) -> Self {
         let workspace = Workspace {
             layout: protocol.layout(WorkspaceOf::Rows),
@@ -426,6 +426,12 @@ fn count(
                 _ => Ring::Bits,
             };
             add(product(ring), from);
+        }
+        Op::MatMul(of) => {
+            let products = of.products(command, workspace.rows);
+            add(product(of.form.ring), of.form.ring.bytes(products));
+            add(Kind::Mask, to.saturating_mul(command.calls.len() as u64));
+            add(Kind::Column, both);
         }
         Op::Proof(_) => add(Kind::Proof, both),
         Op::Ot(_) => add(Kind::Transfer, both),

@@ -122,14 +122,15 @@ fn bytes_of(plan: ColumnPlan, parts: usize) -> u64 {
     u64::from(plan.rows) * plan.form.bytes() * parts as u64
 }
 
-/// Bytes of the workspace of a move, or of rows that are being put in order.
+/// Bytes of the workspace of a move or of a product of matrices, or of rows that are being put in order.
 fn workspace(acts: &Acts, pass: usize) -> u64 {
     match acts.pass(pass) {
-        Pass::Move { plan, .. } => {
+        whole @ (Pass::Move { .. } | Pass::Product { .. }) => {
+            let rows = whole.whole().map_or(0, |chunk| chunk.frame.rows);
             let layout = acts.protocol(pass).layout(WorkspaceOf::Rows);
             let bytes = layout.regions.iter().map(|region| {
                 let columns = u64::from(region.components) * u64::from(region.count);
-                region.column.bytes(plan.rows) * columns
+                region.column.bytes(rows) * columns
             });
             bytes.sum()
         }

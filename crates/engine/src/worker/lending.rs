@@ -1,10 +1,12 @@
-//! Columns of a move, whose workspace has all rows: their memory itself goes into it and comes out of it, where the device exchanges memory.
+//! Columns of a move or of a product of matrices, whose workspace has all rows: their memory itself goes into it and comes out of it, where the device exchanges memory.
 
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use veil_device::{Layout, Residency, Span};
-use veil_protocol::passes::Take;
+use veil_job::Slice;
+use veil_protocol::passes::{ColumnId, Take};
 use veil_protocol::{Stored, WorkspaceOf};
 use veil_session::Wiped;
 
@@ -37,21 +39,29 @@ impl Worker {
         let layout = protocol.layout(WorkspaceOf::Rows);
         let bytes = |span: Span| layout.bytes(span, run.slice().rows) as usize;
         let constants = protocol.spans().constants;
-        let mut put = Vec::new();
+        let acts = Arc::clone(&self.acts);
+        let pass = acts.pass(self.pass);
+        // How often each column is taken, or something is made of it before the next pass.
+        let mut times: HashMap<ColumnId, u32> = HashMap::new();
+        let made = acts.program().made_before(self.pass + 1);
+        let made = made.flat_map(|made| made.take.columns());
+        let takes = taken.iter().flat_map(|(_, take)| take.columns());
+        for column in takes.chain(made) {
+            *times.entry(column).or_default() += 1;
+        }
+        let ending: HashSet<ColumnId> = acts.program().ending(self.pass).collect();
+        let mut put = HashSet::new();
         for (stored, take) in taken {
             // What is taken as it is, here and nowhere else.
             let ends = match **take {
                 Take::Of(column) => {
-                    let program = self.acts.program();
-                    let takes = taken.iter().flat_map(|(_, take)| take.columns());
-                    // Nor is anything made of it before the next pass.
-                    let made = program.made_before(self.pass + 1);
-                    let takes = takes.chain(made.flat_map(|made| made.take.columns()));
-                    let once = takes.filter(|of| *of == column).count() == 1;
-                    let ends = program.ending(self.pass).any(|of| of == column);
-                    (once && ends).then_some(column)
+                    (times[&column] == 1 && ending.contains(&column)).then_some(column)
                 }
                 _ => None,
+            };
+            let slice = Slice {
+                rows: pass.taken_rows(stored.port).unwrap_or(run.slice().rows),
+                ..run.slice()
             };
             for (component, span) in stored.components.iter().enumerate() {
                 let mut memory = match ends {
@@ -61,14 +71,16 @@ impl Worker {
                 if ends.is_none() {
                     let of = (component, constants >> component & 1 == 1);
                     let columns = &shared.columns;
-                    columns.load(take, of, run.slice(), None, &mut memory);
+                    columns.load(take, of, slice, None, &mut memory);
                 }
-                if !self.device.swap(run.workspace, *span, &mut memory)? {
+                let exchanged = is_lent(layout, *span)
+                    && self.device.swap(run.workspace, *span, &mut memory)?;
+                if !exchanged {
                     let into = self.device.map(run.workspace, *span)?;
                     into.copy_from_slice(&memory);
                 }
                 shared.columns.give_back(memory);
-                put.push(*span);
+                put.insert(*span);
             }
         }
         for span in lent(layout).filter(|span| !put.contains(span)) {

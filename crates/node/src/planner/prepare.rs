@@ -152,7 +152,7 @@ fn names(plan: &Plan) -> Vec<String> {
         .collect()
 }
 
-/// That of all passes: a row that moves counts once for each bit of its columns.
+/// That of all passes: a row that moves counts once for each bit of its columns, and a product of matrices as the products of elements that it is.
 fn work_of_all(passes: &Passes) -> u64 {
     let of = |pass: &Pass| match pass {
         Pass::Rows { plan, .. } => work(plan),
@@ -160,6 +160,7 @@ fn work_of_all(passes: &Passes) -> u64 {
             let bytes: u64 = plan.columns.iter().map(|form| form.bytes()).sum();
             u64::from(plan.rows).saturating_mul(8 * bytes)
         }
+        Pass::Product { plan, .. } => (plan.terms()).saturating_mul(plan.ring.bits().into()),
     };
     let passes = passes.program().passes().iter();
     passes.map(of).fold(0, u64::saturating_add)

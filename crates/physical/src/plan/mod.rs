@@ -114,7 +114,7 @@ impl<'a> Planner<'a> {
         let opened = passes.passes.iter().filter(|pass| match pass {
             PassSpec::Move { kind, .. } => *kind == MoveKind::Open,
             PassSpec::Compare { positions, .. } => positions.is_some(),
-            PassSpec::Rows { .. } => false,
+            PassSpec::Rows { .. } | PassSpec::Product { .. } => false,
         });
         let count = opened.count() as u32;
         if count > 0 {

@@ -213,7 +213,7 @@ impl Queries {
     pub(crate) fn first(&self) -> Option<&Arc<JobSpec>> {
         match self.physical.passes.passes.first()? {
             PassSpec::Rows { job, .. } => Some(job),
-            PassSpec::Move { .. } | PassSpec::Compare { .. } => None,
+            PassSpec::Move { .. } | PassSpec::Compare { .. } | PassSpec::Product { .. } => None,
         }
     }
 

@@ -9,6 +9,7 @@ mod columns;
 mod cost;
 mod moves;
 mod ordering;
+mod product;
 mod program;
 mod rank;
 mod regions;
@@ -18,6 +19,7 @@ mod search;
 
 pub use columns::{ColumnKind, ColumnPlan};
 pub use moves::{MovePlan, Moves};
+pub use product::ProductPlan;
 pub use program::{Compares, Pass, PassProgram, ProgramError};
 pub use search::{NoOrder, Search};
 pub use veil_job::passes::{ColumnForm, ColumnId, MadeSpec, MoveKind, PassSpec, ProgramSpec, Take};

@@ -36,7 +36,7 @@ pub struct MovePlan {
 }
 
 /// The protocol of a plan.
-fn scheme(security: Security) -> Option<&'static Scheme> {
+pub(super) fn scheme(security: Security) -> Option<&'static Scheme> {
     // A run that three of four parties finish begins again from checkpointed inputs, with other passes.
     if security.delivery != Delivery::Abort {
         return None;
@@ -81,7 +81,7 @@ impl MovePlan {
     }
 }
 
-/// A move as one participant does it. Owners and recipients take no part.
+/// A pass over whole columns, a move or a product of matrices, as one participant does it. Owners and recipients take no part.
 #[derive(Debug)]
 pub struct Moves {
     scheme: &'static Scheme,
@@ -89,7 +89,7 @@ pub struct Moves {
     layout: Layout,
     spans: Spans,
     rounds: Arc<[Arc<Round>]>,
-    plan: Arc<MovePlan>,
+    cost: Cost,
 }
 
 impl Moves {
@@ -99,37 +99,49 @@ impl Moves {
     /// If the parties move no rows: a program with such a pass is refused.
     pub fn new(plan: Arc<MovePlan>, me: Peer) -> Self {
         let scheme = scheme(plan.security).expect("a program whose parties move rows");
-        let (layout, spans, rounds) = match me {
-            Peer::Party(me) => {
-                let moving = Moving {
-                    plan: &plan,
-                    scheme,
-                    me,
-                    places: Places::of(scheme, &plan),
-                };
-                let ranks = plan.kind == MoveKind::Rank;
-                match scheme.parties.len() {
-                    _ if ranks => rank::of(&moving),
-                    parties => (
-                        regions::layout(scheme, &plan),
-                        regions::spans(&moving),
-                        match parties {
-                            3 => rep3::rounds(&moving),
-                            _ => rep4::rounds(&moving),
-                        },
-                    ),
-                }
-            }
-            Peer::Owner(_) | Peer::Recipient(_) => (Layout::default(), Spans::default(), vec![]),
+        let Peer::Party(party) = me else {
+            return Moves::none(scheme, me);
         };
+        let moving = Moving {
+            plan: &plan,
+            scheme,
+            me: party,
+            places: Places::of(scheme, &plan),
+        };
+        let made = match scheme.parties.len() {
+            _ if plan.kind == MoveKind::Rank => rank::of(&moving),
+            parties => (
+                regions::layout(scheme, &plan),
+                regions::spans(&moving),
+                match parties {
+                    3 => rep3::rounds(&moving),
+                    _ => rep4::rounds(&moving),
+                },
+            ),
+        };
+        Moves::of(scheme, me, made, cost::of(scheme, &plan, party))
+    }
+
+    /// The workspace, what goes in and out of it, and the rounds, with what they cost.
+    pub(super) fn of(
+        scheme: &'static Scheme,
+        me: Peer,
+        (layout, spans, rounds): (Layout, Spans, Vec<Round>),
+        cost: Cost,
+    ) -> Self {
         Moves {
             scheme,
             me,
             layout,
             spans,
             rounds: rounds.into_iter().map(Arc::new).collect(),
-            plan,
+            cost,
         }
+    }
+
+    /// Of a participant that takes no part.
+    pub(super) fn none(scheme: &'static Scheme, me: Peer) -> Self {
+        Moves::of(scheme, me, <_>::default(), Cost::default())
     }
 }
 
@@ -191,8 +203,8 @@ impl Protocol for Moves {
     }
 
     fn cost(&self, task: Task, _: Frame) -> Cost {
-        match (task, self.me) {
-            (Task::Layers, Peer::Party(me)) => cost::of(self.scheme, &self.plan, me),
+        match task {
+            Task::Layers => self.cost,
             _ => Cost::default(),
         }
     }

@@ -13,7 +13,7 @@ use veil_session::{Peer, PlanHash};
 use super::ordering::{Ordering, Rule};
 use super::{
     ColumnForm, ColumnId, ColumnKind, ColumnPlan, MadeSpec, MoveKind, MovePlan, Moves, PassSpec,
-    ProgramSpec, Take,
+    ProductPlan, ProgramSpec, Take, product,
 };
 use crate::plan::{Chunk, Gives, Options, OutputPlan, Plan, PlanError};
 use crate::round::Protocol;
@@ -53,6 +53,15 @@ pub enum Pass {
         /// Opened positions: left where they are opened, taken elsewhere.
         positions: Option<ColumnId>,
     },
+    /// A product of matrices.
+    Product {
+        /// Its plan.
+        plan: Arc<ProductPlan>,
+        /// The columns of the left matrix, then those of the right one.
+        takes: Vec<Take>,
+        /// Those of the product; nothing for one that no pass takes.
+        leaves: Vec<Option<ColumnId>>,
+    },
 }
 
 /// Rows that are put in order by comparisons that are opened to the parties.
@@ -86,6 +95,11 @@ pub enum ProgramError {
         /// How many it has.
         passes: usize,
     },
+    /// The parties multiply no matrices.
+    #[error(
+        "matrices are multiplied among three parties that are semi-honest, and among four, in runs that end where a party fails; the job has {0}: ask for four parties"
+    )]
+    Matrices(veil_job::Security),
     /// The parties move no rows.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -128,6 +142,7 @@ impl Pass {
         match self {
             Pass::Rows { plan, .. } => crate::protocol(Arc::clone(plan), me),
             Pass::Move { plan, .. } => Arc::new(Moves::new(Arc::clone(plan), me)),
+            Pass::Product { plan, .. } => Arc::new(Moves::product(plan, me)),
         }
     }
 
@@ -135,7 +150,7 @@ impl Pass {
     pub const fn rows(&self) -> Option<&Arc<Plan>> {
         match self {
             Pass::Rows { plan, .. } => Some(plan),
-            Pass::Move { .. } => None,
+            Pass::Move { .. } | Pass::Product { .. } => None,
         }
     }
 
@@ -143,7 +158,7 @@ impl Pass {
     pub const fn claim(&self) -> Option<&Arc<str>> {
         match self {
             Pass::Rows { claim, .. } => claim.as_ref(),
-            Pass::Move { .. } => None,
+            Pass::Move { .. } | Pass::Product { .. } => None,
         }
     }
 
@@ -151,7 +166,7 @@ impl Pass {
     pub const fn compares(&self) -> Option<&Compares> {
         match self {
             Pass::Rows { compares, .. } => compares.as_ref(),
-            Pass::Move { .. } => None,
+            Pass::Move { .. } | Pass::Product { .. } => None,
         }
     }
 
@@ -159,7 +174,24 @@ impl Pass {
     pub fn chunk(&self, index: u32) -> Option<Chunk> {
         match self {
             Pass::Rows { plan, .. } => plan.chunk(index),
-            Pass::Move { plan, .. } => (index == 0).then(|| plan.chunk()),
+            Pass::Move { .. } | Pass::Product { .. } => (index == 0).then(|| self.whole())?,
+        }
+    }
+
+    /// All rows, of a pass that has them in one chunk: a move, or a product of matrices.
+    pub fn whole(&self) -> Option<Chunk> {
+        match self {
+            Pass::Rows { .. } => None,
+            Pass::Move { plan, .. } => Some(plan.chunk()),
+            Pass::Product { plan, .. } => Some(plan.chunk()),
+        }
+    }
+
+    /// Rows of what this port of a pass with one chunk takes.
+    pub fn taken_rows(&self, port: usize) -> Option<u32> {
+        match self {
+            Pass::Product { plan, .. } if port >= plan.left as usize => Some(plan.right_rows()),
+            _ => self.whole().map(|chunk| chunk.frame.rows),
         }
     }
 
@@ -177,13 +209,16 @@ impl Pass {
                 Some(0) => factors.map(|factors| Cow::Owned(Take::Of(factors))),
                 Some(_) => positions.map(|positions| Cow::Owned(Take::Of(positions))),
             },
+            Pass::Product { takes, .. } => takes.get(port).map(Cow::Borrowed),
         }
     }
 
     /// The column that is left by [`Spans::leaves`](crate::Spans::leaves) of this port.
     pub fn leave(&self, port: usize) -> Option<ColumnId> {
         match self {
-            Pass::Rows { leaves, .. } => leaves.get(port).copied().flatten(),
+            Pass::Rows { leaves, .. } | Pass::Product { leaves, .. } => {
+                leaves.get(port).copied().flatten()
+            }
             Pass::Move {
                 leaves,
                 factors,
@@ -213,6 +248,7 @@ impl Pass {
                 let known = known.map(|column| Cow::Owned(Take::Of(column)));
                 takes.iter().map(Cow::Borrowed).chain(known).collect()
             }
+            Pass::Product { takes, .. } => takes.iter().map(Cow::Borrowed).collect(),
         }
     }
 
@@ -272,6 +308,11 @@ impl Pass {
                 let opened = opened.map(|column| (column, positions(ColumnKind::Opened)));
                 left.chain(factors).chain(opened).collect()
             }
+            Pass::Product { plan, leaves, .. } => {
+                let of = shared(ColumnForm::Ring(plan.ring), plan.product_rows());
+                let left = leaves.iter().flatten();
+                left.map(|column| (*column, of)).collect()
+            }
         }
     }
 }
@@ -290,9 +331,16 @@ impl PassProgram {
                 passes: passes.len(),
             });
         }
+        let multiplies = passes.iter().find_map(|pass| match pass {
+            Pass::Product { plan, .. } => Some(plan),
+            Pass::Rows { .. } | Pass::Move { .. } => None,
+        });
+        if let Some(plan) = multiplies.filter(|plan| !plan.is_possible()) {
+            return Err(ProgramError::Matrices(plan.security));
+        }
         let moves = passes.iter().find_map(|pass| match pass {
             Pass::Move { plan, .. } => Some(plan),
-            Pass::Rows { .. } => None,
+            Pass::Rows { .. } | Pass::Product { .. } => None,
         });
         if let Some(plan) = moves {
             plan.check()?;
@@ -351,6 +399,7 @@ impl PassProgram {
         let of = |pass: &Pass| match pass {
             Pass::Rows { plan, .. } => plan.job.rows(),
             Pass::Move { plan, .. } => plan.rows.into(),
+            Pass::Product { plan, .. } => plan.rows.into(),
         };
         self.passes.iter().map(of).sum()
     }
@@ -494,6 +543,22 @@ impl Checking {
                 };
                 if leaves.len() != left || opens && leaves[0].is_some() {
                     return Err("a move leaves what it takes, but for what it opens");
+                }
+            }
+            Pass::Product {
+                plan,
+                takes,
+                leaves,
+            } => {
+                self.ordering.ends()?;
+                product::check_shape(plan)?;
+                let form = ColumnForm::Ring(plan.ring);
+                for (port, take) in takes.iter().enumerate() {
+                    let rows = pass.taken_rows(port).expect("a pass with one chunk");
+                    self.take(take, form, rows)?;
+                }
+                if leaves.len() != plan.right as usize {
+                    return Err("a product has as many columns as its right matrix");
                 }
             }
         }
@@ -770,7 +835,7 @@ fn planned(spec: &ProgramSpec, options: Options) -> Result<Vec<Pass>, ProgramErr
     let mut passes: Vec<Pass> = Vec::new();
     let security = spec.passes.iter().find_map(|pass| match pass {
         PassSpec::Rows { job, .. } => Some(job.security),
-        PassSpec::Move { .. } | PassSpec::Compare { .. } => None,
+        PassSpec::Move { .. } | PassSpec::Compare { .. } | PassSpec::Product { .. } => None,
     });
     for pass in &spec.passes {
         let plan = |job: &Arc<JobSpec>| {
@@ -817,6 +882,34 @@ fn planned(spec: &ProgramSpec, options: Options) -> Result<Vec<Pass>, ProgramErr
                     }),
                 }
             }
+            PassSpec::Product {
+                rows,
+                ring,
+                transposed,
+                rotation,
+                left,
+                right,
+                leaves,
+            } => {
+                let security = security.ok_or(ProgramError::Pass {
+                    pass: passes.len(),
+                    what: "a program has a pass of rows",
+                })?;
+                let takes = left.iter().chain(right).cloned();
+                Pass::Product {
+                    plan: Arc::new(ProductPlan {
+                        security,
+                        rows: *rows,
+                        ring: *ring,
+                        left: left.len() as u32,
+                        right: right.len() as u32,
+                        transposed: *transposed,
+                        rotation: *rotation,
+                    }),
+                    takes: takes.collect(),
+                    leaves: leaves.clone(),
+                }
+            }
             PassSpec::Move {
                 rows,
                 rotation,
@@ -857,11 +950,13 @@ fn together(passes: &[Pass], number: usize) -> Rule {
         return Err("the first pass is of rows");
     };
     match &passes[number] {
-        Pass::Move { .. } if ends => Err("the first pass and the last are of rows"),
+        Pass::Move { .. } | Pass::Product { .. } if ends => {
+            Err("the first pass and the last are of rows")
+        }
         Pass::Move { plan, .. } if plan.security != first.job.security => {
             Err("all passes are of one protocol")
         }
-        Pass::Move { .. } => Ok(()),
+        Pass::Move { .. } | Pass::Product { .. } => Ok(()),
         Pass::Rows { plan, .. } => {
             let (job, of) = (&plan.job, &first.job);
             let same = (&job.parties, &job.owners, &job.recipients, job.security)

@@ -12,7 +12,7 @@ use veil_link::tap::{Fate, Tapped};
 use veil_math::Ring;
 use veil_operators::{Builder, Key, Participants, Sharing};
 use veil_protocol::Options;
-use veil_protocol::passes::{Pass, PassProgram};
+use veil_protocol::passes::PassProgram;
 use veil_session::{Channel, Peer};
 use veil_testkit::{Seed, Seen, Values};
 
@@ -225,11 +225,8 @@ fn costs_are_those_of_the_formulas(program: &PassProgram, reports: &BTreeMap<Pee
         let moves = program.passes().iter().filter(|pass| pass.rows().is_none());
         let bytes: u64 = moves
             .map(|pass| {
-                let Pass::Move { plan, .. } = pass else {
-                    unreachable!("a move");
-                };
                 let protocol = pass.protocol(*peer);
-                let frame = plan.chunk().frame;
+                let frame = pass.whole().unwrap().frame;
                 protocol.cost(veil_protocol::Task::Layers, frame).bytes
             })
             .sum();

@@ -106,10 +106,11 @@ impl<W: Word> Kernel for Portable<W> {
 }
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use avx2::{Narrow, Wide};
+pub(super) use avx2::{Narrow, Wide, in_registers};
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
+    use std::arch::asm;
     use std::arch::x86_64::{
         __m256i, _mm256_add_epi32, _mm256_add_epi64, _mm256_loadu_si256, _mm256_mul_epu32,
         _mm256_mullo_epi32, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setzero_si256,
@@ -214,5 +215,33 @@ mod avx2 {
                 unsafe { _mm256_storeu_si256(into.add(16 * j + 8 * i).cast(), sums[j][i]) }
             }
         }
+    }
+
+    /// Products and sums of elements of Z_2^64 as in [`wide`], as many in each round as a panel has elements, and nothing else: no memory is reached, and no
+    /// round waits for the one before but by its sums.
+    #[target_feature(enable = "avx2")]
+    pub(in super::super) unsafe fn in_registers(rounds: u64) {
+        let mut sums = [[_mm256_setzero_si256(); 2]; 6];
+        let (a, b) = (_mm256_set1_epi64x(3), _mm256_set1_epi64x(5));
+        for _ in 0..rounds {
+            for [low, cross] in &mut sums {
+                // SAFETY: vectors are added to vectors; the compiler leaves these instructions as they are.
+                unsafe {
+                    asm!(
+                        "vpmuludq {product}, {a}, {b}",
+                        "vpaddq {low}, {low}, {product}",
+                        "vpmulld {product}, {a}, {b}",
+                        "vpaddd {cross}, {cross}, {product}",
+                        product = out(ymm_reg) _,
+                        low = inout(ymm_reg) *low,
+                        cross = inout(ymm_reg) *cross,
+                        a = in(ymm_reg) a,
+                        b = in(ymm_reg) b,
+                        options(nomem, nostack, preserves_flags),
+                    );
+                }
+            }
+        }
+        std::hint::black_box(sums);
     }
 }

@@ -116,6 +116,29 @@ impl Cpu {
     }
 }
 
+impl Cpu {
+    /// Products of elements of Z_2^64, each added to a sum, that this device's instructions allow in a second on one core, if no memory is reached: what bounds
+    /// its products of matrices. Nothing where it has no vectors for them. Measured for about `budget`.
+    pub fn product_bound(&self, budget: std::time::Duration) -> Option<f64> {
+        #[cfg(target_arch = "x86_64")]
+        if self.isa != Isa::Portable {
+            const ROUNDS: u64 = 1 << 16;
+            let (start, mut best) = (std::time::Instant::now(), 0f64);
+            while start.elapsed() < budget {
+                let round = std::time::Instant::now();
+                // SAFETY: `with` checked the instruction set.
+                unsafe { kernel::in_registers(ROUNDS) };
+                let products = ROUNDS * (kernel::Wide::ROWS * kernel::Wide::COLUMNS) as u64;
+                // The best round of many: the others were interrupted.
+                best = best.max(products as f64 / round.elapsed().as_secs_f64());
+            }
+            return Some(best);
+        }
+        let _ = budget;
+        None
+    }
+}
+
 /// Where each cross term of a form is computed, among components that are written and messages: in the component that it is, or as a message.
 fn targets(form: &Form) -> Vec<usize> {
     let written: Vec<usize> = rank::written(form).collect();

@@ -7,6 +7,7 @@ mod fpga;
 mod garble;
 mod gpu;
 mod links;
+mod matmul;
 mod measure;
 mod ot;
 mod relations;
@@ -51,6 +52,8 @@ use workload::Name;
   veil-lab bench cut --device cuda         both parties on a GPU, and how long its kernels take
   veil-lab bench lift                      bits to integers in Z_2^32, and nothing else
   veil-lab bench join --batch 100000       rows that look up others by a secret key, each of which has its own
+  veil-lab bench matmul --shape 512x512x512 --protocol rep4
+                                       a product of matrices among four parties, checked
   veil-lab bench tpch --sf 0.01 --query q03
                                        a question of TPC-H, compared with what it means
   veil-lab bench ot --svg ot.svg           random oblivious transfers between two parties
@@ -103,6 +106,12 @@ pub(crate) struct BenchArgs {
     /// Questions of tpch, such as q03 or 1,6 [default: all 22].
     #[arg(long, value_name = "NAME", value_parser = tpch::question, value_delimiter = ',')]
     query: Vec<tpch::Question>,
+    /// The shape of matmul: N rows and K columns times M columns [default: 1024x1024x1024].
+    #[arg(long, value_name = "NxKxM", value_parser = matmul::shape, conflicts_with = "batch")]
+    shape: Option<matmul::Shape>,
+    /// Of matmul the transposed left matrix times the right one, which has N rows as well: these are added up.
+    #[arg(long)]
+    transposed: bool,
     /// Runs, of which the median by CPU time is told.
     #[arg(long, default_value_t = 3)]
     repeat: u32,
@@ -125,6 +134,7 @@ pub(crate) struct BenchArgs {
 enum What {
     Job(Name),
     Relations(Operator),
+    Matmul,
     Tpch,
     Ot,
     Gpu,
@@ -139,7 +149,7 @@ impl clap::ValueEnum for What {
             let operators = Operator::value_variants().iter();
             let operators = operators.map(|operator| What::Relations(*operator));
             jobs.chain(operators)
-                .chain([What::Tpch, What::Ot, What::Gpu])
+                .chain([What::Matmul, What::Tpch, What::Ot, What::Gpu])
                 .chain([What::FpgaGarble, What::FpgaShare])
                 .collect()
         });
@@ -150,6 +160,10 @@ impl clap::ValueEnum for What {
         match self {
             What::Job(name) => name.to_possible_value(),
             What::Relations(operator) => operator.to_possible_value(),
+            What::Matmul => {
+                let help = "A product of matrices in Z_2^64, beside plain ones of the same shape";
+                Some(clap::builder::PossibleValue::new("matmul").help(help))
+            }
             What::Tpch => {
                 let help = "Questions of TPC-H in SQL, on tables of its generator";
                 Some(clap::builder::PossibleValue::new("tpch").help(help))
@@ -248,6 +262,12 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
                 "--sf and --query are of tpch"
             ));
         }
+        name if name != What::Matmul && (args.shape.is_some() || args.transposed) => {
+            return Err(miette!(
+                help = "`veil-lab bench matmul --shape 1024x1024x1024`",
+                "--shape and --transposed are of matmul"
+            ));
+        }
         What::Ot | What::FpgaGarble | What::FpgaShare | What::Job(Name::Garble)
             if args.device.is_some() =>
         {
@@ -256,6 +276,7 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
                 "--device has no meaning here: what is measured says the device"
             ));
         }
+        What::Matmul => return matmul::run(args, registry),
         What::Tpch => return tpch::run(args, registry),
         What::Ot => return ot::run(args),
         What::Gpu => return gpu::run(args),
