@@ -5,6 +5,7 @@
 #include "device/gates.cu"
 #include "device/hash.cu"
 #include "device/labels.cu"
+#include "device/matmul.cu"
 #include "device/program.cu"
 #include "device/proof.cu"
 #include "device/transfers.cu"

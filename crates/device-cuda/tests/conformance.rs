@@ -30,6 +30,11 @@ fn lifts_equal_the_reference() {
 }
 
 #[test]
+fn products_of_matrices_equal_the_reference() {
+    passes(Section::Matrices, 60);
+}
+
+#[test]
 fn proofs_equal_the_reference() {
     passes(Section::Proofs, 25);
 }

@@ -1,5 +1,7 @@
 //! Products of matrices: what their command needs, and how its spans lie.
 
+use std::collections::BTreeSet;
+
 use veil_math::Ring;
 
 use crate::command::Command;
@@ -28,22 +30,22 @@ pub struct MatMul {
 }
 
 impl MatMul {
-    /// Products of elements that a command of it takes, in a chunk of so many rows: of each left component of each cross term one, which is multiplied with a
-    /// sum of right ones. Nothing if the command is none of it.
+    /// Components of an element, and columns of the right matrix, of a command of it that was checked.
+    pub fn shape(self, command: &Command) -> (usize, usize) {
+        let matrices = Matrices::of(self, command);
+        (matrices.parts, matrices.columns)
+    }
+
+    /// Products of elements that such a command takes, in a chunk of so many rows: of each left component of each cross term one, which is multiplied with a sum
+    /// of right ones.
     pub fn products(self, command: &Command, rows: u32) -> u64 {
-        let parts = rank::parts(self.form);
-        let all = command.src.len().checked_sub(self.left as usize * parts);
-        let columns = match (all, command.src.last()) {
-            (Some(right), _) if self.transposed => (right / parts) as u64,
-            (Some(_), Some(last)) => u64::from(last.count / self.left.max(1)),
-            _ => 0,
-        };
         let left = self.form.crosses.iter().map(|cross| {
             let components = cross.terms.iter().map(|(a, _)| a);
-            components.collect::<std::collections::BTreeSet<_>>().len() as u64
+            components.collect::<BTreeSet<_>>().len() as u64
         });
-        let each = u64::from(rows).saturating_mul(self.left.into());
-        each.saturating_mul(columns).saturating_mul(left.sum())
+        let each = u64::from(rows) * u64::from(self.left);
+        each.saturating_mul(self.shape(command).1 as u64)
+            .saturating_mul(left.sum())
     }
 }
 

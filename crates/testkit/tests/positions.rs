@@ -65,7 +65,7 @@ struct Case {
     widths: &'static [u32],
 }
 
-/// Moves of all kinds, comparisons, lifts, positions by digits, a sum, and a claim; then everything is opened.
+/// Moves of all kinds, comparisons, lifts, positions by digits, a sum, products of matrices, and a claim; then everything is opened.
 fn moves(security: Security) -> (ProgramSpec, &'static [u32]) {
     let mut b = builder(security, parties(security));
     let mut input = |name, sharing| b.input(Holder::Owner(0), name, ROWS, sharing);
@@ -79,9 +79,11 @@ fn moves(security: Security) -> (ProgramSpec, &'static [u32]) {
     let order = b.sort(&Key::of(&[narrow]));
     let by_narrow = b.apply(&order, &[narrow, bit]);
     let sum = b.count(by_narrow[1]);
+    let squares = b.transposed_product(&[number], &[number]);
+    let products = b.product(&[number], &squares);
     claim(&mut b, bit);
     let to = Audience::Recipient(0);
-    for columns in [shuffled, by_wide, by_narrow, vec![sum]] {
+    for columns in [shuffled, by_wide, by_narrow, vec![sum], products] {
         b.open(&columns, to, "all that was computed");
     }
     (b.finish(), &[14, 4, 64, 1])
@@ -283,7 +285,7 @@ fn a_wrong_message_of_any_position_is_found_before_anything_depends_on_it() {
     for kind in ["there", "open", "along", "back"] {
         assert_eq!(pairs[kind].len(), 12, "{kind}");
     }
-    for kind in ["rank", "compare", "claim", "rows"] {
+    for kind in ["rank", "product", "compare", "claim", "rows"] {
         assert!(pairs[kind].len() >= 10, "{kind}: {:?}", pairs[kind]);
     }
 }
@@ -390,13 +392,14 @@ fn wrong_is_found(
     true
 }
 
-/// A party that permutes or masks its own copies otherwise, or finds positions otherwise, is found at its next joint message of that component, or by the recipient.
+/// A party that permutes or masks its own copies otherwise, finds positions or multiplies matrices otherwise, is found at its next joint message of that component, or by the recipient.
 #[test]
 fn a_wrong_component_of_any_party_is_found_before_it_is_opened() {
     let case = Case::new(moves(malicious()));
-    let kinds: [fn(&Op) -> bool; 2] = [
+    let kinds: [fn(&Op) -> bool; 3] = [
         |op| matches!(op, Op::Permute { .. }),
         |op| matches!(op, Op::Rank(_)),
+        |op| matches!(op, Op::MatMul(_)),
     ];
     let rights = [5, 1005].map(|seed| (seed, case.right(seed)));
     let mut counts = Vec::new();

@@ -10,6 +10,7 @@
 mod cut;
 mod labels;
 mod lift;
+mod matmul;
 mod program;
 mod proof;
 mod queue;

@@ -315,7 +315,7 @@ impl Queue<'_> {
             Op::Permute { .. } => return Err(unsupported("moves of rows")),
             Op::Invert => return Err(unsupported("inverses of permutations")),
             Op::Rank(_) => return Err(unsupported("positions by a digit")),
-            Op::MatMul(_) => return Err(unsupported("products of matrices")),
+            Op::MatMul(of) => self.matmul(*of, command)?,
             Op::Scale => {
                 let all = u64::from(dst[0].count) * self.cells(dst[0]);
                 let ring = number(ring_of(self.item(dst[0])));

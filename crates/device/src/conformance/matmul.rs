@@ -182,6 +182,7 @@ impl Case {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::{Recording, Tape, fuzz_record, replay};
     use crate::{Cpu, Isa};
 
     #[test]
@@ -224,6 +225,33 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// What a recorder writes of products is played by every device, and is no danger when it is changed.
+    #[test]
+    fn records_of_products_are_played_on_every_device() -> Result<(), Fault> {
+        for transposed in [false, true] {
+            let mut rng = SplitMix(11);
+            let form = Form::fourfold(Ring::Z64, true, true);
+            let of = Case::of(&mut rng, form, transposed, [9, 4, 3]);
+            let tape = Tape::memory();
+            let mut device = Recording::new(Box::new(Cpu::detect()), tape.clone());
+            of.run(&mut device)?;
+            device.wipe();
+            let record = tape.finish().expect("memory takes all");
+            replay(&record[..], &mut Reference::default()).expect("the same bytes");
+            for isa in Isa::available() {
+                let played = replay(&record[..], &mut Cpu::with(isa)).expect("the same bytes");
+                assert_eq!(played.commands, 1);
+            }
+            assert!(fuzz_record(&record));
+            for at in (0..record.len()).step_by(7) {
+                let mut changed = record.clone();
+                changed[at] ^= 1 << (at % 8);
+                fuzz_record(&changed);
+            }
+        }
+        Ok(())
     }
 
     /// Three parties' components of a product add up to the product of the matrices.

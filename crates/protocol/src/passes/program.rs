@@ -331,19 +331,19 @@ impl PassProgram {
                 passes: passes.len(),
             });
         }
-        let multiplies = passes.iter().find_map(|pass| match pass {
-            Pass::Product { plan, .. } => Some(plan),
-            Pass::Rows { .. } | Pass::Move { .. } => None,
-        });
-        if let Some(plan) = multiplies.filter(|plan| !plan.is_possible()) {
-            return Err(ProgramError::Matrices(plan.security));
-        }
         let moves = passes.iter().find_map(|pass| match pass {
             Pass::Move { plan, .. } => Some(plan),
             Pass::Rows { .. } | Pass::Product { .. } => None,
         });
         if let Some(plan) = moves {
             plan.check()?;
+        }
+        let multiplies = passes.iter().find_map(|pass| match pass {
+            Pass::Product { plan, .. } => Some(plan),
+            Pass::Rows { .. } | Pass::Move { .. } => None,
+        });
+        if let Some(plan) = multiplies.filter(|plan| !plan.is_possible()) {
+            return Err(ProgramError::Matrices(plan.security));
         }
         let left: usize = passes.iter().map(|pass| pass.leaves().len()).sum();
         let left = left + spec.made.len();

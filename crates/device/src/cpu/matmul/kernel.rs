@@ -8,8 +8,8 @@ pub(super) trait Word: Copy + Default + 'static {
     /// Reads the element at a place that need not be aligned.
     unsafe fn get(from: *const Self) -> Self;
 
-    /// Adds to such a place.
-    unsafe fn grow(self, to: *mut Self);
+    /// Adds to such a place, or takes away.
+    unsafe fn grow(self, to: *mut Self, minus: bool);
 
     fn add(self, other: Self) -> Self;
     fn mul(self, other: Self) -> Self;
@@ -25,9 +25,17 @@ macro_rules! word {
             }
 
             #[inline(always)]
-            unsafe fn grow(self, to: *mut Self) {
+            unsafe fn grow(self, to: *mut Self, minus: bool) {
                 // SAFETY: the caller's.
-                unsafe { to.write_unaligned(Self::get(to).wrapping_add(self).to_le()) }
+                unsafe {
+                    let of = Self::get(to);
+                    let sum = if minus {
+                        of.wrapping_sub(self)
+                    } else {
+                        of.wrapping_add(self)
+                    };
+                    to.write_unaligned(sum.to_le());
+                }
             }
 
             #[inline(always)]

@@ -1,7 +1,6 @@
 //! Products of matrices: blocks that fit the caches are packed as registers take them, and multiplied panel by panel.
 //!
-//! Each cross term of a form is one product over a longer inner dimension: u (w + w') + u' w is [u | u'] times [w + w' ; w]. Masks come first, and what is
-//! multiplied is added to them. Loops and memory follow from the shape alone.
+//! Sums of components are made as they are packed. Masks come first, and what is multiplied is added to them. Loops and memory follow from the shape alone.
 
 #![allow(
     clippy::inline_always,
@@ -20,7 +19,7 @@ use super::exec::Mask;
 use super::workspace::Memory;
 use super::{Cpu, Isa, commands};
 use crate::command::Command;
-use crate::form::{Cross, Form};
+use crate::form::Form;
 use crate::layout::ColumnType;
 use crate::matmul::{MatMul, Matrices};
 use crate::{Fault, rank};
@@ -80,20 +79,22 @@ impl Cpu {
         let targets = targets(of.form);
         for (cross, target) in of.form.crosses.iter().zip(&targets) {
             columns.begin(*target, cross.masks, &drawn);
+        }
+        for of_sums in &products(of.form, &targets) {
             // SAFETY: `with` checked the instruction set, and spans were checked: columns have so many elements of the ring.
             unsafe {
                 match (of.form.ring, self.isa) {
                     #[cfg(target_arch = "x86_64")]
                     (Ring::Z64, Isa::Avx512 | Isa::Avx2Vaes | Isa::Avx2) => {
-                        columns.multiply::<kernel::Wide>(cross, *target);
+                        columns.multiply::<kernel::Wide>(of_sums);
                     }
                     #[cfg(target_arch = "x86_64")]
                     (Ring::Z32, Isa::Avx512 | Isa::Avx2Vaes | Isa::Avx2) => {
-                        columns.multiply::<kernel::Narrow>(cross, *target);
+                        columns.multiply::<kernel::Narrow>(of_sums);
                     }
-                    (Ring::Z32, _) => columns.multiply::<Portable<u32>>(cross, *target),
-                    (Ring::Z64, _) => columns.multiply::<Portable<u64>>(cross, *target),
-                    (Ring::Z128, _) => columns.multiply::<Portable<u128>>(cross, *target),
+                    (Ring::Z32, _) => columns.multiply::<Portable<u32>>(of_sums),
+                    (Ring::Z64, _) => columns.multiply::<Portable<u64>>(of_sums),
+                    (Ring::Z128, _) => columns.multiply::<Portable<u128>>(of_sums),
                     (Ring::Bits, _) => unreachable!("it was checked"),
                 }
             }
@@ -295,34 +296,27 @@ impl Columns {
         }
     }
 
-    /// Adds the products of a cross term.
+    /// Adds a product of sums of components where it belongs.
     ///
     /// # Safety
     /// The processor has the instructions of the kernel.
-    unsafe fn multiply<K: Kernel>(&mut self, cross: &Cross, target: usize) {
-        let mut left = Wiped::<K::Word>::from(vec![K::Word::default(); PANELS * K::ROWS * DEPTH]);
+    unsafe fn multiply<K: Kernel>(&mut self, of: &OfSums) {
+        let mut left = Wiped::<K::Word>::zeros(PANELS * K::ROWS * DEPTH);
         let stripes = STRIPES.min(self.columns.div_ceil(K::COLUMNS));
-        let mut right =
-            Wiped::<K::Right>::from(vec![K::Right::default(); stripes * K::COLUMNS * DEPTH]);
+        let mut right = Wiped::<K::Right>::zeros(stripes * K::COLUMNS * DEPTH);
         let (high, broad) = (PANELS * K::ROWS, STRIPES * K::COLUMNS);
-        for (part, others) in grouped(cross) {
-            for j in (0..self.columns).step_by(broad) {
-                let columns = j..self.columns.min(j + broad);
-                for k in (0..self.inner).step_by(DEPTH) {
-                    let terms = k..self.inner.min(k + DEPTH);
-                    // SAFETY: the caller's, and blocks are within the matrices.
-                    unsafe {
-                        self.pack_right::<K>(&others, columns.clone(), terms.clone(), &mut right);
-                        for i in (0..self.rows).step_by(high) {
-                            let rows = i..self.rows.min(i + high);
-                            self.pack_left::<K>(part, rows.clone(), terms.clone(), &mut left);
-                            let depth = terms.len();
-                            self.block::<K>(
-                                (rows, columns.clone(), depth),
-                                (&left, &right),
-                                target,
-                            );
-                        }
+        for j in (0..self.columns).step_by(broad) {
+            let columns = j..self.columns.min(j + broad);
+            for k in (0..self.inner).step_by(DEPTH) {
+                let terms = k..self.inner.min(k + DEPTH);
+                // SAFETY: the caller's, and blocks are within the matrices.
+                unsafe {
+                    self.pack_right::<K>(&of.right, columns.clone(), terms.clone(), &mut right);
+                    for i in (0..self.rows).step_by(high) {
+                        let rows = i..self.rows.min(i + high);
+                        self.pack_left::<K>(&of.left, rows.clone(), terms.clone(), &mut left);
+                        let shape = (rows, columns.clone(), terms.len());
+                        self.block::<K>(shape, (&left, &right), &of.into);
                     }
                 }
             }
@@ -365,34 +359,41 @@ impl Columns {
     /// These are rows and terms of the matrix, and `into` has room for them.
     unsafe fn pack_left<K: Kernel>(
         &self,
-        component: u8,
+        components: &[u8],
         rows: Range<usize>,
         terms: Range<usize>,
         into: &mut [K::Word],
     ) {
-        let column =
-            |k: usize| self.left[k * self.parts + usize::from(component)].cast::<K::Word>();
         let panels = rows.clone().step_by(K::ROWS);
         for (first, panel) in panels.zip(into.chunks_mut(K::ROWS * terms.len())) {
             let count = K::ROWS.min(rows.end - first);
             if count < K::ROWS {
                 panel.fill(K::Word::default());
             }
-            if self.transposed {
-                for r in 0..count {
-                    let from = column(first + r);
-                    for (at, k) in terms.clone().enumerate() {
-                        // SAFETY: the caller's.
-                        panel[at * K::ROWS + r] = unsafe { Word::get(from.add(k)) };
+            for (number, component) in components.iter().enumerate() {
+                let column = |k: usize| {
+                    let at = k * self.parts + usize::from(*component);
+                    self.left[at].cast::<K::Word>()
+                };
+                let put = |to: &mut K::Word, from: *const K::Word| {
+                    // SAFETY: the caller's.
+                    let word: K::Word = unsafe { Word::get(from) };
+                    *to = if number == 0 { word } else { to.add(word) };
+                };
+                if self.transposed {
+                    for r in 0..count {
+                        let from = column(first + r);
+                        for (at, k) in terms.clone().enumerate() {
+                            put(&mut panel[at * K::ROWS + r], from.wrapping_add(k));
+                        }
                     }
-                }
-            } else {
-                for (at, k) in terms.clone().enumerate() {
-                    let from = column(k);
-                    let to = &mut panel[at * K::ROWS..][..count];
-                    for (r, to) in to.iter_mut().enumerate() {
-                        // SAFETY: the caller's.
-                        *to = unsafe { Word::get(from.add(first + r)) };
+                } else {
+                    for (at, k) in terms.clone().enumerate() {
+                        let from = column(k).wrapping_add(first);
+                        let to = &mut panel[at * K::ROWS..][..count];
+                        for (r, to) in to.iter_mut().enumerate() {
+                            put(to, from.wrapping_add(r));
+                        }
                     }
                 }
             }
@@ -407,7 +408,7 @@ impl Columns {
         &mut self,
         (rows, columns, depth): (Range<usize>, Range<usize>, usize),
         (left, right): (&[K::Word], &[K::Right]),
-        target: usize,
+        into: &[(usize, bool)],
     ) {
         let mut panel = [K::Word::default(); MOST_OF_PANEL];
         for (b, j) in columns.clone().step_by(K::COLUMNS).enumerate() {
@@ -417,12 +418,14 @@ impl Columns {
                 let count = K::ROWS.min(rows.end - i);
                 // SAFETY: the caller's; panels are packed as the kernel takes them.
                 unsafe { K::multiply(left, right, depth, panel.as_mut_ptr()) };
-                for c in 0..K::COLUMNS.min(columns.end - j) {
-                    let (to, _) = self.column(target, j + c);
-                    let to = to.cast::<K::Word>().wrapping_add(i);
-                    for (r, sum) in panel[c * K::ROWS..][..count].iter().enumerate() {
-                        // SAFETY: the caller's.
-                        unsafe { sum.grow(to.add(r)) };
+                for (target, minus) in into {
+                    for c in 0..K::COLUMNS.min(columns.end - j) {
+                        let (to, _) = self.column(*target, j + c);
+                        let to = to.cast::<K::Word>().wrapping_add(i);
+                        for (r, sum) in panel[c * K::ROWS..][..count].iter().enumerate() {
+                            // SAFETY: the caller's.
+                            unsafe { sum.grow(to.add(r), *minus) };
+                        }
                     }
                 }
             }
@@ -432,14 +435,51 @@ impl Columns {
     }
 }
 
-/// The left components of a cross term, each with the right ones that it is multiplied with.
-fn grouped(cross: &Cross) -> Vec<(u8, Vec<u8>)> {
-    let mut groups: Vec<(u8, Vec<u8>)> = Vec::new();
-    for (a, b) in cross.terms {
-        match groups.iter_mut().find(|(of, _)| of == a) {
-            Some((_, others)) => others.push(*b),
-            None => groups.push((*a, vec![*b])),
+/// A product of sums of components.
+struct OfSums {
+    left: Vec<u8>,
+    right: Vec<u8>,
+    /// Where it is added, or taken away.
+    into: Vec<(usize, bool)>,
+}
+
+/// What a form multiplies: u (w + w') + u' w takes a product for each left component. The three cross terms of four parties take five in all, not six, with
+/// u_ij = u_i + u_j, and so on:
+///
+/// ```text
+/// u_1 w_1 + u_1 w_2 + u_2 w_1 = u_12 w_12 - u_2 w_2        u_0 w_0 + u_0 w_1 + u_1 w_0 = u_01 w_01 - u_1 w_1
+/// u_0 w_2 + u_2 w_0 = u_012 w_012 - u_12 w_12 - u_01 w_01 + u_1 w_1
+/// ```
+fn products(form: &Form, targets: &[usize]) -> Vec<OfSums> {
+    if let &[next, previous, opposite] = targets
+        && form.is_replicated()
+    {
+        let of = |components: &[u8], into: &[(usize, bool)]| OfSums {
+            left: components.to_vec(),
+            right: components.to_vec(),
+            into: into.to_vec(),
+        };
+        return vec![
+            of(&[1, 2], &[(next, false), (opposite, true)]),
+            of(&[2], &[(next, true)]),
+            of(&[0, 1], &[(previous, false), (opposite, true)]),
+            of(&[1], &[(previous, true), (opposite, false)]),
+            of(&[0, 1, 2], &[(opposite, false)]),
+        ];
+    }
+    let mut all: Vec<OfSums> = Vec::new();
+    for (cross, target) in form.crosses.iter().zip(targets) {
+        let into = vec![(*target, false)];
+        for (a, b) in cross.terms {
+            match all.iter_mut().find(|of| of.into == into && of.left == [*a]) {
+                Some(of) => of.right.push(*b),
+                None => all.push(OfSums {
+                    left: vec![*a],
+                    right: vec![*b],
+                    into: into.clone(),
+                }),
+            }
         }
     }
-    groups
+    all
 }

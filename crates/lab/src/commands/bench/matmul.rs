@@ -201,10 +201,10 @@ pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
     let shape = args.shape.unwrap_or(USUAL);
     let sharing = args.protocol.unwrap_or(ProtocolKind::Rep3);
     let security = args.security(sharing, Words::default())?;
-    // Each left component of a cross term is multiplied once.
+    // What each party multiplies: sums of components.
     let products = match sharing {
         ProtocolKind::Rep3 => 2.0,
-        ProtocolKind::Rep4 => 6.0,
+        ProtocolKind::Rep4 => 5.0,
         ProtocolKind::Yao => {
             return Err(miette!(
                 "matrices of shares are multiplied among three or four parties"
