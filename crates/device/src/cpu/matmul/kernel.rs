@@ -120,9 +120,9 @@ pub(super) use avx2::{Narrow, Wide, in_registers};
 mod avx2 {
     use std::arch::asm;
     use std::arch::x86_64::{
-        __m256i, _mm256_add_epi32, _mm256_add_epi64, _mm256_loadu_si256, _mm256_mul_epu32,
-        _mm256_mullo_epi32, _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setzero_si256,
-        _mm256_slli_epi64, _mm256_srli_epi64, _mm256_storeu_si256,
+        __m256i, _mm256_add_epi32, _mm256_add_epi64, _mm256_loadu_si256, _mm256_mullo_epi32,
+        _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setzero_si256, _mm256_slli_epi64,
+        _mm256_srli_epi64, _mm256_storeu_si256,
     };
 
     use super::Kernel;
@@ -147,37 +147,68 @@ mod avx2 {
         }
     }
 
+    /// All sixteen registers are in use: twelve sums, two vectors of the left panel, and two for what is multiplied. A compiler that orders these instructions
+    /// itself puts sums on the stack.
+    macro_rules! step {
+        ($left:ident, $right:ident, $low:ident, $cross:ident) => {
+            asm!(
+                "vmovdqu {a}, [{left}]",
+                "vmovdqu {b}, [{left} + 32]",
+                step!(@ "[{right}]", "[{right} + 8]", "l0", "l1", "c0", "c1"),
+                step!(@ "[{right} + 16]", "[{right} + 24]", "l2", "l3", "c2", "c3"),
+                step!(@ "[{right} + 32]", "[{right} + 40]", "l4", "l5", "c4", "c5"),
+                left = in(reg) $left,
+                right = in(reg) $right,
+                a = out(ymm_reg) _,
+                b = out(ymm_reg) _,
+                x = out(ymm_reg) _,
+                y = out(ymm_reg) _,
+                l0 = inout(ymm_reg) $low[0],
+                l1 = inout(ymm_reg) $low[1],
+                l2 = inout(ymm_reg) $low[2],
+                l3 = inout(ymm_reg) $low[3],
+                l4 = inout(ymm_reg) $low[4],
+                l5 = inout(ymm_reg) $low[5],
+                c0 = inout(ymm_reg) $cross[0],
+                c1 = inout(ymm_reg) $cross[1],
+                c2 = inout(ymm_reg) $cross[2],
+                c3 = inout(ymm_reg) $cross[3],
+                c4 = inout(ymm_reg) $cross[4],
+                c5 = inout(ymm_reg) $cross[5],
+                options(readonly, nostack, preserves_flags),
+            )
+        };
+        (@ $element:literal, $exchanged:literal, $l0:literal, $l1:literal, $c0:literal, $c1:literal) => {
+            concat!(
+                "vpbroadcastq {x}, ", $element, "\n",
+                "vpmuludq {y}, {x}, {a}\n",
+                "vpaddq {", $l0, "}, {", $l0, "}, {y}\n",
+                "vpmuludq {x}, {x}, {b}\n",
+                "vpaddq {", $l1, "}, {", $l1, "}, {x}\n",
+                "vpbroadcastq {x}, ", $exchanged, "\n",
+                "vpmulld {y}, {x}, {a}\n",
+                "vpaddd {", $c0, "}, {", $c0, "}, {y}\n",
+                "vpmulld {x}, {x}, {b}\n",
+                "vpaddd {", $c1, "}, {", $c1, "}, {x}\n",
+            )
+        };
+    }
+
     #[target_feature(enable = "avx2")]
     unsafe fn wide(left: *const u64, right: *const [u64; 2], depth: usize, into: *mut u64) {
-        let zero = _mm256_setzero_si256();
-        let mut low = [[zero; 2]; 3];
-        let mut cross = [[zero; 2]; 3];
-        for k in 0..depth {
+        let mut low = [_mm256_setzero_si256(); 6];
+        let mut cross = [_mm256_setzero_si256(); 6];
+        let (mut left, mut right) = (left, right);
+        for _ in 0..depth {
             // SAFETY: the caller's: panels have so many elements.
-            unsafe {
-                let a = left.add(8 * k).cast::<__m256i>();
-                let a = [_mm256_loadu_si256(a), _mm256_loadu_si256(a.add(1))];
-                for j in 0..3 {
-                    let [b, exchanged] = right.add(3 * k + j).read();
-                    let b = _mm256_set1_epi64x(b.cast_signed());
-                    let exchanged = _mm256_set1_epi64x(exchanged.cast_signed());
-                    for i in 0..2 {
-                        let product = _mm256_mul_epu32(a[i], b);
-                        low[j][i] = _mm256_add_epi64(low[j][i], product);
-                        let product = _mm256_mullo_epi32(a[i], exchanged);
-                        cross[j][i] = _mm256_add_epi32(cross[j][i], product);
-                    }
-                }
-            }
+            unsafe { step!(left, right, low, cross) }
+            (left, right) = (left.wrapping_add(8), right.wrapping_add(3));
         }
-        for j in 0..3 {
-            for i in 0..2 {
-                let halves = cross[j][i];
-                let both = _mm256_add_epi32(halves, _mm256_srli_epi64::<32>(halves));
-                let sum = _mm256_add_epi64(low[j][i], _mm256_slli_epi64::<32>(both));
-                // SAFETY: the caller's.
-                unsafe { _mm256_storeu_si256(into.add(8 * j + 4 * i).cast(), sum) }
-            }
+        for k in 0..6 {
+            let both = _mm256_add_epi32(cross[k], _mm256_srli_epi64::<32>(cross[k]));
+            let sum = _mm256_add_epi64(low[k], _mm256_slli_epi64::<32>(both));
+            // SAFETY: the caller's.
+            unsafe { _mm256_storeu_si256(into.add(4 * k).cast(), sum) }
         }
     }
 
