@@ -52,6 +52,18 @@ impl JobError {
 }
 
 impl JobError {
+    /// The query in whose text the defect is, with line and column there.
+    pub fn in_query(&self) -> Option<(&str, u64, u64)> {
+        let JobProblem::Query(error) = &*self.problem else {
+            return None;
+        };
+        let veil_query::QueryError::Sql(error) = &**error else {
+            return None;
+        };
+        let place = error.place;
+        Some((&error.query, place.line, place.column))
+    }
+
     /// The part of the error that the job's sender may read: the place in its own text and the defect there, which quotes only that text
     /// and the files that came with it. About this machine it says a constant sentence.
     pub fn for_sender(&self) -> String {

@@ -77,9 +77,11 @@ pub use output::Output;
 pub use pairing::Paired;
 pub use query::{
     Answered, Collisions, ColumnFacts, KeptFacts, NamedQuery, Opens, Operator, Queries, QuerySink,
-    SizeSink, TableFacts, Writing,
+    SizeSink, TableFacts, Writing, openings,
 };
 pub use reshare::{OldShares, Resharing, SharesDiffer, Zeros};
 pub use roles::Roles;
+#[cfg(feature = "columnar")]
+pub use table::MemoryTable;
 pub use table::{AlignKey, AlignKeyError, CellFault, CellProblem, InputError, TableReport, Watch};
 pub use words::Words;

@@ -7,8 +7,10 @@ use std::sync::Arc;
 
 use veil_engine::{Data, Report};
 use veil_job::{Sink, Source};
+#[cfg(feature = "columnar")]
+use veil_program::MemoryTable;
 use veil_program::stats::StatsResult;
-use veil_program::{Answered, Output, Sinks, Sources};
+use veil_program::{Answered, Files, Output, Sinks, Sources};
 use veil_session::Peer;
 
 use crate::error::{Code, Error};
@@ -21,8 +23,39 @@ pub(crate) struct Ends {
     values: BTreeMap<String, Values>,
     sources: BTreeMap<String, Arc<dyn Source>>,
     sinks: BTreeMap<String, Arc<dyn Sink>>,
+    tables: Tables,
     /// Where results of a job file go that are files.
     out: Option<PathBuf>,
+}
+
+/// Where tables of a job with queries are, by owner and name, that are not where the job file says.
+#[derive(Clone, Default)]
+pub(crate) struct Tables {
+    files: Files,
+    #[cfg(feature = "columnar")]
+    memory: BTreeMap<(String, String), MemoryTable>,
+}
+
+impl Tables {
+    pub(crate) fn file(&mut self, owner: String, table: String, file: PathBuf) {
+        self.files.insert((owner, table), file);
+    }
+
+    #[cfg(feature = "columnar")]
+    pub(crate) fn memory(&mut self, owner: String, table: String, given: MemoryTable) {
+        self.memory.insert((owner, table), given);
+    }
+
+    /// The job file with these in the place of its own.
+    pub(crate) fn put_into(&self, file: &veil_program::Job) -> Result<veil_program::Job, Error> {
+        let mut file = file.clone();
+        file.give_files(self.files.clone())?;
+        #[cfg(feature = "columnar")]
+        for ((owner, name), table) in &self.memory {
+            file.give_table(owner, name, table.clone())?;
+        }
+        Ok(file)
+    }
 }
 
 /// The ends of one role, ready.
@@ -48,6 +81,10 @@ impl Ends {
 
     pub(crate) fn sink(&mut self, name: String, sink: Arc<dyn Sink>) {
         self.sinks.insert(name, sink);
+    }
+
+    pub(crate) fn tables(&mut self) -> &mut Tables {
+        &mut self.tables
     }
 
     pub(crate) fn out(&mut self, folder: PathBuf) {
@@ -91,6 +128,7 @@ impl Ends {
             return Ok(vec![(0, source)]);
         }
         if let Some(file) = job.file() {
+            let file = self.tables.put_into(file)?;
             let mut holders = file.holders().into_iter();
             if let Some(holder) = holders.find(|holder| holder.peer() == Some(peer)) {
                 return Ok(file.sources(holder)?);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use veil_engine::{Abort, local};
 use veil_job::DataError;
 use veil_link::tls::{IdentityError, SetupError};
-use veil_program::{AlignKeyError, JobError};
+use veil_program::{AlignKeyError, CellProblem, InputError, JobError};
 use veil_protocol::passes::ProgramError;
 use veil_protocol::{Plan, PlanError};
 use veil_runtime::{PartError, RunError, who_is_who};
@@ -39,6 +39,19 @@ struct Inner {
     message: String,
     help: String,
     excerpt: Option<Excerpt>,
+    place: Option<Place>,
+    cells: Vec<CellProblem>,
+}
+
+/// Where in a text the fault is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The query whose text it is; nothing for the job file's.
+    pub query: Option<String>,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
 }
 
 /// The part of a file that is at fault.
@@ -60,6 +73,8 @@ impl Error {
             message: message.into(),
             help: String::new(),
             excerpt: None,
+            place: None,
+            cells: Vec::new(),
         }))
     }
 
@@ -75,6 +90,16 @@ impl Error {
     pub fn showing(mut self, excerpt: Excerpt) -> Self {
         self.0.excerpt = Some(excerpt);
         self
+    }
+
+    /// Where in the text of a query, or of the job file, the fault is, if it is in one.
+    pub fn place(&self) -> Option<&Place> {
+        self.0.place.as_ref()
+    }
+
+    /// The cells of a table at fault, as its owner may read them: the first of them, if there are many.
+    pub fn cells(&self) -> &[CellProblem] {
+        &self.0.cells
     }
 
     /// The kind.
@@ -145,7 +170,8 @@ impl Error {
 
 impl From<JobError> for Error {
     fn from(error: JobError) -> Self {
-        let failure = Self::new(Code::Input, error.to_string());
+        let mut failure = Self::new(Code::Input, error.to_string());
+        failure.0.place = place(&error);
         match (&error.place, std::fs::read_to_string(&error.file)) {
             (Some(place), Ok(text)) => failure.showing(Excerpt {
                 file: error.file.display().to_string(),
@@ -163,9 +189,37 @@ impl From<PartError> for Error {
     }
 }
 
+/// The place in a query's text, if the fault is in one, else in the job file's.
+fn place(error: &JobError) -> Option<Place> {
+    if let Some((query, line, column)) = error.in_query() {
+        return Some(Place {
+            query: Some(query.to_owned()),
+            line: line as usize,
+            column: column as usize,
+        });
+    }
+    error.place.as_ref().map(|place| Place {
+        query: None,
+        line: place.line,
+        column: place.column,
+    })
+}
+
 impl From<DataError> for Error {
     fn from(error: DataError) -> Self {
-        Self::new(Code::Input, error.to_string())
+        let mut failure = Self::new(Code::Input, error.to_string());
+        if let DataError::Own { error, .. } = &error
+            && let Some(InputError::Cells { problems, .. }) = error.downcast_ref()
+        {
+            failure.0.cells.clone_from(problems);
+        }
+        failure
+    }
+}
+
+impl From<InputError> for Error {
+    fn from(error: InputError) -> Self {
+        DataError::from(error).into()
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use veil_circuit::{Circuit, Per};
 use veil_job::{Audience, Block, Guarantee, Holder, InputSpec, JobSpec, Order, Security};
-use veil_program::Files;
+use veil_program::{ColumnFacts, DataFile, Files, Opens, Operator, Queries, TableFacts};
 use veil_protocol::{Options, Plan};
 use veil_runtime::Passes;
 use veil_session::{PartyId, Peer, PlanHash};
@@ -138,6 +138,52 @@ impl Job {
         };
         let opened = spec.opened.iter().cloned();
         opened.zip(spec.audiences.iter().map(named)).collect()
+    }
+
+    /// What is opened, the bits and sizes that parties see among it: of a job with queries as `veil explain` lists it, else as [`Job::opens`].
+    pub fn opened(&self) -> Vec<Opens> {
+        if let Some(queries) = self.queries() {
+            return queries.opens();
+        }
+        let opens = self.opens().into_iter();
+        opens
+            .map(|(what, to)| Opens { to: Some(to), what })
+            .collect()
+    }
+
+    /// What is opened to whom and what is not, as `veil explain` prints it.
+    pub fn openings(&self) -> String {
+        let (hidden, kept) = self.queries().map_or_else(Default::default, |queries| {
+            (queries.hidden(), queries.kept())
+        });
+        veil_program::openings(&self.opened(), &hidden, &kept)
+    }
+
+    /// What a job with queries is about.
+    pub(crate) fn queries(&self) -> Option<&Queries> {
+        self.file()?.queries()
+    }
+
+    /// The operators of a job with queries, each above its inputs.
+    pub fn operators(&self) -> Vec<Operator> {
+        self.queries().map(Queries::operators).unwrap_or_default()
+    }
+
+    /// The tables that queries read.
+    pub fn tables(&self) -> Vec<TableFacts> {
+        self.queries().map(Queries::table_facts).unwrap_or_default()
+    }
+
+    /// The columns that queries read, and what for.
+    pub fn columns(&self) -> Vec<ColumnFacts> {
+        self.queries()
+            .map(Queries::column_facts)
+            .unwrap_or_default()
+    }
+
+    /// The data files of its owners: whose each is, what of the job it is, and where, if that is known.
+    pub fn data(&self) -> Vec<DataFile> {
+        self.file().map(veil_program::Job::data).unwrap_or_default()
     }
 
     /// What the result is worth: the protocol, the corruptions that it holds against, and what is open to them.

@@ -71,7 +71,7 @@ mod running;
 mod values;
 
 pub use ends::{Outcome, folder_name};
-pub use error::{Code, Error, Excerpt};
+pub use error::{Code, Error, Excerpt, Place};
 pub use job::{Computation, Job};
 pub use local::Local;
 pub use participant::Participant;
@@ -81,17 +81,22 @@ pub use values::{Opened, Values};
 #[doc(no_inline)]
 pub use veil_circuit::{Builder, Circuit, Per, make};
 #[doc(no_inline)]
-pub use veil_engine::{DeviceFactory, Phase, Progress, Report};
+pub use veil_engine::{DeviceFactory, Phase, Progress, Report, name_of};
 #[doc(no_inline)]
 pub use veil_job::{DataError, Guarantee, JobSpec, Security, Sink, Slice, Source};
 #[doc(no_inline)]
 pub use veil_link::tls::{Fingerprint, Identity};
 #[doc(no_inline)]
 pub use veil_math::Ring;
+#[cfg(feature = "columnar")]
 #[doc(no_inline)]
-pub use veil_program::Answered;
+pub use veil_program::MemoryTable;
 #[doc(no_inline)]
 pub use veil_program::stats::StatsResult;
+#[doc(no_inline)]
+pub use veil_program::{
+    Answered, CellProblem, ColumnFacts, DataFile, Opens, Operator, TableFacts, TableReport,
+};
 #[doc(no_inline)]
 pub use veil_protocol::Plan;
 #[doc(no_inline)]

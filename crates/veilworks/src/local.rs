@@ -8,6 +8,7 @@ use veil_engine::local::{self, Conditions};
 use veil_engine::{DeviceFactory, Settings};
 use veil_job::{Sink, Source};
 use veil_link::Link;
+use veil_program::TableReport;
 
 use crate::ends::{Ends, Outcome};
 use crate::error::{Code, Error};
@@ -54,6 +55,54 @@ impl Local {
     pub fn sink(mut self, name: impl Into<String>, sink: Arc<dyn Sink>) -> Self {
         self.ends.sink(name.into(), sink);
         self
+    }
+
+    /// The file of an owner's table or block, in the place of the one that the job file names.
+    #[must_use]
+    pub fn file(
+        mut self,
+        owner: impl Into<String>,
+        table: impl Into<String>,
+        file: impl Into<PathBuf>,
+    ) -> Self {
+        let tables = self.ends.tables();
+        tables.file(owner.into(), table.into(), file.into());
+        self
+    }
+
+    /// An owner's table of a job with queries, in memory. It is read and checked as a file is.
+    #[cfg(feature = "columnar")]
+    #[must_use]
+    pub fn table(
+        mut self,
+        owner: impl Into<String>,
+        name: impl Into<String>,
+        table: crate::MemoryTable,
+    ) -> Self {
+        let tables = self.ends.tables();
+        tables.memory(owner.into(), name.into(), table);
+        self
+    }
+
+    /// Reads and checks all tables that are given or named, and runs nothing: a report of each.
+    ///
+    /// # Errors
+    /// The [`Error`] of the first that is not as the job declares it.
+    pub fn check(&self) -> Result<Vec<TableReport>, Error> {
+        let file = self.job.file();
+        let file = file.ok_or_else(|| {
+            Error::new(Code::Usage, "a job that is made of a circuit has no tables")
+        })?;
+        let file = self.ends.clone().tables().put_into(file)?;
+        let mut reports = Vec::new();
+        for holder in file.holders() {
+            let (own, problems) = file.check_data(holder, &|_, _| {});
+            if let Some(problem) = problems.into_iter().next() {
+                return Err(problem.into());
+            }
+            reports.extend(own);
+        }
+        Ok(reports)
     }
 
     /// A folder for the result files of a job file; each recipient has one of its name in it.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread;
+use std::time::Duration;
 
 use futures_core::Stream;
 use veil_engine::Progress;
@@ -118,6 +119,22 @@ impl Running {
             shared: Arc::clone(&self.0),
             seen: 0,
         }
+    }
+
+    /// Waits for its end, but no longer than `most`: whether it is over. For callers that look after other things meanwhile.
+    pub fn wait(&self, most: Duration) -> bool {
+        let state = self.0.lock();
+        let waited = self
+            .0
+            .changed
+            .wait_timeout_while(state, most, |state| !state.over);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.over
+    }
+
+    /// What is known of every participant that runs in this process.
+    pub fn latest(&self) -> Vec<Progress> {
+        self.0.lock().latest.clone()
     }
 
     /// Asks the run to end: the other participants are told, and nothing more is opened. It ends with an [`Error`].

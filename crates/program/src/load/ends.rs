@@ -91,6 +91,21 @@ impl Job {
         Ok(path.ok_or_else(|| table.missing())?)
     }
 
+    /// Reads and checks a table: as it is given in memory, else its file.
+    fn open_table(
+        &self,
+        queries: &Queries,
+        at: usize,
+        watch: Watch<'_>,
+    ) -> Result<OwnTable, DataError> {
+        #[cfg(feature = "columnar")]
+        if let Some(given) = self.memory_of(&queries.tables[at]) {
+            return queries.open_memory(at, given, watch);
+        }
+        let file = self.table_file(queries, at)?;
+        queries.open(at, &file, watch)
+    }
+
     /// Reads and checks the tables of one holder that a job with queries takes, by their place in the program.
     fn own_tables(
         &self,
@@ -101,8 +116,7 @@ impl Job {
         let mut own = Vec::new();
         for (at, table) in queries.tables.iter().enumerate() {
             if table.holder == holder && queries.is_taken(at) {
-                let file = self.table_file(queries, at)?;
-                own.push((at, Arc::new(queries.open(at, &file, watch)?)));
+                own.push((at, Arc::new(self.open_table(queries, at, watch)?)));
             }
         }
         Ok(own)
@@ -173,6 +187,63 @@ impl Job {
         for (what, file) in more {
             self.given.entry(what).or_insert(file);
         }
+    }
+
+    /// Gives paths of data files in the place of those that the job names.
+    ///
+    /// # Errors
+    /// [`InputError::NoSuchData`] if an owner supplies no such data in this job.
+    pub fn give_files(&mut self, files: Files) -> Result<(), InputError> {
+        let data = self.data();
+        for (at, file) in files {
+            Self::supplied(&data, &at.0, &at.1)?;
+            self.given.insert(at, file);
+        }
+        Ok(())
+    }
+
+    /// Refuses data that are none of the job.
+    fn supplied(data: &[DataFile], owner: &str, what: &str) -> Result<(), InputError> {
+        let own = || data.iter().filter(|data| data.owner == owner);
+        if own().any(|data| data.what == what) {
+            return Ok(());
+        }
+        Err(InputError::NoSuchData {
+            owner: owner.to_owned(),
+            what: what.to_owned(),
+            known: own().map(|data| data.what.clone()).collect(),
+        })
+    }
+
+    /// Gives a table of an owner in memory, in the place of a file.
+    ///
+    /// # Errors
+    /// [`InputError::NoSuchData`] if the job has no queries that take such a table of this owner.
+    #[cfg(feature = "columnar")]
+    pub fn give_table(
+        &mut self,
+        owner: &str,
+        name: &str,
+        table: crate::MemoryTable,
+    ) -> Result<(), InputError> {
+        // Rows of other jobs are none of a table.
+        let data = if self.queries().is_some() {
+            self.data()
+        } else {
+            Vec::new()
+        };
+        Self::supplied(&data, owner, name)?;
+        let at = (owner.to_owned(), name.to_owned());
+        self.memory.tables.insert(at, table);
+        Ok(())
+    }
+
+    /// The table that is given in memory.
+    #[cfg(feature = "columnar")]
+    fn memory_of(&self, table: &crate::query::OwnerTable) -> Option<&crate::MemoryTable> {
+        let owner = self.roles.holder_name(table.holder);
+        let at = (owner, table.table.name.clone());
+        self.memory.tables.get(&at)
     }
 
     /// Gives the key under which the owners of this machine compare the order of rows, where the job says that they do.
@@ -266,8 +337,7 @@ impl Job {
         let (mut reports, mut problems) = (Vec::new(), Vec::new());
         if let Kind::Query(queries) = &self.kind {
             for at in (0..queries.tables.len()).filter(|at| queries.tables[*at].holder == holder) {
-                let table = self.table_file(queries, at);
-                match table.and_then(|file| queries.open(at, &file, watch)) {
+                match self.open_table(queries, at, watch) {
                     Ok(table) => reports.push(table.report().clone()),
                     Err(problem) => problems.push(problem),
                 }

@@ -18,6 +18,8 @@ pub use job_files::Sent;
 use veil_session::PartyId;
 
 use crate::InputError;
+#[cfg(feature = "columnar")]
+use crate::MemoryTable;
 use crate::{
     AlignKey, Gates, JobError, JobProblem, Place, Queries, Resharing, Roles, Words,
     error::Fault,
@@ -79,10 +81,18 @@ pub struct Job {
     opening: Option<Opening>,
     durable: bool,
     given: Files,
+    memory: InMemory,
     align: Option<AlignKey>,
     /// The file's words about its security, and the words of the command line.
     said: Words,
     chosen: Words,
+}
+
+/// Tables that are given in memory, by owner and name.
+#[derive(Clone, Debug, Default)]
+struct InMemory {
+    #[cfg(feature = "columnar")]
+    tables: BTreeMap<(String, String), MemoryTable>,
 }
 
 /// The text of a job file, as long as one may be.
@@ -352,6 +362,7 @@ impl Job {
             opening,
             durable: false,
             given,
+            memory: InMemory::default(),
             align: None,
             said: Words::default(),
             chosen: Words::default(),
@@ -413,6 +424,7 @@ impl Job {
             opening: None,
             durable: false,
             given,
+            memory: InMemory::default(),
             align: None,
             said: Words::default(),
             chosen: Words::default(),
@@ -442,6 +454,7 @@ impl Job {
             opening: None,
             durable: false,
             given,
+            memory: InMemory::default(),
             align: None,
             said: Words::default(),
             chosen: Words::default(),
@@ -503,6 +516,7 @@ impl Job {
             opening: None,
             durable: false,
             given,
+            memory: InMemory::default(),
             align: None,
             said: Words::default(),
             chosen: Words::default(),

@@ -1,6 +1,7 @@
 //! What queries open and use, in sentences.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use serde::Serialize;
@@ -93,6 +94,54 @@ pub struct Opens {
     pub to: Option<String>,
     /// What it is, as a sentence.
     pub what: String,
+}
+
+/// What is opened to whom and what is not, and what is kept, for people.
+pub fn openings(opened: &[Opens], hidden: &[String], kept: &[KeptFacts]) -> String {
+    let mut text = String::new();
+    let mut lines = |title: &str, lines: &mut dyn Iterator<Item = &String>| {
+        let _ = writeln!(text, "\n{title}");
+        lines.for_each(|line| {
+            let _ = writeln!(text, "  {line}");
+        });
+    };
+    let mut names: Vec<&String> = Vec::new();
+    for name in opened.iter().filter_map(|of| of.to.as_ref()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    for name in names {
+        let own = opened.iter().filter(|of| of.to.as_ref() == Some(name));
+        let title = format!("opened to {name}, and nothing else");
+        lines(&title, &mut own.map(|of| &of.what));
+    }
+    let title = "opened to the computing parties, and nothing else";
+    let nothing = "nothing".to_owned();
+    let parties = || opened.iter().filter(|of| of.to.is_none());
+    if parties().next().is_none() {
+        lines(title, &mut std::iter::once(&nothing));
+    } else {
+        lines(title, &mut parties().map(|of| &of.what));
+    }
+    lines("opened to no participant", &mut hidden.iter());
+    if !kept.is_empty() {
+        let title = "kept as shares by all parties, and not opened by it";
+        lines(title, &mut std::iter::empty());
+    }
+    for of in kept {
+        let _ = writeln!(
+            text,
+            "  `{}`: `{}`, {}, of which a later job has a table by",
+            of.dataset,
+            of.query,
+            count(of.rows, "row")
+        );
+        for line in of.declared.lines() {
+            let _ = writeln!(text, "    {line}");
+        }
+    }
+    text
 }
 
 /// A table, as people look at it.

@@ -24,7 +24,7 @@ use veil_job::Holder;
 use veil_physical::{Opening, PhysicalPlan};
 use veil_relation::{Kept, Program, Table};
 
-pub use explain::{ColumnFacts, KeptFacts, Opens, Operator, TableFacts};
+pub use explain::{ColumnFacts, KeptFacts, Opens, Operator, TableFacts, openings};
 pub use keys::Collisions;
 pub use sink::{Answered, QuerySink};
 pub(crate) use sink::{LACKS, of};

@@ -67,6 +67,31 @@ impl Queries {
         file: &Path,
         watch: Watch<'_>,
     ) -> Result<OwnTable, DataError> {
+        self.opened(at, file, |wanted| Table::open(file, wanted, watch))
+    }
+
+    /// Checks a table that is given in memory.
+    #[cfg(feature = "columnar")]
+    pub(crate) fn open_memory(
+        &self,
+        at: usize,
+        given: &crate::MemoryTable,
+        watch: Watch<'_>,
+    ) -> Result<OwnTable, DataError> {
+        // What messages call it: there is no file.
+        let called = format!("table `{}` in memory", self.tables[at].table.name);
+        let called = Path::new(&called);
+        let open = |wanted: &Wanted<'_>| Table::in_memory(called, given, wanted, watch);
+        self.opened(at, called, open)
+    }
+
+    /// A table, checked as it is opened, and its claims.
+    fn opened(
+        &self,
+        at: usize,
+        file: &Path,
+        open: impl FnOnce(&Wanted<'_>) -> Result<Table, DataError>,
+    ) -> Result<OwnTable, DataError> {
         let table = &self.tables[at];
         let of = &table.table;
         let reader = |index: usize| {
@@ -103,7 +128,7 @@ impl Queries {
             delimiter: table.delimiter,
             order: None,
         };
-        let read = Table::open(file, &wanted, watch)?;
+        let read = open(&wanted)?;
         let mut own = OwnTable {
             of: of.clone(),
             rows: read.rows(),

@@ -180,6 +180,17 @@ impl Answered {
 }
 
 #[cfg(feature = "columnar")]
+impl Answered {
+    /// The relation as arrays, as its Arrow and Parquet files have them.
+    ///
+    /// # Errors
+    /// [`DataError::Own`] if a column fits no array.
+    pub fn batch(&self) -> Result<arrow_array::RecordBatch, DataError> {
+        columnar::batch(self).map_err(DataError::own)
+    }
+}
+
+#[cfg(feature = "columnar")]
 mod columnar {
     use std::sync::Arc;
 
@@ -244,7 +255,7 @@ mod columnar {
         all.with_precision_and_scale(DIGITS as u8, places as i8)
     }
 
-    fn batch(answer: &Answered) -> Result<RecordBatch, ArrowError> {
+    pub(super) fn batch(answer: &Answered) -> Result<RecordBatch, ArrowError> {
         let (mut fields, mut columns) = (Vec::new(), Vec::new());
         for (at, field) in answer.fields.iter().enumerate() {
             let array = array(&field.ty.kind, answer.rows.iter().map(|row| row[at]))?;

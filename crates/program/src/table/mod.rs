@@ -16,6 +16,8 @@ mod input;
 #[cfg(feature = "columnar")]
 mod ipc;
 mod keys;
+#[cfg(feature = "columnar")]
+mod memory;
 mod notation;
 mod order;
 #[cfg(feature = "columnar")]
@@ -37,6 +39,8 @@ pub use error::InputError;
 #[doc(hidden)]
 pub use fuzz::fuzz_table;
 pub(crate) use keys::Keys;
+#[cfg(feature = "columnar")]
+pub use memory::MemoryTable;
 pub use notation::Notation;
 pub use order::{AlignKey, AlignKeyError};
 pub(crate) use problems::{Place, Problems};
@@ -294,8 +298,31 @@ impl Table {
         wanted: &Wanted<'_>,
         watch: Watch<'_>,
     ) -> Result<Self, DataError> {
-        let start = Instant::now();
         let bytes = input.length();
+        Self::of_format(file, bytes, wanted, watch, |spec| open(spec, input))
+    }
+
+    /// Checks the wanted columns of a table in memory, which messages call `file`.
+    #[cfg(feature = "columnar")]
+    pub(crate) fn in_memory(
+        file: &Path,
+        table: &MemoryTable,
+        wanted: &Wanted<'_>,
+        watch: Watch<'_>,
+    ) -> Result<Self, DataError> {
+        let opened = |spec: &Arc<Spec>| table.format(spec);
+        Self::of_format(file, table.bytes(), wanted, watch, opened)
+    }
+
+    /// Reads and checks what a format opens.
+    fn of_format(
+        file: &Path,
+        bytes: u64,
+        wanted: &Wanted<'_>,
+        watch: Watch<'_>,
+        open: impl FnOnce(&Arc<Spec>) -> Result<Box<dyn Format>, DataError>,
+    ) -> Result<Self, DataError> {
+        let start = Instant::now();
         let spec = Arc::new(Spec {
             file: file.to_owned(),
             what: format!("{} `{}`", wanted.kind, wanted.name),
@@ -303,7 +330,7 @@ impl Table {
             readers: wanted.readers.clone(),
             key: (wanted.order.as_ref()).map(|order| order.column.to_owned()),
         });
-        let format = open(&spec, input)?;
+        let format = open(&spec)?;
         let part = part(wanted.readers.len());
         let mut first = Checked {
             rows: wanted.rows.most(),

@@ -281,7 +281,7 @@ impl Explained {
                 .map(|(name, value)| vec![name.to_owned(), value])
                 .collect::<Vec<_>>(),
         );
-        text += &self.openings();
+        text += &veil_program::openings(&self.opened, &self.hidden, &self.kept);
         text += &self.reads();
         text += &self.takes(rates);
         text += "\nqueries\n";
@@ -299,52 +299,6 @@ impl Explained {
             };
             let _ = writeln!(text, "  {}{to}{keep}{least}:", query.name);
             for line in query.sql.trim().lines() {
-                let _ = writeln!(text, "    {line}");
-            }
-        }
-        text
-    }
-
-    /// What is opened, and what is not.
-    fn openings(&self) -> String {
-        let mut text = String::new();
-        let mut names: Vec<&String> = Vec::new();
-        for opened in &self.opened {
-            if let Some(to) = &opened.to
-                && !names.contains(&to)
-            {
-                names.push(to);
-            }
-        }
-        for name in names {
-            let _ = writeln!(text, "\nopened to {name}, and nothing else");
-            let own = self.opened.iter().filter(|of| of.to.as_ref() == Some(name));
-            text += &list(own.map(|of| of.what.clone()));
-        }
-        let parties: Vec<&Opens> = self.opened.iter().filter(|of| of.to.is_none()).collect();
-        text += "\nopened to the computing parties, and nothing else\n";
-        if parties.is_empty() {
-            text += "  nothing\n";
-        }
-        text += &list(parties.iter().map(|of| of.what.clone()));
-        text += "\nopened to no participant\n";
-        text += &list(self.hidden.iter().cloned());
-        if !self.inexact.is_empty() {
-            text += "\nfunctions without exact values, rounded to their last place\n";
-        }
-        text += &list(self.inexact.iter().cloned());
-        if !self.kept.is_empty() {
-            text += "\nkept as shares by all parties, and not opened by it\n";
-        }
-        for of in &self.kept {
-            let _ = writeln!(
-                text,
-                "  `{}`: `{}`, {}, of which a later job has a table by",
-                of.dataset,
-                of.query,
-                count(of.rows.into(), "row")
-            );
-            for line in of.declared.lines() {
                 let _ = writeln!(text, "    {line}");
             }
         }
