@@ -2,10 +2,13 @@
 
 export PATH := $(or $(CARGO_HOME),$(HOME)/.cargo)/bin:$(PATH)
 .DEFAULT_GOAL := help
-.PHONY: help release gpu-bundle demo quick test tiers test-rtl test-soak test-cuda cuda check bench synth deps tools
+.PHONY: help wheel release gpu-bundle demo quick test tiers test-rtl test-soak test-cuda cuda check bench synth deps tools
 
 help: ## What there is to make
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+wheel: deps ## The wheel of the Python package, tried in an environment of its own
+	@scripts/wheel.sh
 
 demo: deps ## Three parties compute a pay-gap study, and join tables, as none of them could alone (minutes, from nothing)
 	@scripts/demo.sh

@@ -38,7 +38,7 @@ readonly PASSES=.ci/passes
 # What all tests of the workspace depend on.
 readonly SOURCES="Cargo.toml Cargo.lock rust-toolchain.toml crates xtask circuits vectors"
 # Minutes that a tier takes on two cores, what is in it, then the paths of its inputs. The function of the same name runs it.
-declare -A MINUTES=([book]=6 [processes]=15 [long]=8 [cores]=25 [portable]=25 [rtl]=60 [cuda]=10 [fuzz]=20 [soak]=14 [counts]=4)
+declare -A MINUTES=([book]=6 [processes]=15 [long]=8 [cores]=25 [portable]=25 [rtl]=60 [cuda]=10 [fuzz]=20 [soak]=14 [counts]=4 [python]=12)
 declare -A WHAT=(
   [book]="the documentation as a book, without a warning"
   [processes]="participants that are killed, stall, lie and wait for each other"
@@ -50,6 +50,7 @@ declare -A WHAT=(
   [cuda]="kernels under sanitizers, and the bundle for GPUs"
   [fuzz]="half a minute of each fuzz target"
   [soak]="two hostile members against a party for ten minutes"
+  [python]="the Python package against pandas, its types, and its wheel in an environment of its own"
 )
 declare -A INPUTS=(
   [book]="docs README.md ARCHITECTURE.md CONTRIBUTING.md"
@@ -62,9 +63,10 @@ declare -A INPUTS=(
   [cuda]="kernels crates/device-cuda crates/device scripts/cuda.sh scripts/emulate-sanitized.sh scripts/gpu-bundle.sh"
   [fuzz]="$SOURCES fuzz"
   [soak]="$SOURCES"
+  [python]="$SOURCES python pyproject.toml scripts/wheel.sh"
 )
 # Those that find most in the least time first, so that a short time reaches most of them.
-readonly ORDER=(counts book processes long cores cuda soak fuzz portable rtl)
+readonly ORDER=(counts book processes python long cores cuda soak fuzz portable rtl)
 
 book() {
   mdbook --version >/dev/null 2>&1 || run cargo install mdbook --version 0.5.4 --locked
@@ -109,6 +111,16 @@ cuda() {
 }
 fuzz() { scripts/fuzz.sh 30; }
 soak() { scripts/soak.sh; }
+python() {
+  local venv=$target/python
+  [[ -x $venv/bin/python ]] || run python3 -m venv "$venv"
+  run "$venv/bin/pip" install --quiet --requirement python/tests/requirements.txt
+  run cargo build --locked --package veil-py --features veil-py/extension-module --package veil-cli
+  # Beside the package's own text, as an editable install would have it.
+  cp "$target/debug/lib_veil.so" python/veilworks/_veil.abi3.so
+  run env VEIL="$target/debug/veil" PYTHONPATH=python "$venv/bin/python" -m pytest python/tests
+  PATH=$venv/bin:$PATH scripts/wheel.sh
+}
 
 # Of the files that git knows, as they are.
 digest() {

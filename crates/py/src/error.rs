@@ -1,0 +1,57 @@
+//! Errors of the library as one exception, which the Python layer turns into its own.
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+use veilworks::Code;
+
+create_exception!(
+    _veil,
+    Failure,
+    PyException,
+    "A failure of the library: its kind, message, help, place and cells."
+);
+
+/// A place in a text: the query, or nothing for the job's own text; line; column.
+type At = (Option<String>, usize, usize);
+
+/// A cell at fault: row, line, column, what it has, what is wrong.
+type Cell = (u64, Option<u64>, Option<String>, String, String);
+
+/// The kind of a failure in a word.
+const fn kind(code: Code) -> &'static str {
+    match code {
+        Code::Other => "other",
+        Code::Usage => "usage",
+        Code::Input => "input",
+        Code::Check => "check",
+        Code::Link => "link",
+        Code::Device => "device",
+    }
+}
+
+/// An error of the library as an exception of Python.
+pub(crate) fn failure(error: &veilworks::Error) -> PyErr {
+    let at: Option<At> = error
+        .place()
+        .map(|place| (place.query.clone(), place.line, place.column));
+    let cells = error.cells().iter().map(|cell| {
+        let fault = cell.fault.to_string();
+        let of: Cell = (
+            cell.row,
+            cell.line,
+            cell.column.clone(),
+            cell.value.clone(),
+            fault,
+        );
+        of
+    });
+    let cells: Vec<Cell> = cells.collect();
+    Failure::new_err((
+        kind(error.code()),
+        error.to_string(),
+        error.help().to_owned(),
+        at,
+        cells,
+    ))
+}

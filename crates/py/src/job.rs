@@ -1,0 +1,167 @@
+//! Jobs: text in, and what it means; runs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use veilworks::{Local, Progress};
+
+use crate::answer::Answer;
+use crate::batches::{Batches, NOT_PICKLED};
+use crate::error::failure;
+
+/// How long a run goes on before Python is asked for signals.
+const TICK: Duration = Duration::from_millis(50);
+
+/// A table that is given: whose, which, and its file or itself.
+type Given<'py> = (String, String, Bound<'py, PyAny>);
+
+/// What is told of a run: each participant with its phase, rows and bytes.
+type Told = Vec<(String, &'static str, u64, u64, u64)>;
+
+/// A job, parsed and planned.
+#[pyclass(frozen, module = "veilworks._veil")]
+pub(crate) struct Job(veilworks::Job);
+
+impl Job {
+    fn local(&self, tables: Vec<Given<'_>>) -> PyResult<Local> {
+        let mut local = Local::of(&self.0);
+        for (owner, name, given) in tables {
+            local = if let Ok(batches) = given.cast::<Batches>() {
+                local.table(owner, name, batches.get().table().clone())
+            } else {
+                local.file(owner, name, given.extract::<PathBuf>()?)
+            };
+        }
+        Ok(local)
+    }
+
+    fn told(&self, latest: &[Progress]) -> Told {
+        let plan = self.0.plan();
+        let one = |one: &Progress| {
+            let name = veilworks::name_of(plan, one.me).to_owned();
+            (name, one.phase.name(), one.rows, one.of, one.sent)
+        };
+        latest.iter().map(one).collect()
+    }
+}
+
+#[pymethods]
+impl Job {
+    /// Parses and plans the text of a job file, whose paths are relative to `folder`.
+    #[staticmethod]
+    fn parse(py: Python<'_>, text: &str, folder: PathBuf) -> PyResult<Self> {
+        let parsed = py.detach(|| veilworks::Job::parse(text, folder));
+        parsed.map(Job).map_err(|error| failure(&error))
+    }
+
+    /// Its name.
+    #[getter]
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// The hash of its plan.
+    #[getter]
+    fn plan_hash(&self) -> String {
+        self.0.hash().to_string()
+    }
+
+    /// What is opened: to whom, which is nothing for the computing parties, and what.
+    #[getter]
+    fn opens(&self) -> Vec<(Option<String>, String)> {
+        let opened = self.0.opened().into_iter();
+        opened.map(|of| (of.to, of.what)).collect()
+    }
+
+    /// What the result is worth.
+    #[getter]
+    fn guarantee(&self) -> String {
+        self.0.guarantee().to_string()
+    }
+
+    /// Names of all participants.
+    #[getter]
+    fn participants(&self) -> Vec<String> {
+        let names = self.0.participants().into_iter();
+        names.map(str::to_owned).collect()
+    }
+
+    /// Data that its owners bring: whose, and which.
+    #[getter]
+    fn data(&self) -> Vec<(String, String)> {
+        let data = self.0.data().into_iter();
+        data.map(|data| (data.owner, data.what)).collect()
+    }
+
+    /// What is opened and what is not; with `plan`, the operators.
+    fn explain(&self, plan: bool) -> String {
+        if !plan {
+            return self.0.openings();
+        }
+        let operators = self.0.operators().into_iter();
+        let line = |of: veilworks::Operator| {
+            format!("{}{}, {} rows\n", "  ".repeat(of.depth), of.text, of.rows)
+        };
+        operators.map(line).collect()
+    }
+
+    /// Checks all tables, and runs nothing: of each its name, its rows, and the bytes that were read.
+    fn check(&self, py: Python<'_>, tables: Vec<Given<'_>>) -> PyResult<Vec<(String, u64, u64)>> {
+        let local = self.local(tables)?;
+        let reports = py.detach(|| local.check());
+        let reports = reports.map_err(|error| failure(&error))?;
+        let reports = reports.into_iter();
+        Ok(reports
+            .map(|report| (report.block, report.rows, report.bytes))
+            .collect())
+    }
+
+    /// Runs all participants in this process. `told` is called with how far each is, again and again; Ctrl-C ends the run.
+    #[pyo3(signature = (tables, told=None, timeout=None, out=None))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        tables: Vec<Given<'_>>,
+        told: Option<&Bound<'_, PyAny>>,
+        timeout: Option<f64>,
+        out: Option<PathBuf>,
+    ) -> PyResult<Vec<Answer>> {
+        let mut local = self.local(tables)?;
+        if let Some(seconds) = timeout {
+            let seconds = Duration::try_from_secs_f64(seconds);
+            let seconds = seconds.map_err(|error| PyValueError::new_err(error.to_string()))?;
+            local = local.timeout(seconds);
+        }
+        if let Some(folder) = out {
+            local = local.out(folder);
+        }
+        let running = local.start();
+        while !py.detach(|| running.wait(TICK)) {
+            let asked = py.check_signals().and_then(|()| match told {
+                Some(told) => told.call1((self.told(&running.latest()),)).map(drop),
+                None => Ok(()),
+            });
+            if let Err(error) = asked {
+                running.stop();
+                let ended = py.detach(|| running.join());
+                drop(ended);
+                return Err(error);
+            }
+        }
+        let outcome = py.detach(|| running.join());
+        let outcome = outcome.map_err(|error| failure(&error))?;
+        let mut answers = Vec::new();
+        for name in self.0.participants() {
+            for answered in outcome.answers(name).unwrap_or_default() {
+                answers.push(Answer::new(name, answered)?);
+            }
+        }
+        Ok(answers)
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err(NOT_PICKLED))
+    }
+}

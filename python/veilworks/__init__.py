@@ -1,0 +1,54 @@
+"""Secure multi-party computation from Python: questions over tables of several owners, and nothing opened but the answers.
+
+A `Job` names participants, declares tables, and says what is opened to whom. Methods of tables and columns look like those of pandas; they
+compute nothing, but are written down as a job file, which Rust plans, hashes, explains and runs. What a job reads, computes and opens is under
+its plan hash, whether it was written by Python or by hand.
+"""
+
+from ._veil import VERSION as __version__
+from .columns import Aggregate, Column, case, where
+from .data import as_written, parquet
+from .errors import CheckFailed, DataError, DeviceFailed, JobError, LinkLost, PlanError, Problem, RunError, SecretError, Source, VeilError
+from .infer import infer
+from .job import Job, sql
+from .result import Answer, Result
+from .tables import Grouped, Table, concat
+from .types import Bool, Category, ColumnType, Date, Decimal, Int, Integer, Key, up_to
+
+__all__ = [
+    "Aggregate",
+    "Answer",
+    "Bool",
+    "Category",
+    "CheckFailed",
+    "Column",
+    "ColumnType",
+    "DataError",
+    "Date",
+    "Decimal",
+    "DeviceFailed",
+    "Grouped",
+    "Int",
+    "Integer",
+    "Job",
+    "JobError",
+    "Key",
+    "LinkLost",
+    "PlanError",
+    "Problem",
+    "Result",
+    "RunError",
+    "SecretError",
+    "Source",
+    "Table",
+    "VeilError",
+    "__version__",
+    "as_written",
+    "case",
+    "concat",
+    "infer",
+    "parquet",
+    "sql",
+    "up_to",
+    "where",
+]

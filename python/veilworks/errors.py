@@ -1,0 +1,100 @@
+"""Exceptions: what went wrong, where in your own program, and what to write instead."""
+
+from __future__ import annotations
+
+import linecache
+from typing import Any, NamedTuple, NoReturn
+
+from . import _veil
+
+
+class Source(NamedTuple):
+    """A line of your program."""
+
+    file: str
+    line: int
+
+    def quoted(self) -> str:
+        """The line with its text, if that is known."""
+        text = linecache.getline(self.file, self.line).strip()
+        return f"{self.file}, line {self.line}" + (f":\n    {text}" if text else "")
+
+
+class VeilError(Exception):
+    """What all errors of the package are."""
+
+    help: str = ""
+    source: Source | None = None
+
+
+class JobError(VeilError, ValueError):
+    """A job says what no job can: a name, a range, a type, a participant. `line` and `column` are of the text of the job, where the fault has a place there."""
+
+    def __init__(self, message: str, *, source: Source | None = None, help: str = "", line: int | None = None, column: int | None = None) -> None:
+        where = f"\n  {source.quoted()}" if source else ""
+        super().__init__(message + where + (f"\n  {help}" if help else ""))
+        self.source, self.help, self.line, self.column = source, help, line, column
+
+
+class PlanError(JobError):
+    """A question that parties do not answer as it is put. `source` is the line of your program that put it."""
+
+
+class SecretError(VeilError, TypeError):
+    """A program asked for a value that no participant has, such as the truth of a condition on a row."""
+
+    def __init__(self, message: str, *, source: Source | None, help: str) -> None:
+        where = f"\n  {source.quoted()}" if source else ""
+        super().__init__(f"{message}{where}\n  {help}")
+        self.source, self.help = source, help
+
+
+class Problem(NamedTuple):
+    """A cell that does not fit its column. Only the owner of a table sees it."""
+
+    row: int
+    line: int | None
+    column: str | None
+    cell: str
+    what: str
+
+
+class DataError(VeilError, ValueError):
+    """A table is not as the job declares it. `problems` has the first of its cells at fault."""
+
+    def __init__(self, message: str, problems: list[Problem]) -> None:
+        super().__init__(message)
+        self.problems = problems
+
+
+class RunError(VeilError):
+    """A run has ended, and nothing was published."""
+
+
+class LinkLost(RunError):
+    """A participant was not reached any more, or nothing moved for too long."""
+
+
+class CheckFailed(RunError):
+    """A participant cheated, or a check of what owners supply failed."""
+
+
+class DeviceFailed(RunError):
+    """A device failed."""
+
+
+def _message(failure: _veil.Failure) -> tuple[str, str, str, tuple[str | None, int, int] | None, list[Any]]:
+    kind, message, help, at, cells = failure.args
+    return kind, message, help, at, cells
+
+
+def raise_run(failure: _veil.Failure) -> NoReturn:
+    """Raises what ended a check of tables, or a run."""
+    kind, message, help, _, cells = _message(failure)
+    text = message + (f"\n  {help}" if help else "")
+    if kind == "input":
+        raise DataError(text, [Problem(*cell) for cell in cells]) from None
+    if kind == "usage":
+        raise JobError(message, help=help) from None
+    of = {"check": CheckFailed, "link": LinkLost, "device": DeviceFailed}.get(kind, RunError)
+    raise of(text) from None

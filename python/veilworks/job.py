@@ -1,0 +1,297 @@
+"""Jobs: who takes part, which tables they bring, what is asked and to whom it is opened."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from . import _veil
+from ._bar import Bar
+from ._source import here
+from .columns import Aggregate
+from .data import Data, batches
+from .errors import JobError, PlanError, Source, raise_run
+from .result import Answer, Result
+from .sql import Text
+from .tables import Base, Op, Sql, Table, Writer
+from .types import ColumnType, Rows, toml
+
+
+@dataclass
+class _Open:
+    """A query of the job."""
+
+    name: str
+    table: Table
+    to: str
+    min_count: int | None
+    files: list[str] | None
+    source: Source | None
+
+
+class Job:
+    """A job that is written down as it is asked: tables of owners, questions over them, recipients of the answers.
+
+    The text of the job, `job.text`, is all that counts: Rust parses, plans, hashes and runs it, here and at participants without Python.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        owners: Sequence[str],
+        parties: Sequence[str],
+        recipients: Sequence[str] = (),
+        salt: str | None = None,
+        adversary: str | None = None,
+    ) -> None:
+        self._head: dict[str, Any] = {"name": name, "owners": list(owners), "parties": list(parties), "recipients": list(recipients), "salt": salt, "adversary": adversary}
+        self._tables: dict[str, tuple[Base, str]] = {}
+        self._opens: list[_Open] = []
+        self._fixed: tuple[str, pathlib.Path] | None = None
+        self._planned: tuple[str, _veil.Job] | None = None
+        self._texts: dict[str, Text] = {}
+
+    @staticmethod
+    def read(path: str | os.PathLike[str]) -> Job:
+        """A job file, as it is: to explain, check and run it."""
+        file = pathlib.Path(path)
+        job = Job(file.stem, owners=(), parties=())
+        try:
+            job._fixed = (file.read_text(encoding="utf-8"), file.parent)
+        except OSError as error:
+            raise JobError(f"{file} cannot be read: {error.strerror}", source=here()) from None
+        job._head["name"] = job._plan().name
+        return job
+
+    # What is asked.
+
+    def table(
+        self,
+        name: str,
+        *,
+        owner: str,
+        rows: int | Rows,
+        columns: Mapping[str, ColumnType],
+        unique: Iterable[str | Sequence[str]] = (),
+        sorted_by: str | Sequence[str] = (),
+        file: str | None = None,
+    ) -> Table:
+        """Declares a table of an owner. Its rows stay with the owner; how many it has room for, and what its columns are, is public."""
+        source = here()
+        self._changes(source)
+        if name in self._tables:
+            raise JobError(f"the job has a table `{name}` already", source=source)
+        fields = []
+        for column, kind in columns.items():
+            if not isinstance(kind, ColumnType):
+                raise JobError(f"column `{column}` has no type: {kind!r}", source=source, help="write vw.Integer(0, 120), vw.Category([...]), vw.Bool() …")
+            guess = f"  # guess: {', '.join(kind.guesses)}" if kind.guesses else ""
+            fields.append(f"  {toml({'name': column, 'type': kind.word} | kind.fields)},{guess}")
+        places = {"up_to": rows.up_to} | ({"bucket": rows.bucket} if rows.bucket else {}) if isinstance(rows, Rows) else rows
+        claims = [[claim] if isinstance(claim, str) else list(claim) for claim in unique]
+        order = [sorted_by] if isinstance(sorted_by, str) else list(sorted_by)
+        lines = ["[[table]]", f"name = {toml(name)}", f"owner = {toml(owner)}", f"rows = {toml(places)}"]
+        lines += [f"sorted_by = {toml(order)}"] if order else []
+        lines += [f"unique = {toml(claims)}"] if claims else []
+        lines += [f"file = {toml(file)}"] if file else []
+        lines += ["column = [", *fields, "]"]
+        base = Base(source, name, owner, rows, dict(columns))
+        self._tables[name] = (base, "\n".join(lines) + "\n")
+        return Table(self, base, tuple(columns))
+
+    def sql(self, text: str, *, tables: Iterable[Table] | None = None, columns: Sequence[str] | None = None) -> Table:
+        """A relation by a query in SQL. `tables` are those that it reads, else it may read all of the job; `columns` are the names of its columns, for methods that need them."""
+        reads = tuple(tables) if tables is not None else tuple(Table(self, base, tuple(base.types)) for base, _ in self._tables.values())
+        return Table(self, Sql(text.strip(), reads, here()), None if columns is None else tuple(columns))
+
+    def open(self, what: Table | Aggregate, *, to: str, name: str | None = None, min_count: int | None = None, files: Sequence[str] | None = None) -> None:
+        """Asks that a relation be opened to a participant, and to no other. With `min_count`, groups of fewer rows are left out."""
+        source = here()
+        self._changes(source)
+        if isinstance(what, Aggregate):
+            if what._table is None:
+                raise JobError("an aggregate of no table", source=source)
+            what = what._table.agg(value=what)
+        if not isinstance(what, Table):
+            raise JobError(f"a table or an aggregate is opened, and not a {type(what).__name__}", source=source, help="select columns of the table: table[[...]]")
+        if what._job is not self:
+            raise JobError(f"{what._title()} is of another job", source=source)
+        name = name if name is not None else "answer" if not self._opens else f"answer{len(self._opens) + 1}"
+        if any(other.name == name for other in self._opens):
+            raise JobError(f"two answers have the name `{name}`", source=source, help="say another: job.open(..., name=...)")
+        self._opens.append(_Open(name, what, to, min_count, list(files) if files else None, source))
+
+    def _changes(self, source: Source | None) -> None:
+        if self._fixed is not None:
+            raise JobError("a job that was read from a file stays as it is", source=source, help="make one by vw.Job(...)")
+        self._planned = None
+
+    # What it means.
+
+    @property
+    def text(self) -> str:
+        """The text of its job file."""
+        if self._fixed is not None:
+            return self._fixed[0]
+        if not self._opens:
+            raise JobError("the job opens nothing", source=here(), help="job.open(table, to=...)")
+        opens = sorted(self._opens, key=lambda one: one.name)
+        writer = Writer([*self._tables, *(one.name for one in opens)])
+        texts = {one.name: writer.query(one.table) for one in opens}
+        read: set[str] = set()
+        for one in opens:
+            _reads(one.table._op, read)
+        self._texts = writer.steps | texts
+        head = {"version": 1, "kind": "query"} | self._head
+        parts = ["".join(f"{field} = {toml(value)}\n" for field, value in head.items() if value is not None)]
+        parts += [text for name, (_, text) in sorted(self._tables.items()) if name in read]
+        parts += [_query(name, text) for name, text in writer.steps.items()]
+        for one in opens:
+            more = {"to": one.to, "min_count": one.min_count, "file": one.files}
+            parts.append(_query(one.name, texts[one.name]) + "".join(f"{field} = {toml(value)}\n" for field, value in more.items() if value is not None))
+        for name, (rows, overflow) in writer.bounds.items():
+            parts.append(f"[[bound]]\nof = {toml(name)}\nrows = {rows}\noverflow = {toml(overflow)}\n")
+        return "\n".join(parts)
+
+    def _plan(self) -> _veil.Job:
+        text = self.text
+        if self._planned is None or self._planned[0] != text:
+            folder = self._fixed[1] if self._fixed else pathlib.Path.cwd()
+            try:
+                self._planned = (text, _veil.Job.parse(text, folder))
+            except _veil.Failure as failure:
+                raise self._refused(failure) from None
+        return self._planned[1]
+
+    def _refused(self, failure: _veil.Failure) -> JobError:
+        _, message, help, at, _ = failure.args
+        if self._fixed is None:
+            # There is no such file: what is wrong is in this program.
+            message = re.sub(r"\A\S*job\.toml(:\d+)*: ", "", message)
+        if at is None:
+            return PlanError(message, help=help)
+        query, line, column = at
+        text = self._texts.get(query) if query else None
+        if query and text:
+            return PlanError(message, source=text.source(line, column), help=help, line=line, column=column)
+        lines = self.text.split("\n")
+        excerpt = f"\n  {lines[line - 1]}\n  {' ' * (column - 1)}^" if line <= len(lines) else ""
+        of = PlanError if query else JobError
+        return of(message + excerpt, source=self._declared_at(line), help=help, line=line, column=column)
+
+    def _declared_at(self, line: int) -> Source | None:
+        """The line of the program that declared what is in this line of the job's text."""
+        before = "\n".join(self.text.split("\n")[:line])
+        found = [(before.rfind(f"[[table]]\nname = {toml(name)}\n"), base.source) for name, (base, _) in self._tables.items()]
+        found += [(before.rfind(f"[[query]]\nname = {toml(one.name)}"), one.source) for one in self._opens]
+        best = max(found, key=lambda one: one[0], default=(-1, None))
+        return best[1] if best[0] >= 0 else None
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return str(self._head["name"])
+
+    @property
+    def plan_hash(self) -> str:
+        """The hash of its plan, on which all participants agree: it covers all that is read, computed and opened."""
+        return self._plan().plan_hash
+
+    @property
+    def opens(self) -> list[tuple[str | None, str]]:
+        """What is opened: to whom, which is None for the computing parties, and what."""
+        return self._plan().opens
+
+    @property
+    def guarantee(self) -> str:
+        """What the result is worth."""
+        return self._plan().guarantee
+
+    def explain(self, *, plan: bool = False) -> str:
+        """What is opened to whom and what is not, which columns are read, and the queries; with `plan`, the operators."""
+        return self._plan().explain(plan)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the job file, which `veil explain`, `veil run`, `veil submit` and colleagues without Python take: same plan hash."""
+        self._plan()
+        pathlib.Path(path).write_text(self.text, encoding="utf-8")
+
+    # Runs.
+
+    def _given(self, data: Mapping[str, Data]) -> list[tuple[str, str, Any]]:
+        known = {table: owner for owner, table in self._plan().data}
+        for name in data:
+            if name not in known and name not in self._tables:
+                raise JobError(f"the job has no table `{name}`; it reads {', '.join(known)}", source=here())
+        return [(known[name], name, batches(name, table)) for name, table in data.items() if name in known]
+
+    def check(self, data: Mapping[str, Data] | None = None) -> list[tuple[str, int, int]]:
+        """Looks at every cell of the tables as their owners would, and runs nothing: of each table its name, its rows, and bytes that were read."""
+        try:
+            return self._plan().check(self._given(data or {}))
+        except _veil.Failure as failure:
+            raise_run(failure)
+
+    def run_local(
+        self,
+        data: Mapping[str, Data] | None = None,
+        *,
+        progress: bool | None = None,
+        timeout: float | None = None,
+        out: str | os.PathLike[str] | None = None,
+    ) -> Result:
+        """Runs all participants in this process, on tables that are given here or are where the job says: to try and to test. This process sees all data."""
+        plan = self._plan()
+        given = self._given(data or {})
+        bar = Bar(progress)
+        try:
+            answers = plan.run(given, bar, timeout, None if out is None else pathlib.Path(out))
+        except _veil.Failure as failure:
+            raise_run(failure)
+        finally:
+            bar.close()
+        return Result([Answer(answer) for answer in answers], plan.opens, plan.plan_hash)
+
+    # What people see.
+
+    def __repr__(self) -> str:
+        return f"<Job {self.name}: tables {', '.join(self._tables) or 'of a file'}>"
+
+    def _repr_html_(self) -> str:
+        if self._fixed is None and not self._opens:
+            return f"<p>Job <b>{escape(self.name)}</b>, which opens nothing yet</p>"
+        rows = "".join(f"<tr><td>{escape(to or 'the computing parties')}</td><td>{escape(what)}</td></tr>" for to, what in self.opens)
+        return f"<table><caption>Job {escape(self.name)}</caption><tr><th>to</th><th>what is opened</th></tr>{rows}</table><p>{escape(self.guarantee)}</p><p>plan {escape(self.plan_hash)}</p>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a job is neither pickled nor copied: job.save(path) writes it")
+
+
+def _query(name: str, text: Text) -> str:
+    escaped = str(text).replace("\\", "\\\\").replace('"""', '""\\"')
+    if escaped.endswith('"'):
+        escaped = escaped[:-1] + '\\"'
+    return f'[[query]]\nname = {toml(name)}\nsql = """\n{escaped}"""\n'
+
+
+def _reads(op: Op, into: set[str]) -> None:
+    if isinstance(op, Base):
+        into.add(op.name)
+    for table in op.inputs():
+        _reads(table._op, into)
+
+
+def sql(text: str, *, tables: Sequence[Table], columns: Sequence[str] | None = None, to: str | None = None, name: str | None = None, min_count: int | None = None) -> Table:
+    """A query over tables of a job; with `to`, it is opened as `job.open` does."""
+    if not tables:
+        raise JobError("a query is over at least one table", source=here())
+    made = tables[0]._job.sql(text, tables=tables, columns=columns)
+    if to is not None:
+        made._job.open(made, to=to, name=name, min_count=min_count)
+    return made
