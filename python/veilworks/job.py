@@ -214,8 +214,8 @@ class Job:
         return self._plan().guarantee
 
     def explain(self, *, plan: bool = False) -> str:
-        """What is opened to whom and what is not, which columns are read, and the queries; with `plan`, the operators."""
-        return self._plan().explain(plan)
+        """What `veil explain` prints: what is opened to whom and what is not, which columns are read, what it costs; with `plan`, the operators."""
+        return self._plan().explain(pathlib.Path("job.toml"), plan)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the job file, which `veil explain`, `veil run`, `veil submit` and colleagues without Python take: same plan hash."""

@@ -29,7 +29,6 @@ pub mod boards;
 pub mod commands;
 mod consent;
 pub mod devices;
-pub mod estimate;
 pub mod failure;
 mod home;
 pub mod launch;
@@ -46,6 +45,8 @@ pub mod signals;
 pub mod trace;
 mod views;
 mod wishes;
+
+pub use veilworks::explain::estimate;
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -14,6 +14,8 @@ use veil_protocol::{Options, Plan};
 use veil_runtime::Passes;
 use veil_session::Peer;
 
+pub(crate) use veilworks::explain::role;
+
 use crate::failure::Failure;
 
 /// The job of a command line.
@@ -269,14 +271,5 @@ pub(crate) fn results(job: &Job, peer: Peer) -> Vec<PathBuf> {
         _ => ["result.txt", "result.csv", "result.json", "result.svg"]
             .map(PathBuf::from)
             .to_vec(),
-    }
-}
-
-/// What a participant is, in a word.
-pub(crate) fn role(peer: Peer) -> &'static str {
-    match peer {
-        Peer::Party(_) => "party",
-        Peer::Owner(_) => "owner",
-        Peer::Recipient(_) => "recipient",
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use veilworks::explain::Found;
 use veilworks::{Local, Progress};
 
 use crate::answer::Answer;
@@ -95,16 +96,12 @@ impl Job {
         data.map(|data| (data.owner, data.what)).collect()
     }
 
-    /// What is opened and what is not; with `plan`, the operators.
-    fn explain(&self, plan: bool) -> String {
-        if !plan {
-            return self.0.openings();
-        }
-        let operators = self.0.operators().into_iter();
-        let line = |of: veilworks::Operator| {
-            format!("{}{}, {} rows\n", "  ".repeat(of.depth), of.text, of.rows)
-        };
-        operators.map(line).collect()
+    /// What `veil explain` prints of the job in `file`, or with `--plan`, by the program's own table of rates.
+    fn explain(&self, py: Python<'_>, file: PathBuf, plan: bool) -> PyResult<String> {
+        let rates = Found::built_in();
+        let explained = py.detach(|| self.0.explain(&rates.rates));
+        let explained = explained.map_err(|error| failure(&error))?;
+        Ok(explained.text(&file, &rates, plan))
     }
 
     /// Checks all tables, and runs nothing: of each its name, its rows, and the bytes that were read.

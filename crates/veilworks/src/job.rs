@@ -12,6 +12,7 @@ use veil_runtime::Passes;
 use veil_session::{PartyId, Peer, PlanHash};
 
 use crate::error::{Code, Error};
+use crate::explain::{self, Explained, Rates};
 
 /// A job that is planned: what is computed, on whose values, and to whom the results are opened.
 ///
@@ -151,12 +152,16 @@ impl Job {
             .collect()
     }
 
-    /// What is opened to whom and what is not, as `veil explain` prints it.
-    pub fn openings(&self) -> String {
-        let (hidden, kept) = self.queries().map_or_else(Default::default, |queries| {
-            (queries.hidden(), queries.kept())
-        });
-        veil_program::openings(&self.opened(), &hidden, &kept)
+    /// What a job with queries opens, reads and costs: [`Explained::text`] is what `veil explain` prints of it.
+    ///
+    /// # Errors
+    /// An [`Error`] of [`Code::Usage`] for other jobs, which the command explains.
+    pub fn explain(&self, rates: &Rates) -> Result<Explained, Error> {
+        let Some((file, queries)) = self.file().zip(self.queries()) else {
+            let message = "the job has no queries: `veil explain` says what it opens and costs";
+            return Err(Error::new(Code::Usage, message));
+        };
+        explain::of_queries(file, queries, self.passes(), None, rates)
     }
 
     /// What a job with queries is about.

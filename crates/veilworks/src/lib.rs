@@ -64,6 +64,7 @@
 
 mod ends;
 mod error;
+pub mod explain;
 mod job;
 mod local;
 mod participant;

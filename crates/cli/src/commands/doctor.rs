@@ -356,7 +356,7 @@ fn rates_of(home: &Path) -> Finding {
             return Finding::but(WHAT, State::Note, error.to_string(), advice);
         }
     };
-    let days = output::count(found.rates.age_days().unsigned_abs(), "day");
+    let days = output::count(rates::age_days(&found.rates).unsigned_abs(), "day");
     let said = format!("{found}, {days} ago");
     if found.rates.machine == rates::machine() {
         Finding::ok(WHAT, said)

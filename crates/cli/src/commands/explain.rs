@@ -1,6 +1,5 @@
 //! `veil explain`: what a job computes, what it costs, and what it opens, before anything runs.
 
-mod query;
 mod text;
 
 use std::borrow::Cow;
@@ -18,6 +17,7 @@ use veil_program::{Job, Kind, Paired};
 use veil_protocol::Plan;
 use veil_runtime::{Passes, Stage, Stages};
 use veil_session::{PartyId, Peer};
+use veilworks::explain::{self as explained, Estimate, Numbers, Participant, estimates};
 
 use crate::consent::LANES;
 use crate::devices::{DevicesArgs, Registry};
@@ -113,59 +113,11 @@ struct Explanation {
     kept: Vec<Kept>,
 }
 
-/// How many numbers are opened at most, and the limit that the job states.
-#[derive(Serialize, Clone, Copy, Debug)]
-struct Numbers {
-    at_most: u64,
-    limit: u64,
-}
-
-impl Numbers {
-    fn of(job: &Job) -> Option<Self> {
-        let (at_most, limit) = job.opened_numbers()?;
-        Some(Self { at_most, limit })
-    }
-
-    fn text(self) -> String {
-        format!(
-            "at most {}; `most_opened`, the job's limit, is {}",
-            output::count(self.at_most, "number"),
-            self.limit
-        )
-    }
-}
-
 /// How the others finish without a party that is lost.
 #[derive(Serialize, Debug)]
 struct Finishing {
     protocol: &'static str,
     guarantee: Cow<'static, str>,
-}
-
-/// One participant's part.
-#[derive(Serialize, Debug)]
-struct Participant {
-    name: String,
-    role: &'static str,
-    messages: u64,
-    /// Payload.
-    bytes: u64,
-    /// Payload and message headers.
-    framed: u64,
-    memory_bytes: u64,
-    /// The same with columns of queries on the disk that no present pass takes, where that is less.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    least_memory_bytes: Option<u64>,
-    /// Seconds of one core, as estimated.
-    cpu_seconds: f64,
-}
-
-/// How long it takes over a network.
-#[derive(Serialize, Debug)]
-struct Estimate {
-    net: &'static str,
-    description: String,
-    seconds: f64,
 }
 
 /// Who supplies what.
@@ -221,7 +173,7 @@ pub fn run(args: &ExplainArgs, registry: &Arc<dyn Registry>) -> Result<(), Failu
         wish,
     } = planned;
     if let Some(queries) = job.queries() {
-        let explained = query::explain(&job, queries, &plan, args.net, &rates.rates)?;
+        let explained = explained::of_queries(&job, queries, &plan, args.net, &rates.rates)?;
         return if args.json {
             output::print_json(&explained)
         } else {
@@ -272,7 +224,7 @@ pub(crate) fn text(
     ordered: Option<Ordered>,
 ) -> String {
     if let Some(queries) = job.queries() {
-        let explained = query::explain(job, queries, plan, None, &rates.rates);
+        let explained = explained::of_queries(job, queries, plan, None, &rates.rates);
         // What was planned once is planned again.
         return explained.map_or_else(|error| error.to_string(), |of| of.text(file, rates, false));
     }
@@ -406,28 +358,6 @@ fn memory(plan: &Arc<Plan>, stages: &Stages, me: Peer, windows: &BTreeMap<Peer, 
 /// Products of every row that only their sum over the rows leaves the party: dot products.
 fn summed(plan: &Plan) -> u64 {
     plan.layers.iter().map(|layer| u64::from(layer.sums)).sum()
-}
-
-/// How long it takes on one machine, and over networks.
-fn estimates(plan: &Plan, run: &Run, rates: &Rates, net: Option<Profile>) -> Vec<Estimate> {
-    let over = |name, profile: Profile| Estimate {
-        net: name,
-        description: format!("{profile}, a machine per participant"),
-        seconds: run.over(plan, rates, profile),
-    };
-    match net {
-        Some(Profile::LAN) => vec![over("lan", Profile::LAN)],
-        Some(profile) => vec![over("wan", profile)],
-        None => vec![
-            Estimate {
-                net: "loopback",
-                description: "all participants on one machine, over TLS".into(),
-                seconds: run.loopback(plan, rates),
-            },
-            over("lan", Profile::LAN),
-            over("wan", Profile::WAN),
-        ],
-    }
 }
 
 fn supplied(plan: &Plan) -> Vec<Supplied> {

@@ -13,11 +13,11 @@ use veil_engine::Settings;
 use veil_link::shape::Profile;
 use veil_protocol::{Cost, Plan, Protocol};
 
-pub(crate) use costs::{Sent, sent};
+pub use costs::{Sent, sent};
 pub use passes::rounds;
-pub(crate) use passes::{Costs, OfPass};
+pub use passes::{Costs, OfPass};
 
-use crate::rates::{Rates, Work};
+use crate::explain::rates::{Rates, Work};
 
 /// Rounds that follow each other.
 #[derive(Serialize, Clone, Copy, Default, Debug)]
@@ -34,7 +34,7 @@ pub struct Rounds {
 
 impl Rounds {
     /// All of them, one time after the other, where so many chunks follow each other.
-    pub(crate) const fn in_a_row(&self, chunks: u64) -> u64 {
+    pub const fn in_a_row(&self, chunks: u64) -> u64 {
         let of_chunks = chunks.saturating_mul(self.per_chunk);
         self.handshake + self.set_up + of_chunks + self.totals
     }
@@ -48,7 +48,7 @@ pub struct Run {
     /// Chunks in flight over all lanes.
     pub in_flight: u64,
     /// How often all wait in passes after the first.
-    pub(crate) also: u64,
+    pub also: u64,
     /// Bytes that the busiest participant sends.
     pub busiest: u64,
     /// What each participant does.
@@ -56,7 +56,7 @@ pub struct Run {
 }
 
 /// Chunks in flight over all lanes, at the participant that has the fewest.
-pub(crate) fn in_flight(plan: &Plan, all: &[Arc<dyn Protocol>]) -> u64 {
+pub fn in_flight(plan: &Plan, all: &[Arc<dyn Protocol>]) -> u64 {
     let window = Settings::default().window;
     let of_each = all
         .iter()
@@ -73,7 +73,7 @@ impl Run {
     }
 
     /// The same of participants whose messages were counted.
-    pub(crate) fn new(plan: &Plan, all: &[Arc<dyn Protocol>], sent: &[Sent]) -> Self {
+    pub fn new(plan: &Plan, all: &[Arc<dyn Protocol>], sent: &[Sent]) -> Self {
         let longest = |of: fn(&Sent) -> Cost| sent.iter().map(|sent| of(sent).rounds).max();
         Run {
             rounds: Rounds {
@@ -128,7 +128,7 @@ impl Run {
 }
 
 /// The protocol of each participant.
-pub(crate) fn protocols(plan: &Arc<Plan>) -> Vec<Arc<dyn Protocol>> {
+pub fn protocols(plan: &Arc<Plan>) -> Vec<Arc<dyn Protocol>> {
     let peers = veil_engine::participants(plan).into_iter();
     let protocol = |peer| veil_protocol::protocol(Arc::clone(plan), peer);
     peers.map(protocol).collect()

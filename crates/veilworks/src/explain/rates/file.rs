@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use toml::Spanned;
-use veil_node::Time;
 
 use super::{KINDS, Kind, Rates, VERSION};
 
@@ -185,12 +184,11 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Rates, RatesError> {
     })
 }
 
-/// The beginning of a day in UTC, as a table says when it was measured.
-pub(super) fn day(text: &str) -> Option<Time> {
+/// A day, as a table says when it was measured.
+fn day(text: &str) -> Option<jiff::civil::Date> {
     let digits = |c: char| c.is_ascii_digit() || c == '-';
     let day = text.len() == 10 && text.chars().all(digits);
-    day.then(|| format!("{text}T00:00:00Z").parse().ok())
-        .flatten()
+    day.then(|| text.parse().ok()).flatten()
 }
 
 /// A name that may be printed.

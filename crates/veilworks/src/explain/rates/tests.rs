@@ -4,7 +4,7 @@ use veil_program::{Files, Job};
 use veil_protocol::{Options, Plan};
 
 use super::*;
-use crate::estimate::Run;
+use crate::explain::estimate::Run;
 
 /// The text of the table of the program, with a line changed.
 fn with(from: &str, to: &str) -> String {

@@ -11,18 +11,15 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use veil_node::Time;
 
 pub use file::RatesError;
 pub use work::Work;
-
-use crate::failure::{Code, Failure};
 
 /// The version of the format of tables.
 pub const VERSION: i64 = 1;
 
 /// The name of a table in a home.
-pub(crate) const IN_HOME: &str = "rates.toml";
+pub const IN_HOME: &str = "rates.toml";
 
 /// The table of a program that is given no other.
 const BUILT_IN: &str = include_str!("default.toml");
@@ -126,44 +123,39 @@ pub struct Origin {
 
 /// A table, and where it is from.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
-    pub(crate) rates: Rates,
+pub struct Found {
+    /// The table.
+    pub rates: Rates,
     /// Nothing for the table in the program.
-    pub(crate) path: Option<PathBuf>,
-}
-
-/// Which table of rates.
-#[derive(clap::Args, Debug, Clone, Default)]
-pub(crate) struct RatesArgs {
-    /// The table of rates for estimated times [default: rates.toml of the home if it is there, else that of the program]
-    #[arg(long, value_name = "FILE")]
-    rates: Option<PathBuf>,
-}
-
-impl RatesArgs {
-    /// The table that counts where `home` is the home, whether it is there or not.
-    pub(crate) fn load(&self, home: &Path) -> Result<Found, Failure> {
-        match &self.rates {
-            Some(path) => Found::at(path),
-            None => Found::of(home),
-        }
-    }
+    pub path: Option<PathBuf>,
 }
 
 impl Found {
+    /// The table of this program.
+    pub fn built_in() -> Self {
+        Found {
+            rates: Rates::built_in(),
+            path: None,
+        }
+    }
+
     /// The table of a home, or that of the program.
-    pub(crate) fn of(home: &Path) -> Result<Self, Failure> {
+    ///
+    /// # Errors
+    /// As of [`Rates::read`].
+    pub fn of(home: &Path) -> Result<Self, RatesError> {
         let path = home.join(IN_HOME);
         if path.exists() {
             return Found::at(&path);
         }
-        Ok(Found {
-            rates: Rates::built_in(),
-            path: None,
-        })
+        Ok(Self::built_in())
     }
 
-    fn at(path: &Path) -> Result<Self, Failure> {
+    /// The table in this file.
+    ///
+    /// # Errors
+    /// As of [`Rates::read`].
+    pub fn at(path: &Path) -> Result<Self, RatesError> {
         Ok(Found {
             rates: Rates::read(path)?,
             path: Some(path.to_owned()),
@@ -180,7 +172,7 @@ impl std::fmt::Display for Found {
             cores,
             ..
         } = &self.rates;
-        let cores = crate::output::count((*cores).into(), "core");
+        let cores = crate::explain::words::count((*cores).into(), "core");
         write!(f, "{machine}, {cores}, {device}, measured {measured}, ")?;
         match &self.path {
             Some(path) => write!(f, "{}", path.display()),
@@ -271,18 +263,6 @@ impl Rates {
         }
         text
     }
-
-    /// Days since the table was measured.
-    pub(crate) fn age_days(&self) -> i64 {
-        let measured = file::day(&self.measured).map_or(0, Time::seconds);
-        (Time::now().seconds() - measured).max(0) / (24 * 60 * 60)
-    }
-}
-
-/// Today, as a table says when it was measured.
-pub fn today() -> String {
-    let now = Time::now().to_string();
-    now.chars().take_while(|c| *c != 'T').collect()
 }
 
 /// The processor of this machine, in the words of its maker.
@@ -297,21 +277,6 @@ pub fn machine() -> String {
 
 fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
-}
-
-impl From<RatesError> for Failure {
-    fn from(error: RatesError) -> Self {
-        let failure = Failure::new(Code::Input, error.to_string());
-        match &error {
-            RatesError::Syntax {
-                path, text, span, ..
-            } if *span != (0..0) => {
-                failure.showing(&path.display().to_string(), text.clone(), span.clone())
-            }
-            _ => failure,
-        }
-        .help("leave --rates out, or measure a table with `veil-lab calibrate --out FILE`")
-    }
 }
 
 #[cfg(test)]

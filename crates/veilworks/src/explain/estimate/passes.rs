@@ -12,49 +12,51 @@ use veil_session::Peer;
 
 use super::Run;
 use super::costs::{chunks, ending, sent};
-use crate::rates::Work;
+use crate::explain::rates::Work;
 
 /// What a participant does in one pass.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Does {
+pub struct Does {
     /// What it sends in all chunks.
-    pub(crate) sends: Cost,
+    pub sends: Cost,
     work: Work,
 }
 
 /// What all participants do in one pass.
 #[derive(Clone, Default)]
-pub(crate) struct OfPass {
+pub struct OfPass {
     /// By participant.
-    pub(crate) each: Vec<Does>,
+    pub each: Vec<Does>,
     /// How often all wait for messages, one time after the other.
-    pub(crate) waits: u64,
+    pub waits: u64,
 }
 
 /// What a participant does in the whole run.
-pub(crate) struct Whole {
-    pub(crate) peer: Peer,
+pub struct Whole {
+    pub peer: Peer,
     /// Payload.
-    pub(crate) sends: Cost,
+    pub sends: Cost,
     /// Bytes with the headers of messages, the handshake and the last words.
-    pub(crate) framed: u64,
+    pub framed: u64,
     /// Bytes of memory, at most.
-    pub(crate) memory: u64,
+    pub memory: u64,
     /// The same with columns on the disk, where that is less.
-    pub(crate) least_memory: Option<u64>,
+    pub least_memory: Option<u64>,
 }
 
 /// What a program takes.
-pub(crate) struct Costs {
-    pub(crate) passes: Vec<OfPass>,
-    pub(crate) whole: Vec<Whole>,
+pub struct Costs {
+    /// Pass by pass.
+    pub passes: Vec<OfPass>,
+    /// By participant.
+    pub whole: Vec<Whole>,
     /// The times that are waited for, and the work of participants.
-    pub(crate) run: Run,
+    pub run: Run,
 }
 
 impl Costs {
     /// Those of a program, for each participant.
-    pub(crate) fn of(passes: &Passes) -> Self {
+    pub fn of(passes: &Passes) -> Self {
         let program = passes.program();
         let first = program.first();
         let peers = veil_engine::participants(first);
@@ -192,7 +194,7 @@ fn of_pass(pass: &Pass, peers: &[Peer]) -> OfPass {
 
 impl Run {
     /// Rounds of all passes that follow each other, with the handshake and the set-up.
-    pub(crate) fn rounds_of_all(&self) -> u64 {
+    pub fn rounds_of_all(&self) -> u64 {
         self.rounds.in_a_row(1) + self.also
     }
 }

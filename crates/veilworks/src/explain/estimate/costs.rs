@@ -5,21 +5,23 @@ use veil_session::Frame;
 
 /// What a participant sends, by the formulas of its protocol.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Sent {
-    pub(crate) set_up: Cost,
+pub struct Sent {
+    /// In the set-up.
+    pub set_up: Cost,
     /// In a full chunk.
-    pub(crate) chunk: Cost,
-    pub(crate) totals: Cost,
+    pub chunk: Cost,
+    /// In the totals.
+    pub totals: Cost,
     /// In all of these, of all chunks.
-    pub(crate) all: Cost,
+    pub all: Cost,
     /// In the handshake.
-    pub(crate) handshake: Cost,
+    pub handshake: Cost,
     /// In all, with the headers of messages.
-    pub(crate) framed: u64,
+    pub framed: u64,
 }
 
 /// What the participant that runs `protocol` sends.
-pub(crate) fn sent(plan: &Plan, protocol: &dyn Protocol) -> Sent {
+pub fn sent(plan: &Plan, protocol: &dyn Protocol) -> Sent {
     let set_up = protocol.cost(Task::SetUp, plan.set_up_frame());
     let totals = totals(plan, protocol);
     let Chunks { all, longest } = chunks(plan, protocol);

@@ -1,4 +1,4 @@
-//! `veil explain` of a job with queries: what is opened to whom, what is not, what it is worth, what it costs; then the queries.
+//! Of a job with queries: what is opened to whom, what is not, what it is worth, what it costs; then the queries.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -13,16 +13,15 @@ use veil_protocol::{Cost, Options};
 use veil_runtime::Passes;
 use veil_session::Peer;
 
-use super::{Estimate, Numbers, Participant, estimates};
-use crate::estimate::{Costs, OfPass};
-use crate::failure::Failure;
-use crate::output::{bytes, columns, count, seconds};
-use crate::prepare;
-use crate::rates::{Found, Origin, Rates};
+use super::estimate::{Costs, OfPass};
+use super::rates::{Found, Origin, Rates};
+use super::words::{bytes, columns, count, seconds};
+use super::{Estimate, Numbers, Participant, estimates, role};
+use crate::error::Error;
 
-/// What `--json` prints.
+/// An explanation of a job with queries: serialised, it is what `veil explain --json` prints.
 #[derive(Serialize, Debug)]
-pub(super) struct Explained {
+pub struct Explained {
     job: String,
     plan: String,
     protocol: &'static str,
@@ -121,14 +120,17 @@ struct OperatorCost {
     cost: PassCost,
 }
 
-/// Explains a job with queries.
-pub(super) fn explain(
+/// Explains a job with queries, which are planned as these passes; over all networks, or this one.
+///
+/// # Errors
+/// An [`Error`] if the same queries cannot be planned among four parties, though they can among three.
+pub fn of_queries(
     job: &Job,
     queries: &Queries,
     passes: &Passes,
     net: Option<Profile>,
     rates: &Rates,
-) -> Result<Explained, Failure> {
+) -> Result<Explained, Error> {
     let costs = Costs::of(passes);
     let first = passes.protocol(Peer::Party(passes.parties()[0]));
     let cpu = costs.run.cpu_seconds(rates);
@@ -138,7 +140,7 @@ pub(super) fn explain(
         .zip(cpu)
         .map(|(of, cpu_seconds)| Participant {
             name: veil_engine::name_of(passes, of.peer).to_owned(),
-            role: prepare::role(of.peer),
+            role: role(of.peer),
             messages: of.sends.messages,
             bytes: of.sends.bytes,
             framed: of.framed,
@@ -191,7 +193,7 @@ fn price(
     lanes: u16,
     net: Option<Profile>,
     rates: &Rates,
-) -> Result<Option<Price>, Failure> {
+) -> Result<Option<Price>, Error> {
     let Some((four, described)) = queries.among_four(job.spec(), job.roles()) else {
         return Ok(None);
     };
@@ -244,8 +246,8 @@ fn list(lines: impl Iterator<Item = String>) -> String {
 }
 
 impl Explained {
-    /// For people.
-    pub(super) fn text(&self, file: &Path, rates: &Found, plan: bool) -> String {
+    /// For people: of the job in this file, whose times are by these rates; with `plan`, the operators alone.
+    pub fn text(&self, file: &Path, rates: &Found, plan: bool) -> String {
         if plan {
             return self.tree();
         }

@@ -75,7 +75,7 @@ impl Work {
     }
 
     /// What it does in the chunks of a pass after the first.
-    pub(crate) fn of_pass(plan: &Plan, protocol: &dyn Protocol) -> Self {
+    pub fn of_pass(plan: &Plan, protocol: &dyn Protocol) -> Self {
         let counter = Counter {
             plan,
             protocol,
@@ -89,7 +89,7 @@ impl Work {
     }
 
     /// What it does when rows move, or matrices are multiplied.
-    pub(crate) fn of_move(protocol: &dyn Protocol, frame: Frame) -> Self {
+    pub fn of_move(protocol: &dyn Protocol, frame: Frame) -> Self {
         let workspace = Workspace {
             layout: protocol.layout(WorkspaceOf::Rows),
             rows: frame.rows,
