@@ -9,3 +9,5 @@ mod examples;
 mod local;
 mod participants;
 mod statistics;
+#[cfg(feature = "columnar")]
+mod tables;
