@@ -32,7 +32,6 @@ enum Cells {
 #[pyclass(frozen, module = "veilworks._veil")]
 pub(crate) struct Batches(MemoryTable);
 
-#[expect(clippy::needless_pass_by_value, reason = "the signature of `map_err`")]
 fn wrong(error: ArrowError) -> PyErr {
     PyValueError::new_err(format!("the table is no Arrow: {error}"))
 }

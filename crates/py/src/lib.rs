@@ -20,6 +20,12 @@
 //!
 //! - No object of the module can be pickled or copied.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::unused_self,
+    reason = "what Python calls has the signature that Python wants"
+)]
+
 mod answer;
 mod batches;
 mod error;
