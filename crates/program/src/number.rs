@@ -81,7 +81,7 @@ pub fn parse_scaled(text: &str, scale: u8) -> Result<i64, NumberError> {
 ///
 /// # Errors
 /// [`NumberError`] as [`parse_scaled`], but for digits that would be lost.
-pub fn parse_rounded(text: &str, scale: u8) -> Result<i64, NumberError> {
+pub(crate) fn parse_rounded(text: &str, scale: u8) -> Result<i64, NumberError> {
     let lost = match parse_scaled(text, scale) {
         Err(NumberError::Digits { .. } | NumberError::Fraction) => text,
         other => return other,

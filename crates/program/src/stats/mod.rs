@@ -270,7 +270,7 @@ pub struct StatsBlock {
     /// Between the cells of the owners' CSV files, where it is not a comma.
     pub delimiters: Vec<(Holder, u8)>,
     /// How the owners' files write their cells, where it is not as the columns say.
-    pub notations: Vec<(Holder, Notation)>,
+    pub(crate) notations: Vec<(Holder, Notation)>,
     /// Why its rows are rows of the same people, if they lie with several owners.
     pub pairing: Pairing,
     /// The dataset that all columns are loaded from, instead of holders that supply them.

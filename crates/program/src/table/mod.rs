@@ -41,7 +41,7 @@ pub use fuzz::fuzz_table;
 pub(crate) use keys::Keys;
 #[cfg(feature = "columnar")]
 pub use memory::MemoryTable;
-pub use notation::Notation;
+pub(crate) use notation::Notation;
 pub use order::{AlignKey, AlignKeyError};
 pub(crate) use problems::{Place, Problems};
 pub(crate) use text::{Digest, Reader, THOUSANDS};

@@ -4,7 +4,7 @@ use crate::stats::Marks;
 
 /// How one file writes its cells: each field holds for all columns of the file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Notation {
+pub(crate) struct Notation {
     /// Marks of numbers.
     pub(crate) marks: Option<Marks>,
     /// The format of dates.

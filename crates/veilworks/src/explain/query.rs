@@ -284,6 +284,10 @@ impl Explained {
                 .collect::<Vec<_>>(),
         );
         text += &veil_program::openings(&self.opened, &self.hidden, &self.kept);
+        if !self.inexact.is_empty() {
+            text += "\nfunctions without exact values, rounded to their last place\n";
+        }
+        text += &list(self.inexact.iter().cloned());
         text += &self.reads();
         text += &self.takes(rates);
         text += "\nqueries\n";

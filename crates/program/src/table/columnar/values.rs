@@ -289,10 +289,10 @@ fn push_float(reader: &Reader, cells: &mut Cells, value: f64) -> Result<(), Cell
         return Err(NumberError::NotANumber.into());
     };
     if value.is_nan() {
-        return match reader.notation.is_missing(b"NaN") {
-            true => reader.push_missing(cells),
-            false => Err(CellFault::Placeholder),
-        };
+        if reader.notation.is_missing(b"NaN") {
+            return reader.push_missing(cells);
+        }
+        return Err(CellFault::Placeholder);
     }
     if value.abs() >= 2f64.powi(63) {
         return Err(NumberError::TooLarge.into());
