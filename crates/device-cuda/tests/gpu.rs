@@ -58,6 +58,11 @@ fn integers_equal_the_reference() {
 }
 
 #[test]
+fn products_of_matrices_equal_the_reference() {
+    passes(Section::Matrices);
+}
+
+#[test]
 fn proofs_equal_the_reference() {
     passes(Section::Proofs);
 }

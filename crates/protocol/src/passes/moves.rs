@@ -97,21 +97,21 @@ impl Moves {
     ///
     /// # Panics
     /// If the parties move no rows: a program with such a pass is refused.
-    pub fn new(plan: Arc<MovePlan>, me: Peer) -> Self {
+    pub fn new(plan: &MovePlan, me: Peer) -> Self {
         let scheme = scheme(plan.security).expect("a program whose parties move rows");
         let Peer::Party(party) = me else {
             return Moves::none(scheme, me);
         };
         let moving = Moving {
-            plan: &plan,
+            plan,
             scheme,
             me: party,
-            places: Places::of(scheme, &plan),
+            places: Places::of(scheme, plan),
         };
         let made = match scheme.parties.len() {
             _ if plan.kind == MoveKind::Rank => rank::of(&moving),
             parties => (
-                regions::layout(scheme, &plan),
+                regions::layout(scheme, plan),
                 regions::spans(&moving),
                 match parties {
                     3 => rep3::rounds(&moving),
@@ -119,7 +119,7 @@ impl Moves {
                 },
             ),
         };
-        Moves::of(scheme, me, made, cost::of(scheme, &plan, party))
+        Moves::of(scheme, me, made, cost::of(scheme, plan, party))
     }
 
     /// The workspace, what goes in and out of it, and the rounds, with what they cost.

@@ -141,7 +141,7 @@ impl Pass {
     pub fn protocol(&self, me: Peer) -> Arc<dyn Protocol> {
         match self {
             Pass::Rows { plan, .. } => crate::protocol(Arc::clone(plan), me),
-            Pass::Move { plan, .. } => Arc::new(Moves::new(Arc::clone(plan), me)),
+            Pass::Move { plan, .. } => Arc::new(Moves::new(plan, me)),
             Pass::Product { plan, .. } => Arc::new(Moves::product(plan, me)),
         }
     }

@@ -67,7 +67,7 @@ fn net(parties: usize, vectors: &Value, case: &Value, kind: MoveKind, device: Ki
         _ => Arc::new(FourKeys(vectors.clone())),
     };
     let all = &PartyId::FOUR[..parties];
-    let protocol = |me| Arc::new(Moves::new(Arc::clone(&moves), me)) as _;
+    let protocol = |me| Arc::new(Moves::new(&moves, me)) as _;
     let mut net = Net::by(plan, all, keyring, device, &protocol);
     net.open(Frame {
         epoch: 0,

@@ -120,7 +120,7 @@ pub(super) use avx2::{Narrow, Wide, in_registers};
 mod avx2 {
     use std::arch::asm;
     use std::arch::x86_64::{
-        __m256i, _mm256_add_epi32, _mm256_add_epi64, _mm256_loadu_si256, _mm256_mullo_epi32,
+        _mm256_add_epi32, _mm256_add_epi64, _mm256_loadu_si256, _mm256_mullo_epi32,
         _mm256_set1_epi32, _mm256_set1_epi64x, _mm256_setzero_si256, _mm256_slli_epi64,
         _mm256_srli_epi64, _mm256_storeu_si256,
     };
@@ -237,8 +237,10 @@ mod avx2 {
         for k in 0..depth {
             // SAFETY: the caller's: panels have so many elements.
             unsafe {
-                let a = left.add(16 * k).cast::<__m256i>();
-                let a = [_mm256_loadu_si256(a), _mm256_loadu_si256(a.add(1))];
+                let a = [
+                    _mm256_loadu_si256(left.add(16 * k).cast()),
+                    _mm256_loadu_si256(left.add(16 * k + 8).cast()),
+                ];
                 for j in 0..4 {
                     let b = _mm256_set1_epi32(right.add(4 * k + j).read().cast_signed());
                     for i in 0..2 {

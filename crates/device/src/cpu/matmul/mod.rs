@@ -48,7 +48,7 @@ struct Columns {
     product: Vec<*mut u8>,
     /// The shape of the product, and terms of an element.
     rows: usize,
-    columns: usize,
+    width: usize,
     inner: usize,
 }
 
@@ -257,7 +257,7 @@ impl Columns {
             right,
             product,
             rows: matrices.rows(rows),
-            columns,
+            width: columns,
             inner: matrices.inner(rows),
         }
     }
@@ -265,12 +265,12 @@ impl Columns {
     /// A column of the product, and its bytes.
     fn column(&self, target: usize, column: usize) -> (*mut u8, usize) {
         let bytes = self.rows * self.form.ring.bytes(1) as usize;
-        (self.product[target * self.columns + column], bytes)
+        (self.product[target * self.width + column], bytes)
     }
 
     /// Begins with draws alone.
     fn begin(&mut self, target: usize, calls: &[(u8, bool)], drawn: &Drawn<'_>) {
-        for column in 0..self.columns {
+        for column in 0..self.width {
             let (into, bytes) = self.column(target, column);
             // SAFETY: the command was checked: the column has so many bytes, and they are no other column's.
             let into = unsafe { std::slice::from_raw_parts_mut(into, bytes) };
@@ -283,7 +283,7 @@ impl Columns {
 
     /// Adds a cross term to another component.
     fn add(&mut self, from: usize, to: usize) {
-        for column in 0..self.columns {
+        for column in 0..self.width {
             let [from, to] = [from, to].map(|target| self.column(target, column));
             // SAFETY: the command was checked: both have so many bytes, and are different columns.
             let (from, into) = unsafe {
@@ -302,11 +302,11 @@ impl Columns {
     /// The processor has the instructions of the kernel.
     unsafe fn multiply<K: Kernel>(&mut self, of: &OfSums) {
         let mut left = Wiped::<K::Word>::zeros(PANELS * K::ROWS * DEPTH);
-        let stripes = STRIPES.min(self.columns.div_ceil(K::COLUMNS));
+        let stripes = STRIPES.min(self.width.div_ceil(K::COLUMNS));
         let mut right = Wiped::<K::Right>::zeros(stripes * K::COLUMNS * DEPTH);
         let (high, broad) = (PANELS * K::ROWS, STRIPES * K::COLUMNS);
-        for j in (0..self.columns).step_by(broad) {
-            let columns = j..self.columns.min(j + broad);
+        for j in (0..self.width).step_by(broad) {
+            let columns = j..self.width.min(j + broad);
             for k in (0..self.inner).step_by(DEPTH) {
                 let terms = k..self.inner.min(k + DEPTH);
                 // SAFETY: the caller's, and blocks are within the matrices.
