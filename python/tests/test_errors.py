@@ -133,6 +133,22 @@ def test_columns_of_other_tables_are_refused(small: Small) -> None:
         job().open(t, to="ministry")
 
 
+def test_groups_are_by_columns_that_have_names(small: Small) -> None:
+    of, t = small
+    for keys in (("sex",), (t.sex,), (["sex"],)):
+        assert t.group_by(*keys).agg(n=t.count()).columns == ["sex", "n"]
+    with pytest.raises(vw.JobError, match=r"name a computed column first: \.assign"):
+        t.group_by(t.age > 30)
+
+
+def test_numbers_of_numpy_are_constants(small: Small) -> None:
+    numpy = pytest.importorskip("numpy")
+    _, t = small
+    assert "0.5" in (numpy.float64(0.5) * t.pay)._node.parts
+    assert "7" in (numpy.int64(7) + t.age)._node.parts
+    assert "TRUE" in (t.age.isna() == numpy.bool_(True))._node.parts
+
+
 def test_names_that_clash(small: Small) -> None:
     of, t = small
     of.open(t.agg(n=t.count()), to="press", name="one")

@@ -20,6 +20,8 @@ class Expression(Secret):
     """An expression over the rows of a table."""
 
     __slots__ = ("_table", "_node", "_name")
+    # Numbers of NumPy leave arithmetic with columns to columns.
+    __array_ufunc__ = None
 
     def __init__(self, table: Table | None, node: Node, name: str = "") -> None:
         self._table, self._node, self._name = table, node, name

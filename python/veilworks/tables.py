@@ -190,10 +190,12 @@ class Table(Secret):
 
     merge = join
 
-    def group_by(self, *keys: str) -> Grouped:
+    def group_by(self, *keys: str | Column | Iterable[str]) -> Grouped:
         """Groups of rows that have the same values in these columns."""
-        names = keys[0] if len(keys) == 1 and not isinstance(keys[0], str) else keys
-        return Grouped(self, self._have(name._name if isinstance(name, Column) and name._table is self else name for name in names))
+        every: Iterable[Any] = keys
+        if len(keys) == 1 and not isinstance(keys[0], (str, Expression)):
+            every = keys[0]
+        return Grouped(self, self._have(key._name if isinstance(key, Column) and key._table is self and key._name else key for key in every))
 
     groupby = group_by
 
