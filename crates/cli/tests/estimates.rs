@@ -5,7 +5,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::Value;
 
 /// The table of the program.
-const TABLE: &str = include_str!("../src/rates/default.toml");
+const TABLE: &str = include_str!("../../veilworks/src/explain/rates/default.toml");
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap()

@@ -1,7 +1,7 @@
 //! Functions in the clear against real numbers: no result is farther than it states.
 
 use veil_numeric::exact::Enclosure;
-use veil_numeric::{Applied, Curve, Function, Range, Scale};
+use veil_numeric::{Applied, Function, Range, Scale};
 
 /// The largest distance in units of the result, over these arguments; none may be beyond what is stated, nor may a result leave its range.
 fn worst(

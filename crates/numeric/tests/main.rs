@@ -1,3 +1,8 @@
 //! Tests of numbers.
+#![allow(
+    clippy::unwrap_used,
+    reason = "a test that unwraps says what it expects by failing there"
+)]
+
 mod exact;
 mod functions;

@@ -42,7 +42,7 @@ fn moves(of: &PhysicalPlan) -> usize {
     let opens = |pass: &&PassSpec| match pass {
         PassSpec::Move { kind, .. } => *kind == MoveKind::Open,
         PassSpec::Compare { positions, .. } => positions.is_some(),
-        PassSpec::Rows { .. } => false,
+        PassSpec::Rows { .. } | PassSpec::Product { .. } => false,
     };
     of.passes.passes.iter().filter(opens).count()
 }
@@ -272,6 +272,7 @@ fn an_order_that_is_false_ends_the_run() {
                 .position(|pass| matches!(pass, PassSpec::Rows { claim: Some(_), .. }));
             let opens = physical.passes.passes.iter().position(|pass| match pass {
                 PassSpec::Compare { .. } => true,
+                PassSpec::Product { .. } => false,
                 PassSpec::Move { kind, .. } => *kind == MoveKind::Open,
                 PassSpec::Rows { job, .. } => job
                     .audiences

@@ -550,6 +550,7 @@ fn what_is_opened_is_listed() {
                     PassSpec::Compare { positions, .. } => {
                         permutations += u32::from(positions.is_some());
                     }
+                    PassSpec::Product { .. } => {}
                     PassSpec::Rows { job, claim, .. } => {
                         let opens = job.audiences.iter().any(|of| *of != Audience::Column);
                         assert!(claim.is_none() || opens, "{}", query.name);

@@ -201,8 +201,7 @@ fn messages_say_nothing_of_values() {
                 Fate::Pass
             });
             run(&program, &Ends::of(&program, columns), CPU, &tap).unwrap();
-            let all = all.lock().unwrap().clone();
-            all
+            all.lock().unwrap().clone()
         };
         let zeros = [vec![vec![0; 20]; 3], vec![vec![0; 3]; 2]].concat();
         let others = [matrix(1, 20, 3, ring), matrix(9, 3, 2, ring)].concat();
@@ -407,7 +406,7 @@ fn shapes_that_do_not_fit_are_refused() {
         (
             |of| {
                 if let PassSpec::Product { rows, .. } = of {
-                    *rows = 6
+                    *rows = 6;
                 }
             },
             "a column that is taken as it is has the pass's rows",
@@ -415,7 +414,7 @@ fn shapes_that_do_not_fit_are_refused() {
         (
             |of| {
                 if let PassSpec::Product { rows, .. } = of {
-                    *rows = 0
+                    *rows = 0;
                 }
             },
             "a matrix has a row, and 1 to 4096 columns",
@@ -423,7 +422,7 @@ fn shapes_that_do_not_fit_are_refused() {
         (
             |of| {
                 if let PassSpec::Product { left, .. } = of {
-                    left.clear()
+                    left.clear();
                 }
             },
             "a matrix has a row, and 1 to 4096 columns",
@@ -439,7 +438,7 @@ fn shapes_that_do_not_fit_are_refused() {
         (
             |of| {
                 if let PassSpec::Product { ring, .. } = of {
-                    *ring = Ring::Bits
+                    *ring = Ring::Bits;
                 }
             },
             "matrices are of integers modulo 2^32, 2^64 or 2^128",
@@ -447,7 +446,7 @@ fn shapes_that_do_not_fit_are_refused() {
         (
             |of| {
                 if let PassSpec::Product { ring, .. } = of {
-                    *ring = Ring::Z32
+                    *ring = Ring::Z32;
                 }
             },
             "a column is taken in its own form",
@@ -455,7 +454,7 @@ fn shapes_that_do_not_fit_are_refused() {
         (
             |of| {
                 if let PassSpec::Product { left, .. } = of {
-                    drop(left.pop())
+                    drop(left.pop());
                 }
             },
             "a column that is taken as it is has the pass's rows",
@@ -463,7 +462,7 @@ fn shapes_that_do_not_fit_are_refused() {
         (
             |of| {
                 if let PassSpec::Product { transposed, .. } = of {
-                    *transposed = true
+                    *transposed = true;
                 }
             },
             "a column that is taken as it is has the pass's rows",
@@ -505,22 +504,22 @@ fn shapes_that_do_not_fit_are_refused() {
         }) as Change,
         |of| {
             if let PassSpec::Product { rotation, .. } = of {
-                *rotation += 1
+                *rotation += 1;
             }
         },
         |of| {
             if let PassSpec::Product { left, .. } = of {
-                left.swap(0, 1)
+                left.swap(0, 1);
             }
         },
         |of| {
             if let PassSpec::Product { right, .. } = of {
-                right.swap(0, 1)
+                right.swap(0, 1);
             }
         },
         |of| {
             if let PassSpec::Product { leaves, .. } = of {
-                leaves.swap(0, 1)
+                leaves.swap(0, 1);
             }
         },
     ] {
