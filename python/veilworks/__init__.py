@@ -9,6 +9,7 @@ from ._veil import VERSION as __version__
 from .columns import Aggregate, Column, case, where
 from .data import as_written, parquet
 from .errors import CheckFailed, DataError, DeviceFailed, JobError, LinkLost, PlanError, Problem, RunError, SecretError, Source, VeilError
+from .functions import erf, exp, exp2, log, log2, log10, maximum, minimum, sigmoid, softplus, sqrt, tanh
 from .infer import infer
 from .job import Job, sql
 from .result import Answer, Result
@@ -46,9 +47,21 @@ __all__ = [
     "as_written",
     "case",
     "concat",
+    "erf",
+    "exp",
+    "exp2",
     "infer",
+    "log",
+    "log10",
+    "log2",
+    "maximum",
+    "minimum",
     "parquet",
+    "sigmoid",
+    "softplus",
     "sql",
+    "sqrt",
+    "tanh",
     "up_to",
     "where",
 ]

@@ -20,11 +20,18 @@ class Expression(Secret):
     """An expression over the rows of a table."""
 
     __slots__ = ("_table", "_node", "_name")
-    # Numbers of NumPy leave arithmetic with columns to columns.
-    __array_ufunc__ = None
 
     def __init__(self, table: Table | None, node: Node, name: str = "") -> None:
         self._table, self._node, self._name = table, node, name
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **more: Any) -> Any:
+        """Functions of NumPy on columns, and arithmetic of its numbers with columns."""
+        from .functions import UFUNCS
+
+        made = UFUNCS.get(ufunc.__name__)
+        if made is None or method != "__call__" or more:
+            raise JobError(f"NumPy's {ufunc.__name__} is not computed on columns", source=here(), help=f"there are {', '.join(sorted(UFUNCS))}")
+        return made(*inputs)
 
     def _what(self) -> str:
         return f"column `{self._name}`" if self._name else "an expression"
@@ -90,15 +97,15 @@ class Expression(Secret):
         raise JobError("// is not in the dialect", source=here(), help="write / for the exact quotient, and .round(places) for what is opened of it")
 
     def __pow__(self, other: Operand) -> Any:
-        if other != 2 or isinstance(other, Expression):
-            raise JobError("** takes 2 alone", source=here(), help="write products: x * x * x")
-        return self * self
+        if isinstance(other, (bool, Expression)) or not hasattr(other, "__index__") or not 1 <= other <= 16:
+            raise JobError("** takes a public whole number from 1 to 16", source=here(), help="write vw.sqrt(x), or vw.exp(y * vw.log(x))")
+        return self._make(_Word("power("), self, _Word(", "), other, _Word(")"))
 
     def __neg__(self) -> Any:
         return self._make(_Word("(- "), self, _Word(")"))
 
     def __abs__(self) -> Any:
-        return self._make(_Word("CASE WHEN "), self, _Word(" < 0 THEN - "), self, _Word(" ELSE "), self, _Word(" END"))
+        return self._make(_Word("abs("), self, _Word(")"))
 
     def __eq__(self, other: Operand) -> Any:
         return self._with("=", other)
@@ -215,9 +222,14 @@ class Column(Expression):
 
     def clip(self, low: Operand, high: Operand) -> Column:
         """The value, or the end of the range that it is beyond."""
-        made: Column = self._make(
-            _Word("CASE WHEN "), self, _Word(" < "), low, _Word(" THEN "), low, _Word(" WHEN "), self, _Word(" > "), high, _Word(" THEN "), high, _Word(" ELSE "), self, _Word(" END")
-        )
+        # A choice between a number and an end has the range of both, so that functions of it fit; where there is no value there is none.
+        above = self._make(_Word("CASE WHEN "), self, _Word(" < "), low, _Word(" THEN "), low, _Word(" ELSE "), self, _Word(" END"))
+        made: Column = self._make(_Word("CASE WHEN "), above, _Word(" > "), high, _Word(" THEN "), high, _Word(" ELSE "), above, _Word(" END"))
+        return made
+
+    def nullif(self, value: Operand) -> Column:
+        """The value, or none where it is this one: `vw.log(x.nullif(0))`."""
+        made: Column = self._make(_Word("nullif("), self, _Word(", "), value, _Word(")"))
         return made
 
     @property

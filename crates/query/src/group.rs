@@ -425,7 +425,7 @@ impl Binder<'_> {
                 );
                 let number = self.checked(minus, scope, at)?;
                 let parts = terms.unified(vec![args[0].clone(), number, zero])?;
-                real::extreme(true, parts)
+                real::absolute(&parts)
             }
             (name, _)
                 if real::named(name).is_some()

@@ -80,6 +80,24 @@ pub(crate) fn extreme(greatest: bool, parts: Vec<(Expr, Type)>) -> Expr {
     so_far
 }
 
+/// The larger of a number and the same with the other sign, which is not below 0; null where the number is.
+///
+/// # Panics
+/// Unless the three are given: the number, the other one, and 0.
+pub(crate) fn absolute(parts: &[(Expr, Type)]) -> Expr {
+    let [(x, _), (minus, _), (zero, _)] = parts else {
+        unreachable!("three terms of one kind are three expressions");
+    };
+    let choice = |when: Expr, then: Expr, otherwise: Expr| Expr::Case {
+        branches: vec![(when, then)],
+        otherwise: Box::new(otherwise),
+    };
+    let when = Expr::compare(Comparison::Ge, x.clone(), minus.clone());
+    let size = choice(when, x.clone(), minus.clone());
+    let when = Expr::compare(Comparison::Gt, zero.clone(), size.clone());
+    choice(when, zero.clone(), size)
+}
+
 /// A number to a public power: products, as few as the squares of the power's bits allow.
 pub(crate) fn power(terms: &Terms<'_>, base: Expr, exponent: &Expr) -> Result<Expr, SqlError> {
     let exponent = match exponent {

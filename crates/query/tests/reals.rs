@@ -27,6 +27,28 @@ fn parties_open_what_the_clear_has() {
     }
 }
 
+/// Null where PostgreSQL has null: `abs` of null, but not `greatest` of null and a number.
+#[test]
+fn nulls_are_those_of_postgresql() {
+    let tables = common::tables(60, 10);
+    let inputs = common::rows(&tables, 5);
+    let sql = "SELECT income IS NULL AS i, abs(income) IS NULL AS a, greatest(income, 0) IS NULL AS g, least(income, age) IS NULL AS l, age IS NULL AS b, \
+               power(income, 2) IS NULL AS p, sigmoid(income / 100.0) IS NULL AS s FROM people";
+    let program = compile(&job(tables, sql), &SortedBytes).unwrap();
+    let opened = clear::evaluate(&program, &inputs).unwrap();
+    let mut seen = false;
+    for row in &opened[0].rows {
+        let is = |at: usize| row[at] == Value::Bool(true);
+        let (income, age) = (is(0), is(4));
+        assert_eq!(
+            (is(1), is(2), is(3), is(5), is(6)),
+            (income, false, income && age, income, income)
+        );
+        seen |= income;
+    }
+    assert!(seen);
+}
+
 /// The columns of a query's only relation, as real numbers; nulls are left out with their rows.
 fn numbers(sql: &str) -> Vec<Vec<f64>> {
     let tables = common::tables(200, 100);
@@ -73,6 +95,14 @@ fn results_are_near_real_numbers() {
             let (x, y) = (row[0], row[1]);
             assert!((y - real(x)).abs() <= within, "{sql} of {x} is {y}");
         }
+    }
+    // A choice that keeps a number within a range has that range, whatever places its ends are written with.
+    for sql in [
+        "ln(CASE WHEN income < 1 THEN 1 ELSE income END)",
+        "exp(CASE WHEN (CASE WHEN income < -2 THEN -2 ELSE income END) > 3.5 THEN 3.5 ELSE (CASE WHEN income < -2 THEN -2 ELSE income END) END)",
+        "sqrt(CASE WHEN 0 > income THEN 0.0 ELSE income END)",
+    ] {
+        assert!(numbers(&format!("SELECT income, {sql} AS y FROM people")).len() > 50);
     }
     for row in numbers(
         "SELECT age, abs(age - 40) AS a, power(age, 3) AS p, least(age, 30, 25) AS l FROM people",

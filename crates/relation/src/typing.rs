@@ -552,19 +552,43 @@ fn extreme<'e>(branches: &'e [(Expr, Expr)], otherwise: &'e Expr) -> Option<(boo
     };
     let other = match otherwise {
         Expr::Coalesce(parts) => match parts.as_slice() {
-            [other, again] if again == then => other,
+            [other, again] if same(again, then) => other,
             _ => return None,
         },
         other => other,
     };
-    let first = then == &**x && other == &**y;
-    let second = then == &**y && other == &**x;
+    let first = same(then, x) && same(other, y);
+    let second = same(then, y) && same(other, x);
     let greatest = match sign {
         Comparison::Ge | Comparison::Gt => first,
         Comparison::Le | Comparison::Lt => second,
         Comparison::Eq | Comparison::Ne => return None,
     };
     (first || second).then_some((greatest, [then, other]))
+}
+
+/// Whether two expressions have one value, whatever places they have it with.
+fn same(a: &Expr, b: &Expr) -> bool {
+    fn bare(of: &Expr) -> &Expr {
+        match of {
+            Expr::Rescale(inner, _) => bare(inner),
+            other => other,
+        }
+    }
+    let (a, b) = (bare(a), bare(b));
+    let number = |of: &Expr| match of {
+        Expr::Literal(Literal::Integer(number)) => Some((*number, 0)),
+        Expr::Literal(Literal::Decimal { units, places }) => Some((*units, *places)),
+        _ => None,
+    };
+    let scaled = |units: i128, by: u32| units.checked_mul(10_i128.checked_pow(by)?);
+    match (number(a), number(b)) {
+        (Some((x, p)), Some((y, q))) => {
+            let (x, y) = (scaled(x, q), scaled(y, p));
+            x.is_some() && x == y
+        }
+        _ => a == b,
+    }
 }
 
 /// The larger of two numbers is at least the least of each that is never null; the smaller likewise.
