@@ -165,3 +165,19 @@ def test_guesses() -> None:
     of.open(of.table("people", owner="mill", rows=4, columns=guessed), to="press")
     assert of.text.count("# guess: ") == 5
     assert _rows(of.run_local({"people": TABLE}).to_dicts()) == WANT
+
+
+def test_floats_are_rounded_where_the_table_says_so() -> None:
+    of = vw.Job("pay", owners=["mill"], parties=["p0", "p1", "p2"], recipients=["press"])
+    columns = {"pay": vw.Decimal(2, 0, 100, null=True)}
+    t = of.table("t", owner="mill", rows=4, columns=columns, written={"round": True, "missing": ["NaN", "n/a"]})
+    of.open(t.agg(total=t.pay.sum(), n=t.pay.count()), to="press")
+    for cells in ([12.34, 0.1, float("nan"), 7.995001], ["12.340", "0.10", "n/a", "7.995"]):
+        got = of.run_local({"t": {"pay": cells}}).to_dicts()
+        assert got == [{"total": D("20.44"), "n": 3}], (cells, got)
+    other = vw.Job("pay", owners=["mill"], parties=["p0", "p1", "p2"], recipients=["press"])
+    t = other.table("t", owner="mill", rows=4, columns=columns)
+    other.open(t.agg(total=t.pay.sum(), n=t.pay.count()), to="press")
+    assert other.plan_hash == of.plan_hash
+    with pytest.raises(vw.DataError, match="binary fraction"):
+        other.run_local({"t": {"pay": [12.34, 0.1, 1.0, 7.995001]}})

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import decimal
+import math
 from typing import Any, Callable
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -194,3 +196,61 @@ def test_an_order_is_kept() -> None:
     of.open(s.order_by("days", descending=True)[["days"]], to="ministry")
     got = [row["days"] for row in of.run_local(data).to_dicts()]
     assert got == sorted(data["stays"]["days"], reverse=True)
+
+
+def test_functions_are_near_those_of_numpy() -> None:
+    data = {"stays": frames(3)["stays"]}
+    of = job()
+    s = stays(of)
+    made: dict[str, Any] = {
+        "exp": vw.exp((s.days / 40).round(3).clip(-2, 3), 4),
+        "log": np.log(vw.maximum(s.days, 1)),
+        "log2": np.log2(np.maximum(s.days, 2)),
+        "log10": vw.log10(s.days.clip(1, 90), 3),
+        "sqrt": np.sqrt(abs(s.days)),
+        "sigmoid": vw.sigmoid(s.days / 25, 5),
+        "tanh": np.tanh(s.days / 50),
+        "erf": vw.erf(s.days / 50),
+        "softplus": vw.softplus(s.days / 10, 2),
+        "exp2": np.exp2((s.days / 16).round(4).clip(-1, 4)),
+        "cube": s.days**3,
+        "low": vw.minimum(s.days, s.patient, 30),
+    }
+    of.open(s.assign(**made)[["days", "patient", *made]], to="ministry")
+    rows = of.run_local(data).to_dicts()
+    assert len(rows) > 10
+    for row in rows:
+        x = float(row["days"])
+        want = {
+            "exp": (math.exp(min(max(round(x / 40, 3), -2), 3)), 1e-4),
+            "log": (math.log(max(x, 1)), 1e-6),
+            "log2": (math.log2(max(x, 2)), 1e-6),
+            "log10": (math.log10(min(max(x, 1), 90)), 1e-3),
+            "sqrt": (math.sqrt(abs(x)), 1e-6),
+            "sigmoid": (1 / (1 + math.exp(-x / 25)), 1e-5),
+            "tanh": (math.tanh(x / 50), 1e-6),
+            "erf": (math.erf(x / 50), 1e-6),
+            "softplus": (math.log1p(math.exp(x / 10)), 1e-2),
+            "exp2": (2 ** min(max(x / 16, -1), 4), 1e-3),
+            "cube": (x**3, 0),
+            "low": (min(x, row["patient"], 30), 0),
+        }
+        for name, (real, within) in want.items():
+            assert abs(float(row[name]) - real) <= within, (name, x, row[name], real)
+
+
+def test_functions_are_refused_where_they_have_no_value() -> None:
+    of = job()
+    s = stays(of)
+    of.open(s.assign(x=vw.log(s.days))[["x"]], to="ministry", name="logs")
+    with pytest.raises(vw.PlanError, match="has no value for 0 and below") as error:
+        of.plan_hash
+    assert error.value.source is not None and error.value.source.file == __file__
+    with pytest.raises(vw.JobError, match="NumPy's arctan is not computed on columns"):
+        np.arctan(s.days)
+    with pytest.raises(vw.JobError, match="an array stands beside a column"):
+        np.maximum(s.days, np.array([1, 2]))
+    with pytest.raises(vw.JobError, match="exp takes a column, and not a int"):
+        vw.exp(3)
+    with pytest.raises(vw.JobError, match="a public whole number from 1 to 16"):
+        s.days**0.5

@@ -31,7 +31,10 @@ class Expression(Secret):
         made = UFUNCS.get(ufunc.__name__)
         if made is None or method != "__call__" or more:
             raise JobError(f"NumPy's {ufunc.__name__} is not computed on columns", source=here(), help=f"there are {', '.join(sorted(UFUNCS))}")
-        return made(*inputs)
+        if any(getattr(one, "ndim", 0) for one in inputs):
+            raise JobError("an array stands beside a column", source=here(), help="constants are single numbers; rows of an owner are a table")
+        # Numbers of NumPy are those of Python, which leave arithmetic with columns to columns.
+        return made(*(one.item() if hasattr(one, "item") and not isinstance(one, Expression) else one for one in inputs))
 
     def _what(self) -> str:
         return f"column `{self._name}`" if self._name else "an expression"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ._source import here
@@ -87,7 +88,7 @@ def minimum(x: Any, *others: Any) -> Any:
 
 
 # Functions of NumPy that columns take, by their names there.
-UFUNCS = {
+UFUNCS: dict[str, Callable[..., Any]] = {
     "exp": exp,
     "exp2": exp2,
     "log": log,

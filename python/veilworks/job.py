@@ -81,8 +81,13 @@ class Job:
         unique: Iterable[str | Sequence[str]] = (),
         sorted_by: str | Sequence[str] = (),
         file: str | None = None,
+        written: Mapping[str, Any] | None = None,
     ) -> Table:
-        """Declares a table of an owner. Its rows stay with the owner; how many it has room for, and what its columns are, is public."""
+        """Declares a table of an owner. Its rows stay with the owner; how many it has room for, and what its columns are, is public.
+
+        `written` says how the owner's data are written, and is no part of what participants agree on: `decimal`, `thousands`, `dates` (`"%d.%m.%Y"`),
+        `missing` (words for an empty cell), and `round=True` for numbers with more digits than a column keeps, as floats have.
+        """
         source = here()
         self._changes(source)
         if name in self._tables:
@@ -100,6 +105,7 @@ class Job:
         lines += [f"sorted_by = {toml(order)}"] if order else []
         lines += [f"unique = {toml(claims)}"] if claims else []
         lines += [f"file = {toml(file)}"] if file else []
+        lines += [f"written = {toml(dict(written))}"] if written else []
         lines += ["column = [", *fields, "]"]
         base = Base(source, name, owner, rows, dict(columns))
         self._tables[name] = (base, "\n".join(lines) + "\n")

@@ -195,7 +195,8 @@ class Table(Secret):
         every: Iterable[Any] = keys
         if len(keys) == 1 and not isinstance(keys[0], (str, Expression)):
             every = keys[0]
-        return Grouped(self, self._have(key._name if isinstance(key, Column) and key._table is self and key._name else key for key in every))
+        names: list[Any] = [key._name if isinstance(key, Column) and key._table is self and key._name else key for key in every]
+        return Grouped(self, self._have(names))
 
     groupby = group_by
 

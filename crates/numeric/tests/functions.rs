@@ -1,7 +1,8 @@
 //! Functions in the clear against real numbers: no result is farther than it states.
 
+use proptest::prelude::*;
 use veil_numeric::exact::Enclosure;
-use veil_numeric::{Applied, Function, Range, Scale};
+use veil_numeric::{Applied, Clear, Function, Number, Range, Scale};
 
 /// The largest distance in units of the result, over these arguments; none may be beyond what is stated, nor may a result leave its range.
 fn worst(
@@ -218,6 +219,35 @@ fn what_has_no_value_is_refused() {
         (exp.clear(5), exp.clear(6), exp.clear(-1)),
         (Some(148), None, None)
     );
+}
+
+proptest! {
+    /// Whatever the scales and the range are: a function is refused, or computed within its bound at both ends and between.
+    #[test]
+    fn any_range_is_refused_or_right(
+        function in 0..Function::ALL.len(),
+        from in (0_u32..40, 0_u32..20),
+        to in (0_u32..40, 0_u32..13),
+        (low, high, bits) in (any::<i128>(), any::<i128>(), 1_u32..128),
+        binary in any::<(bool, bool)>(),
+    ) {
+        let function = Function::ALL[function];
+        let scale = |(two, ten): (u32, u32), binary| if binary { Scale::binary(two) } else { Scale { two: two / 8, ten } };
+        let (from, to) = (scale(from, binary.0), scale(to, binary.1));
+        let (low, high) = (low >> (128 - bits), high >> (128 - bits));
+        let range = Range::new(low.min(high), low.max(high)).unwrap();
+        if let Ok(applied) = Applied::new(function, from, range, to) {
+            let middle = range.min() + ((range.max().wrapping_sub(range.min()) as u128) >> 1) as i128;
+            for x in [range.min(), middle, range.max()] {
+                let argument = Number { int: x, range };
+                if let Ok(y) = applied.on(&mut Clear, &argument) {
+                    let real = to.units(&function.at(&from.value(x)).unwrap());
+                    let distance = (&Enclosure::from(y.int) - &real).abs();
+                    prop_assert!(distance.low().at_most(&applied.error(false).high()), "{function:?} of {x}");
+                }
+            }
+        }
+    }
 }
 
 /// Proves the first piece of each table, and every `step`-th from there on.

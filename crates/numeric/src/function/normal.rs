@@ -12,6 +12,9 @@ use crate::scale::Scale;
 /// Binary places that public factors have beyond units of the result.
 const MORE: u32 = 3;
 
+/// Bits of an argument: one that is longer has no room beside the power of two that brings it to the front.
+const MOST_LENGTH: u32 = 120;
+
 /// x = 2^i · m, with m from 1 to 2: a polynomial of m − 1, times a public factor for i, or plus a public number for i.
 #[derive(Clone, Debug)]
 pub(super) struct Normal {
@@ -41,6 +44,9 @@ impl Normal {
             (range.min(), range.max())
         };
         let length = width(high.max(1));
+        if length > MOST_LENGTH {
+            return None;
+        }
         let first = width(low.max(1)) - 1;
         let unit = from.value(1);
         let one = to.units(&Enclosure::from(1));
