@@ -85,8 +85,8 @@ class Job:
     ) -> Table:
         """Declares a table of an owner. Its rows stay with the owner; how many it has room for, and what its columns are, is public.
 
-        `written` says how the owner's data are written, and is no part of what participants agree on: `decimal`, `thousands`, `dates` (`"%d.%m.%Y"`),
-        `missing` (words for an empty cell), and `round=True` for numbers with more digits than a column keeps, as floats have.
+        `written` says how the owner's data are written: `decimal`, `thousands` and `dates` (`"%d.%m.%Y"`), which are the owner's own; `missing` (words for
+        an empty cell) and `round=True` for numbers with more digits than a column keeps, as floats have, on which participants agree.
         """
         source = here()
         self._changes(source)

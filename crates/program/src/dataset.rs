@@ -33,7 +33,7 @@ impl Stats {
                 column: Some(column.name.clone()),
                 port: None,
                 format: match &block.stored {
-                    None => column.type_name().to_owned(),
+                    None => format!("{}{}", column.type_name(), block.notation(*holder).makes()),
                     Some(dataset) => {
                         format!("{}, kept as shares in `{dataset}`", column.type_name())
                     }

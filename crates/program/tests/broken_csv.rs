@@ -245,3 +245,25 @@ fn declarations_that_make_no_sense_are_refused() {
         .unwrap_err();
     assert!(found.contains("column `since` is a date, but sum `since` needs a number; a mean of dates has a meaning"), "{found}");
 }
+
+/// Marks and formats are an owner's own; what makes other values of its file is not.
+#[test]
+fn participants_agree_on_words_for_missing_values_and_rounding() {
+    let spec = |how: &str| {
+        let written = format!(", written = {{ a = {{ {how} }} }}");
+        let case = case("", "", &written);
+        case.load().unwrap().spec().clone()
+    };
+    let base = spec("");
+    assert_eq!(base, spec("decimal = \",\", dates = \"%d.%m.%Y\""));
+    let other = spec("missing = [\"k. A.\"], round = true");
+    assert_ne!(base, other);
+    let read: Vec<&str> = other.inputs.iter().map(|input| &*input.format).collect();
+    assert_eq!(
+        read,
+        [
+            "decimal, rounded, [\"k. A.\"] read as missing",
+            "date, rounded, [\"k. A.\"] read as missing"
+        ]
+    );
+}

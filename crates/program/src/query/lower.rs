@@ -255,7 +255,7 @@ impl Queries {
                         column: Some(column.name.clone()),
                         port: None,
                         format: match table.table.origin.dataset() {
-                            None => column.ty.kind.to_string(),
+                            None => format!("{}{}", column.ty.kind, table.notation.makes()),
                             Some(dataset) => {
                                 format!("{}, kept as shares in `{dataset}`", column.ty.kind)
                             }
@@ -298,6 +298,10 @@ impl Queries {
         for table in &self.tables {
             if let Count::Between(least, most) = table.rows {
                 let _ = writeln!(text, "rows {:?} {least} {most}", table.table.name);
+            }
+            let makes = table.notation.makes();
+            if !makes.is_empty() {
+                let _ = writeln!(text, "written {:?}{makes}", table.table.name);
             }
             for (column, written) in table.table.columns.iter().zip(&table.columns) {
                 let of = written.of.iter().map(|name| format!(" {name:?}"));

@@ -16,6 +16,17 @@ pub(crate) struct Notation {
 }
 
 impl Notation {
+    /// What it makes of values, in words behind a column's type: rounding, and words that are read as a missing value. Participants agree on these; marks and formats of dates say only how
+    /// one value is written, and are the owner's own.
+    pub(crate) fn makes(&self) -> String {
+        let rounded = if self.round { ", rounded" } else { "" };
+        let missing = match self.missing.as_slice() {
+            [] => String::new(),
+            words => format!(", {words:?} read as missing"),
+        };
+        format!("{rounded}{missing}")
+    }
+
     /// Whether a text stands for a missing value.
     #[inline]
     pub(super) fn is_missing(&self, text: &[u8]) -> bool {

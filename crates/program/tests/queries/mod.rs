@@ -285,9 +285,27 @@ fn the_meaning_is_under_the_hash() {
     // Where a file is and how it is written is each owner's own.
     let other = first(&JOB.replace("file = \"north.csv\"", "delimiter = \";\""));
     assert_eq!(base, other);
-    let written = "file = \"north.csv\"\nwritten = { missing = [\"NA\"], round = true }";
-    let other = first(&JOB.replace("file = \"north.csv\"", written));
-    assert_eq!(base, other);
+    let written = |how: &str| {
+        let written = format!("file = \"north.csv\"\nwritten = {{ {how} }}");
+        first(&JOB.replace("file = \"north.csv\"", &written))
+    };
+    assert_eq!(base, written("decimal = \",\", dates = \"%d.%m.%Y\""));
+    // What it makes of values is not: a word for a missing value could leave out a row.
+    let others = [
+        "round = true",
+        "missing = [\"NA\"]",
+        "missing = [\"NA\", \"a\"]",
+        "missing = [\"NA, a\"]",
+    ]
+    .map(written);
+    for (at, other) in others.iter().enumerate() {
+        assert_ne!(base.schema, other.schema);
+        assert!(
+            others[..at]
+                .iter()
+                .all(|before| before.schema != other.schema)
+        );
+    }
 }
 
 #[test]
