@@ -4,6 +4,7 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -288,10 +289,14 @@ pub(crate) fn take_part_at(
         .unwrap()
 }
 
-/// How a participant ended, and what it said.
+/// How a participant ended, and what it said; with the signal, if one ended it.
 pub(crate) fn end(child: Child) -> (Option<i32>, String) {
     let output = child.wait_with_output().unwrap();
-    (output.status.code(), super::text(&output.stderr))
+    let said = super::text(&output.stderr);
+    match output.status.signal() {
+        Some(signal) => (None, format!("{said}\nended by signal {signal}")),
+        None => (output.status.code(), said),
+    }
 }
 
 /// A participant ends well, and says this.
