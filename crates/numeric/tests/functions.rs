@@ -88,7 +88,7 @@ fn arguments_of_sixteen_bits_are_near() {
 }
 
 #[test]
-#[ignore = "tier long: every argument, half a minute"]
+#[ignore = "tier long: every argument, three minutes"]
 fn all_arguments_of_sixteen_bits_are_near() {
     whole(1);
 }
