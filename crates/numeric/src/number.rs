@@ -210,6 +210,20 @@ impl<M: Machine> Arithmetic<'_, M> {
         self.0.bits(&a.int, from, bits)
     }
 
+    /// What is left of a number from 0 on without its bits from place `from` on, which these are.
+    ///
+    /// # Errors
+    /// [`TooWide`].
+    pub fn below(&mut self, a: &On<M>, bits: &[M::Bit], from: u32) -> Result<On<M>, TooWide> {
+        let mut rest = a.clone();
+        for (j, bit) in bits.iter().enumerate() {
+            let bit = self.lift(bit);
+            let bit = self.times(&bit, 1 << (from + j as u32))?;
+            rest = self.sub(&rest, &bit)?;
+        }
+        self.within(&rest, 0, (1 << from) - 1)
+    }
+
     /// The public value whose bit is 1, of which at most one is, else 0.
     ///
     /// # Errors

@@ -48,11 +48,6 @@ impl<'b> OnRing<'b> {
         assert!(b.ring() != Ring::Bits, "a circuit of bits has no integers");
         Self { b, rounding }
     }
-
-    /// The builder.
-    pub fn builder(&mut self) -> &mut Builder {
-        self.b
-    }
 }
 
 impl Machine for OnRing<'_> {

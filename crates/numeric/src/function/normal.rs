@@ -158,7 +158,7 @@ impl Normal {
                 .collect();
             piece.push(on.0.inner(&pairs));
         }
-        let mut rest = if least > 0 {
+        let rest = if least > 0 {
             on.plus(&product, -top)?
         } else {
             // Of 0 there is no leading one: nothing is left of it.
@@ -166,16 +166,9 @@ impl Normal {
             let any = on.pick(leading, &any)?;
             on.sub(&product, &any)?
         };
-        for (j, bit) in piece.iter().enumerate() {
-            let weight = 1_i128 << (self.mantissa - finer + j as u32);
-            let bit = on.lift(bit);
-            let bit = on.times(&bit, weight)?;
-            rest = on.sub(&rest, &bit)?;
-        }
         let places = self.mantissa - finer;
-        let rest = on.within(&rest, 0, (1 << places) - 1)?;
-        let which = on.decode(&piece, self.polynomial.count());
-        let value = self.polynomial.on(on, &which, &rest, places)?;
+        let rest = on.below(&rest, &piece, places)?;
+        let value = self.polynomial.on(on, &piece, &rest, places)?;
         let by_place = on.pick(leading, &self.by_place)?;
         let (sum, back) = match self.logarithm {
             Some(factor) => {

@@ -68,7 +68,7 @@ impl Polynomial {
     }
 
     /// How many pieces there are.
-    pub(super) const fn count(&self) -> usize {
+    const fn count(&self) -> usize {
         self.pieces.count()
     }
 
@@ -98,14 +98,15 @@ impl Polynomial {
         }
     }
 
-    /// The value where `which` says the piece, and `v` is the place in it from 0 to 1 in units of 2^-v_places, of which there is one at least.
+    /// The value where `piece` is the number of the piece in bits, and `v` is the place in it from 0 to 1 in units of 2^-v_places, of which there is one at least.
     pub(super) fn on<M: Machine>(
         &self,
         on: &mut Arithmetic<'_, M>,
-        which: &[M::Bit],
+        piece: &[M::Bit],
         v: &On<M>,
         v_places: u32,
     ) -> Result<On<M>, TooWide> {
+        let which = on.decode(piece, self.count());
         // From −1/2 to 1/2, with no more places than values have.
         let v = on.plus(v, -(1 << (v_places - 1)))?;
         let drop = v_places.saturating_sub(self.places);
@@ -115,7 +116,7 @@ impl Polynomial {
         for (k, coefficients) in self.coefficients.iter().enumerate().rev() {
             let behind = if k == 0 { self.limit } else { 0 };
             let less: Vec<i128> = coefficients.iter().map(|c| c - behind).collect();
-            let coefficient = on.pick(which, &less)?;
+            let coefficient = on.pick(&which, &less)?;
             let coefficient = on.plus(&coefficient, behind)?;
             value = Some(match value {
                 None => coefficient,

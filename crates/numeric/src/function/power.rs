@@ -162,18 +162,11 @@ impl Power {
         // A rounding may pass the end by a unit.
         let z = on.within(&z, 0, i128::MAX)?;
         let finer = self.polynomial.finer();
-        let bits = on.bits(&z, self.places - finer);
-        let mut rest = z.clone();
-        for (j, bit) in bits.iter().enumerate() {
-            let bit = on.lift(bit);
-            let bit = on.times(&bit, 1 << (self.places - finer + j as u32))?;
-            rest = on.sub(&rest, &bit)?;
-        }
         let places = self.places - finer;
-        let rest = on.within(&rest, 0, (1 << places) - 1)?;
+        let bits = on.bits(&z, places);
+        let rest = on.below(&z, &bits, places)?;
         let (piece, whole) = bits.split_at(bits.len().min(finer as usize));
-        let which = on.decode(piece, self.polynomial.count());
-        let value = self.polynomial.on(on, &which, &rest, places)?;
+        let value = self.polynomial.on(on, piece, &rest, places)?;
         // Times 2^n, by the bits of n.
         let wide = TooWide {
             bits: 129,

@@ -111,15 +111,8 @@ impl Symmetric {
         let finer = self.polynomial.finer();
         let places = self.places - finer;
         let bits = on.bits(&z, places);
-        let mut rest = z.clone();
-        for (j, bit) in bits.iter().enumerate() {
-            let bit = on.lift(bit);
-            let bit = on.times(&bit, 1 << (places + j as u32))?;
-            rest = on.sub(&rest, &bit)?;
-        }
-        let rest = on.within(&rest, 0, (1 << places) - 1)?;
-        let which = on.decode(&bits, self.polynomial.count());
-        let value = self.polynomial.on(on, &which, &rest, places)?;
+        let rest = on.below(&z, &bits, places)?;
+        let value = self.polynomial.on(on, &bits, &rest, places)?;
         let one = 1_i128 << self.polynomial.places;
         let result = match self.function {
             Function::Softplus => {

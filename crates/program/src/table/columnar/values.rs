@@ -11,6 +11,7 @@ use arrow_array::{
     },
 };
 use arrow_schema::{DataType, TimeUnit};
+use veil_relation::round_ratio;
 
 use crate::{
     CellFault, date,
@@ -271,8 +272,10 @@ fn push_scaled(
     if power < 0 && reader.notation.round {
         let value = value.ok_or(NumberError::TooLarge)?;
         let unit = 10_i128.checked_pow(power.unsigned_abs().into());
-        let rounded = unit.map_or(0, |unit| nearest(value, unit));
-        let rounded = i64::try_from(rounded).map_err(|_| NumberError::TooLarge)?;
+        // Of a unit beyond 128 bits nothing is left.
+        let rounded = unit.map_or(Some(0), |unit| round_ratio(value, unit, 0, 0));
+        let rounded = rounded.and_then(|rounded| i64::try_from(rounded).ok());
+        let rounded = rounded.ok_or(NumberError::TooLarge)?;
         return reader.push_number(cells, rounded);
     }
     let power = u32::try_from(power).map_err(|_| NumberError::Digits { scale })?;
@@ -298,22 +301,15 @@ fn push_float(reader: &Reader, cells: &mut Cells, value: f64) -> Result<(), Cell
         return Err(NumberError::TooLarge.into());
     }
     let scaled = match exact(value, scale) {
-        None if reader.notation.round => rounded(value, scale),
+        None if reader.notation.round => rounded(value, scale).ok_or(NumberError::TooLarge)?,
         scaled => scaled.ok_or(CellFault::Inexact { scale })?,
     };
     let scaled = i64::try_from(scaled).map_err(|_| NumberError::TooLarge)?;
     reader.push_number(cells, scaled)
 }
 
-/// The quotient by a positive number, rounded to nearest, halves away from zero.
-fn nearest(value: i128, unit: i128) -> i128 {
-    let (quotient, rest) = (value / unit, value % unit);
-    let up = rest.unsigned_abs() >= unit.unsigned_abs() - rest.unsigned_abs();
-    quotient + if up { value.signum() } else { 0 }
-}
-
 /// `value * 10^scale`, rounded to the nearest integer, halves away from zero. `value` is below 2^63 and has a fraction, `scale` is at most 18.
-fn rounded(value: f64, scale: u8) -> i128 {
+fn rounded(value: f64, scale: u8) -> Option<i128> {
     let bits = value.abs().to_bits();
     let exponent = ((bits >> 52) as i32).max(1) - 1075;
     let implied = u64::from(bits >> 52 != 0) << 52;
@@ -323,10 +319,10 @@ fn rounded(value: f64, scale: u8) -> i128 {
     let shift = -(exponent + i32::from(scale));
     let size = match shift {
         ..=0 => product << shift.unsigned_abs(),
-        1..=125 => nearest(product, 1 << shift),
+        1..=125 => round_ratio(product, 1 << shift, 0, 0)?,
         _ => 0,
     };
-    if value < 0.0 { -size } else { size }
+    Some(if value < 0.0 { -size } else { size })
 }
 
 /// `value * 10^scale`, if that is an integer. `value` is below 2^63, `scale` at most 18.
