@@ -10,8 +10,8 @@ scripts/lean.sh
 say "tests that are left out say the tier that has them"
 of_tier() { grep -rnE '#\[ignore|, ignore' "${@:2}" --include='*.rs' | grep -v "\"tier $1: "; }
 if of_tier processes crates/cli | grep -vE 'make test-soak|started by' ||
-  of_tier long crates/{testkit,protocol,circuit,query} || of_tier cores crates/{lab,device-fpga} ||
-  of_tier none $(ls -d crates/* | grep -vE '/(cli|testkit|protocol|circuit|query|lab|device-fpga)$') | grep -v '```'; then
+  of_tier long "${LONG[@]/#/crates/}" || of_tier cores crates/{lab,device-fpga} ||
+  of_tier none $(ls -d crates/* | grep -vE "/(cli|lab|device-fpga|$(IFS='|' && echo "${LONG[*]}"))$") | grep -v '```'; then
   echo "error: scripts/tiers.sh would not run the above" >&2
   exit 1
 fi

@@ -17,6 +17,8 @@ run() {
 FEATURES=$(sed -n 's/^every = .*--features \([^ ]*\) .*/\1/p' .cargo/config.toml)
 readonly FEATURES
 readonly WORKSPACE=(--workspace --no-default-features --features "$FEATURES" --locked)
+# Packages with tests of the tier "long" (crates/cli has those of "processes", crates/lab and crates/device-fpga those of "cores").
+readonly LONG=(testkit protocol circuit query numeric)
 # Builds the program as the tests do, which is nothing after them.
 build_veil() { cargo test --quiet "${WORKSPACE[@]}" --no-run; }
 

@@ -82,7 +82,7 @@ long() {
     run python3 "vectors/model/$model.py" --escapes
   done
   run cargo xtask curves --check
-  ignored_of testkit protocol circuit query numeric
+  ignored_of "${LONG[@]}"
 }
 cores() {
   scripts/test-rtl.sh short
