@@ -5,6 +5,7 @@ compute nothing, but are written down as a job file, which Rust plans, hashes, e
 its plan hash, whether it was written by Python or by hand.
 """
 
+from . import ml
 from ._veil import VERSION as __version__
 from .columns import Aggregate, Column, case, where
 from .data import as_written, parquet
@@ -56,6 +57,7 @@ __all__ = [
     "log2",
     "maximum",
     "minimum",
+    "ml",
     "parquet",
     "sigmoid",
     "softplus",

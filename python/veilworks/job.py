@@ -157,7 +157,10 @@ class Job:
         head = {"version": 1, "kind": "query"} | self._head
         parts = ["".join(f"{field} = {toml(value)}\n" for field, value in head.items() if value is not None)]
         parts += [text for name, (_, text) in sorted(self._tables.items()) if name in read]
-        parts += [_query(name, text) for name, text in writer.steps.items()]
+        for name, text in writer.steps.items():
+            fit, least = writer.fits.get(name, (None, None))
+            of_model = {"fit": fit, "min_count": least}
+            parts.append(_query(name, text) + "".join(f"{field} = {toml(value)}\n" for field, value in of_model.items() if value is not None))
         for one in opens:
             more = {"to": one.to, "min_count": one.min_count, "file": one.files}
             parts.append(_query(one.name, texts[one.name]) + "".join(f"{field} = {toml(value)}\n" for field, value in more.items() if value is not None))

@@ -331,6 +331,8 @@ class Writer:
         self.ctes: dict[str, tuple[str, list[tuple[str, Source | None]]]] = {}
         self.steps: dict[str, Text] = {}
         self.bounds: dict[str, tuple[int, str]] = {}
+        # Of steps that are models: what is said of them, and the fewest rows.
+        self.fits: dict[str, tuple[dict[str, object], int | None]] = {}
 
     def fresh(self, stem: str) -> str:
         """A name that no other relation has."""
@@ -360,7 +362,7 @@ class Writer:
         op = table._op
         if isinstance(op, Base):
             return op.name
-        if isinstance(op, Bounded):
+        if isinstance(op, (Bounded, Fitted)):
             return op.step(self)
         body = lower(self, table)
         text = "".join(text for text, _ in body)
@@ -495,6 +497,7 @@ WORDS = {
     "Order": "ordered rows of",
     "Limit": "the first rows of",
     "Bounded": "a bounded number of rows of",
+    "Fitted": "a model of",
     "Group": "groups of",
     "Join": "a join of",
 }
@@ -603,13 +606,36 @@ class Bounded(Of):
         text = writer.query(self.table)
         bound = (self.rows, self.overflow)
         for name, known in writer.steps.items():
-            if str(known) == str(text) and writer.bounds[name] == bound and self.name in (None, name):
+            if str(known) == str(text) and writer.bounds.get(name) == bound and self.name in (None, name):
                 return name
         if self.name is not None and self.name in writer.taken:
             raise JobError(f"two relations have the name `{self.name}`", source=self.source)
         name = self.name or writer.fresh("bounded")
         writer.taken.add(name)
         writer.steps[name], writer.bounds[name] = text, bound
+        return name
+
+    def statement(self, writer: Writer, table: Table) -> Statement:
+        return source_of(writer, table)
+
+
+class Fitted(Of):
+    """The terms of a model of the rows: a query of its own, which opens nothing."""
+
+    def __init__(self, table: Table, fields: dict[str, object], min_count: int | None, source: Source | None) -> None:
+        self.table, self.fields, self.min_count, self.source = table, fields, min_count, source
+
+    def declared(self, name: str) -> ColumnType | None:
+        return None
+
+    def step(self, writer: Writer) -> str:
+        """The name of the query."""
+        text, fit = writer.query(self.table), (self.fields, self.min_count)
+        for name, known in writer.steps.items():
+            if str(known) == str(text) and writer.fits.get(name) == fit:
+                return name
+        name = writer.fresh("model")
+        writer.steps[name], writer.fits[name] = text, fit
         return name
 
     def statement(self, writer: Writer, table: Table) -> Statement:

@@ -36,7 +36,7 @@ mod scale;
 
 pub use curve::{Curve, Pieces, UNIT, pieces};
 pub use function::{Applied, Function, FunctionError};
-pub use machine::{Choice, Clear, Machine};
+pub use machine::{Choice, Clear, Machine, Ranges};
 pub use number::{Arithmetic, Number, On, TooWide};
 pub use range::Range;
 pub use scale::{MOST_PLACES, Scale};

@@ -106,6 +106,33 @@ pub struct Choice {
     pub part: Range,
 }
 
+/// No integers at all, of so many bits: what is computed on it are ranges.
+#[derive(Clone, Copy, Debug)]
+pub struct Ranges(pub u32);
+
+impl Machine for Ranges {
+    type Int = ();
+    type Bit = ();
+
+    fn most_bits(&self) -> u32 {
+        self.0
+    }
+
+    fn constant(&mut self, _: i128) {}
+    fn add(&mut self, (): &(), (): &(), _: Range) {}
+    fn times(&mut self, (): &(), _: i128, _: Range) {}
+    fn multiply(&mut self, (): &(), (): &(), _: Range) {}
+    fn round(&mut self, (): &(), _: u32, _: u32, _: Range) {}
+    fn bits(&mut self, (): &(), from: u32, bits: u32) -> Vec<()> {
+        (from..bits).map(|_| ()).collect()
+    }
+    fn is_negative(&mut self, (): &(), _: Range) {}
+    fn lift(&mut self, (): &()) {}
+    fn truth(&mut self, _: bool) {}
+    fn xor(&mut self, (): &(), (): &()) {}
+    fn and(&mut self, (): &(), (): &()) {}
+}
+
 /// Integers in the clear, rounded to nearest: what other machines compute, in other forms.
 ///
 /// # Panics

@@ -159,6 +159,30 @@ impl<M: Machine> Arithmetic<'_, M> {
         Ok(Number { int, range })
     }
 
+    /// The number of a range that is nearest.
+    ///
+    /// # Errors
+    /// [`TooWide`].
+    pub fn clip(&mut self, a: &On<M>, to: Range) -> Result<On<M>, TooWide> {
+        let mut clipped = a.clone();
+        if a.range.min() < to.min() {
+            let less = self.plus(&clipped, to.min().checked_neg().unwrap_or(i128::MAX))?;
+            let below = self.0.is_negative(&less.int, less.range);
+            let least = self.constant(to.min())?;
+            clipped = self.choose(&below, &least, &clipped)?;
+            clipped = self.within(&clipped, to.min(), i128::MAX)?;
+        }
+        if a.range.max() > to.max() {
+            let rest = self.constant(to.max())?;
+            let rest = self.sub(&rest, &clipped)?;
+            let above = self.0.is_negative(&rest.int, rest.range);
+            let most = self.constant(to.max())?;
+            clipped = self.choose(&above, &most, &clipped)?;
+            clipped = self.within(&clipped, i128::MIN, to.max())?;
+        }
+        Ok(clipped)
+    }
+
     /// a · 2^-by, rounded to nearest, halves up; where the machine draws, to one of the two neighbours, with the number itself as its mean. A negative `by` multiplies.
     ///
     /// # Errors

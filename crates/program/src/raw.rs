@@ -544,6 +544,18 @@ pub(crate) struct RawQuery {
     pub(crate) open_size: Option<Spanned<RawOpenSize>>,
     pub(crate) min_count: Option<Spanned<u32>>,
     pub(crate) file: Option<Spanned<RawNames>>,
+    /// The model that is fitted to its rows.
+    pub(crate) fit: Option<Spanned<RawFit>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawFit {
+    pub(crate) family: Spanned<String>,
+    pub(crate) target: Spanned<String>,
+    pub(crate) ridge: Option<Spanned<String>>,
+    pub(crate) steps: Option<Spanned<u32>>,
+    pub(crate) places: Option<Spanned<u32>>,
 }
 
 #[derive(Deserialize)]

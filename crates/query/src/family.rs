@@ -262,6 +262,12 @@ impl<'a> Writer<'a> {
                 rows: _,
                 overflow: _,
             } => list("trim", [self.plan(input)]),
+            Plan::Fit { input, model } => {
+                let target = list("target", [expr(&model.target)]);
+                let features = list("features", named(&model.features));
+                let head = format!("fit {}", model.family.name());
+                list(&head, [features, target, self.plan(input)])
+            }
             Plan::Open { input, to: _ } => self.plan(input),
         }
     }

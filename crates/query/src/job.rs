@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use sqlparser::ast::Spanned;
 use veil_relation::{
-    At, ConsentError, Field, JoinKind, Kept, Matches, Overflow, Plan, Program, Shapes, Step, Table,
-    is_name,
+    At, ConsentError, Expr, Family, Field, Fit, JoinKind, Kept, Matches, Named, Overflow, Plan,
+    Program, Shapes, Step, Table, is_name,
 };
 
 use crate::bind::{Binder, Level};
@@ -25,9 +25,29 @@ pub struct Query {
     pub to: Option<String>,
     /// As which dataset the parties keep its relation, if they do, and whether its size is opened.
     pub keep: Option<Kept>,
-    /// Groups of fewer rows are left out of what is opened. 0 leaves out nothing.
+    /// Groups of fewer rows are left out of what is opened. 0 leaves out nothing. A model of fewer rows is left out, and 0 stands for [`ROWS_A_TERM`] rows for each of its terms.
     pub min_count: u32,
+    /// A model that is fitted to the rows: its terms are the relation of the query.
+    pub fit: Option<Model>,
 }
+
+/// A model that is fitted to the rows of a query, whose columns are the features and the target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Model {
+    /// How the mean of a row follows.
+    pub family: Family,
+    /// The column of the target.
+    pub target: String,
+    /// The penalty of ridge regression, units and decimal places.
+    pub ridge: (u64, u32),
+    /// Newton's steps.
+    pub iterations: u32,
+    /// Decimal places of the coefficients.
+    pub places: u32,
+}
+
+/// The fewest rows for each term of a model whose job does not say.
+pub const ROWS_A_TERM: u32 = 20;
 
 /// A public bound on the rows of a named relation: a query, a common table expression, or a subquery of FROM by its alias. A join of keys that
 /// are unique on neither side, directly in a relation whose bound refuses, has at most that many pairs.
@@ -174,6 +194,7 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
             named: &mut used,
         };
         let level = match (&query.to, &query.keep) {
+            _ if query.fit.is_some() => Level::Inner,
             (Some(_), _) => Level::Opened,
             (None, Some(_)) => Level::Kept,
             (None, None) => Level::Inner,
@@ -182,8 +203,17 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
         let at = source.word("SELECT");
         let rel = binder.trimmed(rel, at)?;
         let mut plan = rel.plan;
-        if query.min_count > 1 {
-            if level == Level::Inner {
+        if let Some(model) = &query.fit {
+            let Some(fitted) = fitted(plan, &rel.shape.fields, model) else {
+                return wrong(
+                    &query.name,
+                    "the target of a model is a column of its query",
+                );
+            };
+            plan = fitted;
+        }
+        if query.min_count > 1 || query.fit.is_some() && query.min_count > 0 {
+            if level == Level::Inner && query.fit.is_none() {
                 return wrong(
                     &query.name,
                     "a minimal count is of a query that opens, or is kept",
@@ -221,11 +251,41 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
     Ok(program)
 }
 
+/// A model of a relation with these columns; `None` if none of them is its target.
+fn fitted(input: Plan, fields: &[Field], model: &Model) -> Option<Plan> {
+    let column = |at: usize| Expr::column(at as u32);
+    let target = fields.iter().position(|field| field.name == model.target)?;
+    let features = fields.iter().enumerate();
+    let features = features.filter(|(at, _)| *at != target);
+    let features = features.map(|(at, field)| Named {
+        name: field.name.clone(),
+        expr: column(at),
+    });
+    let fit = Fit {
+        family: model.family,
+        features: features.collect(),
+        target: column(target),
+        ridge: model.ridge,
+        iterations: model.iterations,
+        places: model.places,
+        min_rows: ROWS_A_TERM * fields.len() as u32,
+        errors: model.ridge.0 == 0,
+    };
+    Some(Plan::Fit {
+        input: Box::new(input),
+        model: Box::new(fit),
+    })
+}
+
 /// Leaves out groups of fewer rows, in the last grouping before a relation is opened; whether there is one.
 fn least(plan: &mut Plan, rows: u32) -> bool {
     match plan {
         Plan::GroupBy { min_rows, .. } => {
             *min_rows = rows;
+            true
+        }
+        Plan::Fit { model, .. } => {
+            model.min_rows = rows;
             true
         }
         // Both sides are marked; those whose rows are the rows of the result have to be grouped.

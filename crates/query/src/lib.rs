@@ -28,7 +28,7 @@
 //!     sorted_by: vec![],
 //!     unique: vec![],
 //! };
-//! let query = |sql: &str| Query { name: "q".into(), sql: sql.into(), to: Some("ministry".into()), keep: None, min_count: 10 };
+//! let query = |sql: &str| Query { name: "q".into(), sql: sql.into(), to: Some("ministry".into()), keep: None, min_count: 10, fit: None };
 //! let job = |sql| Job { tables: vec![stays.clone()], queries: vec![query(sql)], bounds: vec![] };
 //!
 //! let program = compile(&job("SELECT ward, avg(days) AS days FROM stays GROUP BY ward"), &SortedBytes)?;
@@ -85,6 +85,6 @@ mod windows;
 
 pub use error::{Place, Problem, QueryError, SqlError};
 pub use family::families;
-pub use job::{Bound, Job, Query, bind, compile, fields};
+pub use job::{Bound, Job, Model, Query, ROWS_A_TERM, bind, compile, fields};
 pub use order::{JoinCost, JoinFacts, SortedBytes};
 pub use source::{Part, check_part, refused_at};

@@ -158,6 +158,7 @@ pub(crate) fn query(sql: &str) -> Query {
         sql: sql.to_owned(),
         to: Some("r".to_owned()),
         min_count: 0,
+        fit: None,
     }
 }
 

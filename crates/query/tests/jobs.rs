@@ -31,6 +31,7 @@ fn later_queries_read_earlier_ones() {
             sql: sums.into(),
             to: None,
             min_count: 0,
+            fit: None,
         },
     );
     assert_eq!(run(&two).unwrap()[0].rows, direct[0].rows);

@@ -19,6 +19,7 @@ fn keeping(name: &str, sql: &str) -> Query {
         to: None,
         keep: Some(name.into()),
         min_count: 0,
+        fit: None,
     }
 }
 
@@ -157,6 +158,7 @@ fn a_relation_may_be_kept_and_opened() {
         to: Some("r".into()),
         keep: Some("by ward".into()),
         min_count: 2,
+        fit: None,
     };
     let adults = keeping("adults", "SELECT id, age FROM people WHERE age > 17");
     let mut read = query("SELECT count(*) AS n FROM adults");

@@ -12,6 +12,7 @@ mod flags;
 mod jobs;
 mod kept;
 mod limits;
+mod models;
 mod oracle;
 mod parties;
 mod reals;

@@ -26,6 +26,7 @@ fn keeping(sql: &str, bucket: Bucket) -> Query {
             }),
         }),
         min_count: 0,
+        fit: None,
     }
 }
 

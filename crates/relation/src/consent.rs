@@ -86,6 +86,7 @@ fn of_column(plan: &Plan, column: usize) -> At {
         Plan::UnionAll { inputs } => inputs
             .first()
             .map_or(At(None), |input| of_column(input, column)),
+        Plan::Fit { model, .. } => model.target.written(),
         Plan::Scan { .. } | Plan::Step { .. } | Plan::Join { .. } | Plan::Window { .. } => At(None),
     }
 }
@@ -430,6 +431,18 @@ impl<'a> Tracer<'a> {
                 columns
             }
             Plan::Trim { input, .. } => self.columns(input)?,
+            Plan::Fit { input, model } => {
+                let below = self.columns(input)?;
+                let features = model.features.iter().map(|feature| &feature.expr);
+                let all = features
+                    .chain([&model.target])
+                    .map(|of| self.expr(of, &below));
+                let all = together(all.collect::<Result<Vec<_>, _>>()?);
+                let shown = aggregated(all);
+                let values = if model.errors { 2 } else { 1 };
+                let names = std::iter::once(Origins::new());
+                names.chain(std::iter::repeat_n(shown, values)).collect()
+            }
             Plan::Open { input, .. } => {
                 let columns = self.columns(input)?;
                 for (at, origins) in columns.iter().enumerate() {

@@ -56,6 +56,7 @@ pub mod calendar;
 pub mod clear;
 mod consent;
 mod expr;
+mod fit;
 mod functions;
 mod kept;
 mod kind;
@@ -72,6 +73,7 @@ mod typing;
 
 pub use consent::{ColumnUse, ConsentError};
 pub use expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
+pub use fit::{Fit, INTERCEPT};
 pub use kept::{Bucket, Kept, OpenSize};
 pub use kind::{Kind, MOST_PLACES, MOST_VALUES, Type, Value, Values};
 pub use place::{At, Place, first_written};
@@ -88,5 +90,7 @@ pub use schema::{
 };
 pub use shape::{Field, Shape, Shapes, join as join_shape};
 pub use typing::{MOST_REAL_PLACES, TypeError, real, round_ratio};
+#[doc(no_inline)]
+pub use veil_learn::{Family, FitError, MOST_ITERATIONS, Regression};
 #[doc(no_inline)]
 pub use veil_numeric::{Function, Range};

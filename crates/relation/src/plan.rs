@@ -4,6 +4,7 @@
 //! [`Plan::TopK`] give an order, which projections keep and [`Plan::Open`] shows.
 
 use crate::expr::Expr;
+use crate::fit::Fit;
 use crate::kept::Kept;
 use crate::place::At;
 use crate::schema::{ColumnId, Table};
@@ -436,6 +437,13 @@ pub enum Plan {
         /// What happens if there are more.
         overflow: Overflow,
     },
+    /// A row for each term of a model that is fitted to the rows.
+    Fit {
+        /// The rows.
+        input: Box<Plan>,
+        /// The model.
+        model: Box<Fit>,
+    },
     /// The rows, opened. At the root of a step only. Without a [`Plan::Sort`] or [`Plan::TopK`] below, be it below projections and bounds, they are opened in
     /// ascending order of their columns, nulls last: the order of input rows is never opened.
     Open {
@@ -484,6 +492,7 @@ impl Plan {
             | Self::TopK { input, .. }
             | Self::Window { input, .. }
             | Self::Trim { input, .. }
+            | Self::Fit { input, .. }
             | Self::Open { input, .. } => vec![input],
         }
     }
@@ -502,6 +511,7 @@ impl Plan {
             | Self::TopK { input, .. }
             | Self::Window { input, .. }
             | Self::Trim { input, .. }
+            | Self::Fit { input, .. }
             | Self::Open { input, .. } => vec![input],
         }
     }

@@ -69,6 +69,19 @@ pub enum PlanError {
         /// Its capacity.
         rows: u64,
     },
+    /// A model that cannot be fitted.
+    #[error(transparent)]
+    Fit(#[from] veil_learn::FitError),
+    /// A model of more rows than there are.
+    #[error(
+        "a model of at least {needed} rows is fitted to at most {rows}; lower `min_count`, or fit fewer features"
+    )]
+    FewRows {
+        /// Rows, at most.
+        rows: u64,
+        /// The fewest.
+        needed: u32,
+    },
     /// A part of an operator that is not formed as it must be.
     #[error("{operator}: {what}")]
     Form {

@@ -104,6 +104,10 @@ fn expressions(
                 walk(condition, &both, seen);
             }
         }
+        Plan::Fit { model, .. } => {
+            of_first.extend(model.features.iter().map(|feature| &feature.expr));
+            of_first.push(&model.target);
+        }
         Plan::Scan { .. }
         | Plan::Step { .. }
         | Plan::UnionAll { .. }

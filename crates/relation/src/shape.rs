@@ -268,6 +268,7 @@ impl<'a> Shapes<'a> {
                 shape.capacity = shape.capacity.min(u64::from(*rows));
                 Ok(shape)
             }
+            Plan::Fit { input, model } => model.shape(&self.of(input)?),
             Plan::Open { .. } => Err(form(
                 "open",
                 "a relation is opened at the root of a step only",

@@ -7,6 +7,7 @@ use std::fmt;
 
 use crate::calendar;
 use crate::expr::{DatePart, Expr, Literal};
+use crate::fit::Fit;
 use crate::kept::{Bucket, Kept};
 use crate::kind::{Kind, Type, Value};
 use crate::plan::{
@@ -314,8 +315,25 @@ pub(crate) fn plan(of: &Plan) -> Sexp {
                 [Sexp::word(rows), Sexp::word(overflow), plan(input)],
             )
         }
+        Plan::Fit { input, model } => Sexp::list("fit", fit(model).chain([plan(input)])),
         Plan::Open { input, to } => Sexp::list("open", [Sexp::Text(to.clone()), plan(input)]),
     }
+}
+
+fn fit(of: &Fit) -> impl Iterator<Item = Sexp> + use<> {
+    let number = |name: &str, value: u32| Sexp::list(name, [Sexp::word(value)]);
+    let (units, places) = of.ridge;
+    [
+        Sexp::word(of.family.name()),
+        Sexp::list("ridge", [decimal(units.into(), places)]),
+        number("steps", of.iterations),
+        number("places", of.places),
+        number("min-rows", of.min_rows),
+        Sexp::list("errors", [Sexp::word(of.errors)]),
+        Sexp::list("features", of.features.iter().map(named)),
+        Sexp::list("target", [expr(&of.target)]),
+    ]
+    .into_iter()
 }
 
 fn kept(of: &Kept) -> Sexp {

@@ -38,6 +38,7 @@ pub(crate) use columns::Columns;
 pub(crate) use compare::{below_bits, masked};
 pub(crate) use keys::sort_bits;
 pub(crate) use needs::{Form, Want, needs};
+pub(crate) use real::Bits;
 pub(crate) use word::Word;
 
 /// Most wires of a circuit: some thirty divisions of 128 bits by 128; building it takes a party a fifth of a gigabyte.
@@ -243,6 +244,11 @@ impl Exprs {
             cells: HashMap::new(),
             integers: HashMap::new(),
         }
+    }
+
+    /// What its circuit is to have few of.
+    pub(crate) const fn aim(&self) -> Aim {
+        self.aim
     }
 
     /// The type of an expression.

@@ -11,9 +11,16 @@ use super::word::{Word, aligned};
 use super::{Cell, Data, ExprError, Exprs, Shown};
 
 /// Words of a circuit of bits, or of the bits of another.
-struct Bits<'b> {
+pub(crate) struct Bits<'b> {
     b: &'b mut Builder,
     aim: Aim,
+}
+
+impl<'b> Bits<'b> {
+    /// On the wires of a builder.
+    pub(crate) const fn new(b: &'b mut Builder, aim: Aim) -> Self {
+        Self { b, aim }
+    }
 }
 
 impl Machine for Bits<'_> {
@@ -164,7 +171,7 @@ impl Exprs {
             range: word.range,
         };
         let (b, aim) = (&mut self.b, self.aim);
-        let y = applied.on(&mut Bits { b, aim }, &x);
+        let y = applied.on(&mut Bits::new(b, aim), &x);
         let y = y.map_err(|_| wide(128))?;
         Ok(Cell::of(Data::Word(y.int), of.null, &kind))
     }

@@ -155,6 +155,7 @@ pub(super) fn written(plan: &Plan) -> At {
             let order = order.iter().map(|key| &key.expr);
             first_written(of.chain(order).chain(partition))
         }
+        Plan::Fit { model, .. } => model.target.written(),
         Plan::Scan { .. }
         | Plan::Step { .. }
         | Plan::UnionAll { .. }

@@ -5,6 +5,7 @@ mod apart;
 mod checks;
 mod early;
 mod error;
+mod fit;
 mod flags;
 mod folded;
 mod group;
@@ -307,6 +308,11 @@ impl<'a> Planner<'a> {
             } => {
                 let rel = next()?;
                 self.trimmed(rel, (*rows, *overflow), &text::relation(input), shape)
+            }
+            Plan::Fit { input, model } => {
+                let of = self.shape(input)?;
+                let of = model.regression(&of.types(), of.capacity)?;
+                self.fitted(next()?, (model, &of), shape)
             }
             Plan::Open { .. } => Err(PhysicalError::Circuit(
                 "a relation is opened within another".into(),

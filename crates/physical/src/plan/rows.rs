@@ -60,7 +60,8 @@ impl Ports {
         }
     }
 
-    fn integer(&mut self, take: Take) -> Wire {
+    /// A port of an integer.
+    pub(super) fn integer(&mut self, take: Take) -> Wire {
         let name = format!("in{}", self.takes.len());
         self.takes.push(take);
         self.b.input(name, 1, Per::Row)[0]

@@ -22,6 +22,7 @@ pub(super) fn relation(plan: &Plan) -> String {
         | Plan::TopK { input, .. }
         | Plan::Window { input, .. }
         | Plan::Trim { input, .. }
+        | Plan::Fit { input, .. }
         | Plan::Open { input, .. } => relation(input),
     }
 }
@@ -93,6 +94,19 @@ pub(super) fn of(plan: &Plan, shape: &Shape, program: &Program) -> String {
                 Overflow::Drop => "",
             };
             format!("at most {rows} rows{told}")
+        }
+        Plan::Fit { model, .. } => {
+            let least = if model.min_rows > 1 {
+                format!(", at least {} rows", model.min_rows)
+            } else {
+                String::new()
+            };
+            format!(
+                "{} regression of {} terms in {} steps{least}",
+                model.family.name(),
+                shape.capacity,
+                model.iterations
+            )
         }
         Plan::Open { to, .. } => format!("open to {to}"),
     }

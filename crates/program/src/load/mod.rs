@@ -143,6 +143,7 @@ impl Asked {
             open_size: None,
             min_count: self.min_count.map(|count| toml::Spanned::new(0..0, count)),
             file: None,
+            fit: None,
         }];
     }
 }

@@ -430,6 +430,7 @@ fn operations(plan: &Plan, into: &mut BTreeSet<&'static str>) {
                 AggregateFunction::PercentileDisc { .. } => "quantile",
             }));
         }
+        Plan::Fit { .. } => drop(into.insert("regression")),
         Plan::Scan { .. }
         | Plan::Step { .. }
         | Plan::Project { .. }

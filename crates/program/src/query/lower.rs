@@ -336,6 +336,7 @@ fn compiled(query: &NamedQuery) -> Query {
         to: query.to.clone(),
         keep: query.keep.clone(),
         min_count: query.min_count,
+        fit: query.fit.clone(),
     }
 }
 

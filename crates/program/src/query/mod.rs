@@ -10,6 +10,7 @@ mod declare;
 mod explain;
 mod keys;
 mod lower;
+mod model;
 mod parse;
 mod show;
 mod sink;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 
 use veil_job::Holder;
 use veil_physical::{Opening, PhysicalPlan};
+use veil_query::Model;
 use veil_relation::{Kept, Program, Table};
 
 pub use explain::{ColumnFacts, KeptFacts, Opens, Operator, TableFacts, openings};
@@ -96,10 +98,12 @@ pub struct NamedQuery {
     pub to: Option<String>,
     /// As which dataset the parties keep its relation, if they do, and whether its size is opened.
     pub keep: Option<Kept>,
-    /// The fewest rows of a group that is shown; 0 where all are.
+    /// The fewest rows of a group that is shown, or of a model; 0 where all are, and for a model [`veil_query::ROWS_A_TERM`] for each term.
     pub min_count: u32,
     /// The files of its result.
     pub files: Vec<PathBuf>,
+    /// The model that is fitted to its rows, if one is: its terms are the result.
+    pub fit: Option<Model>,
 }
 
 impl Queries {

@@ -11,6 +11,7 @@ use veil_relation::{
 };
 
 use super::column::column;
+use super::model;
 use super::{NamedQuery, OwnerTable, Writing};
 use crate::error::{Fault, JobProblem};
 use crate::raw::{RawBound, RawCapacity, RawJob, RawOpenSize, RawQuery, RawTable};
@@ -360,7 +361,7 @@ pub(super) fn query(raw: &RawQuery, roles: &Roles) -> Result<NamedQuery, Fault> 
     };
     match (&raw.to, &raw.file, &raw.min_count) {
         (None, Some(file), _) => return no_use(file.span(), "file"),
-        (None, _, Some(count)) if raw.keep.is_none() => {
+        (None, _, Some(count)) if raw.keep.is_none() && raw.fit.is_none() => {
             return no_use(count.span(), "min_count");
         }
         _ => {}
@@ -384,6 +385,11 @@ pub(super) fn query(raw: &RawQuery, roles: &Roles) -> Result<NamedQuery, Fault> 
         to: raw.to.as_ref().map(|to| to.get_ref().clone()),
         keep: raw.keep.as_ref().map(kept),
         min_count: raw.min_count.as_ref().map_or(0, |count| *count.get_ref()),
+        fit: raw
+            .fit
+            .as_ref()
+            .map(|fit| model::model(fit.get_ref()))
+            .transpose()?,
         files: if raw.to.is_some() {
             files(raw)?
         } else {

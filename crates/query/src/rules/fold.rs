@@ -97,6 +97,12 @@ fn plan(mut of: Plan, shapes: Shapes<'_>) -> Result<Plan, PlanError> {
                     fold_in(&mut key.expr, &only);
                 }
             }
+            if let Plan::Fit { model, .. } = &mut other {
+                for feature in &mut model.features {
+                    fold_in(&mut feature.expr, &only);
+                }
+                fold_in(&mut model.target, &only);
+            }
             if let Plan::Window { partition, .. } = &mut other {
                 for key in partition {
                     fold_in(key, &only);

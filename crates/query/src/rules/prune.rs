@@ -204,6 +204,21 @@ impl Pruner<'_> {
                     kept,
                 )
             }
+            Plan::Fit { input, mut model } => {
+                let mut wanted = Columns::new();
+                let features = model.features.iter().map(|feature| &feature.expr);
+                for expr in features.chain([&model.target]) {
+                    columns(expr, &mut wanted);
+                }
+                let (input, kept) = self.below(*input, &wanted)?;
+                for feature in &mut model.features {
+                    feature.expr = placed(feature.expr.clone(), &kept);
+                }
+                model.target = placed(model.target, &kept);
+                model.errors &= needed.contains(&2);
+                let kept = (0..2 + u32::from(model.errors)).collect();
+                (Plan::Fit { input, model }, kept)
+            }
             Plan::Open { input, to } => {
                 let (input, kept) = self.below(*input, needed)?;
                 (Plan::Open { input, to }, kept)

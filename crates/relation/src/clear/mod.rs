@@ -11,6 +11,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::expr::Expr;
+use crate::fit::number;
 use crate::kind::{Type, Value};
 use crate::plan::{JoinKind, Matches, Overflow, Plan, Program, SortKey};
 use crate::plan_error::PlanError;
@@ -183,6 +184,10 @@ impl World<'_> {
         Ok(Shapes::over(self.program, self.shapes).of(plan)?.types())
     }
 
+    fn capacity(&self, plan: &Plan) -> Result<u64, PlanError> {
+        Ok(Shapes::over(self.program, self.shapes).of(plan)?.capacity)
+    }
+
     /// The valid rows of a plan, and whether a bound that says so left out some.
     fn rows(&self, plan: &Plan) -> Result<(Rows, bool), ClearError> {
         match plan {
@@ -314,6 +319,22 @@ impl World<'_> {
                 }
                 rows.truncate(*bound as usize);
                 Ok((rows, incomplete || over && *overflow == Overflow::Flag))
+            }
+            Plan::Fit { input, model } => {
+                let types = self.types(input)?;
+                let (rows, incomplete) = self.rows(input)?;
+                let regression = model.regression(&types, self.capacity(input)?)?;
+                let numbers = rows.iter().filter_map(|row| {
+                    let row = Row::new(row, &types);
+                    let number = |of: &Expr| number(row.value(of));
+                    let features = model.features.iter().map(|of| number(&of.expr));
+                    Some((
+                        features.collect::<Option<Vec<_>>>()?,
+                        number(&model.target)?,
+                    ))
+                });
+                let numbers: Vec<_> = numbers.collect();
+                Ok((model.rows(&regression, &numbers)?, incomplete))
             }
             Plan::Open { input, .. } => self.rows(input),
         }

@@ -1,11 +1,14 @@
 //! Reads operators.
 
 use super::{Result, column_id, expr, head, items, number, quoted, tagged, unexpected, word};
+use crate::expr::{Expr, Literal};
+use crate::fit::Fit;
 use crate::plan::{
     Aggregate, AggregateFunction, Domain, Frame, JoinKind, Matches, Named, Overflow, Plan, SortKey,
     WindowFunction, Windowed,
 };
 use crate::sexp::Sexp;
+use veil_learn::Family;
 
 fn named(item: &Sexp) -> Result<Named> {
     match items(item)? {
@@ -182,11 +185,46 @@ pub(super) fn plan(item: &Sexp) -> Result<Plan> {
                 _ => return Err(wrong()),
             },
         },
+        ("fit", [family, ridge, rest @ .., of]) => Plan::Fit {
+            input: input(of)?,
+            model: Box::new(fit(item, [family, ridge], rest)?),
+        },
         ("open", [to, of]) => Plan::Open {
             input: input(of)?,
             to: quoted(to)?,
         },
         _ => return Err(wrong()),
+    })
+}
+
+fn fit(item: &Sexp, [family, ridge]: [&Sexp; 2], rest: &[Sexp]) -> Result<Fit> {
+    let wrong = || unexpected(item, "model");
+    let [steps, places, least, errors, features, target] = rest else {
+        return Err(wrong());
+    };
+    let of = |item: &Sexp, tag: &'static str| match tagged(item, tag)? {
+        [of] => Ok(of.clone()),
+        _ => Err(wrong()),
+    };
+    let ridge = match expr(&of(ridge, "ridge")?)? {
+        Expr::Literal(Literal::Decimal { units, places }) => {
+            (u64::try_from(units).map_err(|_| wrong())?, places)
+        }
+        _ => return Err(wrong()),
+    };
+    Ok(Fit {
+        family: Family::named(word(family)?).ok_or_else(wrong)?,
+        ridge,
+        iterations: number(&of(steps, "steps")?)?,
+        places: number(&of(places, "places")?)?,
+        min_rows: number(&of(least, "min-rows")?)?,
+        errors: match word(&of(errors, "errors")?)? {
+            "true" => true,
+            "false" => false,
+            _ => return Err(wrong()),
+        },
+        features: all(features, "features", named)?,
+        target: expr(&of(target, "target")?)?,
     })
 }
 

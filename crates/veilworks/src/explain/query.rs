@@ -42,6 +42,9 @@ pub struct Explained {
     hidden: Vec<String>,
     /// Functions without exact values, and how near they are.
     inexact: Vec<String>,
+    /// What is said of models that are fitted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    models: Vec<String>,
     /// What it costs to look at what owners supply.
     checks: Vec<CheckCost>,
     /// How likely two different keys have one digest.
@@ -171,6 +174,7 @@ pub fn of_queries(
         kept: queries.kept(),
         hidden: queries.hidden(),
         inexact: queries.inexact(),
+        models: queries.models(),
         checks: checks(queries, &costs.passes),
         collisions: queries
             .collisions()
@@ -288,6 +292,10 @@ impl Explained {
             text += "\nfunctions without exact values, rounded to their last place\n";
         }
         text += &list(self.inexact.iter().cloned());
+        if !self.models.is_empty() {
+            text += "\nmodels that are fitted\n";
+        }
+        text += &list(self.models.iter().cloned());
         text += &self.reads();
         text += &self.takes(rates);
         text += "\nqueries\n";

@@ -1,5 +1,6 @@
 //! `veil-lab bench`: how fast, at what part of the bound, with how many bytes and how much memory.
 
+mod asked;
 mod chart;
 mod cut;
 mod figure;
@@ -7,6 +8,7 @@ mod fpga;
 mod garble;
 mod gpu;
 mod links;
+mod logreg;
 mod matmul;
 mod measure;
 mod ot;
@@ -54,6 +56,7 @@ use workload::Name;
   veil-lab bench join --batch 100000       rows that look up others by a secret key, each of which has its own
   veil-lab bench matmul --shape 512x512x512 --protocol rep4
                                        a product of matrices among four parties, checked
+  veil-lab bench logreg --batch 100000 --features 30 --link tls
   veil-lab bench tpch --sf 0.01 --query q03
                                        a question of TPC-H, compared with what it means
   veil-lab bench ot --svg ot.svg           random oblivious transfers between two parties
@@ -112,6 +115,12 @@ pub(crate) struct BenchArgs {
     /// Of matmul the transposed left matrix times the right one, which has N rows as well: these are added up.
     #[arg(long)]
     transposed: bool,
+    /// Features of logreg [default: 30].
+    #[arg(long, value_name = "N")]
+    features: Option<u32>,
+    /// Newton's steps of logreg [default: 8].
+    #[arg(long, value_name = "N")]
+    steps: Option<u32>,
     /// Runs, of which the median by CPU time is told.
     #[arg(long, default_value_t = 3)]
     repeat: u32,
@@ -135,6 +144,7 @@ enum What {
     Job(Name),
     Relations(Operator),
     Matmul,
+    Logreg,
     Tpch,
     Ot,
     Gpu,
@@ -149,7 +159,7 @@ impl clap::ValueEnum for What {
             let operators = Operator::value_variants().iter();
             let operators = operators.map(|operator| What::Relations(*operator));
             jobs.chain(operators)
-                .chain([What::Matmul, What::Tpch, What::Ot, What::Gpu])
+                .chain([What::Matmul, What::Logreg, What::Tpch, What::Ot, What::Gpu])
                 .chain([What::FpgaGarble, What::FpgaShare])
                 .collect()
         });
@@ -163,6 +173,11 @@ impl clap::ValueEnum for What {
             What::Matmul => {
                 let help = "A product of matrices in Z_2^64, beside plain ones of the same shape";
                 Some(clap::builder::PossibleValue::new("matmul").help(help))
+            }
+            What::Logreg => {
+                let help =
+                    "A logistic regression by Newton's method, opened with its standard errors";
+                Some(clap::builder::PossibleValue::new("logreg").help(help))
             }
             What::Tpch => {
                 let help = "Questions of TPC-H in SQL, on tables of its generator";
@@ -262,6 +277,12 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
                 "--sf and --query are of tpch"
             ));
         }
+        name if name != What::Logreg && (args.features.is_some() || args.steps.is_some()) => {
+            return Err(miette!(
+                help = "`veil-lab bench logreg --batch 100000 --features 30 --steps 8`",
+                "--features and --steps are of logreg"
+            ));
+        }
         name if name != What::Matmul && (args.shape.is_some() || args.transposed) => {
             return Err(miette!(
                 help = "`veil-lab bench matmul --shape 1024x1024x1024`",
@@ -277,6 +298,7 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
             ));
         }
         What::Matmul => return matmul::run(args, registry),
+        What::Logreg => return logreg::run(args, registry),
         What::Tpch => return tpch::run(args, registry),
         What::Ot => return ot::run(args),
         What::Gpu => return gpu::run(args),

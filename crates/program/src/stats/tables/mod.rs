@@ -58,6 +58,7 @@ impl TableAnalysis {
             sql: self.sql.text().to_owned(),
             to: Some(self.to.clone()),
             keep: None,
+            fit: None,
             min_count: self.least(),
             files: Vec::new(),
         }

@@ -160,6 +160,7 @@ fn fields(raw: &RawJob, relations: &[Sql], job: &Job) -> Result<Vec<Vec<Field>>,
         sql: relation.text().to_owned(),
         to: None,
         min_count: 0,
+        fit: None,
     });
     let before = asked.queries.len();
     asked.queries.extend(queries);

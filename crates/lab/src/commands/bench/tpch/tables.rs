@@ -9,8 +9,9 @@ use tpchgen::generators::{
     CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator,
     PartSuppGenerator, RegionGenerator, SupplierGenerator,
 };
-use veil_relation::clear::Input;
 use veil_relation::{Column, ColumnId, Kind, Range, Table, Type, Value, Values};
+
+use crate::commands::bench::asked::Owned;
 
 /// The cells of a column.
 enum Cells {
@@ -95,25 +96,6 @@ impl Made {
             unique: unique.into_iter().collect(),
         };
         Ok(Owned { table, cells })
-    }
-}
-
-/// A table with its cells, all rows valid.
-pub(super) struct Owned {
-    pub(super) table: Table,
-    /// By column.
-    pub(super) cells: Vec<Vec<Value>>,
-}
-
-impl Owned {
-    /// The rows, as they are evaluated.
-    pub(super) fn input(&self) -> Input {
-        let rows = self.table.capacity as usize;
-        let row = |at: usize| self.cells.iter().map(|column| column[at]).collect();
-        Input {
-            valid: vec![true; rows],
-            rows: (0..rows).map(row).collect(),
-        }
     }
 }
 

@@ -8,7 +8,7 @@ use veil_math::Ring;
 use veil_physical::{ResultPorts, TablePorts};
 use veil_relation::Value;
 
-use super::tables::Owned;
+use super::Owned;
 
 /// The columns of a table as a pass takes them, packed for all rows.
 pub(super) struct Columns {

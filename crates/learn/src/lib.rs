@@ -1,0 +1,46 @@
+//! Models that are fitted to rows, as integer arithmetic: what parties compute on shares, and what is computed in the clear, to the last bit.
+//!
+//! A [`Regression`] is a sequence of stages. Each is arithmetic over a [`Machine`](veil_numeric::Machine), of one row of the data or of one row of a small matrix; between them are products of matrices,
+//! which are exact. Every stage knows the ranges of what comes in and derives those of what goes out; nothing wraps, and nothing depends on values but values.
+//!
+//! ```
+//! use veil_learn::{Column, Family, Regression, Spec};
+//! use veil_numeric::Range;
+//! let whole = |min, max| Column { range: Range::new(min, max).unwrap_or(Range::point(0)), places: 0 };
+//! let of = Regression::new(Spec {
+//!     family: Family::Linear,
+//!     features: vec![whole(0, 100)],
+//!     target: whole(0, 400),
+//!     rows: 4,
+//!     ridge: (0, 0),
+//!     iterations: 8,
+//!     places: 3,
+//! })?;
+//! // y = 7 + 3 x, to the last place.
+//! let fitted = of.fit(&[(vec![0], 7), (vec![10], 37), (vec![50], 157), (vec![100], 307)])?;
+//! assert_eq!([fitted[0].coefficient, fitted[1].coefficient], [7_000, 3_000]);
+//! # Ok::<(), veil_learn::FitError>(())
+//! ```
+//!
+//! # Promises
+//!
+//! - The fixed point of the iterations is that of the model: the gradient is exact but for the rounding of the mean of each row. What is approximate is the matrix that a step is taken with.
+//! - Every matrix that is inverted has the eigenvalue 2^-12 or more, whatever rows are: collinear columns, no rows, and rows that any number separates have a result, which is finite.
+//!
+//! # Limits
+//!
+//! - A coefficient of a column over half its range is below 2^10, and is kept there.
+
+mod clear;
+mod column;
+mod results;
+mod rows;
+mod solve;
+mod spec;
+
+pub use clear::Fitted;
+pub use column::Column;
+pub use results::Deviations;
+pub use rows::Row;
+pub use solve::Gradient;
+pub use spec::{Between, Family, FitError, MOST_ITERATIONS, MOST_TERMS, Regression, Spec};

@@ -1,0 +1,92 @@
+//! What is computed in each row of the data.
+
+use veil_numeric::{Applied, Arithmetic, Function, Machine, Number, On, Scale, TooWide};
+
+use crate::spec::{Family, FitError, Regression, SUM, WEIGHT};
+
+/// What a row adds to the gradient and to the information matrix, before it is multiplied by its cells.
+#[derive(Clone, Debug)]
+pub struct Row<I> {
+    /// The response less its mean.
+    pub residual: Number<I>,
+    /// The derivative of the mean.
+    pub weight: Number<I>,
+}
+
+impl Regression {
+    /// A cell of feature `feature`, from 0 on: between −1 and 1.
+    ///
+    /// # Errors
+    /// [`TooWide`] if it does not fit the machine.
+    ///
+    /// # Panics
+    /// If there is no such feature.
+    pub fn cell<M: Machine>(
+        &self,
+        a: &mut Arithmetic<'_, M>,
+        feature: usize,
+        x: &On<M>,
+    ) -> Result<On<M>, TooWide> {
+        self.features[feature].on(a, x, self.cell)
+    }
+
+    /// The cell of the intercept, in every row that counts. In others it is 0, as all of their cells are.
+    #[must_use]
+    pub const fn one(&self) -> i128 {
+        1 << self.cell
+    }
+
+    /// The target of a row.
+    ///
+    /// # Errors
+    /// As [`Regression::cell`].
+    pub fn response<M: Machine>(
+        &self,
+        a: &mut Arithmetic<'_, M>,
+        y: &On<M>,
+    ) -> Result<On<M>, TooWide> {
+        match self.spec.family {
+            Family::Linear => self.target.on(a, y, self.mean),
+            _ => a.times(y, 1 << self.mean),
+        }
+    }
+
+    /// What follows from the sum of the products of a row's cells and the coefficients, and its response. Not of [`Family::Linear`], of which no rows are looked at again.
+    ///
+    /// # Errors
+    /// [`FitError::TooWide`] if a number does not fit the machine.
+    pub fn row<M: Machine>(
+        &self,
+        a: &mut Arithmetic<'_, M>,
+        sum: &On<M>,
+        response: &On<M>,
+    ) -> Result<Row<M::Int>, FitError> {
+        let sum = a.scale_down(sum, (self.cell + WEIGHT) as i32 - SUM as i32)?;
+        let sum = match self.clip {
+            Some(range) => a.clip(&sum, range)?,
+            None => sum,
+        };
+        let function = match self.spec.family {
+            Family::Logistic => Function::Sigmoid,
+            _ => Function::Exp,
+        };
+        let (from, to) = (Scale::binary(SUM), Scale::binary(self.mean));
+        let function = Applied::of(function, from, sum.range, to)?;
+        let mean = function.on(a.0, &sum)?;
+        let weight = match self.spec.family {
+            Family::Logistic => {
+                let one = a.constant(1 << self.mean)?;
+                let rest = a.sub(&one, &mean)?;
+                let weight = a.multiply(&mean, &rest)?;
+                // p (1 − p) is at most 1/4.
+                let weight = a.within(&weight, i128::MIN, 1 << (2 * self.mean - 2))?;
+                a.scale_down(&weight, (2 * self.mean) as i32 - self.weight as i32)?
+            }
+            _ => a.scale_down(&mean, self.mean as i32 - self.weight as i32)?,
+        };
+        Ok(Row {
+            residual: a.sub(response, &mean)?,
+            weight,
+        })
+    }
+}

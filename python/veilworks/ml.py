@@ -1,0 +1,74 @@
+"""Models that are fitted to rows which no participant sees: each is a table of its terms, which is opened, kept or read by other queries as any."""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Iterable
+from typing import Union
+
+from ._source import here
+from .errors import JobError
+from .tables import Fitted, Table
+
+Penalty = Union[int, str, decimal.Decimal]
+
+__all__ = ["LinearRegression", "LogisticRegression", "PoissonRegression"]
+
+
+class _Regression:
+    """A regression with an intercept, by Newton's method."""
+
+    _family = ""
+
+    def __init__(self, *, ridge: Penalty = 0, steps: int | None = None, places: int = 6, min_count: int | None = None) -> None:
+        """`ridge` penalises coefficients: half of it times their squares is added to the loss (of scikit-learn's logistic regression it is 1/C, of its
+        ridge regression alpha). `steps` are Newton's, from zeros. `places` are decimal places of the result. A model of fewer rows than `min_count`
+        has no rows; without it these are 20 for each term."""
+        source = here()
+        try:
+            penalty = decimal.Decimal(ridge)
+        except (decimal.InvalidOperation, TypeError, ValueError):
+            raise JobError(f"{ridge!r} is no penalty", source=source, help='write a number, a text such as "0.5", or a decimal.Decimal') from None
+        if isinstance(ridge, float) and decimal.Decimal(repr(ridge)) != penalty:
+            raise JobError(f"{ridge!r} is a binary fraction, and not exactly what it looks like", source=source, help=f"write decimal.Decimal({str(ridge)!r}), which is exact")
+        self.ridge, self.steps, self.places, self.min_count = penalty, steps, places, min_count
+
+    def fit(self, table: Table, *, x: Iterable[str], y: str) -> Table:
+        """The model of column `y` by columns `x` of a table, as a table with a row for each term: its name, which is `intercept` or that of a column, its
+        `coefficient` and, unless coefficients are penalised, its `standard_error`. Rows without a value in one of the columns are left out."""
+        source = here()
+        names = list(x)
+        if isinstance(x, str):
+            raise JobError("features are a list of columns", source=source, help=f"x=[{x!r}]")
+        if y in names:
+            raise JobError(f"the target `{y}` is a feature as well", source=source)
+        table = table.select(*names, y)
+        fields: dict[str, object] = {"family": self._family, "target": y}
+        if self.ridge:
+            fields["ridge"] = format(self.ridge, "f")
+        if self.steps is not None:
+            fields["steps"] = self.steps
+        fields["places"] = self.places
+        columns = ("term", "coefficient") if self.ridge else ("term", "coefficient", "standard_error")
+        return Table(table._job, Fitted(table, fields, self.min_count, source), columns)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+class LinearRegression(_Regression):
+    """Least squares, with a penalty if there is one."""
+
+    _family = "linear"
+
+
+class LogisticRegression(_Regression):
+    """The logarithm of the odds that a condition is true."""
+
+    _family = "logistic"
+
+
+class PoissonRegression(_Regression):
+    """The logarithm of the mean of a count."""
+
+    _family = "poisson"
