@@ -79,7 +79,9 @@ impl Regression {
                     (response.int, 1)
                 } else {
                     let sum = row.iter().zip(&coefficients).map(|(x, w)| x * w.int).sum();
-                    let row = self.row(&mut a, &value(sum, between.sum), response)?;
+                    let rounded = self.rounded(&mut a, &value(sum, between.sum))?;
+                    let mean = self.mean(&mut a, &rounded)?;
+                    let row = self.row(&mut a, &mean, response)?;
                     (row.residual.int, row.weight.int)
                 };
                 for (i, x) in row.iter().enumerate() {
@@ -97,7 +99,8 @@ impl Regression {
                 for (i, row) in information.iter_mut().enumerate() {
                     for (j, element) in row.iter_mut().enumerate() {
                         let of = value(*element, between.information);
-                        *element = self.ridged(&mut a, &of, j, &(i == j))?.int;
+                        let penalty = value(self.ridge[i], self.penalties_range());
+                        *element = self.ridged(&mut a, &of, &penalty, &(i == j))?.int;
                     }
                     let diagonal = value(row[i], between.information);
                     scales.push(self.scale(&mut a, &diagonal)?);

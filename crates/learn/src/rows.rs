@@ -51,20 +51,36 @@ impl Regression {
         }
     }
 
-    /// What follows from the sum of the products of a row's cells and the coefficients, and its response. Not of [`Family::Linear`], of which no rows are looked at again.
+    /// Binary places that the sum of the products of a row's cells and the coefficients loses.
+    #[must_use]
+    pub const fn sum_shift(&self) -> u32 {
+        self.cell + WEIGHT - SUM
+    }
+
+    /// The sum of the products of a row's cells and the coefficients, rounded. Not of [`Family::Linear`], of which no rows are looked at again, as below.
     ///
     /// # Errors
-    /// [`FitError::TooWide`] if a number does not fit the machine.
-    pub fn row<M: Machine>(
+    /// As [`Regression::cell`].
+    pub fn rounded<M: Machine>(
         &self,
         a: &mut Arithmetic<'_, M>,
         sum: &On<M>,
-        response: &On<M>,
-    ) -> Result<Row<M::Int>, FitError> {
-        let sum = a.scale_down(sum, (self.cell + WEIGHT) as i32 - SUM as i32)?;
+    ) -> Result<On<M>, TooWide> {
+        a.scale_down(sum, self.sum_shift() as i32)
+    }
+
+    /// The mean of a row, of its rounded sum.
+    ///
+    /// # Errors
+    /// [`FitError::TooWide`] if a number does not fit the machine.
+    pub fn mean<M: Machine>(
+        &self,
+        a: &mut Arithmetic<'_, M>,
+        rounded: &On<M>,
+    ) -> Result<On<M>, FitError> {
         let sum = match self.clip {
-            Some(range) => a.clip(&sum, range)?,
-            None => sum,
+            Some(range) => a.clip(rounded, range)?,
+            None => rounded.clone(),
         };
         let function = match self.spec.family {
             Family::Logistic => Function::Sigmoid,
@@ -72,20 +88,32 @@ impl Regression {
         };
         let (from, to) = (Scale::binary(SUM), Scale::binary(self.mean));
         let function = Applied::of(function, from, sum.range, to)?;
-        let mean = function.on(a.0, &sum)?;
+        Ok(function.on(a.0, &sum)?)
+    }
+
+    /// What follows from a row's mean and its response.
+    ///
+    /// # Errors
+    /// As [`Regression::cell`].
+    pub fn row<M: Machine>(
+        &self,
+        a: &mut Arithmetic<'_, M>,
+        mean: &On<M>,
+        response: &On<M>,
+    ) -> Result<Row<M::Int>, TooWide> {
         let weight = match self.spec.family {
             Family::Logistic => {
                 let one = a.constant(1 << self.mean)?;
-                let rest = a.sub(&one, &mean)?;
-                let weight = a.multiply(&mean, &rest)?;
+                let rest = a.sub(&one, mean)?;
+                let weight = a.multiply(mean, &rest)?;
                 // p (1 − p) is at most 1/4.
                 let weight = a.within(&weight, i128::MIN, 1 << (2 * self.mean - 2))?;
                 a.scale_down(&weight, (2 * self.mean) as i32 - self.weight as i32)?
             }
-            _ => a.scale_down(&mean, self.mean as i32 - self.weight as i32)?,
+            _ => a.scale_down(mean, self.mean as i32 - self.weight as i32)?,
         };
         Ok(Row {
-            residual: a.sub(response, &mean)?,
+            residual: a.sub(response, mean)?,
             weight,
         })
     }

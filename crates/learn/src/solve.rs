@@ -16,7 +16,7 @@ use crate::spec::{DAMPING, FitError, LEAST, LIMIT, MATRIX, Regression, SCALE, SU
 pub type Gradient<I> = Number<I>;
 
 impl Regression {
-    /// The information of an element of the matrix, in row and column `column` if it is on the diagonal, with its penalty.
+    /// The information of an element of the matrix with the penalty of its row, if it is on the diagonal.
     ///
     /// # Errors
     /// [`TooWide`] if a number does not fit the machine, as below.
@@ -24,14 +24,11 @@ impl Regression {
         &self,
         a: &mut Arithmetic<'_, M>,
         information: &On<M>,
-        column: usize,
+        penalty: &On<M>,
         diagonal: &M::Bit,
     ) -> Result<On<M>, TooWide> {
-        let penalty = self.ridge[column];
-        if penalty == 0 {
-            return Ok(information.clone());
-        }
-        let penalty = a.pick(std::slice::from_ref(diagonal), &[penalty])?;
+        let diagonal = a.lift(diagonal);
+        let penalty = a.multiply(penalty, &diagonal)?;
         let sum = a.add(information, &penalty)?;
         let range = self.between.information;
         a.within(&sum, range.min(), range.max())

@@ -149,6 +149,10 @@ pub struct Between {
     pub response: Range,
     /// The sum of the products of a row's cells and the coefficients.
     pub sum: Range,
+    /// The same, rounded.
+    pub rounded: Range,
+    /// Means.
+    pub mean: Range,
     /// Coefficients.
     pub coefficient: Range,
     /// The gradient: sums over all rows.
@@ -275,6 +279,8 @@ impl Regression {
                 cell: within(cell),
                 response: Range::point(0),
                 sum: Range::point(0),
+                rounded: Range::point(0),
+                mean: Range::point(0),
                 coefficient: within(WEIGHT + LIMIT),
                 gradient: Range::point(0),
                 information: Range::point(0),
@@ -362,11 +368,11 @@ impl Regression {
                 self.terms() as u64,
                 63,
             )?;
-            let row = self.row(
-                &mut a,
-                &some(self.between.sum),
-                &some(self.between.response),
-            )?;
+            let rounded = self.rounded(&mut a, &some(self.between.sum))?;
+            self.between.rounded = rounded.range;
+            let mean = self.mean(&mut a, &rounded)?;
+            self.between.mean = mean.range;
+            let row = self.row(&mut a, &mean, &some(self.between.response))?;
             (row.residual.range, row.weight.range)
         };
         let cell = self.between.cell;

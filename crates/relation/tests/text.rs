@@ -2,8 +2,9 @@
 
 use proptest::prelude::*;
 use veil_relation::{
-    Aggregate, AggregateFunction, Bucket, ColumnId, Domain, Expr, Frame, JoinKind, Kept, Matches,
-    Named, OpenSize, Overflow, Plan, Program, ReadError, SortKey, Step, WindowFunction, Windowed,
+    Aggregate, AggregateFunction, Bucket, ColumnId, Domain, Expr, Family, Fit, Frame, JoinKind,
+    Kept, Matches, Named, OpenSize, Overflow, Plan, Program, ReadError, SortKey, Step,
+    WindowFunction, Windowed,
 };
 
 use crate::common::{exprs, table};
@@ -167,9 +168,31 @@ fn plans() -> impl Strategy<Value = Plan> {
                     overflow,
                 }
             }),
+            (input.clone(), models()).prop_map(|(input, model)| Plan::Fit { input, model }),
             (input, name()).prop_map(|(input, to)| Plan::Open { input, to }),
         ]
     })
+}
+
+fn models() -> impl Strategy<Value = Box<Fit>> {
+    let family = prop::sample::select(Family::ALL.to_vec());
+    let features = prop::collection::vec(named(), 0..3);
+    let numbers = any::<[u32; 3]>();
+    let ridge = (any::<u64>(), 1_u32..18);
+    (family, features, exprs(), ridge, numbers, any::<bool>()).prop_map(
+        |(family, features, target, ridge, [iterations, places, min_rows], errors)| {
+            Box::new(Fit {
+                family,
+                features,
+                target,
+                ridge,
+                iterations,
+                places,
+                min_rows,
+                errors,
+            })
+        },
+    )
 }
 
 proptest! {

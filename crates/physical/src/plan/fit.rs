@@ -4,7 +4,7 @@
 //! transposed cells the gradient and the information matrix: one element of each is sent, however many rows there are. The matrix is inverted modulo 2^128.
 
 use veil_circuit::Wire;
-use veil_circuit::generate::{OnRing, Rounding};
+use veil_circuit::generate::{Aim, OnRing, Rounding};
 use veil_job::passes::Take;
 use veil_math::Ring;
 use veil_numeric::{Arithmetic, Number};
@@ -34,14 +34,52 @@ struct Rows {
     holds: Shared,
 }
 
-/// What a step is taken with: columns of a matrix with a row for each term.
+/// A square matrix with a row for each term.
+#[derive(Clone)]
+struct Square {
+    /// Its columns, one behind the other; of a product each by itself.
+    of: Vec<Shared>,
+    terms: usize,
+}
+
+impl Square {
+    /// All elements, in terms² rows.
+    fn elements(&self) -> Take {
+        Take::Rows {
+            of: self.of.iter().map(Shared::column).collect(),
+            first: 0,
+            step: 1,
+        }
+    }
+
+    /// The elements on the diagonal.
+    fn diagonal(&self) -> Take {
+        Take::Rows {
+            of: self.of.iter().map(Shared::column).collect(),
+            first: 0,
+            step: self.terms as i32 + 1,
+        }
+    }
+
+    /// The columns of the matrix.
+    fn columns(&self) -> Vec<Take> {
+        match &self.of[..] {
+            [all] => (0..self.terms)
+                .map(|column| all.rows_from((column * self.terms) as i64))
+                .collect(),
+            columns => takes(columns).collect(),
+        }
+    }
+}
+
+/// What a step is taken with.
 struct Matrix {
-    information: Vec<Shared>,
+    information: Square,
     /// One over the root of the diagonal.
     scale: Shared,
-    inverse: Vec<Shared>,
+    inverse: Square,
     /// Before it was damped, if standard errors are asked for.
-    plain: Vec<Shared>,
+    plain: Option<Square>,
 }
 
 fn wrong(error: impl Into<veil_relation::FitError>) -> PhysicalError {
@@ -92,6 +130,23 @@ fn numbers(ports: &mut Ports, takes: impl IntoIterator<Item = Take>, range: Rang
         .collect()
 }
 
+/// An input port of an integer of a range.
+fn number(ports: &mut Ports, take: Take, range: Range) -> On {
+    Number {
+        int: ports.integer(take),
+        range,
+    }
+}
+
+/// The elements of a column of terms, in the rows of all elements of a square: those of their rows.
+fn down(of: Shared, terms: usize) -> Take {
+    Take::Rows {
+        of: vec![of.column(); terms],
+        first: 0,
+        step: 1,
+    }
+}
+
 fn takes(of: &[Shared]) -> impl Iterator<Item = Take> {
     of.iter().map(Shared::take)
 }
@@ -110,16 +165,44 @@ impl Planner<'_> {
             .map(|expr| rel.over_base(expr))
             .collect();
         let rows = self.cells_of(&mut rel, of, &exprs)?;
-        let fit = FitOf {
-            of,
-            terms: of.terms(),
-            errors: model.errors,
-        };
+        let fit = self.fit_of(of, model.errors)?;
         let results = match model.family {
             Family::Linear => self.least_squares(&fit, &rows)?,
             _ => self.newton(&fit, &rows)?,
         };
         self.shown(&fit, model, (rows.holds, results), shape)
+    }
+
+    /// What is public of a model, as columns.
+    fn fit_of<'r>(&mut self, of: &'r Regression, errors: bool) -> Result<FitOf<'r>, PhysicalError> {
+        let terms = of.terms();
+        let rows = terms as u32;
+        let columns = self.matrix_pass(WIDE, rows, |ports| {
+            let bits = diagonal(ports, terms);
+            Ok(bits.into_iter().map(|bit| Out::Bits(vec![bit])).collect())
+        })?;
+        let square = Square { of: columns, terms };
+        let diagonal = self
+            .b
+            .make(square.elements(), rows * rows, Sharing::Bits(1));
+        let penalty = if of.is_ridged() {
+            let penalty = self.matrix_pass(WIDE, rows, |ports| {
+                let bits = self::diagonal(ports, terms);
+                let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
+                let penalty = of.penalty(&mut arithmetic(&mut on), &bits).map_err(wrong)?;
+                Ok(vec![Out::Integer(penalty.int)])
+            })?;
+            Some(penalty[0])
+        } else {
+            None
+        };
+        Ok(FitOf {
+            of,
+            terms,
+            errors,
+            diagonal,
+            penalty,
+        })
     }
 
     /// Cells and responses of the rows that are valid and have no null.
@@ -200,31 +283,50 @@ impl Planner<'_> {
     fn in_ring_of(
         &mut self,
         (from, to): (Ring, Ring),
-        columns: &[Shared],
-        ranges: &[Range],
-    ) -> Result<Vec<Shared>, PhysicalError> {
-        let rows = columns.first().map_or(1, Shared::rows);
+        (take, rows): (Take, u32),
+        range: Range,
+    ) -> Result<Shared, PhysicalError> {
         let bits = self.matrix_pass(from, rows, |ports| {
-            let of = columns.iter().zip(ranges);
-            let inputs =
-                of.map(|(column, range)| numbers(ports, [column.take()], *range)[0].clone());
-            let inputs: Vec<On> = inputs.collect();
-            let outs = inputs
-                .iter()
-                .map(|of| Ok(Out::Bits(bits_of(ports, of, of.range))));
-            outs.collect()
+            let of = number(ports, take, range);
+            Ok(vec![Out::Bits(bits_of(ports, &of, range))])
+        })?[0];
+        let made = self.matrix_pass(to, rows, |ports| {
+            let bits = ports.bits(bits.take(), range.bits());
+            let value = integer_of(&mut ports.b, &bits, range.min());
+            Ok(vec![Out::Integer(value)])
         })?;
-        self.matrix_pass(to, rows, |ports| {
-            let of = bits.iter().zip(ranges);
-            let inputs: Vec<_> = of
-                .map(|(column, range)| (ports.bits(column.take(), range.bits()), *range))
-                .collect();
-            let outs = inputs.iter().map(|(bits, range)| {
-                let value = integer_of(&mut ports.b, bits, range.min());
-                Ok(Out::Integer(value))
-            });
-            outs.collect()
-        })
+        Ok(made[0])
+    }
+
+    /// A pass over all elements of a square, for another one.
+    fn elementwise(
+        &mut self,
+        fit: &FitOf<'_>,
+        with: impl FnOnce(&mut Ports) -> Result<Vec<Out>, PhysicalError>,
+    ) -> Result<Vec<Square>, PhysicalError> {
+        let terms = fit.terms;
+        let made = self.matrix_pass(WIDE, (terms * terms) as u32, with)?;
+        let square = |of: Shared| Square {
+            of: vec![of],
+            terms,
+        };
+        Ok(made.into_iter().map(square).collect())
+    }
+
+    /// The product of two squares.
+    fn squares_product(&mut self, left: &Square, right: &Square) -> Square {
+        let (of, terms) = ((WIDE, false), left.terms);
+        let product = self
+            .b
+            .product_of(terms as u32, of, left.columns(), right.columns());
+        Square { of: product, terms }
+    }
+
+    /// The product of a square and a column.
+    fn column_product(&mut self, left: &Square, right: Shared) -> Shared {
+        let of = (WIDE, false);
+        self.b
+            .product_of(left.terms as u32, of, left.columns(), vec![right.take()])[0]
     }
 
     /// What a step is taken with, of the information matrix modulo 2^64.
@@ -235,69 +337,77 @@ impl Planner<'_> {
     ) -> Result<Matrix, PhysicalError> {
         let (of, terms) = (fit.of, fit.terms);
         let (rows, between) = (terms as u32, of.ranges());
-        let ranges = vec![between.information; terms];
-        let mut information = self.in_ring_of((NARROW, WIDE), information, &ranges)?;
-        if of.is_ridged() {
-            let before = information.clone();
-            information = self.matrix_pass(WIDE, rows, |ports| {
-                let diagonal = diagonal(ports, terms);
-                let elements = numbers(ports, takes(&before), between.information);
-                let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-                let mut a = arithmetic(&mut on);
-                let outs = elements.iter().enumerate().map(|(column, element)| {
-                    let ridged = of.ridged(&mut a, element, column, &diagonal[column]);
-                    Ok(Out::Integer(ridged.map_err(wrong)?.int))
-                });
-                outs.collect()
-            })?;
+        let narrow = Square {
+            of: information.to_vec(),
+            terms,
+        };
+        let elements = (narrow.elements(), rows * rows);
+        let wide = self.in_ring_of((NARROW, WIDE), elements, between.information)?;
+        let mut information = Square {
+            of: vec![wide],
+            terms,
+        };
+        if let Some(penalty) = fit.penalty {
+            information = self
+                .elementwise(fit, |ports| {
+                    let element = number(ports, information.elements(), between.information);
+                    let penalty = number(ports, down(penalty, terms), of.penalties_range());
+                    let on_diagonal = ports.bits(fit.diagonal.take(), 1)[0];
+                    let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
+                    let ridged =
+                        of.ridged(&mut arithmetic(&mut on), &element, &penalty, &on_diagonal);
+                    Ok(vec![Out::Integer(ridged.map_err(wrong)?.int)])
+                })?
+                .remove(0);
         }
         let scale = self.matrix_pass(WIDE, rows, |ports| {
-            let take = Take::Rows {
-                of: information.iter().map(Shared::column).collect(),
-                first: 0,
-                step: terms as i32 + 1,
-            };
-            let diagonal = &numbers(ports, [take], between.information)[0];
+            let diagonal = number(ports, information.diagonal(), between.information);
             let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
             let scale = of
-                .scale(&mut arithmetic(&mut on), diagonal)
+                .scale(&mut arithmetic(&mut on), &diagonal)
                 .map_err(wrong)?;
             Ok(vec![Out::Integer(scale.int)])
         })?[0];
-        let made = self.matrix_pass(WIDE, rows, |ports| {
-            let bits = diagonal(ports, terms);
-            let elements = numbers(ports, takes(&information), between.information);
-            let own = &numbers(ports, [scale.take()], between.scale)[0];
-            let others = (0..terms).map(|row| everywhere(scale, row));
-            let others = numbers(ports, others, between.scale);
+        let of_columns: Vec<Shared> = (0..terms)
+            .map(|row| {
+                self.b
+                    .make(everywhere(scale, row), rows, Sharing::Ring(WIDE))
+            })
+            .collect();
+        let mut made = self.elementwise(fit, |ports| {
+            let element = number(ports, information.elements(), between.information);
+            let of_row = number(ports, down(scale, terms), between.scale);
+            let of_column = Square {
+                of: of_columns,
+                terms,
+            };
+            let of_column = number(ports, of_column.elements(), between.scale);
+            let on_diagonal = ports.bits(fit.diagonal.take(), 1)[0];
             let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
             let mut a = arithmetic(&mut on);
-            let mut outs = [vec![], vec![], vec![]];
-            for (column, element) in elements.iter().enumerate() {
-                let plain = of
-                    .balanced(&mut a, element, [own, &others[column]])
-                    .map_err(wrong)?;
-                let damped = of.damped(&mut a, &plain, &bits[column]).map_err(wrong)?;
-                let first = of.first(&mut a, &damped, &bits[column]).map_err(wrong)?;
-                outs[0].push(Out::Integer(damped.int));
-                outs[1].push(Out::Integer(first.int));
-                if fit.errors {
-                    outs[2].push(Out::Integer(plain.int));
-                }
+            let plain = of
+                .balanced(&mut a, &element, [&of_row, &of_column])
+                .map_err(wrong)?;
+            let damped = of.damped(&mut a, &plain, &on_diagonal).map_err(wrong)?;
+            let first = of.first(&mut a, &damped, &on_diagonal).map_err(wrong)?;
+            let mut outs = vec![Out::Integer(damped.int), Out::Integer(first.int)];
+            if fit.errors {
+                outs.push(Out::Integer(plain.int));
             }
-            Ok(outs.into_iter().flatten().collect())
+            Ok(outs)
         })?;
-        let (damped, rest) = made.split_at(terms);
-        let (first, plain) = rest.split_at(terms);
-        let mut inverse = first.to_vec();
+        let plain = if fit.errors { made.pop() } else { None };
+        let (Some(mut inverse), Some(damped)) = (made.pop(), made.pop()) else {
+            return Err(none());
+        };
         for _ in 1..of.inversions() {
-            inverse = self.improved_inverse(fit, damped, &inverse)?;
+            inverse = self.improved_inverse(fit, &damped, &inverse)?;
         }
         Ok(Matrix {
             information,
             scale,
             inverse,
-            plain: plain.to_vec(),
+            plain,
         })
     }
 
@@ -305,36 +415,29 @@ impl Planner<'_> {
     fn improved_inverse(
         &mut self,
         fit: &FitOf<'_>,
-        matrix: &[Shared],
-        inverse: &[Shared],
-    ) -> Result<Vec<Shared>, PhysicalError> {
-        let (of, terms) = (fit.of, fit.terms);
+        matrix: &Square,
+        inverse: &Square,
+    ) -> Result<Square, PhysicalError> {
+        let of = fit.of;
         let between = of.ranges();
-        let product = self.b.product(matrix, inverse);
+        let product = self.squares_product(matrix, inverse);
         let range = of.dot(between.matrix, between.inverse).map_err(wrong)?;
-        let correction = self.matrix_pass(WIDE, terms as u32, |ports| {
-            let bits = diagonal(ports, terms);
-            let elements = numbers(ports, takes(&product), range);
+        let correction = self.elementwise(fit, |ports| {
+            let element = number(ports, product.elements(), range);
+            let on_diagonal = ports.bits(fit.diagonal.take(), 1)[0];
             let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-            let mut a = arithmetic(&mut on);
-            let outs = elements.iter().zip(&bits).map(|(element, bit)| {
-                let correction = of.correction(&mut a, element, bit).map_err(wrong)?;
-                Ok(Out::Integer(correction.int))
-            });
-            outs.collect()
+            let correction = of.correction(&mut arithmetic(&mut on), &element, &on_diagonal);
+            Ok(vec![Out::Integer(correction.map_err(wrong)?.int)])
         })?;
-        let product = self.b.product(inverse, &correction);
+        let product = self.squares_product(inverse, &correction[0]);
         let range = of.dot(between.inverse, between.correction).map_err(wrong)?;
-        self.matrix_pass(WIDE, terms as u32, |ports| {
-            let elements = numbers(ports, takes(&product), range);
+        let improved = self.elementwise(fit, |ports| {
+            let element = number(ports, product.elements(), range);
             let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-            let mut a = arithmetic(&mut on);
-            let outs = elements.iter().map(|element| {
-                let improved = of.improved(&mut a, element).map_err(wrong)?;
-                Ok(Out::Integer(improved.int))
-            });
-            outs.collect()
-        })
+            let improved = of.improved(&mut arithmetic(&mut on), &element);
+            Ok(vec![Out::Integer(improved.map_err(wrong)?.int)])
+        })?;
+        improved.into_iter().next().ok_or_else(none)
     }
 
     /// The next coefficients modulo 2^128, of the gradient that is left of what `gradient` computes in the row of each term.
@@ -348,20 +451,20 @@ impl Planner<'_> {
         let (of, rows) = (fit.of, fit.terms as u32);
         let between = of.ranges();
         let scaled = self.matrix_pass(WIDE, rows, |ports| {
-            let scale = &numbers(ports, [matrix.scale.take()], between.scale)[0];
+            let scale = &number(ports, matrix.scale.take(), between.scale);
             let gradient = gradient(ports)?;
             let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
             let scaled = of.scaled_gradient(&mut arithmetic(&mut on), &gradient, scale);
             Ok(vec![Out::Integer(scaled.map_err(wrong)?.int)])
         })?;
-        let product = self.b.product(&matrix.inverse, &scaled)[0];
+        let product = self.column_product(&matrix.inverse, scaled[0]);
         let range = of
             .dot(between.inverse, between.scaled_gradient)
             .map_err(wrong)?;
         let next = self.matrix_pass(WIDE, rows, |ports| {
-            let product = &numbers(ports, [product.take()], range)[0];
-            let scale = &numbers(ports, [matrix.scale.take()], between.scale)[0];
-            let coefficient = &numbers(ports, [coefficients], between.coefficient)[0];
+            let product = &number(ports, product.take(), range);
+            let scale = &number(ports, matrix.scale.take(), between.scale);
+            let coefficient = &number(ports, coefficients, between.coefficient);
             let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
             let next = of.step(&mut arithmetic(&mut on), product, scale, coefficient);
             Ok(vec![Out::Integer(next.map_err(wrong)?.int)])
@@ -373,17 +476,6 @@ impl Planner<'_> {
     fn newton(&mut self, fit: &FitOf<'_>, rows: &Rows) -> Result<Fitted, PhysicalError> {
         let (of, terms) = (fit.of, fit.terms);
         let between = of.ranges();
-        let penalty = if of.is_ridged() {
-            let penalty = self.matrix_pass(WIDE, terms as u32, |ports| {
-                let bits = diagonal(ports, terms);
-                let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-                let penalty = of.penalty(&mut arithmetic(&mut on), &bits).map_err(wrong)?;
-                Ok(vec![Out::Integer(penalty.int)])
-            })?;
-            Some(penalty[0])
-        } else {
-            None
-        };
         let mut coefficients: Option<Shared> = None;
         let mut narrow: Option<Shared> = None;
         let mut last = None;
@@ -392,13 +484,23 @@ impl Planner<'_> {
                 None => zero(NARROW),
                 Some(narrow) => self.b.product(&rows.cells, &[narrow])[0].take(),
             };
+            let aim = aim_of(rows.count);
             let right = self.matrix_pass(NARROW, rows.count, |ports| {
-                let sum = &numbers(ports, [sum], between.sum)[0];
-                let response = &numbers(ports, [rows.response.take()], between.response)[0];
+                let sum = number(ports, sum, between.sum);
+                let response = number(ports, rows.response.take(), between.response);
                 let cells = numbers(ports, takes(&rows.cells), between.cell);
+                let rounded = rounded(ports, &sum, of.sum_shift(), between.rounded);
+                let mut bits = Bits::new(&mut ports.b, aim);
+                let mean = of
+                    .mean(&mut Arithmetic(&mut bits), &rounded)
+                    .map_err(wrong)?;
+                let mean = Number {
+                    int: lifted(&mut ports.b, &mean.int, aim),
+                    range: mean.range,
+                };
                 let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
                 let mut a = arithmetic(&mut on);
-                let row = of.row(&mut a, sum, response).map_err(wrong)?;
+                let row = of.row(&mut a, &mean, &response).map_err(wrong)?;
                 let mut outs = vec![Out::Integer(row.residual.int)];
                 for cell in &cells {
                     let weighted = a.multiply(&row.weight, cell).map_err(wrong)?;
@@ -408,7 +510,11 @@ impl Planner<'_> {
             })?;
             let sums = self.b.transposed_product(&rows.cells, &right);
             let (gradient, information) = sums.split_first().ok_or_else(none)?;
-            let gradient = self.in_ring_of((NARROW, WIDE), &[*gradient], &[between.gradient])?[0];
+            let gradient = self.in_ring_of(
+                (NARROW, WIDE),
+                (gradient.take(), terms as u32),
+                between.gradient,
+            )?;
             let errors = fit.errors && step + 1 == of.spec().iterations;
             let matrix = self.matrix_of(&FitOf { errors, ..*fit }, information)?;
             let own = coefficients.map_or(zero(WIDE), |of| of.take());
@@ -418,12 +524,12 @@ impl Planner<'_> {
                 let [gradient] = &gradient[..] else {
                     return Err(none());
                 };
-                let Some(penalty) = penalty else {
+                let Some(penalty) = fit.penalty else {
                     return Ok(gradient.clone());
                 };
-                let coefficient = &numbers(ports, [take], between.coefficient)[0];
+                let coefficient = &number(ports, take, between.coefficient);
                 let most = of.penalties_range();
-                let penalty = &numbers(ports, [penalty.take()], most)[0];
+                let penalty = &number(ports, penalty.take(), most);
                 let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
                 let a = &mut arithmetic(&mut on);
                 of.penalised(a, gradient, coefficient, penalty)
@@ -431,8 +537,8 @@ impl Planner<'_> {
             })?;
             coefficients = Some(next);
             if step + 1 < of.spec().iterations {
-                let next = self.in_ring_of((WIDE, NARROW), &[next], &[between.coefficient])?;
-                narrow = Some(next[0]);
+                let of = (next.take(), terms as u32);
+                narrow = Some(self.in_ring_of((WIDE, NARROW), of, between.coefficient)?);
             }
             last = Some(matrix);
         }
@@ -453,7 +559,11 @@ impl Planner<'_> {
         let right: Vec<Shared> = rows.cells.iter().chain([&rows.response]).copied().collect();
         let sums = self.b.transposed_product(&rows.cells, &right);
         let (gradient, information) = sums.split_last().ok_or_else(none)?;
-        let gradient = self.in_ring_of((NARROW, WIDE), &[*gradient], &[between.gradient])?[0];
+        let gradient = self.in_ring_of(
+            (NARROW, WIDE),
+            (gradient.take(), terms as u32),
+            between.gradient,
+        )?;
         let matrix = self.matrix_of(fit, information)?;
         let range = of
             .dot(between.information, between.coefficient)
@@ -463,13 +573,13 @@ impl Planner<'_> {
             let (own, product) = match coefficients {
                 None => (zero(WIDE), zero(WIDE)),
                 Some(coefficients) => {
-                    let product = self.b.product(&matrix.information, &[coefficients]);
-                    (coefficients.take(), product[0].take())
+                    let product = self.column_product(&matrix.information, coefficients);
+                    (coefficients.take(), product.take())
                 }
             };
             let next = self.stepped(fit, &matrix, own, |ports| {
-                let gradient = &numbers(ports, [gradient.take()], between.gradient)[0];
-                let product = &numbers(ports, [product], range)[0];
+                let gradient = &number(ports, gradient.take(), between.gradient);
+                let product = &number(ports, product, range);
                 let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
                 let a = &mut arithmetic(&mut on);
                 of.remaining(a, gradient, product).map_err(wrong)
@@ -485,10 +595,10 @@ impl Planner<'_> {
             });
         }
         // What is left once more: the squares of the residuals follow from it.
-        let product = self.b.product(&matrix.information, &[coefficients])[0];
+        let product = self.column_product(&matrix.information, coefficients);
         let both = self.matrix_pass(WIDE, terms as u32, |ports| {
-            let gradient = &numbers(ports, [gradient.take()], between.gradient)[0];
-            let product = &numbers(ports, [product.take()], range)[0];
+            let gradient = &number(ports, gradient.take(), between.gradient);
+            let product = &number(ports, product.take(), range);
             let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
             let mut a = arithmetic(&mut on);
             let left = of.remaining(&mut a, gradient, product).map_err(wrong)?;
@@ -500,13 +610,13 @@ impl Planner<'_> {
             .b
             .transposed_product(&[rows.response], &[rows.response]);
         let most = of.squares_range().map_err(wrong)?;
-        let squares = self.in_ring_of((NARROW, WIDE), &squares, &[most])?[0];
-        let known = matrix.information[0];
+        let squares = self.in_ring_of((NARROW, WIDE), (squares[0].take(), 1), most)?;
+        let known = matrix.information.of[0];
         let dispersion = self.matrix_pass(WIDE, 1, |ports| {
-            let squares = &numbers(ports, [squares.take()], most)[0];
+            let squares = &number(ports, squares.take(), most);
             let range = of.explained_range().map_err(wrong)?;
-            let explained = &numbers(ports, [explained.take()], range)[0];
-            let rows = &numbers(ports, [everywhere(known, 0)], between.information)[0];
+            let explained = &number(ports, explained.take(), range);
+            let rows = &number(ports, everywhere(known, 0), between.information);
             let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
             let a = &mut arithmetic(&mut on);
             let dispersion = of.dispersion(a, squares, explained, rows).map_err(wrong)?;
@@ -532,18 +642,14 @@ impl Planner<'_> {
         let (of, terms) = (fit.of, fit.terms);
         let (rows, between) = (terms as u32, of.ranges());
         let mut inverse = matrix.inverse;
+        let plain = matrix.plain.ok_or_else(none)?;
         for _ in 0..Regression::UNDAMPED {
-            inverse = self.improved_inverse(fit, &matrix.plain, &inverse)?;
+            inverse = self.improved_inverse(fit, &plain, &inverse)?;
         }
         let scale = matrix.scale;
         let features = self.matrix_pass(WIDE, rows, |ports| {
-            let take = Take::Rows {
-                of: inverse.iter().map(Shared::column).collect(),
-                first: 0,
-                step: terms as i32 + 1,
-            };
-            let element = &numbers(ports, [take], between.inverse)[0];
-            let scale = &numbers(ports, [scale.take()], between.scale)[0];
+            let element = &number(ports, inverse.diagonal(), between.inverse);
+            let scale = &number(ports, scale.take(), between.scale);
             let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
             let a = &mut arithmetic(&mut on);
             let deviation = of.deviation(a, element, scale).map_err(wrong)?;
@@ -562,11 +668,11 @@ impl Planner<'_> {
         })?;
         let direction = self.stacked(&directions, Sharing::Ring(WIDE));
         let range = of.directions_range();
-        let product = self.b.product(&inverse, &[direction])[0];
+        let product = self.column_product(&inverse, direction);
         let products = of.dot(between.inverse, range).map_err(wrong)?;
         let mut spread_range = Range::point(0);
         let spread = self.matrix_pass(WIDE, rows, |ports| {
-            let product = &numbers(ports, [product.take()], products)[0];
+            let product = &number(ports, product.take(), products);
             let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
             let spread = of
                 .spread(&mut arithmetic(&mut on), product)
@@ -577,7 +683,7 @@ impl Planner<'_> {
         let sum = self.b.transposed_product(&spread, &[direction])[0];
         let sums = of.dot(spread_range, range).map_err(wrong)?;
         let intercept = self.matrix_pass(WIDE, 1, |ports| {
-            let sum = &numbers(ports, [sum.take()], sums)[0];
+            let sum = &number(ports, sum.take(), sums);
             let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
             let a = &mut arithmetic(&mut on);
             let deviation = of.intercept_deviation(a, sum).map_err(wrong)?;
@@ -694,6 +800,10 @@ struct FitOf<'a> {
     of: &'a Regression,
     terms: usize,
     errors: bool,
+    /// Whether an element of a square is on its diagonal.
+    diagonal: Shared,
+    /// The penalty of each term, if there are any.
+    penalty: Option<Shared>,
 }
 
 /// What is there after the last step.
@@ -719,6 +829,32 @@ fn counted(on: &mut crate::exprs::Exprs, word: &Word, holds: Wire) -> Wire {
     let least = on.b.ring().reduce(word.range.min() as u128);
     let least = on.b.times(one, least);
     on.b.add(value, least)
+}
+
+/// A word as an integer of the ring.
+fn lifted(b: &mut veil_circuit::Builder, word: &Word, aim: Aim) -> Wire {
+    let bits = word.normal(b, aim);
+    integer_of(b, &bits, word.range.min())
+}
+
+/// A number over 2^by, rounded to nearest: its bits from place `by` on.
+fn rounded(ports: &mut Ports, of: &On, by: u32, range: Range) -> Number<Word> {
+    // What is added before is a multiple of 2^by, and comes off behind it.
+    let below = range.min().min(0);
+    let b = &mut ports.b;
+    let up = (1_i128 << (by - 1)) - (below << by);
+    let up = b.ring().reduce(up as u128);
+    let positive = b.plus(of.int, up);
+    let width = 128 - (range.max() - below).leading_zeros();
+    let bits = (0..width)
+        .map(|place| b.bit(positive, by + place))
+        .collect();
+    let int = Word {
+        offset: below,
+        bits,
+        range,
+    };
+    Number { int, range }
 }
 
 /// The integer of these bits, lowest first, and a public number.

@@ -2,6 +2,7 @@
 
 mod claims;
 mod inexact;
+mod models;
 mod readers;
 mod refused;
 mod results;
