@@ -30,6 +30,15 @@ impl Regression {
         self.features[feature].on(a, x, self.cell)
     }
 
+    /// Whether the cells of a feature are its numbers less a public one, times a public one.
+    ///
+    /// # Panics
+    /// If there is no such feature.
+    #[must_use]
+    pub fn is_exact(&self, feature: usize) -> bool {
+        self.features[feature].is_exact(self.cell)
+    }
+
     /// The cell of the intercept, in every row that counts. In others it is 0, as all of their cells are.
     #[must_use]
     pub const fn one(&self) -> i128 {

@@ -127,7 +127,7 @@ pub(crate) const WEIGHT: u32 = 28;
 /// See [`WEIGHT`].
 pub(crate) const LIMIT: u32 = 10;
 /// Binary places of the sum of a row's terms.
-pub(crate) const SUM: u32 = 20;
+pub(crate) const SUM: u32 = 18;
 /// Binary places of the factors that bring a matrix's diagonal near 1; they are at most 2^12.
 pub(crate) const SCALE: u32 = 24;
 /// A diagonal that is less than 2^-LEAST is brought no nearer to 1.

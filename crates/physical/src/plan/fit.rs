@@ -221,15 +221,31 @@ impl Planner<'_> {
             }
         }
         let condition = Expr::all(all);
-        let wants = exprs.iter().chain([&condition]);
-        let wants: Vec<_> = wants.map(|expr| (expr.clone(), Want::Bits)).collect();
+        // A cell that is a number less another, times a third, takes the number as an integer, as an owner may supply it.
+        let exact = |at: usize| at + 1 < exprs.len() && of.is_exact(at);
+        let mut wants = vec![(condition.clone(), Want::Bits)];
+        for (at, expr) in exprs.iter().enumerate() {
+            let want = if exact(at) { Want::Integer } else { Want::Bits };
+            wants.push((expr.clone(), want));
+        }
         let aim = aim_of(rel.rows);
+        let all_count = condition == Expr::all(vec![]);
         let left = self.rows(rel, NARROW, &wants, |on| {
             let holds = on.truth(&condition)?;
-            let mut outs = vec![Out::Bits(vec![holds])];
             let one = on.b.lift(holds);
+            let mut outs = vec![Out::Bits(vec![holds])];
             outs.push(Out::Integer(on.b.times(one, of.one() as u128)));
             for (at, expr) in exprs.iter().enumerate() {
+                if exact(at) {
+                    let range = number_of(&on.ty(expr)?.kind);
+                    let int = on.integer(expr)?.0;
+                    let mut on_ring = OnRing::new(&mut on.b, Rounding::Nearest);
+                    let mut a = arithmetic(&mut on_ring);
+                    let cell = of.cell(&mut a, at, &Number { int, range }).map_err(wrong)?;
+                    let int = if all_count { cell.int } else { on.b.mul(one, cell.int) };
+                    outs.push(Out::Integer(int));
+                    continue;
+                }
                 let cell = on.cell(expr)?;
                 let Data::Word(word) = &cell.value else {
                     let expr = Shown::of(expr);
@@ -246,7 +262,7 @@ impl Planner<'_> {
                 } else {
                     of.response(&mut a, &x).map_err(wrong)?
                 };
-                outs.push(Out::Integer(counted(on, &x.int, holds)));
+                outs.push(Out::Integer(counted(on, &x.int, (holds, one))));
             }
             Ok(outs)
         })?;
@@ -819,13 +835,21 @@ fn none() -> PhysicalError {
     PhysicalError::Circuit("a model lacks a column".into())
 }
 
-/// A word as an integer of the ring, 0 where the bit is not 1.
-fn counted(on: &mut crate::exprs::Exprs, word: &Word, holds: Wire) -> Wire {
+/// The integers that a number or a condition may be.
+fn number_of(kind: &Kind) -> Range {
+    let of = match kind {
+        Kind::Bool => Range::new(0, 1),
+        kind => kind.range(),
+    };
+    of.unwrap_or(Range::point(0))
+}
+
+/// A word as an integer of the ring, 0 where the bit, which is lifted as well, is not 1.
+fn counted(on: &mut crate::exprs::Exprs, word: &Word, (holds, one): (Wire, Wire)) -> Wire {
     let aim = on.aim();
     let bits = word.normal(&mut on.b, aim);
     let bits: Vec<Wire> = bits.into_iter().map(|bit| on.b.and(bit, holds)).collect();
     let value = integer_of(&mut on.b, &bits, 0);
-    let one = on.b.lift(holds);
     let least = on.b.ring().reduce(word.range.min() as u128);
     let least = on.b.times(one, least);
     on.b.add(value, least)
