@@ -242,7 +242,11 @@ impl Planner<'_> {
                     let mut on_ring = OnRing::new(&mut on.b, Rounding::Nearest);
                     let mut a = arithmetic(&mut on_ring);
                     let cell = of.cell(&mut a, at, &Number { int, range }).map_err(wrong)?;
-                    let int = if all_count { cell.int } else { on.b.mul(one, cell.int) };
+                    let int = if all_count {
+                        cell.int
+                    } else {
+                        on.b.mul(one, cell.int)
+                    };
                     outs.push(Out::Integer(int));
                     continue;
                 }
