@@ -32,6 +32,7 @@
 //! - A coefficient of a column over half its range is below 2^10, and is kept there.
 
 mod clear;
+mod clusters;
 mod column;
 mod results;
 mod rows;
@@ -39,6 +40,7 @@ mod solve;
 mod spec;
 
 pub use clear::Fitted;
+pub use clusters::{Cluster, ClusterSpec, Clusters, MOST_CLUSTERS};
 pub use column::Column;
 pub use results::Deviations;
 pub use rows::Row;

@@ -74,6 +74,18 @@ pub enum FitError {
     /// No steps, or more than there may be.
     #[error("a model is fitted in 1 to {MOST_ITERATIONS} steps, and this says {0}")]
     Iterations(u32),
+    /// Fewer or more centres than there may be.
+    #[error("there are 2 to {} clusters, and this has {found}", crate::clusters::MOST_CLUSTERS)]
+    Clusters {
+        /// How many there are.
+        found: usize,
+    },
+    /// A first centre without a number for each feature, or with one that the feature does not have.
+    #[error("centre {} of `start` has not a number for each feature, in its range", at + 1)]
+    Start {
+        /// Which one, from 0 on.
+        at: usize,
+    },
     /// A target that the family does not have.
     #[error("the target of a {family} regression is {needed}", family = of.name())]
     Target {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use veil_learn::{Column, Family, FitError, Fitted, Regression, Spec};
 use veil_numeric::Range;
 
-fn column(min: i128, max: i128, places: u32) -> Column {
+pub(crate) fn column(min: i128, max: i128, places: u32) -> Column {
     let range = Range::new(min, max).unwrap();
     Column { range, places }
 }
@@ -89,17 +89,17 @@ fn reference(spec: &Spec, rows: &[(Vec<i128>, i128)]) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// Numbers that look random, and are the same each time.
-struct Draws(u64);
+pub(crate) struct Draws(pub(crate) u64);
 
 impl Draws {
-    fn next(&mut self) -> f64 {
+    pub(crate) fn next(&mut self) -> f64 {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 11) as f64 / (1_u64 << 53) as f64
     }
-    fn within(&mut self, min: i128, max: i128) -> i128 {
+    pub(crate) fn within(&mut self, min: i128, max: i128) -> i128 {
         min + (self.next() * (max - min + 1) as f64) as i128
     }
 }

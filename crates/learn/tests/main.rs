@@ -4,4 +4,5 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
+mod clusters;
 mod fits;
