@@ -1,6 +1,8 @@
 //! k-means (Lloyd 1957, 1982): rows are assigned to the nearest of some centres, which become the means of their rows.
 
-use veil_numeric::{Applied, Arithmetic, Function, Machine, Number, On, Range, Ranges, Scale, TooWide};
+use veil_numeric::{
+    Applied, Arithmetic, Function, Machine, Number, On, Range, Ranges, Scale, TooWide,
+};
 
 use crate::column::{Centred, Column, Factor, log2_up, within};
 use crate::spec::{FitError, MOST_ITERATIONS, MOST_TERMS};
@@ -66,7 +68,8 @@ impl Clusters {
         if !(2..=MOST_CLUSTERS).contains(&centres) {
             return Err(FitError::Clusters { found: centres });
         }
-        let centred = |(at, column): (usize, &Column)| Centred::of(*column).ok_or(FitError::Wide(at));
+        let centred =
+            |(at, column): (usize, &Column)| Centred::of(*column).ok_or(FitError::Wide(at));
         let features = spec.features.iter().enumerate().map(centred);
         let features = features.collect::<Result<Vec<_>, _>>()?;
         let mut start = Vec::new();

@@ -75,7 +75,10 @@ pub enum FitError {
     #[error("a model is fitted in 1 to {MOST_ITERATIONS} steps, and this says {0}")]
     Iterations(u32),
     /// Fewer or more centres than there may be.
-    #[error("there are 2 to {} clusters, and this has {found}", crate::clusters::MOST_CLUSTERS)]
+    #[error(
+        "there are 2 to {} clusters, and this has {found}",
+        crate::clusters::MOST_CLUSTERS
+    )]
     Clusters {
         /// How many there are.
         found: usize,

@@ -18,7 +18,12 @@ fn spec() -> ClusterSpec {
 /// Centres and rows of each, in doubles: over the power of two above half of each range.
 fn reference(spec: &ClusterSpec, rows: &[Vec<i128>]) -> Vec<(usize, Vec<f64>)> {
     let scale = [64.0, 65_536.0];
-    let of = |row: &[i128]| row.iter().zip(scale).map(|(x, s)| *x as f64 / s).collect::<Vec<f64>>();
+    let of = |row: &[i128]| {
+        row.iter()
+            .zip(scale)
+            .map(|(x, s)| *x as f64 / s)
+            .collect::<Vec<f64>>()
+    };
     let mut centres: Vec<Vec<f64>> = spec.start.iter().map(|row| of(row)).collect();
     let mut counts = vec![0; centres.len()];
     for _ in 0..spec.iterations {
@@ -33,7 +38,11 @@ fn reference(spec: &ClusterSpec, rows: &[Vec<i128>]) -> Vec<(usize, Vec<f64>)> {
                 }
             }
             sums[best].0 += 1;
-            sums[best].1.iter_mut().zip(&x).for_each(|(sum, x)| *sum += x);
+            sums[best]
+                .1
+                .iter_mut()
+                .zip(&x)
+                .for_each(|(sum, x)| *sum += x);
         }
         for ((centre, (rows, sum)), count) in centres.iter_mut().zip(&sums).zip(&mut counts) {
             *count = *rows;
@@ -53,8 +62,12 @@ fn clusters_are_those_of_doubles() {
     let rows: Vec<Vec<i128>> = (0..400)
         .map(|at| {
             let near = [(25, 20_000), (60, 40_000), (80, 85_000)][at % 3];
-            let mut around = |x: i128, by: f64| x + ((draws.next() + draws.next() - 1.0) * by) as i128;
-            vec![around(near.0, 20.0), around(near.1, 18_000.0).clamp(0, 100_000)]
+            let mut around =
+                |x: i128, by: f64| x + ((draws.next() + draws.next() - 1.0) * by) as i128;
+            vec![
+                around(near.0, 20.0),
+                around(near.1, 18_000.0).clamp(0, 100_000),
+            ]
         })
         .collect();
     let found = Clusters::new(spec.clone()).unwrap().fit(&rows).unwrap();
@@ -62,7 +75,12 @@ fn clusters_are_those_of_doubles() {
         println!("{found:?} {rows} {centre:?}");
         assert_eq!(found.rows, rows as i128);
         // A cell is rounded to 2^-17 of half a range, and so is a centre in each step.
-        for ((x, wanted), (unit, slack)) in found.centre.iter().zip(centre).zip([(10_000.0, 0.002), (100.0, 2.0)]) {
+        for ((x, wanted), (unit, slack)) in found
+            .centre
+            .iter()
+            .zip(centre)
+            .zip([(10_000.0, 0.002), (100.0, 2.0)])
+        {
             assert!((*x as f64 / unit - wanted).abs() < slack, "{x} {wanted}");
         }
     }
@@ -75,13 +93,25 @@ fn what_cannot_be_clustered_is_refused() {
         change(&mut spec);
         Clusters::new(spec).unwrap_err()
     };
-    assert_eq!(refused(&|s| s.features.clear()), FitError::Features { found: 0 });
+    assert_eq!(
+        refused(&|s| s.features.clear()),
+        FitError::Features { found: 0 }
+    );
     assert_eq!(refused(&|s| s.iterations = 0), FitError::Iterations(0));
     assert_eq!(refused(&|s| s.places = 19), FitError::Places(19));
-    assert_eq!(refused(&|s| s.start.truncate(1)), FitError::Clusters { found: 1 });
-    assert_eq!(refused(&|s| s.start = vec![vec![1, 1]; 65]), FitError::Clusters { found: 65 });
+    assert_eq!(
+        refused(&|s| s.start.truncate(1)),
+        FitError::Clusters { found: 1 }
+    );
+    assert_eq!(
+        refused(&|s| s.start = vec![vec![1, 1]; 65]),
+        FitError::Clusters { found: 65 }
+    );
     assert_eq!(refused(&|s| s.start[1][0] = 121), FitError::Start { at: 1 });
-    assert_eq!(refused(&|s| s.start[2] = vec![1]), FitError::Start { at: 2 });
+    assert_eq!(
+        refused(&|s| s.start[2] = vec![1]),
+        FitError::Start { at: 2 }
+    );
     assert_eq!(refused(&|s| s.start[0].push(1)), FitError::Start { at: 0 });
 }
 

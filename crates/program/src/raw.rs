@@ -552,7 +552,9 @@ pub(crate) struct RawQuery {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawFit {
     pub(crate) family: Spanned<String>,
-    pub(crate) target: Spanned<String>,
+    pub(crate) target: Option<Spanned<String>>,
+    /// The first centres of clusters.
+    pub(crate) start: Option<Vec<Spanned<Vec<Spanned<RawNumber>>>>>,
     pub(crate) ridge: Option<Spanned<String>>,
     pub(crate) steps: Option<Spanned<u32>>,
     pub(crate) places: Option<Spanned<u32>>,

@@ -13,7 +13,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use veil_relation::{
-    Aggregate, ColumnId, DatePart, Expr, Kind, Named, Plan, Program, SortKey, Table, Windowed,
+    Aggregate, ColumnId, DatePart, Expr, FitKind, Kind, Named, Plan, Program, SortKey, Table,
+    Windowed,
 };
 
 use crate::error::QueryError;
@@ -263,10 +264,14 @@ impl<'a> Writer<'a> {
                 overflow: _,
             } => list("trim", [self.plan(input)]),
             Plan::Fit { input, model } => {
-                let target = list("target", [expr(&model.target)]);
+                let target = match &model.kind {
+                    FitKind::Regression { target, .. } => Some(list("target", [expr(target)])),
+                    FitKind::Clusters { .. } => None,
+                };
                 let features = list("features", named(&model.features));
-                let head = format!("fit {}", model.family.name());
-                list(&head, [features, target, self.plan(input)])
+                let parts = [features].into_iter().chain(target);
+                let head = format!("fit {}", model.kind.name());
+                list(&head, parts.chain([self.plan(input)]))
             }
             Plan::Open { input, to: _ } => self.plan(input),
         }

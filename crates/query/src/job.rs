@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use sqlparser::ast::Spanned;
 use veil_relation::{
-    At, ConsentError, Expr, Family, Field, Fit, JoinKind, Kept, Matches, Named, Overflow, Plan,
-    Program, Shapes, Step, Table, is_name,
+    At, ConsentError, Expr, Family, Field, Fit, FitKind, JoinKind, Kept, Matches, Named, Overflow,
+    Plan, Program, Shapes, Step, Table, is_name,
 };
 
 use crate::bind::{Binder, Level};
@@ -25,7 +25,7 @@ pub struct Query {
     pub to: Option<String>,
     /// As which dataset the parties keep its relation, if they do, and whether its size is opened.
     pub keep: Option<Kept>,
-    /// Groups of fewer rows are left out of what is opened. 0 leaves out nothing. A model of fewer rows is left out, and 0 stands for [`ROWS_A_TERM`] rows for each of its terms.
+    /// Groups of fewer rows are left out of what is opened. 0 leaves out nothing. A model of fewer rows is left out, and 0 stands for [`ROWS_A_TERM`] rows for each of its terms; so is a cluster, and 0 stands for as many.
     pub min_count: u32,
     /// A model that is fitted to the rows: its terms are the relation of the query.
     pub fit: Option<Model>,
@@ -34,19 +34,34 @@ pub struct Query {
 /// A model that is fitted to the rows of a query, whose columns are the features and the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
-    /// How the mean of a row follows.
-    pub family: Family,
-    /// The column of the target.
-    pub target: String,
-    /// The penalty of ridge regression, units and decimal places.
-    pub ridge: (u64, u32),
-    /// Newton's steps.
+    /// What is fitted.
+    pub kind: ModelKind,
+    /// Steps.
     pub iterations: u32,
-    /// Decimal places of the coefficients.
+    /// Decimal places of the result.
     pub places: u32,
 }
 
-/// The fewest rows for each term of a model whose job does not say.
+/// What is fitted to the rows of a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModelKind {
+    /// A regression: its terms are the relation.
+    Regression {
+        /// How the mean of a row follows.
+        family: Family,
+        /// The column of the target.
+        target: String,
+        /// The penalty of ridge regression, units and decimal places.
+        ridge: (u64, u32),
+    },
+    /// k-means: its clusters are the relation.
+    Clusters {
+        /// The first centres: of each a number, units and decimal places, for every column.
+        start: Vec<Vec<(i128, u32)>>,
+    },
+}
+
+/// The fewest rows for each term of a model, and of a cluster, whose job does not say.
 pub const ROWS_A_TERM: u32 = 20;
 
 /// A public bound on the rows of a named relation: a query, a common table expression, or a subquery of FROM by its alias. A join of keys that
@@ -204,11 +219,9 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
         let rel = binder.trimmed(rel, at)?;
         let mut plan = rel.plan;
         if let Some(model) = &query.fit {
-            let Some(fitted) = fitted(plan, &rel.shape.fields, model) else {
-                return wrong(
-                    &query.name,
-                    "the target of a model is a column of its query",
-                );
+            let fitted = match fitted(plan, &rel.shape.fields, model) {
+                Ok(fitted) => fitted,
+                Err(what) => return wrong(&query.name, what),
             };
             plan = fitted;
         }
@@ -251,27 +264,67 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
     Ok(program)
 }
 
-/// A model of a relation with these columns; `None` if none of them is its target.
-fn fitted(input: Plan, fields: &[Field], model: &Model) -> Option<Plan> {
+/// A model of a relation with these columns; or what is wrong with it.
+fn fitted(input: Plan, fields: &[Field], model: &Model) -> Result<Plan, &'static str> {
     let column = |at: usize| Expr::column(at as u32);
-    let target = fields.iter().position(|field| field.name == model.target)?;
-    let features = fields.iter().enumerate();
-    let features = features.filter(|(at, _)| *at != target);
-    let features = features.map(|(at, field)| Named {
+    let target = match &model.kind {
+        ModelKind::Regression { target, .. } => {
+            let found = fields.iter().position(|field| field.name == *target);
+            Some(found.ok_or("the target of a model is a column of its query")?)
+        }
+        ModelKind::Clusters { .. } => None,
+    };
+    let of_features = || {
+        fields
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| Some(*at) != target)
+    };
+    let features = of_features().map(|(at, field)| Named {
         name: field.name.clone(),
         expr: column(at),
     });
+    let kind = match &model.kind {
+        ModelKind::Regression { family, ridge, .. } => FitKind::Regression {
+            family: *family,
+            target: column(target.unwrap_or(0)),
+            ridge: *ridge,
+            errors: ridge.0 == 0,
+        },
+        ModelKind::Clusters { start } => {
+            let places = of_features()
+                .map(|(_, field)| field.ty.kind.number().map_or(0, |(places, _)| places));
+            let places: Vec<u32> = places.collect();
+            let units = |centre: &Vec<(i128, u32)>| {
+                if centre.len() != places.len() {
+                    return Err(
+                        "each centre of `start` has a number for every column of the query",
+                    );
+                }
+                let cells = centre.iter().zip(&places).map(|((units, of), places)| {
+                    let more = places.checked_sub(*of);
+                    let factor = more.and_then(|more| 10_i128.checked_pow(more));
+                    let units = factor.and_then(|factor| units.checked_mul(factor));
+                    units.ok_or("a number of `start` has no more decimal places than its column")
+                });
+                cells.collect()
+            };
+            FitKind::Clusters {
+                start: start.iter().map(units).collect::<Result<_, _>>()?,
+            }
+        }
+    };
     let fit = Fit {
-        family: model.family,
+        min_rows: match &kind {
+            FitKind::Regression { .. } => ROWS_A_TERM * fields.len() as u32,
+            FitKind::Clusters { .. } => ROWS_A_TERM,
+        },
+        kind,
         features: features.collect(),
-        target: column(target),
-        ridge: model.ridge,
         iterations: model.iterations,
         places: model.places,
-        min_rows: ROWS_A_TERM * fields.len() as u32,
-        errors: model.ridge.0 == 0,
     };
-    Some(Plan::Fit {
+    Ok(Plan::Fit {
         input: Box::new(input),
         model: Box::new(fit),
     })

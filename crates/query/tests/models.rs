@@ -1,7 +1,7 @@
 //! Models that are fitted to rows: parties open what the clear has, to the last bit.
 
 use veil_physical::plan;
-use veil_query::{Model, QueryError, SortedBytes, compile};
+use veil_query::{Model, ModelKind, QueryError, SortedBytes, compile};
 use veil_relation::{Family, Program, Table, clear};
 
 use crate::common::{self, job};
@@ -12,9 +12,11 @@ const FEATURES: &str = "SELECT age, income, city = 'rome' AS rome, ";
 
 fn model(family: Family, steps: u32) -> Model {
     Model {
-        family,
-        target: "y".into(),
-        ridge: (0, 1),
+        kind: ModelKind::Regression {
+            family,
+            target: "y".into(),
+            ridge: (0, 1),
+        },
         iterations: steps,
         places: 4,
     }
@@ -41,11 +43,11 @@ fn parties_fit_what_the_clear_has() {
         ),
     ];
     for (family, rest, steps) in cases {
-        for ridge in [(0, 1), (5, 1)] {
-            let model = Model {
-                ridge,
-                ..model(family, steps)
-            };
+        for penalty in [(0, 1), (5, 1)] {
+            let mut model = model(family, steps);
+            if let ModelKind::Regression { ridge, .. } = &mut model.kind {
+                *ridge = penalty;
+            }
             let sql = format!("{FEATURES}{rest}");
             let program = fitted(&tables, &sql, model).unwrap();
             let wanted = clear::evaluate(&program, &inputs).unwrap();
@@ -56,5 +58,78 @@ fn parties_fit_what_the_clear_has() {
                 assert_eq!(found[0], wanted[0].rows, "{family:?}, {security}");
             }
         }
+    }
+}
+
+#[test]
+fn parties_cluster_as_the_clear_does() {
+    let tables = common::tables(90, 10);
+    let inputs = common::rows(&tables, 11);
+    let start = |centres: &[[(i128, u32); 3]]| ModelKind::Clusters {
+        start: centres.iter().map(|of| of.to_vec()).collect(),
+    };
+    let starts = [
+        start(&[[(10, 0), (-5, 1), (0, 0)], [(80, 0), (100, 0), (1, 0)]]),
+        start(&[
+            [(10, 0), (0, 0), (0, 0)],
+            [(10, 0), (0, 0), (0, 0)],
+            [(99, 0), (1000, 0), (1, 0)],
+            [(50, 0), (7, 0), (0, 0)],
+            [(0, 0), (-1000, 0), (1, 0)],
+        ]),
+    ];
+    for kind in starts {
+        let model = Model {
+            kind,
+            iterations: 3,
+            places: 3,
+        };
+        let sql = "SELECT age, income, city = 'rome' AS rome FROM people";
+        let program = fitted(&tables, sql, model).unwrap();
+        let wanted = clear::evaluate(&program, &inputs).unwrap();
+        assert!(wanted[0].rows.len() >= 2, "{wanted:?}");
+        for security in securities() {
+            let physical = plan(&program, &participants(security)).unwrap();
+            let found = run(&physical, &program, &inputs).unwrap();
+            assert_eq!(found[0], wanted[0].rows, "{security}");
+        }
+    }
+}
+
+/// Clusters of few rows are left out, and no model is shown of few.
+#[test]
+fn models_of_few_rows_are_left_out() {
+    let tables = common::tables(60, 10);
+    let inputs = common::rows(&tables, 3);
+    let clusters = Model {
+        kind: ModelKind::Clusters {
+            start: vec![vec![(5, 0)], vec![(60, 0)]],
+        },
+        iterations: 2,
+        places: 2,
+    };
+    for (model, sql, least) in [
+        (
+            model(Family::Linear, 1),
+            "SELECT age, income AS y FROM people WHERE age < 50",
+            30,
+        ),
+        (clusters, "SELECT age FROM people WHERE age > 20", 25),
+    ] {
+        let mut shown = vec![];
+        for min_count in [1, least, 60] {
+            let mut job = job(tables.clone(), sql);
+            job.queries[0].fit = Some(model.clone());
+            job.queries[0].min_count = min_count;
+            let program = compile(&job, &SortedBytes).unwrap();
+            let wanted = clear::evaluate(&program, &inputs).unwrap();
+            for security in securities() {
+                let physical = plan(&program, &participants(security)).unwrap();
+                let found = run(&physical, &program, &inputs).unwrap();
+                assert_eq!(found[0], wanted[0].rows, "{security}");
+            }
+            shown.push(wanted[0].rows.len());
+        }
+        assert!(shown[0] == 2 && shown[1] < 2 && shown[2] == 0, "{shown:?}");
     }
 }

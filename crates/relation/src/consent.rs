@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expr::Expr;
+use crate::fit::FitKind;
 use crate::place::At;
 use crate::plan::{AggregateFunction, JoinKind, Plan, Program};
 use crate::schema::{ColumnId, Consent, Operation, Reveal, Table};
@@ -86,7 +87,7 @@ fn of_column(plan: &Plan, column: usize) -> At {
         Plan::UnionAll { inputs } => inputs
             .first()
             .map_or(At(None), |input| of_column(input, column)),
-        Plan::Fit { model, .. } => model.target.written(),
+        Plan::Fit { model, .. } => crate::place::first_written(model.exprs().into_iter()),
         Plan::Scan { .. } | Plan::Step { .. } | Plan::Join { .. } | Plan::Window { .. } => At(None),
     }
 }
@@ -433,13 +434,13 @@ impl<'a> Tracer<'a> {
             Plan::Trim { input, .. } => self.columns(input)?,
             Plan::Fit { input, model } => {
                 let below = self.columns(input)?;
-                let features = model.features.iter().map(|feature| &feature.expr);
-                let all = features
-                    .chain([&model.target])
-                    .map(|of| self.expr(of, &below));
+                let all = model.exprs().into_iter().map(|of| self.expr(of, &below));
                 let all = together(all.collect::<Result<Vec<_>, _>>()?);
                 let shown = aggregated(all);
-                let values = if model.errors { 2 } else { 1 };
+                let values = match &model.kind {
+                    FitKind::Regression { errors, .. } => 1 + usize::from(*errors),
+                    FitKind::Clusters { .. } => 1 + model.features.len(),
+                };
                 let names = std::iter::once(Origins::new());
                 names.chain(std::iter::repeat_n(shown, values)).collect()
             }

@@ -1,6 +1,6 @@
 //! Models that are fitted to the rows of a relation: the rows of the result are the terms of the model.
 
-use veil_learn::{Column, Family, Regression, Spec};
+use veil_learn::{ClusterSpec, Clusters, Column, Family, Regression, Spec};
 use veil_numeric::Range;
 
 use crate::expr::Expr;
@@ -14,25 +14,63 @@ use crate::shape::{Field, Shape};
 /// The name of the term that is 1 in every row.
 pub const INTERCEPT: &str = "intercept";
 
-/// A regression on rows, those with a null left out.
+/// A model of rows, those with a null left out.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fit {
-    /// How the mean of a row follows from its terms.
-    pub family: Family,
+    /// What is fitted.
+    pub kind: FitKind,
     /// The features, each a number or a condition.
     pub features: Vec<Named>,
-    /// The target.
-    pub target: Expr,
-    /// The penalty of ridge regression, units and decimal places.
-    pub ridge: (u64, u32),
-    /// Newton's steps.
+    /// Steps: Newton's, or Lloyd's.
     pub iterations: u32,
-    /// Decimal places of coefficients and standard errors.
+    /// Decimal places of coefficients and standard errors, or of centres.
     pub places: u32,
-    /// A model of fewer rows has no rows.
+    /// A regression of fewer rows has no rows; a cluster of fewer is left out.
     pub min_rows: u32,
-    /// Whether it has standard errors.
-    pub errors: bool,
+}
+
+/// What is fitted to rows.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum FitKind {
+    /// A regression, with a row for each term.
+    Regression {
+        /// How the mean of a row follows from its terms.
+        family: Family,
+        /// The target.
+        target: Expr,
+        /// The penalty of ridge regression, units and decimal places.
+        ridge: (u64, u32),
+        /// Whether it has standard errors.
+        errors: bool,
+    },
+    /// k-means, with a row for each cluster.
+    Clusters {
+        /// The first centres: of each a number for every feature, in units of its column.
+        start: Vec<Vec<i128>>,
+    },
+}
+
+impl FitKind {
+    /// Its word.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Regression { family, .. } => family.name(),
+            Self::Clusters { .. } => CLUSTERS,
+        }
+    }
+}
+
+/// The word of k-means.
+pub const CLUSTERS: &str = "k-means";
+
+/// The arithmetic of a model.
+#[derive(Clone, Debug)]
+pub enum Fitting {
+    /// That of a regression.
+    Regression(Box<Regression>),
+    /// That of k-means.
+    Clusters(Box<Clusters>),
 }
 
 /// A number or a condition as a column of a model.
@@ -59,22 +97,61 @@ impl Fit {
     ///
     /// # Errors
     /// [`PlanError`], with what is wrong.
-    pub fn regression(&self, types: &[Type], capacity: u64) -> Result<Regression, PlanError> {
+    pub fn fitting(&self, types: &[Type], capacity: u64) -> Result<Fitting, PlanError> {
         let features = self.features.iter();
         let features = features.map(|feature| column(&feature.expr, types));
-        let spec = Spec {
-            family: self.family,
-            features: features.collect::<Result<_, _>>()?,
-            target: column(&self.target, types)?,
-            rows: u32::try_from(capacity).unwrap_or(u32::MAX),
-            ridge: self.ridge,
-            iterations: self.iterations,
-            places: self.places,
-        };
-        Ok(Regression::new(spec)?)
+        let features = features.collect::<Result<Vec<_>, _>>()?;
+        let rows = u32::try_from(capacity).unwrap_or(u32::MAX);
+        let (iterations, places) = (self.iterations, self.places);
+        Ok(match &self.kind {
+            FitKind::Regression {
+                family,
+                target,
+                ridge,
+                errors: _,
+            } => Fitting::Regression(Box::new(Regression::new(Spec {
+                family: *family,
+                features,
+                target: column(target, types)?,
+                rows,
+                ridge: *ridge,
+                iterations,
+                places,
+            })?)),
+            FitKind::Clusters { start } => {
+                Fitting::Clusters(Box::new(Clusters::new(ClusterSpec {
+                    features,
+                    start: start.clone(),
+                    rows,
+                    iterations,
+                    places,
+                })?))
+            }
+        })
     }
 
-    /// The names of the terms in the order of the rows: the intercept, then the features.
+    /// The features' expressions, then that of the target if there is one.
+    #[must_use]
+    pub fn exprs(&self) -> Vec<&Expr> {
+        let features = self.features.iter().map(|feature| &feature.expr);
+        let target = match &self.kind {
+            FitKind::Regression { target, .. } => Some(target),
+            FitKind::Clusters { .. } => None,
+        };
+        features.chain(target).collect()
+    }
+
+    /// The same, to be replaced in place.
+    pub fn exprs_mut(&mut self) -> Vec<&mut Expr> {
+        let features = self.features.iter_mut().map(|feature| &mut feature.expr);
+        let target = match &mut self.kind {
+            FitKind::Regression { target, .. } => Some(target),
+            FitKind::Clusters { .. } => None,
+        };
+        features.chain(target).collect()
+    }
+
+    /// The names of a regression's terms: the intercept, then the features.
     #[must_use]
     pub fn terms(&self) -> Vec<&str> {
         let features = self.features.iter().map(|of| of.name.as_str());
@@ -93,74 +170,101 @@ impl Fit {
 
     /// The shape of the result.
     pub(crate) fn shape(&self, input: &Shape) -> Result<Shape, PlanError> {
-        let regression = self.regression(&input.types(), input.capacity)?;
-        if self.errors && !regression.has_errors() {
-            return Err(form(
-                "fit",
-                "penalised coefficients have no standard errors",
-            ));
-        }
+        let fitting = self.fitting(&input.types(), input.capacity)?;
         if u64::from(self.min_rows) > input.capacity {
             return Err(PlanError::FewRows {
                 rows: input.capacity,
                 needed: self.min_rows,
             });
         }
-        let zero = Range::point(0);
-        let (coefficients, errors) = regression.outputs().iter().fold(
-            (zero, zero),
-            |(coefficients, errors), (coefficient, error)| {
-                (
-                    coefficients.hull(*coefficient),
-                    errors.hull(error.unwrap_or(zero)),
-                )
-            },
-        );
         let places = self.places.min(MOST_PLACES);
-        let decimal = |name: &str, units| Field {
+        let field = |name: &str, kind: Kind| Field {
             name: name.into(),
-            ty: Type::of(Kind::Decimal { places, units }),
+            ty: Type::of(kind),
         };
-        let mut fields = vec![
-            Field {
-                name: "term".into(),
-                ty: Type::of(Kind::Category(self.names()?)),
-            },
-            decimal("coefficient", coefficients),
-        ];
-        if self.errors {
-            fields.push(decimal("standard_error", errors));
-        }
+        let decimal = |name: &str, units| field(name, Kind::Decimal { places, units });
+        let zero = Range::point(0);
+        let up_to = |most: u64, least| Range::new(least, most.into()).unwrap_or(zero);
+        let (fields, capacity) = match (&self.kind, &fitting) {
+            (FitKind::Regression { errors, .. }, Fitting::Regression(regression)) => {
+                if *errors && !regression.has_errors() {
+                    let what = "penalised coefficients have no standard errors";
+                    return Err(form("fit", what));
+                }
+                let hull = |(all, of_errors): (Range, Range),
+                            (one, error): &(Range, Option<Range>)| {
+                    (all.hull(*one), of_errors.hull(error.unwrap_or(zero)))
+                };
+                let (coefficients, of_errors) =
+                    regression.outputs().iter().fold((zero, zero), hull);
+                let mut fields = vec![
+                    field("term", Kind::Category(self.names()?)),
+                    decimal("coefficient", coefficients),
+                ];
+                if *errors {
+                    fields.push(decimal("standard_error", of_errors));
+                }
+                (fields, regression.terms() as u64)
+            }
+            (FitKind::Clusters { start }, Fitting::Clusters(clusters)) => {
+                let count = start.len() as u64;
+                let mut fields = vec![
+                    field("cluster", Kind::Integer(up_to(count, 1))),
+                    field("rows", Kind::Integer(up_to(input.capacity, 0))),
+                ];
+                let centres = self.features.iter().zip(clusters.outputs());
+                fields.extend(centres.map(|(feature, range)| decimal(&feature.name, *range)));
+                (fields, count)
+            }
+            _ => return Err(form("fit", "a model of another kind")),
+        };
         Ok(Shape {
             fields,
-            capacity: regression.terms() as u64,
+            capacity,
             unique: vec![[ColumnId(0)].into()],
             claimed: vec![],
         })
     }
 
-    /// The rows of the model in the clear, of rows without nulls.
+    /// The rows of the model in the clear, of rows of numbers: features, then the target if there is one.
     pub(crate) fn rows(
         &self,
-        regression: &Regression,
-        rows: &[(Vec<i128>, i128)],
+        fitting: &Fitting,
+        mut rows: Vec<Vec<i128>>,
     ) -> Result<Vec<Vec<Value>>, PlanError> {
-        if (rows.len() as u64) < u64::from(self.min_rows) {
-            return Ok(vec![]);
-        }
-        let names = self.names()?;
-        let fitted = regression.fit(rows)?;
-        let terms = self.terms().into_iter().zip(fitted);
-        let row = |(name, fitted): (&str, veil_learn::Fitted)| {
-            let index = names
-                .index(name)
-                .map_or(Value::Null, |at| Value::Number(at.into()));
-            let mut row = vec![index, Value::Number(fitted.coefficient)];
-            if self.errors {
-                row.extend(fitted.error.map(Value::Number));
+        match (&self.kind, fitting) {
+            (FitKind::Regression { errors, .. }, Fitting::Regression(regression)) => {
+                if (rows.len() as u64) < u64::from(self.min_rows) {
+                    return Ok(vec![]);
+                }
+                let pairs = rows.iter_mut().filter_map(|row| {
+                    let target = row.pop()?;
+                    Some((std::mem::take(row), target))
+                });
+                let fitted = regression.fit(&pairs.collect::<Vec<_>>())?;
+                let names = self.names()?;
+                let terms = self.terms().into_iter().zip(fitted);
+                let row = |(name, fitted): (&str, veil_learn::Fitted)| {
+                    let index = names.index(name);
+                    let index = index.map_or(Value::Null, |at| Value::Number(at.into()));
+                    let mut row = vec![index, Value::Number(fitted.coefficient)];
+                    if *errors {
+                        row.extend(fitted.error.map(Value::Number));
+                    }
+                    row
+                };
+                Ok(terms.map(row).collect())
             }
-            row
-        };
-        Ok(terms.map(row).collect())
+            (_, Fitting::Clusters(clusters)) => {
+                let found = (1..).zip(clusters.fit(&rows)?);
+                let shown = found.filter(|(_, of)| of.rows >= self.min_rows.into());
+                let row = |(number, of): (i128, veil_learn::Cluster)| {
+                    let head = [number, of.rows].into_iter();
+                    head.chain(of.centre).map(Value::Number).collect()
+                };
+                Ok(shown.map(row).collect())
+            }
+            _ => Err(form("fit", "a model of another kind")),
+        }
     }
 }

@@ -105,8 +105,7 @@ fn expressions(
             }
         }
         Plan::Fit { model, .. } => {
-            of_first.extend(model.features.iter().map(|feature| &feature.expr));
-            of_first.push(&model.target);
+            of_first.extend(model.exprs());
         }
         Plan::Scan { .. }
         | Plan::Step { .. }

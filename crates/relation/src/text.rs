@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::calendar;
 use crate::expr::{DatePart, Expr, Literal};
-use crate::fit::Fit;
+use crate::fit::{Fit, FitKind};
 use crate::kept::{Bucket, Kept};
 use crate::kind::{Kind, Type, Value};
 use crate::plan::{
@@ -322,18 +322,30 @@ pub(crate) fn plan(of: &Plan) -> Sexp {
 
 fn fit(of: &Fit) -> impl Iterator<Item = Sexp> + use<> {
     let number = |name: &str, value: u32| Sexp::list(name, [Sexp::word(value)]);
-    let (units, places) = of.ridge;
-    [
-        Sexp::word(of.family.name()),
-        Sexp::list("ridge", [decimal(units.into(), places)]),
+    let mut all = vec![
+        Sexp::word(of.kind.name()),
         number("steps", of.iterations),
         number("places", of.places),
         number("min-rows", of.min_rows),
-        Sexp::list("errors", [Sexp::word(of.errors)]),
         Sexp::list("features", of.features.iter().map(named)),
-        Sexp::list("target", [expr(&of.target)]),
-    ]
-    .into_iter()
+    ];
+    match &of.kind {
+        FitKind::Regression {
+            family: _,
+            target,
+            ridge: (units, places),
+            errors,
+        } => all.extend([
+            Sexp::list("target", [expr(target)]),
+            Sexp::list("ridge", [decimal((*units).into(), *places)]),
+            Sexp::list("errors", [Sexp::word(errors)]),
+        ]),
+        FitKind::Clusters { start } => {
+            let centres = start.iter();
+            all.extend(centres.map(|of| Sexp::list("start", of.iter().map(Sexp::word))));
+        }
+    }
+    all.into_iter()
 }
 
 fn kept(of: &Kept) -> Sexp {

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use veil_relation::{
-    Aggregate, AggregateFunction, Bucket, ColumnId, Domain, Expr, Family, Fit, Frame, JoinKind,
-    Kept, Matches, Named, OpenSize, Overflow, Plan, Program, ReadError, SortKey, Step,
+    Aggregate, AggregateFunction, Bucket, ColumnId, Domain, Expr, Family, Fit, FitKind, Frame,
+    JoinKind, Kept, Matches, Named, OpenSize, Overflow, Plan, Program, ReadError, SortKey, Step,
     WindowFunction, Windowed,
 };
 
@@ -176,20 +176,30 @@ fn plans() -> impl Strategy<Value = Plan> {
 
 fn models() -> impl Strategy<Value = Box<Fit>> {
     let family = prop::sample::select(Family::ALL.to_vec());
-    let features = prop::collection::vec(named(), 0..3);
-    let numbers = any::<[u32; 3]>();
     let ridge = (any::<u64>(), 1_u32..18);
-    (family, features, exprs(), ridge, numbers, any::<bool>()).prop_map(
-        |(family, features, target, ridge, [iterations, places, min_rows], errors)| {
-            Box::new(Fit {
+    let regression =
+        (family, exprs(), ridge, any::<bool>()).prop_map(|(family, target, ridge, errors)| {
+            FitKind::Regression {
                 family,
-                features,
                 target,
                 ridge,
+                errors,
+            }
+        });
+    let start = prop::collection::vec(prop::collection::vec(any::<i128>(), 0..3), 0..3);
+    let kind = prop_oneof![
+        regression,
+        start.prop_map(|start| FitKind::Clusters { start })
+    ];
+    let features = prop::collection::vec(named(), 0..3);
+    (kind, features, any::<[u32; 3]>()).prop_map(
+        |(kind, features, [iterations, places, min_rows])| {
+            Box::new(Fit {
+                kind,
+                features,
                 iterations,
                 places,
                 min_rows,
-                errors,
             })
         },
     )

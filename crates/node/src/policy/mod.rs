@@ -116,6 +116,7 @@ const OPERATIONS: [&str; 24] = [
     "covariance",
     "correlation",
     "regression",
+    "clusters",
     "filter",
     "join",
     "group-by",

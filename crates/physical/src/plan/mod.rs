@@ -311,7 +311,7 @@ impl<'a> Planner<'a> {
             }
             Plan::Fit { input, model } => {
                 let of = self.shape(input)?;
-                let of = model.regression(&of.types(), of.capacity)?;
+                let of = model.fitting(&of.types(), of.capacity)?;
                 self.fitted(next()?, (model, &of), shape)
             }
             Plan::Open { .. } => Err(PhysicalError::Circuit(

@@ -1,6 +1,6 @@
 //! Operators in words, as people look at them.
 
-use veil_relation::{Domain, JoinKind, Matches, Overflow, Plan, Program, Shape};
+use veil_relation::{Domain, FitKind, JoinKind, Matches, Overflow, Plan, Program, Shape};
 
 /// A relation in a few words.
 pub(super) fn relation(plan: &Plan) -> String {
@@ -101,12 +101,15 @@ pub(super) fn of(plan: &Plan, shape: &Shape, program: &Program) -> String {
             } else {
                 String::new()
             };
-            format!(
-                "{} regression of {} terms in {} steps{least}",
-                model.family.name(),
-                shape.capacity,
-                model.iterations
-            )
+            let (name, rows, steps) = (model.kind.name(), shape.capacity, model.iterations);
+            match &model.kind {
+                FitKind::Regression { .. } => {
+                    format!("{name} regression of {rows} terms in {steps} steps{least}")
+                }
+                FitKind::Clusters { .. } => {
+                    format!("{name} with {rows} clusters in {steps} steps{least}")
+                }
+            }
         }
         Plan::Open { to, .. } => format!("open to {to}"),
     }

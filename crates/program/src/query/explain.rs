@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 use veil_physical::{Node, Opening, To};
-use veil_relation::{AggregateFunction, Bucket, ColumnId, Operation, Plan, Reveal};
+use veil_relation::{AggregateFunction, Bucket, ColumnId, FitKind, Operation, Plan, Reveal};
 
 use super::{OwnerTable, Queries};
 
@@ -430,7 +430,10 @@ fn operations(plan: &Plan, into: &mut BTreeSet<&'static str>) {
                 AggregateFunction::PercentileDisc { .. } => "quantile",
             }));
         }
-        Plan::Fit { .. } => drop(into.insert("regression")),
+        Plan::Fit { model, .. } => drop(into.insert(match model.kind {
+            FitKind::Regression { .. } => "regression",
+            FitKind::Clusters { .. } => "clusters",
+        })),
         Plan::Scan { .. }
         | Plan::Step { .. }
         | Plan::Project { .. }

@@ -1,20 +1,20 @@
 //! Models that are fitted to the rows of a query: how a job file says them, and what is said of them.
 
-use std::fmt::Write as _;
-
 use toml::Spanned;
-use veil_query::Model;
-use veil_relation::{Expr, Family, Fit, Plan};
+use veil_query::{Model, ModelKind};
+use veil_relation::{CLUSTERS, Expr, Family, Fit, FitKind, Fitting, Plan};
 
 use super::Queries;
 use crate::error::{Fault, JobProblem};
-use crate::raw::RawFit;
+use crate::raw::{RawFit, RawNumber};
 
 /// Newton's steps of a model that does not say.
 const STEPS: u32 = 8;
 /// Those of least squares, whose first has all but the last places.
 const LINEAR_STEPS: u32 = 4;
-/// Decimal places of coefficients.
+/// Lloyd's steps.
+const CLUSTER_STEPS: u32 = 10;
+/// Decimal places of coefficients and centres.
 const PLACES: u32 = 6;
 /// Decimal places of a penalty, at most.
 const RIDGE_PLACES: u32 = 12;
@@ -39,35 +39,95 @@ fn number(field: &'static str, at: &Spanned<u32>, reason: String) -> Fault {
     Fault::new(at.span(), problem)
 }
 
-/// A decimal number from 0 on, in digits alone.
-fn ridge(at: &Spanned<String>) -> Result<(u64, u32), Fault> {
-    let text = at.get_ref();
-    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+/// Units and places of a decimal number in digits alone; no superfluous zeros behind the point.
+fn decimal(text: &str) -> Option<(i128, u32)> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text),
+    };
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
     let part = part.trim_end_matches('0');
     let digits = format!("{whole}{part}");
     let plain = !whole.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
-    // A decimal has a place.
-    let (digits, places) = match part.len() as u32 {
-        0 => (format!("{digits}0"), 1),
-        places => (digits, places),
+    let units: i128 = digits.parse().ok().filter(|_| plain)?;
+    Some((units.checked_mul(sign)?, part.len() as u32))
+}
+
+/// A penalty: a decimal from 0 on, with one place at least.
+fn ridge(at: &Spanned<String>) -> Result<(u64, u32), Fault> {
+    let one = |(units, places): (i128, u32)| match places {
+        0 => Some((units.checked_mul(10)?, 1)),
+        places => Some((units, places)),
     };
-    let units = digits.parse().ok();
-    let units = units.filter(|_| plain && places <= RIDGE_PLACES);
+    let number = decimal(at.get_ref()).and_then(one);
+    let number = number.filter(|(_, places)| *places <= RIDGE_PLACES);
+    let fits = number.and_then(|(units, places)| Some((u64::try_from(units).ok()?, places)));
     let reason =
         || format!("write a number from 0 on with up to {RIDGE_PLACES} places, such as \"0.5\"");
-    Ok((units.ok_or_else(|| word("ridge", at, reason()))?, places))
+    fits.ok_or_else(|| word("ridge", at, reason()))
+}
+
+/// The first centres of clusters.
+fn start(raw: &[Spanned<Vec<Spanned<RawNumber>>>]) -> Result<Vec<Vec<(i128, u32)>>, Fault> {
+    let number = |at: &Spanned<RawNumber>| {
+        let (text, found) = match at.get_ref() {
+            RawNumber::Integer(value) => (value.to_string(), Some((i128::from(*value), 0))),
+            RawNumber::Text(text) => (text.clone(), decimal(text)),
+            RawNumber::Float(value) => (value.to_string(), None),
+            RawNumber::Date => ("a date".into(), None),
+        };
+        let problem = || JobProblem::Word {
+            field: "start",
+            value: text,
+            reason: "write an integer, or a decimal in quotes such as \"12.50\"".into(),
+        };
+        found.ok_or_else(|| Fault::new(at.span(), problem()))
+    };
+    let centres = raw
+        .iter()
+        .map(|centre| centre.get_ref().iter().map(number).collect());
+    centres.collect()
 }
 
 /// The model of a query.
-pub(super) fn model(raw: &RawFit) -> Result<Model, Fault> {
-    let family = Family::named(raw.family.get_ref()).ok_or_else(|| {
-        let names: Vec<String> = Family::ALL
-            .iter()
-            .map(|of| format!("{:?}", of.name()))
-            .collect();
-        let reason = format!("write one of {}", names.join(", "));
-        word("family", &raw.family, reason)
-    })?;
+pub(super) fn model(at: &Spanned<RawFit>) -> Result<Model, Fault> {
+    let raw = at.get_ref();
+    let no_use = |span, field| {
+        let what = format!("a model `{}`", raw.family.get_ref());
+        Err(Fault::new(span, JobProblem::NoUse { what, field }))
+    };
+    let lacks = |field| {
+        let what = format!("a model `{}`", raw.family.get_ref());
+        Fault::new(at.span(), JobProblem::NoField { what, field })
+    };
+    let kind = if raw.family.get_ref() == CLUSTERS {
+        if let Some(target) = &raw.target {
+            return no_use(target.span(), "target");
+        }
+        if let Some(ridge) = &raw.ridge {
+            return no_use(ridge.span(), "ridge");
+        }
+        let centres = raw.start.as_ref().ok_or_else(|| lacks("start"))?;
+        ModelKind::Clusters {
+            start: start(centres)?,
+        }
+    } else {
+        let family = Family::named(raw.family.get_ref()).ok_or_else(|| {
+            let names = Family::ALL.map(Family::name).into_iter().chain([CLUSTERS]);
+            let names: Vec<String> = names.map(|name| format!("{name:?}")).collect();
+            let reason = format!("write one of {}", names.join(", "));
+            word("family", &raw.family, reason)
+        })?;
+        if let Some(first) = raw.start.as_ref().and_then(|start| start.first()) {
+            return no_use(first.span(), "start");
+        }
+        let target = raw.target.as_ref().ok_or_else(|| lacks("target"))?;
+        ModelKind::Regression {
+            family,
+            target: target.get_ref().clone(),
+            ridge: raw.ridge.as_ref().map_or(Ok((0, 1)), ridge)?,
+        }
+    };
     let iterations = match &raw.steps {
         Some(steps) => {
             let most = veil_relation::MOST_ITERATIONS;
@@ -75,21 +135,25 @@ pub(super) fn model(raw: &RawFit) -> Result<Model, Fault> {
             let some = Some(*steps.get_ref()).filter(|steps| (1..=most).contains(steps));
             some.ok_or_else(|| number("steps", steps, reason()))?
         }
-        None if family == Family::Linear => LINEAR_STEPS,
-        None => STEPS,
+        None => match kind {
+            ModelKind::Regression {
+                family: Family::Linear,
+                ..
+            } => LINEAR_STEPS,
+            ModelKind::Regression { .. } => STEPS,
+            ModelKind::Clusters { .. } => CLUSTER_STEPS,
+        },
     };
     let places = match &raw.places {
         Some(places) => {
             let some = Some(*places.get_ref()).filter(|places| (1..=18).contains(places));
-            let reason = || "coefficients have 1 to 18 places".to_owned();
+            let reason = || "coefficients and centres have 1 to 18 places".to_owned();
             some.ok_or_else(|| number("places", places, reason()))?
         }
         None => PLACES,
     };
     Ok(Model {
-        family,
-        target: raw.target.get_ref().clone(),
-        ridge: raw.ridge.as_ref().map_or(Ok((0, 1)), ridge)?,
+        kind,
         iterations,
         places,
     })
@@ -101,20 +165,19 @@ impl Queries {
         let steps = self.program().steps.iter();
         let mut said = Vec::new();
         for step in steps {
-            let mut of = |model: &Fit, capacity: u64, cell: u32| {
-                said.push(sentence(&self.title(&step.name), model, capacity, cell));
-            };
-            self.each_model(&step.plan, &mut of);
+            self.each_model(&step.plan, &mut |model, fitting, capacity| {
+                said.push(sentence(self.title(&step.name), (model, fitting), capacity));
+            });
         }
         said
     }
 
-    fn each_model(&self, plan: &Plan, seen: &mut dyn FnMut(&Fit, u64, u32)) {
+    fn each_model(&self, plan: &Plan, seen: &mut dyn FnMut(&Fit, &Fitting, u64)) {
         if let Plan::Fit { input, model } = plan
             && let Ok(shape) = self.program().shape(input)
-            && let Ok(of) = model.regression(&shape.types(), shape.capacity)
+            && let Ok(of) = model.fitting(&shape.types(), shape.capacity)
         {
-            seen(model, shape.capacity, of.cell_places());
+            seen(model, &of, shape.capacity);
         }
         for input in plan.inputs() {
             self.each_model(input, seen);
@@ -122,26 +185,35 @@ impl Queries {
     }
 }
 
-fn sentence(title: &str, model: &Fit, capacity: u64, cell: u32) -> String {
-    let terms = model.terms();
-    let features = terms[1..].join(", ");
-    let mut text = format!(
-        "{title}: a {} regression on {features}",
-        model.family.name()
-    );
-    let (units, places) = model.ridge;
-    if units > 0 {
-        let ridge = Expr::Literal(veil_relation::Literal::Decimal {
-            units: units.into(),
-            places,
-        });
-        let _ = write!(text, ", penalised by {ridge}");
-    }
-    let _ = write!(
-        text,
-        ", in {} steps, of at least {} and at most {capacity} rows; features have {cell} binary places over half their range. \
-         A model is a function of all rows: it may show single ones where they are few or unusual",
-        model.iterations, model.min_rows
-    );
+fn sentence(title: &str, (model, of): (&Fit, &Fitting), capacity: u64) -> String {
+    let names = model.features.iter().map(|feature| feature.name.as_str());
+    let names: Vec<&str> = names.collect();
+    let names = names.join(", ");
+    let (kind, steps, least) = (model.kind.name(), model.iterations, model.min_rows);
+    let mut text = match (&model.kind, of) {
+        (FitKind::Regression { ridge, .. }, Fitting::Regression(of)) => {
+            let (units, places) = *ridge;
+            let ridge = Expr::Literal(veil_relation::Literal::Decimal {
+                units: units.into(),
+                places,
+            });
+            let penalised = if units > 0 {
+                format!(", penalised by {ridge}")
+            } else {
+                String::new()
+            };
+            format!(
+                "{title}: a {kind} regression on {names}{penalised}, in {steps} steps, of at least {least} and at most {capacity} rows; features have {} binary places \
+                 over half their range",
+                of.cell_places()
+            )
+        }
+        (FitKind::Clusters { start }, _) => format!(
+            "{title}: {} clusters by {kind} of {names}, in {steps} steps from public centres, of at most {capacity} rows; clusters of fewer than {least} rows are left out",
+            start.len()
+        ),
+        _ => String::new(),
+    };
+    text += ". A model is a function of all rows: it may show single ones where they are few or unusual";
     text
 }

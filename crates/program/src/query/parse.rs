@@ -385,11 +385,7 @@ pub(super) fn query(raw: &RawQuery, roles: &Roles) -> Result<NamedQuery, Fault> 
         to: raw.to.as_ref().map(|to| to.get_ref().clone()),
         keep: raw.keep.as_ref().map(kept),
         min_count: raw.min_count.as_ref().map_or(0, |count| *count.get_ref()),
-        fit: raw
-            .fit
-            .as_ref()
-            .map(|fit| model::model(fit.get_ref()))
-            .transpose()?,
+        fit: raw.fit.as_ref().map(model::model).transpose()?,
         files: if raw.to.is_some() {
             files(raw)?
         } else {

@@ -89,7 +89,7 @@ fn mistakes() {
         (
             "\"logistic\"",
             "\"logit\"",
-            "job.toml:25:18: `family` is `logit`: write one of \"linear\", \"logistic\", \"poisson\"",
+            "job.toml:26:18: `family` is \"logit\": write one of \"linear\", \"logistic\", \"poisson\", \"k-means\"",
         ),
         (
             "\"ok\" }",

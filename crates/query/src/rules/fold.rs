@@ -98,10 +98,9 @@ fn plan(mut of: Plan, shapes: Shapes<'_>) -> Result<Plan, PlanError> {
                 }
             }
             if let Plan::Fit { model, .. } = &mut other {
-                for feature in &mut model.features {
-                    fold_in(&mut feature.expr, &only);
+                for expr in model.exprs_mut() {
+                    fold_in(expr, &only);
                 }
-                fold_in(&mut model.target, &only);
             }
             if let Plan::Window { partition, .. } = &mut other {
                 for key in partition {

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use veil_relation::{ColumnId, Expr, JoinKind, Named, Plan, PlanError, Program, Shape, Shapes};
+use veil_relation::{
+    ColumnId, Expr, FitKind, JoinKind, Named, Plan, PlanError, Program, Shape, Shapes,
+};
 
 /// Columns of an operator, by their places.
 type Columns = BTreeSet<u32>;
@@ -206,18 +208,21 @@ impl Pruner<'_> {
             }
             Plan::Fit { input, mut model } => {
                 let mut wanted = Columns::new();
-                let features = model.features.iter().map(|feature| &feature.expr);
-                for expr in features.chain([&model.target]) {
+                for expr in model.exprs() {
                     columns(expr, &mut wanted);
                 }
                 let (input, kept) = self.below(*input, &wanted)?;
-                for feature in &mut model.features {
-                    feature.expr = placed(feature.expr.clone(), &kept);
+                for expr in model.exprs_mut() {
+                    *expr = placed(expr.clone(), &kept);
                 }
-                model.target = placed(model.target, &kept);
-                model.errors &= needed.contains(&2);
-                let kept = (0..2 + u32::from(model.errors)).collect();
-                (Plan::Fit { input, model }, kept)
+                let columns = match &mut model.kind {
+                    FitKind::Regression { errors, .. } => {
+                        *errors &= needed.contains(&2);
+                        2 + u32::from(*errors)
+                    }
+                    FitKind::Clusters { .. } => 2 + model.features.len() as u32,
+                };
+                (Plan::Fit { input, model }, (0..columns).collect())
             }
             Plan::Open { input, to } => {
                 let (input, kept) = self.below(*input, needed)?;

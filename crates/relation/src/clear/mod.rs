@@ -323,18 +323,14 @@ impl World<'_> {
             Plan::Fit { input, model } => {
                 let types = self.types(input)?;
                 let (rows, incomplete) = self.rows(input)?;
-                let regression = model.regression(&types, self.capacity(input)?)?;
+                let fitting = model.fitting(&types, self.capacity(input)?)?;
+                let exprs = model.exprs();
                 let numbers = rows.iter().filter_map(|row| {
                     let row = Row::new(row, &types);
-                    let number = |of: &Expr| number(row.value(of));
-                    let features = model.features.iter().map(|of| number(&of.expr));
-                    Some((
-                        features.collect::<Option<Vec<_>>>()?,
-                        number(&model.target)?,
-                    ))
+                    let numbers = exprs.iter().map(|of| number(row.value(of)));
+                    numbers.collect::<Option<Vec<_>>>()
                 });
-                let numbers: Vec<_> = numbers.collect();
-                Ok((model.rows(&regression, &numbers)?, incomplete))
+                Ok((model.rows(&fitting, numbers.collect())?, incomplete))
             }
             Plan::Open { input, .. } => self.rows(input),
         }

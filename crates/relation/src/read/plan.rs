@@ -2,7 +2,7 @@
 
 use super::{Result, column_id, expr, head, items, number, quoted, tagged, unexpected, word};
 use crate::expr::{Expr, Literal};
-use crate::fit::Fit;
+use crate::fit::{CLUSTERS, Fit, FitKind};
 use crate::plan::{
     Aggregate, AggregateFunction, Domain, Frame, JoinKind, Matches, Named, Overflow, Plan, SortKey,
     WindowFunction, Windowed,
@@ -185,9 +185,9 @@ pub(super) fn plan(item: &Sexp) -> Result<Plan> {
                 _ => return Err(wrong()),
             },
         },
-        ("fit", [family, ridge, rest @ .., of]) => Plan::Fit {
+        ("fit", [parts @ .., of]) => Plan::Fit {
             input: input(of)?,
-            model: Box::new(fit(item, [family, ridge], rest)?),
+            model: Box::new(fit(item, parts)?),
         },
         ("open", [to, of]) => Plan::Open {
             input: input(of)?,
@@ -197,34 +197,45 @@ pub(super) fn plan(item: &Sexp) -> Result<Plan> {
     })
 }
 
-fn fit(item: &Sexp, [family, ridge]: [&Sexp; 2], rest: &[Sexp]) -> Result<Fit> {
+fn fit(item: &Sexp, parts: &[Sexp]) -> Result<Fit> {
     let wrong = || unexpected(item, "model");
-    let [steps, places, least, errors, features, target] = rest else {
+    let [name, steps, places, least, features, rest @ ..] = parts else {
         return Err(wrong());
     };
     let of = |item: &Sexp, tag: &'static str| match tagged(item, tag)? {
         [of] => Ok(of.clone()),
         _ => Err(wrong()),
     };
-    let ridge = match expr(&of(ridge, "ridge")?)? {
-        Expr::Literal(Literal::Decimal { units, places }) => {
-            (u64::try_from(units).map_err(|_| wrong())?, places)
-        }
+    let kind = match (word(name)?, rest) {
+        (CLUSTERS, start) => FitKind::Clusters {
+            start: start
+                .iter()
+                .map(|centre| all(centre, "start", number))
+                .collect::<Result<_>>()?,
+        },
+        (family, [target, ridge, errors]) => FitKind::Regression {
+            family: Family::named(family).ok_or_else(wrong)?,
+            target: expr(&of(target, "target")?)?,
+            ridge: match expr(&of(ridge, "ridge")?)? {
+                Expr::Literal(Literal::Decimal { units, places }) => {
+                    (u64::try_from(units).map_err(|_| wrong())?, places)
+                }
+                _ => return Err(wrong()),
+            },
+            errors: match word(&of(errors, "errors")?)? {
+                "true" => true,
+                "false" => false,
+                _ => return Err(wrong()),
+            },
+        },
         _ => return Err(wrong()),
     };
     Ok(Fit {
-        family: Family::named(word(family)?).ok_or_else(wrong)?,
-        ridge,
+        kind,
         iterations: number(&of(steps, "steps")?)?,
         places: number(&of(places, "places")?)?,
         min_rows: number(&of(least, "min-rows")?)?,
-        errors: match word(&of(errors, "errors")?)? {
-            "true" => true,
-            "false" => false,
-            _ => return Err(wrong()),
-        },
         features: all(features, "features", named)?,
-        target: expr(&of(target, "target")?)?,
     })
 }
 

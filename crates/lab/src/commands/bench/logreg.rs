@@ -7,7 +7,7 @@ use veil_cli::devices::Registry;
 use veil_job::ProtocolKind;
 use veil_program::Words;
 use veil_protocol::Options;
-use veil_query::{Job, Model, Query};
+use veil_query::{Job, Model, ModelKind, Query};
 use veil_relation::{Column, Family, Kind, Origin, Range, Table, Type, Value};
 
 use super::asked::{Asked, OWNER, Owned, READER, Ready};
@@ -113,9 +113,11 @@ pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
             keep: None,
             min_count: 1,
             fit: Some(Model {
-                family: Family::Logistic,
-                target: "y".into(),
-                ridge: (0, 1),
+                kind: ModelKind::Regression {
+                    family: Family::Logistic,
+                    target: "y".into(),
+                    ridge: (0, 1),
+                },
                 iterations: steps,
                 places: 6,
             }),
