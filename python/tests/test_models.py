@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
-from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import veilworks as vw
@@ -90,6 +91,22 @@ def test_penalties_are_those_of_scikit_learn() -> None:
     ridge = Ridge(alpha=12.5, tol=1e-12).fit(data.drop(columns="target"), data.target)
     for name, wanted in zip(["age", "bmi", "bp"], ridge.coef_):
         assert found.coefficient[name] == pytest.approx(wanted, rel=1e-5), name
+
+
+def test_clusters_are_those_of_scikit_learn() -> None:
+    frame = load_iris(as_frame=True).frame[["petal length (cm)", "petal width (cm)"]]
+    frame.columns = pd.Index(["length", "width"])
+    _, data = declared(frame, 1)
+    job = vw.Job("flowers", owners=["garden"], parties=["a", "b", "c"], recipients=["museum"])
+    # Half of each range is a power of two: distances are those of the numbers themselves, and their weights are equal.
+    columns = {name: vw.Decimal(1, 0, "12.8") for name in frame.columns}
+    rows = job.table("flowers", owner="garden", rows=len(data), columns=columns)
+    start = [["1.0", "0.2"], ["4.0", "1.0"], ["6.0", "2.5"]]
+    job.open(vw.ml.KMeans(start=start, steps=12, places=3).fit(rows, x=["length", "width"]), to="museum")
+    found = job.run_local({"flowers": data}).to_pandas().sort_values("cluster")
+    wanted = KMeans(3, init=np.array(start, dtype=float), n_init=1, max_iter=100, tol=0).fit(data.astype(float))
+    assert list(found["rows"]) == list(np.bincount(wanted.labels_))
+    assert np.abs(found[["length", "width"]].astype(float).to_numpy() - wanted.cluster_centers_).max() < 2e-3
 
 
 def job_of(rows: int = 200) -> tuple[vw.Job, vw.Table]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import decimal
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Union
 
 from ._source import here
@@ -12,7 +12,7 @@ from .tables import Fitted, Table
 
 Penalty = Union[int, str, decimal.Decimal]
 
-__all__ = ["LinearRegression", "LogisticRegression", "PoissonRegression"]
+__all__ = ["KMeans", "LinearRegression", "LogisticRegression", "PoissonRegression"]
 
 
 class _Regression:
@@ -54,6 +54,29 @@ class _Regression:
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
+
+
+class KMeans:
+    """Clusters of rows by Lloyd's algorithm, from centres that are public. Distances are between features over half of their declared ranges (rounded up to
+    a power of two), so that units do not matter."""
+
+    def __init__(self, *, start: Sequence[Sequence[int | str | decimal.Decimal]], steps: int = 10, places: int = 6, min_count: int | None = None) -> None:
+        """`start` has the first centres: of each a number for every feature, in the order of `x`. Clusters of fewer rows than `min_count` (20) are left out."""
+        self.start = [[value if isinstance(value, int) else str(value) for value in centre] for centre in start]
+        self.steps, self.places, self.min_count = steps, places, min_count
+
+    def fit(self, table: Table, *, x: Iterable[str]) -> Table:
+        """The clusters of the rows of a table by columns `x`, as a table: the number of a `cluster`, its `rows`, and its centre, a column for each feature.
+        Rows without a value in one of the columns are left out."""
+        source = here()
+        if isinstance(x, str):
+            raise JobError("features are a list of columns", source=source, help=f"x=[{x!r}]")
+        names = list(x)
+        fields: dict[str, object] = {"family": "k-means", "start": self.start, "steps": self.steps, "places": self.places}
+        return Table(table._job, Fitted(table.select(*names), fields, self.min_count, source), ("cluster", "rows", *names))
+
+    def __repr__(self) -> str:
+        return f"<KMeans of {len(self.start)} clusters>"
 
 
 class LinearRegression(_Regression):

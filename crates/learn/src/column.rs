@@ -115,6 +115,12 @@ impl Factor {
         self
     }
 
+    /// Over a number that is not 0.
+    pub(crate) fn over(mut self, by: i128) -> Self {
+        self.below *= by;
+        self
+    }
+
     /// The nearest integer of units 2^-places; `None` if it does not fit.
     pub(crate) fn rounded(&self, places: u32) -> Option<i128> {
         let twice: BigInt = (&self.above << (places + 1)) + &self.below;

@@ -34,6 +34,7 @@
 mod clear;
 mod clusters;
 mod column;
+mod components;
 mod results;
 mod rows;
 mod solve;
@@ -42,6 +43,7 @@ mod spec;
 pub use clear::Fitted;
 pub use clusters::{Cluster, ClusterSpec, Clusters, MOST_CLUSTERS};
 pub use column::Column;
+pub use components::{Component, ComponentSpec, Components, MOST_SQUARINGS};
 pub use results::Deviations;
 pub use rows::Row;
 pub use solve::Gradient;

@@ -74,6 +74,26 @@ pub enum FitError {
     /// No steps, or more than there may be.
     #[error("a model is fitted in 1 to {MOST_ITERATIONS} steps, and this says {0}")]
     Iterations(u32),
+    /// No squarings, or more than there may be.
+    #[error(
+        "a matrix is squared 1 to {} times, and this says {found}",
+        crate::components::MOST_SQUARINGS
+    )]
+    Squarings {
+        /// How often this says.
+        found: u32,
+    },
+    /// More decimal places than loadings have.
+    #[error("loadings have up to 9 decimal places, and these {0}")]
+    Loadings(u32),
+    /// No components, or more than features.
+    #[error("there are 1 to {features} components of {features} features, and this has {found}")]
+    Components {
+        /// How many there are.
+        found: u32,
+        /// How many features there are.
+        features: usize,
+    },
     /// Fewer or more centres than there may be.
     #[error(
         "there are 2 to {} clusters, and this has {found}",

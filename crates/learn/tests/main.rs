@@ -5,4 +5,5 @@
 )]
 
 mod clusters;
+mod components;
 mod fits;

@@ -223,6 +223,7 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
                 Ok(fitted) => fitted,
                 Err(what) => return wrong(&query.name, what),
             };
+            binder.shape(&fitted, at)?;
             plan = fitted;
         }
         if query.min_count > 1 || query.fit.is_some() && query.min_count > 0 {

@@ -94,7 +94,7 @@ fn mistakes() {
         (
             "\"ok\" }",
             "\"okay\" }",
-            "job.toml:23:8: all_stays: the target of a model is a column of its query",
+            "job.toml:24:8: all_stays: the target of a model is a column of its query",
         ),
         (
             "\"ok\" }",
@@ -104,27 +104,27 @@ fn mistakes() {
         (
             "\"ok\" }",
             "\"ok\", ridge = \"-1\" }",
-            "job.toml:25:53: `ridge` is `-1`: write a number from 0 on with up to 12 places, such as \"0.5\"",
+            "job.toml:26:53: `ridge` is \"-1\": write a number from 0 on with up to 12 places, such as \"0.5\"",
         ),
         (
             "\"ok\" }",
             "\"ok\", ridge = \"1e3\" }",
-            "job.toml:25:53: `ridge` is `1e3`: write a number from 0 on with up to 12 places, such as \"0.5\"",
+            "job.toml:26:53: `ridge` is \"1e3\": write a number from 0 on with up to 12 places, such as \"0.5\"",
         ),
         (
             "\"ok\" }",
             "\"ok\", ridge = \"99999999999999999999\" }",
-            "job.toml:25:53: `ridge` is `99999999999999999999`: write a number from 0 on with up to 12 places, such as \"0.5\"",
+            "job.toml:26:53: `ridge` is \"99999999999999999999\": write a number from 0 on with up to 12 places, such as \"0.5\"",
         ),
         (
             "\"ok\" }",
             "\"ok\", steps = 0 }",
-            "job.toml:25:53: `steps` is `0`: a model is fitted in 1 to 64 steps",
+            "job.toml:26:53: `steps` is `0`: a model is fitted in 1 to 64 steps",
         ),
         (
             "\"ok\" }",
             "\"ok\", places = 19 }",
-            "job.toml:25:54: `places` is `19`: coefficients have 1 to 18 places",
+            "job.toml:26:54: `places` is `19`: coefficients and centres have 1 to 18 places",
         ),
         (
             "min_count = 3\n",
