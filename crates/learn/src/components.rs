@@ -160,6 +160,25 @@ impl Components {
         self.scale
     }
 
+    /// The range of covariances.
+    #[must_use]
+    pub fn covariances(&self) -> Range {
+        within(COVARIANCE)
+    }
+
+    /// The range of images.
+    #[must_use]
+    pub fn images(&self) -> Range {
+        within(LOADING + 3)
+    }
+
+    /// The range of what components explain.
+    #[must_use]
+    pub fn values(&self) -> Range {
+        let most = (self.features.len() as i128 + 1) << LOADING;
+        Range::new(0, most).unwrap_or(Range::point(0))
+    }
+
     /// The range of correlations that are left.
     #[must_use]
     pub fn correlations(&self) -> Range {
@@ -428,7 +447,7 @@ impl Components {
         product: &On<M>,
     ) -> Result<On<M>, TooWide> {
         let image = a.scale_down(product, MATRIX as i32)?;
-        a.clip(&image, within(LOADING + 3))
+        a.clip(&image, self.images())
     }
 
     /// The variance that a component explains, of the sum of products of images and loadings.
@@ -441,8 +460,7 @@ impl Components {
         product: &On<M>,
     ) -> Result<On<M>, TooWide> {
         let value = a.scale_down(product, LOADING as i32)?;
-        let most = (self.features.len() as i128 + 1) << LOADING;
-        a.clip(&value, Range::new(0, most).unwrap_or(Range::point(0)))
+        a.clip(&value, self.values())
     }
 
     /// One over what a component explains.

@@ -553,6 +553,8 @@ pub(crate) struct RawQuery {
 pub(crate) struct RawFit {
     pub(crate) family: Spanned<String>,
     pub(crate) target: Option<Spanned<String>>,
+    /// How many components.
+    pub(crate) components: Option<Spanned<u32>>,
     /// The first centres of clusters.
     pub(crate) start: Option<Vec<Spanned<Vec<Spanned<RawNumber>>>>>,
     pub(crate) ridge: Option<Spanned<String>>,

@@ -266,7 +266,7 @@ impl<'a> Writer<'a> {
             Plan::Fit { input, model } => {
                 let target = match &model.kind {
                     FitKind::Regression { target, .. } => Some(list("target", [expr(target)])),
-                    FitKind::Clusters { .. } => None,
+                    FitKind::Clusters { .. } | FitKind::Components { .. } => None,
                 };
                 let features = list("features", named(&model.features));
                 let parts = [features].into_iter().chain(target);

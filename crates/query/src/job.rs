@@ -59,6 +59,11 @@ pub enum ModelKind {
         /// The first centres: of each a number, units and decimal places, for every column.
         start: Vec<Vec<(i128, u32)>>,
     },
+    /// Principal components of the standardised columns: they are the relation.
+    Components {
+        /// How many.
+        count: u32,
+    },
 }
 
 /// The fewest rows for each term of a model, and of a cluster, whose job does not say.
@@ -273,7 +278,7 @@ fn fitted(input: Plan, fields: &[Field], model: &Model) -> Result<Plan, &'static
             let found = fields.iter().position(|field| field.name == *target);
             Some(found.ok_or("the target of a model is a column of its query")?)
         }
-        ModelKind::Clusters { .. } => None,
+        ModelKind::Clusters { .. } | ModelKind::Components { .. } => None,
     };
     let of_features = || {
         fields
@@ -292,6 +297,7 @@ fn fitted(input: Plan, fields: &[Field], model: &Model) -> Result<Plan, &'static
             ridge: *ridge,
             errors: ridge.0 == 0,
         },
+        ModelKind::Components { count } => FitKind::Components { count: *count },
         ModelKind::Clusters { start } => {
             let places = of_features()
                 .map(|(_, field)| field.ty.kind.number().map_or(0, |(places, _)| places));
@@ -318,6 +324,7 @@ fn fitted(input: Plan, fields: &[Field], model: &Model) -> Result<Plan, &'static
     let fit = Fit {
         min_rows: match &kind {
             FitKind::Regression { .. } => ROWS_A_TERM * fields.len() as u32,
+            FitKind::Components { .. } => ROWS_A_TERM * fields.len() as u32,
             FitKind::Clusters { .. } => ROWS_A_TERM,
         },
         kind,

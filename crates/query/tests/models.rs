@@ -96,6 +96,29 @@ fn parties_cluster_as_the_clear_does() {
     }
 }
 
+#[test]
+fn parties_find_the_components_of_the_clear() {
+    let tables = common::tables(90, 10);
+    let inputs = common::rows(&tables, 11);
+    for count in [1, 4] {
+        let model = Model {
+            kind: ModelKind::Components { count },
+            iterations: 4,
+            places: 5,
+        };
+        let sql =
+            "SELECT age, income, city = 'rome' AS rome, age * 3 - income AS other FROM people";
+        let program = fitted(&tables, sql, model).unwrap();
+        let wanted = clear::evaluate(&program, &inputs).unwrap();
+        assert_eq!(wanted[0].rows.len(), count as usize);
+        for security in securities() {
+            let physical = plan(&program, &participants(security)).unwrap();
+            let found = run(&physical, &program, &inputs).unwrap();
+            assert_eq!(found[0], wanted[0].rows, "{security}");
+        }
+    }
+}
+
 /// Clusters of few rows are left out, and no model is shown of few.
 #[test]
 fn models_of_few_rows_are_left_out() {

@@ -439,7 +439,9 @@ impl<'a> Tracer<'a> {
                 let shown = aggregated(all);
                 let values = match &model.kind {
                     FitKind::Regression { errors, .. } => 1 + usize::from(*errors),
-                    FitKind::Clusters { .. } => 1 + model.features.len(),
+                    FitKind::Clusters { .. } | FitKind::Components { .. } => {
+                        1 + model.features.len()
+                    }
                 };
                 let names = std::iter::once(Origins::new());
                 names.chain(std::iter::repeat_n(shown, values)).collect()

@@ -1,6 +1,8 @@
 //! Models that are fitted to the rows of a relation: the rows of the result are the terms of the model.
 
-use veil_learn::{ClusterSpec, Clusters, Column, Family, Regression, Spec};
+use veil_learn::{
+    ClusterSpec, Clusters, Column, ComponentSpec, Components, Family, Regression, Spec,
+};
 use veil_numeric::Range;
 
 use crate::expr::Expr;
@@ -48,6 +50,11 @@ pub enum FitKind {
         /// The first centres: of each a number for every feature, in units of its column.
         start: Vec<Vec<i128>>,
     },
+    /// Principal components of standardised features, with a row for each.
+    Components {
+        /// How many.
+        count: u32,
+    },
 }
 
 impl FitKind {
@@ -57,12 +64,15 @@ impl FitKind {
         match self {
             Self::Regression { family, .. } => family.name(),
             Self::Clusters { .. } => CLUSTERS,
+            Self::Components { .. } => COMPONENTS,
         }
     }
 }
 
 /// The word of k-means.
 pub const CLUSTERS: &str = "k-means";
+/// The word of principal components.
+pub const COMPONENTS: &str = "pca";
 
 /// The arithmetic of a model.
 #[derive(Clone, Debug)]
@@ -71,6 +81,8 @@ pub enum Fitting {
     Regression(Box<Regression>),
     /// That of k-means.
     Clusters(Box<Clusters>),
+    /// That of principal components.
+    Components(Box<Components>),
 }
 
 /// A number or a condition as a column of a model.
@@ -118,6 +130,15 @@ impl Fit {
                 iterations,
                 places,
             })?)),
+            FitKind::Components { count } => {
+                Fitting::Components(Box::new(Components::new(ComponentSpec {
+                    features,
+                    components: *count,
+                    rows,
+                    iterations,
+                    places,
+                })?))
+            }
             FitKind::Clusters { start } => {
                 Fitting::Clusters(Box::new(Clusters::new(ClusterSpec {
                     features,
@@ -136,7 +157,7 @@ impl Fit {
         let features = self.features.iter().map(|feature| &feature.expr);
         let target = match &self.kind {
             FitKind::Regression { target, .. } => Some(target),
-            FitKind::Clusters { .. } => None,
+            FitKind::Clusters { .. } | FitKind::Components { .. } => None,
         };
         features.chain(target).collect()
     }
@@ -146,7 +167,7 @@ impl Fit {
         let features = self.features.iter_mut().map(|feature| &mut feature.expr);
         let target = match &mut self.kind {
             FitKind::Regression { target, .. } => Some(target),
-            FitKind::Clusters { .. } => None,
+            FitKind::Clusters { .. } | FitKind::Components { .. } => None,
         };
         features.chain(target).collect()
     }
@@ -216,6 +237,17 @@ impl Fit {
                 fields.extend(centres.map(|(feature, range)| decimal(&feature.name, *range)));
                 (fields, count)
             }
+            (FitKind::Components { count }, Fitting::Components(components)) => {
+                let (share, loading) = components.outputs();
+                let count = u64::from(*count);
+                let mut fields = vec![
+                    field("component", Kind::Integer(up_to(count, 1))),
+                    decimal("share", share),
+                ];
+                let loadings = self.features.iter();
+                fields.extend(loadings.map(|feature| decimal(&feature.name, loading)));
+                (fields, count)
+            }
             _ => return Err(form("fit", "a model of another kind")),
         };
         Ok(Shape {
@@ -263,6 +295,16 @@ impl Fit {
                     head.chain(of.centre).map(Value::Number).collect()
                 };
                 Ok(shown.map(row).collect())
+            }
+            (_, Fitting::Components(components)) => {
+                if (rows.len() as u64) < u64::from(self.min_rows) {
+                    return Ok(vec![]);
+                }
+                let row = |(number, of): (i128, veil_learn::Component)| {
+                    let head = [number, of.share].into_iter();
+                    head.chain(of.loadings).map(Value::Number).collect()
+                };
+                Ok((1..).zip(components.fit(&rows)?).map(row).collect())
             }
             _ => Err(form("fit", "a model of another kind")),
         }

@@ -73,7 +73,7 @@ mod typing;
 
 pub use consent::{ColumnUse, ConsentError};
 pub use expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
-pub use fit::{CLUSTERS, Fit, FitKind, Fitting, INTERCEPT};
+pub use fit::{CLUSTERS, COMPONENTS, Fit, FitKind, Fitting, INTERCEPT};
 pub use kept::{Bucket, Kept, OpenSize};
 pub use kind::{Kind, MOST_PLACES, MOST_VALUES, Type, Value, Values};
 pub use place::{At, Place, first_written};
@@ -91,6 +91,6 @@ pub use schema::{
 pub use shape::{Field, Shape, Shapes, join as join_shape};
 pub use typing::{MOST_REAL_PLACES, TypeError, real, round_ratio};
 #[doc(no_inline)]
-pub use veil_learn::{Clusters, Family, FitError, MOST_ITERATIONS, Regression};
+pub use veil_learn::{Clusters, Components, Family, FitError, MOST_ITERATIONS, Regression};
 #[doc(no_inline)]
 pub use veil_numeric::{Function, Range};

@@ -340,6 +340,7 @@ fn fit(of: &Fit) -> impl Iterator<Item = Sexp> + use<> {
             Sexp::list("ridge", [decimal((*units).into(), *places)]),
             Sexp::list("errors", [Sexp::word(errors)]),
         ]),
+        FitKind::Components { count } => all.push(number("components", *count)),
         FitKind::Clusters { start } => {
             let centres = start.iter();
             all.extend(centres.map(|of| Sexp::list("start", of.iter().map(Sexp::word))));

@@ -189,7 +189,8 @@ fn models() -> impl Strategy<Value = Box<Fit>> {
     let start = prop::collection::vec(prop::collection::vec(any::<i128>(), 0..3), 0..3);
     let kind = prop_oneof![
         regression,
-        start.prop_map(|start| FitKind::Clusters { start })
+        start.prop_map(|start| FitKind::Clusters { start }),
+        any::<u32>().prop_map(|count| FitKind::Components { count })
     ];
     let features = prop::collection::vec(named(), 0..3);
     (kind, features, any::<[u32; 3]>()).prop_map(

@@ -117,6 +117,7 @@ const OPERATIONS: [&str; 24] = [
     "correlation",
     "regression",
     "clusters",
+    "components",
     "filter",
     "join",
     "group-by",

@@ -106,6 +106,10 @@ pub(super) fn of(plan: &Plan, shape: &Shape, program: &Program) -> String {
                 FitKind::Regression { .. } => {
                     format!("{name} regression of {rows} terms in {steps} steps{least}")
                 }
+                FitKind::Components { .. } => format!(
+                    "{rows} principal components of {} features{least}",
+                    model.features.len()
+                ),
                 FitKind::Clusters { .. } => {
                     format!("{name} with {rows} clusters in {steps} steps{least}")
                 }

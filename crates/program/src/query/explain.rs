@@ -433,6 +433,7 @@ fn operations(plan: &Plan, into: &mut BTreeSet<&'static str>) {
         Plan::Fit { model, .. } => drop(into.insert(match model.kind {
             FitKind::Regression { .. } => "regression",
             FitKind::Clusters { .. } => "clusters",
+            FitKind::Components { .. } => "components",
         })),
         Plan::Scan { .. }
         | Plan::Step { .. }

@@ -2,7 +2,7 @@
 
 use toml::Spanned;
 use veil_query::{Model, ModelKind};
-use veil_relation::{CLUSTERS, Expr, Family, Fit, FitKind, Fitting, Plan};
+use veil_relation::{CLUSTERS, COMPONENTS, Expr, Family, Fit, FitKind, Fitting, Plan};
 
 use super::Queries;
 use crate::error::{Fault, JobProblem};
@@ -12,7 +12,7 @@ use crate::raw::{RawFit, RawNumber};
 const STEPS: u32 = 8;
 /// Those of least squares, whose first has all but the last places.
 const LINEAR_STEPS: u32 = 4;
-/// Lloyd's steps.
+/// Lloyd's steps, and squarings of a matrix.
 const CLUSTER_STEPS: u32 = 10;
 /// Decimal places of coefficients and centres.
 const PLACES: u32 = 6;
@@ -100,27 +100,42 @@ pub(super) fn model(at: &Spanned<RawFit>) -> Result<Model, Fault> {
         let what = format!("a model `{}`", raw.family.get_ref());
         Fault::new(at.span(), JobProblem::NoField { what, field })
     };
-    let kind = if raw.family.get_ref() == CLUSTERS {
+    let family = raw.family.get_ref().as_str();
+    if let (Some(components), true) = (&raw.components, family != COMPONENTS) {
+        return no_use(components.span(), "components");
+    }
+    let first = raw.start.as_ref().and_then(|start| start.first());
+    if let (Some(first), true) = (first, family != CLUSTERS) {
+        return no_use(first.span(), "start");
+    }
+    let kind = if family == CLUSTERS || family == COMPONENTS {
         if let Some(target) = &raw.target {
             return no_use(target.span(), "target");
         }
         if let Some(ridge) = &raw.ridge {
             return no_use(ridge.span(), "ridge");
         }
-        let centres = raw.start.as_ref().ok_or_else(|| lacks("start"))?;
-        ModelKind::Clusters {
-            start: start(centres)?,
+        if family == CLUSTERS {
+            let centres = raw.start.as_ref().ok_or_else(|| lacks("start"))?;
+            ModelKind::Clusters {
+                start: start(centres)?,
+            }
+        } else {
+            let count = raw.components.as_ref().ok_or_else(|| lacks("components"))?;
+            ModelKind::Components {
+                count: *count.get_ref(),
+            }
         }
     } else {
-        let family = Family::named(raw.family.get_ref()).ok_or_else(|| {
-            let names = Family::ALL.map(Family::name).into_iter().chain([CLUSTERS]);
+        let family = Family::named(family).ok_or_else(|| {
+            let names = Family::ALL
+                .map(Family::name)
+                .into_iter()
+                .chain([CLUSTERS, COMPONENTS]);
             let names: Vec<String> = names.map(|name| format!("{name:?}")).collect();
             let reason = format!("write one of {}", names.join(", "));
             word("family", &raw.family, reason)
         })?;
-        if let Some(first) = raw.start.as_ref().and_then(|start| start.first()) {
-            return no_use(first.span(), "start");
-        }
         let target = raw.target.as_ref().ok_or_else(|| lacks("target"))?;
         ModelKind::Regression {
             family,
@@ -141,7 +156,7 @@ pub(super) fn model(at: &Spanned<RawFit>) -> Result<Model, Fault> {
                 ..
             } => LINEAR_STEPS,
             ModelKind::Regression { .. } => STEPS,
-            ModelKind::Clusters { .. } => CLUSTER_STEPS,
+            ModelKind::Clusters { .. } | ModelKind::Components { .. } => CLUSTER_STEPS,
         },
     };
     let places = match &raw.places {
@@ -208,6 +223,9 @@ fn sentence(title: &str, (model, of): (&Fit, &Fitting), capacity: u64) -> String
                 of.cell_places()
             )
         }
+        (FitKind::Components { count }, _) => format!(
+            "{title}: {count} principal components of {names}, standardised, by the power 2^{steps} of their correlations, of at least {least} and at most {capacity} rows"
+        ),
         (FitKind::Clusters { start }, _) => format!(
             "{title}: {} clusters by {kind} of {names}, in {steps} steps from public centres, of at most {capacity} rows; clusters of fewer than {least} rows are left out",
             start.len()

@@ -89,7 +89,7 @@ fn mistakes() {
         (
             "\"logistic\"",
             "\"logit\"",
-            "job.toml:26:18: `family` is \"logit\": write one of \"linear\", \"logistic\", \"poisson\", \"k-means\"",
+            "job.toml:26:18: `family` is \"logit\": write one of \"linear\", \"logistic\", \"poisson\", \"k-means\", \"pca\"",
         ),
         (
             "\"ok\" }",

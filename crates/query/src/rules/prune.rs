@@ -220,7 +220,9 @@ impl Pruner<'_> {
                         *errors &= needed.contains(&2);
                         2 + u32::from(*errors)
                     }
-                    FitKind::Clusters { .. } => 2 + model.features.len() as u32,
+                    FitKind::Clusters { .. } | FitKind::Components { .. } => {
+                        2 + model.features.len() as u32
+                    }
                 };
                 (Plan::Fit { input, model }, (0..columns).collect())
             }

@@ -2,7 +2,7 @@
 
 use super::{Result, column_id, expr, head, items, number, quoted, tagged, unexpected, word};
 use crate::expr::{Expr, Literal};
-use crate::fit::{CLUSTERS, Fit, FitKind};
+use crate::fit::{CLUSTERS, COMPONENTS, Fit, FitKind};
 use crate::plan::{
     Aggregate, AggregateFunction, Domain, Frame, JoinKind, Matches, Named, Overflow, Plan, SortKey,
     WindowFunction, Windowed,
@@ -207,6 +207,9 @@ fn fit(item: &Sexp, parts: &[Sexp]) -> Result<Fit> {
         _ => Err(wrong()),
     };
     let kind = match (word(name)?, rest) {
+        (COMPONENTS, [count]) => FitKind::Components {
+            count: number(&of(count, "components")?)?,
+        },
         (CLUSTERS, start) => FitKind::Clusters {
             start: start
                 .iter()

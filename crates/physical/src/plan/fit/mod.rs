@@ -4,6 +4,7 @@
 //! add up to: one element of each is sent, however many rows there are.
 
 mod clusters;
+mod components;
 mod regression;
 mod square;
 
@@ -14,7 +15,8 @@ use veil_math::Ring;
 use veil_numeric::{Arithmetic, Machine, Number, On, TooWide};
 use veil_operators::{Shared, Sharing};
 use veil_relation::{
-    Clusters, Comparison, Expr, Fit, Fitting, Kind, PlanError, Range, Regression, Shape, Type,
+    Clusters, Comparison, Components, Expr, Fit, Fitting, Kind, PlanError, Range, Regression,
+    Shape, Type,
 };
 
 use super::rel::{Base, Field, Places, Rel};
@@ -71,6 +73,29 @@ impl Cells for Regression {
 }
 
 impl Cells for Clusters {
+    fn one(&self) -> i128 {
+        self.one()
+    }
+
+    fn is_exact(&self, feature: usize) -> bool {
+        self.is_exact(feature)
+    }
+
+    fn cell<M: Machine>(
+        &self,
+        a: &mut Arithmetic<'_, M>,
+        feature: usize,
+        x: &On<M>,
+    ) -> Result<On<M>, TooWide> {
+        self.cell(a, feature, x)
+    }
+
+    fn response<M: Machine>(&self, _: &mut Arithmetic<'_, M>, y: &On<M>) -> Result<On<M>, TooWide> {
+        Ok(y.clone())
+    }
+}
+
+impl Cells for Components {
     fn one(&self) -> i128 {
         self.one()
     }
@@ -179,6 +204,10 @@ impl Planner<'_> {
             Fitting::Regression(of) => {
                 let rows = self.cells_of(&mut rel, &**of, (&exprs, features))?;
                 self.regression(of, model, rows, shape)
+            }
+            Fitting::Components(of) => {
+                let rows = self.cells_of(&mut rel, &**of, (&exprs, features))?;
+                self.components(of, model, rows, shape)
             }
             Fitting::Clusters(of) => {
                 let rows = self.cells_of(&mut rel, &**of, (&exprs, features))?;

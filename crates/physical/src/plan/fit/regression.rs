@@ -9,8 +9,7 @@ use veil_relation::{Family, Fit, FitKind, Range, Regression, Shape};
 use super::square::{Square, down};
 use super::{
     Bits, Int, NARROW, Out, PhysicalError, Planner, Ports, Rel, Rows, WIDE, aim_of, arithmetic,
-    bits_of, diagonal, everywhere, lifted, none, number, numbers, relation, rounded, takes, wrong,
-    zero,
+    bits_of, everywhere, lifted, none, number, numbers, relation, rounded, takes, wrong, zero,
 };
 
 /// What a step is taken with.
@@ -68,14 +67,7 @@ impl Planner<'_> {
     fn fit_of<'r>(&mut self, of: &'r Regression, errors: bool) -> Result<FitOf<'r>, PhysicalError> {
         let terms = of.terms();
         let rows = terms as u32;
-        let columns = self.matrix_pass(WIDE, rows, |ports| {
-            let bits = diagonal(ports, terms);
-            Ok(bits.into_iter().map(|bit| Out::Bits(vec![bit])).collect())
-        })?;
-        let square = Square { of: columns, terms };
-        let diagonal = self
-            .b
-            .make(square.elements(), rows * rows, Sharing::Bits(1));
+        let diagonal = self.diagonal_of(terms)?;
         let penalty = if of.is_ridged() {
             let penalty = self.matrix_pass(WIDE, rows, |ports| {
                 let bits = super::diagonal(ports, terms);
@@ -135,20 +127,11 @@ impl Planner<'_> {
                 .map_err(wrong)?;
             Ok(vec![Out::Integer(scale.int)])
         })?[0];
-        let of_columns: Vec<Shared> = (0..terms)
-            .map(|row| {
-                self.b
-                    .make(everywhere(scale, row), rows, Sharing::Ring(WIDE))
-            })
-            .collect();
+        let of_columns = self.across(scale, terms);
         let mut made = self.elementwise(fit.terms, |ports| {
             let element = number(ports, information.elements(), between.information);
             let of_row = number(ports, down(scale, terms), between.scale);
-            let of_column = Square {
-                of: of_columns,
-                terms,
-            };
-            let of_column = number(ports, of_column.elements(), between.scale);
+            let of_column = number(ports, of_columns.elements(), between.scale);
             let on_diagonal = ports.bits(fit.diagonal.take(), 1)[0];
             let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
             let mut a = arithmetic(&mut on);

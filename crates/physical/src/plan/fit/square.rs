@@ -1,9 +1,9 @@
 //! Square matrices with a row for each term of a model.
 
 use veil_job::passes::Take;
-use veil_operators::Shared;
+use veil_operators::{Shared, Sharing};
 
-use super::{Out, PhysicalError, Planner, Ports, WIDE, takes};
+use super::{Out, PhysicalError, Planner, Ports, WIDE, diagonal, everywhere, takes};
 
 /// A square matrix with a row for each term.
 #[derive(Clone)]
@@ -53,6 +53,31 @@ pub(super) fn down(of: Shared, terms: usize) -> Take {
 }
 
 impl Planner<'_> {
+    /// In the rows of all elements of a square, whether one is on the diagonal.
+    pub(super) fn diagonal_of(&mut self, terms: usize) -> Result<Shared, PhysicalError> {
+        let rows = terms as u32;
+        let columns = self.matrix_pass(WIDE, rows, |ports| {
+            let bits = diagonal(ports, terms);
+            Ok(bits.into_iter().map(|bit| Out::Bits(vec![bit])).collect())
+        })?;
+        let square = Square { of: columns, terms };
+        Ok(self
+            .b
+            .make(square.elements(), rows * rows, Sharing::Bits(1)))
+    }
+
+    /// The elements of a column of terms, in the rows of all elements of a square: those of their columns.
+    pub(super) fn across(&mut self, of: Shared, terms: usize) -> Square {
+        let columns = (0..terms).map(|row| {
+            let of_column = everywhere(of, row);
+            self.b.make(of_column, terms as u32, of.sharing())
+        });
+        Square {
+            of: columns.collect(),
+            terms,
+        }
+    }
+
     /// A pass over all elements of a square, for another one.
     pub(super) fn elementwise(
         &mut self,
