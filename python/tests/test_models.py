@@ -11,7 +11,9 @@ import pytest
 import statsmodels.api as sm
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.preprocessing import StandardScaler
 
 import veilworks as vw
 
@@ -107,6 +109,21 @@ def test_clusters_are_those_of_scikit_learn() -> None:
     wanted = KMeans(3, init=np.array(start, dtype=float), n_init=1, max_iter=100, tol=0).fit(data.astype(float))
     assert list(found["rows"]) == list(np.bincount(wanted.labels_))
     assert np.abs(found[["length", "width"]].astype(float).to_numpy() - wanted.cluster_centers_).max() < 2e-3
+
+
+def test_components_are_those_of_scikit_learn() -> None:
+    frame = load_diabetes(as_frame=True, scaled=False).frame[["age", "bmi", "bp", "s1", "s2", "s5"]]
+    columns, data = declared(frame, 4)
+    job = vw.Job("patterns", owners=["clinic"], parties=["a", "b", "c"], recipients=["registry"])
+    rows = job.table("rows", owner="clinic", rows=len(data), columns=columns)
+    job.open(vw.ml.PCA(3).fit(rows, x=list(frame.columns)), to="registry")
+    found = job.run_local({"rows": data}).to_pandas().sort_values("component").astype(float)
+    wanted = PCA(3).fit(StandardScaler().fit_transform(data.astype(float)))
+    assert np.abs(found["share"] - wanted.explained_variance_ratio_).max() < 1e-5
+    weights = np.arange(1, 7)
+    for loadings, other in zip(found[list(frame.columns)].to_numpy(), wanted.components_):
+        # The sign is that for which later features weigh positively.
+        assert np.abs(loadings - other * np.sign(other @ weights)).max() < 1e-4
 
 
 def job_of(rows: int = 200) -> tuple[vw.Job, vw.Table]:

@@ -12,7 +12,7 @@ from .tables import Fitted, Table
 
 Penalty = Union[int, str, decimal.Decimal]
 
-__all__ = ["KMeans", "LinearRegression", "LogisticRegression", "PoissonRegression"]
+__all__ = ["KMeans", "LinearRegression", "LogisticRegression", "PCA", "PoissonRegression"]
 
 
 class _Regression:
@@ -77,6 +77,28 @@ class KMeans:
 
     def __repr__(self) -> str:
         return f"<KMeans of {len(self.start)} clusters>"
+
+
+class PCA:
+    """Principal components of features that are standardised first, by their own means and deviations, which stay secret."""
+
+    def __init__(self, components: int, *, squarings: int = 10, places: int = 6, min_count: int | None = None) -> None:
+        """How many components; each comes of the power 2^`squarings` of the correlations' matrix. With fewer rows than `min_count` there are none; without it
+        these are 20 for each feature."""
+        self.components, self.squarings, self.places, self.min_count = components, squarings, places, min_count
+
+    def fit(self, table: Table, *, x: Iterable[str]) -> Table:
+        """The components of columns `x` of a table, as a table: the number of a `component`, the `share` of the variance that it explains, and its loadings, a
+        column for each feature. Rows without a value in one of the columns are left out."""
+        source = here()
+        if isinstance(x, str):
+            raise JobError("features are a list of columns", source=source, help=f"x=[{x!r}]")
+        names = list(x)
+        fields: dict[str, object] = {"family": "pca", "components": self.components, "steps": self.squarings, "places": self.places}
+        return Table(table._job, Fitted(table.select(*names), fields, self.min_count, source), ("component", "share", *names))
+
+    def __repr__(self) -> str:
+        return f"<PCA of {self.components} components>"
 
 
 class LinearRegression(_Regression):

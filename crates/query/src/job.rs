@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use sqlparser::ast::Spanned;
 use veil_relation::{
     At, ConsentError, Expr, Family, Field, Fit, FitKind, JoinKind, Kept, Matches, Named, Overflow,
-    Plan, Program, Shapes, Step, Table, is_name,
+    Plan, Program, Step, Table, is_name,
 };
 
 use crate::bind::{Binder, Level};
@@ -228,7 +228,6 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
                 Ok(fitted) => fitted,
                 Err(what) => return wrong(&query.name, what),
             };
-            binder.shape(&fitted, at)?;
             plan = fitted;
         }
         if query.min_count > 1 || query.fit.is_some() && query.min_count > 0 {
@@ -245,7 +244,8 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
                 );
             }
         }
-        shapes.push(Shapes::over(&program, &shapes).of(&plan)?);
+        let shape = binder.shape(&plan, at)?;
+        shapes.push(shape);
         if let Some(to) = &query.to {
             let (input, to) = (Box::new(plan), to.clone());
             plan = Plan::Open { input, to };

@@ -99,7 +99,7 @@ fn mistakes() {
         (
             "\"ok\" }",
             "\"pay\" }",
-            "job.toml:3:8: the target of a logistic regression is a condition, or 0 and 1",
+            "job.toml:25:7: query `all_stays`, line 1, column 1: the target of a logistic regression is a condition, or 0 and 1",
         ),
         (
             "\"ok\" }",
@@ -129,27 +129,27 @@ fn mistakes() {
         (
             "min_count = 3\n",
             "",
-            "job.toml:3:8: a model of at least 60 rows is fitted to at most 10; lower `min_count`, or fit fewer features",
+            "job.toml:25:7: query `all_stays`, line 1, column 1: a model of at least 60 rows is fitted to at most 10; lower `min_count`, or fit fewer features",
         ),
         (
             "pay, ward = 'a' AS a",
             "since, ward = 'a' AS a",
-            "job.toml:3:8: fit does not take a date",
+            "job.toml:25:7: query `all_stays`, line 1, column 1: fit does not take a date",
         ),
         (
             "pay, ward = 'a' AS a",
             "pay, pay + 1 AS pay",
-            "job.toml:3:8: fit: two terms have one name; `intercept` is one",
+            "job.toml:25:7: query `all_stays`, line 1, column 1: fit: two terms have one name; `intercept` is one",
         ),
         (
             "pay, ward = 'a' AS a",
             "pay AS intercept",
-            "job.toml:3:8: fit: two terms have one name; `intercept` is one",
+            "job.toml:25:7: query `all_stays`, line 1, column 1: fit: two terms have one name; `intercept` is one",
         ),
         (
             "SELECT pay, ward = 'a' AS a, ok",
             "SELECT ok",
-            "job.toml:3:8: a model has 1 to 63 features, and this has 0",
+            "job.toml:25:7: query `all_stays`, line 1, column 1: a model has 1 to 63 features, and this has 0",
         ),
     ] {
         let found = changed(from, to);
