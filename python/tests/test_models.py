@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import decimal
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-import statsmodels.api as sm
-from sklearn.cluster import KMeans
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
-from sklearn.decomposition import PCA
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.preprocessing import StandardScaler
 
 import veilworks as vw
 
+# Libraries without types of their own.
+sm: Any = import_module("statsmodels.api")
+cluster: Any = import_module("sklearn.cluster")
+datasets: Any = import_module("sklearn.datasets")
+decomposition: Any = import_module("sklearn.decomposition")
+linear_model: Any = import_module("sklearn.linear_model")
+preprocessing: Any = import_module("sklearn.preprocessing")
 
-def declared(frame: pd.DataFrame, places: int) -> tuple[dict[str, Any], pd.DataFrame]:
+
+def declared(frame: Any, places: int) -> tuple[dict[str, Any], Any]:
     """Columns whose ranges are those of the data, rounded outwards, and the data with so many places."""
     columns: dict[str, Any] = {}
-    data = pd.DataFrame(index=frame.index)
+    data: Any = pd.DataFrame(index=frame.index)
     for name in frame.columns:
         if frame[name].dtype == bool:
             columns[name], data[name] = vw.Bool(), frame[name]
@@ -34,7 +37,7 @@ def declared(frame: pd.DataFrame, places: int) -> tuple[dict[str, Any], pd.DataF
     return columns, data
 
 
-def fitted(frame: pd.DataFrame, y: str, model: Any, places: int = 4) -> tuple[pd.DataFrame, pd.DataFrame]:
+def fitted(frame: Any, y: str, model: Any, places: int = 4) -> tuple[Any, Any]:
     """The model by parties, by term, and the numbers that it was fitted to."""
     columns, data = declared(frame, places)
     job = vw.Job("models", owners=["clinic"], parties=["a", "b", "c"], recipients=["registry"])
@@ -44,7 +47,7 @@ def fitted(frame: pd.DataFrame, y: str, model: Any, places: int = 4) -> tuple[pd
     return found, data.astype(float)
 
 
-def near(found: pd.DataFrame, wanted: Any, of_error: float, part: float) -> None:
+def near(found: Any, wanted: Any, of_error: float, part: float) -> None:
     """Coefficients are within a part of their standard errors of what a library has, and standard errors within a part of theirs."""
     errors = wanted.bse
     for term in found.index:
@@ -54,13 +57,13 @@ def near(found: pd.DataFrame, wanted: Any, of_error: float, part: float) -> None
 
 
 def test_least_squares() -> None:
-    frame = load_diabetes(as_frame=True, scaled=False).frame
+    frame = datasets.load_diabetes(as_frame=True, scaled=False).frame
     found, data = fitted(frame, "target", vw.ml.LinearRegression(places=9))
     near(found, sm.OLS(data.target, sm.add_constant(data.drop(columns="target"))).fit(), 1e-4, 1e-4)
 
 
 def test_logistic_regression() -> None:
-    frame = load_breast_cancer(as_frame=True).frame[["mean texture", "mean smoothness", "mean symmetry", "target"]].rename(columns=lambda name: name.replace(" ", "_"))
+    frame = datasets.load_breast_cancer(as_frame=True).frame[["mean texture", "mean smoothness", "mean symmetry", "target"]].rename(columns=lambda name: name.replace(" ", "_"))
     frame["target"] = frame.target == 1
     found, data = fitted(frame, "target", vw.ml.LogisticRegression(places=9), 5)
     near(found, sm.Logit(data.target, sm.add_constant(data.drop(columns="target"))).fit(disp=0), 1e-3, 1e-3)
@@ -74,13 +77,13 @@ def test_counts() -> None:
 
 
 def test_penalties_are_those_of_scikit_learn() -> None:
-    frame = load_breast_cancer(as_frame=True).frame.rename(columns=lambda name: name.replace(" ", "_"))
+    frame = datasets.load_breast_cancer(as_frame=True).frame.rename(columns=lambda name: name.replace(" ", "_"))
     frame["target"] = frame.target == 1
     frame = frame[["mean_radius", "mean_texture", "worst_concavity", "worst_symmetry", "target"]]
     found, data = fitted(frame, "target", vw.ml.LogisticRegression(ridge="0.5", places=9, steps=10), 4)
     assert list(found.columns) == ["coefficient"]
     features = data.drop(columns="target")
-    other = LogisticRegression(C=2.0, tol=1e-12, max_iter=100_000).fit(features, data.target)
+    other = linear_model.LogisticRegression(C=2.0, tol=1e-12, max_iter=100_000).fit(features, data.target)
     for name, wanted in zip(features.columns, other.coef_[0]):
         assert found.coefficient[name] == pytest.approx(wanted, abs=2**-10), name
     assert found.coefficient["intercept"] == pytest.approx(other.intercept_[0], abs=2**-8)
@@ -88,15 +91,15 @@ def test_penalties_are_those_of_scikit_learn() -> None:
     by_parties = features @ found.coefficient[features.columns] + found.coefficient["intercept"] > 0
     assert (by_parties == other.predict(features).astype(bool)).all()
 
-    frame = load_diabetes(as_frame=True, scaled=False).frame[["age", "bmi", "bp", "target"]]
+    frame = datasets.load_diabetes(as_frame=True, scaled=False).frame[["age", "bmi", "bp", "target"]]
     found, data = fitted(frame, "target", vw.ml.LinearRegression(ridge=decimal.Decimal("12.5"), places=9))
-    ridge = Ridge(alpha=12.5, tol=1e-12).fit(data.drop(columns="target"), data.target)
+    ridge = linear_model.Ridge(alpha=12.5, tol=1e-12).fit(data.drop(columns="target"), data.target)
     for name, wanted in zip(["age", "bmi", "bp"], ridge.coef_):
         assert found.coefficient[name] == pytest.approx(wanted, rel=1e-5), name
 
 
 def test_clusters_are_those_of_scikit_learn() -> None:
-    frame = load_iris(as_frame=True).frame[["petal length (cm)", "petal width (cm)"]]
+    frame = datasets.load_iris(as_frame=True).frame[["petal length (cm)", "petal width (cm)"]]
     frame.columns = pd.Index(["length", "width"])
     _, data = declared(frame, 1)
     job = vw.Job("flowers", owners=["garden"], parties=["a", "b", "c"], recipients=["museum"])
@@ -105,20 +108,20 @@ def test_clusters_are_those_of_scikit_learn() -> None:
     rows = job.table("flowers", owner="garden", rows=len(data), columns=columns)
     start = [["1.0", "0.2"], ["4.0", "1.0"], ["6.0", "2.5"]]
     job.open(vw.ml.KMeans(start=start, steps=12, places=3).fit(rows, x=["length", "width"]), to="museum")
-    found = job.run_local({"flowers": data}).to_pandas().sort_values("cluster")
-    wanted = KMeans(3, init=np.array(start, dtype=float), n_init=1, max_iter=100, tol=0).fit(data.astype(float))
+    found: Any = job.run_local({"flowers": data}).to_pandas().sort_values("cluster")
+    wanted = cluster.KMeans(3, init=np.array(start, dtype=float), n_init=1, max_iter=100, tol=0).fit(data.astype(float))
     assert list(found["rows"]) == list(np.bincount(wanted.labels_))
     assert np.abs(found[["length", "width"]].astype(float).to_numpy() - wanted.cluster_centers_).max() < 2e-3
 
 
 def test_components_are_those_of_scikit_learn() -> None:
-    frame = load_diabetes(as_frame=True, scaled=False).frame[["age", "bmi", "bp", "s1", "s2", "s5"]]
+    frame = datasets.load_diabetes(as_frame=True, scaled=False).frame[["age", "bmi", "bp", "s1", "s2", "s5"]]
     columns, data = declared(frame, 4)
     job = vw.Job("patterns", owners=["clinic"], parties=["a", "b", "c"], recipients=["registry"])
     rows = job.table("rows", owner="clinic", rows=len(data), columns=columns)
     job.open(vw.ml.PCA(3).fit(rows, x=list(frame.columns)), to="registry")
-    found = job.run_local({"rows": data}).to_pandas().sort_values("component").astype(float)
-    wanted = PCA(3).fit(StandardScaler().fit_transform(data.astype(float)))
+    found: Any = job.run_local({"rows": data}).to_pandas().sort_values("component").astype(float)
+    wanted = decomposition.PCA(3).fit(preprocessing.StandardScaler().fit_transform(data.astype(float)))
     assert np.abs(found["share"] - wanted.explained_variance_ratio_).max() < 1e-5
     weights = np.arange(1, 7)
     for loadings, other in zip(found[list(frame.columns)].to_numpy(), wanted.components_):
@@ -144,8 +147,9 @@ def test_a_model_is_saved_and_read(tmp_path: Any) -> None:
 
 def test_mistakes_are_said_where_they_are_made() -> None:
     _, rows = job_of()
+    inexact: Any = 0.1
     for make, said in [
-        (lambda: vw.ml.LinearRegression(ridge=0.1), "binary fraction"),
+        (lambda: vw.ml.LinearRegression(ridge=inexact), "binary fraction"),
         (lambda: vw.ml.LinearRegression(ridge="much"), "'much' is no penalty"),
         (lambda: vw.ml.LinearRegression().fit(rows, x="age", y="cost"), "features are a list of columns"),
         (lambda: vw.ml.LinearRegression().fit(rows, x=["age", "cost"], y="cost"), "the target `cost` is a feature as well"),

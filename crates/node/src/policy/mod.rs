@@ -104,7 +104,7 @@ fn words<W: veil_job::Word>() -> Vec<&'static str> {
 }
 
 /// What a job may compute, as rules name it.
-const OPERATIONS: [&str; 24] = [
+const OPERATIONS: [&str; 26] = [
     "count",
     "sum",
     "mean",
