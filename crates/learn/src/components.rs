@@ -302,7 +302,7 @@ impl Components {
         a: &mut Arithmetic<'_, M>,
         diagonal: &[On<M>],
     ) -> Result<On<M>, FitError> {
-        let trace = self.sum(a, diagonal)?;
+        let trace = Self::sum(a, diagonal)?;
         let raised = (diagonal.len() as i128) << (MATRIX - RAISED);
         // What is left of the matrix has no negative eigenvalue but for rounding.
         let most = diagonal.len() as i128 * about(MATRIX).max();
@@ -313,7 +313,7 @@ impl Components {
         Ok(inverse.on(a.0, &trace)?)
     }
 
-    fn sum<M: Machine>(&self, a: &mut Arithmetic<'_, M>, all: &[On<M>]) -> Result<On<M>, TooWide> {
+    fn sum<M: Machine>(a: &mut Arithmetic<'_, M>, all: &[On<M>]) -> Result<On<M>, TooWide> {
         let mut sum = a.constant(0)?;
         for one in all {
             sum = a.add(&sum, one)?;
@@ -363,7 +363,7 @@ impl Components {
         a: &mut Arithmetic<'_, M>,
         diagonal: &[On<M>],
     ) -> Result<On<M>, FitError> {
-        let trace = self.sum(a, diagonal)?;
+        let trace = Self::sum(a, diagonal)?;
         // The squares of numbers whose sum is 1.
         let least = (1 << MATRIX) / (diagonal.len() as i128 * 2);
         let trace = a.within(&trace, least, about(MATRIX).max())?;

@@ -119,7 +119,7 @@ impl Regression {
     ) -> Result<On<M>, TooWide> {
         let c = (1_i128 << MATRIX) / (self.terms() as i128 + 1);
         let twice = a.pick(std::slice::from_ref(diagonal), &[2 * c])?;
-        let part = a.times(damped, c * c >> MATRIX)?;
+        let part = a.times(damped, (c * c) >> MATRIX)?;
         let part = a.scale_down(&part, MATRIX as i32)?;
         let first = a.sub(&twice, &part)?;
         a.within(

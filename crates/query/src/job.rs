@@ -323,8 +323,9 @@ fn fitted(input: Plan, fields: &[Field], model: &Model) -> Result<Plan, &'static
     };
     let fit = Fit {
         min_rows: match &kind {
-            FitKind::Regression { .. } => ROWS_A_TERM * fields.len() as u32,
-            FitKind::Components { .. } => ROWS_A_TERM * fields.len() as u32,
+            FitKind::Regression { .. } | FitKind::Components { .. } => {
+                ROWS_A_TERM * fields.len() as u32
+            }
             FitKind::Clusters { .. } => ROWS_A_TERM,
         },
         kind,

@@ -87,7 +87,7 @@ fn of_column(plan: &Plan, column: usize) -> At {
         Plan::UnionAll { inputs } => inputs
             .first()
             .map_or(At(None), |input| of_column(input, column)),
-        Plan::Fit { model, .. } => crate::place::first_written(model.exprs().into_iter()),
+        Plan::Fit { model, .. } => crate::place::first_written(model.exprs()),
         Plan::Scan { .. } | Plan::Step { .. } | Plan::Join { .. } | Plan::Window { .. } => At(None),
     }
 }

@@ -155,7 +155,7 @@ pub(super) fn written(plan: &Plan) -> At {
             let order = order.iter().map(|key| &key.expr);
             first_written(of.chain(order).chain(partition))
         }
-        Plan::Fit { model, .. } => first_written(model.exprs().into_iter()),
+        Plan::Fit { model, .. } => first_written(model.exprs()),
         Plan::Scan { .. }
         | Plan::Step { .. }
         | Plan::UnionAll { .. }

@@ -24,7 +24,7 @@ impl Planner<'_> {
         &mut self,
         of: &Clusters,
         model: &Fit,
-        rows: Rows,
+        rows: &Rows,
         shape: &Shape,
     ) -> Result<Rel, PhysicalError> {
         let count = of.start().len();
@@ -35,13 +35,13 @@ impl Planner<'_> {
             if step > 0 {
                 centres = self.narrowed(of, &wide, count)?;
             }
-            let sums = self.rows_of_centres(of, &rows, &centres)?;
+            let sums = self.rows_of_centres(of, rows, &centres)?;
             let next = self.next_centres(of, &sums, &wide)?;
             wide.clone_from(&next.centres);
             found = Some(next);
         }
         let found = found.ok_or_else(none)?;
-        self.shown_clusters(of, model, found, shape)
+        self.shown_clusters(of, model, &found, shape)
     }
 
     /// The first centres, which are public: a column of integers of a ring for each feature.
@@ -82,13 +82,10 @@ impl Planner<'_> {
             Ok(vec![Out::Integer(norm.int)])
         })?[0];
         // A column of the right matrix is a centre.
-        let right = (0..count).map(|centre| {
-            let coordinates = Take::Rows {
-                of: centres.iter().map(Shared::column).collect(),
-                first: centre as i64,
-                step: count as i32,
-            };
-            coordinates
+        let right = (0..count).map(|centre| Take::Rows {
+            of: centres.iter().map(Shared::column).collect(),
+            first: centre as i64,
+            step: count as i32,
         });
         let left = takes(&rows.cells[1..]).collect();
         let of_product = (NARROW, false);
@@ -168,7 +165,7 @@ impl Planner<'_> {
         &mut self,
         of: &Clusters,
         model: &Fit,
-        found: Found,
+        found: &Found,
         shape: &Shape,
     ) -> Result<Rel, PhysicalError> {
         let count = of.start().len();

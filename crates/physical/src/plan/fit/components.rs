@@ -25,12 +25,12 @@ impl Planner<'_> {
         &mut self,
         of: &Components,
         model: &Fit,
-        rows: Rows,
+        rows: &Rows,
         shape: &Shape,
     ) -> Result<Rel, PhysicalError> {
         let terms = of.spec().features.len();
         let diagonal = self.diagonal_of(terms)?;
-        let mut left = self.correlations(of, &rows)?;
+        let mut left = self.correlations(of, rows)?;
         let mut found = Vec::new();
         for at in 0..of.spec().components {
             let power = self.powered(of, &left, diagonal)?;

@@ -203,15 +203,15 @@ impl Planner<'_> {
         match of {
             Fitting::Regression(of) => {
                 let rows = self.cells_of(&mut rel, &**of, (&exprs, features))?;
-                self.regression(of, model, rows, shape)
+                self.regression(of, model, &rows, shape)
             }
             Fitting::Components(of) => {
                 let rows = self.cells_of(&mut rel, &**of, (&exprs, features))?;
-                self.components(of, model, rows, shape)
+                self.components(of, model, &rows, shape)
             }
             Fitting::Clusters(of) => {
                 let rows = self.cells_of(&mut rel, &**of, (&exprs, features))?;
-                self.clusters(of, model, rows, shape)
+                self.clusters(of, model, &rows, shape)
             }
         }
     }

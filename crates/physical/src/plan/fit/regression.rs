@@ -49,7 +49,7 @@ impl Planner<'_> {
         &mut self,
         of: &Regression,
         model: &Fit,
-        rows: Rows,
+        rows: &Rows,
         shape: &Shape,
     ) -> Result<Rel, PhysicalError> {
         let FitKind::Regression { family, errors, .. } = &model.kind else {
@@ -57,8 +57,8 @@ impl Planner<'_> {
         };
         let fit = self.fit_of(of, *errors)?;
         let results = match family {
-            Family::Linear => self.least_squares(&fit, &rows)?,
-            _ => self.newton(&fit, &rows)?,
+            Family::Linear => self.least_squares(&fit, rows)?,
+            _ => self.newton(&fit, rows)?,
         };
         self.shown(&fit, model, (rows.holds, results), shape)
     }
