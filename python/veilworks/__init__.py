@@ -9,17 +9,20 @@ from . import ml
 from ._veil import VERSION as __version__
 from .columns import Aggregate, Column, case, where
 from .data import as_written, parquet
-from .errors import CheckFailed, DataError, DeviceFailed, JobError, LinkLost, PlanError, Problem, RunError, SecretError, Source, VeilError
+from .errors import CheckFailed, DataError, DeviceFailed, JobError, LinkLost, NotApproved, PlanError, Problem, Refused, RunError, SecretError, Source, Stalled, VeilError
 from .functions import erf, exp, exp2, log, log2, log10, maximum, minimum, sigmoid, softplus, sqrt, tanh
+from .home import Approval, Home, Member, Proposal, Service
 from .infer import infer
 from .job import Job, sql
 from .result import Answer, Result
+from .run import Event, Run, Status
 from .tables import Grouped, Table, concat
 from .types import Bool, Category, ColumnType, Date, Decimal, Int, Integer, Key, up_to
 
 __all__ = [
     "Aggregate",
     "Answer",
+    "Approval",
     "Bool",
     "Category",
     "CheckFailed",
@@ -29,19 +32,29 @@ __all__ = [
     "Date",
     "Decimal",
     "DeviceFailed",
+    "Event",
     "Grouped",
+    "Home",
     "Int",
     "Integer",
     "Job",
     "JobError",
     "Key",
     "LinkLost",
+    "Member",
+    "NotApproved",
     "PlanError",
     "Problem",
+    "Proposal",
+    "Refused",
     "Result",
+    "Run",
     "RunError",
     "SecretError",
+    "Service",
     "Source",
+    "Stalled",
+    "Status",
     "Table",
     "VeilError",
     "__version__",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn
 
 from . import _veil
@@ -72,19 +73,48 @@ class RunError(VeilError):
 
 
 class LinkLost(RunError):
-    """A participant was not reached any more, or nothing moved for too long."""
+    """A participant was not reached, is not reached any more, or gave up: `peer`, if one is known, and `step`, the message that was under way."""
+
+    def __init__(self, message: str, *, peer: str | None = None, step: str | None = None) -> None:
+        super().__init__(message)
+        self.peer, self.step = peer, step
+
+
+class Stalled(RunError):
+    """Participants did not come, or nothing came from them for too long: `waits_for` has their names."""
+
+    def __init__(self, message: str, *, waits_for: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.waits_for = list(waits_for)
 
 
 class CheckFailed(RunError):
-    """A participant cheated, or a check of what owners supply failed."""
+    """A participant cheated, or a check of what owners supply failed. `suspects` has the names of those of whom one lied."""
+
+    def __init__(self, message: str, *, suspects: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.suspects = list(suspects)
 
 
 class DeviceFailed(RunError):
     """A device failed."""
 
 
+class NotApproved(VeilError):
+    """A job was not approved here, so that it does not run here. `home.approve(job)` shows it and asks."""
+
+
+class Refused(VeilError):
+    """A participant refuses a job: by a rule of its policy, whose name is `rule` where it is this participant's own, or by a person. `by` has the name
+    of another participant that refuses."""
+
+    def __init__(self, message: str, *, rule: str | None = None, by: str | None = None) -> None:
+        super().__init__(message)
+        self.rule, self.by = rule, by
+
+
 def _message(failure: _veil.Failure) -> tuple[str, str, str, tuple[str | None, int, int] | None, list[Any]]:
-    kind, message, help, at, cells = failure.args
+    kind, message, help, at, cells, _ = failure.args
     return kind, message, help, at, cells
 
 
@@ -96,5 +126,11 @@ def raise_run(failure: _veil.Failure) -> NoReturn:
         raise DataError(text, [Problem(*cell) for cell in cells]) from None
     if kind == "usage":
         raise JobError(message, help=help) from None
-    of = {"check": CheckFailed, "link": LinkLost, "device": DeviceFailed}.get(kind, RunError)
-    raise of(text) from None
+    suspects, waits_for, peer, step = failure.args[5]
+    if kind == "check":
+        raise CheckFailed(text, suspects=suspects) from None
+    if waits_for:
+        raise Stalled(text, waits_for=waits_for) from None
+    if kind == "link":
+        raise LinkLost(text, peer=peer, step=step) from None
+    raise (DeviceFailed if kind == "device" else RunError)(text) from None

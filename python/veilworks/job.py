@@ -54,6 +54,7 @@ class Job:
         self._tables: dict[str, tuple[Base, str]] = {}
         self._opens: list[_Open] = []
         self._fixed: tuple[str, pathlib.Path] | None = None
+        self._path: pathlib.Path | None = None
         self._planned: tuple[str, _veil.Job] | None = None
         self._texts: dict[str, Text] = {}
 
@@ -64,6 +65,7 @@ class Job:
         job = Job(file.stem, owners=(), parties=())
         try:
             job._fixed = (file.read_text(encoding="utf-8"), file.parent)
+            job._path = file.absolute()
         except OSError as error:
             raise JobError(f"{file} cannot be read: {error.strerror}", source=here()) from None
         job._head["name"] = job._plan().name
@@ -179,7 +181,7 @@ class Job:
         return self._planned[1]
 
     def _refused(self, failure: _veil.Failure) -> JobError:
-        _, message, help, at, _ = failure.args
+        _, message, help, at, *_ = failure.args
         if self._fixed is None:
             # There is no such file: what is wrong is in this program.
             message = re.sub(r"\A\S*job\.toml(:\d+)*: ", "", message)
@@ -209,8 +211,13 @@ class Job:
 
     @property
     def plan_hash(self) -> str:
-        """The hash of its plan, on which all participants agree: it covers all that is read, computed and opened."""
+        """The hash of its plan, on which all participants agree: it covers all that is read, computed and opened. Its first 16 digits, as messages show it."""
         return self._plan().plan_hash
+
+    @property
+    def plan(self) -> str:
+        """All 64 digits of the plan's hash."""
+        return self._plan().plan
 
     @property
     def opens(self) -> list[tuple[str | None, str]]:
@@ -234,7 +241,7 @@ class Job:
     # Runs.
 
     def _given(self, data: Mapping[str, Data]) -> list[tuple[str, str, Any]]:
-        known = {table: owner for owner, table in self._plan().data}
+        known = {table: owner for owner, table, _ in self._plan().data}
         for name in data:
             if name not in known and name not in self._tables:
                 raise JobError(f"the job has no table `{name}`; it reads {', '.join(known)}", source=here())

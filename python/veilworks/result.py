@@ -100,10 +100,38 @@ class Answer:
 class Result:
     """What a run has opened: an answer for each query, by name. Where there is one, its methods are the result's."""
 
-    def __init__(self, answers: list[Answer], opened: list[tuple[str | None, str]], plan_hash: str) -> None:
+    def __init__(
+        self,
+        answers: list[Answer],
+        opened: list[tuple[str | None, str]],
+        plan_hash: str,
+        *,
+        receipt: dict[str, Any] | None = None,
+        statistics: Any = None,
+    ) -> None:
         self._answers = answers
-        self.opened = opened
-        self.plan_hash = plan_hash
+        self._opened, self._plan_hash, self._receipt, self._statistics = opened, plan_hash, receipt, statistics
+
+    @property
+    def opened(self) -> list[tuple[str | None, str]]:
+        """All that the run has opened: to whom, which is None for the computing parties, and what, in words."""
+        return list(self._opened)
+
+    @property
+    def plan_hash(self) -> str:
+        """The hash of the plan that has run."""
+        return self._plan_hash
+
+    @property
+    def receipt(self) -> dict[str, Any] | None:
+        """What states the origin of the result: participants with their keys, protocol, opened values, times, and SHA-256 of each file. None where the run wrote no files,
+        as in `run_local`, and at participants that received nothing."""
+        return self._receipt
+
+    @property
+    def statistics(self) -> Any:
+        """The result of a job with statistics, as its JSON file has it; None of other jobs."""
+        return self._statistics
 
     @property
     def answers(self) -> list[Answer]:

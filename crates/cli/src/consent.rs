@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use veil_node::policy::Facts;
-use veil_node::{Home, Request, roles_of};
+use veil_node::{Decision, Home, Request, roles_of};
 use veil_program::Job;
 use veil_runtime::{Passes, Stages};
 use veil_session::{PartyId, Peer};
+use veilworks::About;
 
 use crate::commands::explain;
 use crate::failure::{Code, Failure};
@@ -107,6 +108,18 @@ impl Planned {
             self.ordered.clone(),
         )
     }
+}
+
+/// What a program may have to know of a job that may not run.
+pub(crate) fn about(decision: &Decision) -> About {
+    let mut about = About::default();
+    match decision {
+        Decision::Refused { rule, .. } => (about.rule, about.refused) = (Some(rule.clone()), true),
+        Decision::Declined { .. } => about.refused = true,
+        Decision::Pending { .. } => about.unapproved = true,
+        _ => {}
+    }
+    about
 }
 
 /// A path that holds wherever a daemon runs.

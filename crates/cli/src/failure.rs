@@ -3,6 +3,7 @@
 use std::fmt;
 
 use miette::{Diagnostic, LabeledSpan, MietteHandlerOpts, NamedSource, SourceCode};
+use serde::Serialize;
 use veil_engine::{Abort, local};
 use veil_job::DataError;
 use veil_link::tls::{IdentityError, SetupError};
@@ -12,7 +13,7 @@ use veil_protocol::{Plan, PlanError};
 use veil_runtime::PartError;
 use veil_session::Peer;
 use veil_store::StoreError;
-use veilworks::{Error, Excerpt};
+use veilworks::{About, Error, Excerpt};
 
 /// What an exit code means. 0 is success.
 pub use veilworks::Code;
@@ -72,6 +73,27 @@ impl Failure {
         self.0.error.showing(Excerpt { file, text, span }).into()
     }
 
+    /// Adds what a program may have to know.
+    #[must_use]
+    pub(crate) fn about(self, about: About) -> Self {
+        self.0.error.with_about(about).into()
+    }
+
+    /// The line that a program reads.
+    pub(crate) fn json(&self) -> String {
+        let (error, place) = (&self.0.error, self.0.error.place());
+        let said = Said {
+            code: word(self.code()),
+            message: error.to_string(),
+            help: error.help(),
+            line: place.map(|place| place.line),
+            column: place.map(|place| place.column),
+            query: place.and_then(|place| place.query.as_deref()),
+            about: error.about(),
+        };
+        serde_json::to_string(&said).unwrap_or_default()
+    }
+
     /// The exit code.
     pub fn code(&self) -> Code {
         self.0.error.code()
@@ -123,6 +145,34 @@ impl Failure {
     pub(crate) fn setup(plan: &Plan, error: &SetupError) -> Self {
         Error::setup(plan, error).into()
     }
+}
+
+/// The word for an exit code.
+const fn word(code: Code) -> &'static str {
+    match code {
+        Code::Other => "other",
+        Code::Usage => "usage",
+        Code::Input => "input",
+        Code::Check => "check",
+        Code::Link => "link",
+        Code::Device => "device",
+    }
+}
+
+/// A failure, as `--errors json` prints it.
+#[derive(Serialize)]
+struct Said<'a> {
+    code: &'a str,
+    message: String,
+    help: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query: Option<&'a str>,
+    #[serde(flatten)]
+    about: &'a About,
 }
 
 /// What the library has words for.

@@ -63,6 +63,9 @@ struct Cli {
     /// Say more about what is done, on standard error.
     #[arg(short, long, global = true)]
     verbose: bool,
+    /// How a failure is said on standard error: for people, or as one line of JSON for a program that runs this one.
+    #[arg(long, global = true, value_name = "FORM", hide_short_help = true, default_value = "text", value_parser = ["text", "json"])]
+    errors: String,
     #[command(subcommand)]
     command: commands::Command,
 }
@@ -100,7 +103,13 @@ pub fn main() -> ExitCode {
     }
     failure::install_reporter();
     let registry: Arc<dyn Registry> = Arc::new(Plain);
-    ended(cli.command.run(cli.verbose, &registry))
+    match cli.command.run(cli.verbose, &registry) {
+        Err(failure) if cli.errors == "json" => {
+            eprintln!("{}", failure.json());
+            ExitCode::from(failure.code() as u8)
+        }
+        result => ended(result),
+    }
 }
 
 /// How a program ends: with the code of its failure, which it has said.

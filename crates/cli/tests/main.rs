@@ -5,6 +5,7 @@
 )]
 
 mod adverse;
+mod asked;
 mod bad_input;
 mod binding;
 mod byzantine;

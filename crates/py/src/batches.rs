@@ -1,6 +1,9 @@
 //! Tables of Arrow, in and out by the capsules of its C data interface.
 
 use std::ffi::CStr;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -10,9 +13,10 @@ use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{
     Array, ArrayRef, Float64Array, RecordBatch, RecordBatchIterator, StringArray, StructArray,
 };
+use arrow_ipc::writer::FileWriter;
 use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use veilworks::MemoryTable;
@@ -153,6 +157,25 @@ impl Batches {
         })
         .map(Batches)
         .map_err(wrong)
+    }
+
+    /// Writes an Arrow file that is this user's alone.
+    fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let written = py.detach(|| {
+            let mut options = OpenOptions::new();
+            let file = options
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(&path)?;
+            let mut writer = FileWriter::try_new(file, self.0.schema())?;
+            for batch in self.0.batches() {
+                writer.write(batch)?;
+            }
+            writer.finish()?;
+            writer.into_inner()?.sync_all().map_err(ArrowError::from)
+        });
+        written.map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
     /// How many rows it has.

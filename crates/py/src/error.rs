@@ -9,7 +9,7 @@ create_exception!(
     _veil,
     Failure,
     PyException,
-    "A failure of the library: its kind, message, help, place and cells."
+    "A failure of the library: its kind, message, help, place, cells, and whom it is about."
 );
 
 /// A place in a text: the query, or nothing for the job's own text; line; column.
@@ -17,6 +17,9 @@ type At = (Option<String>, usize, usize);
 
 /// A cell at fault: row, line, column, what it has, what is wrong.
 type Cell = (u64, Option<u64>, Option<String>, String, String);
+
+/// Whom an error is about: who may have cheated, who did not come, with whom a link was lost, and at which message.
+type About = (Vec<String>, Vec<String>, Option<String>, Option<String>);
 
 /// The kind of a failure in a word.
 const fn kind(code: Code) -> &'static str {
@@ -47,11 +50,14 @@ pub(crate) fn failure(error: &veilworks::Error) -> PyErr {
         of
     });
     let cells: Vec<Cell> = cells.collect();
+    let about = error.about().clone();
+    let about: About = (about.suspects, about.waits_for, about.peer, about.step);
     Failure::new_err((
         kind(error.code()),
         error.to_string(),
         error.help().to_owned(),
         at,
         cells,
+        about,
     ))
 }

@@ -63,10 +63,32 @@ impl Job {
         self.0.name()
     }
 
-    /// The hash of its plan.
+    /// The hash of its plan, as messages show it.
     #[getter]
     fn plan_hash(&self) -> String {
         self.0.hash().to_string()
+    }
+
+    /// All digits of the hash.
+    #[getter]
+    fn plan(&self) -> String {
+        let bytes = self.0.hash().0;
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// The roles of the participant of this name, in words.
+    fn roles(&self, name: &str) -> Vec<&'static str> {
+        self.0.roles_of(name)
+    }
+
+    /// What a run has opened to this recipient, from the JSON that it has written.
+    fn answers(&self, recipient: &str, json: &str) -> PyResult<Vec<Answer>> {
+        let answered = self.0.answered(recipient, json);
+        let answered = answered.map_err(|error| failure(&error))?;
+        answered
+            .iter()
+            .map(|one| Answer::new(recipient, one))
+            .collect()
     }
 
     /// What is opened: to whom, which is nothing for the computing parties, and what.
@@ -89,11 +111,12 @@ impl Job {
         names.map(str::to_owned).collect()
     }
 
-    /// Data that its owners bring: whose, and which.
+    /// Data that its owners bring: whose, which, and where they are, if the job says so.
     #[getter]
-    fn data(&self) -> Vec<(String, String)> {
+    fn data(&self) -> Vec<(String, String, Option<PathBuf>)> {
         let data = self.0.data().into_iter();
-        data.map(|data| (data.owner, data.what)).collect()
+        data.map(|data| (data.owner, data.what, data.path))
+            .collect()
     }
 
     /// What `veil explain` prints of the job in `file`, or with `--plan`, by the program's own table of rates.

@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
+use serde::Serialize;
 use veil_engine::{Abort, local};
 use veil_job::DataError;
+use veil_link::LinkError;
 use veil_link::tls::{IdentityError, SetupError};
 use veil_program::{AlignKeyError, CellProblem, InputError, JobError};
 use veil_protocol::passes::ProgramError;
@@ -41,6 +43,76 @@ struct Inner {
     excerpt: Option<Excerpt>,
     place: Option<Place>,
     cells: Vec<CellProblem>,
+    about: About,
+}
+
+/// What a program may have to know of an error, beside its [`Code`]: names of participants, as the job has them. What an error is not about is
+/// empty.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize)]
+pub struct About {
+    /// Who may have cheated: of two whose messages contradict each other, both.
+    pub suspects: Vec<String>,
+    /// Who did not come, or of whom nothing came for too long.
+    pub waits_for: Vec<String>,
+    /// With whom the link was lost, or who gave up.
+    pub peer: Option<String>,
+    /// The message that was under way on it.
+    pub step: Option<String>,
+    /// The rule of the policy that refuses the job.
+    pub rule: Option<String>,
+    /// Whether a person refuses the job.
+    pub refused: bool,
+    /// Whether the job is not approved here.
+    pub unapproved: bool,
+}
+
+impl About {
+    /// Those of a run that ended at a participant of `plan`.
+    fn of_abort(plan: &Plan, abort: &Abort) -> Self {
+        let mut about = About::default();
+        match abort {
+            Abort::Cheated { suspects, .. } => about.suspects = names(plan, suspects),
+            Abort::SetUp { peer, .. } => about.suspects = names(plan, &[*peer]),
+            Abort::Told { by, .. } => about.peer = names(plan, &[*by]).pop(),
+            Abort::Link(LinkError { peer, at, .. }) => {
+                about.peer = names(plan, &[*peer]).pop();
+                about.step = at.as_ref().map(ToString::to_string);
+            }
+            Abort::Stalled { waits, .. } => {
+                let peers: Vec<Peer> = waits.iter().map(|wait| wait.peer).collect();
+                about.waits_for = names(plan, &peers);
+            }
+            Abort::Unmet { peers } => about.waits_for = names(plan, peers),
+            _ => {}
+        }
+        about
+    }
+
+    /// Those of a connection that was not made.
+    fn of_setup(plan: &Plan, error: &SetupError) -> Self {
+        let mut about = About::default();
+        match error {
+            SetupError::TimedOut { peers, .. } => about.waits_for = names(plan, peers),
+            SetupError::WrongKey { peer, .. } => about.suspects = names(plan, &[*peer]),
+            SetupError::OurKey { peer, .. }
+            | SetupError::Tls { peer, .. }
+            | SetupError::Refused { peer, .. } => about.peer = names(plan, &[*peer]).pop(),
+            _ => {}
+        }
+        about
+    }
+}
+
+/// The names of participants, each once, in their order.
+fn names(plan: &Plan, peers: &[Peer]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for peer in peers {
+        let name = veil_engine::name_of(plan, *peer);
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
 }
 
 /// Where in a text the fault is.
@@ -75,6 +147,7 @@ impl Error {
             excerpt: None,
             place: None,
             cells: Vec::new(),
+            about: About::default(),
         }))
     }
 
@@ -90,6 +163,18 @@ impl Error {
     pub fn showing(mut self, excerpt: Excerpt) -> Self {
         self.0.excerpt = Some(excerpt);
         self
+    }
+
+    /// Adds what a program may have to know.
+    #[must_use]
+    pub fn with_about(mut self, about: About) -> Self {
+        self.0.about = about;
+        self
+    }
+
+    /// What a program may have to know of it.
+    pub fn about(&self) -> &About {
+        &self.0.about
     }
 
     /// Where in the text of a query, or of the job file, the fault is, if it is in one.
@@ -128,7 +213,8 @@ impl Error {
         };
         let message = format!("{}: {abort}", veil_engine::name_of(plan, at));
         let help = who_is_who(plan, &message);
-        Self::new(code, message).with_help(help)
+        let about = About::of_abort(plan, abort);
+        Self::new(code, message).with_help(help).with_about(about)
     }
 
     /// All participants were in this process, and the run failed.
@@ -148,7 +234,8 @@ impl Error {
         };
         let message = error.to_string();
         let help = who_is_who(plan, &message);
-        Self::new(code, message).with_help(help)
+        let about = About::of_setup(plan, error);
+        Self::new(code, message).with_help(help).with_about(about)
     }
 
     /// A run failed at the participant `at`, before or after all had met.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use veil_circuit::{Circuit, Per};
 use veil_job::{Audience, Block, Guarantee, Holder, InputSpec, JobSpec, Order, Security};
-use veil_program::{ColumnFacts, DataFile, Files, Opens, Operator, Queries, TableFacts};
+use veil_program::{Answered, ColumnFacts, DataFile, Files, Opens, Operator, Queries, TableFacts};
 use veil_protocol::{Options, Plan};
 use veil_runtime::Passes;
 use veil_session::{PartyId, Peer, PlanHash};
@@ -189,6 +189,24 @@ impl Job {
     /// The data files of its owners: whose each is, what of the job it is, and where, if that is known.
     pub fn data(&self) -> Vec<DataFile> {
         self.file().map(veil_program::Job::data).unwrap_or_default()
+    }
+
+    /// What a run of a job with queries has opened to the recipient of this name, from the JSON that the run has written.
+    ///
+    /// # Errors
+    /// An [`Error`] of [`Code::Input`] if it is no result of this job, of [`Code::Usage`] if the job has no queries.
+    pub fn answered(&self, recipient: &str, json: &str) -> Result<Vec<Answered>, Error> {
+        let Some(queries) = self.queries() else {
+            return Err(Error::new(Code::Usage, "the job has no queries"));
+        };
+        Ok(queries.answered(recipient, json)?)
+    }
+
+    /// The words for the roles of the participant of this name, parties first; none, if it has no part.
+    pub fn roles_of(&self, name: &str) -> Vec<&'static str> {
+        let all = veil_engine::participants(self.plan()).into_iter();
+        let mine = all.filter(|peer| veil_engine::name_of(self.plan(), *peer) == name);
+        mine.map(explain::role).collect()
     }
 
     /// What the result is worth: the protocol, the corruptions that it holds against, and what is open to them.

@@ -72,7 +72,7 @@ mod running;
 mod values;
 
 pub use ends::{Outcome, folder_name};
-pub use error::{Code, Error, Excerpt, Place};
+pub use error::{About, Code, Error, Excerpt, Place};
 pub use job::{Computation, Job};
 pub use local::Local;
 pub use participant::Participant;

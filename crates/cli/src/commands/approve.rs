@@ -4,11 +4,13 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde::Serialize;
+use veil_node::log::Event;
 use veil_node::{Binding, Decision, Filed, Filing, Home, How, Term, Time, filed_as};
 use veil_program::{AlignKey, Job};
 
 use crate::commands::invite::span;
-use crate::consent::{Planned, absolute};
+use crate::consent::{self, Planned, absolute};
 use crate::failure::{Code, Failure};
 use crate::home::{HomeArgs, note};
 use crate::output;
@@ -25,6 +27,7 @@ use crate::rates::RatesArgs;
   veil approve job.toml --yes            without being asked, for scripts
   veil approve job.toml --runs 12 --until 2027-12-31
   veil approve job.toml --revoke         takes the approval back
+  veil approve 3f0c91aa --refuse         says no: neither a rule nor --yes runs it until it is approved
 
 The plan hash covers everything that is computed and opened, to whom, on how many rows and lanes. A job that differs in
 any of it needs an approval of its own, and an approval is good for one run unless --runs, --until or --for says otherwise. What was shown is kept in the home, in jobs/PLAN/explained.txt.")]
@@ -46,10 +49,41 @@ pub(crate) struct ApproveArgs {
     /// Take the approval back.
     #[arg(long, conflicts_with = "yes")]
     revoke: bool,
+    /// Refuse the job: it does not run here, whatever the rules allow, until it is approved.
+    #[arg(long, conflicts_with_all = ["yes", "revoke", "runs", "until", "span"])]
+    refuse: bool,
+    /// For a program that asks the person: prints one line of JSON with all that is shown, reads the answer, `yes` or `no`, from a line of
+    /// standard input, and prints another line.
+    #[arg(long, conflicts_with_all = ["revoke", "refuse"])]
+    json: bool,
     #[command(flatten)]
     rates: RatesArgs,
     #[command(flatten)]
     home: HomeArgs,
+}
+
+/// What `--json` prints before the question.
+#[derive(Serialize)]
+struct Shown<'a> {
+    plan: String,
+    job: &'a str,
+    explained: &'a str,
+    /// What would decide on it now.
+    decision: String,
+    asked_by: Option<&'a str>,
+    /// What this participant reads, a sentence for each file.
+    reads: Vec<String>,
+    /// For how long an approval now is good.
+    term: String,
+}
+
+/// What `--json` prints after an approval.
+#[derive(Serialize)]
+struct Approved<'a> {
+    approved: String,
+    folder: &'a Path,
+    /// Whether the order of rows is compared, and no key for that was given.
+    lacks_align_key: bool,
 }
 
 pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
@@ -57,6 +91,9 @@ pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
     let (job, planned, filed) = load(&home, &args.job)?;
     if args.revoke {
         return revoke(&home, &planned);
+    }
+    if args.refuse {
+        return refuse(&home, &args.job, &planned, filed.as_ref(), &args.rates);
     }
     let align_key = args.job.align_key.as_deref().map(absolute);
     let align_key = align_key.or_else(|| filed.as_ref()?.align_key.clone());
@@ -70,15 +107,26 @@ pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
         .as_ref()
         .map_or_else(|| args.job.job.clone(), Filed::path);
     let explained = planned.explained(&shown, &args.rates.load(home.path())?);
-    output::print(&explained)?;
-    match home.decide(&request)? {
+    if !args.json {
+        output::print(&explained)?;
+    }
+    // What `--json` says in its object.
+    let note = |text: &str| {
+        if !args.json {
+            note(text);
+        }
+    };
+    let decision = home.decide(&request)?;
+    match &decision {
         Decision::Refused { rule, why } => {
             let message = format!("rule `{rule}` of the policy refuses this job: {why}");
-            return Err(Failure::new(Code::Input, message).help(format!(
+            let failure = Failure::new(Code::Input, message).about(consent::about(&decision));
+            return Err(failure.help(format!(
                 "an approval does not stand above it; change {} if the rule is wrong",
                 home.path().join("policy.toml").display()
             )));
         }
+        Decision::Declined { at } => note(&format!("a person refused it at {at}")),
         Decision::Approved { at, .. } => note(&format!("it was approved already, at {at}")),
         Decision::Policy { rule } => {
             note(&format!(
@@ -95,7 +143,22 @@ pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
     }
     let term = args.term();
     note(&format!("an approval now is good for {term}"));
-    let how = if args.yes { How::Yes } else { ask(&home)? };
+    if args.json {
+        say(&Shown {
+            plan: Event::plan(planned.plan.hash),
+            job: &planned.plan.job.name,
+            explained: &explained,
+            decision: decision.to_string(),
+            asked_by,
+            reads: data.iter().map(ToString::to_string).collect(),
+            term: term.to_string(),
+        })?;
+    }
+    let how = match (args.yes, args.json) {
+        (true, _) => How::Yes,
+        (false, true) => answered()?,
+        (false, false) => ask(&home)?,
+    };
     // What a member sent stays as it was filed.
     let files = match &filed {
         Some(_) => Vec::new(),
@@ -114,11 +177,19 @@ pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
         asked_by,
     };
     let approved = home.approve(&filing, how, term)?;
+    let lacks_align_key = align_key.is_none() && planned.compares_order(&home);
+    if args.json {
+        return say(&Approved {
+            approved: term.to_string(),
+            folder: &approved.folder,
+            lacks_align_key,
+        });
+    }
     note(&format!(
         "approved for {term}: {}; `--revoke` takes it back",
         approved.folder.display()
     ));
-    if align_key.is_none() && planned.compares_order(&home) {
+    if lacks_align_key {
         note(
             "the order of rows is compared with other owners, and no key for that was given: a service needs it, by `veil \
              approve` with --align-key FILE; `veil party` takes the same option",
@@ -256,6 +327,62 @@ fn is_beginning(text: &str) -> bool {
     (8..=64).contains(&text.len()) && text.chars().all(|c| c.is_ascii_hexdigit())
 }
 
+/// Prints an object in a line.
+fn say(value: &impl Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string(value);
+    let text = text.map_err(|error| Failure::new(Code::Other, error.to_string()))?;
+    output::print(&(text + "\n"))
+}
+
+/// The answer that a program brings from a person.
+fn answered() -> Result<How, Failure> {
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    read.map_err(|error| Failure::new(Code::Other, format!("cannot read the answer: {error}")))?;
+    match answer.trim() {
+        "yes" => Ok(How::Answered),
+        _ => Err(not_approved()),
+    }
+}
+
+fn not_approved() -> Failure {
+    let about = veilworks::About {
+        unapproved: true,
+        ..veilworks::About::default()
+    };
+    Failure::new(Code::Other, "not approved: nothing was changed").about(about)
+}
+
+/// Says no to a job, which is filed for that if it is not yet.
+fn refuse(
+    home: &Home,
+    args: &JobArgs,
+    planned: &Planned,
+    filed: Option<&Filed>,
+    rates: &RatesArgs,
+) -> Result<(), Failure> {
+    // Only a participant of the job has a say in it.
+    planned.request(home, None)?;
+    if filed.is_none() && home.filed(planned.plan.hash)?.is_none() {
+        let explained = planned.explained(&args.job, &rates.load(home.path())?);
+        home.file_job(&Filing {
+            plan: planned.plan.hash,
+            stages: &planned.stages.hashes(),
+            name: &planned.plan.job.name,
+            lanes: planned.plan.lanes,
+            job: &planned.text,
+            explained: &explained,
+            data: &[],
+            align_key: None,
+            files: &circuit(&args.job, &planned.text)?,
+            asked_by: None,
+        })?;
+    }
+    home.decline(planned.plan.hash)?;
+    note("refused: the job does not run here until it is approved");
+    Ok(())
+}
+
 fn ask(home: &Home) -> Result<How, Failure> {
     let input = std::io::stdin();
     if !input.is_terminal() {
@@ -273,10 +400,7 @@ fn ask(home: &Home) -> Result<How, Failure> {
         .map_err(|error| Failure::new(Code::Other, format!("cannot read the answer: {error}")))?;
     match answer.trim() {
         "yes" => Ok(How::Answered),
-        _ => Err(Failure::new(
-            Code::Other,
-            "not approved: nothing was changed",
-        )),
+        _ => Err(not_approved()),
     }
 }
 

@@ -3,9 +3,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
 use veil_link::tls::ControlError;
-use veil_node::Home;
 use veil_node::control::{CallError, Reply, Request, ask_if_there};
+use veil_node::{Home, Role};
 
 use crate::commands::jobs;
 use crate::failure::Failure;
@@ -33,6 +34,9 @@ pub(crate) enum IdentityCommand {
         /// Print the statements of new keys, for members that missed one.
         #[arg(long)]
         statements: bool,
+        /// Print one JSON object: name, role, key, and where a party listens.
+        #[arg(long, conflicts_with = "statements")]
+        json: bool,
         #[command(flatten)]
         home: HomeArgs,
     },
@@ -41,6 +45,18 @@ pub(crate) enum IdentityCommand {
         #[command(flatten)]
         home: HomeArgs,
     },
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Shown<'a> {
+    name: &'a str,
+    role: Role,
+    key: String,
+    /// Where its service listens, if it is a party.
+    listen: Option<String>,
+    /// Where others reach it, if it is a party.
+    address: Option<&'a str>,
 }
 
 /// Waits until the service of this home, if one runs, has read the new key: until then members that took it refuse it.
@@ -67,6 +83,7 @@ pub(crate) fn run(command: &IdentityCommand) -> Result<(), Failure> {
         IdentityCommand::Show {
             statements: true,
             home,
+            ..
         } => {
             let statements = home.open()?.statements()?;
             if statements.is_empty() {
@@ -74,6 +91,19 @@ pub(crate) fn run(command: &IdentityCommand) -> Result<(), Failure> {
             }
             let lines: Vec<String> = statements.iter().map(|s| format!("{s}\n")).collect();
             output::print(&lines.concat())
+        }
+        IdentityCommand::Show {
+            json: true, home, ..
+        } => {
+            let home = home.open()?;
+            let settings = home.settings();
+            output::print_json(&Shown {
+                name: &settings.name,
+                role: settings.role,
+                key: home.identity().fingerprint().to_string(),
+                listen: settings.listen.map(|listen| listen.to_string()),
+                address: settings.address.as_deref(),
+            })
         }
         IdentityCommand::Show { home, .. } => {
             output::print(&format!("{}\n", home.open()?.identity().fingerprint()))

@@ -9,6 +9,7 @@ use serde::Serialize;
 use veil_node::control::{self, Reply, Request};
 use veil_node::jobs::{State, Status};
 use veil_node::{Home, Member, Role, Time};
+use veilworks::About;
 
 use crate::failure::{Code, Failure};
 use crate::home::note;
@@ -258,6 +259,18 @@ impl From<control::CallError> for Failure {
             }
             _ => "`veil doctor` asks every member, and says what to do",
         };
-        Failure::new(code, error.to_string()).help(help)
+        let (control::CallError::NoAddress { name }
+        | control::CallError::Call { name, .. }
+        | control::CallError::Reply { name, .. }) = &error
+        else {
+            return Failure::new(code, error.to_string()).help(help);
+        };
+        let about = About {
+            peer: Some(name.clone()),
+            ..About::default()
+        };
+        Failure::new(code, error.to_string())
+            .help(help)
+            .about(about)
     }
 }

@@ -79,6 +79,11 @@ pub enum Decision {
         /// The obstacle, in full.
         here: String,
     },
+    /// It may not: a person of this participant refused it.
+    Declined {
+        /// When.
+        at: Time,
+    },
     /// It may not.
     Refused {
         /// The rule.
@@ -95,6 +100,11 @@ impl Decision {
             self,
             Decision::Approved { .. } | Decision::Policy { .. } | Decision::Unasked
         )
+    }
+
+    /// Whether the job may not run, whatever is waited for.
+    pub const fn refuses(&self) -> bool {
+        matches!(self, Decision::Declined { .. } | Decision::Refused { .. })
     }
 
     /// The same, where what waits for a person may run without one.
@@ -124,6 +134,7 @@ impl std::fmt::Display for Decision {
                 )
             }
             Decision::Held { here, .. } => write!(f, "waits: {here}"),
+            Decision::Declined { at } => write!(f, "refused at {at} by a person here"),
             Decision::Refused { rule, why } => {
                 write!(f, "refused by rule `{rule}` of the policy: {why}")
             }
@@ -193,7 +204,10 @@ impl Home {
                 rule: Some(rule.clone()),
                 why: why.clone(),
             },
-            Decision::Pending { .. } | Decision::Held { .. } => return Ok(decision),
+            // A person's refusal is in the log since it was said.
+            Decision::Pending { .. } | Decision::Held { .. } | Decision::Declined { .. } => {
+                return Ok(decision);
+            }
         };
         self.log().append_under(&lock, event).map_err(unlogged)?;
         Ok(decision)
@@ -255,6 +269,9 @@ impl Home {
             });
         }
         let filed = self.filed(request.plan)?;
+        if let Some(at) = filed.as_ref().and_then(|filed| filed.refused) {
+            return Ok(Decision::Declined { at });
+        }
         let approved = filed.and_then(|filed| Some((filed.plan, filed.approved?)));
         let used = match &approved {
             None => Ok(None),

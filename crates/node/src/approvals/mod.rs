@@ -96,6 +96,8 @@ pub struct Filed {
     pub align_key: Option<PathBuf>,
     /// When it was approved and how, if it was.
     pub approved: Option<Approval>,
+    /// When a person refused it, if one did.
+    pub refused: Option<Time>,
     /// Its folder in the home.
     pub folder: PathBuf,
     /// Whether a former release filed it, which kept the text without the job's other files.
@@ -222,6 +224,8 @@ struct Raw {
     since: Time,
     #[serde(skip_serializing_if = "Option::is_none")]
     approved: Option<Approval>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refused: Option<Time>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     data: Vec<Binding>,
 }
@@ -352,6 +356,7 @@ impl Filed {
             data: raw.data,
             align_key: raw.align_key,
             approved: raw.approved,
+            refused: raw.refused,
             folder,
             former: raw.base.is_some(),
         }))
@@ -369,6 +374,7 @@ impl Filed {
             asked_by: self.asked_by.clone(),
             since: self.since,
             approved: self.approved.clone(),
+            refused: self.refused,
             data: self.data.clone(),
         };
         let text = toml::to_string(&raw).map_err(|error| FileError::Io {
@@ -430,6 +436,7 @@ impl Home {
             data: filing.data.to_vec(),
             align_key: filing.align_key.map(Path::to_owned),
             approved: None,
+            refused: None,
             folder: folder.clone(),
             former: false,
         };
@@ -443,7 +450,7 @@ impl Home {
                 return Ok(before);
             }
             let same_data = (&before.data, &before.align_key) == (&filed.data, &filed.align_key);
-            filed.since = before.since;
+            (filed.since, filed.refused) = (before.since, before.refused);
             filed.approved = before.approved.filter(|_| same_data);
         }
         for (name, bytes) in filing.files {
@@ -483,6 +490,7 @@ impl Home {
             runs: term.most(),
             until: term.until,
         });
+        filed.refused = None;
         // The log first: an approval that is not logged is none.
         let event = Event::Approval {
             plan: hex(&filed.plan.0),
@@ -495,6 +503,31 @@ impl Home {
         self.log().append_under(&lock, event)?;
         filed.save()?;
         Ok(filed)
+    }
+
+    /// Refuses a filed job, until a person approves it: no rule and no `--yes` stands above that. Whether there is such a job.
+    ///
+    /// # Errors
+    /// [`HomeError`] as of [`Home::withdraw`]. The job is refused even if that cannot be logged.
+    pub fn decline(&self, plan: PlanHash) -> Result<bool, HomeError> {
+        let lock = self.lock()?;
+        let Some(mut filed) = Filed::load(self.job_folder(plan))? else {
+            return Ok(false);
+        };
+        if filed.refused.is_some() {
+            return Ok(true);
+        }
+        (filed.approved, filed.refused) = (None, Some(Time::now()));
+        filed.save()?;
+        let event = Event::Refusal {
+            plan: hex(&plan.0),
+            job: filed.name,
+            asked_by: filed.asked_by,
+            rule: None,
+            why: "a person refused it".into(),
+        };
+        self.log().append_under(&lock, event)?;
+        Ok(true)
     }
 
     /// Takes an approval back. Whether there was one.

@@ -173,7 +173,7 @@ pub(super) fn explain(
 /// What comes of a job that may not run, though its participants have met: it waits, unless it is refused.
 fn kept(decision: &Decision) -> (&'static str, GivenUp) {
     let (code, state) = match decision {
-        Decision::Refused { .. } => ("refused", State::Refused),
+        decision if decision.refuses() => ("refused", State::Refused),
         _ => ("held", State::Pending),
     };
     let (why, here) = public_reason(decision).into_parts();

@@ -261,7 +261,7 @@ impl ServiceState {
             self.may_store(asked_by)?;
         }
         let decision = self.consent(&planned, Some(asked_by), Consent::Look);
-        if let Decision::Refused { .. } = &decision {
+        if decision.refuses() {
             // What was refused before was said before: no member fills the log by asking again.
             let before = |entry: &mut Entry| entry.status.state == State::Refused;
             if worked.took.is_some() && self.jobs.with(hash, before) != Some(true) {

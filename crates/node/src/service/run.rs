@@ -17,7 +17,6 @@ use super::ended::{Failed, GivenUp, explain};
 use super::handler::{Consent, MEETINGS};
 use super::said::{NO_MEMORY, NOT_HERE, OWN_FILES, public_reason};
 use super::{News, ServiceState};
-use crate::approvals::Decision;
 use crate::control::{Reply, Request};
 use crate::jobs::{Entry, State, Status, Why};
 use crate::log::Event;
@@ -36,7 +35,7 @@ pub(super) fn make_ready(shared: &Arc<ServiceState>, plan: PlanHash) -> Option<J
     let (asked_by, planned) = shared.jobs.with(plan, known)?;
     match shared.consent(&planned, asked_by.as_deref(), Consent::Look) {
         decision if decision.allows() => {}
-        decision @ Decision::Refused { .. } => {
+        decision if decision.refuses() => {
             shared.note_refusal(&planned, asked_by.as_deref(), &decision);
             shared
                 .jobs

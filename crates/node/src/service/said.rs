@@ -128,6 +128,7 @@ pub(super) fn public_reason(decision: &Decision) -> Why {
             return Why::all(decision.to_string());
         }
         Decision::Pending { .. } => "it waits for approval at this party",
+        Decision::Declined { .. } => "this party's operator refuses it",
         Decision::Refused { .. } => "this party's policy refuses it",
         Decision::Held { all, .. } => all,
     };

@@ -12,6 +12,7 @@ mod keys;
 mod lower;
 mod model;
 mod parse;
+mod read;
 mod show;
 mod sink;
 mod size;

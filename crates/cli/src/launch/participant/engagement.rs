@@ -140,6 +140,7 @@ impl<'a> Engagement<'a> {
             return Ok(());
         }
         Err(Failure::new(Code::Input, format!("the job may not run here: {decision}"))
+            .about(crate::consent::about(&decision))
             .help("`veil approve JOB` shows the job and asks; `--yes` approves this run without asking"))
     }
 
