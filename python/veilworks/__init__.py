@@ -9,14 +9,15 @@ from . import ml
 from ._veil import VERSION as __version__
 from .columns import Aggregate, Column, case, where
 from .data import as_written, parquet
-from .errors import CheckFailed, DataError, DeviceFailed, JobError, LinkLost, NotApproved, PlanError, Problem, Refused, RunError, SecretError, Source, Stalled, VeilError
+from .errors import CheckFailed, DataError, DeviceFailed, JobError, LinkLost, NotApproved, PlanError, Problem, Problems, Refused, RunError, SecretError, Source, Stalled, VeilError
 from .functions import erf, exp, exp2, log, log2, log10, maximum, minimum, sigmoid, softplus, sqrt, tanh
 from .home import Approval, Home, Member, Proposal, Service
 from .infer import infer
-from .job import Job, sql
+from .job import Cost, Job, sql
 from .result import Answer, Result
 from .run import Event, Run, Status
 from .tables import Grouped, Table, concat
+from .traced import CircuitStats, Traced, traced
 from .types import Bool, Category, ColumnType, Date, Decimal, Int, Integer, Key, up_to
 
 __all__ = [
@@ -26,8 +27,10 @@ __all__ = [
     "Bool",
     "Category",
     "CheckFailed",
+    "CircuitStats",
     "Column",
     "ColumnType",
+    "Cost",
     "DataError",
     "Date",
     "Decimal",
@@ -45,6 +48,7 @@ __all__ = [
     "NotApproved",
     "PlanError",
     "Problem",
+    "Problems",
     "Proposal",
     "Refused",
     "Result",
@@ -56,6 +60,7 @@ __all__ = [
     "Stalled",
     "Status",
     "Table",
+    "Traced",
     "VeilError",
     "__version__",
     "as_written",
@@ -77,6 +82,7 @@ __all__ = [
     "sql",
     "sqrt",
     "tanh",
+    "traced",
     "up_to",
     "where",
 ]

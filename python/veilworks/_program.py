@@ -63,7 +63,7 @@ def typed(of: dict[str, Any], text: str) -> VeilError:
     if code == "device":
         return DeviceFailed(text)
     if code == "input" and of.get("line") is None:
-        return DataError(text, [])
+        return DataError(text)
     if code in ("input", "usage"):
         return JobError(of["message"], help=of["help"], line=of.get("line"), column=of.get("column"))
     return RunError(text)

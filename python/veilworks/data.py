@@ -4,30 +4,54 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import glob
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from . import _veil
 from ._source import here
-from .errors import JobError
+from .errors import JobError, raise_run
 
 Data = Any
 
 
 class Parquet:
-    """A file that Rust reads: made by `vw.parquet`."""
+    """Files that Rust reads: made by `vw.parquet`."""
 
-    def __init__(self, path: str) -> None:
-        self.path = path
+    def __init__(self, path: str, columns: tuple[str, ...] | None = None) -> None:
+        self.path, self.columns = path, columns
+
+    @property
+    def files(self) -> list[str]:
+        """The files, by their names in order."""
+        if glob.has_magic(self.path) and not os.path.exists(self.path):
+            return sorted(glob.glob(self.path, recursive=True))
+        return [self.path]
+
+    def read(self) -> _veil.Batches | str:
+        """The path of the one file; the rows of several, in memory."""
+        files = [os.path.abspath(file) for file in self.files]
+        if not files:
+            raise JobError(f"no file is named like {self.path}", source=here())
+        if len(files) == 1 and self.columns is None:
+            return files[0]
+        try:
+            return _veil.Batches.of_parquet(files, None if self.columns is None else list(self.columns))
+        except _veil.Failure as failure:
+            raise_run(failure)
 
     def __repr__(self) -> str:
-        return f"parquet({self.path!r})"
+        return f"parquet({self.path!r}{f', columns={list(self.columns)}' if self.columns else ''})"
 
 
-def parquet(path: str | os.PathLike[str]) -> Parquet:
-    """A Parquet file, read in batches when it is needed, and never in memory as a whole. Paths of Arrow IPC and CSV files may be given as they are."""
-    return Parquet(os.fspath(path))
+def parquet(path: str | os.PathLike[str], *, columns: Iterable[str] | None = None) -> Parquet:
+    """A Parquet file, read in batches when it is needed, and never in memory as a whole. Paths of Arrow IPC and CSV files may be given as they are.
+
+    A path with `*` or `**` is all files of such names, one after the other in the order of their names: `vw.parquet("stays-*.parquet")`. The rows of several
+    files are read into memory, of `columns` alone where they are said.
+    """
+    return Parquet(os.fspath(path), None if columns is None else tuple(columns))
 
 
 class Written:
@@ -80,7 +104,7 @@ def batches(name: str, data: Data) -> _veil.Batches | str:
     if isinstance(data, Written):
         data = data.data
     if isinstance(data, Parquet):
-        return data.path
+        return data.read()
     if isinstance(data, (str, os.PathLike)):
         return os.path.abspath(os.fspath(data))
     if isinstance(data, Mapping):

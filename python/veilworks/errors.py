@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterable
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, NoReturn, overload
 
 from . import _veil
 
@@ -51,7 +51,8 @@ class SecretError(VeilError, TypeError):
 
 
 class Problem(NamedTuple):
-    """A cell that does not fit its column. Only the owner of a table sees it."""
+    """A cell that does not fit its column: its row from 1, its line in a text file, the name of its column, its text, and what is wrong. Only the owner of a
+    table sees it."""
 
     row: int
     line: int | None
@@ -60,12 +61,44 @@ class Problem(NamedTuple):
     what: str
 
 
-class DataError(VeilError, ValueError):
-    """A table is not as the job declares it. `problems` has the first of its cells at fault."""
+class Problems(Sequence[Problem]):
+    """The first cells of a table at fault, and the file that they are in: a sequence, and a table of Arrow with the columns file, row, line, column, cell and
+    what: `pyarrow.table(error.problems)`."""
 
-    def __init__(self, message: str, problems: list[Problem]) -> None:
+    def __init__(self, problems: Iterable[Problem] = (), file: str = "") -> None:
+        self._problems, self.file = list(problems), file
+
+    @overload
+    def __getitem__(self, at: int) -> Problem: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Problem]: ...
+
+    def __getitem__(self, at: int | slice) -> Problem | list[Problem]:
+        return self._problems[at]
+
+    def __len__(self) -> int:
+        return len(self._problems)
+
+    def __repr__(self) -> str:
+        return repr(self._problems)
+
+    def _table(self) -> _veil.Batches:
+        return _veil.Batches.of_problems([(self.file, one.row, one.line, one.column, one.cell, one.what) for one in self])
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._table().__arrow_c_stream__(requested_schema)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("what has data of participants is neither pickled nor copied")
+
+
+class DataError(VeilError, ValueError):
+    """A table is not as the job declares it. `problems` has the first of its cells at fault, as a list and as a table of Arrow."""
+
+    def __init__(self, message: str, problems: Iterable[Problem] = (), file: str = "") -> None:
         super().__init__(message)
-        self.problems = problems
+        self.problems = Problems(problems, file)
 
 
 class RunError(VeilError):
@@ -122,11 +155,11 @@ def raise_run(failure: _veil.Failure) -> NoReturn:
     """Raises what ended a check of tables, or a run."""
     kind, message, help, _, cells = _message(failure)
     text = message + (f"\n  {help}" if help else "")
+    suspects, waits_for, peer, step, table = failure.args[5]
     if kind == "input":
-        raise DataError(text, [Problem(*cell) for cell in cells]) from None
+        raise DataError(text, [Problem(*cell) for cell in cells], "" if table is None else str(table)) from None
     if kind == "usage":
         raise JobError(message, help=help) from None
-    suspects, waits_for, peer, step = failure.args[5]
     if kind == "check":
         raise CheckFailed(text, suspects=suspects) from None
     if waits_for:

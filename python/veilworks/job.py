@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import _veil
 from ._bar import Bar
@@ -34,6 +34,18 @@ class _Open:
     source: Source | None
 
 
+class Cost(NamedTuple):
+    """What a run costs over a network: seconds from the first message to the last, rounds that follow each other, and payload bytes and messages that all
+    participants send; `sent` has the bytes of each."""
+
+    net: str
+    seconds: float
+    rounds: int
+    bytes: int
+    messages: int
+    sent: dict[str, int]
+
+
 class Job:
     """A job that is written down as it is asked: tables of owners, questions over them, recipients of the answers.
 
@@ -52,6 +64,7 @@ class Job:
     ) -> None:
         self._head: dict[str, Any] = {"name": name, "owners": list(owners), "parties": list(parties), "recipients": list(recipients), "salt": salt, "adversary": adversary}
         self._tables: dict[str, tuple[Base, str]] = {}
+        self._bare: dict[str, str] = {}
         self._opens: list[_Open] = []
         self._fixed: tuple[str, pathlib.Path] | None = None
         self._path: pathlib.Path | None = None
@@ -108,9 +121,11 @@ class Job:
         lines += [f"unique = {toml(claims)}"] if claims else []
         lines += [f"file = {toml(file)}"] if file else []
         lines += [f"written = {toml(dict(written))}"] if written else []
-        lines += ["column = [", *fields, "]"]
         base = Base(source, name, owner, rows, dict(columns))
-        self._tables[name] = (base, "\n".join(lines) + "\n")
+        self._tables[name] = (base, "\n".join([*lines, "column = [", *fields, "]"]) + "\n")
+        # The same without what its owner lets queries do: for questions about types, which are never asked of parties.
+        bare = [f"  {toml({'name': column, 'type': kind.word} | {field: one for field, one in kind.fields.items() if field not in ('may', 'reveal')})}," for column, kind in columns.items()]
+        self._bare[name] = "\n".join([*lines, "column = [", *bare, "]"]) + "\n"
         return Table(self, base, tuple(columns))
 
     def sql(self, text: str, *, tables: Iterable[Table] | None = None, columns: Sequence[str] | None = None) -> Table:
@@ -180,6 +195,18 @@ class Job:
                 raise self._refused(failure) from None
         return self._planned[1]
 
+    def _compared(self, given: Table, contracts: Mapping[str, ColumnType]) -> _veil.Job:
+        """A job that no participant runs: it opens columns of this job as `given`, and columns of these types as `contract`, so that their ranges are compared."""
+        other = Job(self.name, owners=[*self._head["owners"], "contract"], parties=self._head["parties"], recipients=["reader"], salt=self._head["salt"])
+        other._tables = {name: (base, self._bare[name]) for name, (base, _) in self._tables.items()}
+        name = next(name for name in (f"contract_{at}" for at in range(len(self._tables) + 1)) if name not in self._tables)
+        contract = other.table(name, owner="contract", rows=1, columns=contracts)
+        other._opens = [_Open("given", given, "reader", None, None, here()), _Open("contract", contract, "reader", None, None, here())]
+        try:
+            return _veil.Job.parse(other.text, pathlib.Path.cwd())
+        except _veil.Failure as failure:
+            raise other._refused(failure) from None
+
     def _refused(self, failure: _veil.Failure) -> JobError:
         _, message, help, at, *_ = failure.args
         if self._fixed is None:
@@ -232,6 +259,39 @@ class Job:
     def explain(self, *, plan: bool = False) -> str:
         """What `veil explain` prints: what is opened to whom and what is not, which columns are read, what it costs; with `plan`, the operators."""
         return self._plan().explain(pathlib.Path("job.toml"), plan)
+
+    def cost(self, net: str = "lan", *, parties: int | None = None, adversary: str | None = None) -> Cost:
+        """What a run costs, as `veil explain` estimates it: over `"lan"`, `"wan"` or `"loopback"`, which is one machine.
+
+        With `parties` or `adversary` (`"semi-honest"`, `"malicious"`), what the same job costs among so many parties, or against that adversary, to compare:
+        the job stays as it is.
+        """
+        plan = self._plan()
+        if parties is not None or adversary is not None:
+            plan = self._among(parties, adversary)
+        rounds, seconds, participants = plan.costs()
+        of = dict(seconds)
+        if net not in of:
+            raise JobError(f"net={net!r} is none of {', '.join(of)}", source=here())
+        sent = {name: (messages, bytes) for name, _, messages, bytes in participants}
+        return Cost(net, of[net], rounds, sum(bytes for _, bytes in sent.values()), sum(messages for messages, _ in sent.values()), {name: bytes for name, (_, bytes) in sent.items()})
+
+    def _among(self, parties: int | None, adversary: str | None) -> _veil.Job:
+        if self._fixed is not None:
+            raise JobError("a job that was read from a file has the parties that it has", source=here(), help="make one by vw.Job(...)")
+        names = list(self._head["parties"])
+        if parties is not None:
+            taken = {*names, *self._head["owners"], *self._head["recipients"]}
+            more = (name for name in (f"party-{at}" for at in range(1, parties + len(taken) + 1)) if name not in taken)
+            names = [*names, *more][:parties]
+        head = self._head
+        self._head = head | {"parties": names, "adversary": adversary if adversary is not None else None if parties is not None else head["adversary"]}
+        try:
+            return _veil.Job.parse(self.text, pathlib.Path.cwd())
+        except _veil.Failure as failure:
+            raise self._refused(failure) from None
+        finally:
+            self._head = head
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the job file, which `veil explain`, `veil run`, `veil submit` and colleagues without Python take: same plan hash."""

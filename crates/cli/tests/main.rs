@@ -13,6 +13,7 @@ mod byzantine_views;
 mod commands;
 mod common;
 mod data;
+mod draft;
 mod durable;
 mod estimates;
 mod fabric;

@@ -54,6 +54,7 @@
 
 mod dataset;
 mod date;
+mod draft;
 mod error;
 mod gates;
 mod load;
@@ -69,6 +70,7 @@ pub mod stats;
 mod table;
 mod words;
 
+pub use draft::{Draft, Guess, Guessed, NewJob, NewTable};
 pub use error::{JobError, JobProblem, Place};
 pub use gates::{FileSink, FileSource, Gates};
 pub use load::{Asked, ClearAnswer, DataFile, Files, Job, Kind, Sent, Sinks, Sources};

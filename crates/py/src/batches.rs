@@ -11,7 +11,8 @@ use arrow_array::ffi::{FFI_ArrowArray, from_ffi};
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{
-    Array, ArrayRef, Float64Array, RecordBatch, RecordBatchIterator, StringArray, StructArray,
+    Array, ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray,
+    StructArray,
 };
 use arrow_ipc::writer::FileWriter;
 use arrow_schema::ffi::FFI_ArrowSchema;
@@ -20,6 +21,8 @@ use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use veilworks::MemoryTable;
+
+use crate::error::failure;
 
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
@@ -31,6 +34,9 @@ enum Cells {
     Numbers(Vec<Option<f64>>),
     Texts(Vec<Option<String>>),
 }
+
+/// A cell at fault: file, row, line, column, what it has, what is wrong.
+type Fault = (String, u64, Option<u64>, Option<String>, String, String);
 
 /// A table in memory.
 #[pyclass(frozen, module = "veilworks._veil")]
@@ -131,6 +137,47 @@ impl Batches {
             arrays.push(array);
         }
         let schema: SchemaRef = Arc::new(Schema::new(fields));
+        let batch = RecordBatch::try_new(Arc::clone(&schema), arrays);
+        MemoryTable::new(schema, vec![batch.map_err(wrong)?])
+            .map(Batches)
+            .map_err(wrong)
+    }
+
+    /// The rows of Parquet files, one after the other: of these columns, or of all.
+    #[staticmethod]
+    #[pyo3(signature = (files, columns=None))]
+    fn of_parquet(
+        py: Python<'_>,
+        files: Vec<PathBuf>,
+        columns: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        let read = py.detach(|| MemoryTable::of_parquet(&files, columns.as_deref()));
+        read.map(Batches).map_err(|error| failure(&error.into()))
+    }
+
+    /// A table of cells at fault: file, row, line, column, cell, what is wrong.
+    #[staticmethod]
+    fn of_problems(problems: Vec<Fault>) -> PyResult<Self> {
+        let texts = |of: fn(&Fault) -> Option<&String>| -> ArrayRef {
+            Arc::new(problems.iter().map(of).collect::<StringArray>())
+        };
+        let numbers = |of: fn(&Fault) -> Option<u64>| -> ArrayRef {
+            let numbers = problems.iter().map(of);
+            let numbers = numbers.map(|one| one.and_then(|one| i64::try_from(one).ok()));
+            Arc::new(numbers.collect::<Int64Array>())
+        };
+        let columns = [
+            ("file", texts(|one| Some(&one.0))),
+            ("row", numbers(|one| Some(one.1))),
+            ("line", numbers(|one| one.2)),
+            ("column", texts(|one| one.3.as_ref())),
+            ("cell", texts(|one| Some(&one.4))),
+            ("what", texts(|one| Some(&one.5))),
+        ];
+        let fields = columns.iter();
+        let fields = fields.map(|(name, of)| Field::new(*name, of.data_type().clone(), true));
+        let schema: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let arrays = columns.into_iter().map(|(_, of)| of).collect();
         let batch = RecordBatch::try_new(Arc::clone(&schema), arrays);
         MemoryTable::new(schema, vec![batch.map_err(wrong)?])
             .map(Batches)

@@ -1,5 +1,7 @@
 //! Errors of the library as one exception, which the Python layer turns into its own.
 
+use std::path::{Path, PathBuf};
+
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -18,8 +20,15 @@ type At = (Option<String>, usize, usize);
 /// A cell at fault: row, line, column, what it has, what is wrong.
 type Cell = (u64, Option<u64>, Option<String>, String, String);
 
-/// Whom an error is about: who may have cheated, who did not come, with whom a link was lost, and at which message.
-type About = (Vec<String>, Vec<String>, Option<String>, Option<String>);
+/// Whom an error is about: who may have cheated, who did not come, with whom a link was lost, at which message; and the
+/// table whose cells are at fault.
+type About = (
+    Vec<String>,
+    Vec<String>,
+    Option<String>,
+    Option<String>,
+    Option<PathBuf>,
+);
 
 /// The kind of a failure in a word.
 const fn kind(code: Code) -> &'static str {
@@ -50,8 +59,15 @@ pub(crate) fn failure(error: &veilworks::Error) -> PyErr {
         of
     });
     let cells: Vec<Cell> = cells.collect();
+    let table = error.table().map(Path::to_owned);
     let about = error.about().clone();
-    let about: About = (about.suspects, about.waits_for, about.peer, about.step);
+    let about: About = (
+        about.suspects,
+        about.waits_for,
+        about.peer,
+        about.step,
+        table,
+    );
     Failure::new_err((
         kind(error.code()),
         error.to_string(),

@@ -18,6 +18,13 @@ const TICK: Duration = Duration::from_millis(50);
 /// A table that is given: whose, which, and its file or itself.
 type Given<'py> = (String, String, Bound<'py, PyAny>);
 
+/// What a job costs: rounds, seconds by networks, what each participant sends.
+type Costs = (
+    u64,
+    Vec<(&'static str, f64)>,
+    Vec<(String, &'static str, u64, u64)>,
+);
+
 /// What is told of a run: each participant with its phase, rows and bytes.
 type Told = Vec<(String, &'static str, u64, u64, u64)>;
 
@@ -125,6 +132,49 @@ impl Job {
         let explained = py.detach(|| self.0.explain(&rates.rates));
         let explained = explained.map_err(|error| failure(&error))?;
         Ok(explained.text(&file, &rates, plan))
+    }
+
+    /// What it costs by the program's own table of rates: rounds, seconds by networks, and of each participant its name and role, and the messages and
+    /// bytes that it sends.
+    fn costs(&self, py: Python<'_>) -> PyResult<Costs> {
+        let rates = Found::built_in();
+        let explained = py.detach(|| self.0.explain(&rates.rates));
+        let explained = explained.map_err(|error| failure(&error))?;
+        let estimates = explained.estimates().iter();
+        let participants = explained.participants().iter();
+        let of = |one: &veilworks::explain::Participant| {
+            (one.name.clone(), one.role, one.messages, one.bytes)
+        };
+        Ok((
+            explained.rounds(),
+            estimates.map(|one| (one.net, one.seconds)).collect(),
+            participants.map(of).collect(),
+        ))
+    }
+
+    /// The circuits of its passes of rows: rows, ring, products in a row, and how many of these follow each other.
+    fn circuits(&self) -> Vec<(u64, &'static str, u64, u64)> {
+        let circuits = self.0.circuits().into_iter();
+        circuits
+            .map(|(rows, ring, products, depth)| (rows, ring.name(), products, depth))
+            .collect()
+    }
+
+    /// Which columns of what a query opens may have values that those of another have not.
+    fn outside(&self, given: &str, contract: &str) -> PyResult<Vec<(usize, String, String)>> {
+        let outside = self.0.outside(given, contract);
+        outside.map_err(|error| failure(&error))
+    }
+
+    /// What its queries mean on these tables, by the meaning of the algebra and without any sharing.
+    fn clear(&self, py: Python<'_>, tables: Vec<Given<'_>>) -> PyResult<Vec<Answer>> {
+        let local = self.local(tables)?;
+        let answered = py.detach(|| local.clear());
+        let answered = answered.map_err(|error| failure(&error))?;
+        answered
+            .iter()
+            .map(|(to, one)| Answer::new(to, one))
+            .collect()
     }
 
     /// Checks all tables, and runs nothing: of each its name, its rows, and the bytes that were read.

@@ -1,6 +1,7 @@
 //! How a run fails: what happened, where, and what to do.
 
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use veil_engine::{Abort, local};
@@ -43,6 +44,7 @@ struct Inner {
     excerpt: Option<Excerpt>,
     place: Option<Place>,
     cells: Vec<CellProblem>,
+    table: Option<PathBuf>,
     about: About,
 }
 
@@ -147,6 +149,7 @@ impl Error {
             excerpt: None,
             place: None,
             cells: Vec::new(),
+            table: None,
             about: About::default(),
         }))
     }
@@ -185,6 +188,11 @@ impl Error {
     /// The cells of a table at fault, as its owner may read them: the first of them, if there are many.
     pub fn cells(&self) -> &[CellProblem] {
         &self.0.cells
+    }
+
+    /// The file of the table whose [cells](Error::cells) are at fault, or what messages call it.
+    pub fn table(&self) -> Option<&Path> {
+        self.0.table.as_deref()
     }
 
     /// The kind.
@@ -296,8 +304,9 @@ impl From<DataError> for Error {
     fn from(error: DataError) -> Self {
         let mut failure = Self::new(Code::Input, error.to_string());
         if let DataError::Own { error, .. } = &error
-            && let Some(InputError::Cells { problems, .. }) = error.downcast_ref()
+            && let Some(InputError::Cells { file, problems, .. }) = error.downcast_ref()
         {
+            failure.0.table = Some(file.clone());
             failure.0.cells.clone_from(problems);
         }
         failure

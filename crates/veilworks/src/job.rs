@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use veil_circuit::{Circuit, Per};
+use veil_job::passes::PassSpec;
 use veil_job::{Audience, Block, Guarantee, Holder, InputSpec, JobSpec, Order, Security};
+use veil_math::Ring;
 use veil_program::{Answered, ColumnFacts, DataFile, Files, Opens, Operator, Queries, TableFacts};
 use veil_protocol::{Options, Plan};
 use veil_runtime::Passes;
@@ -174,6 +176,23 @@ impl Job {
         self.queries().map(Queries::operators).unwrap_or_default()
     }
 
+    /// The circuits that the queries are in rows, but for those that look at what owners supply: of each pass its rows, the ring of its circuit, the
+    /// products in a row, which are ANDs in a circuit of bits, and how many of them follow each other.
+    pub fn circuits(&self) -> Vec<(u64, Ring, u64, u64)> {
+        let passes = self.queries().map(|queries| &queries.physical().passes);
+        let passes = passes.into_iter().flat_map(|passes| &passes.passes);
+        let circuit = |pass: &PassSpec| match pass {
+            PassSpec::Rows {
+                job, claim: None, ..
+            } => {
+                let stats = job.circuit.stats();
+                Some((job.rows(), stats.ring, stats.total_muls(), stats.depth))
+            }
+            _ => None,
+        };
+        passes.filter_map(circuit).collect()
+    }
+
     /// The tables that queries read.
     pub fn tables(&self) -> Vec<TableFacts> {
         self.queries().map(Queries::table_facts).unwrap_or_default()
@@ -200,6 +219,24 @@ impl Job {
             return Err(Error::new(Code::Usage, "the job has no queries"));
         };
         Ok(queries.answered(recipient, json)?)
+    }
+
+    /// Which columns of what a query opens may have values that the columns of another have not: where, and what each may have, in words.
+    ///
+    /// # Errors
+    /// An [`Error`] of [`Code::Usage`] if one of them opens nothing, or they have not as many columns.
+    pub fn outside(
+        &self,
+        given: &str,
+        contract: &str,
+    ) -> Result<Vec<(usize, String, String)>, Error> {
+        let outside = self
+            .queries()
+            .and_then(|queries| queries.outside(given, contract));
+        outside.ok_or_else(|| {
+            let message = format!("`{given}` and `{contract}` are no results with as many columns");
+            Error::new(Code::Usage, message)
+        })
     }
 
     /// The words for the roles of the participant of this name, parties first; none, if it has no part.

@@ -105,6 +105,23 @@ impl Local {
         Ok(reports)
     }
 
+    /// What queries mean on the tables that are given or named, by the meaning of the algebra and without any sharing: to whom a relation would be
+    /// opened, and the relation. It is what results are compared with.
+    ///
+    /// # Errors
+    /// The [`Error`] of the first table that is not as the job declares it; of [`Code::Usage`] for a job that is made of a circuit.
+    pub fn clear(&self) -> Result<Vec<(String, crate::Answered)>, Error> {
+        let file = self.job.file();
+        let file = file.ok_or_else(|| {
+            Error::new(
+                Code::Usage,
+                "a job that is made of a circuit has no queries",
+            )
+        })?;
+        let file = self.ends.clone().tables().put_into(file)?;
+        Ok(file.clear_relations()?)
+    }
+
     /// A folder for the result files of a job file; each recipient has one of its name in it.
     #[must_use]
     pub fn out(mut self, folder: impl Into<PathBuf>) -> Self {

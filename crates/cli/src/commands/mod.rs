@@ -11,6 +11,7 @@ mod identity;
 mod init;
 pub(crate) mod inner;
 mod invite;
+mod job;
 mod jobs;
 mod join;
 mod log;
@@ -69,6 +70,9 @@ pub(crate) enum Command {
     /// List, show, check and remove the shares that this party keeps between runs
     #[command(subcommand)]
     Shares(shares::SharesCommand),
+    /// Write a first job from data files
+    #[command(subcommand)]
+    Job(job::JobCommand),
     /// Say what a job costs, and every value that it opens, before anything runs
     Explain(explain::ExplainArgs),
     /// Check an owner's tables before anything is sent, and make the key for comparing the order of rows
@@ -113,6 +117,7 @@ impl Command {
             Command::Policy(command) => policy::run(&command),
             Command::Log(command) => log::run(&command),
             Command::Shares(command) => shares::run(&command),
+            Command::Job(command) => job::run(&command),
             Command::Explain(args) => explain::run(&args, registry),
             Command::Data(command) => data::run(&command),
             Command::Circuit(command) => circuit::run(&command),

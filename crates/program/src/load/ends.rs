@@ -446,6 +446,17 @@ impl Job {
         Ok(Some(answers.collect()))
     }
 
+    /// The relations of [`Job::clear_answers`], and to whom each is opened; none of other jobs.
+    ///
+    /// # Errors
+    /// [`DataError`] as of [`Job::clear_answers`].
+    pub fn clear_relations(&self) -> Result<Vec<(String, Answered)>, DataError> {
+        match &self.kind {
+            Kind::Query(queries) => self.evaluated(queries),
+            _ => Ok(Vec::new()),
+        }
+    }
+
     /// The relation of each query that opens one, and to whom, by the meaning of the algebra.
     fn evaluated(&self, queries: &Queries) -> Result<Vec<(String, Answered)>, DataError> {
         for table in &queries.tables {

@@ -17,6 +17,7 @@ mod show;
 mod sink;
 mod size;
 mod source;
+mod within;
 mod write;
 
 use std::path::PathBuf;

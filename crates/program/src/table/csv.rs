@@ -451,3 +451,63 @@ fn line_at(file: &Path, line: u64, reason: impl Into<String>) -> DataError {
 pub(super) fn is_of_file(error: &DataError) -> bool {
     !matches!(error, DataError::Io { source, .. } if source.kind() != io::ErrorKind::UnexpectedEof)
 }
+
+/// Shows every cell of a file; what is between its cells is what makes the most of its header.
+pub(super) fn scan(
+    file: &Path,
+    input: Input,
+    visit: &mut dyn super::scan::Visit,
+) -> Result<(), DataError> {
+    let mut window = Window::new(input, 0);
+    window.more(file, 1)?;
+    encoding(file, window.rest())?;
+    if window.rest().starts_with(BYTE_ORDER_MARK) {
+        window.at += BYTE_ORDER_MARK.len();
+    }
+    let mut fields = Fields::default();
+    let mut best = (0, b',');
+    for (delimiter, _) in DELIMITERS {
+        window.record(&mut fields, delimiter, file, 1)?;
+        if fields.len() > best.0 {
+            best = (fields.len(), delimiter);
+        }
+    }
+    let (cells, delimiter) = best;
+    let (next, lines) = window.record(&mut fields, delimiter, file, 1)?;
+    if window.bytes[window.at..next]
+        .iter()
+        .all(u8::is_ascii_whitespace)
+    {
+        return Err(InputError::NoHeader(file.to_owned()).into());
+    }
+    let text = |fields: &Fields, bytes: &[u8], at: usize| {
+        String::from_utf8_lossy(fields.get(bytes, at)).into_owned()
+    };
+    let names = (0..cells).map(|at| text(&fields, &window.bytes, at));
+    let columns = names.map(|name| (name, super::scan::Typed::Any));
+    visit.header(columns.collect(), Some(delimiter));
+    (window.at, fields) = (next, Fields::default());
+    let mut line = 1 + lines;
+    while !window.is_at_end(file, line)? {
+        let (next, lines) = window.record(&mut fields, delimiter, file, line)?;
+        let blank =
+            fields.len() == 1 && matches!(&window.bytes[window.at..next], b"\n" | b"\r\n" | b"\r");
+        if !blank {
+            if fields.len() != cells {
+                let reason = format!(
+                    "the record has {} cells, and the header {cells}",
+                    fields.len()
+                );
+                return Err(line_at(file, line, reason));
+            }
+            for at in 0..cells {
+                let cell = text(&fields, &window.bytes, at);
+                visit.cell(at, Some(cell.as_str()).filter(|cell| !cell.is_empty()));
+            }
+            visit.row();
+        }
+        line += lines;
+        window.at = next;
+    }
+    Ok(())
+}

@@ -1,15 +1,20 @@
 //! Tables in memory: record batches of another program.
 
+use std::path::{Path, PathBuf};
 use std::{fmt, sync::Arc};
 
-use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_schema::{ArrowError, Schema, SchemaRef};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use veil_job::DataError;
 
 use super::{
     Format, Rows, Spec,
     columnar::{Batches, ColumnarRows, Places, guarded},
+    input::Input,
 };
+use crate::InputError;
 
 /// A table in memory: record batches of one schema, in the order of their rows. Its cells are read and checked as those of a file are.
 ///
@@ -27,6 +32,28 @@ impl fmt::Debug for MemoryTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "MemoryTable of {} rows", self.rows())
     }
+}
+
+fn damaged(file: &Path, reason: &str) -> DataError {
+    let (file, reason) = (file.to_owned(), reason.to_owned());
+    InputError::Damaged { file, reason }.into()
+}
+
+/// Where these columns are in a file.
+fn projection(file: &Path, schema: &Schema, columns: &[String]) -> Result<Vec<usize>, DataError> {
+    let find = |column: &String| {
+        let found = schema.index_of(column);
+        found.map_err(|_| {
+            let found = schema.fields().iter();
+            InputError::NoColumn {
+                file: file.to_owned(),
+                column: column.clone(),
+                found: found.map(|field| field.name().clone()).collect(),
+            }
+            .into()
+        })
+    };
+    columns.iter().map(find).collect()
 }
 
 impl MemoryTable {
@@ -53,6 +80,38 @@ impl MemoryTable {
             batches: batches.into(),
             first: first.into(),
         })
+    }
+
+    /// The rows of Parquet files that have the same columns, one after the other, in memory: of these columns, or of all.
+    ///
+    /// # Errors
+    /// A [`DataError`] if a file cannot be read, or has other columns than the first.
+    pub fn of_parquet(files: &[PathBuf], columns: Option<&[String]>) -> Result<Self, DataError> {
+        let (mut schema, mut batches) = (None, Vec::new());
+        for file in files {
+            let input = Input::open(file)?;
+            let builder = guarded(file, || ParquetRecordBatchReaderBuilder::try_new(input))?;
+            let projection = match columns {
+                Some(columns) => Some(projection(file, builder.schema(), columns)?),
+                None => None,
+            };
+            let mask = match &projection {
+                Some(roots) => ProjectionMask::roots(builder.parquet_schema(), roots.clone()),
+                None => ProjectionMask::all(),
+            };
+            let mut reader = guarded(file, || builder.with_projection(mask).build())?;
+            let own = reader.schema();
+            let wanted = schema.get_or_insert_with(|| Arc::clone(&own));
+            if wanted.fields() != own.fields() {
+                let reason = "it has other columns than the file before it, or of other types";
+                return Err(damaged(file, reason));
+            }
+            while let Some(batch) = guarded(file, || reader.next().transpose())? {
+                batches.push(batch);
+            }
+        }
+        let schema = schema.ok_or_else(|| DataError::own("there is no file to read"))?;
+        Self::new(schema, batches).map_err(DataError::own)
     }
 
     /// Its columns.

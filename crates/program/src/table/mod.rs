@@ -23,6 +23,7 @@ mod order;
 #[cfg(feature = "columnar")]
 mod parquet;
 mod problems;
+pub(crate) mod scan;
 mod split;
 mod text;
 
@@ -44,7 +45,7 @@ pub use memory::MemoryTable;
 pub(crate) use notation::Notation;
 pub use order::{AlignKey, AlignKeyError};
 pub(crate) use problems::{Place, Problems};
-pub(crate) use text::{Digest, Reader, THOUSANDS};
+pub(crate) use text::{Digest, PLACEHOLDERS, Reader, THOUSANDS};
 
 use self::{cache::Cache, csv::CsvFile, input::Input, order::Chain};
 use veil_job::DataError;

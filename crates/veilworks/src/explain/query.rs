@@ -60,6 +60,23 @@ pub struct Explained {
     operators: Vec<OperatorCost>,
 }
 
+impl Explained {
+    /// Rounds that follow each other, with the handshake.
+    pub const fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// How long it takes on one machine, and over networks.
+    pub fn estimates(&self) -> &[Estimate] {
+        &self.estimates
+    }
+
+    /// What each participant sends and needs.
+    pub fn participants(&self) -> &[Participant] {
+        &self.participants
+    }
+}
+
 /// What the same queries cost among other parties.
 #[derive(Serialize, Debug)]
 struct Price {

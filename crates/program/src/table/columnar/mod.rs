@@ -15,6 +15,7 @@ use super::{
 };
 use crate::InputError;
 use crate::table::{CellFault, DataError};
+pub(super) use values::texts;
 use values::{fill, fill_keys, key};
 
 /// Record batches in the order of their rows.

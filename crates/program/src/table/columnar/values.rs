@@ -380,3 +380,13 @@ mod tests {
         assert_eq!(exact(f64::from_bits(1), 18), None);
     }
 }
+
+/// The cells of an array as a CSV file would have them; a binary fraction as the shortest decimal that stands for it.
+pub(in crate::table) fn texts(array: &dyn Array) -> impl Fn(usize) -> Option<String> + '_ {
+    let values = Values::of(array);
+    move |row| {
+        let text = values.key(array, row);
+        let none = array.is_null(row) || text.is_empty() || text == "NaN";
+        (!none).then_some(text)
+    }
+}

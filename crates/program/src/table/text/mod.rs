@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Words that other programs write for a missing value.
-const PLACEHOLDERS: [&str; 12] = [
+pub(crate) const PLACEHOLDERS: [&str; 12] = [
     "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "-", "?", ".",
 ];
 /// How the cells of a column are read.
