@@ -112,6 +112,7 @@ cuda() {
 fuzz() { scripts/fuzz.sh 30; }
 soak() { scripts/soak.sh; }
 python() {
+  run python3 scripts/python-api.py --check
   local venv=$target/python
   [[ -x $venv/bin/python ]] || run python3 -m venv "$venv"
   run "$venv/bin/pip" install --quiet --requirement python/tests/requirements.txt

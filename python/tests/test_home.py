@@ -288,6 +288,29 @@ def test_a_party_is_told_by_its_service_what_came_of_a_job(homes: Homes) -> None
         run.stop()
 
 
+def test_what_parties_keep_is_loaded_by_a_later_job(homes: Homes) -> None:
+    columns = {"days": vw.Integer(-20, 90), "ward": vw.Category(["east", "west"])}
+    first = vw.Job("keeps", owners=["north"], parties=list(PARTIES), recipients=[], salt="kept")
+    stays = first.table("stays", owner="north", rows=vw.up_to(8), columns=columns)
+    first.keep(stays[stays.days > 0][["days", "ward"]], "long stays", name="long_stays")
+    data = {"stays": {"days": [5, -3, 40, 7], "ward": ["east", "west", "west", "east"]}}
+    assert 'keep = "long stays"' in first.text and first.plan_hash in first.explain()
+    with pytest.raises(vw.JobError, match="keeps or loads shares"):
+        first.run_local(data)
+    homes["north"].approve(first, data, yes=True)
+    for name in PARTIES:
+        homes[name].approve(first, yes=True)
+    assert homes["north"].submit(first).result(60).answers == []
+    later = vw.Job("loads", owners=[], parties=list(PARTIES), recipients=["ministry"], salt="kept")
+    kept = later.table("long_stays", stored="long stays", rows=vw.up_to(8), columns=columns)
+    later.open(kept.group_by("ward").agg(days=kept.days.sum(), n=kept.count()), to="ministry")
+    for name in (*PARTIES, "ministry"):
+        homes[name].approve(later, yes=True)
+    assert rows(homes["ministry"].submit(later).result(60)) == [{"ward": "east", "days": 12, "n": 2}, {"ward": "west", "days": 40, "n": 1}]
+    with pytest.raises(vw.JobError, match="is an owner's, or stored"):
+        later.table("both", owner="north", stored="long stays", rows=8, columns=columns)
+
+
 def test_a_file_that_changed_is_not_approved(homes: Homes, tmp_path: pathlib.Path) -> None:
     of = asked("changed")
     of.save(tmp_path / "job.toml")

@@ -28,10 +28,12 @@ class _Open:
 
     name: str
     table: Table
-    to: str
+    to: str | None
     min_count: int | None
     files: list[str] | None
     source: Source | None
+    keep: str | None = None
+    open_size: Mapping[str, Any] | None = None
 
 
 class Cost(NamedTuple):
@@ -90,9 +92,12 @@ class Job:
         self,
         name: str,
         *,
-        owner: str,
+        owner: str | None = None,
         rows: int | Rows,
         columns: Mapping[str, ColumnType],
+        stored: str | None = None,
+        opened_size: int | None = None,
+        first_rows: int | None = None,
         unique: Iterable[str | Sequence[str]] = (),
         sorted_by: str | Sequence[str] = (),
         file: str | None = None,
@@ -102,9 +107,14 @@ class Job:
 
         `written` says how the owner's data are written: `decimal`, `thousands` and `dates` (`"%d.%m.%Y"`), which are the owner's own; `missing` (words for
         an empty cell) and `round=True` for numbers with more digits than a column keeps, as floats have, on which participants agree.
+
+        `stored` names a dataset that the parties have kept, instead of an `owner`: rows, columns and claims are then those that `veil shares show` prints at a
+        party; `opened_size` and `first_rows` as well.
         """
         source = here()
         self._changes(source)
+        if (owner is None) == (stored is None):
+            raise JobError(f"table `{name}` is an owner's, or stored", source=source, help="say one of owner=... and stored=...")
         if name in self._tables:
             raise JobError(f"the job has a table `{name}` already", source=source)
         fields = []
@@ -116,12 +126,14 @@ class Job:
         places = {"up_to": rows.up_to} | ({"bucket": rows.bucket} if rows.bucket else {}) if isinstance(rows, Rows) else rows
         claims = [[claim] if isinstance(claim, str) else list(claim) for claim in unique]
         order = [sorted_by] if isinstance(sorted_by, str) else list(sorted_by)
-        lines = ["[[table]]", f"name = {toml(name)}", f"owner = {toml(owner)}", f"rows = {toml(places)}"]
+        of = f"owner = {toml(owner)}" if stored is None else f"stored = {toml(stored)}"
+        lines = ["[[table]]", f"name = {toml(name)}", of, f"rows = {toml(places)}"]
+        lines += [f"{field} = {toml(number)}" for field, number in (("opened_size", opened_size), ("first_rows", first_rows)) if number is not None]
         lines += [f"sorted_by = {toml(order)}"] if order else []
         lines += [f"unique = {toml(claims)}"] if claims else []
         lines += [f"file = {toml(file)}"] if file else []
         lines += [f"written = {toml(dict(written))}"] if written else []
-        base = Base(source, name, owner, rows, dict(columns))
+        base = Base(source, name, owner or f"kept as {stored}", rows, dict(columns))
         self._tables[name] = (base, "\n".join([*lines, "column = [", *fields, "]"]) + "\n")
         # The same without what its owner lets queries do: for questions about types, which are never asked of parties.
         bare = [f"  {toml({'name': column, 'type': kind.word} | {field: one for field, one in kind.fields.items() if field not in ('may', 'reveal')})}," for column, kind in columns.items()]
@@ -149,6 +161,24 @@ class Job:
         if any(other.name == name for other in self._opens):
             raise JobError(f"two answers have the name `{name}`", source=source, help="say another: job.open(..., name=...)")
         self._opens.append(_Open(name, what, to, min_count, list(files) if files else None, source))
+
+    def keep(
+        self,
+        table: Table,
+        dataset: str,
+        *,
+        to: str | None = None,
+        name: str | None = None,
+        min_count: int | None = None,
+        open_size: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Asks that the parties keep their shares of a relation as a dataset of this name, which later jobs of theirs load: `job.table(..., stored=dataset)`. Nothing is
+        opened by it, unless `to` says to whom the relation is opened as well, or `open_size` which bucket of the number of its rows:
+        `{"round_up_to": 1000, "why": "the next joins are smaller"}`. Such a job is run by homes, and not by `run_local`."""
+        source = here()
+        self.open(table, to=to or "", name=name, min_count=min_count)
+        one = self._opens[-1]
+        one.to, one.keep, one.open_size, one.source = to, dataset, open_size, source
 
     def _changes(self, source: Source | None) -> None:
         if self._fixed is not None:
@@ -179,7 +209,7 @@ class Job:
             of_model = {"fit": fit, "min_count": least}
             parts.append(_query(name, text) + "".join(f"{field} = {toml(value)}\n" for field, value in of_model.items() if value is not None))
         for one in opens:
-            more = {"to": one.to, "min_count": one.min_count, "file": one.files}
+            more = {"to": one.to, "keep": one.keep, "open_size": dict(one.open_size) if one.open_size else None, "min_count": one.min_count, "file": one.files}
             parts.append(_query(one.name, texts[one.name]) + "".join(f"{field} = {toml(value)}\n" for field, value in more.items() if value is not None))
         for name, (rows, overflow) in writer.bounds.items():
             parts.append(f"[[bound]]\nof = {toml(name)}\nrows = {rows}\noverflow = {toml(overflow)}\n")

@@ -17,7 +17,7 @@ const STAYS: &str = "Patient No;since;ward;cost;again;room\n\
     P11;28.02.2025;attic;99,00;true;15\n";
 
 /// What is said of them where owners, parties and recipients are known.
-const DRAFT: &str = r##"# A first draft by `veil job new`: read every line, and what is marked as a guess most of all.
+const DRAFT: &str = r#"# A first draft by `veil job new`: read every line, and what is marked as a guess most of all.
 # This file goes to all participants. Ranges, values of categories and numbers of rows are public, and say something of the data.
 version = 1
 kind = "query"
@@ -48,7 +48,7 @@ sql = """
 SELECT count(*) AS n FROM stays
 """
 to = "ministry"
-"##;
+"#;
 
 const WHO: &str = "--owner north=stays.csv --party p0 --party p1 --party p2 --recipient ministry";
 

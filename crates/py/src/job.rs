@@ -1,5 +1,6 @@
 //! Jobs: text in, and what it means; runs.
 
+use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -79,8 +80,12 @@ impl Job {
     /// All digits of the hash.
     #[getter]
     fn plan(&self) -> String {
-        let bytes = self.0.hash().0;
-        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+        let mut digits = String::new();
+        for byte in self.0.hash().0 {
+            // A string takes whatever is written.
+            let _ = write!(digits, "{byte:02x}");
+        }
+        digits
     }
 
     /// The roles of the participant of this name, in words.

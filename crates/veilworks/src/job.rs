@@ -5,10 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use veil_circuit::{Circuit, Per};
-use veil_job::passes::PassSpec;
 use veil_job::{Audience, Block, Guarantee, Holder, InputSpec, JobSpec, Order, Security};
-use veil_math::Ring;
-use veil_program::{Answered, ColumnFacts, DataFile, Files, Opens, Operator, Queries, TableFacts};
+use veil_program::{ColumnFacts, DataFile, Files, Opens, Operator, Queries, TableFacts};
 use veil_protocol::{Options, Plan};
 use veil_runtime::Passes;
 use veil_session::{PartyId, Peer, PlanHash};
@@ -59,14 +57,17 @@ impl Job {
     }
 
     fn of_file(job: veil_program::Job) -> Result<Self, Error> {
-        if job.needs_stores() {
-            return Err(Error::new(
-                Code::Usage,
-                "the job keeps or loads shares, which parties have in their homes",
-            )
-            .with_help("`veil run`, `veil party` and `veil serve` run it"));
-        }
         Self::planned(job, 1)
+    }
+
+    /// Refuses a run of a job whose parties keep or load shares: they are in homes, which the command has.
+    pub(crate) fn without_stores(&self) -> Result<(), Error> {
+        if !self.file().is_some_and(veil_program::Job::needs_stores) {
+            return Ok(());
+        }
+        let message = "the job keeps or loads shares, which parties have in their homes";
+        Err(Error::new(Code::Usage, message)
+            .with_help("`veil run`, `veil party` and `veil serve` run it"))
     }
 
     fn planned(job: veil_program::Job, lanes: u16) -> Result<Self, Error> {
@@ -176,23 +177,6 @@ impl Job {
         self.queries().map(Queries::operators).unwrap_or_default()
     }
 
-    /// The circuits that the queries are in rows, but for those that look at what owners supply: of each pass its rows, the ring of its circuit, the
-    /// products in a row, which are ANDs in a circuit of bits, and how many of them follow each other.
-    pub fn circuits(&self) -> Vec<(u64, Ring, u64, u64)> {
-        let passes = self.queries().map(|queries| &queries.physical().passes);
-        let passes = passes.into_iter().flat_map(|passes| &passes.passes);
-        let circuit = |pass: &PassSpec| match pass {
-            PassSpec::Rows {
-                job, claim: None, ..
-            } => {
-                let stats = job.circuit.stats();
-                Some((job.rows(), stats.ring, stats.total_muls(), stats.depth))
-            }
-            _ => None,
-        };
-        passes.filter_map(circuit).collect()
-    }
-
     /// The tables that queries read.
     pub fn tables(&self) -> Vec<TableFacts> {
         self.queries().map(Queries::table_facts).unwrap_or_default()
@@ -208,42 +192,6 @@ impl Job {
     /// The data files of its owners: whose each is, what of the job it is, and where, if that is known.
     pub fn data(&self) -> Vec<DataFile> {
         self.file().map(veil_program::Job::data).unwrap_or_default()
-    }
-
-    /// What a run of a job with queries has opened to the recipient of this name, from the JSON that the run has written.
-    ///
-    /// # Errors
-    /// An [`Error`] of [`Code::Input`] if it is no result of this job, of [`Code::Usage`] if the job has no queries.
-    pub fn answered(&self, recipient: &str, json: &str) -> Result<Vec<Answered>, Error> {
-        let Some(queries) = self.queries() else {
-            return Err(Error::new(Code::Usage, "the job has no queries"));
-        };
-        Ok(queries.answered(recipient, json)?)
-    }
-
-    /// Which columns of what a query opens may have values that the columns of another have not: where, and what each may have, in words.
-    ///
-    /// # Errors
-    /// An [`Error`] of [`Code::Usage`] if one of them opens nothing, or they have not as many columns.
-    pub fn outside(
-        &self,
-        given: &str,
-        contract: &str,
-    ) -> Result<Vec<(usize, String, String)>, Error> {
-        let outside = self
-            .queries()
-            .and_then(|queries| queries.outside(given, contract));
-        outside.ok_or_else(|| {
-            let message = format!("`{given}` and `{contract}` are no results with as many columns");
-            Error::new(Code::Usage, message)
-        })
-    }
-
-    /// The words for the roles of the participant of this name, parties first; none, if it has no part.
-    pub fn roles_of(&self, name: &str) -> Vec<&'static str> {
-        let all = veil_engine::participants(self.plan()).into_iter();
-        let mine = all.filter(|peer| veil_engine::name_of(self.plan(), *peer) == name);
-        mine.map(explain::role).collect()
     }
 
     /// What the result is worth: the protocol, the corruptions that it holds against, and what is open to them.

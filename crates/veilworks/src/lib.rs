@@ -62,6 +62,7 @@
 //! - Jobs that keep or load shares need a party's home: the command runs them.
 //! - Without the feature `columnar`, tables are CSV files.
 
+mod asked;
 mod ends;
 mod error;
 pub mod explain;

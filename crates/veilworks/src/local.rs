@@ -159,6 +159,7 @@ impl Local {
 
     fn go(&self, shared: &Shared) -> Result<Outcome, Error> {
         let (job, passes, plan) = (&self.job, self.job.passes(), self.job.plan());
+        job.without_stores()?;
         self.ends.check(job)?;
         let peers = veil_engine::participants(plan);
         let mut ready = Vec::new();

@@ -150,6 +150,7 @@ impl Participant {
     }
 
     fn go(&self, shared: &Shared) -> Result<Outcome, Error> {
+        self.job.without_stores()?;
         let mine = self.job.roles(&self.name)?;
         let is_party = mine.iter().any(|peer| peer.party().is_some());
         let course = Course {

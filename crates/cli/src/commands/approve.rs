@@ -43,23 +43,30 @@ pub(crate) struct ApproveArgs {
     /// For how long runs may begin, instead of a date: days, hours or minutes, such as 7d, 12h, 30m.
     #[arg(long = "for", value_name = "SPAN", value_parser = span, conflicts_with = "until")]
     span: Option<Duration>,
-    /// Approve without being asked.
-    #[arg(long)]
-    yes: bool,
+    #[command(flatten)]
+    answer: AnswerArgs,
     /// Take the approval back.
     #[arg(long, conflicts_with = "yes")]
     revoke: bool,
     /// Refuse the job: it does not run here, whatever the rules allow, until it is approved.
     #[arg(long, conflicts_with_all = ["yes", "revoke", "runs", "until", "span"])]
     refuse: bool,
-    /// For a program that asks the person: prints one line of JSON with all that is shown, reads the answer, `yes` or `no`, from a line of
-    /// standard input, and prints another line.
-    #[arg(long, conflicts_with_all = ["revoke", "refuse"])]
-    json: bool,
     #[command(flatten)]
     rates: RatesArgs,
     #[command(flatten)]
     home: HomeArgs,
+}
+
+/// Where the answer comes from.
+#[derive(clap::Args, Debug)]
+struct AnswerArgs {
+    /// Approve without being asked.
+    #[arg(long)]
+    yes: bool,
+    /// For a program that asks the person: prints one line of JSON with all that is shown, reads the answer, `yes` or `no`, from a line of
+    /// standard input, and prints another line.
+    #[arg(long, conflicts_with_all = ["revoke", "refuse"])]
+    json: bool,
 }
 
 /// What `--json` prints before the question.
@@ -79,7 +86,7 @@ struct Shown<'a> {
 
 /// What `--json` prints after an approval.
 #[derive(Serialize)]
-struct Approved<'a> {
+struct Given<'a> {
     approved: String,
     folder: &'a Path,
     /// Whether the order of rows is compared, and no key for that was given.
@@ -107,12 +114,12 @@ pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
         .as_ref()
         .map_or_else(|| args.job.job.clone(), Filed::path);
     let explained = planned.explained(&shown, &args.rates.load(home.path())?);
-    if !args.json {
+    if !args.answer.json {
         output::print(&explained)?;
     }
     // What `--json` says in its object.
     let note = |text: &str| {
-        if !args.json {
+        if !args.answer.json {
             note(text);
         }
     };
@@ -143,7 +150,7 @@ pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
     }
     let term = args.term();
     note(&format!("an approval now is good for {term}"));
-    if args.json {
+    if args.answer.json {
         say(&Shown {
             plan: Event::plan(planned.plan.hash),
             job: &planned.plan.job.name,
@@ -154,7 +161,7 @@ pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
             term: term.to_string(),
         })?;
     }
-    let how = match (args.yes, args.json) {
+    let how = match (args.answer.yes, args.answer.json) {
         (true, _) => How::Yes,
         (false, true) => answered()?,
         (false, false) => ask(&home)?,
@@ -178,8 +185,8 @@ pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
     };
     let approved = home.approve(&filing, how, term)?;
     let lacks_align_key = align_key.is_none() && planned.compares_order(&home);
-    if args.json {
-        return say(&Approved {
+    if args.answer.json {
+        return say(&Given {
             approved: term.to_string(),
             folder: &approved.folder,
             lacks_align_key,

@@ -1,0 +1,64 @@
+//! What programs ask of a job with queries, beside what `veil explain` prints: circuits in rows, types of results, results that were written.
+
+use veil_job::passes::PassSpec;
+use veil_math::Ring;
+use veil_program::Answered;
+
+use crate::error::{Code, Error};
+use crate::explain;
+use crate::job::Job;
+
+impl Job {
+    /// The circuits that the queries are in rows, but for those that look at what owners supply: of each pass its rows, the ring of its circuit, the
+    /// products in a row, which are ANDs in a circuit of bits, and how many of them follow each other.
+    pub fn circuits(&self) -> Vec<(u64, Ring, u64, u64)> {
+        let passes = self.queries().map(|queries| &queries.physical().passes);
+        let passes = passes.into_iter().flat_map(|passes| &passes.passes);
+        let circuit = |pass: &PassSpec| match pass {
+            PassSpec::Rows {
+                job, claim: None, ..
+            } => {
+                let stats = job.circuit.stats();
+                Some((job.rows(), stats.ring, stats.total_muls(), stats.depth))
+            }
+            _ => None,
+        };
+        passes.filter_map(circuit).collect()
+    }
+
+    /// What a run of a job with queries has opened to the recipient of this name, from the JSON that the run has written.
+    ///
+    /// # Errors
+    /// An [`Error`] of [`Code::Input`] if it is no result of this job, of [`Code::Usage`] if the job has no queries.
+    pub fn answered(&self, recipient: &str, json: &str) -> Result<Vec<Answered>, Error> {
+        let Some(queries) = self.queries() else {
+            return Err(Error::new(Code::Usage, "the job has no queries"));
+        };
+        Ok(queries.answered(recipient, json)?)
+    }
+
+    /// Which columns of what a query opens may have values that the columns of another have not: where, and what each may have, in words.
+    ///
+    /// # Errors
+    /// An [`Error`] of [`Code::Usage`] if one of them opens nothing, or they have not as many columns.
+    pub fn outside(
+        &self,
+        given: &str,
+        contract: &str,
+    ) -> Result<Vec<(usize, String, String)>, Error> {
+        let outside = self
+            .queries()
+            .and_then(|queries| queries.outside(given, contract));
+        outside.ok_or_else(|| {
+            let message = format!("`{given}` and `{contract}` are no results with as many columns");
+            Error::new(Code::Usage, message)
+        })
+    }
+
+    /// The words for the roles of the participant of this name, parties first; none, if it has no part.
+    pub fn roles_of(&self, name: &str) -> Vec<&'static str> {
+        let all = veil_engine::participants(self.plan()).into_iter();
+        let mine = all.filter(|peer| veil_engine::name_of(self.plan(), *peer) == name);
+        mine.map(explain::role).collect()
+    }
+}
