@@ -7,6 +7,7 @@ The sources are read and not imported: neither the compiled part nor a library o
 from __future__ import annotations
 
 import ast
+import copy
 import pathlib
 import re
 import sys
@@ -22,6 +23,7 @@ SECTIONS = [
     ("Tables", ["tables"]),
     ("Columns", ["columns"]),
     ("Functions of columns", ["functions", "traced"]),
+    ("Models", ["ml"]),
     ("Data", ["data"]),
     ("Results", ["result"]),
     ("Homes", ["home", "run"]),
@@ -45,11 +47,20 @@ def public() -> dict[str, tuple[str, str]]:
     tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
     found: dict[str, tuple[str, str]] = {}
     every: list[str] = []
+    modules: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module:
             found |= {alias.asname or alias.name: (node.module, alias.name) for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            modules |= {alias.name for alias in node.names}
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__":
             every = ast.literal_eval(node.value)
+    for module in sorted(modules & set(every)):
+        every.remove(module)
+        own = (PACKAGE / f"{module}.py").read_text(encoding="utf-8")
+        names = next(ast.literal_eval(node.value) for node in ast.parse(own).body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__")
+        found |= {f"{module}.{name}": (module, name) for name in names}
+        every += [f"{module}.{name}" for name in names]
     for name in every:
         if name not in found:
             fail(f"`{name}` is in __all__ and comes from nowhere")
@@ -85,8 +96,10 @@ def is_property(node: ast.AsyncFunctionDef | ast.FunctionDef) -> bool:
     return any(isinstance(one, ast.Name) and one.id == "property" for one in node.decorator_list)
 
 
-def of_class(node: ast.ClassDef, name: str) -> list[str]:
-    """A class with its public methods."""
+def of_class(node: ast.ClassDef, name: str, private: dict[str, ast.ClassDef]) -> list[str]:
+    """A class with its public methods, and those of a private one that it is made of."""
+    inherited = [one for base in node.bases for one in copy.deepcopy(private[ast.unparse(base)].body if ast.unparse(base) in private else [])]
+    node.body = [*node.body, *inherited]
     made = next((one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None)
     fields = [one for one in node.body if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name) and not one.target.id.startswith("_")]
     bases = [ast.unparse(base) for base in node.bases]
@@ -96,6 +109,8 @@ def of_class(node: ast.ClassDef, name: str) -> list[str]:
     elif made is not None and not any(base.endswith("Error") or base in ("Secret", "Expression") for base in bases):
         lines += ["```python", signature(made, name, True), "```", ""]
     lines += [text(node, name), ""]
+    if made is not None and ast.get_docstring(made):
+        lines += [text(made, name), ""]
     aliases: dict[str, list[str]] = {}
     for one in node.body:
         if isinstance(one, ast.Assign) and isinstance(one.value, ast.Name) and isinstance(one.targets[0], ast.Name):
@@ -119,13 +134,14 @@ def page() -> str:
         lines += [f"## {title}", ""]
         for module in modules:
             tree = ast.parse((PACKAGE / f"{module}.py").read_text(encoding="utf-8"))
+            private = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef) and node.name.startswith("_")}
             for node in tree.body:
                 own = [name for name, (of, there) in names.items() if of == module and isinstance(node, (ast.FunctionDef, ast.ClassDef)) and there == node.name]
                 if isinstance(node, ast.FunctionDef) and own and not overloaded(node):
                     lines += [f"### `{own[0]}`", "", "```python", signature(node, own[0], False), "```", "", text(node, own[0]), ""]
                     done.add(own[0])
                 elif isinstance(node, ast.ClassDef) and own:
-                    lines += of_class(node, own[0])
+                    lines += of_class(node, own[0], private)
                     done.add(own[0])
                 elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Name):
                     alias = node.targets[0].id
