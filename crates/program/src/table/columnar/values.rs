@@ -352,6 +352,16 @@ pub(super) fn key(array: &dyn Array, row: usize) -> String {
     Values::of(array).key(array, row)
 }
 
+/// The cells of an array as a CSV file would have them; a binary fraction as the shortest decimal that stands for it.
+pub(in crate::table) fn texts(array: &dyn Array) -> impl Fn(usize) -> Option<String> + '_ {
+    let values = Values::of(array);
+    move |row| {
+        let text = values.key(array, row);
+        let none = array.is_null(row) || text.is_empty() || text == "NaN";
+        (!none).then_some(text)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -378,15 +388,5 @@ mod tests {
         assert_eq!(exact(-12.25, 2), Some(-1225));
         assert_eq!(exact(1e15, 3), Some(10i128.pow(18)));
         assert_eq!(exact(f64::from_bits(1), 18), None);
-    }
-}
-
-/// The cells of an array as a CSV file would have them; a binary fraction as the shortest decimal that stands for it.
-pub(in crate::table) fn texts(array: &dyn Array) -> impl Fn(usize) -> Option<String> + '_ {
-    let values = Values::of(array);
-    move |row| {
-        let text = values.key(array, row);
-        let none = array.is_null(row) || text.is_empty() || text == "NaN";
-        (!none).then_some(text)
     }
 }
