@@ -160,7 +160,10 @@ impl Needs<'_> {
                 .operands()
                 .into_iter()
                 .for_each(|operand| self.null(operand)),
-            Expr::IsNull(_) | Expr::Literal(_) => {}
+            Expr::Predict { model, of, .. } if !model.tracks_nulls() => {
+                of.iter().for_each(|operand| self.null(operand));
+            }
+            Expr::Predict { .. } | Expr::IsNull(_) | Expr::Literal(_) => {}
             _ => self.bits(expr),
         }
     }
