@@ -13,6 +13,7 @@ from .errors import CheckFailed, DataError, DeviceFailed, JobError, LinkLost, Pl
 from .functions import erf, exp, exp2, log, log2, log10, maximum, minimum, sigmoid, softplus, sqrt, tanh
 from .infer import infer
 from .job import Job, sql
+from .models import Forest, Model, forest
 from .result import Answer, Result
 from .tables import Grouped, Table, concat
 from .types import Bool, Category, ColumnType, Date, Decimal, Int, Integer, Key, up_to
@@ -29,6 +30,7 @@ __all__ = [
     "Date",
     "Decimal",
     "DeviceFailed",
+    "Forest",
     "Grouped",
     "Int",
     "Integer",
@@ -36,6 +38,7 @@ __all__ = [
     "JobError",
     "Key",
     "LinkLost",
+    "Model",
     "PlanError",
     "Problem",
     "Result",
@@ -51,6 +54,7 @@ __all__ = [
     "erf",
     "exp",
     "exp2",
+    "forest",
     "infer",
     "log",
     "log10",

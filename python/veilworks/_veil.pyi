@@ -1,9 +1,11 @@
 from pathlib import Path
 from typing import Any, Callable, final
 
-__all__ = ["VERSION", "Answer", "Batches", "Failure", "Job"]
+__all__ = ["VERSION", "Answer", "Batches", "Failure", "Job", "read_model"]
 
 VERSION: str
+
+def read_model(name: str, text: str) -> str: ...
 
 class Failure(Exception):
     args: tuple[str, str, str, tuple[str | None, int, int] | None, list[tuple[int, int | None, str | None, str, str]]]
@@ -24,7 +26,7 @@ class Batches:
 @final
 class Job:
     @staticmethod
-    def parse(text: str, folder: Path) -> Job: ...
+    def parse(text: str, folder: Path, beside: dict[str, bytes] | None = None) -> Job: ...
     @property
     def name(self) -> str: ...
     @property

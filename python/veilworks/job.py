@@ -16,6 +16,7 @@ from ._source import here
 from .columns import Aggregate
 from .data import Data, batches
 from .errors import JobError, PlanError, Source, raise_run
+from .models import Forest, Model
 from .result import Answer, Result
 from .sql import Text
 from .tables import Base, Op, Sql, Table, Writer
@@ -52,6 +53,7 @@ class Job:
     ) -> None:
         self._head: dict[str, Any] = {"name": name, "owners": list(owners), "parties": list(parties), "recipients": list(recipients), "salt": salt, "adversary": adversary}
         self._tables: dict[str, tuple[Base, str]] = {}
+        self._models: dict[str, Forest] = {}
         self._opens: list[_Open] = []
         self._fixed: tuple[str, pathlib.Path] | None = None
         self._planned: tuple[str, _veil.Job] | None = None
@@ -111,6 +113,17 @@ class Job:
         self._tables[name] = (base, "\n".join(lines) + "\n")
         return Table(self, base, tuple(columns))
 
+    def model(self, name: str, of: Forest | str | os.PathLike[str]) -> Model:
+        """Declares a model of trees: a `Forest`, of `vw.forest`, or the path of its file. All participants have it, with every threshold and leaf."""
+        source = here()
+        self._changes(source)
+        if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
+            raise JobError(f"`{name}` is no name of a model", source=source, help="lower-case letters, digits and `_`, no digit first")
+        if name in self._models:
+            raise JobError(f"the job has a model `{name}` already", source=source)
+        self._models[name] = of if isinstance(of, Forest) else Forest.read(of)
+        return Model(name, self._models[name])
+
     def sql(self, text: str, *, tables: Iterable[Table] | None = None, columns: Sequence[str] | None = None) -> Table:
         """A relation by a query in SQL. `tables` are those that it reads, else it may read all of the job; `columns` are the names of its columns, for methods that need them."""
         reads = tuple(tables) if tables is not None else tuple(Table(self, base, tuple(base.types)) for base, _ in self._tables.values())
@@ -156,6 +169,7 @@ class Job:
         self._texts = writer.steps | texts
         head = {"version": 1, "kind": "query"} | self._head
         parts = ["".join(f"{field} = {toml(value)}\n" for field, value in head.items() if value is not None)]
+        parts += [f"[model.{name}]\nfile = {toml(f'{name}.json')}\n" for name in sorted(self._models)]
         parts += [text for name, (_, text) in sorted(self._tables.items()) if name in read]
         for name, text in writer.steps.items():
             fit, least = writer.fits.get(name, (None, None))
@@ -173,7 +187,8 @@ class Job:
         if self._planned is None or self._planned[0] != text:
             folder = self._fixed[1] if self._fixed else pathlib.Path.cwd()
             try:
-                self._planned = (text, _veil.Job.parse(text, folder))
+                beside = {f"{name}.json": of.text.encode() for name, of in self._models.items()}
+                self._planned = (text, _veil.Job.parse(text, folder, beside))
             except _veil.Failure as failure:
                 raise self._refused(failure) from None
         return self._planned[1]
@@ -227,9 +242,14 @@ class Job:
         return self._plan().explain(pathlib.Path("job.toml"), plan)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the job file, which `veil explain`, `veil run`, `veil submit` and colleagues without Python take: same plan hash."""
+        """Writes the job file, which `veil explain`, `veil run`, `veil submit` and colleagues without Python take: same plan hash. Models are written beside it."""
         self._plan()
-        pathlib.Path(path).write_text(self.text, encoding="utf-8")
+        file = pathlib.Path(path)
+        if file.name in (f"{name}.json" for name in self._models):
+            raise JobError(f"{file} is the name of a model of the job", source=here())
+        for name, of in self._models.items():
+            of.save(file.parent / f"{name}.json")
+        file.write_text(self.text, encoding="utf-8")
 
     # Runs.
 

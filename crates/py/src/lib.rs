@@ -30,6 +30,7 @@ mod answer;
 mod batches;
 mod error;
 mod job;
+mod model;
 
 use pyo3::prelude::*;
 
@@ -38,6 +39,7 @@ use pyo3::prelude::*;
 fn _veil(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("Failure", module.py().get_type::<error::Failure>())?;
+    module.add_function(wrap_pyfunction!(model::read_model, module)?)?;
     module.add_class::<batches::Batches>()?;
     module.add_class::<job::Job>()?;
     module.add_class::<answer::Answer>()?;
