@@ -47,16 +47,14 @@ impl Binder<'_> {
                     Some(Term::Text(class)) => class,
                     _ => String::new(),
                 };
-                match classes.iter().position(|known| *known == class) {
-                    Some(class) => Output::Score(class as u16),
-                    None => {
-                        let known = some(classes.iter().map(|class| format!("'{class}'")));
-                        let what = format!(
-                            "predict_score takes one of the classes of `{called}` as its second argument: {known}"
-                        );
-                        return refused(what, None);
-                    }
-                }
+                let Some(found) = classes.iter().position(|known| *known == class) else {
+                    let known = some(classes.iter().map(|class| format!("'{class}'")));
+                    let what = format!(
+                        "predict_score takes one of the classes of `{called}` as its second argument: {known}"
+                    );
+                    return refused(what, None);
+                };
+                Output::Score(found as u16)
             }
         };
         let features = &model.parts().features;

@@ -161,7 +161,9 @@ impl Needs<'_> {
                 .into_iter()
                 .for_each(|operand| self.null(operand)),
             Expr::Predict { model, of, .. } if !model.tracks_nulls() => {
-                of.iter().for_each(|operand| self.null(operand));
+                for operand in of {
+                    self.null(operand);
+                }
             }
             Expr::Predict { .. } | Expr::IsNull(_) | Expr::Literal(_) => {}
             _ => self.bits(expr),
