@@ -14,6 +14,7 @@ from .functions import erf, exp, exp2, log, log2, log10, maximum, minimum, sigmo
 from .home import Approval, Home, Member, Proposal, Service
 from .infer import infer
 from .job import Cost, Job, sql
+from .models import Forest, Model, forest
 from .result import Answer, Result
 from .run import Event, Run, Status
 from .tables import Grouped, Table, concat
@@ -36,6 +37,7 @@ __all__ = [
     "Decimal",
     "DeviceFailed",
     "Event",
+    "Forest",
     "Grouped",
     "Home",
     "Int",
@@ -45,6 +47,7 @@ __all__ = [
     "Key",
     "LinkLost",
     "Member",
+    "Model",
     "NotApproved",
     "PlanError",
     "Problem",
@@ -69,6 +72,7 @@ __all__ = [
     "erf",
     "exp",
     "exp2",
+    "forest",
     "infer",
     "log",
     "log10",

@@ -1,11 +1,12 @@
 from pathlib import Path
 from typing import Any, Callable, final
 
-__all__ = ["VERSION", "Answer", "Batches", "Failure", "Job", "guess"]
+__all__ = ["VERSION", "Answer", "Batches", "Failure", "Job", "guess", "read_model"]
 
 VERSION: str
 
 def guess(of: Batches | Path, loose: bool) -> list[tuple[str, str, list[Any], bool, list[str]]]: ...
+def read_model(name: str, text: str) -> str: ...
 
 class Failure(Exception):
     args: tuple[
@@ -38,7 +39,7 @@ class Batches:
 @final
 class Job:
     @staticmethod
-    def parse(text: str, folder: Path) -> Job: ...
+    def parse(text: str, folder: Path, beside: dict[str, bytes] | None = None) -> Job: ...
     @property
     def name(self) -> str: ...
     @property

@@ -160,7 +160,7 @@ class Home:
                 return
             with tempfile.TemporaryDirectory(prefix="veil-") as folder:
                 file = pathlib.Path(folder) / "job.toml"
-                file.write_text(job.text, encoding="utf-8")
+                job._write(file)
                 yield _Known(str(file), job._plan(), job.plan, True)
         elif isinstance(job, str) and _DIGITS.match(job) and not os.path.exists(job):
             yield self._filed(job.lower())
@@ -376,10 +376,11 @@ class Home:
             return Run(self, plan, known.planned, None)
         folder = self._next(plan)
         if known.passing:
-            # The process may read it when this one is gone.
-            kept = self.path / "runs" / plan / "job.toml"
-            kept.write_text(pathlib.Path(file).read_text(encoding="utf-8"), encoding="utf-8")
-            file = str(kept)
+            # The process may read it, and models beside it, when this one is gone.
+            kept = self.path / "runs" / plan
+            for one in pathlib.Path(file).parent.iterdir():
+                (kept / one.name).write_bytes(one.read_bytes())
+            file = str(kept / "job.toml")
         process = Process.start(folder, "party", file, "--home", self.path, "--out", folder / "results", "--json")
         return Run(self, plan, known.planned, process)
 

@@ -16,6 +16,7 @@ from ._source import here
 from .columns import Aggregate
 from .data import Data, batches
 from .errors import JobError, PlanError, Source, raise_run
+from .models import Forest, Model
 from .result import Answer, Result
 from .sql import Text
 from .tables import Base, Op, Sql, Table, Writer
@@ -67,6 +68,7 @@ class Job:
         self._head: dict[str, Any] = {"name": name, "owners": list(owners), "parties": list(parties), "recipients": list(recipients), "salt": salt, "adversary": adversary}
         self._tables: dict[str, tuple[Base, str]] = {}
         self._bare: dict[str, str] = {}
+        self._models: dict[str, Forest] = {}
         self._opens: list[_Open] = []
         self._fixed: tuple[str, pathlib.Path] | None = None
         self._path: pathlib.Path | None = None
@@ -140,6 +142,17 @@ class Job:
         self._bare[name] = "\n".join([*lines, "column = [", *bare, "]"]) + "\n"
         return Table(self, base, tuple(columns))
 
+    def model(self, name: str, of: Forest | str | os.PathLike[str]) -> Model:
+        """Declares a model of trees: a `Forest`, of `vw.forest`, or the path of its file. All participants have it, with every threshold and leaf."""
+        source = here()
+        self._changes(source)
+        if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
+            raise JobError(f"`{name}` is no name of a model", source=source, help="lower-case letters, digits and `_`, no digit first")
+        if name in self._models:
+            raise JobError(f"the job has a model `{name}` already", source=source)
+        self._models[name] = of if isinstance(of, Forest) else Forest.read(of)
+        return Model(name, self._models[name])
+
     def sql(self, text: str, *, tables: Iterable[Table] | None = None, columns: Sequence[str] | None = None) -> Table:
         """A relation by a query in SQL. `tables` are those that it reads, else it may read all of the job; `columns` are the names of its columns, for methods that need them."""
         reads = tuple(tables) if tables is not None else tuple(Table(self, base, tuple(base.types)) for base, _ in self._tables.values())
@@ -203,6 +216,7 @@ class Job:
         self._texts = writer.steps | texts
         head = {"version": 1, "kind": "query"} | self._head
         parts = ["".join(f"{field} = {toml(value)}\n" for field, value in head.items() if value is not None)]
+        parts += [f"[model.{name}]\nfile = {toml(f'{name}.json')}\n" for name in sorted(self._models)]
         parts += [text for name, (_, text) in sorted(self._tables.items()) if name in read]
         for name, text in writer.steps.items():
             fit, least = writer.fits.get(name, (None, None))
@@ -220,7 +234,7 @@ class Job:
         if self._planned is None or self._planned[0] != text:
             folder = self._fixed[1] if self._fixed else pathlib.Path.cwd()
             try:
-                self._planned = (text, _veil.Job.parse(text, folder))
+                self._planned = (text, _veil.Job.parse(text, folder, self._beside()))
             except _veil.Failure as failure:
                 raise self._refused(failure) from None
         return self._planned[1]
@@ -229,11 +243,12 @@ class Job:
         """A job that no participant runs: it opens columns of this job as `given`, and columns of these types as `contract`, so that their ranges are compared."""
         other = Job(self.name, owners=[*self._head["owners"], "contract"], parties=self._head["parties"], recipients=["reader"], salt=self._head["salt"])
         other._tables = {name: (base, self._bare[name]) for name, (base, _) in self._tables.items()}
+        other._models = self._models
         name = next(name for name in (f"contract_{at}" for at in range(len(self._tables) + 1)) if name not in self._tables)
         contract = other.table(name, owner="contract", rows=1, columns=contracts)
         other._opens = [_Open("given", given, "reader", None, None, here()), _Open("contract", contract, "reader", None, None, here())]
         try:
-            return _veil.Job.parse(other.text, pathlib.Path.cwd())
+            return _veil.Job.parse(other.text, pathlib.Path.cwd(), other._beside())
         except _veil.Failure as failure:
             raise other._refused(failure) from None
 
@@ -317,16 +332,27 @@ class Job:
         head = self._head
         self._head = head | {"parties": names, "adversary": adversary if adversary is not None else None if parties is not None else head["adversary"]}
         try:
-            return _veil.Job.parse(self.text, pathlib.Path.cwd())
+            return _veil.Job.parse(self.text, pathlib.Path.cwd(), self._beside())
         except _veil.Failure as failure:
             raise self._refused(failure) from None
         finally:
             self._head = head
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the job file, which `veil explain`, `veil run`, `veil submit` and colleagues without Python take: same plan hash."""
+        """Writes the job file, which `veil explain`, `veil run`, `veil submit` and colleagues without Python take: same plan hash. Models are written beside it."""
         self._plan()
-        pathlib.Path(path).write_text(self.text, encoding="utf-8")
+        self._write(pathlib.Path(path))
+
+    def _beside(self) -> dict[str, bytes]:
+        """Files of models, which stand beside the job's."""
+        return {f"{name}.json": of.text.encode() for name, of in self._models.items()}
+
+    def _write(self, file: pathlib.Path) -> None:
+        if file.name in (f"{name}.json" for name in self._models):
+            raise JobError(f"{file} is the name of a model of the job", source=here())
+        for name, of in self._models.items():
+            of.save(file.parent / f"{name}.json")
+        file.write_text(self.text, encoding="utf-8")
 
     # Runs.
 

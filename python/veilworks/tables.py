@@ -15,6 +15,7 @@ from .types import ColumnType, Rows
 
 if TYPE_CHECKING:
     from .job import Job
+    from .models import Model
 
 Value = Union[Expression, Callable[["Table"], Expression], Any]
 
@@ -134,6 +135,10 @@ class Table(Secret):
         new = {name: self._own(value) for name, value in columns.items()}
         every = (*names, *(name for name in new if name not in names))
         return Table(self._job, Assign(self, new, every, here()), every)
+
+    def predict(self, model: Model, score: str | None = None) -> Column:
+        """What a model gives for the columns that have the names of its features; with `score`, the score of this class."""
+        return model.of(self, score)
 
     def select(self, *names: str) -> Table:
         """These columns alone, in this order."""

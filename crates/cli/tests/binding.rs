@@ -110,7 +110,7 @@ fn a_member_does_not_choose_which_file_of_a_party_is_read() {
     }
     let why = refused(&folder, &job(""), &[]);
     assert!(
-        why.contains("the circuit file `xor.txt` was not sent along"),
+        why.contains("the file `xor.txt` was not sent along"),
         "{why}"
     );
     let why = refused(&folder, &job(""), &[("xor.txt", &circuit()), ("more", "x")]);

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use veil_numeric::exact::Enclosure;
-use veil_numeric::{Applied, Clear, Function, Number, Range, Scale};
+use veil_numeric::{Applied, Clear, Function, FunctionError, Number, Range, Scale};
 
 /// The largest distance in units of the result, over these arguments; none may be beyond what is stated, nor may a result leave its range.
 fn worst(
@@ -194,6 +194,14 @@ fn what_has_no_value_is_refused() {
         error(Function::Ln, 0, 9),
         "ln has no value for 0 and below, and its argument may be that"
     );
+    // It would fit, but what is on the way does not.
+    let range = Range::new(-39, 39).unwrap();
+    let (one, thousand) = (Scale::decimal(0), Scale::decimal(3));
+    let wide = Applied::new(Function::Exp, one, range, thousand);
+    assert!(matches!(
+        wide,
+        Err(FunctionError::TooWide { bits: 128, .. })
+    ));
     assert_eq!(
         error(Function::InverseRoot, -3, 9),
         "rsqrt has no value for 0 and below, and its argument may be that"

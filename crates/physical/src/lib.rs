@@ -59,7 +59,7 @@ use std::ops::Range;
 
 use veil_job::passes::ProgramSpec;
 
-pub use exprs::{ExprError, Shown};
+pub use exprs::{ExprError, Shown, ands};
 pub use opening::{Opening, To};
 pub use plan::{PhysicalError, Refusal, plan};
 pub use ports::{

@@ -440,15 +440,23 @@ pub enum JobProblem {
         /// The field.
         field: &'static str,
     },
-    /// A circuit file that is not in the folder of the job file.
+    /// A circuit or model that is not in the folder of the job file.
     #[error(
-        "`file` under [circuit] is no plain name: a circuit is sent along, so move it beside the job file"
+        "`file` under [{0}] is no plain name: it is sent along, so move it beside the job file"
     )]
-    NotPlain,
-    /// A circuit file that is nowhere.
-    #[error(
-        "the circuit file `{0}` was not sent along with the job; propose both with `veil submit`"
-    )]
+    NotPlain(String),
+    /// A model that cannot be read.
+    #[error("model `{name}`, from `{file}`: {reason}")]
+    Model {
+        /// The model.
+        name: String,
+        /// Its file.
+        file: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A circuit or model that is nowhere.
+    #[error("the file `{0}` was not sent along with the job; propose both with `veil submit`")]
     NotSent(String),
     /// A file that came with a job.
     #[error("the file `{0}` was sent along, and the job does not name it; leave it out")]

@@ -63,6 +63,16 @@ pub(crate) struct RawJob {
     #[serde(default)]
     pub(crate) bound: Vec<Spanned<RawBound>>,
     pub(crate) salt: Option<Spanned<String>>,
+    /// Models that queries apply, by name.
+    #[serde(default)]
+    pub(crate) model: BTreeMap<Spanned<String>, Spanned<RawModel>>,
+}
+
+/// A model: decision trees in a file beside the job's.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawModel {
+    pub(crate) file: Spanned<PathBuf>,
 }
 
 /// A number that may be written as a string, so that decimals stay exact.

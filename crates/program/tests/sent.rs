@@ -76,7 +76,7 @@ fn no_file_of_this_machine_is_opened_for_it_or_quoted() {
         let circuit = text(&format!("file = \"{path}\", rows = 2"), "");
         assert_eq!(
             refused(&circuit, &Sent::new()),
-            "the job file:7:20: `file` under [circuit] is no plain name: a circuit is sent along, so move it beside the job file",
+            "the job file:7:20: `file` under [circuit] is no plain name: it is sent along, so move it beside the job file",
             "{path}"
         );
         if path == "./key" {
@@ -99,7 +99,7 @@ fn no_file_of_this_machine_is_opened_for_it_or_quoted() {
         let circuit = text(&format!("file = \"{name}\", rows = 2"), "");
         let said = refused(&circuit, &Sent::new());
         let why = format!(
-            "the job file:7:20: the circuit file `{name}` was not sent along with the job; propose both with `veil submit`"
+            "the job file:7:20: the file `{name}` was not sent along with the job; propose both with `veil submit`"
         );
         assert_eq!(said, why);
         let rows = text("file = \"xor.txt\"", &format!(", file = \"{name}\""));

@@ -1,5 +1,6 @@
 //! Jobs: text in, and what it means; runs.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -58,10 +59,17 @@ impl Job {
 
 #[pymethods]
 impl Job {
-    /// Parses and plans the text of a job file, whose paths are relative to `folder`.
+    /// Parses and plans the text of a job file, whose paths are relative to `folder`; models that are in `beside` are taken from there.
     #[staticmethod]
-    fn parse(py: Python<'_>, text: &str, folder: PathBuf) -> PyResult<Self> {
-        let parsed = py.detach(|| veilworks::Job::parse(text, folder));
+    #[pyo3(signature = (text, folder, beside = None))]
+    fn parse(
+        py: Python<'_>,
+        text: &str,
+        folder: PathBuf,
+        beside: Option<BTreeMap<String, Vec<u8>>>,
+    ) -> PyResult<Self> {
+        let beside = beside.unwrap_or_default();
+        let parsed = py.detach(|| veilworks::Job::parse_with(text, folder, &beside));
         parsed.map(Job).map_err(|error| failure(&error))
     }
 

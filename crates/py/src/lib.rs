@@ -31,6 +31,7 @@ mod batches;
 mod error;
 mod guess;
 mod job;
+mod model;
 
 use pyo3::prelude::*;
 
@@ -40,6 +41,7 @@ fn _veil(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("Failure", module.py().get_type::<error::Failure>())?;
     module.add_function(wrap_pyfunction!(guess::guess, module)?)?;
+    module.add_function(wrap_pyfunction!(model::read_model, module)?)?;
     module.add_class::<batches::Batches>()?;
     module.add_class::<job::Job>()?;
     module.add_class::<answer::Answer>()?;

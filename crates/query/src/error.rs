@@ -69,6 +69,12 @@ pub enum Problem {
         /// The name.
         name: String,
     },
+    /// A name of no model of the job.
+    #[error("the job has no model `{name}`: it is declared as [model.{name}]")]
+    NoModel {
+        /// The name.
+        name: String,
+    },
     /// An expression without a type.
     #[error(transparent)]
     Type(TypeError),

@@ -126,6 +126,8 @@ fn expr(of: &Expr) -> String {
         Expr::Case { .. } => all("case"),
         Expr::Coalesce(_) => all("coalesce"),
         Expr::NullIf(..) => all("nullif"),
+        // Thresholds and leaves are as literals.
+        Expr::Predict { .. } => all("predict"),
     }
 }
 

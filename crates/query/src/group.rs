@@ -9,6 +9,7 @@ use veil_relation::{AggregateFunction, Arithmetic, ColumnId, Comparison, Expr, K
 
 use crate::bind::Binder;
 use crate::error::{Problem, SqlError};
+use crate::models;
 use crate::real;
 use crate::rel::{Rel, folded, single};
 use crate::scalar::Scope;
@@ -361,6 +362,9 @@ impl Binder<'_> {
         if let (Some(function), [of]) = (real::named(&call.name), args.as_slice()) {
             let (of, ty) = terms.typed(of.clone())?;
             return self.checked(real::of(function, of, &ty.kind), scope, at);
+        }
+        if models::applies(&call.name) {
+            return self.applied(scope, &terms, &call.name, args);
         }
         let expr = match (call.name.as_str(), <[Term; 2]>::try_from(args.clone())) {
             ("coalesce", _) if !args.is_empty() => {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use sqlparser::ast::Spanned;
 use veil_relation::{
-    At, ConsentError, Expr, Family, Field, Fit, FitKind, JoinKind, Kept, Matches, Named, Overflow,
-    Plan, Program, Step, Table, is_name,
+    At, ConsentError, Expr, Family, Field, Fit, FitKind, Forest, JoinKind, Kept, Matches, Named,
+    Overflow, Plan, Program, Step, Table, is_name,
 };
 
 use crate::bind::{Binder, Level};
@@ -90,6 +90,8 @@ pub struct Job {
     pub queries: Vec<Query>,
     /// Bounds.
     pub bounds: Vec<Bound>,
+    /// Models of trees, which queries apply by their names.
+    pub models: Vec<Forest>,
 }
 
 /// The program of a job's queries, rewritten by the rules of [`crate::rules`].
@@ -165,6 +167,10 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
             return wrong(name, "two tables or queries have this name");
         }
     }
+    let models: BTreeSet<&str> = job.models.iter().map(Forest::name).collect();
+    if models.len() != job.models.len() {
+        return wrong(job.models[0].name(), "two models have one name");
+    }
     let bounded: BTreeSet<&str> = job.bounds.iter().map(|bound| bound.of.as_str()).collect();
     if bounded.len() != job.bounds.len() {
         return wrong(&job.bounds[0].of, "a relation has one bound");
@@ -208,6 +214,7 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
             shapes: &mut shapes,
             cost,
             bounds: &job.bounds,
+            models: &job.models,
             ctes: Vec::new(),
             bound,
             name: &query.name,

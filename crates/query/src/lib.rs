@@ -29,7 +29,7 @@
 //!     unique: vec![],
 //! };
 //! let query = |sql: &str| Query { name: "q".into(), sql: sql.into(), to: Some("ministry".into()), keep: None, min_count: 10, fit: None };
-//! let job = |sql| Job { tables: vec![stays.clone()], queries: vec![query(sql)], bounds: vec![] };
+//! let job = |sql| Job { tables: vec![stays.clone()], queries: vec![query(sql)], bounds: vec![], models: vec![] };
 //!
 //! let program = compile(&job("SELECT ward, avg(days) AS days FROM stays GROUP BY ward"), &SortedBytes)?;
 //! assert!(program.to_string().contains("(aggregates (\"aggregate1\" (avg #1)))"));
@@ -69,6 +69,7 @@ mod group;
 mod grouping;
 mod job;
 mod joins;
+mod models;
 mod order;
 mod ordering;
 mod real;

@@ -167,6 +167,7 @@ pub(crate) fn job(tables: Vec<Table>, sql: &str) -> Job {
         tables,
         queries: vec![query(sql)],
         bounds: Vec::<Bound>::new(),
+        models: vec![],
     }
 }
 

@@ -12,6 +12,7 @@ fn job(tables: Vec<Table>, sql: &str) -> Job {
         tables,
         queries: vec![common::query(sql)],
         bounds: vec![],
+        models: vec![],
     }
 }
 
@@ -139,6 +140,7 @@ fn what_a_job_declares_makes_no_other_family() {
         tables: turned,
         queries: vec![query],
         bounds: vec![],
+        models: vec![],
     };
     assert_eq!(families(&job, &SortedBytes).unwrap(), first);
     let bounded = |rows| {

@@ -10,6 +10,7 @@ fn job(sql: &str) -> Job {
         tables: tables(40, 90),
         queries: vec![query(sql)],
         bounds: Vec::new(),
+        models: vec![],
     }
 }
 

@@ -28,6 +28,7 @@ fn compiled(tables: &[Table], queries: Vec<Query>) -> Program {
         tables: tables.to_vec(),
         queries,
         bounds: vec![],
+        models: vec![],
     };
     compile(&job, &SortedBytes).unwrap()
 }
@@ -329,6 +330,7 @@ fn words_of_owners_go_with_what_is_kept() {
             tables: vec![kept.clone()],
             queries: vec![query(sql)],
             bounds: vec![],
+            models: vec![],
         };
         compile(&job, &SortedBytes)
             .map(drop)
@@ -361,6 +363,7 @@ fn what_cannot_be_kept_is_refused() {
             tables: tables.clone(),
             queries,
             bounds: vec![],
+            models: vec![],
         };
         match compile(&job, &SortedBytes) {
             Err(error) => error.to_string(),

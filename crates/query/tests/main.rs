@@ -9,6 +9,7 @@ mod claims;
 mod common;
 mod families;
 mod flags;
+mod forests;
 mod jobs;
 mod kept;
 mod limits;

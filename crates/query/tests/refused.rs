@@ -484,6 +484,7 @@ fn a_job_that_is_none() {
             "SELECT city, count(*) AS n FROM people GROUP BY city",
         )],
         bounds: Vec::new(),
+        models: vec![],
     };
     let message = |change: fn(&mut Job)| {
         let mut job = base();

@@ -35,6 +35,7 @@ fn compiled(tables: &[Table], queries: Vec<Query>) -> Result<Program, String> {
         tables: tables.to_vec(),
         queries,
         bounds: vec![],
+        models: vec![],
     };
     compile(&job, &SortedBytes).map_err(|error| error.to_string())
 }

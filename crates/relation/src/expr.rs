@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use veil_numeric::{Function, Range};
 
 use crate::calendar;
+use crate::forest::{Forest, Output};
 use crate::kind::{Kind, Value, Values};
 use crate::place::At;
 use crate::schema::ColumnId;
@@ -258,6 +259,15 @@ pub enum Expr {
     Coalesce(Vec<Expr>),
     /// The first operand, but null where it equals the second.
     NullIf(Box<Expr>, Box<Expr>),
+    /// A public model of trees applied to the row; null where an argument is, unless the model says where nulls go.
+    Predict {
+        /// The model.
+        model: Forest,
+        /// What is asked of it.
+        output: Output,
+        /// An argument for each of its features.
+        of: Vec<Expr>,
+    },
 }
 
 impl Expr {
@@ -340,7 +350,10 @@ impl Expr {
             | Self::Rescale(a, _)
             | Self::Extract(_, a)
             | Self::Lookup { of: a, .. } => vec![a],
-            Self::And(all) | Self::Or(all) | Self::Coalesce(all) => all.iter().collect(),
+            Self::And(all)
+            | Self::Or(all)
+            | Self::Coalesce(all)
+            | Self::Predict { of: all, .. } => all.iter().collect(),
             Self::Compare(_, a, b)
             | Self::Arithmetic(_, a, b)
             | Self::Divide(a, b)
@@ -382,6 +395,11 @@ impl Expr {
             Self::Coalesce(all) => {
                 Self::Coalesce(all.into_iter().map(by).collect::<Result<_, _>>()?)
             }
+            Self::Predict { model, output, of } => Self::Predict {
+                model,
+                output,
+                of: of.into_iter().map(by).collect::<Result<_, _>>()?,
+            },
             Self::Compare(sign, a, b) => Self::Compare(sign, one(a)?, one(b)?),
             Self::Arithmetic(sign, a, b) => Self::Arithmetic(sign, one(a)?, one(b)?),
             Self::Divide(a, b) => Self::Divide(one(a)?, one(b)?),

@@ -57,9 +57,11 @@ pub mod clear;
 mod consent;
 mod expr;
 mod fit;
+pub mod forest;
 mod functions;
 mod kept;
 mod kind;
+mod models;
 mod place;
 mod plan;
 mod plan_error;
@@ -74,8 +76,10 @@ mod typing;
 pub use consent::{ColumnUse, ConsentError};
 pub use expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
 pub use fit::{CLUSTERS, COMPONENTS, Fit, FitKind, Fitting, INTERCEPT};
+pub use forest::{Forest, ForestError};
 pub use kept::{Bucket, Kept, OpenSize};
 pub use kind::{Kind, MOST_PLACES, MOST_VALUES, Type, Value, Values};
+pub use models::ModelUse;
 pub use place::{At, Place, first_written};
 pub use plan::{
     Aggregate, AggregateFunction, Domain, Frame, JoinKind, Matches, Named, Overflow, Plan, Program,

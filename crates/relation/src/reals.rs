@@ -58,7 +58,7 @@ impl Program {
 }
 
 /// Calls `seen` with each expression of a plan and each operand, and the types of the columns that it is over.
-fn expressions(
+pub(crate) fn expressions(
     plan: &Plan,
     shapes: Shapes<'_>,
     seen: &mut dyn FnMut(&Expr, &[Type]),

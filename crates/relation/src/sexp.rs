@@ -4,6 +4,8 @@
 
 use std::fmt::Write;
 
+use crate::forest::Forest;
+
 /// Longest line before a list is broken: fits a terminal and a diff.
 const WIDTH: usize = 110;
 
@@ -19,6 +21,8 @@ pub(crate) enum Sexp {
     Text(String),
     /// In parentheses.
     List(Vec<Sexp>),
+    /// A model that has been read, in the place of its name.
+    Model(Forest),
 }
 
 /// Why a text is no nested list.
@@ -63,6 +67,7 @@ impl Sexp {
         match self {
             Self::Word(word) => into.push_str(word),
             Self::Text(text) => quote(text, into),
+            Self::Model(model) => quote(model.name(), into),
             Self::List(items) => {
                 into.push('(');
                 for (at, item) in items.iter().enumerate() {

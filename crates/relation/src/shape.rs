@@ -53,6 +53,7 @@ impl Program {
     /// # Errors
     /// [`PlanError`], with the operator.
     pub fn check(&self) -> Result<Vec<Shape>, PlanError> {
+        self.check_models()?;
         let mut names = BTreeSet::new();
         for table in &self.tables {
             table.check()?;

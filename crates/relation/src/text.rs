@@ -8,6 +8,7 @@ use std::fmt;
 use crate::calendar;
 use crate::expr::{DatePart, Expr, Literal};
 use crate::fit::{Fit, FitKind};
+use crate::forest;
 use crate::kept::{Bucket, Kept};
 use crate::kind::{Kind, Type, Value};
 use crate::plan::{
@@ -35,6 +36,8 @@ impl fmt::Display for Plan {
 impl fmt::Display for Program {
     /// The canonical text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let models = self.models();
+        let models = models.into_iter().map(forest::model);
         let tables = self.tables.iter().map(table);
         let steps = self.steps.iter().map(
             |Step {
@@ -48,7 +51,7 @@ impl fmt::Display for Program {
                 Sexp::list("step", step.chain([plan(of)]))
             },
         );
-        f.write_str(&Sexp::list("program", tables.chain(steps)).pretty())
+        f.write_str(&Sexp::list("program", models.chain(tables).chain(steps)).pretty())
     }
 }
 
@@ -67,7 +70,7 @@ fn day(of: i128) -> Sexp {
     day.map_or_else(|| Sexp::word(of), |day| Sexp::word(calendar::show(day)))
 }
 
-fn decimal(units: i128, places: u32) -> Sexp {
+pub(crate) fn decimal(units: i128, places: u32) -> Sexp {
     let digits = format!(
         "{:0>width$}",
         units.unsigned_abs(),
@@ -165,6 +168,11 @@ pub(crate) fn expr(of: &Expr) -> Sexp {
         Expr::Case { .. } => operands("case"),
         Expr::Coalesce(_) => operands("coalesce"),
         Expr::NullIf(..) => operands("nullif"),
+        Expr::Predict { model, output, of } => {
+            let name = Sexp::Text(model.name().to_owned());
+            let head = [name, forest::output(*output)];
+            Sexp::list("predict", head.into_iter().chain(of.iter().map(expr)))
+        }
     }
 }
 

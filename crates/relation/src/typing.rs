@@ -8,6 +8,7 @@ use veil_numeric::{Applied, Function, FunctionError, Range, Scale};
 
 use crate::calendar::{self, FIRST_DAY, LAST_DAY};
 use crate::expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
+use crate::forest::Misfit;
 use crate::kind::{Kind, MOST_PLACES, Type, Value};
 use crate::schema::ColumnId;
 
@@ -80,6 +81,16 @@ pub enum TypeError {
         expr: String,
         /// What it has no value for.
         excluded: &'static str,
+    },
+    /// A category with a value that a model does not know.
+    #[error("model `{model}` does not know the value `{value}` of its feature `{feature}`")]
+    Unknown {
+        /// The model.
+        model: String,
+        /// The feature.
+        feature: String,
+        /// The value.
+        value: String,
     },
     /// A public table whose length or values are not those of its kinds, or another part that does not fit.
     #[error("`{expr}` is not formed as it must be: {what}")]
@@ -373,6 +384,20 @@ impl Expr {
                 let (a, b) = (kind_of(a)?, kind_of(b)?);
                 self.comparable(&a.kind, &b.kind)?;
                 Ok(a.or_null(true))
+            }
+            Self::Predict { model, output, of } => {
+                let types = of.iter().map(kind_of).collect::<Result<Vec<_>, _>>()?;
+                model
+                    .applied(*output, &types)
+                    .map_err(|misfit| match misfit {
+                        Misfit::Form(what) => self.form(what),
+                        Misfit::Operand(takes, found) => operand(takes, &found),
+                        Misfit::Value(feature, value) => TypeError::Unknown {
+                            model: model.name().to_owned(),
+                            feature,
+                            value,
+                        },
+                    })
             }
         }
     }

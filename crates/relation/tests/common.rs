@@ -1,9 +1,10 @@
 //! Tables, rows and random expressions of all tests.
 
 use proptest::prelude::*;
+use veil_relation::forest::Output;
 use veil_relation::{
-    Arithmetic, Column, ColumnId, Comparison, Consent, DatePart, Expr, Kind, Literal, Operation,
-    Range, Reveal, Table, Type, Value, Values, clear,
+    Arithmetic, Column, ColumnId, Comparison, Consent, DatePart, Expr, Forest, Kind, Literal,
+    Operation, Range, Reveal, Table, Type, Value, Values, clear,
 };
 
 pub(crate) fn range(min: i128, max: i128) -> Range {
@@ -191,6 +192,11 @@ pub(crate) fn exprs() -> impl Strategy<Value = Expr> {
                 }
             ),
             many.prop_map(Expr::Coalesce),
+            two.clone().prop_map(|(a, b)| Expr::Predict {
+                model: Forest::new(crate::forest::parts()).unwrap(),
+                output: Output::Value,
+                of: vec![*a, *b],
+            }),
             two.prop_map(|(a, b)| Expr::NullIf(a, b)),
         ]
     })

@@ -6,6 +6,7 @@
 
 mod common;
 mod exprs;
+mod forest;
 mod operators;
 mod refused;
 mod text;

@@ -56,6 +56,20 @@ impl Job {
         Self::of_file(job)
     }
 
+    /// The same; models that are among `beside`, by the names that the job gives their files, are taken from there.
+    ///
+    /// # Errors
+    /// An [`Error`] of [`Code::Input`].
+    pub fn parse_with(
+        text: &str,
+        folder: impl AsRef<Path>,
+        beside: &veil_program::Sent,
+    ) -> Result<Self, Error> {
+        let file = folder.as_ref().join("job.toml");
+        let job = veil_program::Job::parse_with(text, &file, beside)?;
+        Self::of_file(job)
+    }
+
     fn of_file(job: veil_program::Job) -> Result<Self, Error> {
         Self::planned(job, 1)
     }

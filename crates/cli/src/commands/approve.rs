@@ -169,7 +169,7 @@ pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
     // What a member sent stays as it was filed.
     let files = match &filed {
         Some(_) => Vec::new(),
-        None => circuit(&args.job.job, &planned.text)?,
+        None => beside(&args.job.job, &planned.text)?,
     };
     let filing = Filing {
         plan: planned.plan.hash,
@@ -265,21 +265,25 @@ fn bindings(
     Ok(bound)
 }
 
-/// The circuit that a job file names, if it does: it is filed with the text.
-fn circuit(job: &Path, text: &str) -> Result<Vec<(String, Vec<u8>)>, Failure> {
-    let Some(path) = Job::circuit_file(text) else {
-        return Ok(Vec::new());
-    };
-    let from = job.parent().unwrap_or(Path::new("")).join(&path);
-    let Some(name) = filed_as(&path) else {
-        let message = format!("a circuit cannot be filed as `{path}`: the home uses this name");
-        return Err(Failure::new(Code::Input, message).help("rename the file, and correct the job"));
-    };
-    let read = std::fs::read(&from).map_err(|error| {
-        let message = format!("cannot read the circuit {}: {error}", from.display());
-        Failure::new(Code::Input, message)
-    })?;
-    Ok(vec![(name.to_owned(), read)])
+/// The circuit and models that a job file names: they are filed with the text.
+fn beside(job: &Path, text: &str) -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let mut files: Vec<(String, Vec<u8>)> = Vec::new();
+    for path in Job::named_files(text) {
+        let from = job.parent().unwrap_or(Path::new("")).join(&path);
+        let taken = |name: &&str| !files.iter().any(|(other, _)| other == name);
+        let Some(name) = filed_as(&path).filter(taken) else {
+            let message = format!("`{path}` cannot be filed under this name: the home uses it");
+            return Err(
+                Failure::new(Code::Input, message).help("rename the file, and correct the job")
+            );
+        };
+        let read = std::fs::read(&from).map_err(|error| {
+            let message = format!("cannot read {}: {error}", from.display());
+            Failure::new(Code::Input, message)
+        })?;
+        files.push((name.to_owned(), read));
+    }
+    Ok(files)
 }
 
 /// The job of the command line: a file, or the beginning of the plan hash of a filed one.

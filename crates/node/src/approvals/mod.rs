@@ -290,9 +290,10 @@ impl Filed {
     /// The files that are filed with the text of the job.
     fn beside(&self, text: &str) -> Result<Sent, FileError> {
         let mut files = Sent::new();
-        if let Some(path) = Job::circuit_file(text)
-            && let Some(name) = filed_as(&path)
-        {
+        for path in Job::named_files(text) {
+            let Some(name) = filed_as(&path) else {
+                continue;
+            };
             let from = self.folder.join(name);
             let read = fs::read(&from).map_err(FileError::io("read", &from))?;
             files.insert(path, read);
@@ -300,7 +301,7 @@ impl Filed {
         Ok(files)
     }
 
-    /// What would propose it: its text, and the circuit that goes with it.
+    /// What would propose it: its text, and the circuit or models that go with it.
     pub(crate) fn proposal(&self) -> Result<Proposal, FileError> {
         let text = self.job()?;
         let files = self.beside(&text)?;

@@ -1,4 +1,4 @@
-//! A job that is proposed to a party: the job file, and the circuit that goes with it.
+//! A job that is proposed to a party: the job file, and the circuit or models that go with it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use veil_program::Sent;
 
 use crate::file::FileError;
 
-/// Longest file that goes with a proposal, in bytes: a circuit of some hundred thousand gates.
+/// Longest file that goes with a proposal, in bytes: a circuit of some hundred thousand gates, a model of as many splits.
 const LONGEST_FILE: usize = 12 << 20;
 
 /// A proposed job: all that a party needs to plan it. Data never travel this way.
@@ -20,7 +20,7 @@ pub struct Proposal {
     pub job: String,
     /// Lanes: under the plan hash.
     pub lanes: u16,
-    /// Files that the job names, by their paths in it: its circuit.
+    /// Files that the job names, by their paths in it: its circuit, its models.
     pub files: BTreeMap<String, String>,
 }
 
@@ -33,7 +33,7 @@ pub enum ProposalError {
     File(#[from] FileError),
     /// Not a file in the folder of the job file.
     #[error(
-        "the job names the circuit file `{0}`: only a file beside the job file can be proposed, so move it there"
+        "the job names the file `{0}`: only a file beside the job file can be proposed, so move it there"
     )]
     Path(String),
     /// Too long to send.
@@ -50,17 +50,6 @@ pub enum ProposalError {
     },
 }
 
-/// The part of a job file that names other files.
-#[derive(Deserialize)]
-struct Named {
-    circuit: Option<NamedCircuit>,
-}
-
-#[derive(Deserialize)]
-struct NamedCircuit {
-    file: Option<String>,
-}
-
 impl Proposal {
     /// Reads a job file, and what it needs.
     ///
@@ -71,11 +60,10 @@ impl Proposal {
         let text = read(job)?;
         let mut files = BTreeMap::new();
         // A job that is no TOML is refused where it is planned, with the place.
-        let named = toml::from_str::<Named>(&text).ok();
-        if let Some(path) = named.and_then(|named| named.circuit?.file) {
+        for path in veil_program::Job::named_files(&text) {
             let folder = job.parent().unwrap_or(Path::new(""));
-            let circuit = read(&folder.join(beside(&path)?))?;
-            files.insert(path, circuit);
+            let file = read(&folder.join(beside(&path)?))?;
+            files.insert(path, file);
         }
         Ok(Proposal {
             job: text,
@@ -147,6 +135,14 @@ mod tests {
             let error = bad.sent().unwrap_err();
             assert!(matches!(error, ProposalError::Path(_)), "{path}: {error}");
         }
+        let models = "[model.a]\nfile = \"a.json\"\n[model.b]\nfile = \"a.json\"\n";
+        fs::write(at("there/z.toml"), models).unwrap();
+        let error = Proposal::read(&at("there/z.toml"), 3).unwrap_err();
+        assert!(error.to_string().contains("a.json"), "{error}");
+        fs::write(at("there/a.json"), "{}").unwrap();
+        let read = Proposal::read(&at("there/z.toml"), 3).unwrap();
+        let files = BTreeMap::from([("a.json".to_owned(), "{}".to_owned())]);
+        assert_eq!(read.files, files);
         fs::write(at("there/y.toml"), text.replace("adder", "../there/adder")).unwrap();
         let error = Proposal::read(&at("there/y.toml"), 3)
             .unwrap_err()

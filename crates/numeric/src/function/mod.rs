@@ -287,13 +287,16 @@ impl Applied {
             [Some(nearest), Some(drawn)] => [nearest, drawn],
             _ => return Err(wide),
         };
-        Ok(Self {
+        let applied = Self {
             function,
             range,
             result,
             error,
             way,
-        })
+        };
+        // What is on the way may be wider than argument and result; how wide does not depend on the argument.
+        let fits = applied.clear(range.min()).is_some();
+        fits.then_some(applied).ok_or(wide)
     }
 
     /// [`Applied::new`], made once and kept for the next who asks.

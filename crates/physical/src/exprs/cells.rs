@@ -109,6 +109,7 @@ impl Exprs {
                 let null = self.either_null(first.null, Some(same));
                 Ok(Cell { null, ..first })
             }
+            Expr::Predict { model, output, of } => self.predict(expr, model, *output, of),
         }
     }
 
@@ -210,7 +211,7 @@ impl Exprs {
         Ok(null.unwrap_or_else(|| self.b.constant_bit(false)))
     }
 
-    fn null(&mut self, of: &Expr) -> Result<Option<Wire>, ExprError> {
+    pub(super) fn null(&mut self, of: &Expr) -> Result<Option<Wire>, ExprError> {
         match of {
             Expr::Column(column, _) if self.sources.contains_key(column) => {
                 Ok(self.sources[column].null)
@@ -230,6 +231,7 @@ impl Exprs {
                 Ok(self.either_null(a, b))
             }
             Expr::IsNull(_) => Ok(None),
+            Expr::Predict { model, of, .. } => self.predicts_null(model, of),
             _ => Ok(self.cell(of)?.null),
         }
     }

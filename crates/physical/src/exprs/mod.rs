@@ -13,6 +13,7 @@ mod columns;
 mod compare;
 mod dates;
 mod divide;
+mod forest;
 mod fractions;
 mod integers;
 mod keys;
@@ -23,6 +24,7 @@ mod select;
 mod table;
 #[cfg(test)]
 mod tests;
+mod thresholds;
 mod word;
 
 use std::collections::HashMap;
@@ -31,11 +33,12 @@ use std::fmt;
 use veil_circuit::generate::Aim;
 use veil_circuit::{Builder, Wire};
 use veil_math::Ring;
-use veil_relation::{At, ColumnId, Expr, Kind, Type, TypeError};
+use veil_relation::{At, ColumnId, Expr, Forest, Kind, Type, TypeError};
 
 pub(crate) use aggregates::{Sums, deviation, variance};
 pub(crate) use columns::Columns;
 pub(crate) use compare::{below_bits, masked};
+pub use forest::ands;
 pub(crate) use keys::sort_bits;
 pub(crate) use needs::{Form, Want, needs};
 pub(crate) use real::Bits;
@@ -226,6 +229,7 @@ pub(crate) struct Exprs {
     aim: Aim,
     cells: HashMap<Expr, Cell>,
     integers: HashMap<Expr, integers::Integer>,
+    forests: HashMap<(Forest, Vec<Expr>), forest::Predicted>,
 }
 
 impl Exprs {
@@ -243,6 +247,7 @@ impl Exprs {
             aim,
             cells: HashMap::new(),
             integers: HashMap::new(),
+            forests: HashMap::new(),
         }
     }
 

@@ -160,7 +160,12 @@ impl Needs<'_> {
                 .operands()
                 .into_iter()
                 .for_each(|operand| self.null(operand)),
-            Expr::IsNull(_) | Expr::Literal(_) => {}
+            Expr::Predict { model, of, .. } if !model.tracks_nulls() => {
+                for operand in of {
+                    self.null(operand);
+                }
+            }
+            Expr::Predict { .. } | Expr::IsNull(_) | Expr::Literal(_) => {}
             _ => self.bits(expr),
         }
     }

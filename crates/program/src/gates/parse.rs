@@ -141,9 +141,11 @@ fn load(raw: &RawCircuit, span: Range<usize>, job_files: JobFiles<'_>) -> Result
         (None, Some(file)) => {
             let shown = file.get_ref().display().to_string();
             let text = match job_files {
-                JobFiles::Folder(base) => read(&base.join(file.get_ref()))
-                    .map(Cow::Owned)
-                    .map_err(|error| bad(file.span(), &shown, error.to_string()))?,
+                JobFiles::Folder(base) | JobFiles::With(base, _) => {
+                    read(&base.join(file.get_ref()))
+                        .map(Cow::Owned)
+                        .map_err(|error| bad(file.span(), &shown, error.to_string()))?
+                }
                 JobFiles::Sent(files) => match files.get(&shown) {
                     Some(text) => Cow::Borrowed(text.as_slice()),
                     None => return Err(Fault::new(file.span(), JobProblem::NotSent(shown))),

@@ -217,9 +217,19 @@ impl Job {
         Self::read(text, Path::new(SENT), JobFiles::Sent(files), false, given)
     }
 
-    /// The circuit file that the text of a job names, if it does: it has to be sent or kept with the job.
-    pub fn circuit_file(text: &str) -> Option<String> {
-        job_files::circuit_file(text)
+    /// The files that the text of a job names, circuit and models: they have to be sent or kept with the job.
+    pub fn named_files(text: &str) -> Vec<String> {
+        job_files::named_files(text)
+    }
+
+    /// Reads the text of a job file that could be at `file`; models that are among `beside` are taken from there.
+    ///
+    /// # Errors
+    /// As of [`Job::parse`].
+    pub fn parse_with(text: &str, file: &Path, beside: &Sent) -> Result<Self, JobError> {
+        let folder = file.parent().unwrap_or(Path::new(""));
+        let files = JobFiles::With(folder, beside);
+        Self::read(text, file, files, false, Files::new())
     }
 
     fn read(
@@ -473,6 +483,7 @@ impl Job {
                 "[[table]]",
                 "[[query]]",
                 "[[bound]]",
+                "[model]",
                 "salt",
                 "[[analysis]]",
                 "[derived]",
@@ -481,7 +492,7 @@ impl Job {
             let missing = [("[[analysis]]", raw.analysis.is_empty())];
             sections(raw, "stats (over tables)", &own, &missing)?;
         } else {
-            let own = ["[[table]]", "[[query]]", "[[bound]]", "salt"];
+            let own = ["[[table]]", "[[query]]", "[[bound]]", "[model]", "salt"];
             let missing = [
                 ("[[table]]", raw.table.is_empty()),
                 ("[[query]]", raw.query.0.is_empty()),
@@ -503,7 +514,7 @@ impl Job {
             };
             return Err(Fault::new(raw.kind.span(), problem));
         }
-        let queries = Queries::parse(raw, &roles)?;
+        let queries = Queries::parse(raw, &roles, job_files)?;
         let spec = queries.described(&roles).map(Arc::new);
         let spec = spec.ok_or_else(|| {
             let problem = JobProblem::Unplanned("it has no passes".into());
@@ -642,6 +653,7 @@ fn sections(
             raw.query.0.first().map(|query| query.name.span()),
         ),
         ("[[bound]]", raw.bound.first().map(toml::Spanned::span)),
+        ("[model]", raw.model.keys().next().map(toml::Spanned::span)),
         ("salt", raw.salt.as_ref().map(toml::Spanned::span)),
         (
             "most_opened",

@@ -11,7 +11,7 @@ use veil_relation::{AggregateFunction, Bucket, ColumnId, FitKind, Operation, Pla
 use super::{OwnerTable, Queries};
 
 /// A number of things: `1 row`, `2 rows`.
-fn count(number: u32, one: &str) -> String {
+pub(super) fn count(number: u32, one: &str) -> String {
     format!("{number} {one}{}", if number == 1 { "" } else { "s" })
 }
 

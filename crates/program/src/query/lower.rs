@@ -14,6 +14,7 @@ use veil_session::PartyId;
 
 use super::{Collisions, NamedQuery, OwnerTable, Queries, parse};
 use crate::error::{Fault, JobProblem};
+use crate::load::JobFiles;
 use crate::raw::RawJob;
 use crate::roles::Roles;
 use crate::stats::{self, TableAnalysis};
@@ -24,7 +25,11 @@ const MOST_OPENED: u64 = 1 << 24;
 
 impl Queries {
     /// Reads tables and queries, and plans them.
-    pub(crate) fn parse(raw: &RawJob, roles: &Roles) -> Result<Self, Fault> {
+    pub(crate) fn parse(
+        raw: &RawJob,
+        roles: &Roles,
+        job_files: JobFiles<'_>,
+    ) -> Result<Self, Fault> {
         let tables = raw.table.iter().map(|table| parse::table(table, roles));
         let tables: Vec<OwnerTable> = tables.collect::<Result<_, _>>()?;
         let queries = raw.query.0.iter().map(|query| parse::query(query, roles));
@@ -63,6 +68,7 @@ impl Queries {
             tables: tables.iter().map(|table| table.table.clone()).collect(),
             queries: queries.iter().map(compiled).collect(),
             bounds: bounds.collect::<Result<_, _>>()?,
+            models: super::forest::models(raw, job_files)?,
         };
         let analyses = stats::of_tables(raw, roles, &job)?;
         queries.extend(analyses.iter().map(TableAnalysis::query));

@@ -8,6 +8,8 @@ mod claims;
 mod column;
 mod declare;
 mod explain;
+mod forest;
+mod forests;
 mod keys;
 mod lower;
 mod model;
@@ -29,6 +31,7 @@ use veil_query::Model;
 use veil_relation::{Kept, Program, Table};
 
 pub use explain::{ColumnFacts, KeptFacts, Opens, Operator, TableFacts, openings};
+pub use forests::read_model;
 pub use keys::Collisions;
 pub use sink::{Answered, QuerySink};
 pub(crate) use sink::{LACKS, of};

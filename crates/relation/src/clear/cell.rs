@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::forest::predicted;
 use crate::calendar;
 use crate::expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
 use crate::kind::{Kind, Type, Value};
@@ -25,7 +26,7 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    const NULL: Self = Self {
+    pub(super) const NULL: Self = Self {
         value: Value::Null,
         places: 0,
     };
@@ -168,6 +169,13 @@ impl<'a> Row<'a> {
                 Value::Bool(true) => Cell::NULL,
                 _ => self.cell(a),
             },
+            Expr::Predict { model, output, of } => {
+                let of = of.iter().filter_map(|part| {
+                    let ty = part.ty(self.types).ok()?;
+                    Some((self.value(part), ty))
+                });
+                predicted(model, *output, &of.collect::<Vec<_>>())
+            }
         }
     }
 

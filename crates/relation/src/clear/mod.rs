@@ -5,6 +5,7 @@
 
 mod aggregate;
 mod cell;
+mod forest;
 mod window;
 
 use std::cmp::Ordering;

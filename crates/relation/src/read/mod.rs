@@ -8,6 +8,7 @@ use veil_numeric::{Function, Range};
 
 use crate::calendar;
 use crate::expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
+use crate::forest::{ForestError, Output, resolve, tagged_models};
 use crate::kept::{Bucket, Kept, OpenSize};
 use crate::kind::{Kind, Type, Value, Values};
 use crate::place::At;
@@ -36,6 +37,9 @@ pub enum ReadError {
         /// What should be there.
         wanted: &'static str,
     },
+    /// A model that is none.
+    #[error(transparent)]
+    Model(ForestError),
     /// The text has the meaning of a program in another form than the canonical one.
     #[error("the text is not in the canonical form")]
     NotCanonical,
@@ -49,7 +53,7 @@ impl Program {
     /// # Errors
     /// [`ReadError`], also if the text differs from what is written for the program, be it by white space.
     pub fn read(text: &str) -> Result<Self> {
-        let whole = Sexp::read(text).map_err(|wrong| ReadError::Malformed {
+        let mut whole = Sexp::read(text).map_err(|wrong| ReadError::Malformed {
             line: wrong.line,
             what: wrong.what,
         })?;
@@ -57,8 +61,11 @@ impl Program {
             tables: Vec::new(),
             steps: Vec::new(),
         };
+        let models = tagged_models(tagged(&whole, "program")?)?;
+        resolve(&mut whole, &models)?;
         for item in tagged(&whole, "program")? {
             match head(item) {
+                Some("model") => {}
                 Some("table") => program.tables.push(table(item)?),
                 _ => match tagged(item, "step")? {
                     [name, of] => program.steps.push(Step {
@@ -84,12 +91,12 @@ impl Program {
     }
 }
 
-fn unexpected(found: &Sexp, wanted: &'static str) -> ReadError {
+pub(crate) fn unexpected(found: &Sexp, wanted: &'static str) -> ReadError {
     let found = found.line().chars().take(60).collect();
     ReadError::Unexpected { found, wanted }
 }
 
-fn head(item: &Sexp) -> Option<&str> {
+pub(crate) fn head(item: &Sexp) -> Option<&str> {
     match item {
         Sexp::List(items) => match items.first() {
             Some(Sexp::Word(word)) => Some(word),
@@ -100,35 +107,35 @@ fn head(item: &Sexp) -> Option<&str> {
 }
 
 /// What follows the head of a list.
-fn tagged<'a>(item: &'a Sexp, tag: &'static str) -> Result<&'a [Sexp]> {
+pub(crate) fn tagged<'a>(item: &'a Sexp, tag: &'static str) -> Result<&'a [Sexp]> {
     match item {
         Sexp::List(items) if head(item) == Some(tag) => Ok(&items[1..]),
         _ => Err(unexpected(item, tag)),
     }
 }
 
-fn items(item: &Sexp) -> Result<&[Sexp]> {
+pub(crate) fn items(item: &Sexp) -> Result<&[Sexp]> {
     match item {
         Sexp::List(items) => Ok(items),
         _ => Err(unexpected(item, "list")),
     }
 }
 
-fn quoted(item: &Sexp) -> Result<String> {
+pub(crate) fn quoted(item: &Sexp) -> Result<String> {
     match item {
         Sexp::Text(text) => Ok(text.clone()),
         _ => Err(unexpected(item, "quoted text")),
     }
 }
 
-fn word(item: &Sexp) -> Result<&str> {
+pub(crate) fn word(item: &Sexp) -> Result<&str> {
     match item {
         Sexp::Word(word) => Ok(word),
         _ => Err(unexpected(item, "word")),
     }
 }
 
-fn number<T: std::str::FromStr>(item: &Sexp) -> Result<T> {
+pub(crate) fn number<T: std::str::FromStr>(item: &Sexp) -> Result<T> {
     word(item)?.parse().map_err(|_| unexpected(item, "number"))
 }
 
@@ -145,7 +152,7 @@ fn range(low: &Sexp, high: &Sexp) -> Result<Range> {
     Range::new(number(low)?, number(high)?).ok_or_else(|| unexpected(high, "end of the range"))
 }
 
-fn kind(item: &Sexp) -> Result<Kind> {
+pub(crate) fn kind(item: &Sexp) -> Result<Kind> {
     let wrong = || unexpected(item, "kind");
     let Sexp::List(parts) = item else {
         return match word(item)? {
@@ -232,7 +239,7 @@ fn expr(item: &Sexp) -> Result<Expr> {
     let wrong = || unexpected(item, "expression");
     let parts = match item {
         Sexp::Word(text) => return atom(item, text),
-        Sexp::Text(_) => return Err(wrong()),
+        Sexp::Text(_) | Sexp::Model(_) => return Err(wrong()),
         Sexp::List(parts) => parts,
     };
     let tag = head(item).ok_or_else(wrong)?;
@@ -285,10 +292,26 @@ fn expr(item: &Sexp) -> Result<Expr> {
             let function = Function::named(name).ok_or_else(wrong)?;
             Expr::Real(function, boxed(a)?, number(places)?)
         }
+        ("predict", [Sexp::Model(model), asked, of @ ..]) => Expr::Predict {
+            model: model.clone(),
+            output: output(asked)?,
+            of: exprs(of)?,
+        },
         ("coalesce", all) => Expr::Coalesce(exprs(all)?),
         ("nullif", [a, b]) => Expr::NullIf(boxed(a)?, boxed(b)?),
         _ => return Err(wrong()),
     })
+}
+
+fn output(item: &Sexp) -> Result<Output> {
+    match item {
+        Sexp::Word(word) if word == "value" => Ok(Output::Value),
+        Sexp::Word(word) if word == "class" => Ok(Output::Class),
+        other => match tagged(other, "score")? {
+            [class] => Ok(Output::Score(number(class)?)),
+            _ => Err(unexpected(other, "output of a model")),
+        },
+    }
 }
 
 fn kept(item: &Sexp) -> Result<Kept> {

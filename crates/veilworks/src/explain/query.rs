@@ -42,6 +42,9 @@ pub struct Explained {
     hidden: Vec<String>,
     /// Functions without exact values, and how near they are.
     inexact: Vec<String>,
+    /// Models of trees that are applied, and what that costs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    forests: Vec<String>,
     /// What is said of models that are fitted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     models: Vec<String>,
@@ -191,6 +194,7 @@ pub fn of_queries(
         kept: queries.kept(),
         hidden: queries.hidden(),
         inexact: queries.inexact(),
+        forests: queries.forests(),
         models: queries.models(),
         checks: checks(queries, &costs.passes),
         collisions: queries
@@ -309,6 +313,10 @@ impl Explained {
             text += "\nfunctions without exact values, rounded to their last place\n";
         }
         text += &list(self.inexact.iter().cloned());
+        if !self.forests.is_empty() {
+            text += "\nmodels that are applied, public to all participants\n";
+        }
+        text += &list(self.forests.iter().cloned());
         if !self.models.is_empty() {
             text += "\nmodels that are fitted\n";
         }

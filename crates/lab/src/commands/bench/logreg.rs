@@ -123,6 +123,7 @@ pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
             }),
         }],
         bounds: vec![],
+        models: vec![],
     };
     if !args.json {
         println!("{HEADER}");

@@ -4,6 +4,7 @@ mod asked;
 mod chart;
 mod cut;
 mod figure;
+mod forest;
 mod fpga;
 mod garble;
 mod gpu;
@@ -57,6 +58,7 @@ use workload::Name;
   veil-lab bench matmul --shape 512x512x512 --protocol rep4
                                        a product of matrices among four parties, checked
   veil-lab bench logreg --batch 100000 --features 30 --link tls
+  veil-lab bench forest --protocol rep4    public trees on secret rows, among four parties
   veil-lab bench tpch --sf 0.01 --query q03
                                        a question of TPC-H, compared with what it means
   veil-lab bench ot --svg ot.svg           random oblivious transfers between two parties
@@ -145,6 +147,7 @@ enum What {
     Relations(Operator),
     Matmul,
     Logreg,
+    Forest,
     Tpch,
     Ot,
     Gpu,
@@ -159,7 +162,14 @@ impl clap::ValueEnum for What {
             let operators = Operator::value_variants().iter();
             let operators = operators.map(|operator| What::Relations(*operator));
             jobs.chain(operators)
-                .chain([What::Matmul, What::Logreg, What::Tpch, What::Ot, What::Gpu])
+                .chain([
+                    What::Matmul,
+                    What::Forest,
+                    What::Logreg,
+                    What::Tpch,
+                    What::Ot,
+                    What::Gpu,
+                ])
                 .chain([What::FpgaGarble, What::FpgaShare])
                 .collect()
         });
@@ -173,6 +183,10 @@ impl clap::ValueEnum for What {
             What::Matmul => {
                 let help = "A product of matrices in Z_2^64, beside plain ones of the same shape";
                 Some(clap::builder::PossibleValue::new("matmul").help(help))
+            }
+            What::Forest => {
+                let help = "A hundred trees of depth 8 in every row, compared with what they mean";
+                Some(clap::builder::PossibleValue::new("forest").help(help))
             }
             What::Logreg => {
                 let help =
@@ -299,6 +313,7 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
         }
         What::Matmul => return matmul::run(args, registry),
         What::Logreg => return logreg::run(args, registry),
+        What::Forest => return forest::run(args, registry),
         What::Tpch => return tpch::run(args, registry),
         What::Ot => return ot::run(args),
         What::Gpu => return gpu::run(args),

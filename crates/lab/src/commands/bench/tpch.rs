@@ -92,6 +92,7 @@ fn ready(
             fit: None,
         }],
         bounds: vec![],
+        models: vec![],
     };
     Ready::new(&job, &owned, (security, options), sf <= COMPARED)
 }

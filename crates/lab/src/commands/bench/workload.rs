@@ -46,7 +46,7 @@ pub(crate) enum Name {
 
 /// Streams of AES blocks of a product, a bit of a block each, over all parties: of three each makes two streams of masks; of four, three make that
 /// of each of the six joint messages; of two, one hashes the four labels of a gate, and the other two of them, a block each.
-fn streams(sharing: ProtocolKind) -> f64 {
+pub(super) fn streams(sharing: ProtocolKind) -> f64 {
     match sharing {
         ProtocolKind::Rep3 => 3.0 * 2.0,
         ProtocolKind::Rep4 => 6.0 * 3.0,

@@ -1,6 +1,7 @@
 //! Circuits against the evaluator of the algebra in the clear.
 
 mod counts;
+mod forest;
 mod groups;
 mod random;
 mod real;

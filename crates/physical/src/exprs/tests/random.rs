@@ -182,7 +182,8 @@ impl Generator<'_> {
     fn number(&mut self, depth: u32) -> Expr {
         let mut one = |class| boxed(self.of(class, depth));
         let (a, b) = (one(Class::Number), one(Class::Number));
-        match self.random.below(13) {
+        match self.random.below(14) {
+            12 => super::forest::over(self.random, self.types, vec![*a, *b]),
             11 => {
                 let function = *self.random.of(&Function::ALL);
                 // Ranges from 1 on, so that more functions have values.
@@ -496,6 +497,7 @@ fn all_forms_are_made() {
             Expr::Case { .. } => "case",
             Expr::Coalesce(_) => "coalesce",
             Expr::NullIf(..) => "nullif",
+            Expr::Predict { .. } => "predict",
         };
         *into.entry(form).or_default() += 1;
         for operand in expr.operands() {
@@ -503,13 +505,13 @@ fn all_forms_are_made() {
         }
     }
     let mut counts = std::collections::BTreeMap::new();
-    for seed in 0..400 {
+    for seed in 0..440 {
         let (_, _, exprs) = case(seed, 24, 1 + (seed % 4) as u32);
         for expr in &exprs {
             count(expr, &mut counts);
         }
     }
     println!("{counts:?}");
-    assert_eq!(counts.len(), 24);
+    assert_eq!(counts.len(), 25);
     assert!(counts.values().all(|count| *count >= 60), "{counts:?}");
 }

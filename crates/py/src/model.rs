@@ -1,0 +1,10 @@
+//! Models: what the text of one says.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// What the text of a model's file says, in a sentence; `ValueError` says why it is none.
+#[pyfunction]
+pub(crate) fn read_model(name: &str, text: &str) -> PyResult<String> {
+    veilworks::read_model(name, text.as_bytes()).map_err(PyValueError::new_err)
+}

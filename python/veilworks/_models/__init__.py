@@ -1,0 +1,1 @@
+"""Readers of models of other libraries."""
