@@ -337,18 +337,6 @@ fn what_is_no_model_is_refused() {
     let mut of = parts();
     deep(MOST_DEPTH)(&mut of);
     assert_eq!(Forest::new(of).unwrap().size().depth, MOST_DEPTH);
-    fn full(depth: usize) -> Node {
-        if depth == 0 {
-            return leaf(0);
-        }
-        split(
-            0,
-            Test::AtMost(threshold(0, 0)),
-            None,
-            full(depth - 1),
-            full(depth - 1),
-        )
-    }
     let many = refused(&|of| of.trees[0].root = full(13));
     assert_eq!(
         many,
@@ -364,7 +352,7 @@ fn what_is_no_model_is_refused() {
                 root: full(12)
             };
             65
-        ]
+        ];
     });
     assert_eq!(
         all,
@@ -408,4 +396,18 @@ fn arguments_are_those_of_the_model() {
         error(&[age]).to_string(),
         "`(predict \"risk\" value #0)` is not formed as it must be: an argument for each feature of the model"
     );
+}
+
+/// A tree whose leaves are all of one depth.
+fn full(depth: usize) -> Node {
+    if depth == 0 {
+        return leaf(0);
+    }
+    split(
+        0,
+        Test::AtMost(threshold(0, 0)),
+        None,
+        full(depth - 1),
+        full(depth - 1),
+    )
 }

@@ -385,7 +385,7 @@ fn refuse(
             explained: &explained,
             data: &[],
             align_key: None,
-            files: &circuit(&args.job, &planned.text)?,
+            files: &beside(&args.job, &planned.text)?,
             asked_by: None,
         })?;
     }

@@ -280,7 +280,7 @@ fn models_stand_in_rings_and_take_what_they_need() {
             &types,
             &found,
             &rows,
-            &[expr.clone()],
+            std::slice::from_ref(&expr),
             Aim::Depth,
         );
         // Whether it is null is known without its bits.
