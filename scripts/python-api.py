@@ -23,7 +23,7 @@ SECTIONS = [
     ("Tables", ["tables"]),
     ("Columns", ["columns"]),
     ("Functions of columns", ["functions", "traced"]),
-    ("Models", ["ml"]),
+    ("Models", ["ml", "models"]),
     ("Data", ["data"]),
     ("Results", ["result"]),
     ("Homes", ["home", "run"]),
