@@ -55,10 +55,10 @@ impl Regression {
         let mut cells: Vec<Vec<i128>> = Vec::new();
         let mut responses = Vec::new();
         for (features, target) in rows {
-            let mut row = vec![self.one()];
+            let mut row = vec![self.design.one()];
             for (feature, x) in features.iter().enumerate() {
                 let x = value(*x, self.spec.features[feature].range);
-                row.push(self.cell(&mut a, feature, &x)?.int);
+                row.push(self.design.cell(&mut a, feature, &x)?.int);
             }
             cells.push(row);
             let target = value(*target, self.spec.target.range);

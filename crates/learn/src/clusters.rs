@@ -4,8 +4,9 @@ use veil_numeric::{
     Applied, Arithmetic, Function, Machine, Number, On, Range, Ranges, Scale, TooWide,
 };
 
-use crate::column::{Centred, Column, Factor, log2_up, within};
-use crate::spec::{FitError, MOST_ITERATIONS, MOST_TERMS};
+use crate::column::{Column, Factor, log2_up, within};
+use crate::design::Design;
+use crate::spec::{FitError, MOST_ITERATIONS};
 
 /// What is clustered, and from where on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +33,7 @@ const CELL: u32 = 16;
 #[derive(Clone, Debug)]
 pub struct Clusters {
     spec: ClusterSpec,
-    features: Vec<Centred>,
+    design: Design,
     start: Vec<Vec<i128>>,
     outputs: Vec<Range>,
 }
@@ -55,9 +56,6 @@ impl Clusters {
     /// [`FitError`].
     pub fn new(spec: ClusterSpec) -> Result<Self, FitError> {
         let count = spec.features.len();
-        if count == 0 || count >= MOST_TERMS {
-            return Err(FitError::Features { found: count });
-        }
         if spec.iterations == 0 || spec.iterations > MOST_ITERATIONS {
             return Err(FitError::Iterations(spec.iterations));
         }
@@ -68,15 +66,12 @@ impl Clusters {
         if !(2..=MOST_CLUSTERS).contains(&centres) {
             return Err(FitError::Clusters { found: centres });
         }
-        let centred =
-            |(at, column): (usize, &Column)| Centred::of(*column).ok_or(FitError::Wide(at));
-        let features = spec.features.iter().enumerate().map(centred);
-        let features = features.collect::<Result<Vec<_>, _>>()?;
+        let design = Design::new(&spec.features, CELL)?;
         let mut start = Vec::new();
         for (at, centre) in spec.start.iter().enumerate() {
             let mut cells = Vec::new();
-            let of = features.iter().zip(&spec.features).zip(centre);
-            for ((feature, column), x) in of {
+            let of = spec.features.iter().zip(centre).enumerate();
+            for (feature, (column, x)) in of {
                 if !column.range.contains(*x) {
                     return Err(FitError::Start { at });
                 }
@@ -85,7 +80,7 @@ impl Clusters {
                     range: column.range,
                 };
                 let mut clear = veil_numeric::Clear;
-                cells.push(feature.on(&mut Arithmetic(&mut clear), &x, CELL)?.int);
+                cells.push(design.cell(&mut Arithmetic(&mut clear), feature, &x)?.int);
             }
             if cells.len() != count || centre.len() != count {
                 return Err(FitError::Start { at });
@@ -94,7 +89,7 @@ impl Clusters {
         }
         let mut of = Self {
             spec,
-            features,
+            design,
             start,
             outputs: vec![],
         };
@@ -126,25 +121,16 @@ impl Clusters {
         within(CELL)
     }
 
-    /// The cell of the number of rows, in every row that counts.
+    /// The cells of rows.
     #[must_use]
-    pub const fn one(&self) -> i128 {
-        1 << CELL
-    }
-
-    /// Whether the cells of a feature are its numbers less a public one, times a public one.
-    ///
-    /// # Panics
-    /// If there is no such feature.
-    #[must_use]
-    pub fn is_exact(&self, feature: usize) -> bool {
-        self.features[feature].is_exact(CELL)
+    pub const fn design(&self) -> &Design {
+        &self.design
     }
 
     /// The range of the product of a row's cells and a centre's.
     #[must_use]
     pub fn products(&self) -> Range {
-        within(2 * CELL + log2_up(self.features.len() as i128))
+        within(2 * CELL + log2_up(self.design.count() as i128))
     }
 
     /// The range of the sum of a column over the rows of a cluster.
@@ -161,7 +147,7 @@ impl Clusters {
         let some = |range: Range| Number { int: (), range };
         let (mut narrow, mut wide) = (Ranges(64), Ranges(128));
         let mut a = Arithmetic(&mut narrow);
-        let centre = vec![some(self.cells()); self.features.len()];
+        let centre = vec![some(self.cells()); self.design.count()];
         let norm = self.norm(&mut a, &centre)?;
         let distance = self.distance(&mut a, &some(self.products()), &norm)?;
         self.nearest(&mut a, &vec![distance; self.start.len()])?;
@@ -171,27 +157,11 @@ impl Clusters {
         let (inverse, is_empty) = self.inverse(&mut a, &rows)?;
         let old = some(self.cells());
         self.centre(&mut a, &sums, &inverse, (&is_empty, &old))?;
-        let shown = (0..self.features.len()).map(|feature| {
+        let shown = (0..self.design.count()).map(|feature| {
             let shown = self.shown(&mut a, feature, &some(self.cells()))?;
             Ok(shown.range)
         });
         shown.collect()
-    }
-
-    /// A cell of feature `feature`, from 0 on: between −1 and 1.
-    ///
-    /// # Errors
-    /// [`TooWide`] if it does not fit the machine, as below.
-    ///
-    /// # Panics
-    /// If there is no such feature.
-    pub fn cell<M: Machine>(
-        &self,
-        a: &mut Arithmetic<'_, M>,
-        feature: usize,
-        x: &On<M>,
-    ) -> Result<On<M>, TooWide> {
-        self.features[feature].on(a, x, CELL)
     }
 
     /// The square of a centre's distance from 0.
@@ -326,7 +296,7 @@ impl Clusters {
         feature: usize,
         x: &On<M>,
     ) -> Result<On<M>, FitError> {
-        let of = &self.features[feature];
+        let of = &self.design.features()[feature];
         let more = self.spec.places as i32 - of.places as i32;
         let factor = Factor::of(1).tens(more).twos(of.exponent as i32);
         let shown = factor.of_number(a, x, CELL)?;
@@ -353,7 +323,9 @@ impl Clusters {
         for row in rows {
             let of = row.iter().zip(&self.spec.features).enumerate();
             let of = of.map(|(feature, (x, column))| {
-                let cell = self.cell(&mut a, feature, &value(*x, column.range))?;
+                let cell = self
+                    .design
+                    .cell(&mut a, feature, &value(*x, column.range))?;
                 Ok(cell.int)
             });
             cells.push(of.collect::<Result<_, TooWide>>()?);
@@ -367,7 +339,7 @@ impl Clusters {
         for _ in 0..self.spec.iterations {
             let norms = centres.iter().map(|centre| self.norm(&mut a, centre));
             let norms = norms.collect::<Result<Vec<_>, _>>()?;
-            let mut sums = vec![vec![0_i128; self.features.len() + 1]; centres.len()];
+            let mut sums = vec![vec![0_i128; self.design.count() + 1]; centres.len()];
             for row in &cells {
                 let distances = centres.iter().zip(&norms).map(|(centre, norm)| {
                     let product = row.iter().zip(centre).map(|(x, c)| x * c.int).sum();
@@ -376,7 +348,7 @@ impl Clusters {
                 let distances = distances.collect::<Result<Vec<_>, _>>()?;
                 let nearest = self.nearest(&mut a, &distances)?;
                 for (sums, _) in sums.iter_mut().zip(nearest).filter(|(_, nearest)| *nearest) {
-                    sums[0] += self.one();
+                    sums[0] += self.design.one();
                     for (sum, x) in sums[1..].iter_mut().zip(row) {
                         *sum += x;
                     }

@@ -55,11 +55,6 @@ impl Centred {
         a.within(&x, -(1 << places), 1 << places)
     }
 
-    /// Whether numbers keep all of their places.
-    pub(crate) const fn is_exact(&self, places: u32) -> bool {
-        self.exponent <= places
-    }
-
     /// What a change of 1 in the column is here, over what it is there: 10^places / 2^exponent.
     pub(crate) fn slope(&self) -> Factor {
         Factor::of(1)

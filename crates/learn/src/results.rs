@@ -30,7 +30,7 @@ impl Regression {
         let places = Factor::of(1).tens(self.spec.places as i32);
         let places = match term {
             0 => places,
-            term => places.times(&self.features[term - 1].slope()),
+            term => places.times(&self.design.features()[term - 1].slope()),
         };
         let (tens, exponent) = (self.target.places as i32, self.target.exponent as i32);
         places.tens(-tens).twos(exponent)
@@ -46,7 +46,7 @@ impl Regression {
         coefficients: &[On<M>],
     ) -> Result<Vec<On<M>>, TooWide> {
         let mut intercept = coefficients[0].clone();
-        for (feature, coefficient) in self.features.iter().zip(&coefficients[1..]) {
+        for (feature, coefficient) in self.design.features().iter().zip(&coefficients[1..]) {
             let part = feature.shift().of_number(a, coefficient, 0)?;
             intercept = a.sub(&intercept, &part)?;
         }
@@ -97,7 +97,9 @@ impl Regression {
         match term {
             0 => Ok(scale.clone()),
             term => {
-                let part = self.features[term - 1].shift().of_number(a, scale, 0)?;
+                let part = self.design.features()[term - 1]
+                    .shift()
+                    .of_number(a, scale, 0)?;
                 a.times(&part, -1)
             }
         }
@@ -144,7 +146,10 @@ impl Regression {
         explained: &On<M>,
         rows: &On<M>,
     ) -> Result<On<M>, FitError> {
-        let explained = a.scale_down(explained, (WEIGHT + self.cell) as i32 - self.mean as i32)?;
+        let explained = a.scale_down(
+            explained,
+            (WEIGHT + self.design.places()) as i32 - self.mean as i32,
+        )?;
         let left = a.sub(squares, &explained)?;
         let most = Range::new(0, squares.range.max().max(0)).unwrap_or(Range::point(0));
         let left = a.clip(&left, most)?;

@@ -14,41 +14,10 @@ pub struct Row<I> {
 }
 
 impl Regression {
-    /// A cell of feature `feature`, from 0 on: between −1 and 1.
-    ///
-    /// # Errors
-    /// [`TooWide`] if it does not fit the machine.
-    ///
-    /// # Panics
-    /// If there is no such feature.
-    pub fn cell<M: Machine>(
-        &self,
-        a: &mut Arithmetic<'_, M>,
-        feature: usize,
-        x: &On<M>,
-    ) -> Result<On<M>, TooWide> {
-        self.features[feature].on(a, x, self.cell)
-    }
-
-    /// Whether the cells of a feature are its numbers less a public one, times a public one.
-    ///
-    /// # Panics
-    /// If there is no such feature.
-    #[must_use]
-    pub fn is_exact(&self, feature: usize) -> bool {
-        self.features[feature].is_exact(self.cell)
-    }
-
-    /// The cell of the intercept, in every row that counts. In others it is 0, as all of their cells are.
-    #[must_use]
-    pub const fn one(&self) -> i128 {
-        1 << self.cell
-    }
-
     /// The target of a row.
     ///
     /// # Errors
-    /// As [`Regression::cell`].
+    /// [`TooWide`] if a number does not fit the machine.
     pub fn response<M: Machine>(
         &self,
         a: &mut Arithmetic<'_, M>,
@@ -63,13 +32,13 @@ impl Regression {
     /// Binary places that the sum of the products of a row's cells and the coefficients loses.
     #[must_use]
     pub const fn sum_shift(&self) -> u32 {
-        self.cell + WEIGHT - SUM
+        self.design.places() + WEIGHT - SUM
     }
 
     /// The sum of the products of a row's cells and the coefficients, rounded. Not of [`Family::Linear`], of which no rows are looked at again, as below.
     ///
     /// # Errors
-    /// As [`Regression::cell`].
+    /// As [`Regression::response`].
     pub fn rounded<M: Machine>(
         &self,
         a: &mut Arithmetic<'_, M>,
@@ -103,7 +72,7 @@ impl Regression {
     /// What follows from a row's mean and its response.
     ///
     /// # Errors
-    /// As [`Regression::cell`].
+    /// As [`Regression::response`].
     pub fn row<M: Machine>(
         &self,
         a: &mut Arithmetic<'_, M>,

@@ -176,7 +176,10 @@ impl Regression {
         }
         let part = a.multiply(penalty, coefficient)?;
         let more = self.information_places() + WEIGHT;
-        let part = a.scale_down(&part, more as i32 - (self.cell + self.mean) as i32)?;
+        let part = a.scale_down(
+            &part,
+            more as i32 - (self.design.places() + self.mean) as i32,
+        )?;
         a.sub(gradient, &part)
     }
 
@@ -191,7 +194,10 @@ impl Regression {
         product: &On<M>,
     ) -> Result<Gradient<M::Int>, TooWide> {
         let more = self.information_places() + WEIGHT;
-        let part = a.scale_down(product, more as i32 - (self.cell + self.mean) as i32)?;
+        let part = a.scale_down(
+            product,
+            more as i32 - (self.design.places() + self.mean) as i32,
+        )?;
         a.sub(gradient, &part)
     }
 
@@ -205,7 +211,7 @@ impl Regression {
         gradient: &Gradient<M::Int>,
         scale: &On<M>,
     ) -> Result<On<M>, TooWide> {
-        let places = self.cell + self.mean + self.halvings + SCALE;
+        let places = self.design.places() + self.mean + self.halvings + SCALE;
         let scaled = a.multiply(gradient, scale)?;
         let scaled = a.scale_down(&scaled, places as i32 - self.gradient as i32)?;
         a.clip(&scaled, within(self.gradient + SCALED))

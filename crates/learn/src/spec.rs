@@ -3,6 +3,7 @@
 use veil_numeric::{Arithmetic, Function, FunctionError, Range, Ranges, Scale, TooWide};
 
 use crate::column::{Centred, Column, Factor, about, log2_up, within};
+use crate::design::Design;
 
 /// How the mean of a row follows from the sum of its terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -210,10 +211,8 @@ pub struct Between {
 #[derive(Clone, Debug)]
 pub struct Regression {
     pub(crate) spec: Spec,
-    pub(crate) features: Vec<Centred>,
+    pub(crate) design: Design,
     pub(crate) target: Centred,
-    /// Binary places of cells.
-    pub(crate) cell: u32,
     /// Binary places of targets and means.
     pub(crate) mean: u32,
     /// Binary places of weights: the derivative of the mean.
@@ -239,9 +238,6 @@ impl Regression {
     /// [`FitError`].
     pub fn new(spec: Spec) -> Result<Self, FitError> {
         let count = spec.features.len();
-        if count == 0 || count >= MOST_TERMS {
-            return Err(FitError::Features { found: count });
-        }
         if spec.iterations == 0 || spec.iterations > MOST_ITERATIONS {
             return Err(FitError::Iterations(spec.iterations));
         }
@@ -259,10 +255,6 @@ impl Regression {
             let of = spec.family;
             return Err(FitError::Target { of, needed });
         }
-        let centred =
-            |(at, column): (usize, &Column)| Centred::of(*column).ok_or(FitError::Wide(at));
-        let features = spec.features.iter().enumerate().map(centred);
-        let features = features.collect::<Result<Vec<_>, _>>()?;
         let target = match spec.family {
             Family::Linear => Centred::of(spec.target).ok_or(FitError::Wide(count))?,
             _ => Centred {
@@ -301,9 +293,8 @@ impl Regression {
             _ => None,
         };
         let mut of = Self {
-            features,
+            design: Design::new(&spec.features, cell)?,
             target,
-            cell,
             mean,
             weight,
             halvings: rows.next_multiple_of(2),
@@ -346,7 +337,7 @@ impl Regression {
     /// Features and the intercept, which is the first.
     #[must_use]
     pub fn terms(&self) -> usize {
-        self.features.len() + 1
+        self.design.count() + 1
     }
 
     /// What it fits.
@@ -355,15 +346,15 @@ impl Regression {
         &self.spec
     }
 
-    /// Binary places that a cell of a column has, over half the column's range (rounded up to a power of two).
+    /// The cells of rows.
     #[must_use]
-    pub const fn cell_places(&self) -> u32 {
-        self.cell
+    pub const fn design(&self) -> &Design {
+        &self.design
     }
 
     /// Binary places of the information matrix.
     pub(crate) const fn information_places(&self) -> u32 {
-        2 * self.cell + self.weight
+        2 * self.design.places() + self.weight
     }
 
     /// Steps in which a matrix is inverted: the last has the inverse to 2^-8 where the matrix is as near to singular as it can be.
@@ -383,7 +374,7 @@ impl Regression {
             let penalty = ridge.clone().times(&slope).times(&slope).rounded(places);
             penalty.filter(|penalty| *penalty < 1 << 99).ok_or(WIDE)
         };
-        let features = self.features.iter().map(of);
+        let features = self.design.features().iter().map(of);
         std::iter::once(Ok(0)).chain(features).collect()
     }
 

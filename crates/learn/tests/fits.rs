@@ -229,7 +229,8 @@ fn many_rows_take_fewer_places() {
     let of = |rows| {
         Regression::new(spec(Family::Logistic, rows))
             .unwrap()
-            .cell_places()
+            .design()
+            .places()
     };
     assert_eq!([of(1_000), of(100_000), of(1 << 24)], [16, 13, 9]);
 }

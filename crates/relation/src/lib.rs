@@ -95,6 +95,6 @@ pub use schema::{
 pub use shape::{Field, Shape, Shapes, join as join_shape};
 pub use typing::{MOST_REAL_PLACES, TypeError, real, round_ratio};
 #[doc(no_inline)]
-pub use veil_learn::{Clusters, Components, Family, FitError, MOST_ITERATIONS, Regression};
+pub use veil_learn::{Clusters, Components, Design, Family, FitError, MOST_ITERATIONS, Regression};
 #[doc(no_inline)]
 pub use veil_numeric::{Function, Range};

@@ -24,13 +24,17 @@ impl Components {
         let value = |int: i128, range: Range| Value { int, range };
         let mut clear = Clear;
         let mut a = Arithmetic(&mut clear);
-        let count = self.features.len();
+        let count = self.design.count();
         let mut sums = vec![vec![0_i128; count + 1]; count + 1];
         for row in rows {
             let of = row.iter().zip(&self.spec.features).enumerate();
-            let mut cells = vec![self.one()];
+            let mut cells = vec![self.design.one()];
             for (feature, (x, column)) in of {
-                cells.push(self.cell(&mut a, feature, &value(*x, column.range))?.int);
+                cells.push(
+                    self.design
+                        .cell(&mut a, feature, &value(*x, column.range))?
+                        .int,
+                );
             }
             for (x, sums) in cells.iter().zip(&mut sums) {
                 cells.iter().zip(sums).for_each(|(y, sum)| *sum += x * y);

@@ -9,8 +9,9 @@ use veil_numeric::{
     Applied, Arithmetic, Function, Machine, Number, On, Range, Ranges, Scale, TooWide,
 };
 
-use crate::column::{Centred, Column, about, log2_up, within};
-use crate::spec::{FitError, LEAST, MATRIX, MOST_TERMS, SCALE};
+use crate::column::{Column, about, log2_up, within};
+use crate::design::Design;
+use crate::spec::{FitError, LEAST, MATRIX, SCALE};
 
 /// What components are of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,8 +46,7 @@ const NORM: u32 = 40;
 #[derive(Clone, Debug)]
 pub struct Components {
     spec: ComponentSpec,
-    features: Vec<Centred>,
-    cell: u32,
+    design: Design,
     halvings: u32,
     scale: Range,
     share: Range,
@@ -69,9 +69,9 @@ impl Components {
     /// [`FitError`].
     pub fn new(spec: ComponentSpec) -> Result<Self, FitError> {
         let count = spec.features.len();
-        if count == 0 || count >= MOST_TERMS {
-            return Err(FitError::Features { found: count });
-        }
+        let rows = log2_up(spec.rows.max(1).into());
+        let places = (61_u32.saturating_sub(rows) / 2).min(CELL);
+        let design = Design::new(&spec.features, places)?;
         if spec.iterations == 0 || spec.iterations > MOST_SQUARINGS {
             return Err(FitError::Squarings {
                 found: spec.iterations,
@@ -87,13 +87,8 @@ impl Components {
                 features: count,
             });
         }
-        let centred =
-            |(at, column): (usize, &Column)| Centred::of(*column).ok_or(FitError::Wide(at));
-        let features = spec.features.iter().enumerate().map(centred);
-        let rows = log2_up(spec.rows.max(1).into());
         let mut of = Self {
-            features: features.collect::<Result<_, _>>()?,
-            cell: (61_u32.saturating_sub(rows) / 2).min(CELL),
+            design,
             halvings: rows,
             scale: Range::point(0),
             share: Range::point(0),
@@ -116,41 +111,16 @@ impl Components {
         (self.share, self.loading)
     }
 
-    /// The cell of the number of rows, in every row that counts.
+    /// The cells of rows.
     #[must_use]
-    pub const fn one(&self) -> i128 {
-        1 << self.cell
-    }
-
-    /// Whether the cells of a feature are its numbers less a public one, times a public one.
-    ///
-    /// # Panics
-    /// If there is no such feature.
-    #[must_use]
-    pub fn is_exact(&self, feature: usize) -> bool {
-        self.features[feature].is_exact(self.cell)
-    }
-
-    /// A cell of feature `feature`, from 0 on: between −1 and 1.
-    ///
-    /// # Errors
-    /// [`TooWide`] if it does not fit the machine, as below.
-    ///
-    /// # Panics
-    /// If there is no such feature.
-    pub fn cell<M: Machine>(
-        &self,
-        a: &mut Arithmetic<'_, M>,
-        feature: usize,
-        x: &On<M>,
-    ) -> Result<On<M>, TooWide> {
-        self.features[feature].on(a, x, self.cell)
+    pub const fn design(&self) -> &Design {
+        &self.design
     }
 
     /// The range of sums of products of cells over all rows.
     #[must_use]
     pub fn products(&self) -> Range {
-        within(2 * self.cell + self.halvings)
+        within(2 * self.design.places() + self.halvings)
     }
 
     /// The range of factors of features.
@@ -174,7 +144,7 @@ impl Components {
     /// The range of what components explain.
     #[must_use]
     pub fn values(&self) -> Range {
-        let most = (self.features.len() as i128 + 1) << LOADING;
+        let most = (self.design.count() as i128 + 1) << LOADING;
         Range::new(0, most).unwrap_or(Range::point(0))
     }
 
@@ -197,7 +167,7 @@ impl Components {
     pub fn dot(&self, left: Range, right: Range) -> Result<Range, FitError> {
         let sum = left
             .times(right)
-            .and_then(|range| range.sum(self.features.len() as u64));
+            .and_then(|range| range.sum(self.design.count() as u64));
         sum.ok_or(crate::spec::WIDE)
     }
 
@@ -217,14 +187,14 @@ impl Components {
         let scale = some(self.scale);
         self.correlation(&mut a, &covariance, [&scale, &scale])?;
         let correlation = some(self.correlations());
-        let first = vec![correlation.clone(); self.features.len()];
+        let first = vec![correlation.clone(); self.design.count()];
         let inverse = self.first_inverse(&mut a, &first)?;
         self.first_power(&mut a, &correlation, &(), &inverse)?;
         let square = some(self.dot(self.powers(), self.powers())?);
         let square = self.square(&mut a, &square)?;
-        let inverse = self.trace_inverse(&mut a, &vec![square.clone(); self.features.len()])?;
+        let inverse = self.trace_inverse(&mut a, &vec![square.clone(); self.design.count()])?;
         self.power(&mut a, &square, &inverse)?;
-        let direction = vec![some(self.powers()); self.features.len()];
+        let direction = vec![some(self.powers()); self.design.count()];
         let direction = self.direction(&mut a, &direction)?;
         let norm = some(self.dot(direction.range, direction.range)?);
         let inverse = self.norm_inverse(&mut a, &norm)?;
@@ -252,7 +222,7 @@ impl Components {
         let products = a.multiply(rows, products)?;
         let means = a.multiply(one, other)?;
         let covariance = a.sub(&products, &means)?;
-        let places = 4 * self.cell + 2 * self.halvings;
+        let places = 4 * self.design.places() + 2 * self.halvings;
         let covariance = a.scale_down(&covariance, places as i32 - COVARIANCE as i32)?;
         // Numbers between −1 and 1.
         a.within(&covariance, -(1 << COVARIANCE), 1 << COVARIANCE)
@@ -508,7 +478,7 @@ impl Components {
     ) -> Result<On<M>, TooWide> {
         let factor = crate::column::Factor::of(1).tens(self.spec.places as i32);
         factor
-            .over(self.features.len() as i128)
+            .over(self.design.count() as i128)
             .of_number(a, value, LOADING)
     }
 

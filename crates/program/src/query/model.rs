@@ -220,7 +220,7 @@ fn sentence(title: &str, (model, of): (&Fit, &Fitting), capacity: u64) -> String
             format!(
                 "{title}: a {kind} regression on {names}{penalised}, in {steps} steps, of at least {least} and at most {capacity} rows; features have {} binary places \
                  over half their range",
-                of.cell_places()
+                of.design().places()
             )
         }
         (FitKind::Components { count }, _) => format!(

@@ -12,11 +12,10 @@ use veil_circuit::Wire;
 use veil_circuit::generate::{Aim, OnRing, Rounding};
 use veil_job::passes::Take;
 use veil_math::Ring;
-use veil_numeric::{Arithmetic, Machine, Number, On, TooWide};
+use veil_numeric::{Arithmetic, Number};
 use veil_operators::{Shared, Sharing};
 use veil_relation::{
-    Clusters, Comparison, Components, Expr, Fit, Fitting, Kind, PlanError, Range, Regression,
-    Shape, Type,
+    Comparison, Design, Expr, Fit, Fitting, Kind, PlanError, Range, Regression, Shape, Type,
 };
 
 use super::rel::{Base, Field, Places, Rel};
@@ -31,92 +30,6 @@ const WIDE: Ring = Ring::Z128;
 
 /// An integer on a wire.
 type Int = Number<Wire>;
-
-/// What cells of rows are.
-trait Cells {
-    /// What a row that counts has in its first cell.
-    fn one(&self) -> i128;
-    /// Whether the cells of a feature are its numbers less a public one, times a public one.
-    fn is_exact(&self, feature: usize) -> bool;
-    /// A cell of a feature.
-    fn cell<M: Machine>(
-        &self,
-        a: &mut Arithmetic<'_, M>,
-        feature: usize,
-        x: &On<M>,
-    ) -> Result<On<M>, TooWide>;
-    /// A target.
-    fn response<M: Machine>(&self, a: &mut Arithmetic<'_, M>, y: &On<M>) -> Result<On<M>, TooWide>;
-}
-
-impl Cells for Regression {
-    fn one(&self) -> i128 {
-        self.one()
-    }
-
-    fn is_exact(&self, feature: usize) -> bool {
-        self.is_exact(feature)
-    }
-
-    fn cell<M: Machine>(
-        &self,
-        a: &mut Arithmetic<'_, M>,
-        feature: usize,
-        x: &On<M>,
-    ) -> Result<On<M>, TooWide> {
-        self.cell(a, feature, x)
-    }
-
-    fn response<M: Machine>(&self, a: &mut Arithmetic<'_, M>, y: &On<M>) -> Result<On<M>, TooWide> {
-        self.response(a, y)
-    }
-}
-
-impl Cells for Clusters {
-    fn one(&self) -> i128 {
-        self.one()
-    }
-
-    fn is_exact(&self, feature: usize) -> bool {
-        self.is_exact(feature)
-    }
-
-    fn cell<M: Machine>(
-        &self,
-        a: &mut Arithmetic<'_, M>,
-        feature: usize,
-        x: &On<M>,
-    ) -> Result<On<M>, TooWide> {
-        self.cell(a, feature, x)
-    }
-
-    fn response<M: Machine>(&self, _: &mut Arithmetic<'_, M>, y: &On<M>) -> Result<On<M>, TooWide> {
-        Ok(y.clone())
-    }
-}
-
-impl Cells for Components {
-    fn one(&self) -> i128 {
-        self.one()
-    }
-
-    fn is_exact(&self, feature: usize) -> bool {
-        self.is_exact(feature)
-    }
-
-    fn cell<M: Machine>(
-        &self,
-        a: &mut Arithmetic<'_, M>,
-        feature: usize,
-        x: &On<M>,
-    ) -> Result<On<M>, TooWide> {
-        self.cell(a, feature, x)
-    }
-
-    fn response<M: Machine>(&self, _: &mut Arithmetic<'_, M>, y: &On<M>) -> Result<On<M>, TooWide> {
-        Ok(y.clone())
-    }
-}
 
 /// The rows that a model is fitted to, as integers modulo 2^64; 0 in rows that do not count.
 struct Rows {
@@ -199,18 +112,17 @@ impl Planner<'_> {
     ) -> Result<Rel, PhysicalError> {
         let exprs = model.exprs().into_iter().map(|expr| rel.over_base(expr));
         let exprs: Vec<Expr> = exprs.collect();
-        let features = model.features.len();
         match of {
             Fitting::Regression(of) => {
-                let rows = self.cells_of(&mut rel, &**of, (&exprs, features))?;
+                let rows = self.cells_of(&mut rel, of.design(), (&exprs, Some(of)))?;
                 self.regression(of, model, &rows, shape)
             }
             Fitting::Components(of) => {
-                let rows = self.cells_of(&mut rel, &**of, (&exprs, features))?;
+                let rows = self.cells_of(&mut rel, of.design(), (&exprs, None))?;
                 self.components(of, model, &rows, shape)
             }
             Fitting::Clusters(of) => {
-                let rows = self.cells_of(&mut rel, &**of, (&exprs, features))?;
+                let rows = self.cells_of(&mut rel, of.design(), (&exprs, None))?;
                 self.clusters(of, model, &rows, shape)
             }
         }
@@ -220,9 +132,10 @@ impl Planner<'_> {
     fn cells_of(
         &mut self,
         rel: &mut Rel,
-        of: &impl Cells,
-        (exprs, features): (&[Expr], usize),
+        of: &Design,
+        (exprs, target): (&[Expr], Option<&Regression>),
     ) -> Result<Rows, PhysicalError> {
+        let features = of.count();
         let types = rel.types();
         let mut all = rel.valid.clone();
         for expr in exprs {
@@ -272,11 +185,11 @@ impl Planner<'_> {
                 };
                 let mut bits = Bits::new(&mut on.b, aim);
                 let mut a = Arithmetic(&mut bits);
-                let x = if at < features {
-                    of.cell(&mut a, at, &x).map_err(wrong)?
-                } else {
-                    of.response(&mut a, &x).map_err(wrong)?
+                let x = match target {
+                    Some(target) if at == features => target.response(&mut a, &x),
+                    _ => of.cell(&mut a, at, &x),
                 };
+                let x = x.map_err(wrong)?;
                 outs.push(Out::Integer(counted(on, &x.int, (holds, one))));
             }
             Ok(outs)
