@@ -3,7 +3,9 @@
 //! A row is at a node or not; with P for the node and d for the answer to its split, it is at the node for yes where P · d is 1, and at that for no where P + P · d is. What a tree gives
 //! is, bit by bit, the sum of what its leaves have there. With c(leaf) its units and c(split) = c(no),
 //!
-//!     value = c(root) + Σ_splits P · d · (c(yes) + c(no))     bit by bit,
+//! ```text
+//! value = c(root) + Σ_splits P · d · (c(yes) + c(no))     bit by bit,
+//! ```
 //!
 //! so that leaves cost no AND.
 

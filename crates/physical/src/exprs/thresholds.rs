@@ -2,7 +2,9 @@
 //!
 //! With x = h · 2^m + l and a number t = u · 2^m + v,
 //!
-//!     [x < t] = [h < u] + [h = u] · [l < v],
+//! ```text
+//! [x < t] = [h < u] + [h = u] · [l < v],
+//! ```
 //!
 //! where never both terms are 1: one AND for each number, and none where v is 0, when the halves are known to be less than and equal to what occurs there.
 //! Words of few bits, of which most values occur, are decoded instead: all `[x = t]` take 2^n − n − 1 ANDs, and their running sums all `[x < t]`.
