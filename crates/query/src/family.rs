@@ -38,6 +38,10 @@ pub fn families(job: &Job, cost: &dyn JoinCost) -> Result<BTreeSet<String>, Quer
     for bound in &mut job.bounds {
         bound.rows = ROWS;
     }
+    // Nor do the fewest rows of a model, which may be more than these.
+    for query in job.queries.iter_mut().filter(|query| query.fit.is_some()) {
+        query.min_count = 1;
+    }
     let mut program = bind(&job, cost)?;
     rules::inline(&mut program);
     rules::prune(&mut program)?;

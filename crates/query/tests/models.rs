@@ -1,7 +1,7 @@
 //! Models that are fitted to rows: parties open what the clear has, to the last bit.
 
 use veil_physical::plan;
-use veil_query::{Model, ModelKind, QueryError, SortedBytes, compile};
+use veil_query::{Model, ModelKind, Query, QueryError, SortedBytes, compile, families};
 use veil_relation::{Family, Program, Table, clear};
 
 use crate::common::{self, job};
@@ -117,6 +117,47 @@ fn parties_find_the_components_of_the_clear() {
             assert_eq!(found[0], wanted[0].rows, "{security}");
         }
     }
+}
+
+/// A family says nothing of how many rows a model has at least, of its steps, places and penalty, but of what is fitted to what.
+#[test]
+fn families_are_of_features() {
+    let of = |sql: &str, rows: u32, change: &dyn Fn(&mut Query)| {
+        let mut job = job(common::tables(rows, 10), sql);
+        job.queries[0].fit = Some(model(Family::Logistic, 8));
+        change(&mut job.queries[0]);
+        families(&job, &SortedBytes).unwrap()
+    };
+    let sql = "SELECT age, active AS y FROM people";
+    let plain = of(sql, 4_000, &|_| {});
+    assert_eq!(plain, of(sql, 1 << 20, &|query| query.min_count = 100_000));
+    let other = Model {
+        kind: ModelKind::Regression {
+            family: Family::Logistic,
+            target: "y".into(),
+            ridge: (7, 2),
+        },
+        iterations: 3,
+        places: 9,
+    };
+    assert_eq!(plain, of(sql, 50, &|query| query.fit = Some(other.clone())));
+    assert_ne!(
+        plain,
+        of("SELECT income, active AS y FROM people", 400, &|_| {})
+    );
+    assert_ne!(
+        plain,
+        of(sql, 400, &|query| query.fit =
+            Some(model(Family::Linear, 8)))
+    );
+    assert_ne!(
+        plain,
+        of(
+            "SELECT age, active AS y FROM people WHERE age > 3",
+            400,
+            &|_| {}
+        )
+    );
 }
 
 /// Clusters of few rows are left out, and no model is shown of few.
