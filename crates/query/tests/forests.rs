@@ -145,6 +145,34 @@ fn parties_open_what_the_clear_has() {
     }
 }
 
+/// Sums of a large model over many rows have a circuit among four parties, who add up what several rows have where it is small.
+#[test]
+fn sums_of_a_large_model_are_planned() {
+    let mut random = Random(9);
+    let trees = (0..300).map(|_| Tree {
+        to: None,
+        root: tree(&mut random, 8),
+    });
+    let large = ForestParts {
+        name: "large".into(),
+        source: "a test".into(),
+        features: ["age", "income", "active"]
+            .map(|name| feature(name, FeatureKind::Number))
+            .to_vec(),
+        classes: vec![],
+        places: 3,
+        base: vec![17],
+        trees: trees.collect(),
+    };
+    let sql = "SELECT sum(predict('large', age, income, active)) AS s, count(*) AS n FROM people WHERE predict('large', age, income, active) > 3";
+    let mut asked = asks(600, sql);
+    asked.models = vec![Forest::new(large).unwrap()];
+    let program = compile(&asked, &SortedBytes).unwrap();
+    for security in securities() {
+        veil_physical::plan(&program, &crate::parties::participants(security)).unwrap();
+    }
+}
+
 #[test]
 fn applications_are_found_with_their_cost() {
     let program = compile(&asks(50, QUERIES[1]), &SortedBytes).unwrap();

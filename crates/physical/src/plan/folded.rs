@@ -126,9 +126,18 @@ pub(super) fn as_bits(rel: &Rel, summands: &[Summand], groups: u64) -> (Vec<bool
     (each.iter().map(|of| some && of.is_some()).collect(), fold)
 }
 
+/// Whether an expression asks a model, whose circuit is large: that of several rows would be too large.
+fn asks_a_model(of: &Expr) -> bool {
+    matches!(of, Expr::Predict { .. }) || of.operands().into_iter().any(asks_a_model)
+}
+
 /// The bits of a summand, if it is to be added up as bits.
 fn bits_of(rel: &Rel, summand: &Summand, groups: u64) -> Option<u64> {
-    let (_, Some(of)) = parts(summand) else {
+    let (condition, of) = parts(summand);
+    if asks_a_model(condition) || of.as_ref().is_some_and(asks_a_model) {
+        return None;
+    }
+    let Some(of) = of else {
         return Some(1);
     };
     let mut at_hand = true;
