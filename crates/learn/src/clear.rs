@@ -13,15 +13,27 @@ pub struct Fitted {
     pub error: Option<i128>,
 }
 
-type Value = On<Clear>;
-type Matrix = Vec<Vec<Value>>;
+/// An integer in the clear.
+pub(crate) type Value = On<Clear>;
+/// Rows of them.
+pub(crate) type Matrix = Vec<Vec<Value>>;
 
-const fn value(int: i128, range: Range) -> Value {
+/// What the rows add up to, and what a step is taken with.
+struct Known {
+    gradient: Vec<Value>,
+    information: Matrix,
+    /// The information between the factors of its rows and columns.
+    plain: Matrix,
+    scales: Vec<Value>,
+    inverse: Matrix,
+}
+
+pub(crate) const fn value(int: i128, range: Range) -> Value {
     Number { int, range }
 }
 
 /// A product of matrices whose elements are in a range.
-fn product(left: &Matrix, right: &Matrix, range: Range) -> Matrix {
+pub(crate) fn product(left: &Matrix, right: &Matrix, range: Range) -> Matrix {
     let element = |row: &Vec<Value>, column: usize| {
         let pairs = row.iter().zip(right);
         value(
@@ -51,156 +63,157 @@ impl Regression {
         let mut clear = Clear;
         let mut a = Arithmetic(&mut clear);
         let between = &self.between;
-        let (terms, linear) = (self.terms(), self.spec.family == Family::Linear);
         let mut cells: Vec<Vec<i128>> = Vec::new();
         let mut responses = Vec::new();
         for (features, target) in rows {
-            let mut row = vec![self.design.one()];
-            for (feature, x) in features.iter().enumerate() {
-                let x = value(*x, self.spec.features[feature].range);
-                row.push(self.design.cell(&mut a, feature, &x)?.int);
-            }
-            cells.push(row);
+            cells.push(self.design.row(&mut a, &self.spec.features, features)?);
             let target = value(*target, self.spec.target.range);
             responses.push(self.response(&mut a, &target)?);
         }
-        let mut coefficients = vec![value(0, between.coefficient); terms];
-        let mut known: Option<(Matrix, Vec<Value>, Matrix)> = None;
-        let mut last = None;
+        let mut coefficients = vec![value(0, between.coefficient); self.terms()];
+        let mut known: Option<Known> = None;
         for _ in 0..self.spec.iterations {
-            // What all rows add up to.
-            let mut gradient = vec![0_i128; terms];
-            let mut information = vec![vec![0_i128; terms]; terms];
-            for (row, response) in cells.iter().zip(&responses) {
-                let (residual, weight) = if linear {
-                    if known.is_some() {
-                        break;
-                    }
-                    (response.int, 1)
-                } else {
-                    let sum = row.iter().zip(&coefficients).map(|(x, w)| x * w.int).sum();
-                    let rounded = self.rounded(&mut a, &value(sum, between.sum))?;
-                    let mean = self.mean(&mut a, &rounded)?;
-                    let row = self.row(&mut a, &mean, response)?;
-                    (row.residual.int, row.weight.int)
-                };
-                for (i, x) in row.iter().enumerate() {
-                    gradient[i] += x * residual;
-                    for (j, other) in row.iter().enumerate() {
-                        information[i][j] += x * other * weight;
-                    }
-                }
-            }
-            if !linear || known.is_none() {
-                let gradient = gradient.iter().map(|g| value(*g, between.gradient));
-                let gradient: Vec<Value> = gradient.collect();
-                let (mut scales, mut damped, mut plain): (Vec<Value>, Matrix, Matrix) =
-                    <_>::default();
-                for (i, row) in information.iter_mut().enumerate() {
-                    for (j, element) in row.iter_mut().enumerate() {
-                        let of = value(*element, between.information);
-                        let penalty = value(self.ridge[i], self.penalties_range());
-                        *element = self.ridged(&mut a, &of, &penalty, &(i == j))?.int;
-                    }
-                    let diagonal = value(row[i], between.information);
-                    scales.push(self.scale(&mut a, &diagonal)?);
-                }
-                for (i, row) in information.iter().enumerate() {
-                    let (mut of_plain, mut of_damped) = (Vec::new(), Vec::new());
-                    for (j, element) in row.iter().enumerate() {
-                        let element = value(*element, between.information);
-                        let element = self.balanced(&mut a, &element, [&scales[i], &scales[j]])?;
-                        of_damped.push(self.damped(&mut a, &element, &(i == j))?);
-                        of_plain.push(element);
-                    }
-                    plain.push(of_plain);
-                    damped.push(of_damped);
-                }
-                let inverse = self.inverted(&mut a, &damped)?;
-                let of = information
-                    .iter()
-                    .map(|row| row.iter().map(|h| value(*h, between.information)).collect());
-                known = Some((of.collect(), scales.clone(), inverse.clone()));
-                last = Some((plain, scales, inverse, gradient));
-            }
-            let (Some((information, scales, inverse)), Some((.., first))) = (&known, &last) else {
-                break;
-            };
-            let column: Matrix = coefficients.iter().map(|w| vec![w.clone()]).collect();
-            let products = if linear {
-                let range = self.dot(between.information, between.coefficient)?;
-                product(information, &column, range)
-            } else {
-                column.clone()
+            // The rows of least squares are looked at once.
+            let of = match known.take() {
+                Some(of) if self.spec.family == Family::Linear => of,
+                _ => self.looked_at(&mut a, (&cells, &responses), &coefficients)?,
             };
             let mut scaled = Vec::new();
-            for term in 0..terms {
-                let gradient = if linear {
-                    self.remaining(&mut a, &first[term], &products[term][0])?
-                } else {
-                    let which: Vec<bool> = (0..terms).map(|at| at == term).collect();
-                    let penalty = self.penalty(&mut a, &which)?;
-                    self.penalised(&mut a, &first[term], &coefficients[term], &penalty)?
-                };
-                scaled.push(vec![self.scaled_gradient(
-                    &mut a,
-                    &gradient,
-                    &scales[term],
-                )?]);
+            for (gradient, scale) in self
+                .left(&mut a, &of, &coefficients)?
+                .iter()
+                .zip(&of.scales)
+            {
+                scaled.push(vec![self.scaled_gradient(&mut a, gradient, scale)?]);
             }
             let range = self.dot(between.inverse, between.scaled_gradient)?;
-            let directions = product(inverse, &scaled, range);
+            let directions = product(&of.inverse, &scaled, range);
             for (term, coefficient) in coefficients.iter_mut().enumerate() {
                 *coefficient =
-                    self.step(&mut a, &directions[term][0], &scales[term], coefficient)?;
+                    self.step(&mut a, &directions[term][0], &of.scales[term], coefficient)?;
             }
+            known = Some(of);
         }
         let shown = self.coefficients(&mut a, &coefficients)?;
-        let mut fitted: Vec<Fitted> = shown
-            .iter()
-            .map(|coefficient| Fitted {
-                coefficient: coefficient.int,
-                error: None,
-            })
-            .collect();
-        if let (true, Some((plain, scales, inverse, first))) = (self.has_errors(), last) {
-            let information = known.map(|(information, ..)| information);
-            let information = information.unwrap_or_default();
-            let errors = self.errors(&mut a, (plain, scales, inverse))?;
-            let dispersion = if linear {
-                let squares = responses.iter().map(|y| y.int * y.int).sum();
-                let range = self.dot(between.information, between.coefficient)?;
-                let column: Matrix = coefficients.iter().map(|w| vec![w.clone()]).collect();
-                let products = product(&information, &column, range);
-                let mut explained = 0;
-                for term in 0..terms {
-                    let left = self.remaining(&mut a, &first[term], &products[term][0])?;
-                    explained += coefficients[term].int * (first[term].int + left.int);
-                }
-                let explained = value(explained, self.explained_range()?);
-                let squares = value(squares, self.squares_range()?);
-                Some(self.dispersion(&mut a, &squares, &explained, &information[0][0])?)
-            } else {
-                None
-            };
-            for (term, deviation) in errors.iter().enumerate() {
-                let error = self.error(&mut a, term, deviation, dispersion.as_ref())?;
-                fitted[term].error = Some(error.int);
-            }
+        let without = shown.iter().map(|coefficient| Fitted {
+            coefficient: coefficient.int,
+            error: None,
+        });
+        let mut fitted: Vec<Fitted> = without.collect();
+        let Some(of) = known.filter(|_| self.has_errors()) else {
+            return Ok(fitted);
+        };
+        let dispersion = if self.spec.family == Family::Linear {
+            let left = self.left(&mut a, &of, &coefficients)?;
+            let both = of
+                .gradient
+                .iter()
+                .zip(&left)
+                .map(|(all, left)| all.int + left.int);
+            let explained = coefficients.iter().zip(both).map(|(w, both)| w.int * both);
+            let explained = value(explained.sum(), self.explained_range()?);
+            let squares = responses.iter().map(|y| y.int * y.int).sum();
+            let squares = value(squares, self.squares_range()?);
+            Some(self.dispersion(&mut a, &squares, &explained, &of.information[0][0])?)
+        } else {
+            None
+        };
+        for (term, deviation) in self.errors(&mut a, of)?.iter().enumerate() {
+            let error = self.error(&mut a, term, deviation, dispersion.as_ref())?;
+            fitted[term].error = Some(error.int);
         }
         Ok(fitted)
     }
 
-    /// The inverse of a matrix.
+    /// What the rows add up to with these coefficients, and what a step is taken with.
+    fn looked_at(
+        &self,
+        a: &mut Arithmetic<'_, Clear>,
+        (cells, responses): (&[Vec<i128>], &[Value]),
+        coefficients: &[Value],
+    ) -> Result<Known, FitError> {
+        let (terms, between) = (self.terms(), &self.between);
+        let mut gradient = vec![0_i128; terms];
+        let mut information = vec![vec![0_i128; terms]; terms];
+        for (row, response) in cells.iter().zip(responses) {
+            let (residual, weight) = if self.spec.family == Family::Linear {
+                (response.int, 1)
+            } else {
+                let sum = row.iter().zip(coefficients).map(|(x, w)| x * w.int).sum();
+                let rounded = self.rounded(a, &value(sum, between.sum))?;
+                let mean = self.mean(a, &rounded)?;
+                let row = self.row(a, &mean, response)?;
+                (row.residual.int, row.weight.int)
+            };
+            for (i, x) in row.iter().enumerate() {
+                gradient[i] += x * residual;
+                for (j, other) in row.iter().enumerate() {
+                    information[i][j] += x * other * weight;
+                }
+            }
+        }
+        let gradient = gradient.into_iter().map(|g| value(g, between.gradient));
+        let mut ridged: Matrix = Vec::new();
+        for (i, row) in information.into_iter().enumerate() {
+            let penalty = value(self.ridge[i], self.penalties_range());
+            let row = row.into_iter().enumerate().map(|(j, element)| {
+                let element = value(element, between.information);
+                let ridged = self.ridged(a, &element, &penalty, &(i == j))?;
+                Ok(value(ridged.int, between.information))
+            });
+            ridged.push(row.collect::<Result<_, FitError>>()?);
+        }
+        let scales = (0..terms).map(|at| self.scale(a, &ridged[at][at]));
+        let scales = scales.collect::<Result<Vec<_>, _>>()?;
+        let mut plain: Matrix = Vec::new();
+        for (row, own) in ridged.iter().zip(&scales) {
+            let row = row.iter().zip(&scales);
+            let row = row.map(|(element, other)| self.balanced(a, element, [own, other]));
+            plain.push(row.collect::<Result<_, _>>()?);
+        }
+        Ok(Known {
+            gradient: gradient.collect(),
+            information: ridged,
+            inverse: self.inverted(a, &plain)?,
+            plain,
+            scales,
+        })
+    }
+
+    /// The gradient that is left with these coefficients.
+    fn left(
+        &self,
+        a: &mut Arithmetic<'_, Clear>,
+        of: &Known,
+        coefficients: &[Value],
+    ) -> Result<Vec<Value>, FitError> {
+        if self.spec.family == Family::Linear {
+            let column: Matrix = coefficients.iter().map(|w| vec![w.clone()]).collect();
+            let range = self.dot(self.between.information, self.between.coefficient)?;
+            let products = product(&of.information, &column, range);
+            let pairs = of.gradient.iter().zip(&products);
+            let left = pairs.map(|(gradient, product)| self.remaining(a, gradient, &product[0]));
+            return Ok(left.collect::<Result<_, _>>()?);
+        }
+        let pairs = of.gradient.iter().zip(coefficients).zip(&self.ridge);
+        let left = pairs.map(|((gradient, coefficient), penalty)| {
+            let penalty = value(*penalty, self.penalties_range());
+            self.penalised(a, gradient, coefficient, &penalty)
+        });
+        Ok(left.collect::<Result<_, _>>()?)
+    }
+
+    /// The inverse of a matrix, which is damped before.
     fn inverted(&self, a: &mut Arithmetic<'_, Clear>, of: &Matrix) -> Result<Matrix, FitError> {
-        let mut inverse = of.clone();
-        for (i, row) in inverse.iter_mut().enumerate() {
+        let (mut damped, mut inverse) = (of.clone(), of.clone());
+        for (i, row) in damped.iter_mut().enumerate() {
             for (j, element) in row.iter_mut().enumerate() {
-                *element = self.first(a, element, &(i == j))?;
+                *element = self.damped(a, element, &(i == j))?;
+                inverse[i][j] = self.first(a, element, &(i == j))?;
             }
         }
         for _ in 1..self.inversions() {
-            inverse = self.improved_by(a, of, &inverse)?;
+            inverse = self.improved_by(a, &damped, &inverse)?;
         }
         Ok(inverse)
     }
@@ -231,7 +244,12 @@ impl Regression {
     fn errors(
         &self,
         a: &mut Arithmetic<'_, Clear>,
-        (plain, scales, mut inverse): (Matrix, Vec<Value>, Matrix),
+        Known {
+            plain,
+            scales,
+            mut inverse,
+            ..
+        }: Known,
     ) -> Result<Vec<Value>, FitError> {
         for _ in 0..Self::UNDAMPED {
             inverse = self.improved_by(a, &plain, &inverse)?;

@@ -1,11 +1,13 @@
 //! k-means (Lloyd 1957, 1982): rows are assigned to the nearest of some centres, which become the means of their rows.
 
 use veil_numeric::{
-    Applied, Arithmetic, Function, Machine, Number, On, Range, Ranges, Scale, TooWide,
+    Arithmetic, Clear, Function, Machine, Number, On, Range, Ranges, Scale, TooWide,
 };
 
+use crate::clear::{Matrix, value};
 use crate::column::{Column, Factor, log2_up, within};
 use crate::design::Design;
+use crate::scaled::applied;
 use crate::spec::{FitError, MOST_ITERATIONS};
 
 /// What is clustered, and from where on.
@@ -47,8 +49,6 @@ pub struct Cluster {
     pub centre: Vec<i128>,
 }
 
-type Value = On<veil_numeric::Clear>;
-
 impl Clusters {
     /// The clustering.
     ///
@@ -69,23 +69,12 @@ impl Clusters {
         let design = Design::new(&spec.features, CELL)?;
         let mut start = Vec::new();
         for (at, centre) in spec.start.iter().enumerate() {
-            let mut cells = Vec::new();
-            let of = spec.features.iter().zip(centre).enumerate();
-            for (feature, (column, x)) in of {
-                if !column.range.contains(*x) {
-                    return Err(FitError::Start { at });
-                }
-                let x = Number {
-                    int: *x,
-                    range: column.range,
-                };
-                let mut clear = veil_numeric::Clear;
-                cells.push(design.cell(&mut Arithmetic(&mut clear), feature, &x)?.int);
-            }
-            if cells.len() != count || centre.len() != count {
+            let mut numbers = spec.features.iter().zip(centre);
+            if centre.len() != count || !numbers.all(|(column, x)| column.range.contains(*x)) {
                 return Err(FitError::Start { at });
             }
-            start.push(cells);
+            let mut cells = design.row(&mut Arithmetic(&mut Clear), &spec.features, centre)?;
+            start.push(cells.split_off(1));
         }
         let mut of = Self {
             spec,
@@ -259,9 +248,8 @@ impl Clusters {
         let one = a.lift(&is_empty);
         let some = a.add(rows, &one)?;
         let some = a.within(&some, 1, i128::MAX)?;
-        let places = Scale::binary(self.inverse_places());
-        let inverse = Applied::of(Function::Reciprocal, Scale::ONE, some.range, places)?;
-        Ok((inverse.on(a.0, &some)?, is_empty))
+        let scales = [Scale::ONE, Scale::binary(self.inverse_places())];
+        Ok((applied(a, Function::Reciprocal, &some, scales)?, is_empty))
     }
 
     fn inverse_places(&self) -> u32 {
@@ -316,23 +304,15 @@ impl Clusters {
             rows.len() <= self.spec.rows as usize,
             "a clustering has as many rows as it is made for"
         );
-        let value = |int: i128, range: Range| Value { int, range };
-        let mut clear = veil_numeric::Clear;
+        let mut clear = Clear;
         let mut a = Arithmetic(&mut clear);
-        let mut cells: Vec<Vec<i128>> = Vec::new();
-        for row in rows {
-            let of = row.iter().zip(&self.spec.features).enumerate();
-            let of = of.map(|(feature, (x, column))| {
-                let cell = self
-                    .design
-                    .cell(&mut a, feature, &value(*x, column.range))?;
-                Ok(cell.int)
-            });
-            cells.push(of.collect::<Result<_, TooWide>>()?);
-        }
+        let cells = rows
+            .iter()
+            .map(|row| self.design.row(&mut a, &self.spec.features, row));
+        let cells = cells.collect::<Result<Vec<_>, _>>()?;
         let range = self.cells();
         let of_start = self.start.iter();
-        let mut centres: Vec<Vec<Value>> = of_start
+        let mut centres: Matrix = of_start
             .map(|centre| centre.iter().map(|x| value(*x, range)).collect())
             .collect();
         let mut counts = vec![0_i128; centres.len()];
@@ -342,16 +322,13 @@ impl Clusters {
             let mut sums = vec![vec![0_i128; self.design.count() + 1]; centres.len()];
             for row in &cells {
                 let distances = centres.iter().zip(&norms).map(|(centre, norm)| {
-                    let product = row.iter().zip(centre).map(|(x, c)| x * c.int).sum();
+                    let product = row[1..].iter().zip(centre).map(|(x, c)| x * c.int).sum();
                     self.distance(&mut a, &value(product, self.products()), norm)
                 });
                 let distances = distances.collect::<Result<Vec<_>, _>>()?;
                 let nearest = self.nearest(&mut a, &distances)?;
                 for (sums, _) in sums.iter_mut().zip(nearest).filter(|(_, nearest)| *nearest) {
-                    sums[0] += self.design.one();
-                    for (sum, x) in sums[1..].iter_mut().zip(row) {
-                        *sum += x;
-                    }
+                    sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
                 }
             }
             for ((centre, sums), count) in centres.iter_mut().zip(&sums).zip(&mut counts) {

@@ -1,6 +1,6 @@
 //! Rows as a model has them: cells between −1 and 1.
 
-use veil_numeric::{Arithmetic, Machine, On, TooWide};
+use veil_numeric::{Arithmetic, Clear, Machine, Number, On, TooWide};
 
 use crate::column::{Centred, Column};
 use crate::spec::{FitError, MOST_TERMS};
@@ -73,5 +73,26 @@ impl Design {
         x: &On<M>,
     ) -> Result<On<M>, TooWide> {
         self.features[feature].on(a, x, self.places)
+    }
+
+    /// All cells of a row in the clear, that of the one first.
+    ///
+    /// # Panics
+    /// If a number is not in the range of its column.
+    pub(crate) fn row(
+        &self,
+        a: &mut Arithmetic<'_, Clear>,
+        columns: &[Column],
+        row: &[i128],
+    ) -> Result<Vec<i128>, TooWide> {
+        let mut cells = vec![self.one()];
+        for (feature, (x, column)) in row.iter().zip(columns).enumerate() {
+            let x = Number {
+                int: *x,
+                range: column.range,
+            };
+            cells.push(self.cell(a, feature, &x)?.int);
+        }
+        Ok(cells)
     }
 }

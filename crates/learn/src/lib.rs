@@ -38,6 +38,7 @@ mod components;
 mod design;
 mod results;
 mod rows;
+mod scaled;
 mod solve;
 mod spec;
 

@@ -1,11 +1,10 @@
 //! What is shown of a model: coefficients and standard errors in units of the columns.
 
-use veil_numeric::{
-    Applied, Arithmetic, Function, Machine, Number, On, Range, Ranges, Scale, TooWide,
-};
+use veil_numeric::{Arithmetic, Function, Machine, Number, On, Range, Ranges, Scale, TooWide};
 
 use crate::column::{Factor, within};
-use crate::spec::{Family, FitError, MATRIX, Regression, SCALE, WEIGHT};
+use crate::scaled::{SCALE, applied};
+use crate::spec::{Family, FitError, MATRIX, Regression, WEIGHT};
 
 /// Binary places of standard errors on the way.
 const ERROR: u32 = 30;
@@ -77,9 +76,8 @@ impl Regression {
     ) -> Result<On<M>, FitError> {
         // An inverse is no less than 1 over the trace.
         let inverse = a.within(inverse, 1, i128::MAX)?;
-        let (from, to) = (Scale::binary(MATRIX), Scale::binary(ERROR));
-        let root = Applied::of(Function::Root, from, inverse.range, to)?;
-        let root = root.on(a.0, &inverse)?;
+        let scales = [Scale::binary(MATRIX), Scale::binary(ERROR)];
+        let root = applied(a, Function::Root, &inverse, scales)?;
         let deviation = a.multiply(&root, scale)?;
         Ok(a.scale_down(&deviation, SCALE as i32)?)
     }
@@ -129,9 +127,8 @@ impl Regression {
         let sum = a.scale_down(sum, (SCALE + ERROR - VARIANCE) as i32)?;
         let most = Range::new(0, sum.range.max().max(0)).unwrap_or(Range::point(0));
         let sum = a.clip(&sum, most)?;
-        let (from, to) = (Scale::binary(VARIANCE), Scale::binary(ERROR));
-        let root = Applied::of(Function::Root, from, sum.range, to)?;
-        Ok(root.on(a.0, &sum)?)
+        let scales = [Scale::binary(VARIANCE), Scale::binary(ERROR)];
+        applied(a, Function::Root, &sum, scales)
     }
 
     /// Of [`Family::Linear`], the root of the residuals' variance: of the sum of the squares of responses, of the sum of products of the coefficients with Xᵀy and with the gradient that is left, and
@@ -153,20 +150,14 @@ impl Regression {
         let left = a.sub(squares, &explained)?;
         let most = Range::new(0, squares.range.max().max(0)).unwrap_or(Range::point(0));
         let left = a.clip(&left, most)?;
-        let (from, to) = (Scale::binary(2 * self.mean), Scale::binary(ERROR));
-        let root = Applied::of(Function::Root, from, left.range, to)?;
-        let root = root.on(a.0, &left)?;
+        let scales = [Scale::binary(2 * self.mean), Scale::binary(ERROR)];
+        let root = applied(a, Function::Root, &left, scales)?;
         let rows = a.scale_down(rows, self.information_places() as i32)?;
         let free = a.plus(&rows, -(self.terms() as i128))?;
         let some = Range::new(1, self.spec.rows.max(1).into()).unwrap_or(Range::point(1));
         let free = a.clip(&free, some)?;
-        let inverse = Applied::of(
-            Function::InverseRoot,
-            Scale::ONE,
-            free.range,
-            Scale::binary(ERROR),
-        )?;
-        let inverse = inverse.on(a.0, &free)?;
+        let scales = [Scale::ONE, Scale::binary(ERROR)];
+        let inverse = applied(a, Function::InverseRoot, &free, scales)?;
         let dispersion = a.multiply(&root, &inverse)?;
         Ok(a.scale_down(&dispersion, ERROR as i32)?)
     }

@@ -1,7 +1,8 @@
 //! What is computed in each row of the data.
 
-use veil_numeric::{Applied, Arithmetic, Function, Machine, Number, On, Scale, TooWide};
+use veil_numeric::{Arithmetic, Function, Machine, Number, On, Scale, TooWide};
 
+use crate::scaled::applied;
 use crate::spec::{Family, FitError, Regression, SUM, WEIGHT};
 
 /// What a row adds to the gradient and to the information matrix, before it is multiplied by its cells.
@@ -64,9 +65,8 @@ impl Regression {
             Family::Logistic => Function::Sigmoid,
             _ => Function::Exp,
         };
-        let (from, to) = (Scale::binary(SUM), Scale::binary(self.mean));
-        let function = Applied::of(function, from, sum.range, to)?;
-        Ok(function.on(a.0, &sum)?)
+        let scales = [Scale::binary(SUM), Scale::binary(self.mean)];
+        applied(a, function, &sum, scales)
     }
 
     /// What follows from a row's mean and its response.

@@ -7,10 +7,11 @@
 //!   ‖R‖ ≤ 1 always.
 //! - Hence ‖X‖ = ‖(A + εI)^(−1)(I − R)‖ ≤ 2/ε, which bounds every element. Two steps more with A alone, which take ε out of the inverse where eigenvalues are larger than it, double it twice at most.
 
-use veil_numeric::{Applied, Arithmetic, Function, Machine, Number, On, Scale, TooWide};
+use veil_numeric::{Arithmetic, Machine, Number, On, TooWide};
 
-use crate::column::{about, within};
-use crate::spec::{DAMPING, FitError, LEAST, LIMIT, MATRIX, Regression, SCALE, SUM, WEIGHT};
+use crate::column::within;
+use crate::scaled::{self, SCALE};
+use crate::spec::{DAMPING, FitError, LIMIT, MATRIX, Regression, SUM, WEIGHT};
 
 /// A gradient, in its own places.
 pub type Gradient<I> = Number<I>;
@@ -61,14 +62,7 @@ impl Regression {
         a: &mut Arithmetic<'_, M>,
         diagonal: &On<M>,
     ) -> Result<On<M>, FitError> {
-        let places = self.information_places() + self.halvings;
-        // A sum of squares.
-        let diagonal = a.within(diagonal, 0, i128::MAX)?;
-        let least = 1 << places.saturating_sub(LEAST);
-        let diagonal = a.plus(&diagonal, least)?;
-        let (from, to) = (Scale::binary(places), Scale::binary(SCALE));
-        let root = Applied::of(Function::InverseRoot, from, diagonal.range, to)?;
-        Ok(root.on(a.0, &diagonal)?)
+        scaled::scale(a, diagonal, self.information_places() + self.halvings)
     }
 
     /// An element of the matrix between the factors of its row and its column.
@@ -81,14 +75,8 @@ impl Regression {
         information: &On<M>,
         [row, column]: [&On<M>; 2],
     ) -> Result<On<M>, TooWide> {
-        let places = self.information_places() + self.halvings + SCALE;
-        let half = a.multiply(information, row)?;
-        let half = a.scale_down(&half, places as i32 - MORE as i32)?;
-        let whole = a.multiply(&half, column)?;
-        let whole = a.scale_down(&whole, (MORE + SCALE - MATRIX) as i32)?;
-        // |h_ij| is at most the root of h_ii h_jj.
-        let most = about(MATRIX).max();
-        a.within(&whole, -most, most)
+        let places = self.information_places() + self.halvings;
+        scaled::balanced(a, information, places, [row, column])
     }
 
     /// An element of the matrix that is inverted.
@@ -236,8 +224,6 @@ impl Regression {
     }
 }
 
-/// Binary places of a matrix that one factor is still missing of.
-const MORE: u32 = 56;
 /// Scaled gradients are below 2^SCALED.
 const SCALED: u32 = 12;
 const _: () = assert!(SUM < WEIGHT);

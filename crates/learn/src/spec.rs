@@ -164,10 +164,6 @@ pub(crate) const WEIGHT: u32 = 28;
 pub(crate) const LIMIT: u32 = 10;
 /// Binary places of the sum of a row's terms.
 pub(crate) const SUM: u32 = 18;
-/// Binary places of the factors that bring a matrix's diagonal near 1; they are at most 2^12.
-pub(crate) const SCALE: u32 = 24;
-/// A diagonal that is less than 2^-LEAST is brought no nearer to 1.
-pub(crate) const LEAST: u32 = 24;
 /// Binary places of matrices.
 pub(crate) const MATRIX: u32 = 48;
 /// Binary places of the means of counts, at least.
@@ -463,7 +459,7 @@ pub(crate) const WIDE: FitError = FitError::TooWide {
 };
 
 /// The range of sums of so many products, less than 2^most.
-fn sums(left: Range, right: Range, count: u64, most: u32) -> Result<Range, FitError> {
+pub(crate) fn sums(left: Range, right: Range, count: u64, most: u32) -> Result<Range, FitError> {
     let range = left.times(right).and_then(|range| range.sum(count));
     let range = range.ok_or(WIDE)?;
     let bits = log2_up(range.magnitude().ok_or(WIDE)? + 1);

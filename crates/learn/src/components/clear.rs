@@ -1,12 +1,10 @@
 //! Principal components in the clear.
 
-use veil_numeric::{Arithmetic, Clear, On, Range, TooWide};
+use veil_numeric::{Arithmetic, Clear, TooWide};
 
 use super::{Component, Components};
+use crate::clear::{Matrix, Value, product, value};
 use crate::spec::FitError;
-
-type Value = On<Clear>;
-type Matrix = Vec<Vec<Value>>;
 
 impl Components {
     /// The components of these rows in the clear.
@@ -21,21 +19,12 @@ impl Components {
             rows.len() <= self.spec.rows as usize,
             "components have as many rows as they are made for"
         );
-        let value = |int: i128, range: Range| Value { int, range };
         let mut clear = Clear;
         let mut a = Arithmetic(&mut clear);
         let count = self.design.count();
         let mut sums = vec![vec![0_i128; count + 1]; count + 1];
         for row in rows {
-            let of = row.iter().zip(&self.spec.features).enumerate();
-            let mut cells = vec![self.design.one()];
-            for (feature, (x, column)) in of {
-                cells.push(
-                    self.design
-                        .cell(&mut a, feature, &value(*x, column.range))?
-                        .int,
-                );
-            }
+            let cells = self.design.row(&mut a, &self.spec.features, row)?;
             for (x, sums) in cells.iter().zip(&mut sums) {
                 cells.iter().zip(sums).for_each(|(y, sum)| *sum += x * y);
             }
@@ -110,14 +99,9 @@ impl Components {
         }
         let range = self.dot(self.powers(), self.powers())?;
         for _ in 0..self.spec.iterations {
-            let mut square: Matrix = Vec::new();
-            for row in &power {
-                let squares = (0..row.len()).map(|column| {
-                    let pairs = row.iter().zip(&power);
-                    let int = pairs.map(|(x, other)| x.int * other[column].int).sum();
-                    self.square(a, &Value { int, range })
-                });
-                square.push(squares.collect::<Result<_, _>>()?);
+            let mut square = product(&power, &power, range);
+            for element in square.iter_mut().flatten() {
+                *element = self.square(a, element)?;
             }
             let inverse = self.trace_inverse(a, &diagonal(&square))?;
             for element in square.iter_mut().flatten() {

@@ -5,13 +5,12 @@
 
 mod clear;
 
-use veil_numeric::{
-    Applied, Arithmetic, Function, Machine, Number, On, Range, Ranges, Scale, TooWide,
-};
+use veil_numeric::{Arithmetic, Function, Machine, Number, On, Range, Ranges, Scale, TooWide};
 
 use crate::column::{Column, about, log2_up, within};
 use crate::design::Design;
-use crate::spec::{FitError, LEAST, MATRIX, SCALE};
+use crate::scaled::{self, applied};
+use crate::spec::{FitError, MATRIX, sums};
 
 /// What components are of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,10 +164,7 @@ impl Components {
     /// # Errors
     /// [`FitError::TooWide`].
     pub fn dot(&self, left: Range, right: Range) -> Result<Range, FitError> {
-        let sum = left
-            .times(right)
-            .and_then(|range| range.sum(self.design.count() as u64));
-        sum.ok_or(crate::spec::WIDE)
+        sums(left, right, self.design.count() as u64, 127)
     }
 
     /// The range of loadings.
@@ -237,11 +233,7 @@ impl Components {
         a: &mut Arithmetic<'_, M>,
         variance: &On<M>,
     ) -> Result<On<M>, FitError> {
-        let variance = a.within(variance, 0, i128::MAX)?;
-        let variance = a.plus(&variance, 1 << (COVARIANCE - LEAST))?;
-        let (from, to) = (Scale::binary(COVARIANCE), Scale::binary(SCALE));
-        let root = Applied::of(Function::InverseRoot, from, variance.range, to)?;
-        Ok(root.on(a.0, &variance)?)
+        scaled::scale(a, variance, COVARIANCE)
     }
 
     /// A correlation, of the covariance and the factors of both features.
@@ -254,12 +246,7 @@ impl Components {
         covariance: &On<M>,
         [one, other]: [&On<M>; 2],
     ) -> Result<On<M>, TooWide> {
-        let half = a.multiply(covariance, one)?;
-        let half = a.scale_down(&half, (COVARIANCE + SCALE - MORE) as i32)?;
-        let whole = a.multiply(&half, other)?;
-        let whole = a.scale_down(&whole, (MORE + SCALE - MATRIX) as i32)?;
-        let most = about(MATRIX).max();
-        a.within(&whole, -most, most)
+        scaled::balanced(a, covariance, COVARIANCE, [one, other])
     }
 
     /// One over the trace of a raised matrix, of its diagonal.
@@ -277,9 +264,8 @@ impl Components {
         let most = diagonal.len() as i128 * about(MATRIX).max();
         let trace = a.within(&trace, -raised / 2, most)?;
         let trace = a.plus(&trace, raised)?;
-        let (from, to) = (Scale::binary(MATRIX), Scale::binary(INVERSE));
-        let inverse = Applied::of(Function::Reciprocal, from, trace.range, to)?;
-        Ok(inverse.on(a.0, &trace)?)
+        let scales = [Scale::binary(MATRIX), Scale::binary(INVERSE)];
+        applied(a, Function::Reciprocal, &trace, scales)
     }
 
     fn sum<M: Machine>(a: &mut Arithmetic<'_, M>, all: &[On<M>]) -> Result<On<M>, TooWide> {
@@ -336,9 +322,8 @@ impl Components {
         // The squares of numbers whose sum is 1.
         let least = (1 << MATRIX) / (diagonal.len() as i128 * 2);
         let trace = a.within(&trace, least, about(MATRIX).max())?;
-        let (from, to) = (Scale::binary(MATRIX), Scale::binary(INVERSE));
-        let inverse = Applied::of(Function::Reciprocal, from, trace.range, to)?;
-        Ok(inverse.on(a.0, &trace)?)
+        let scales = [Scale::binary(MATRIX), Scale::binary(INVERSE)];
+        applied(a, Function::Reciprocal, &trace, scales)
     }
 
     /// An element of the next power.
@@ -386,9 +371,8 @@ impl Components {
         let squares = a.within(squares, 0, i128::MAX)?;
         let squares = a.scale_down(&squares, (2 * LOADING - NORM) as i32)?;
         let squares = a.plus(&squares, 1)?;
-        let (from, to) = (Scale::binary(NORM), Scale::binary(LOADING));
-        let inverse = Applied::of(Function::InverseRoot, from, squares.range, to)?;
-        Ok(inverse.on(a.0, &squares)?)
+        let scales = [Scale::binary(NORM), Scale::binary(LOADING)];
+        applied(a, Function::InverseRoot, &squares, scales)
     }
 
     /// A loading.
@@ -442,9 +426,8 @@ impl Components {
         value: &On<M>,
     ) -> Result<On<M>, FitError> {
         let value = a.plus(value, 1 << (LOADING - RAISED))?;
-        let (from, to) = (Scale::binary(LOADING), Scale::binary(INVERSE));
-        let inverse = Applied::of(Function::Reciprocal, from, value.range, to)?;
-        Ok(inverse.on(a.0, &value)?)
+        let scales = [Scale::binary(LOADING), Scale::binary(INVERSE)];
+        applied(a, Function::Reciprocal, &value, scales)
     }
 
     /// What is left of a correlation: less the product of the images of both features over the value. What is left of the matrix has no negative eigenvalue, however near the loadings are to the
@@ -460,9 +443,9 @@ impl Components {
         [one, other]: [&On<M>; 2],
     ) -> Result<On<M>, TooWide> {
         let part = a.multiply(one, other)?;
-        let part = a.scale_down(&part, (2 * LOADING) as i32 - MORE as i32)?;
+        let part = a.scale_down(&part, (2 * LOADING) as i32 - PAIR as i32)?;
         let part = a.multiply(&part, inverse)?;
-        let part = a.scale_down(&part, (MORE + INVERSE - MATRIX) as i32)?;
+        let part = a.scale_down(&part, (PAIR + INVERSE - MATRIX) as i32)?;
         let rest = a.sub(correlation, &part)?;
         a.clip(&rest, self.correlations())
     }
@@ -496,7 +479,7 @@ impl Components {
     }
 }
 
-/// Binary places of a correlation that one factor is still missing of.
-const MORE: u32 = 56;
+/// Binary places of the product of two images.
+const PAIR: u32 = 56;
 /// Binary places of the inverse of a trace.
 const INVERSE: u32 = 40;
