@@ -47,7 +47,6 @@ pub struct Components {
     spec: ComponentSpec,
     design: Design,
     halvings: u32,
-    scale: Range,
     share: Range,
     loading: Range,
 }
@@ -89,7 +88,6 @@ impl Components {
         let mut of = Self {
             design,
             halvings: rows,
-            scale: Range::point(0),
             share: Range::point(0),
             loading: Range::point(0),
             spec,
@@ -120,18 +118,6 @@ impl Components {
     #[must_use]
     pub fn products(&self) -> Range {
         within(2 * self.design.places() + self.halvings)
-    }
-
-    /// The range of factors of features.
-    #[must_use]
-    pub const fn scales(&self) -> Range {
-        self.scale
-    }
-
-    /// The range of covariances.
-    #[must_use]
-    pub fn covariances(&self) -> Range {
-        within(COVARIANCE)
     }
 
     /// The range of images.
@@ -179,8 +165,7 @@ impl Components {
         let mut a = Arithmetic(&mut wide);
         let product = some(self.products());
         let covariance = self.covariance(&mut a, [&product, &product, &product, &product])?;
-        self.scale = self.scale(&mut a, &covariance)?.range;
-        let scale = some(self.scale);
+        let scale = self.scale(&mut a, &covariance)?;
         self.correlation(&mut a, &covariance, [&scale, &scale])?;
         let correlation = some(self.correlations());
         let first = vec![correlation.clone(); self.design.count()];

@@ -68,35 +68,37 @@ impl Planner<'_> {
         let products = Square { of: columns, terms };
         let sum = self.b.make(all.rows_from(1), count, Sharing::Ring(WIDE));
         let of_columns = self.across(sum, terms);
-        let covariance = self.elementwise(terms, |ports| {
-            let product = number(ports, products.elements(), of.products());
-            let rows = number(ports, everywhere(all, 0), of.products());
-            let own = number(ports, down(sum, terms), of.products());
-            let other = number(ports, of_columns.elements(), of.products());
-            let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-            let covariance =
-                of.covariance(&mut arithmetic(&mut on), [&rows, &product, &own, &other]);
-            Ok(vec![Out::Integer(covariance.map_err(wrong)?.int)])
-        })?;
-        let covariances = of.covariances();
-        let scale = self.matrix_pass(WIDE, count, |ports| {
-            let variance = number(ports, covariance[0].diagonal(), covariances);
-            let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-            let scale = of
-                .scale(&mut arithmetic(&mut on), &variance)
-                .map_err(wrong)?;
-            Ok(vec![Out::Integer(scale.int)])
-        })?[0];
+        let squares = count * count;
+        let inputs = [
+            (everywhere(all, 0), of.products()),
+            (products.elements(), of.products()),
+            (down(sum, terms), of.products()),
+            (of_columns.elements(), of.products()),
+        ];
+        let (covariance, covariances) =
+            self.integer(squares, inputs, |a, [rows, product, own, other]| {
+                of.covariance(a, [&rows, &product, &own, &other])
+            })?;
+        let covariance = Square {
+            of: vec![covariance],
+            terms,
+        };
+        let inputs = [(covariance.diagonal(), covariances)];
+        let (scale, scales) =
+            self.integer(count, inputs, |a, [variance]| of.scale(a, &variance))?;
         let of_columns = self.across(scale, terms);
-        let correlation = self.elementwise(terms, |ports| {
-            let covariance = number(ports, covariance[0].elements(), covariances);
-            let own = number(ports, down(scale, terms), of.scales());
-            let other = number(ports, of_columns.elements(), of.scales());
-            let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-            let correlation = of.correlation(&mut arithmetic(&mut on), &covariance, [&own, &other]);
-            Ok(vec![Out::Integer(correlation.map_err(wrong)?.int)])
+        let inputs = [
+            (covariance.elements(), covariances),
+            (down(scale, terms), scales),
+            (of_columns.elements(), scales),
+        ];
+        let (correlation, _) = self.integer(squares, inputs, |a, [covariance, own, other]| {
+            of.correlation(a, &covariance, [&own, &other])
         })?;
-        Ok(correlation[0].clone())
+        Ok(Square {
+            of: vec![correlation],
+            terms,
+        })
     }
 
     /// The last power of a matrix.
@@ -126,7 +128,7 @@ impl Planner<'_> {
             of_inverse = inverse.range;
             Ok(vec![Out::Integer(inverse.int)])
         })?[0];
-        let mut power = self.elementwise(terms, |ports| {
+        let first = self.elementwise(terms, |ports| {
             let element = number(ports, matrix.elements(), of.correlations());
             let inverse = number(ports, everywhere(inverse, 0), of_inverse);
             let bit = ports.bits(diagonal.take(), 1)[0];
@@ -134,18 +136,18 @@ impl Planner<'_> {
             let power = of.first_power(&mut arithmetic(&mut on), &element, &bit, &inverse);
             Ok(vec![Out::Integer(power.map_err(wrong)?.int)])
         })?;
+        let mut power = first[0].clone();
         let range = of.dot(of.powers(), of.powers()).map_err(wrong)?;
         for _ in 0..of.spec().iterations {
-            let product = self.squares_product(&power[0], &power[0]);
-            let square = self.elementwise(terms, |ports| {
-                let element = number(ports, product.elements(), range);
-                let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-                let square = of
-                    .square(&mut arithmetic(&mut on), &element)
-                    .map_err(wrong)?;
-                Ok(vec![Out::Integer(square.int)])
-            })?;
-            let traced = on_diagonal(&square[0]);
+            let product = self.squares_product(&power, &power);
+            let squares = (terms * terms) as u32;
+            let inputs = [(product.elements(), range)];
+            let (square, _) = self.integer(squares, inputs, |a, [x]| of.square(a, &x))?;
+            let square = Square {
+                of: vec![square],
+                terms,
+            };
+            let traced = on_diagonal(&square);
             let inverse = self.matrix_pass(WIDE, 1, |ports| {
                 let diagonal = numbers(ports, traced, of.powers());
                 let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
@@ -155,17 +157,18 @@ impl Planner<'_> {
                 of_inverse = inverse.range;
                 Ok(vec![Out::Integer(inverse.int)])
             })?[0];
-            power = self.elementwise(terms, |ports| {
-                let element = number(ports, square[0].elements(), of.powers());
-                let inverse = number(ports, everywhere(inverse, 0), of_inverse);
-                let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-                let power = of
-                    .power(&mut arithmetic(&mut on), &element, &inverse)
-                    .map_err(wrong)?;
-                Ok(vec![Out::Integer(power.int)])
-            })?;
+            let inputs = [
+                (square.elements(), of.powers()),
+                (everywhere(inverse, 0), of_inverse),
+            ];
+            let (next, _) =
+                self.integer(squares, inputs, |a, [x, inverse]| of.power(a, &x, &inverse))?;
+            power = Square {
+                of: vec![next],
+                terms,
+            };
         }
-        Ok(power[0].clone())
+        Ok(power)
     }
 
     /// The loadings of a component, in the rows of features.
@@ -183,26 +186,16 @@ impl Planner<'_> {
         })?[0];
         let squares = self.b.transposed_product(&[direction], &[direction])[0];
         let of_squares = of.dot(range, range).map_err(wrong)?;
-        let mut of_inverse = Range::point(0);
-        let inverse = self.matrix_pass(WIDE, 1, |ports| {
-            let squares = number(ports, squares.take(), of_squares);
-            let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-            let inverse = of
-                .norm_inverse(&mut arithmetic(&mut on), &squares)
-                .map_err(wrong)?;
-            of_inverse = inverse.range;
-            Ok(vec![Out::Integer(inverse.int)])
-        })?[0];
-        let loading = self.matrix_pass(WIDE, count, |ports| {
-            let direction = number(ports, direction.take(), range);
-            let inverse = number(ports, everywhere(inverse, 0), of_inverse);
-            let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-            let loading = of
-                .loading(&mut arithmetic(&mut on), &direction, &inverse)
-                .map_err(wrong)?;
-            Ok(vec![Out::Integer(loading.int)])
-        })?;
-        Ok(loading[0])
+        let inputs = [(squares.take(), of_squares)];
+        let (inverse, of_inverse) =
+            self.integer(1, inputs, |a, [squares]| of.norm_inverse(a, &squares))?;
+        let inputs = [
+            (direction.take(), range),
+            (everywhere(inverse, 0), of_inverse),
+        ];
+        let (loading, _) =
+            self.integer(count, inputs, |a, [x, inverse]| of.loading(a, &x, &inverse))?;
+        Ok(loading)
     }
 
     /// What a component explains, and the image of its loadings.
@@ -214,24 +207,13 @@ impl Planner<'_> {
     ) -> Result<(Shared, Shared), PhysicalError> {
         let product = self.column_product(matrix, loadings);
         let range = of.dot(of.correlations(), of.loadings()).map_err(wrong)?;
-        let image = self.matrix_pass(WIDE, matrix.terms as u32, |ports| {
-            let product = number(ports, product.take(), range);
-            let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-            let image = of
-                .image(&mut arithmetic(&mut on), &product)
-                .map_err(wrong)?;
-            Ok(vec![Out::Integer(image.int)])
-        })?[0];
+        let inputs = [(product.take(), range)];
+        let (image, images) =
+            self.integer(matrix.terms as u32, inputs, |a, [x]| of.image(a, &x))?;
         let product = self.b.transposed_product(&[image], &[loadings])[0];
-        let range = of.dot(of.images(), of.loadings()).map_err(wrong)?;
-        let value = self.matrix_pass(WIDE, 1, |ports| {
-            let product = number(ports, product.take(), range);
-            let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-            let value = of
-                .value(&mut arithmetic(&mut on), &product)
-                .map_err(wrong)?;
-            Ok(vec![Out::Integer(value.int)])
-        })?[0];
+        let range = of.dot(images, of.loadings()).map_err(wrong)?;
+        let inputs = [(product.take(), range)];
+        let (value, _) = self.integer(1, inputs, |a, [x]| of.value(a, &x))?;
         Ok((value, image))
     }
 
@@ -242,27 +224,24 @@ impl Planner<'_> {
         matrix: &Square,
         (value, image): (Shared, Shared),
     ) -> Result<Square, PhysicalError> {
-        let mut of_inverse = Range::point(0);
-        let inverse = self.matrix_pass(WIDE, 1, |ports| {
-            let value = number(ports, value.take(), of.values());
-            let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-            let inverse = of
-                .value_inverse(&mut arithmetic(&mut on), &value)
-                .map_err(wrong)?;
-            of_inverse = inverse.range;
-            Ok(vec![Out::Integer(inverse.int)])
-        })?[0];
-        let of_columns = self.across(image, matrix.terms);
-        let rest = self.elementwise(matrix.terms, |ports| {
-            let element = number(ports, matrix.elements(), of.correlations());
-            let inverse = number(ports, everywhere(inverse, 0), of_inverse);
-            let own = number(ports, down(image, matrix.terms), of.images());
-            let other = number(ports, of_columns.elements(), of.images());
-            let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-            let rest = of.rest(&mut arithmetic(&mut on), &element, &inverse, [&own, &other]);
-            Ok(vec![Out::Integer(rest.map_err(wrong)?.int)])
+        let inputs = [(value.take(), of.values())];
+        let (inverse, of_inverse) = self.integer(1, inputs, |a, [x]| of.value_inverse(a, &x))?;
+        let terms = matrix.terms;
+        let of_columns = self.across(image, terms);
+        let inputs = [
+            (matrix.elements(), of.correlations()),
+            (everywhere(inverse, 0), of_inverse),
+            (down(image, terms), of.images()),
+            (of_columns.elements(), of.images()),
+        ];
+        let squares = (terms * terms) as u32;
+        let (rest, _) = self.integer(squares, inputs, |a, [x, inverse, own, other]| {
+            of.rest(a, &x, &inverse, [&own, &other])
         })?;
-        Ok(rest[0].clone())
+        Ok(Square {
+            of: vec![rest],
+            terms,
+        })
     }
 
     /// The components in units of the last decimal place.

@@ -15,7 +15,8 @@ use veil_math::Ring;
 use veil_numeric::{Arithmetic, Number};
 use veil_operators::{Shared, Sharing};
 use veil_relation::{
-    Comparison, Design, Expr, Fit, Fitting, Kind, PlanError, Range, Regression, Shape, Type,
+    Comparison, Design, Expr, Fit, FitError, Fitting, Kind, PlanError, Range, Regression, Shape,
+    Type,
 };
 
 use super::rel::{Base, Field, Places, Rel};
@@ -42,7 +43,7 @@ struct Rows {
     holds: Shared,
 }
 
-fn wrong(error: impl Into<veil_relation::FitError>) -> PhysicalError {
+fn wrong(error: impl Into<FitError>) -> PhysicalError {
     PlanError::from(error.into()).into()
 }
 
@@ -221,6 +222,24 @@ impl Planner<'_> {
         }
         let circuit = ports.b.finish()?;
         Ok(self.b.compute(circuit, rows, ports.takes))
+    }
+
+    /// What is computed modulo 2^128 in each of so many rows of integers of these ranges: a column, and the range of its integers.
+    fn integer<const N: usize, E: Into<FitError>>(
+        &mut self,
+        rows: u32,
+        inputs: [(Take, Range); N],
+        with: impl FnOnce(&mut Arithmetic<'_, OnRing<'_>>, [Int; N]) -> Result<Int, E>,
+    ) -> Result<(Shared, Range), PhysicalError> {
+        let mut range = Range::point(0);
+        let made = self.matrix_pass(WIDE, rows, |ports| {
+            let inputs = inputs.map(|(take, range)| number(ports, take, range));
+            let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
+            let made = with(&mut arithmetic(&mut on), inputs).map_err(wrong)?;
+            range = made.range;
+            Ok(vec![Out::Integer(made.int)])
+        })?;
+        Ok((made[0], range))
     }
 
     /// Integers of one ring as integers of the other, by their bits.

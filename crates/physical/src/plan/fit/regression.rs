@@ -119,14 +119,8 @@ impl Planner<'_> {
                 })?
                 .remove(0);
         }
-        let scale = self.matrix_pass(WIDE, rows, |ports| {
-            let diagonal = number(ports, information.diagonal(), between.information);
-            let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-            let scale = of
-                .scale(&mut arithmetic(&mut on), &diagonal)
-                .map_err(wrong)?;
-            Ok(vec![Out::Integer(scale.int)])
-        })?[0];
+        let inputs = [(information.diagonal(), between.information)];
+        let (scale, _) = self.integer(rows, inputs, |a, [x]| of.scale(a, &x))?;
         let of_columns = self.across(scale, terms);
         let mut made = self.elementwise(fit.terms, |ports| {
             let element = number(ports, information.elements(), between.information);
@@ -181,13 +175,13 @@ impl Planner<'_> {
         })?;
         let product = self.squares_product(inverse, &correction[0]);
         let range = of.dot(between.inverse, between.correction).map_err(wrong)?;
-        let improved = self.elementwise(fit.terms, |ports| {
-            let element = number(ports, product.elements(), range);
-            let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-            let improved = of.improved(&mut arithmetic(&mut on), &element);
-            Ok(vec![Out::Integer(improved.map_err(wrong)?.int)])
-        })?;
-        improved.into_iter().next().ok_or_else(none)
+        let inputs = [(product.elements(), range)];
+        let squares = (fit.terms * fit.terms) as u32;
+        let (improved, _) = self.integer(squares, inputs, |a, [x]| of.improved(a, &x))?;
+        Ok(Square {
+            of: vec![improved],
+            terms: fit.terms,
+        })
     }
 
     /// The next coefficients modulo 2^128, of the gradient that is left of what `gradient` computes in the row of each term.
@@ -211,15 +205,15 @@ impl Planner<'_> {
         let range = of
             .dot(between.inverse, between.scaled_gradient)
             .map_err(wrong)?;
-        let next = self.matrix_pass(WIDE, rows, |ports| {
-            let product = &number(ports, product.take(), range);
-            let scale = &number(ports, matrix.scale.take(), between.scale);
-            let coefficient = &number(ports, coefficients, between.coefficient);
-            let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-            let next = of.step(&mut arithmetic(&mut on), product, scale, coefficient);
-            Ok(vec![Out::Integer(next.map_err(wrong)?.int)])
+        let inputs = [
+            (product.take(), range),
+            (matrix.scale.take(), between.scale),
+            (coefficients, between.coefficient),
+        ];
+        let (next, _) = self.integer(rows, inputs, |a, [product, scale, coefficient]| {
+            of.step(a, &product, &scale, &coefficient)
         })?;
-        Ok(next[0])
+        Ok(next)
     }
 
     /// Newton's method.
@@ -348,30 +342,24 @@ impl Planner<'_> {
         }
         // What is left once more: the squares of the residuals follow from it.
         let product = self.column_product(&matrix.information, coefficients);
-        let both = self.matrix_pass(WIDE, terms as u32, |ports| {
-            let gradient = &number(ports, gradient.take(), between.gradient);
-            let product = &number(ports, product.take(), range);
-            let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-            let mut a = arithmetic(&mut on);
-            let left = of.remaining(&mut a, gradient, product).map_err(wrong)?;
-            let both = a.add(gradient, &left).map_err(wrong)?;
-            Ok(vec![Out::Integer(both.int)])
+        let inputs = [(gradient.take(), between.gradient), (product.take(), range)];
+        let (both, _) = self.integer(terms as u32, inputs, |a, [gradient, product]| {
+            let left = of.remaining(a, &gradient, &product)?;
+            a.add(&gradient, &left)
         })?;
-        let explained = self.b.transposed_product(&[coefficients], &both)[0];
+        let explained = self.b.transposed_product(&[coefficients], &[both])[0];
         let squares = self.b.transposed_product(&[response], &[response]);
         let most = of.squares_range().map_err(wrong)?;
         let squares = self.in_ring_of((NARROW, WIDE), (squares[0].take(), 1), most)?;
         let known = matrix.information.of[0];
-        let dispersion = self.matrix_pass(WIDE, 1, |ports| {
-            let squares = &number(ports, squares.take(), most);
-            let range = of.explained_range().map_err(wrong)?;
-            let explained = &number(ports, explained.take(), range);
-            let rows = &number(ports, everywhere(known, 0), between.information);
-            let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-            let a = &mut arithmetic(&mut on);
-            let dispersion = of.dispersion(a, squares, explained, rows).map_err(wrong)?;
-            Ok(vec![Out::Integer(dispersion.int)])
-        })?[0];
+        let inputs = [
+            (squares.take(), most),
+            (explained.take(), of.explained_range().map_err(wrong)?),
+            (everywhere(known, 0), between.information),
+        ];
+        let (dispersion, _) = self.integer(1, inputs, |a, [squares, explained, rows]| {
+            of.dispersion(a, &squares, &explained, &rows)
+        })?;
         let deviations = self.deviations(fit, matrix)?;
         Ok(Fitted {
             coefficients,
@@ -397,14 +385,12 @@ impl Planner<'_> {
             inverse = self.improved_inverse(fit, &plain, &inverse)?;
         }
         let scale = matrix.scale;
-        let features = self.matrix_pass(WIDE, rows, |ports| {
-            let element = &number(ports, inverse.diagonal(), between.inverse);
-            let scale = &number(ports, scale.take(), between.scale);
-            let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-            let a = &mut arithmetic(&mut on);
-            let deviation = of.deviation(a, element, scale).map_err(wrong)?;
-            Ok(vec![Out::Integer(deviation.int)])
-        })?[0];
+        let inputs = [
+            (inverse.diagonal(), between.inverse),
+            (scale.take(), between.scale),
+        ];
+        let (features, _) =
+            self.integer(rows, inputs, |a, [x, scale]| of.deviation(a, &x, &scale))?;
         let directions = self.matrix_pass(WIDE, 1, |ports| {
             let scales = (0..terms).map(|row| everywhere(scale, row));
             let scales = numbers(ports, scales, between.scale);
@@ -420,25 +406,12 @@ impl Planner<'_> {
         let range = of.directions_range();
         let product = self.column_product(&inverse, direction);
         let products = of.dot(between.inverse, range).map_err(wrong)?;
-        let mut spread_range = Range::point(0);
-        let spread = self.matrix_pass(WIDE, rows, |ports| {
-            let product = &number(ports, product.take(), products);
-            let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-            let spread = of
-                .spread(&mut arithmetic(&mut on), product)
-                .map_err(wrong)?;
-            spread_range = spread.range;
-            Ok(vec![Out::Integer(spread.int)])
-        })?;
-        let sum = self.b.transposed_product(&spread, &[direction])[0];
+        let inputs = [(product.take(), products)];
+        let (spread, spread_range) = self.integer(rows, inputs, |a, [x]| of.spread(a, &x))?;
+        let sum = self.b.transposed_product(&[spread], &[direction])[0];
         let sums = of.dot(spread_range, range).map_err(wrong)?;
-        let intercept = self.matrix_pass(WIDE, 1, |ports| {
-            let sum = &number(ports, sum.take(), sums);
-            let mut on = OnRing::new(&mut ports.b, Rounding::Nearest);
-            let a = &mut arithmetic(&mut on);
-            let deviation = of.intercept_deviation(a, sum).map_err(wrong)?;
-            Ok(vec![Out::Integer(deviation.int)])
-        })?[0];
+        let inputs = [(sum.take(), sums)];
+        let (intercept, _) = self.integer(1, inputs, |a, [x]| of.intercept_deviation(a, &x))?;
         Ok(vec![features, intercept])
     }
 
