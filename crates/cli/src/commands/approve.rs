@@ -8,6 +8,7 @@ use serde::Serialize;
 use veil_node::log::Event;
 use veil_node::{Binding, Decision, Filed, Filing, Home, How, Term, Time, filed_as};
 use veil_program::{AlignKey, Job};
+use veil_session::PlanHash;
 
 use crate::commands::invite::span;
 use crate::consent::{self, Planned, absolute};
@@ -171,17 +172,12 @@ pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
         Some(_) => Vec::new(),
         None => beside(&args.job.job, &planned.text)?,
     };
+    let stages = planned.stages.hashes();
     let filing = Filing {
-        plan: planned.plan.hash,
-        stages: &planned.stages.hashes(),
-        name: &planned.plan.job.name,
-        lanes: planned.plan.lanes,
-        job: &planned.text,
-        explained: &explained,
         data: &data,
         align_key: align_key.as_deref(),
-        files: &files,
         asked_by,
+        ..filing(&planned, &stages, &explained, &files)
     };
     let approved = home.approve(&filing, how, term)?;
     let lacks_align_key = align_key.is_none() && planned.compares_order(&home);
@@ -364,6 +360,27 @@ fn not_approved() -> Failure {
     Failure::new(Code::Other, "not approved: nothing was changed").about(about)
 }
 
+/// A job as it is filed, without data.
+fn filing<'a>(
+    planned: &'a Planned,
+    stages: &'a [PlanHash],
+    explained: &'a str,
+    files: &'a [(String, Vec<u8>)],
+) -> Filing<'a> {
+    Filing {
+        plan: planned.plan.hash,
+        stages,
+        name: &planned.plan.job.name,
+        lanes: planned.plan.lanes,
+        job: &planned.text,
+        explained,
+        data: &[],
+        align_key: None,
+        files,
+        asked_by: None,
+    }
+}
+
 /// Says no to a job, which is filed for that if it is not yet.
 fn refuse(
     home: &Home,
@@ -376,18 +393,9 @@ fn refuse(
     planned.request(home, None)?;
     if filed.is_none() && home.filed(planned.plan.hash)?.is_none() {
         let explained = planned.explained(&args.job, &rates.load(home.path())?);
-        home.file_job(&Filing {
-            plan: planned.plan.hash,
-            stages: &planned.stages.hashes(),
-            name: &planned.plan.job.name,
-            lanes: planned.plan.lanes,
-            job: &planned.text,
-            explained: &explained,
-            data: &[],
-            align_key: None,
-            files: &beside(&args.job, &planned.text)?,
-            asked_by: None,
-        })?;
+        let files = beside(&args.job, &planned.text)?;
+        let stages = planned.stages.hashes();
+        home.file_job(&filing(planned, &stages, &explained, &files))?;
     }
     home.decline(planned.plan.hash)?;
     note("refused: the job does not run here until it is approved");

@@ -79,10 +79,7 @@ impl Planner<'_> {
             self.integer(squares, inputs, |a, [rows, product, own, other]| {
                 of.covariance(a, [&rows, &product, &own, &other])
             })?;
-        let covariance = Square {
-            of: vec![covariance],
-            terms,
-        };
+        let covariance = Square::whole(covariance, terms);
         let inputs = [(covariance.diagonal(), covariances)];
         let (scale, scales) =
             self.integer(count, inputs, |a, [variance]| of.scale(a, &variance))?;
@@ -95,10 +92,7 @@ impl Planner<'_> {
         let (correlation, _) = self.integer(squares, inputs, |a, [covariance, own, other]| {
             of.correlation(a, &covariance, [&own, &other])
         })?;
-        Ok(Square {
-            of: vec![correlation],
-            terms,
-        })
+        Ok(Square::whole(correlation, terms))
     }
 
     /// The last power of a matrix.
@@ -143,10 +137,7 @@ impl Planner<'_> {
             let squares = (terms * terms) as u32;
             let inputs = [(product.elements(), range)];
             let (square, _) = self.integer(squares, inputs, |a, [x]| of.square(a, &x))?;
-            let square = Square {
-                of: vec![square],
-                terms,
-            };
+            let square = Square::whole(square, terms);
             let traced = on_diagonal(&square);
             let inverse = self.matrix_pass(WIDE, 1, |ports| {
                 let diagonal = numbers(ports, traced, of.powers());
@@ -163,10 +154,7 @@ impl Planner<'_> {
             ];
             let (next, _) =
                 self.integer(squares, inputs, |a, [x, inverse]| of.power(a, &x, &inverse))?;
-            power = Square {
-                of: vec![next],
-                terms,
-            };
+            power = Square::whole(next, terms);
         }
         Ok(power)
     }
@@ -238,10 +226,7 @@ impl Planner<'_> {
         let (rest, _) = self.integer(squares, inputs, |a, [x, inverse, own, other]| {
             of.rest(a, &x, &inverse, [&own, &other])
         })?;
-        Ok(Square {
-            of: vec![rest],
-            terms,
-        })
+        Ok(Square::whole(rest, terms))
     }
 
     /// The components in units of the last decimal place.

@@ -102,10 +102,7 @@ impl Planner<'_> {
         };
         let elements = (narrow.elements(), rows * rows);
         let wide = self.in_ring_of((NARROW, WIDE), elements, between.information)?;
-        let mut information = Square {
-            of: vec![wide],
-            terms,
-        };
+        let mut information = Square::whole(wide, terms);
         if let Some(penalty) = fit.penalty {
             information = self
                 .elementwise(terms, |ports| {
@@ -178,10 +175,7 @@ impl Planner<'_> {
         let inputs = [(product.elements(), range)];
         let squares = (fit.terms * fit.terms) as u32;
         let (improved, _) = self.integer(squares, inputs, |a, [x]| of.improved(a, &x))?;
-        Ok(Square {
-            of: vec![improved],
-            terms: fit.terms,
-        })
+        Ok(Square::whole(improved, fit.terms))
     }
 
     /// The next coefficients modulo 2^128, of the gradient that is left of what `gradient` computes in the row of each term.

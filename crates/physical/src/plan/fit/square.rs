@@ -14,6 +14,12 @@ pub(super) struct Square {
 }
 
 impl Square {
+    /// One whose columns stand one behind the other.
+    pub(super) fn whole(of: Shared, terms: usize) -> Self {
+        let of = vec![of];
+        Square { of, terms }
+    }
+
     /// All elements, in terms² rows.
     pub(super) fn elements(&self) -> Take {
         Take::Rows {
@@ -85,11 +91,8 @@ impl Planner<'_> {
         with: impl FnOnce(&mut Ports) -> Result<Vec<Out>, PhysicalError>,
     ) -> Result<Vec<Square>, PhysicalError> {
         let made = self.matrix_pass(WIDE, (terms * terms) as u32, with)?;
-        let square = |of: Shared| Square {
-            of: vec![of],
-            terms,
-        };
-        Ok(made.into_iter().map(square).collect())
+        let squares = made.into_iter().map(|of| Square::whole(of, terms));
+        Ok(squares.collect())
     }
 
     /// The product of two squares.
