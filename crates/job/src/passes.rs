@@ -67,6 +67,21 @@ pub enum Take {
         /// Of rows 1, 3, 5, …
         odd: ColumnId,
     },
+    /// Elements of columns of one form and as many rows that stand one behind the other, as of an array of several axes: row j is the element whose place on each axis follows from that
+    /// digit of j, the last axis first; zero where an axis has no such place. A column has whole rows of the last axis.
+    View {
+        /// The columns.
+        of: Vec<ColumnId>,
+        /// The axes of the array, one to eight, the slowest one first.
+        axes: Vec<Axis>,
+    },
+    /// A public integer in each row.
+    Public {
+        /// The integers.
+        integers: Arc<Vec<i64>>,
+        /// The ring.
+        ring: Ring,
+    },
     /// So many bits of words that are taken from columns in one of the ways above.
     Bits {
         /// The words.
@@ -112,6 +127,43 @@ pub enum Take {
     },
 }
 
+/// An axis of an array, and what is taken along it: the places `first + step · k` for k below `count`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Axis {
+    /// Places that the array has, at least 1.
+    pub length: u32,
+    /// The first place that is taken; outside of the array there are zeros.
+    pub first: i32,
+    /// From one place to the next.
+    pub step: i32,
+    /// How many are taken, at least 1.
+    pub count: u32,
+}
+
+impl Axis {
+    /// All places.
+    #[must_use]
+    pub const fn whole(length: u32) -> Self {
+        Self {
+            length,
+            first: 0,
+            step: 1,
+            count: length,
+        }
+    }
+
+    /// One place.
+    #[must_use]
+    pub const fn at(length: u32, place: u32) -> Self {
+        Self {
+            length,
+            first: place as i32,
+            step: 0,
+            count: 1,
+        }
+    }
+}
+
 impl Take {
     /// The elements of another row of a column: so many rows further on, or before.
     pub fn shifted(of: ColumnId, by: i64) -> Self {
@@ -140,11 +192,11 @@ impl Take {
     pub fn columns(&self) -> Vec<ColumnId> {
         match self {
             Take::Of(of) | Take::Compared { of, .. } => vec![*of],
-            Take::Rows { of, .. } => of.clone(),
+            Take::Rows { of, .. } | Take::View { of, .. } => of.clone(),
             Take::Turns { even, odd } => vec![*even, *odd],
             Take::Bits { of, .. } => of.columns(),
             Take::Numbered { of, .. } => of.iter().flat_map(|of| of.columns()).collect(),
-            Take::Within { .. } => vec![],
+            Take::Within { .. } | Take::Public { .. } => vec![],
             Take::Sums { of, totals, .. } => {
                 let totals = totals.iter().map(|(_, column)| *column);
                 of.iter().copied().chain(totals).collect()
@@ -313,5 +365,6 @@ canonical! {
     }
     enum MoveKind { 0 = There, 1 = Open, 2 = Back, 3 = Along, 4 = Rank }
     enum ColumnForm { 0 = Ring(ring), 1 = Words(bytes) }
-    enum Take { 0 = Of(of), 1 = Bits { of, first, count }, 2 = Sums { of, row, constant, totals, ring }, 3 = Rows { of, first, step }, 4 = Within { first, end }, 5 = Turns { even, odd }, 6 = Numbered { of, bits }, 7 = Compared { of, second } }
+    enum Take { 0 = Of(of), 1 = Bits { of, first, count }, 2 = Sums { of, row, constant, totals, ring }, 3 = Rows { of, first, step }, 4 = Within { first, end }, 5 = Turns { even, odd }, 6 = Numbered { of, bits }, 7 = Compared { of, second }, 8 = View { of, axes }, 9 = Public { integers, ring } }
+    struct Axis { length, first, step, count }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use veil_circuit::{Builder as Gates, Per};
 use veil_engine::Abort;
-use veil_job::passes::{ProgramSpec, Take};
+use veil_job::passes::{Axis, ColumnId, ProgramSpec, Take};
 use veil_job::{Audience, Holder, Security};
 use veil_math::Ring;
 use veil_operators::{
@@ -600,6 +600,111 @@ fn columns_are_made_of_columns() {
     }
 }
 
+/// Windows, strides, transposed axes and rows beyond the array.
+#[test]
+fn views_are_the_elements_of_an_array() {
+    let (length, columns) = ([2_usize, 3, 4, 5], 2);
+    let element = |at: usize| (at * 37 + 11) as u128 % 100_003;
+    let of: Vec<Vec<u128>> = (0..columns)
+        .map(|k| (0..60).map(|j| element(60 * k + j)).collect())
+        .collect();
+    let axis = |length: usize, first, step, count| Axis {
+        length: length as u32,
+        first,
+        step,
+        count,
+    };
+    let views = [
+        // All of it, a part of it, and one place of an axis.
+        length.map(|length| axis(length, 0, 1, length as u32)),
+        [
+            axis(2, 1, 0, 1),
+            axis(3, 0, 2, 2),
+            axis(4, 1, 1, 2),
+            axis(5, 0, 1, 5),
+        ],
+        // Beyond both ends, backwards, and strides along the last axis.
+        [
+            axis(2, 0, 1, 2),
+            axis(3, -1, 1, 5),
+            axis(4, 3, -1, 4),
+            axis(5, -2, 3, 4),
+        ],
+        [
+            axis(2, -1, 1, 4),
+            axis(3, 2, -2, 3),
+            axis(4, 0, 3, 2),
+            axis(5, 4, -1, 7),
+        ],
+    ];
+    let wanted = views.each_ref().map(|axes| {
+        let rows = axes.iter().map(|axis| axis.count as usize).product();
+        let found: Vec<u128> = (0..rows)
+            .map(|row: usize| {
+                let (mut rest, mut stride, mut at) = (row, 1, Some(0));
+                for axis in axes.iter().rev() {
+                    let digit = (rest % axis.count as usize) as i32;
+                    rest /= axis.count as usize;
+                    let place = axis.first + axis.step * digit;
+                    let there = (0..axis.length as i32).contains(&place);
+                    at = at.filter(|_| there).map(|at| at + place as usize * stride);
+                    stride *= axis.length as usize;
+                }
+                at.map_or(0, element)
+            })
+            .collect();
+        found
+    });
+    let ring = Sharing::Ring(Ring::Z64);
+    let all: Vec<_> = of.into_iter().map(|column| (column, ring)).collect();
+    for (security, found) in everywhere(&all, 2, |b, inputs| {
+        let of: Vec<_> = inputs.iter().map(Shared::column).collect();
+        let made = views.iter().zip(&wanted).map(|(axes, wanted)| {
+            let take = Take::View {
+                of: of.clone(),
+                axes: axes.to_vec(),
+            };
+            b.make(take, wanted.len() as u32, ring)
+        });
+        made.collect()
+    }) {
+        assert!(found == wanted, "{security}");
+    }
+}
+
+/// A product with a public matrix, of windows of a column.
+#[test]
+fn public_integers_are_a_matrix() {
+    let x: Vec<u128> = (0..1000).map(|j| j * j % 977).collect();
+    let weights = [[3_i64, -5, 1 << 40], [0, -1, 7]];
+    let wanted: Vec<Vec<u128>> = weights
+        .iter()
+        .map(|of| {
+            let at = |row: usize, k: usize| x.get(row + k).copied().unwrap_or(0) as i64;
+            let sum = |row| {
+                (0..3)
+                    .map(|k| at(row, k).wrapping_mul(of[k]))
+                    .fold(0, i64::wrapping_add)
+            };
+            (0..1000)
+                .map(|row| u128::from(sum(row).cast_unsigned()))
+                .collect()
+        })
+        .collect();
+    let ring = Sharing::Ring(Ring::Z64);
+    for (security, found) in everywhere(&[(x.clone(), ring)], 2, |b, inputs| {
+        let left = (0..3).map(|k| Take::shifted(inputs[0].column(), k));
+        let right = weights.iter().map(|of| Take::Public {
+            integers: Arc::new(of.to_vec()),
+            ring: Ring::Z64,
+        });
+        let of = (Ring::Z64, false);
+        b.product_of(1000, of, left.collect(), right.collect())
+    }) {
+        assert!(found == wanted, "{security}");
+    }
+}
+
 /// Rules of what is made and claimed.
 #[test]
 fn made_columns_and_claims_that_break_a_rule_are_refused() {
@@ -613,6 +718,13 @@ fn made_columns_and_claims_that_break_a_rule_are_refused() {
         b.open(&[found.found], Audience::Recipient(0), "found");
         b.finish()
     };
+    // Bits of an array of the first column instead of what is made of it.
+    fn view(spec: &mut ProgramSpec, axes: Vec<Axis>) {
+        let of = vec![ColumnId(0)];
+        spec.made[0].take = Take::View { of, axes }.bits(0, 1);
+        spec.made[0].rows = 20;
+        spec.made[0].form = veil_job::passes::ColumnForm::Words(1);
+    }
     let refused = |change: &dyn Fn(&mut ProgramSpec)| {
         let mut spec = good();
         change(&mut spec);
@@ -637,7 +749,7 @@ fn made_columns_and_claims_that_break_a_rule_are_refused() {
             "what is made between passes is in the order of passes",
             |spec| {
                 let mut late = spec.made[0].clone();
-                late.column = veil_job::passes::ColumnId(late.column.0 + 1);
+                late.column = ColumnId(late.column.0 + 1);
                 late.before = u32::MAX;
                 spec.made.push(late);
             },
@@ -648,6 +760,57 @@ fn made_columns_and_claims_that_break_a_rule_are_refused() {
         (
             "columns that are taken by turns have the pass's rows together",
             |spec| spec.made[0].rows += 2,
+        ),
+        (
+            "what is made between passes is rows of columns, or bits of them",
+            |spec| {
+                spec.made[0].take = Take::Public {
+                    integers: Arc::default(),
+                    ring: Ring::Z64,
+                };
+            },
+        ),
+        ("an array has one to eight axes", |spec| view(spec, vec![])),
+        ("an array has one to eight axes", |spec| {
+            view(
+                spec,
+                [&[Axis::whole(40)], &[Axis::whole(1); 8][..]].concat(),
+            );
+        }),
+        ("an axis has places, and some are taken", |spec| {
+            view(spec, vec![Axis::whole(0)]);
+        }),
+        ("an axis has places, and some are taken", |spec| {
+            let axis = Axis::whole(40);
+            view(spec, vec![Axis { count: 0, ..axis }]);
+        }),
+        (
+            "an array has an element for each row of its columns",
+            |spec| {
+                view(spec, vec![Axis::whole(41)]);
+            },
+        ),
+        (
+            "an array has an element for each row of its columns",
+            |spec| {
+                view(spec, vec![Axis::whole(u32::MAX); 3]);
+            },
+        ),
+        ("what is taken of an array has the pass's rows", |spec| {
+            view(spec, vec![Axis::at(8, 1), Axis::whole(5)]);
+        }),
+        (
+            "a column has whole rows of the last axis of its array",
+            |spec| {
+                view(spec, vec![Axis::whole(80)]);
+                let Take::Bits { of, .. } = &mut spec.made[0].take else {
+                    panic!("bits of an array");
+                };
+                let Take::View { of, .. } = &mut **of else {
+                    panic!("an array");
+                };
+                *of = vec![ColumnId(0); 2];
+            },
         ),
         ("a column is left once", |spec| {
             spec.made.last_mut().unwrap().column = spec.made[0].column;

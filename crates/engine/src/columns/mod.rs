@@ -6,6 +6,7 @@
 mod ordering;
 mod room;
 mod rows;
+mod view;
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockWriteGuard};
@@ -19,7 +20,8 @@ use veil_session::Wiped;
 use ordering::Ordering;
 pub(crate) use room::Limit;
 pub use room::{Room, columns_of_a_pass};
-use rows::{Walk, cut, numbered, running, signed, spread, total};
+use rows::{Walk, cut, numbered, public, running, signed, spread, total};
+use view::for_each_run;
 
 /// Rows that are added up once, so that all rows before a chunk need not be for each.
 const GRANULE: u64 = 512;
@@ -216,7 +218,7 @@ impl Columns {
     ) {
         let rows = slice.first as usize..slice.first as usize + slice.rows as usize;
         match take {
-            Take::Of(_) | Take::Rows { .. } | Take::Turns { .. } => {
+            Take::Of(_) | Take::Rows { .. } | Take::Turns { .. } | Take::View { .. } => {
                 self.elements(take, component, rows, |bytes, from| match bits {
                     None => into.copy_from_slice(from),
                     Some(width) => spread(from, bytes, (0, width), into),
@@ -288,6 +290,12 @@ impl Columns {
                             Some(_) => into[j / 8] |= 1 << (j % 8),
                         }
                     }
+                }
+            }
+            Take::Public { integers, ring } => {
+                into.fill(0);
+                if constants {
+                    public(*ring, &integers[rows], into);
                 }
             }
             Take::Sums {
@@ -374,6 +382,19 @@ impl Columns {
                     (of, walk)
                 });
                 made(&walks)
+            }
+            Take::View { of, axes } => {
+                let bytes = bytes_of(of[0]);
+                let each = self.read(of[0], |column| column.plan.rows as usize);
+                let mut all = Wiped::zeros(rows.len() * bytes);
+                for_each_run(axes, rows.clone(), |run| {
+                    self.read(of[run.block / each], |column| {
+                        let block = &column.components[component][run.block % each * bytes..];
+                        let into = &mut all[run.to * bytes..][..run.rows * bytes];
+                        run.walk.copy(&block[..run.length * bytes], bytes, into);
+                    });
+                });
+                all
             }
             _ => unreachable!("checked by PassProgram::new: elements of columns"),
         };

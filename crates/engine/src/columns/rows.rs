@@ -375,3 +375,11 @@ mod tests {
         }
     }
 }
+
+/// Public integers as elements of a ring.
+pub(super) fn public(ring: Ring, integers: &[i64], into: &mut [u8]) {
+    let bytes = ring.bytes(1) as usize;
+    for (to, integer) in into.chunks_exact_mut(bytes).zip(integers) {
+        to.copy_from_slice(&signed(*integer).to_le_bytes()[..bytes]);
+    }
+}

@@ -22,7 +22,9 @@ pub use moves::{MovePlan, Moves};
 pub use product::ProductPlan;
 pub use program::{Compares, Pass, PassProgram, ProgramError};
 pub use search::{NoOrder, Search};
-pub use veil_job::passes::{ColumnForm, ColumnId, MadeSpec, MoveKind, PassSpec, ProgramSpec, Take};
+pub use veil_job::passes::{
+    Axis, ColumnForm, ColumnId, MadeSpec, MoveKind, PassSpec, ProgramSpec, Take,
+};
 
 use veil_device::{Command, Op, PrfCall, Span};
 use veil_math::Ring;

@@ -12,8 +12,8 @@ use veil_session::{Peer, PlanHash};
 
 use super::ordering::{Ordering, Rule};
 use super::{
-    ColumnForm, ColumnId, ColumnKind, ColumnPlan, MadeSpec, MoveKind, MovePlan, Moves, PassSpec,
-    ProductPlan, ProgramSpec, Take, product,
+    Axis, ColumnForm, ColumnId, ColumnKind, ColumnPlan, MadeSpec, MoveKind, MovePlan, Moves,
+    PassSpec, ProductPlan, ProgramSpec, Take, product,
 };
 use crate::plan::{Chunk, Gives, Options, OutputPlan, Plan, PlanError};
 use crate::round::Protocol;
@@ -449,6 +449,9 @@ impl PassProgram {
     }
 }
 
+/// Axes of an array, at most.
+const MOST_AXES: usize = 8;
+
 struct Checking {
     columns: Vec<Option<ColumnPlan>>,
     last: Vec<usize>,
@@ -459,7 +462,11 @@ impl Checking {
     fn made(&mut self, number: usize, made: &MadeSpec) -> Rule {
         let made_of = !matches!(
             made.take,
-            Take::Within { .. } | Take::Sums { .. } | Take::Numbered { .. } | Take::Compared { .. }
+            Take::Within { .. }
+                | Take::Public { .. }
+                | Take::Sums { .. }
+                | Take::Numbered { .. }
+                | Take::Compared { .. }
         );
         if made.rows == 0 || !made_of {
             return Err("what is made between passes is rows of columns, or bits of them");
@@ -607,19 +614,54 @@ impl Checking {
                     .then_some(form)
                     .ok_or("columns that are taken by turns have the pass's rows together")
             }
+            Take::View { of, axes } => {
+                self.view(of, axes, rows)?;
+                Ok(form)
+            }
             Take::Of(_) | Take::Rows { .. } => Ok(form),
             Take::Bits { .. }
             | Take::Numbered { .. }
             | Take::Compared { .. }
             | Take::Within { .. }
+            | Take::Public { .. }
             | Take::Sums { .. } => Err("bits are taken of words"),
         }
+    }
+
+    /// That columns make up an array with these axes, of which so many rows are taken.
+    fn view(&self, of: &[ColumnId], axes: &[Axis], rows: u32) -> Rule {
+        let each = self.known(of[0])?.rows;
+        for column in of {
+            if self.known(*column)?.rows != each {
+                return Err("the columns of an array have as many rows");
+            }
+        }
+        if axes.is_empty() || axes.len() > MOST_AXES {
+            return Err("an array has one to eight axes");
+        }
+        if axes.iter().any(|axis| axis.length == 0 || axis.count == 0) {
+            return Err("an axis has places, and some are taken");
+        }
+        let product = |of: &dyn Fn(&Axis) -> u32| {
+            let mut all = axes.iter().map(|axis| u64::from(of(axis)));
+            all.try_fold(1_u64, u64::checked_mul)
+        };
+        if product(&|axis| axis.length) != Some(of.len() as u64 * u64::from(each)) {
+            return Err("an array has an element for each row of its columns");
+        }
+        if !each.is_multiple_of(axes[axes.len() - 1].length) {
+            return Err("a column has whole rows of the last axis of its array");
+        }
+        if product(&|axis| axis.count).is_none_or(|taken| taken < u64::from(rows)) {
+            return Err("what is taken of an array has the pass's rows");
+        }
+        Ok(())
     }
 
     /// That what is taken has this form, and these rows.
     fn take(&self, take: &Take, form: ColumnForm, rows: u32) -> Rule {
         match take {
-            Take::Of(_) | Take::Rows { .. } | Take::Turns { .. } => {
+            Take::Of(_) | Take::Rows { .. } | Take::Turns { .. } | Take::View { .. } => {
                 if self.elements(take, rows)? != form {
                     return Err("a column is taken in its own form");
                 }
@@ -662,6 +704,14 @@ impl Checking {
                 }
             }
             Take::Compared { .. } => return Err("rows are compared by passes that compare"),
+            Take::Public { integers, ring } => {
+                if *ring == Ring::Bits || ColumnForm::Ring(*ring) != form {
+                    return Err("public integers are of a ring");
+                }
+                if integers.len() != rows as usize {
+                    return Err("there is a public integer for each row of the pass");
+                }
+            }
             Take::Sums {
                 of, totals, ring, ..
             } => {
@@ -754,7 +804,8 @@ impl Checking {
         if takes.len() != plan.columns.len() || takes.is_empty() || plan.rows == 0 {
             return Err("a move takes what it moves, which is something");
         }
-        if takes.iter().any(|take| matches!(take, Take::Sums { .. })) {
+        let made = |take: &Take| matches!(take, Take::Sums { .. } | Take::Public { .. });
+        if takes.iter().any(made) {
             return Err("a move takes columns, bits of them, and public rows");
         }
         for (take, form) in takes.iter().zip(&plan.columns) {
