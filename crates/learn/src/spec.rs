@@ -124,6 +124,20 @@ pub enum FitError {
     /// More decimal places than there may be.
     #[error("coefficients have up to 18 decimal places, and these {0}")]
     Places(u32),
+    /// More decimal places than scores have.
+    #[error(
+        "what a network gives has up to {most} decimal places, and not {0}",
+        most = crate::network::MOST_SCORE_PLACES
+    )]
+    Scores(u32),
+    /// Other features than a network has.
+    #[error("a network of {features} features takes as many, and not {found}")]
+    Columns {
+        /// How many there are.
+        found: usize,
+        /// How many the network has.
+        features: usize,
+    },
     /// Numbers on the way do not fit.
     #[error(
         "a model of these ranges and so many rows may need {bits} bits where there are {most}: declare narrower ranges, fewer places, or a smaller penalty"

@@ -7,3 +7,4 @@
 mod clusters;
 mod components;
 mod fits;
+mod networks;

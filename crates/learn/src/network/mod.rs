@@ -3,11 +3,14 @@
 //! A [`Network`] gives for the features of a row so many numbers, or a score for each of its classes. It says what is meant with real numbers; an
 //! [`Inference`] is the integer arithmetic that comes near it, with a bound of how near.
 
+mod analysis;
 mod error;
+mod inference;
 
 use std::sync::Arc;
 
 pub use error::NetworkError;
+pub use inference::{Inference, MOST_SCORE_PLACES, Product, Settle, Step};
 
 /// Most features of a network.
 pub const MOST_FEATURES: usize = 4096;
@@ -160,7 +163,9 @@ struct Checked {
 /// How many cells there are.
 #[must_use]
 pub const fn count(cells: Cells) -> u64 {
-    cells[0] as u64 * cells[1] as u64 * cells[2] as u64
+    (cells[0] as u64)
+        .saturating_mul(cells[1] as u64)
+        .saturating_mul(cells[2] as u64)
 }
 
 impl Network {
