@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::expr::Expr;
 use crate::fit::FitKind;
-use crate::place::At;
+use crate::place::{At, of_column};
 use crate::plan::{AggregateFunction, JoinKind, Plan, Program};
 use crate::schema::{ColumnId, Consent, Operation, Reveal, Table};
 
@@ -61,34 +61,6 @@ impl ConsentError {
             Self::Operation { at, .. } | Self::Reveal { at, .. } => *at = of,
         }
         self
-    }
-}
-
-/// Where a column of a relation is written.
-fn of_column(plan: &Plan, column: usize) -> At {
-    match plan {
-        Plan::Project { columns, .. } => {
-            columns.get(column).map_or(At(None), |of| of.expr.written())
-        }
-        Plan::GroupBy {
-            keys, aggregates, ..
-        } => {
-            let keys = keys.iter().map(|key| Some(&key.expr));
-            let of = aggregates.iter().map(|of| of.function.argument());
-            let found = keys.chain(of).nth(column).flatten();
-            found.map_or(At(None), Expr::written)
-        }
-        Plan::Filter { input, .. }
-        | Plan::Distinct { input }
-        | Plan::Sort { input, .. }
-        | Plan::TopK { input, .. }
-        | Plan::Trim { input, .. }
-        | Plan::Open { input, .. } => of_column(input, column),
-        Plan::UnionAll { inputs } => inputs
-            .first()
-            .map_or(At(None), |input| of_column(input, column)),
-        Plan::Fit { model, .. } => crate::place::first_written(model.exprs()),
-        Plan::Scan { .. } | Plan::Step { .. } | Plan::Join { .. } | Plan::Window { .. } => At(None),
     }
 }
 
@@ -445,6 +417,14 @@ impl<'a> Tracer<'a> {
                 };
                 let names = std::iter::once(Origins::new());
                 names.chain(std::iter::repeat_n(shown, values)).collect()
+            }
+            // A row of the result is that of one row: nothing is an aggregate here.
+            Plan::Apply { input, model } => {
+                let mut columns = self.columns(input)?;
+                let features = model.features.iter().map(|of| self.expr(of, &columns));
+                let given = together(features.collect::<Result<Vec<_>, _>>()?);
+                columns.extend(std::iter::repeat_n(given, model.names().len()));
+                columns
             }
             Plan::Open { input, .. } => {
                 let columns = self.columns(input)?;

@@ -85,15 +85,19 @@ pub enum Fitting {
     Components(Box<Components>),
 }
 
-/// A number or a condition as a column of a model.
+/// Numbers or conditions of a type as a column of a model.
+pub(crate) fn of_type(ty: &Type) -> Option<Column> {
+    let (places, range) = match &ty.kind {
+        Kind::Bool => (0, Range::new(0, 1)?),
+        kind => kind.number()?,
+    };
+    Some(Column { range, places })
+}
+
+/// An expression as a column of a model.
 fn column(expr: &Expr, types: &[Type]) -> Result<Column, PlanError> {
     let ty = typed("fit", expr, types)?;
-    let of = match &ty.kind {
-        Kind::Bool => Range::new(0, 1).map(|range| (0, range)),
-        kind => kind.number(),
-    };
-    let (places, range) = of.ok_or_else(|| argument("fit", &ty.kind))?;
-    Ok(Column { range, places })
+    of_type(&ty).ok_or_else(|| argument("fit", &ty.kind))
 }
 
 /// A cell as a number of its column; `None` for a null.

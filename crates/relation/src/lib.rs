@@ -52,6 +52,7 @@
 //! - Texts of categories are ordered by their bytes (collation "C").
 //! - How parties compute, and at what cost, is not known here.
 
+mod apply;
 pub mod calendar;
 pub mod clear;
 mod consent;
@@ -62,6 +63,7 @@ mod functions;
 mod kept;
 mod kind;
 mod models;
+mod networks;
 mod place;
 mod plan;
 mod plan_error;
@@ -73,13 +75,14 @@ mod shape;
 mod text;
 mod typing;
 
+pub use apply::{Apply, CLASS, MOST_SCORE_PLACES};
 pub use consent::{ColumnUse, ConsentError};
 pub use expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
 pub use fit::{CLUSTERS, COMPONENTS, Fit, FitKind, Fitting, INTERCEPT};
 pub use forest::{Forest, ForestError};
 pub use kept::{Bucket, Kept, OpenSize};
 pub use kind::{Kind, MOST_PLACES, MOST_VALUES, Type, Value, Values};
-pub use models::ModelUse;
+pub use models::{ModelUse, NetworkUse, Trained};
 pub use place::{At, Place, first_written};
 pub use plan::{
     Aggregate, AggregateFunction, Domain, Frame, JoinKind, Matches, Named, Overflow, Plan, Program,
@@ -95,6 +98,10 @@ pub use schema::{
 pub use shape::{Field, Shape, Shapes, join as join_shape};
 pub use typing::{MOST_REAL_PLACES, TypeError, real, round_ratio};
 #[doc(no_inline)]
-pub use veil_learn::{Clusters, Components, Design, Family, FitError, MOST_ITERATIONS, Regression};
+pub use veil_learn::network;
+#[doc(no_inline)]
+pub use veil_learn::{
+    Clusters, Components, Design, Family, FitError, MOST_ITERATIONS, Network, Regression,
+};
 #[doc(no_inline)]
 pub use veil_numeric::{Function, Range};

@@ -1,12 +1,16 @@
 //! Which models a program applies.
 
+use veil_learn::Network;
+
+use crate::apply::Apply;
 use crate::expr::Expr;
 use crate::forest::Forest;
 use crate::kind::Type;
 use crate::plan::{Plan, Program};
 use crate::plan_error::PlanError;
 use crate::reals::expressions;
-use crate::shape::Shapes;
+use crate::schema::is_name;
+use crate::shape::{Shape, Shapes};
 
 /// The expressions of an operator itself.
 fn of_operator(plan: &Plan) -> Vec<&Expr> {
@@ -41,6 +45,7 @@ fn of_operator(plan: &Plan) -> Vec<&Expr> {
             on.chain(condition).collect()
         }
         Plan::Fit { model, .. } => model.exprs(),
+        Plan::Apply { model, .. } => model.features.iter().collect(),
         Plan::Scan { .. }
         | Plan::Step { .. }
         | Plan::UnionAll { .. }
@@ -50,18 +55,57 @@ fn of_operator(plan: &Plan) -> Vec<&Expr> {
     }
 }
 
-fn in_expr<'a>(of: &'a Expr, found: &mut Vec<&'a Forest>) {
-    if let Expr::Predict { model, .. } = of
-        && !found.contains(&model)
-    {
+/// A model that was trained elsewhere, and that queries apply.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Trained {
+    /// Decision trees.
+    Trees(Forest),
+    /// Layers over numbers or images.
+    Network(Network),
+}
+
+impl Trained {
+    /// Its name in the job.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Trees(model) => model.name(),
+            Self::Network(model) => model.name(),
+        }
+    }
+}
+
+impl From<Forest> for Trained {
+    fn from(model: Forest) -> Self {
+        Self::Trees(model)
+    }
+}
+
+impl From<Network> for Trained {
+    fn from(model: Network) -> Self {
+        Self::Network(model)
+    }
+}
+
+fn add(model: Trained, found: &mut Vec<Trained>) {
+    if !found.contains(&model) {
         found.push(model);
+    }
+}
+
+fn in_expr(of: &Expr, found: &mut Vec<Trained>) {
+    if let Expr::Predict { model, .. } = of {
+        add(model.clone().into(), found);
     }
     for operand in of.operands() {
         in_expr(operand, found);
     }
 }
 
-fn in_plan<'a>(of: &'a Plan, found: &mut Vec<&'a Forest>) {
+fn in_plan(of: &Plan, found: &mut Vec<Trained>) {
+    if let Plan::Apply { model, .. } = of {
+        add(model.network.clone().into(), found);
+    }
     for expr in of_operator(of) {
         in_expr(expr, found);
     }
@@ -70,7 +114,7 @@ fn in_plan<'a>(of: &'a Plan, found: &mut Vec<&'a Forest>) {
     }
 }
 
-/// A model that is applied in a step of a program.
+/// A model of trees that is applied in a step of a program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelUse {
     /// The step.
@@ -83,8 +127,56 @@ pub struct ModelUse {
     pub columns: Vec<Type>,
 }
 
+/// A network that is applied in a step of a program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NetworkUse {
+    /// The step.
+    pub step: String,
+    /// The network, and what it is applied to.
+    pub apply: Apply,
+    /// The types of the columns that it is over.
+    pub columns: Vec<Type>,
+    /// The most rows.
+    pub rows: u64,
+}
+
+fn applied(
+    plan: &Plan,
+    shapes: Shapes<'_>,
+    seen: &mut dyn FnMut(&Apply, &Shape),
+) -> Result<(), PlanError> {
+    for input in plan.inputs() {
+        applied(input, shapes, seen)?;
+    }
+    if let Plan::Apply { input, model } = plan {
+        seen(model, &shapes.of(input)?);
+    }
+    Ok(())
+}
+
 impl Program {
-    /// Where models are applied, each application of a step once.
+    /// Where networks are applied, in the order of steps.
+    ///
+    /// # Errors
+    /// [`PlanError`] of a program that is none.
+    pub fn network_uses(&self) -> Result<Vec<NetworkUse>, PlanError> {
+        let shapes = self.check()?;
+        let mut all = Vec::new();
+        for step in &self.steps {
+            let mut uses = |apply: &Apply, input: &Shape| {
+                all.push(NetworkUse {
+                    step: step.name.clone(),
+                    apply: apply.clone(),
+                    columns: input.types(),
+                    rows: input.capacity,
+                });
+            };
+            applied(&step.plan, Shapes::over(self, &shapes), &mut uses)?;
+        }
+        Ok(all)
+    }
+
+    /// Where models of trees are applied, each application of a step once.
     ///
     /// # Errors
     /// [`PlanError`] of a program that is none.
@@ -113,7 +205,7 @@ impl Program {
 
     /// The models that its steps apply, in the order of their names.
     #[must_use]
-    pub fn models(&self) -> Vec<&Forest> {
+    pub fn models(&self) -> Vec<Trained> {
         let mut found = Vec::new();
         for step in &self.steps {
             in_plan(&step.plan, &mut found);
@@ -125,6 +217,10 @@ impl Program {
     /// Looks whether a name stands for one model.
     pub(crate) fn check_models(&self) -> Result<(), PlanError> {
         let models = self.models();
+        let is_none = |model: &&Trained| !is_name(model.name());
+        if let Some(model) = models.iter().find(is_none) {
+            return Err(PlanError::ModelName(model.name().to_owned()));
+        }
         let twice = models
             .windows(2)
             .find(|pair| pair[0].name() == pair[1].name());

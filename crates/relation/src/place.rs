@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::hash::{Hash, Hasher};
 
 use crate::expr::Expr;
+use crate::plan::Plan;
 use crate::schema::ColumnId;
 
 /// A place in the text of a query of a job.
@@ -91,6 +92,68 @@ impl Expr {
 pub fn first_written<'a>(exprs: impl IntoIterator<Item = &'a Expr>) -> At {
     let places = exprs.into_iter().map(Expr::written);
     places.fold(At::default(), At::or)
+}
+
+/// Where a column of a relation is written.
+pub(crate) fn of_column(plan: &Plan, column: usize) -> At {
+    match plan {
+        Plan::Project { input, columns } => match columns.get(column).map(|of| &of.expr) {
+            // A projection that no text has hands on what is written below.
+            Some(Expr::Column(id, At(None))) => of_column(input, id.index()),
+            Some(expr) => expr.written(),
+            None => At(None),
+        },
+        Plan::GroupBy {
+            keys, aggregates, ..
+        } => {
+            let keys = keys.iter().map(|key| Some(&key.expr));
+            let of = aggregates.iter().map(|of| of.function.argument());
+            let found = keys.chain(of).nth(column).flatten();
+            found.map_or(At(None), Expr::written)
+        }
+        Plan::Filter { input, .. }
+        | Plan::Distinct { input }
+        | Plan::Sort { input, .. }
+        | Plan::TopK { input, .. }
+        | Plan::Trim { input, .. }
+        | Plan::Open { input, .. } => of_column(input, column),
+        Plan::UnionAll { inputs } => inputs
+            .first()
+            .map_or(At(None), |input| of_column(input, column)),
+        Plan::Fit { model, .. } => first_written(model.exprs()),
+        Plan::Apply { input, model } => match width(input) {
+            Some(width) if column < width => of_column(input, column),
+            Some(_) => {
+                let features = model.features.iter().map(|of| match of {
+                    Expr::Column(id, At(None)) => of_column(input, id.index()),
+                    other => other.written(),
+                });
+                features.fold(At::default(), At::or)
+            }
+            None => At(None),
+        },
+        Plan::Scan { .. } | Plan::Step { .. } | Plan::Join { .. } | Plan::Window { .. } => At(None),
+    }
+}
+
+/// How many columns a relation has, where its operators say that.
+fn width(plan: &Plan) -> Option<usize> {
+    match plan {
+        Plan::Scan { columns, .. } => Some(columns.len()),
+        Plan::Project { columns, .. } => Some(columns.len()),
+        Plan::GroupBy {
+            keys, aggregates, ..
+        } => Some(keys.len() + aggregates.len()),
+        Plan::Filter { input, .. }
+        | Plan::Distinct { input }
+        | Plan::Sort { input, .. }
+        | Plan::TopK { input, .. }
+        | Plan::Trim { input, .. }
+        | Plan::Open { input, .. } => width(input),
+        Plan::UnionAll { inputs } => inputs.first().and_then(width),
+        Plan::Apply { input, model } => Some(width(input)? + model.names().len()),
+        Plan::Step { .. } | Plan::Join { .. } | Plan::Window { .. } | Plan::Fit { .. } => None,
+    }
 }
 
 #[cfg(test)]

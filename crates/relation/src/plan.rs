@@ -3,6 +3,7 @@
 //! Each takes relations and gives one: a bag of rows, of which those that are not valid never count. Only [`Plan::Sort`] and
 //! [`Plan::TopK`] give an order, which projections keep and [`Plan::Open`] shows.
 
+use crate::apply::Apply;
 use crate::expr::Expr;
 use crate::fit::Fit;
 use crate::kept::Kept;
@@ -444,7 +445,14 @@ pub enum Plan {
         /// The model.
         model: Box<Fit>,
     },
-    /// The rows, opened. At the root of a step only. Without a [`Plan::Sort`] or [`Plan::TopK`] below, be it below projections and bounds, they are opened in
+    /// The rows, with further columns: what a network gives for each.
+    Apply {
+        /// The rows.
+        input: Box<Plan>,
+        /// The network, and what it is applied to.
+        model: Box<Apply>,
+    },
+    /// The rows, opened. At the root of a step only. Without a [`Plan::Sort`] or [`Plan::TopK`] below, be it below projections, networks and bounds, they are opened in
     /// ascending order of their columns, nulls last: the order of input rows is never opened.
     Open {
         /// The rows.
@@ -493,6 +501,7 @@ impl Plan {
             | Self::Window { input, .. }
             | Self::Trim { input, .. }
             | Self::Fit { input, .. }
+            | Self::Apply { input, .. }
             | Self::Open { input, .. } => vec![input],
         }
     }
@@ -512,6 +521,7 @@ impl Plan {
             | Self::Window { input, .. }
             | Self::Trim { input, .. }
             | Self::Fit { input, .. }
+            | Self::Apply { input, .. }
             | Self::Open { input, .. } => vec![input],
         }
     }

@@ -1,5 +1,6 @@
 //! Why a plan is not one.
 
+use crate::apply::MOST_SCORE_PLACES;
 use crate::schema::{MOST_ROWS, SchemaError};
 use crate::typing::TypeError;
 
@@ -82,6 +83,54 @@ pub enum PlanError {
         /// The fewest.
         needed: u32,
     },
+    /// Fewer or more features than those of a network.
+    #[error("network `{network}` has {features} features, and is applied to {found}")]
+    Features {
+        /// The network.
+        network: String,
+        /// Those of the network.
+        features: usize,
+        /// Those that it is applied to.
+        found: usize,
+    },
+    /// A feature of a network that is no number.
+    #[error(
+        "feature `{feature}` of network `{network}` is a number or a condition, and not {kind}"
+    )]
+    Feature {
+        /// The network.
+        network: String,
+        /// The feature.
+        feature: String,
+        /// The kind of the expression in its place.
+        kind: String,
+    },
+    /// More decimal places than a network gives.
+    #[error("what a network gives has up to {MOST_SCORE_PLACES} decimal places, and not {0}")]
+    ScorePlaces(u32),
+    /// An output of a network that is no name of a column.
+    #[error(
+        "`{name}`, which network `{network}` gives, is no name of a column: lower-case letters, digits and `_`, a letter first"
+    )]
+    OutputName {
+        /// The network.
+        network: String,
+        /// The output.
+        name: String,
+    },
+    /// An output of a network that has the name of a column.
+    #[error(
+        "network `{network}` gives a column `{name}`, and its rows have one of this name; rename that one"
+    )]
+    OutputTaken {
+        /// The network.
+        network: String,
+        /// The name.
+        name: String,
+    },
+    /// A network whose name is none.
+    #[error("`{0}` is no name of a model: lower-case letters, digits and `_`, a letter first")]
+    ModelName(String),
     /// A part of an operator that is not formed as it must be.
     #[error("{operator}: {what}")]
     Form {

@@ -107,6 +107,7 @@ pub(crate) fn expressions(
         Plan::Fit { model, .. } => {
             of_first.extend(model.exprs());
         }
+        Plan::Apply { model, .. } => of_first.extend(&model.features),
         Plan::Scan { .. }
         | Plan::Step { .. }
         | Plan::UnionAll { .. }

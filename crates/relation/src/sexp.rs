@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use crate::forest::Forest;
+use crate::models::Trained;
 
 /// Longest line before a list is broken: fits a terminal and a diff.
 const WIDTH: usize = 110;
@@ -22,7 +22,7 @@ pub(crate) enum Sexp {
     /// In parentheses.
     List(Vec<Sexp>),
     /// A model that has been read, in the place of its name.
-    Model(Forest),
+    Model(Trained),
 }
 
 /// Why a text is no nested list.

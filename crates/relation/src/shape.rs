@@ -270,6 +270,7 @@ impl<'a> Shapes<'a> {
                 Ok(shape)
             }
             Plan::Fit { input, model } => model.shape(&self.of(input)?),
+            Plan::Apply { input, model } => model.shape(self.of(input)?),
             Plan::Open { .. } => Err(form(
                 "open",
                 "a relation is opened at the root of a step only",

@@ -5,12 +5,15 @@
 
 use std::fmt;
 
+use crate::apply::Apply;
 use crate::calendar;
 use crate::expr::{DatePart, Expr, Literal};
 use crate::fit::{Fit, FitKind};
 use crate::forest;
 use crate::kept::{Bucket, Kept};
 use crate::kind::{Kind, Type, Value};
+use crate::models::Trained;
+use crate::networks::network;
 use crate::plan::{
     Aggregate, AggregateFunction, Domain, Frame, Matches, Named, Overflow, Plan, Program, SortKey,
     Step, WindowFunction, Windowed,
@@ -37,7 +40,10 @@ impl fmt::Display for Program {
     /// The canonical text.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let models = self.models();
-        let models = models.into_iter().map(forest::model);
+        let models = models.iter().map(|model| match model {
+            Trained::Trees(model) => forest::model(model),
+            Trained::Network(model) => network(model),
+        });
         let tables = self.tables.iter().map(table);
         let steps = self.steps.iter().map(
             |Step {
@@ -324,8 +330,20 @@ pub(crate) fn plan(of: &Plan) -> Sexp {
             )
         }
         Plan::Fit { input, model } => Sexp::list("fit", fit(model).chain([plan(input)])),
+        Plan::Apply { input, model } => apply(model, input),
         Plan::Open { input, to } => Sexp::list("open", [Sexp::Text(to.clone()), plan(input)]),
     }
+}
+
+fn apply(of: &Apply, input: &Plan) -> Sexp {
+    let parts = [
+        Sexp::Text(of.network.name().to_owned()),
+        Sexp::list("places", [Sexp::word(of.places)]),
+        Sexp::list("scores", [Sexp::word(of.scores)]),
+        list("features", &of.features, expr),
+        plan(input),
+    ];
+    Sexp::list("apply", parts)
 }
 
 fn fit(of: &Fit) -> impl Iterator<Item = Sexp> + use<> {

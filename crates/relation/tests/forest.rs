@@ -5,7 +5,7 @@ use veil_relation::forest::{
     Test, Threshold, Tree,
 };
 use veil_relation::{
-    Expr, Forest, Kind, Literal, Program, Range, Type, TypeError, Value, Values, clear,
+    Expr, Forest, Kind, Literal, Program, Range, Trained, Type, TypeError, Value, Values, clear,
 };
 
 fn threshold(units: i128, places: u32) -> Threshold {
@@ -91,7 +91,10 @@ fn a_model_stands_in_the_text_of_its_program() {
     let units = Range::new(-150, 1_107).unwrap();
     let expected = Type::of(Kind::Decimal { places: 2, units }).or_null(true);
     assert_eq!(shapes[0].types(), [expected]);
-    assert_eq!(program.models(), [&Forest::new(parts()).unwrap()]);
+    assert_eq!(
+        program.models(),
+        [Trained::Trees(Forest::new(parts()).unwrap())]
+    );
     // One digit of one leaf is another program.
     let other = Program::read(&TEXT.replace("0.30", "0.31")).unwrap();
     assert_ne!(other, program);

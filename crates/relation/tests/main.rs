@@ -7,6 +7,7 @@
 mod common;
 mod exprs;
 mod forest;
+mod network;
 mod operators;
 mod refused;
 mod text;

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use veil_relation::{
-    Aggregate, AggregateFunction, Bucket, ColumnId, Domain, Expr, Family, Fit, FitKind, Frame,
-    JoinKind, Kept, Matches, Named, OpenSize, Overflow, Plan, Program, ReadError, SortKey, Step,
-    WindowFunction, Windowed,
+    Aggregate, AggregateFunction, Apply, Bucket, ColumnId, Domain, Expr, Family, Fit, FitKind,
+    Frame, JoinKind, Kept, Matches, Named, OpenSize, Overflow, Plan, Program, ReadError, SortKey,
+    Step, WindowFunction, Windowed,
 };
 
 use crate::common::{exprs, table};
@@ -169,6 +169,7 @@ fn plans() -> impl Strategy<Value = Plan> {
                 }
             }),
             (input.clone(), models()).prop_map(|(input, model)| Plan::Fit { input, model }),
+            (input.clone(), networks()).prop_map(|(input, model)| Plan::Apply { input, model }),
             (input, name()).prop_map(|(input, to)| Plan::Open { input, to }),
         ]
     })
@@ -201,6 +202,21 @@ fn models() -> impl Strategy<Value = Box<Fit>> {
                 iterations,
                 places,
                 min_rows,
+            })
+        },
+    )
+}
+
+fn networks() -> impl Strategy<Value = Box<Apply>> {
+    let features = prop::collection::vec(exprs(), 0..3);
+    let network = prop::sample::select(crate::network::networks());
+    (network, features, any::<u32>(), any::<bool>()).prop_map(
+        |(network, features, places, scores)| {
+            Box::new(Apply {
+                network,
+                features,
+                places,
+                scores,
             })
         },
     )

@@ -156,6 +156,7 @@ pub(super) fn written(plan: &Plan) -> At {
             first_written(of.chain(order).chain(partition))
         }
         Plan::Fit { model, .. } => first_written(model.exprs()),
+        Plan::Apply { model, .. } => first_written(&model.features),
         Plan::Scan { .. }
         | Plan::Step { .. }
         | Plan::UnionAll { .. }

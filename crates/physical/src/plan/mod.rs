@@ -314,6 +314,11 @@ impl<'a> Planner<'a> {
                 let of = model.fitting(&of.types(), of.capacity)?;
                 self.fitted(next()?, (model, &of), shape)
             }
+            Plan::Apply { .. } => Err(PhysicalError::NotYet {
+                what: "networks",
+                instead: "apply a model of trees",
+                at: veil_relation::At(None),
+            }),
             Plan::Open { .. } => Err(PhysicalError::Circuit(
                 "a relation is opened within another".into(),
             )),

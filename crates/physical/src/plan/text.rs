@@ -23,6 +23,7 @@ pub(super) fn relation(plan: &Plan) -> String {
         | Plan::Window { input, .. }
         | Plan::Trim { input, .. }
         | Plan::Fit { input, .. }
+        | Plan::Apply { input, .. }
         | Plan::Open { input, .. } => relation(input),
     }
 }
@@ -114,6 +115,15 @@ pub(super) fn of(plan: &Plan, shape: &Shape, program: &Program) -> String {
                     format!("{name} with {rows} clusters in {steps} steps{least}")
                 }
             }
+        }
+        Plan::Apply { model, .. } => {
+            let given = model.names().len();
+            let columns = shape.fields.len();
+            format!(
+                "network {}: {}",
+                model.network.name(),
+                names(columns.saturating_sub(given), given)
+            )
         }
         Plan::Open { to, .. } => format!("open to {to}"),
     }

@@ -168,7 +168,9 @@ pub fn constant(expr: &Expr) -> Result<Value, TypeError> {
 fn is_ordered(plan: &Plan) -> bool {
     match plan {
         Plan::Sort { .. } | Plan::TopK { .. } => true,
-        Plan::Project { input, .. } | Plan::Trim { input, .. } => is_ordered(input),
+        Plan::Project { input, .. } | Plan::Apply { input, .. } | Plan::Trim { input, .. } => {
+            is_ordered(input)
+        }
         _ => false,
     }
 }
@@ -332,6 +334,24 @@ impl World<'_> {
                     numbers.collect::<Option<Vec<_>>>()
                 });
                 Ok((model.rows(&fitting, numbers.collect())?, incomplete))
+            }
+            Plan::Apply { input, model } => {
+                let types = self.types(input)?;
+                let (rows, incomplete) = self.rows(input)?;
+                let inference = model.inference(&types)?;
+                let classes = model.classes()?.map(|(_, indices)| indices);
+                let applied = rows.into_iter().map(|mut row| {
+                    let numbers = {
+                        let row = Row::new(&row, &types);
+                        let numbers = model.features.iter().map(|of| number(row.value(of)));
+                        numbers.collect::<Option<Vec<_>>>()
+                    };
+                    let given = model.values(&inference, classes.as_deref(), numbers.as_deref());
+                    row.extend(given.map_err(PlanError::from)?);
+                    Ok(row)
+                });
+                let applied = applied.collect::<Result<Rows, PlanError>>()?;
+                Ok((applied, incomplete))
             }
             Plan::Open { input, .. } => self.rows(input),
         }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use veil_numeric::Range;
 
 pub use error::ForestError;
-pub(crate) use read::{resolve, tagged_models};
-pub(crate) use text::{model, output};
+pub(crate) use read::{model as read_model, units as units_of};
+pub(crate) use text::{model, output, units};
 
 use crate::kind::{Kind, MOST_PLACES, Type, Values};
 use crate::schema::is_name;

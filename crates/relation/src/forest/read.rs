@@ -1,7 +1,5 @@
 //! Reads models from the canonical text.
 
-use std::collections::BTreeMap;
-
 use super::{Feature, FeatureKind, Forest, ForestParts, Node, Split, Test, Threshold, Tree};
 use crate::kind::Kind;
 use crate::read::{ReadError, head, items, kind, number, quoted, tagged, unexpected, word};
@@ -18,7 +16,8 @@ fn decimal(item: &Sexp) -> Result<(i128, u32)> {
     Ok((units, places as u32))
 }
 
-fn units(item: &Sexp, places: u32) -> Result<i128> {
+/// A number of so many places, as it is written.
+pub(crate) fn units(item: &Sexp, places: u32) -> Result<i128> {
     match decimal(item)? {
         (units, found) if found == places => Ok(units),
         _ => Err(unexpected(item, "number of the model's places")),
@@ -105,7 +104,8 @@ fn feature(item: &Sexp) -> Result<Feature> {
     Ok(Feature { name, kind })
 }
 
-fn model(item: &Sexp) -> Result<Forest> {
+/// Reads a model.
+pub(crate) fn model(item: &Sexp) -> Result<Forest> {
     let wrong = || unexpected(item, "model");
     let [name, source, places, classes, base, rest @ ..] = tagged(item, "model")? else {
         return Err(wrong());
@@ -132,28 +132,4 @@ fn model(item: &Sexp) -> Result<Forest> {
         }
     }
     Forest::new(parts).map_err(ReadError::Model)
-}
-
-/// The models of a program, by their names.
-pub(crate) fn tagged_models(program: &[Sexp]) -> Result<BTreeMap<String, Forest>> {
-    let mut all = BTreeMap::new();
-    for item in program.iter().filter(|item| head(item) == Some("model")) {
-        let model = model(item)?;
-        all.insert(model.name().to_owned(), model);
-    }
-    Ok(all)
-}
-
-/// Puts models in the place of their names where they are applied.
-pub(crate) fn resolve(item: &mut Sexp, models: &BTreeMap<String, Forest>) -> Result<()> {
-    let applies = head(item) == Some("predict");
-    let Sexp::List(items) = item else {
-        return Ok(());
-    };
-    if applies && let Some(name) = items.get_mut(1) {
-        let found = quoted(name).ok().and_then(|text| models.get(&text));
-        let found = found.ok_or_else(|| unexpected(name, "name of a model"))?;
-        *name = Sexp::Model(found.clone());
-    }
-    items.iter_mut().try_for_each(|item| resolve(item, models))
 }

@@ -6,7 +6,7 @@ use crate::sexp::Sexp;
 use crate::text::{decimal, kind};
 
 /// A number of the model's places; one without places has no point.
-pub(super) fn units(of: i128, places: u32) -> Sexp {
+pub(crate) fn units(of: i128, places: u32) -> Sexp {
     match places {
         0 => Sexp::word(of),
         places => decimal(of, places),

@@ -1,21 +1,25 @@
 //! Reads the canonical text.
 
+mod models;
 mod plan;
 
 use std::collections::BTreeSet;
 
+use veil_learn::network::NetworkError;
 use veil_numeric::{Function, Range};
 
 use crate::calendar;
 use crate::expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
-use crate::forest::{ForestError, Output, resolve, tagged_models};
+use crate::forest::{ForestError, Output};
 use crate::kept::{Bucket, Kept, OpenSize};
 use crate::kind::{Kind, Type, Value, Values};
+use crate::models::Trained;
 use crate::place::At;
 use crate::plan::{Program, Step};
 use crate::schema::{Column, ColumnId, Consent, First, Operation, Origin, Reveal, Table};
 use crate::sexp::Sexp;
-use plan::{all, plan};
+pub(crate) use plan::all;
+use plan::plan;
 
 /// Why a text is no program.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -40,6 +44,9 @@ pub enum ReadError {
     /// A model that is none.
     #[error(transparent)]
     Model(ForestError),
+    /// A network that is none.
+    #[error(transparent)]
+    Network(NetworkError),
     /// The text has the meaning of a program in another form than the canonical one.
     #[error("the text is not in the canonical form")]
     NotCanonical,
@@ -61,11 +68,11 @@ impl Program {
             tables: Vec::new(),
             steps: Vec::new(),
         };
-        let models = tagged_models(tagged(&whole, "program")?)?;
-        resolve(&mut whole, &models)?;
+        let models = models::tagged(tagged(&whole, "program")?)?;
+        models::resolve(&mut whole, &models)?;
         for item in tagged(&whole, "program")? {
             match head(item) {
-                Some("model") => {}
+                Some("model" | "network") => {}
                 Some("table") => program.tables.push(table(item)?),
                 _ => match tagged(item, "step")? {
                     [name, of] => program.steps.push(Step {
@@ -292,7 +299,7 @@ fn expr(item: &Sexp) -> Result<Expr> {
             let function = Function::named(name).ok_or_else(wrong)?;
             Expr::Real(function, boxed(a)?, number(places)?)
         }
-        ("predict", [Sexp::Model(model), asked, of @ ..]) => Expr::Predict {
+        ("predict", [Sexp::Model(Trained::Trees(model)), asked, of @ ..]) => Expr::Predict {
             model: model.clone(),
             output: output(asked)?,
             of: exprs(of)?,

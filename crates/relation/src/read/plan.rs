@@ -1,14 +1,16 @@
 //! Reads operators.
 
 use super::{Result, column_id, expr, head, items, number, quoted, tagged, unexpected, word};
+use crate::apply::Apply;
 use crate::expr::{Expr, Literal};
 use crate::fit::{CLUSTERS, COMPONENTS, Fit, FitKind};
+use crate::models::Trained;
 use crate::plan::{
     Aggregate, AggregateFunction, Domain, Frame, JoinKind, Matches, Named, Overflow, Plan, SortKey,
     WindowFunction, Windowed,
 };
 use crate::sexp::Sexp;
-use veil_learn::Family;
+use veil_learn::{Family, Network};
 
 fn named(item: &Sexp) -> Result<Named> {
     match items(item)? {
@@ -107,7 +109,7 @@ fn windowed(item: &Sexp) -> Result<Windowed> {
 }
 
 /// What follows the head of a list, each element read.
-pub(super) fn all<T>(
+pub(crate) fn all<T>(
     item: &Sexp,
     tag: &'static str,
     by: impl Fn(&Sexp) -> Result<T>,
@@ -189,6 +191,10 @@ pub(super) fn plan(item: &Sexp) -> Result<Plan> {
             input: input(of)?,
             model: Box::new(fit(item, parts)?),
         },
+        ("apply", [Sexp::Model(Trained::Network(network)), parts @ .., of]) => Plan::Apply {
+            input: input(of)?,
+            model: Box::new(apply(item, network, parts)?),
+        },
         ("open", [to, of]) => Plan::Open {
             input: input(of)?,
             to: quoted(to)?,
@@ -239,6 +245,25 @@ fn fit(item: &Sexp, parts: &[Sexp]) -> Result<Fit> {
         places: number(&of(places, "places")?)?,
         min_rows: number(&of(least, "min-rows")?)?,
         features: all(features, "features", named)?,
+    })
+}
+
+fn apply(item: &Sexp, network: &Network, parts: &[Sexp]) -> Result<Apply> {
+    let wrong = || unexpected(item, "network that is applied");
+    let [places, scores, features] = parts else {
+        return Err(wrong());
+    };
+    Ok(Apply {
+        network: network.clone(),
+        features: all(features, "features", expr)?,
+        places: match tagged(places, "places")? {
+            [places] => number(places)?,
+            _ => return Err(wrong()),
+        },
+        scores: match tagged(scores, "scores")? {
+            [scores] => number(scores)?,
+            _ => return Err(wrong()),
+        },
     })
 }
 
