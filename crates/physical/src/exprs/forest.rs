@@ -323,7 +323,7 @@ impl Exprs {
             Output::Score(class) => scores[usize::from(class)].clone(),
             Output::Class => {
                 let range = kind.range().unwrap_or(Range::point(0));
-                self.highest(&scores, model.class_indices(), range)
+                highest(&mut self.b, self.aim, &scores, model.class_indices(), range)
             }
         };
         Ok(Cell::of(Data::Word(word), null, &kind))
@@ -413,40 +413,45 @@ impl Exprs {
         self.forests.insert(key, found.clone());
         Ok(found)
     }
+}
 
-    /// The index of the highest score, of several the first one's.
-    fn highest(&mut self, scores: &[Word], indices: &[u16], range: Range) -> Word {
-        let (b, aim) = (&mut self.b, self.aim);
-        let mut best: Vec<(Word, Vec<Wire>)> = Vec::new();
-        for (score, index) in scores.iter().zip(indices) {
-            let index = constant_bits(b, u128::from(*index), range.bits());
-            best.push((score.clone(), index));
-        }
-        // Pairs, so that rounds are few; the first of a pair comes first.
-        while best.len() > 1 {
-            let mut left = Vec::new();
-            for pair in best.chunks(2) {
-                let [(one, first), (other, second)] = pair else {
-                    left.push(pair[0].clone());
-                    continue;
-                };
-                let higher = less(b, one, other, aim);
-                let hull = one.range.hull(other.range);
-                let (offset, words) = super::word::aligned(b, &[one, other], hull, aim);
-                let bits = choose(b, higher, &words[1], &words[0]);
-                let index = choose(b, higher, second, first);
-                left.push((
-                    Word {
-                        offset,
-                        bits,
-                        range: hull,
-                    },
-                    index,
-                ));
-            }
-            best = left;
-        }
-        let index = best.pop().map_or_else(Vec::new, |(_, index)| index);
-        Word::of_bits(index, range)
+/// The index of the highest score, of several the first one's.
+pub(crate) fn highest(
+    b: &mut Builder,
+    aim: Aim,
+    scores: &[Word],
+    indices: &[u16],
+    range: Range,
+) -> Word {
+    let mut best: Vec<(Word, Vec<Wire>)> = Vec::new();
+    for (score, index) in scores.iter().zip(indices) {
+        let index = constant_bits(b, u128::from(*index), range.bits());
+        best.push((score.clone(), index));
     }
+    // Pairs, so that rounds are few; the first of a pair comes first.
+    while best.len() > 1 {
+        let mut left = Vec::new();
+        for pair in best.chunks(2) {
+            let [(one, first), (other, second)] = pair else {
+                left.push(pair[0].clone());
+                continue;
+            };
+            let higher = less(b, one, other, aim);
+            let hull = one.range.hull(other.range);
+            let (offset, words) = super::word::aligned(b, &[one, other], hull, aim);
+            let bits = choose(b, higher, &words[1], &words[0]);
+            let index = choose(b, higher, second, first);
+            left.push((
+                Word {
+                    offset,
+                    bits,
+                    range: hull,
+                },
+                index,
+            ));
+        }
+        best = left;
+    }
+    let index = best.pop().map_or_else(Vec::new, |(_, index)| index);
+    Word::of_bits(index, range)
 }

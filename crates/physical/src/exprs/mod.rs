@@ -37,8 +37,9 @@ use veil_relation::{At, ColumnId, Expr, Forest, Kind, Type, TypeError};
 
 pub(crate) use aggregates::{Sums, deviation, variance};
 pub(crate) use columns::Columns;
-pub(crate) use compare::{below_bits, masked};
+pub(crate) use compare::{below_bits, choose, less, less_bits, masked};
 pub use forest::ands;
+pub(crate) use forest::highest;
 pub(crate) use keys::sort_bits;
 pub(crate) use needs::{Form, Want, needs};
 pub(crate) use real::Bits;

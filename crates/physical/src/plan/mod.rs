@@ -13,6 +13,7 @@ mod inputs;
 mod join;
 mod keep;
 mod known;
+mod network;
 mod open;
 mod order;
 mod public;
@@ -314,11 +315,10 @@ impl<'a> Planner<'a> {
                 let of = model.fitting(&of.types(), of.capacity)?;
                 self.fitted(next()?, (model, &of), shape)
             }
-            Plan::Apply { .. } => Err(PhysicalError::NotYet {
-                what: "networks",
-                instead: "apply a model of trees",
-                at: veil_relation::At(None),
-            }),
+            Plan::Apply { input, model } => {
+                let of = model.inference(&self.shape(input)?.types())?;
+                self.inferred(next()?, (model, &of), shape)
+            }
             Plan::Open { .. } => Err(PhysicalError::Circuit(
                 "a relation is opened within another".into(),
             )),

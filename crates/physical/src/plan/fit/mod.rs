@@ -25,7 +25,7 @@ use super::{PhysicalError, Planner};
 use crate::exprs::{Bits, Data, ExprError, Shown, Want, Word};
 
 /// The ring of rows.
-const NARROW: Ring = Ring::Z64;
+pub(super) const NARROW: Ring = Ring::Z64;
 /// The ring of what they add up to.
 const WIDE: Ring = Ring::Z128;
 
@@ -43,7 +43,7 @@ struct Rows {
     holds: Shared,
 }
 
-fn wrong(error: impl Into<FitError>) -> PhysicalError {
+pub(super) fn wrong(error: impl Into<FitError>) -> PhysicalError {
     PlanError::from(error.into()).into()
 }
 
@@ -205,7 +205,7 @@ impl Planner<'_> {
     }
 
     /// A circuit over a ring in each of so many rows.
-    fn matrix_pass(
+    pub(super) fn matrix_pass(
         &mut self,
         ring: Ring,
         rows: u32,
@@ -375,7 +375,7 @@ fn rounded(ports: &mut Ports, of: &Int, by: u32, range: Range) -> Number<Word> {
 }
 
 /// The integer of these bits, lowest first, and a public number.
-fn integer_of(b: &mut veil_circuit::Builder, bits: &[Wire], least: i128) -> Wire {
+pub(super) fn integer_of(b: &mut veil_circuit::Builder, bits: &[Wire], least: i128) -> Wire {
     let least = b.ring().reduce(least as u128);
     let mut sum = b.constant(least);
     for (place, bit) in bits.iter().enumerate() {
