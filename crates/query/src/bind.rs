@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use sqlparser::ast::{self, SetExpr, Spanned};
 use sqlparser::tokenizer::Span;
-use veil_relation::{Expr, Forest, Named, Overflow, Plan, PlanError, Program, Shape, Shapes, Step};
+use veil_relation::{
+    Expr, Named, Overflow, Plan, PlanError, Program, Shape, Shapes, Step, Trained,
+};
 
 use crate::error::{Problem, SqlError};
 use crate::job::Bound;
@@ -31,7 +33,7 @@ pub(crate) struct Binder<'a> {
     pub(crate) shapes: &'a mut Vec<Shape>,
     pub(crate) cost: &'a dyn JoinCost,
     pub(crate) bounds: &'a [Bound],
-    pub(crate) models: &'a [Forest],
+    pub(crate) models: &'a [Trained],
     /// Names of common table expressions in scope, each with its step; later ones hide earlier ones.
     pub(crate) ctes: Vec<(String, String)>,
     /// The bound on what is being bound, if it has a name with one.

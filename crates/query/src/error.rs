@@ -4,6 +4,8 @@ use std::fmt;
 
 use veil_relation::{ConsentError, PlanError, SchemaError, TypeError};
 
+use crate::apply::ApplyError;
+
 /// A place in the text of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -146,6 +148,14 @@ pub enum QueryError {
         name: String,
         /// What is wrong.
         what: &'static str,
+    },
+    /// No network is applied to the rows of a query.
+    #[error("{name}: {why}")]
+    Apply {
+        /// The query.
+        name: String,
+        /// Why not.
+        why: ApplyError,
     },
     /// An owner's words about a column forbid a use of it, whose place in a query is not known.
     #[error(transparent)]

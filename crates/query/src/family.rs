@@ -279,6 +279,11 @@ impl<'a> Writer<'a> {
                 let head = format!("fit {}", model.kind.name());
                 list(&head, parts.chain([self.plan(input)]))
             }
+            // Weights are as literals.
+            Plan::Apply { input, model } => {
+                let features = list("features", exprs(&model.features));
+                list("apply", [features, self.plan(input)])
+            }
             Plan::Open { input, to: _ } => self.plan(input),
         }
     }

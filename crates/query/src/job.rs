@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use sqlparser::ast::Spanned;
 use veil_relation::{
-    At, ConsentError, Expr, Family, Field, Fit, FitKind, Forest, JoinKind, Kept, Matches, Named,
-    Overflow, Plan, Program, Step, Table, is_name,
+    At, ConsentError, Expr, Family, Field, Fit, FitKind, JoinKind, Kept, Matches, Named, Overflow,
+    Plan, Program, Step, Table, Trained, is_name,
 };
 
+use crate::apply::{Application, ApplyError, applied};
 use crate::bind::{Binder, Level};
 use crate::error::{Problem, QueryError};
 use crate::order::JoinCost;
@@ -29,6 +30,8 @@ pub struct Query {
     pub min_count: u32,
     /// A model that is fitted to the rows: its terms are the relation of the query.
     pub fit: Option<Model>,
+    /// A network that is applied to the rows: what it gives stands in the place of its features.
+    pub apply: Option<Application>,
 }
 
 /// A model that is fitted to the rows of a query, whose columns are the features and the target.
@@ -90,8 +93,8 @@ pub struct Job {
     pub queries: Vec<Query>,
     /// Bounds.
     pub bounds: Vec<Bound>,
-    /// Models of trees, which queries apply by their names.
-    pub models: Vec<Forest>,
+    /// Models that were trained elsewhere, which queries apply by their names.
+    pub models: Vec<Trained>,
 }
 
 /// The program of a job's queries, rewritten by the rules of [`crate::rules`].
@@ -167,7 +170,7 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
             return wrong(name, "two tables or queries have this name");
         }
     }
-    let models: BTreeSet<&str> = job.models.iter().map(Forest::name).collect();
+    let models: BTreeSet<&str> = job.models.iter().map(Trained::name).collect();
     if models.len() != job.models.len() {
         return wrong(job.models[0].name(), "two models have one name");
     }
@@ -236,6 +239,16 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
                 Err(what) => return wrong(&query.name, what),
             };
             plan = fitted;
+        }
+        if let Some(application) = &query.apply {
+            let applied = match query.fit {
+                Some(_) => Err(ApplyError::Fitted),
+                None => applied(plan, &rel.shape.fields, &job.models, application),
+            };
+            plan = applied.map_err(|why| QueryError::Apply {
+                name: query.name.clone(),
+                why,
+            })?;
         }
         if query.min_count > 1 || query.fit.is_some() && query.min_count > 0 {
             if level == Level::Inner && query.fit.is_none() {
@@ -386,6 +399,7 @@ fn least(plan: &mut Plan, rows: u32) -> bool {
         | Plan::TopK { input, .. }
         | Plan::Window { input, .. }
         | Plan::Trim { input, .. }
+        | Plan::Apply { input, .. }
         | Plan::Open { input, .. } => least(input, rows),
     }
 }

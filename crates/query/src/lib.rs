@@ -28,7 +28,7 @@
 //!     sorted_by: vec![],
 //!     unique: vec![],
 //! };
-//! let query = |sql: &str| Query { name: "q".into(), sql: sql.into(), to: Some("ministry".into()), keep: None, min_count: 10, fit: None };
+//! let query = |sql: &str| Query { name: "q".into(), sql: sql.into(), to: Some("ministry".into()), keep: None, min_count: 10, fit: None, apply: None };
 //! let job = |sql| Job { tables: vec![stays.clone()], queries: vec![query(sql)], bounds: vec![], models: vec![] };
 //!
 //! let program = compile(&job("SELECT ward, avg(days) AS days FROM stays GROUP BY ward"), &SortedBytes)?;
@@ -59,6 +59,7 @@
 //! - A date plus an interval is a date, and not a time stamp.
 //! - Claims of owners that keys are unique are taken at their word here; what executes the program checks them.
 
+mod apply;
 mod arithmetic;
 mod bind;
 mod categories;
@@ -84,6 +85,7 @@ mod union;
 mod walk;
 mod windows;
 
+pub use apply::{Application, ApplyError};
 pub use error::{Place, Problem, QueryError, SqlError};
 pub use family::families;
 pub use job::{Bound, Job, Model, ModelKind, Query, ROWS_A_TERM, bind, compile, fields};

@@ -1,7 +1,7 @@
 //! Calls of the models of a job.
 
 use veil_relation::forest::Output;
-use veil_relation::{Expr, Forest};
+use veil_relation::{Expr, Forest, Trained};
 
 use crate::bind::Binder;
 use crate::error::{Problem, SqlError};
@@ -33,6 +33,16 @@ impl Binder<'_> {
         };
         let Some(model) = self.models.iter().find(|model| model.name() == called) else {
             return Err(self.source.error(at, Problem::NoModel { name: called }));
+        };
+        let model = match model {
+            Trained::Trees(model) => model,
+            Trained::Network(_) => {
+                let what = format!(
+                    "`{called}` is a network, which a job applies to all rows of a query, and {name} is of models of trees"
+                );
+                let instead = "select its features by their names, and write apply = { model = \"…\" } beside sql";
+                return refused(what, Some(instead));
+            }
         };
         let classes = &model.parts().classes;
         let output = match (name, classes.is_empty()) {

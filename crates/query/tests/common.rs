@@ -159,6 +159,7 @@ pub(crate) fn query(sql: &str) -> Query {
         to: Some("r".to_owned()),
         min_count: 0,
         fit: None,
+        apply: None,
     }
 }
 

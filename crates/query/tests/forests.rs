@@ -4,7 +4,7 @@ use veil_query::{Job, SortedBytes, compile};
 use veil_relation::forest::{
     Feature, FeatureKind, ForestParts, Node, Split, Test, Threshold, Tree,
 };
-use veil_relation::{Forest, Program, Values};
+use veil_relation::{Forest, Program, Trained, Values};
 
 use crate::common::{self, Random, job};
 use crate::parties::{opens_what_it_means, securities};
@@ -48,7 +48,7 @@ fn tree(random: &mut Random, depth: usize) -> Node {
 }
 
 /// `risk`, a number whose splits say where nulls go, and `sort`, one of three classes.
-fn models() -> Vec<Forest> {
+pub(crate) fn models() -> Vec<Trained> {
     let mut random = Random(4);
     let trees = (0..5).map(|_| Tree {
         to: None,
@@ -109,7 +109,7 @@ fn models() -> Vec<Forest> {
         ],
     };
     [risk, sort]
-        .map(|parts| Forest::new(parts).unwrap())
+        .map(|parts| Forest::new(parts).unwrap().into())
         .to_vec()
 }
 
@@ -166,7 +166,7 @@ fn sums_of_a_large_model_are_planned() {
     };
     let sql = "SELECT sum(predict('large', age, income, active)) AS s, count(*) AS n FROM people WHERE predict('large', age, income, active) > 3";
     let mut asked = asks(600, sql);
-    asked.models = vec![Forest::new(large).unwrap()];
+    asked.models = vec![Forest::new(large).unwrap().into()];
     let program = compile(&asked, &SortedBytes).unwrap();
     for security in securities() {
         veil_physical::plan(&program, &crate::parties::participants(security)).unwrap();
@@ -288,9 +288,12 @@ fn one_question_with_other_models_is_one_family() {
     let families = |job: &Job| veil_query::families(job, &SortedBytes).unwrap();
     let job = asks(10, QUERIES[0]);
     let mut other = job.clone();
-    let mut parts = other.models[0].parts().clone();
+    let Trained::Trees(model) = &other.models[0] else {
+        panic!("it is a model of trees")
+    };
+    let mut parts = model.parts().clone();
     parts.base = vec![18];
-    other.models[0] = Forest::new(parts).unwrap();
+    other.models[0] = Forest::new(parts).unwrap().into();
     assert_eq!(families(&job), families(&other));
     let programs = [&job, &other].map(|job| compile(job, &SortedBytes).unwrap().to_string());
     assert_ne!(programs[0], programs[1]);

@@ -33,6 +33,7 @@ fn later_queries_read_earlier_ones() {
             to: None,
             min_count: 0,
             fit: None,
+            apply: None,
         },
     );
     assert_eq!(run(&two).unwrap()[0].rows, direct[0].rows);

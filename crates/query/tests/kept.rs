@@ -20,6 +20,7 @@ fn keeping(name: &str, sql: &str) -> Query {
         keep: Some(name.into()),
         min_count: 0,
         fit: None,
+        apply: None,
     }
 }
 
@@ -160,6 +161,7 @@ fn a_relation_may_be_kept_and_opened() {
         keep: Some("by ward".into()),
         min_count: 2,
         fit: None,
+        apply: None,
     };
     let adults = keeping("adults", "SELECT id, age FROM people WHERE age > 17");
     let mut read = query("SELECT count(*) AS n FROM adults");

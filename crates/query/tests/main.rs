@@ -14,6 +14,7 @@ mod jobs;
 mod kept;
 mod limits;
 mod models;
+mod networks;
 mod oracle;
 mod parties;
 mod reals;

@@ -27,6 +27,7 @@ fn keeping(sql: &str, bucket: Bucket) -> Query {
         }),
         min_count: 0,
         fit: None,
+        apply: None,
     }
 }
 

@@ -102,6 +102,11 @@ fn plan(mut of: Plan, shapes: Shapes<'_>) -> Result<Plan, PlanError> {
                     fold_in(expr, &only);
                 }
             }
+            if let Plan::Apply { model, .. } = &mut other {
+                for feature in &mut model.features {
+                    fold_in(feature, &only);
+                }
+            }
             if let Plan::Window { partition, .. } = &mut other {
                 for key in partition {
                     fold_in(key, &only);

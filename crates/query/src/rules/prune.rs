@@ -9,7 +9,7 @@ use veil_relation::{
 /// Columns of an operator, by their places.
 type Columns = BTreeSet<u32>;
 
-/// Removes columns that no operator above reads, and aggregates and window functions with them; over all steps.
+/// Removes columns that no operator above reads, and aggregates, window functions and networks with them; over all steps.
 ///
 /// Right, since an operator's other columns do not depend on them. Keys of groups and columns of distinct rows are never removed.
 ///
@@ -226,6 +226,7 @@ impl Pruner<'_> {
                 };
                 (Plan::Fit { input, model }, (0..columns).collect())
             }
+            plan @ Plan::Apply { .. } => self.apply(plan, needed)?,
             Plan::Open { input, to } => {
                 let (input, kept) = self.below(*input, needed)?;
                 (Plan::Open { input, to }, kept)
@@ -331,6 +332,29 @@ impl Pruner<'_> {
             min_rows,
         };
         Ok((plan, kept))
+    }
+
+    fn apply(&mut self, plan: Plan, needed: &Columns) -> Result<(Plan, Vec<u32>), PlanError> {
+        let Plan::Apply { input, mut model } = plan else {
+            return Ok((plan, needed.iter().copied().collect()));
+        };
+        let width = self.shape(&input)?.fields.len() as u32;
+        let mut wanted: Columns = needed.iter().copied().filter(|id| *id < width).collect();
+        if wanted.len() == needed.len() {
+            return self.pruned(*input, &wanted);
+        }
+        for feature in &model.features {
+            columns(feature, &mut wanted);
+        }
+        let (input, mut kept) = self.below(*input, &wanted)?;
+        for feature in &mut model.features {
+            *feature = placed(feature.clone(), &kept);
+        }
+        // Scores come after the class.
+        model.scores &= needed.range(width + 1..).next().is_some();
+        let given = model.names().len() as u32;
+        kept.extend(width..width + given);
+        Ok((Plan::Apply { input, model }, kept))
     }
 
     fn window(&mut self, plan: Plan, needed: &Columns) -> Result<(Plan, Vec<u32>), PlanError> {

@@ -4,7 +4,7 @@ use veil_relation::{ColumnId, Expr, JoinKind, Named, Plan, PlanError, Program, S
 
 use super::each_step;
 
-/// Pushes filters below projections, unions, joins, groupings by keys, distinct and sorts; semi and anti joins below joins.
+/// Pushes filters below projections, unions, joins, groupings by keys, distinct, sorts and networks; semi and anti joins below joins.
 ///
 /// Right, since a condition on columns that an operator hands on row by row chooses the same rows before it as after. It is never pushed to
 /// the right side of a left join, whose nulls it would not see, nor below what counts rows: first rows, bounds, windows over other rows.
@@ -143,6 +143,13 @@ fn down(plan: Plan, mut conditions: Vec<Expr>, shapes: Shapes<'_>) -> Result<Pla
                 functions,
             };
             filtered(window, above)
+        }
+        Plan::Apply { input, model } => {
+            let rows = width(&input, shapes)?;
+            let of_rows = |of: &Expr| all_columns(of, |id| id.0 < rows);
+            let (below, above): (Vec<_>, Vec<_>) = conditions.into_iter().partition(of_rows);
+            let input = Box::new(down(*input, below, shapes)?);
+            filtered(Plan::Apply { input, model }, above)
         }
         mut other => {
             for input in other.inputs_mut() {

@@ -121,9 +121,10 @@ fn job(model: &Forest, owned: &Owned) -> Job {
             keep: None,
             min_count: 0,
             fit: None,
+            apply: None,
         }],
         bounds: vec![],
-        models: vec![model.clone()],
+        models: vec![model.clone().into()],
     }
 }
 

@@ -90,6 +90,7 @@ fn ready(
             to: Some(READER.to_owned()),
             min_count: 0,
             fit: None,
+            apply: None,
         }],
         bounds: vec![],
         models: vec![],
