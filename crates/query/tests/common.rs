@@ -17,7 +17,12 @@ fn day(text: &str) -> i32 {
     calendar::parse(text).unwrap()
 }
 
-fn table(name: &str, capacity: u32, columns: Vec<(&str, Kind, bool)>, unique: &[u32]) -> Table {
+pub(crate) fn table(
+    name: &str,
+    capacity: u32,
+    columns: Vec<(&str, Kind, bool)>,
+    unique: &[u32],
+) -> Table {
     let column = |(name, kind, nullable): (&str, Kind, bool)| Column {
         name: name.to_owned(),
         ty: Type::of(kind).or_null(nullable),

@@ -10,6 +10,7 @@ mod common;
 mod families;
 mod flags;
 mod forests;
+mod inference;
 mod jobs;
 mod kept;
 mod limits;
