@@ -8,6 +8,7 @@ mod forest;
 mod fpga;
 mod garble;
 mod gpu;
+mod infer;
 mod links;
 mod logreg;
 mod matmul;
@@ -59,6 +60,7 @@ use workload::Name;
                                        a product of matrices among four parties, checked
   veil-lab bench logreg --batch 100000 --features 30 --link tls
   veil-lab bench forest --protocol rep4    public trees on secret rows, among four parties
+  veil-lab bench infer --cores 2           classes of 64 images by a network of the shape of LeNet-5
   veil-lab bench tpch --sf 0.01 --query q03
                                        a question of TPC-H, compared with what it means
   veil-lab bench ot --svg ot.svg           random oblivious transfers between two parties
@@ -148,6 +150,7 @@ enum What {
     Matmul,
     Logreg,
     Forest,
+    Infer,
     Tpch,
     Ot,
     Gpu,
@@ -165,6 +168,7 @@ impl clap::ValueEnum for What {
                 .chain([
                     What::Matmul,
                     What::Forest,
+                    What::Infer,
                     What::Logreg,
                     What::Tpch,
                     What::Ot,
@@ -187,6 +191,11 @@ impl clap::ValueEnum for What {
             What::Forest => {
                 let help = "A hundred trees of depth 8 in every row, compared with what they mean";
                 Some(clap::builder::PossibleValue::new("forest").help(help))
+            }
+            What::Infer => {
+                let help =
+                    "A network of the shape of LeNet-5 over images, compared with what it means";
+                Some(clap::builder::PossibleValue::new("infer").help(help))
             }
             What::Logreg => {
                 let help =
@@ -314,6 +323,7 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
         What::Matmul => return matmul::run(args, registry),
         What::Logreg => return logreg::run(args, registry),
         What::Forest => return forest::run(args, registry),
+        What::Infer => return infer::run(args, registry),
         What::Tpch => return tpch::run(args, registry),
         What::Ot => return ot::run(args),
         What::Gpu => return gpu::run(args),
