@@ -128,7 +128,7 @@ pub(crate) fn of_column(plan: &Plan, column: usize) -> At {
                     Expr::Column(id, At(None)) => of_column(input, id.index()),
                     other => other.written(),
                 });
-                features.fold(At::default(), At::or)
+                At(features.filter_map(|At(place)| place).min())
             }
             None => At(None),
         },
