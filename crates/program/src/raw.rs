@@ -68,7 +68,7 @@ pub(crate) struct RawJob {
     pub(crate) model: BTreeMap<Spanned<String>, Spanned<RawModel>>,
 }
 
-/// A model: decision trees in a file beside the job's.
+/// A model that was trained elsewhere, in a file beside the job's.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawModel {
@@ -556,6 +556,16 @@ pub(crate) struct RawQuery {
     pub(crate) file: Option<Spanned<RawNames>>,
     /// The model that is fitted to its rows.
     pub(crate) fit: Option<Spanned<RawFit>>,
+    /// The network that is applied to its rows.
+    pub(crate) apply: Option<Spanned<RawApply>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawApply {
+    pub(crate) model: Spanned<String>,
+    pub(crate) places: Option<Spanned<i64>>,
+    pub(crate) scores: Option<bool>,
 }
 
 #[derive(Deserialize)]

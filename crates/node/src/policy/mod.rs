@@ -104,7 +104,7 @@ fn words<W: veil_job::Word>() -> Vec<&'static str> {
 }
 
 /// What a job may compute, as rules name it.
-const OPERATIONS: [&str; 26] = [
+const OPERATIONS: [&str; 27] = [
     "count",
     "sum",
     "mean",
@@ -118,6 +118,7 @@ const OPERATIONS: [&str; 26] = [
     "regression",
     "clusters",
     "components",
+    "network",
     "filter",
     "join",
     "group-by",

@@ -144,6 +144,7 @@ impl Asked {
             min_count: self.min_count.map(|count| toml::Spanned::new(0..0, count)),
             file: None,
             fit: None,
+            apply: None,
         }];
     }
 }

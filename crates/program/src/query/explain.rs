@@ -435,6 +435,7 @@ fn operations(plan: &Plan, into: &mut BTreeSet<&'static str>) {
             FitKind::Clusters { .. } => "clusters",
             FitKind::Components { .. } => "components",
         })),
+        Plan::Apply { .. } => drop(into.insert("network")),
         Plan::Scan { .. }
         | Plan::Step { .. }
         | Plan::Project { .. }

@@ -3,31 +3,24 @@
 //! The grammar is closed, numbers are decimals in quotes, and nothing is rounded.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use toml::Spanned;
 use veil_relation::forest::{
     Feature, FeatureKind, ForestParts, Node, Split, Test, Threshold, Tree,
 };
 use veil_relation::{Forest, Values};
 
-use crate::error::{Fault, JobProblem};
-use crate::load::JobFiles;
-use crate::raw::{RawJob, RawModel};
-
-/// Bytes of the file of a model: what goes with a proposal.
-const LONGEST: u64 = 12 << 20;
+use super::decimal::{decimal, units};
 
 /// What a file says.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawForest {
-    version: u32,
-    kind: String,
+    #[serde(rename = "version")]
+    _version: u32,
+    #[serde(rename = "kind")]
+    _kind: String,
     source: String,
     places: u32,
     features: Vec<RawFeature>,
@@ -113,34 +106,6 @@ impl<'de> Visitor<'de> for AnyNode {
     }
 }
 
-/// Units and places of a decimal as it is written: digits, with a point between them or without.
-fn decimal(text: &str) -> Result<(i128, u32), String> {
-    let wrong = || {
-        let shown: String = text.chars().take(50).collect();
-        format!("`{shown}` is no decimal number of at most 38 digits: write it as \"-41.5\"")
-    };
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    let (whole, part) = digits.split_once('.').unwrap_or((digits, "0"));
-    let all = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    if !all(whole) || !all(part) || text.len() > 64 {
-        return Err(wrong());
-    }
-    let places = digits.split_once('.').map_or(0, |(_, part)| part.len());
-    let units = text.replacen('.', "", 1).parse().map_err(|_| wrong())?;
-    Ok((units, places as u32))
-}
-
-/// A number in units of the model.
-fn units(text: &str, places: u32) -> Result<i128, String> {
-    let (units, found) = decimal(text)?;
-    let more = places.checked_sub(found).ok_or_else(|| {
-        format!("`{text}` has more than the {places} decimal places of the model; it is rounded where the file is written, and not here")
-    })?;
-    let power = 10_i128.checked_pow(more);
-    let units = power.and_then(|power| units.checked_mul(power));
-    units.ok_or_else(|| format!("`{text}` does not fit 128 bits"))
-}
-
 /// What the parts of a file refer to.
 struct Names {
     features: Vec<Feature>,
@@ -202,11 +167,8 @@ impl Names {
 }
 
 /// Reads the text of a file.
-pub(crate) fn read(name: &str, text: &[u8]) -> Result<Forest, String> {
+pub(super) fn read(name: &str, text: &[u8]) -> Result<Forest, String> {
     let raw: RawForest = serde_json::from_slice(text).map_err(|error| error.to_string())?;
-    if (raw.version, raw.kind.as_str()) != (1, "trees") {
-        return Err("it is no model of version 1 and of kind \"trees\"".into());
-    }
     if raw.features.len() > veil_relation::forest::MOST_FEATURES {
         return Err(format!(
             "a model has at most {} features",
@@ -269,52 +231,4 @@ pub(crate) fn read(name: &str, text: &[u8]) -> Result<Forest, String> {
         trees,
     };
     Forest::new(parts).map_err(|error| error.to_string())
-}
-
-/// The bytes of a model's file, no more than one may have.
-fn bytes(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?
-        .take(LONGEST + 1)
-        .read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-fn model(name: &str, raw: &Spanned<RawModel>, files: JobFiles<'_>) -> Result<Forest, Fault> {
-    let file = &raw.get_ref().file;
-    let shown = file.get_ref().display().to_string();
-    let wrong = |reason: String| {
-        let (name, file_name) = (name.to_owned(), shown.clone());
-        Fault::new(
-            file.span(),
-            JobProblem::Model {
-                name,
-                file: file_name,
-                reason,
-            },
-        )
-    };
-    let text = match (files.beside(&shown), files) {
-        (Some(text), _) => text.to_vec(),
-        (None, JobFiles::Sent(_)) => {
-            return Err(Fault::new(file.span(), JobProblem::NotSent(shown)));
-        }
-        (None, JobFiles::Folder(folder) | JobFiles::With(folder, _)) => {
-            bytes(&folder.join(file.get_ref())).map_err(|error| wrong(error.to_string()))?
-        }
-    };
-    if text.len() as u64 > LONGEST {
-        return Err(wrong(format!("it has more than {} MiB", LONGEST >> 20)));
-    }
-    read(name, &text).map_err(wrong)
-}
-
-/// The models of a job.
-pub(super) fn models(raw: &RawJob, files: JobFiles<'_>) -> Result<Vec<Forest>, Fault> {
-    let all = raw.model.iter();
-    all.map(|(name, raw)| {
-        crate::roles::check_name("model", name)?;
-        model(name.get_ref(), raw, files)
-    })
-    .collect()
 }

@@ -1,7 +1,7 @@
 //! What the models of queries are, in sentences.
 
 use veil_relation::forest::Output;
-use veil_relation::{Expr, Forest};
+use veil_relation::{Expr, Forest, Trained};
 
 use super::Queries;
 use super::explain::count;
@@ -12,15 +12,22 @@ use super::show::decimal;
 /// # Errors
 /// The reason, as of a job that names the file.
 pub fn read_model(name: &str, text: &[u8]) -> Result<String, String> {
-    super::forest::read(name, text).map(|model| about(&model))
+    super::trained::read(name, text).map(|model| match model {
+        Trained::Trees(model) => about(&model),
+        Trained::Network(network) => super::networks::about(&network),
+    })
 }
 
 impl Queries {
-    /// The models that queries apply, in sentences: what they are, that all participants have them, and what each application costs.
+    /// The models of trees that queries apply, in sentences: what they are, that all participants have them, and what each application costs.
     pub fn forests(&self) -> Vec<String> {
         // They were typed when the job was read.
         let uses = self.program().model_uses().unwrap_or_default();
-        let about = self.program().models().into_iter().map(about);
+        let models = self.program().models().into_iter();
+        let about = models.filter_map(|model| match model {
+            Trained::Trees(model) => Some(about(&model)),
+            Trained::Network(_) => None,
+        });
         let applied = uses.iter().map(|of| {
             let what = match &of.expr {
                 Expr::Predict {

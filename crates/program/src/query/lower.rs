@@ -68,7 +68,7 @@ impl Queries {
             tables: tables.iter().map(|table| table.table.clone()).collect(),
             queries: queries.iter().map(compiled).collect(),
             bounds: bounds.collect::<Result<_, _>>()?,
-            models: super::forest::models(raw, job_files)?,
+            models: super::trained::models(raw, job_files)?,
         };
         let analyses = stats::of_tables(raw, roles, &job)?;
         queries.extend(analyses.iter().map(TableAnalysis::query));
@@ -343,6 +343,7 @@ fn compiled(query: &NamedQuery) -> Query {
         keep: query.keep.clone(),
         min_count: query.min_count,
         fit: query.fit.clone(),
+        apply: query.apply.clone(),
     }
 }
 
@@ -359,6 +360,10 @@ pub(crate) fn fault(raw: &RawJob, error: QueryError, analyses: &[TableAnalysis])
     };
     let span = match &error {
         QueryError::Sql(error) => query(&error.query).map(|query| query.sql.span()),
+        QueryError::Apply { name, .. } => query(name).map(|query| {
+            let apply = query.apply.as_ref();
+            apply.map_or(query.name.span(), toml::Spanned::span)
+        }),
         QueryError::Job { name, .. } => {
             let bound = raw
                 .bound

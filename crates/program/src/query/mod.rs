@@ -6,6 +6,7 @@
 mod chart;
 mod claims;
 mod column;
+mod decimal;
 mod declare;
 mod explain;
 mod forest;
@@ -13,12 +14,15 @@ mod forests;
 mod keys;
 mod lower;
 mod model;
+mod network;
+mod networks;
 mod parse;
 mod read;
 mod show;
 mod sink;
 mod size;
 mod source;
+mod trained;
 mod within;
 mod write;
 
@@ -27,7 +31,7 @@ use std::sync::Arc;
 
 use veil_job::Holder;
 use veil_physical::{Opening, PhysicalPlan};
-use veil_query::Model;
+use veil_query::{Application, Model};
 use veil_relation::{Kept, Program, Table};
 
 pub use explain::{ColumnFacts, KeptFacts, Opens, Operator, TableFacts, openings};
@@ -109,6 +113,8 @@ pub struct NamedQuery {
     pub files: Vec<PathBuf>,
     /// The model that is fitted to its rows, if one is: its terms are the result.
     pub fit: Option<Model>,
+    /// The network that is applied to its rows, if one is.
+    pub apply: Option<Application>,
 }
 
 impl Queries {

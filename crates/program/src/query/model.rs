@@ -5,6 +5,7 @@ use veil_query::{Model, ModelKind};
 use veil_relation::{CLUSTERS, COMPONENTS, Expr, Family, Fit, FitKind, Fitting, Plan};
 
 use super::Queries;
+use super::decimal::shortest;
 use crate::error::{Fault, JobProblem};
 use crate::raw::{RawFit, RawNumber};
 
@@ -39,27 +40,13 @@ fn number(field: &'static str, at: &Spanned<u32>, reason: String) -> Fault {
     Fault::new(at.span(), problem)
 }
 
-/// Units and places of a decimal number in digits alone; no superfluous zeros behind the point.
-fn decimal(text: &str) -> Option<(i128, u32)> {
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(rest) => (-1, rest),
-        None => (1, text),
-    };
-    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
-    let part = part.trim_end_matches('0');
-    let digits = format!("{whole}{part}");
-    let plain = !whole.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
-    let units: i128 = digits.parse().ok().filter(|_| plain)?;
-    Some((units.checked_mul(sign)?, part.len() as u32))
-}
-
 /// A penalty: a decimal from 0 on, with one place at least.
 fn ridge(at: &Spanned<String>) -> Result<(u64, u32), Fault> {
     let one = |(units, places): (i128, u32)| match places {
         0 => Some((units.checked_mul(10)?, 1)),
         places => Some((units, places)),
     };
-    let number = decimal(at.get_ref()).and_then(one);
+    let number = shortest(at.get_ref()).and_then(one);
     let number = number.filter(|(_, places)| *places <= RIDGE_PLACES);
     let fits = number.and_then(|(units, places)| Some((u64::try_from(units).ok()?, places)));
     let reason =
@@ -72,7 +59,7 @@ fn start(raw: &[Spanned<Vec<Spanned<RawNumber>>>]) -> Result<Vec<Vec<(i128, u32)
     let number = |at: &Spanned<RawNumber>| {
         let (text, found) = match at.get_ref() {
             RawNumber::Integer(value) => (value.to_string(), Some((i128::from(*value), 0))),
-            RawNumber::Text(text) => (text.clone(), decimal(text)),
+            RawNumber::Text(text) => (text.clone(), shortest(text)),
             RawNumber::Float(value) => (value.to_string(), None),
             RawNumber::Date => ("a date".into(), None),
         };

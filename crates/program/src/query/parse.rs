@@ -12,6 +12,7 @@ use veil_relation::{
 
 use super::column::column;
 use super::model;
+use super::networks;
 use super::{NamedQuery, OwnerTable, Writing};
 use crate::error::{Fault, JobProblem};
 use crate::raw::{RawBound, RawCapacity, RawJob, RawOpenSize, RawQuery, RawTable};
@@ -386,6 +387,7 @@ pub(super) fn query(raw: &RawQuery, roles: &Roles) -> Result<NamedQuery, Fault> 
         keep: raw.keep.as_ref().map(kept),
         min_count: raw.min_count.as_ref().map_or(0, |count| *count.get_ref()),
         fit: raw.fit.as_ref().map(model::model).transpose()?,
+        apply: raw.apply.as_ref().map(networks::application).transpose()?,
         files: if raw.to.is_some() {
             files(raw)?
         } else {

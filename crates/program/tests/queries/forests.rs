@@ -5,7 +5,7 @@ use veil_program::{Files, Job, Sent};
 use super::{JOB, NORTH};
 use crate::common::Case;
 
-const RISK: &str = r#"{
+pub(super) const RISK: &str = r#"{
   "version": 1,
   "kind": "trees",
   "source": "by hand",
@@ -127,12 +127,12 @@ fn what_is_no_model_is_refused() {
         (
             "\"version\": 1",
             "\"version\": 2",
-            "it is no model of version 1 and of kind \"trees\"",
+            "it is no model of version 1 and of kind \"trees\" or \"network\"",
         ),
         (
             "\"trees\",",
-            "\"network\",",
-            "it is no model of version 1 and of kind \"trees\"",
+            "\"tree\",",
+            "it is no model of version 1 and of kind \"trees\" or \"network\"",
         ),
         (
             "\"places\": 2,",
@@ -242,7 +242,9 @@ fn what_is_no_model_is_refused() {
     ] {
         assert_eq!(refused(from, to), said, "{to}");
     }
-    let deep = "{\"if\":[\"pay\",\"<=\",\"1\"],\"no\":\"0\",\"yes\":".repeat(200) + "\"0\"";
+    let deep = "{\"if\":[\"pay\",\"<=\",\"1\"],\"no\":\"0\",\"yes\":".repeat(200)
+        + "\"0\""
+        + &"}".repeat(200);
     assert!(refused("\"0.30\"", &deep).starts_with("recursion limit exceeded at line"));
     let deep = "{\"if\":[\"pay\",\"<=\",\"1\"],\"no\":\"0\",\"yes\":".repeat(33)
         + "\"0\""

@@ -4,6 +4,7 @@ mod claims;
 mod forests;
 mod inexact;
 mod models;
+mod networks;
 mod readers;
 mod refused;
 mod results;

@@ -45,6 +45,9 @@ pub struct Explained {
     /// Models of trees that are applied, and what that costs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     forests: Vec<String>,
+    /// Networks that are applied, and how near they come to real numbers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    networks: Vec<String>,
     /// What is said of models that are fitted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     models: Vec<String>,
@@ -195,6 +198,7 @@ pub fn of_queries(
         hidden: queries.hidden(),
         inexact: queries.inexact(),
         forests: queries.forests(),
+        networks: queries.networks(),
         models: queries.models(),
         checks: checks(queries, &costs.passes),
         collisions: queries
@@ -313,10 +317,10 @@ impl Explained {
             text += "\nfunctions without exact values, rounded to their last place\n";
         }
         text += &list(self.inexact.iter().cloned());
-        if !self.forests.is_empty() {
+        if !self.forests.is_empty() || !self.networks.is_empty() {
             text += "\nmodels that are applied, public to all participants\n";
         }
-        text += &list(self.forests.iter().cloned());
+        text += &list(self.forests.iter().chain(&self.networks).cloned());
         if !self.models.is_empty() {
             text += "\nmodels that are fitted\n";
         }

@@ -59,6 +59,7 @@ impl TableAnalysis {
             to: Some(self.to.clone()),
             keep: None,
             fit: None,
+            apply: None,
             min_count: self.least(),
             files: Vec::new(),
         }

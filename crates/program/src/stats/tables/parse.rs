@@ -161,6 +161,7 @@ fn fields(raw: &RawJob, relations: &[Sql], job: &Job) -> Result<Vec<Vec<Field>>,
         to: None,
         min_count: 0,
         fit: None,
+        apply: None,
     });
     let before = asked.queries.len();
     asked.queries.extend(queries);
