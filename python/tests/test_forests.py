@@ -491,3 +491,9 @@ def test_what_no_model_is_applied_to() -> None:
         job.model("Kind", model)
     with pytest.raises(vw.JobError, match="this is no model"):
         vw.Forest("{}")
+    network = (
+        '{"version": 1, "kind": "network", "source": "a test", "places": 0, "features": [{"name": "x"}], '
+        '"layers": [{"dense": {"weights": [["1"]], "bias": ["0"]}}], "outputs": ["y"]}'
+    )
+    with pytest.raises(vw.JobError, match="it is a network, and no model of trees"):
+        vw.Forest(network)

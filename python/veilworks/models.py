@@ -28,6 +28,8 @@ class Forest:
         try:
             self._said = _veil.read_model("model", text)
             of = json.loads(text)
+            if of["kind"] != "trees":
+                raise ValueError("it is a network, and no model of trees")
         except ValueError as error:
             raise JobError(f"this is no model: {error}", source=here()) from None
         self.text = text
