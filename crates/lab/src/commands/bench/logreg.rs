@@ -121,6 +121,7 @@ pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
                 iterations: steps,
                 places: 6,
             }),
+            apply: None,
         }],
         bounds: vec![],
         models: vec![],
