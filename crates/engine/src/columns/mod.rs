@@ -219,10 +219,13 @@ impl Columns {
         let rows = slice.first as usize..slice.first as usize + slice.rows as usize;
         match take {
             Take::Of(_) | Take::Rows { .. } | Take::Turns { .. } | Take::View { .. } => {
-                self.elements(take, component, rows, |bytes, from| match bits {
-                    None => into.copy_from_slice(from),
-                    Some(width) => spread(from, bytes, (0, width), into),
-                });
+                match bits {
+                    // They come from their columns to where they are wanted.
+                    None => self.gather(take, component, rows, into),
+                    Some(width) => self.elements(take, component, rows, |bytes, from| {
+                        spread(from, bytes, (0, width), into);
+                    }),
+                }
             }
             Take::Bits { of, first, count } => {
                 self.elements(of, component, rows, |bytes, from| {
@@ -338,40 +341,52 @@ impl Columns {
         rows: Range<usize>,
         with: impl FnOnce(usize, &[u8]),
     ) {
-        let bytes_of = |column: ColumnId| self.read(column, |c| c.plan.form.bytes() as usize);
-        let made = |columns: &[(ColumnId, Walk)]| {
-            let bytes = bytes_of(columns[0].0);
-            let mut all = Wiped::zeros(rows.len() * bytes);
-            for (column, walk) in columns {
-                self.read(*column, |column| {
-                    walk.copy(&column.components[component], bytes, &mut all);
-                });
-            }
-            all
+        if let Take::Of(of) = take {
+            return self.read(*of, |column| {
+                let bytes = column.plan.form.bytes() as usize;
+                let from = &column.components[component];
+                with(bytes, &from[rows.start * bytes..rows.end * bytes]);
+            });
+        }
+        let bytes = self.bytes_of(take.columns()[0]);
+        let mut all = Wiped::zeros(rows.len() * bytes);
+        self.gather(take, component, rows, &mut all);
+        with(bytes, &all);
+    }
+
+    /// Bytes of an element of a column.
+    fn bytes_of(&self, column: ColumnId) -> usize {
+        self.read(column, |column| column.plan.form.bytes() as usize)
+    }
+
+    /// The same, put into their place.
+    fn gather(&self, take: &Take, component: usize, rows: Range<usize>, into: &mut [u8]) {
+        let copy = |column: ColumnId, bytes: usize, walk: Walk, into: &mut [u8]| {
+            self.read(column, |column| {
+                walk.copy(&column.components[component], bytes, into);
+            });
         };
-        let all = match take {
-            Take::Of(of) => {
-                return self.read(*of, |column| {
-                    let bytes = column.plan.form.bytes() as usize;
-                    let from = &column.components[component];
-                    with(bytes, &from[rows.start * bytes..rows.end * bytes]);
-                });
-            }
+        match take {
+            Take::Of(of) => self.read(*of, |column| {
+                let bytes = column.plan.form.bytes() as usize;
+                let from = &column.components[component];
+                into.copy_from_slice(&from[rows.start * bytes..rows.end * bytes]);
+            }),
             Take::Rows { of, first, step } => {
+                let bytes = self.bytes_of(of[0]);
+                into.fill(0);
                 let mut begin = 0;
-                let walks: Vec<(ColumnId, Walk)> = of
-                    .iter()
-                    .map(|column| {
-                        // Its row 0 is row `begin` of all.
-                        let first = first + i64::from(*step) * rows.start as i64 - begin;
-                        begin += self.read(*column, |c| i64::from(c.plan.rows));
-                        (*column, Walk::from(first, i64::from(*step)))
-                    })
-                    .collect();
-                made(&walks)
+                for column in of {
+                    // Its row 0 is row `begin` of all.
+                    let first = first + i64::from(*step) * rows.start as i64 - begin;
+                    begin += self.read(*column, |c| i64::from(c.plan.rows));
+                    copy(*column, bytes, Walk::from(first, i64::from(*step)), into);
+                }
             }
             Take::Turns { even, odd } => {
-                let walks = [(0, *even), (1, *odd)].map(|(odd, of)| {
+                let bytes = self.bytes_of(*even);
+                into.fill(0);
+                for (odd, of) in [(0, *even), (1, *odd)] {
                     let to = (rows.start + odd) % 2;
                     let walk = Walk {
                         from: (rows.start + to) as i64 / 2,
@@ -379,26 +394,23 @@ impl Columns {
                         to,
                         every: 2,
                     };
-                    (of, walk)
-                });
-                made(&walks)
+                    copy(of, bytes, walk, into);
+                }
             }
             Take::View { of, axes } => {
-                let bytes = bytes_of(of[0]);
+                let bytes = self.bytes_of(of[0]);
                 let each = self.read(of[0], |column| column.plan.rows as usize);
-                let mut all = Wiped::zeros(rows.len() * bytes);
-                for_each_run(axes, rows.clone(), |run| {
+                into.fill(0);
+                for_each_run(axes, rows, |run| {
                     self.read(of[run.block / each], |column| {
                         let block = &column.components[component][run.block % each * bytes..];
-                        let into = &mut all[run.to * bytes..][..run.rows * bytes];
+                        let into = &mut into[run.to * bytes..][..run.rows * bytes];
                         run.walk.copy(&block[..run.length * bytes], bytes, into);
                     });
                 });
-                all
             }
             _ => unreachable!("checked by PassProgram::new: elements of columns"),
-        };
-        with(bytes_of(take.columns()[0]), &all);
+        }
     }
 
     /// Leaves what pass number `pass` has summed over its rows, of each component: columns of one row.
