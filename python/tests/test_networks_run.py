@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from nets import KNOWN, class_of, file_of, lenet, meant, node
-from test_networks import CASES, read
+from nets import KNOWN, class_of, file_of, lenet, meant, node, read
+from test_networks import CASES
 
 import veilworks as vw
 

@@ -91,7 +91,7 @@ def network(
             raise JobError("features, classes and outputs are lists of names", source=source)
     try:
         made = _read(of, features, places, classes, outputs)
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
         raise JobError(f"the network is not read: {error}", source=source) from None
     return Network(json.dumps(made, ensure_ascii=False, separators=(",", ":")))
 

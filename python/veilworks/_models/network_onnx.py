@@ -162,6 +162,7 @@ class _Reader:
         window = _window(node, seen, None)
         if any(window.padding):
             raise ValueError(f"it pads with {list(window.padding)}: a pool has no padding")
+        window.places(seen.sizes[1], seen.sizes[2])
         if of.integer("ceil_mode", 0) != 0 and any((length - size) % stride for length, size, stride in zip(seen.sizes[1:], window.size, window.stride)):
             raise ValueError("it has windows that go beyond the image, with ceil_mode")
         of.ignore("storage_order" if most else "count_include_pad")

@@ -28,7 +28,10 @@ def _scaler(of: Any, count: int) -> Affine:
         raise ValueError(f"the {kind} is not fitted, or has other features than the network")
     if kind == "StandardScaler":
         means = [Fraction(one) for one in _finite(of.mean_, count, "its mean_")] if of.with_mean else [Fraction(0)] * count
-        scales = [1 / Fraction(one) for one in _finite(of.scale_, count, "its scale_")] if of.with_std else [Fraction(1)] * count
+        deviations = _finite(of.scale_, count, "its scale_") if of.with_std else [1.0] * count
+        if 0 in deviations:
+            raise ValueError(f"the {kind} divides by 0")
+        scales = [1 / Fraction(one) for one in deviations]
         return Affine(tuple(scales), tuple(-mean * scale for mean, scale in zip(means, scales)), kind)
     if of.clip:
         raise ValueError(f"a {kind} that clips is not read")

@@ -13,7 +13,7 @@ MOST_LAYERS = 64
 MOST_CELLS = 1 << 16
 MOST_WEIGHTS = 1 << 20
 # Binary digits of a number that stands between layers: many products of floats fit.
-_MOST_BITS = 1 << 14
+_MOST_BITS = 1 << 12
 # Decimal digits that a sum has beyond its places, before it is rounded.
 _GUARD = 40
 
