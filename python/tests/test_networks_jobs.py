@@ -89,7 +89,7 @@ def test_a_network_is_saved_and_read(tmp_path: pathlib.Path) -> None:
     assert repr(network).startswith("<Network ")
     with pytest.raises(vw.JobError, match="cannot be read"):
         vw.Network.read(tmp_path / "none.json")
-    with pytest.raises(vw.JobError, match="it is a network, which vw.Network reads"):
+    with pytest.raises(vw.JobError, match="it is a network, and no model of trees"):
         vw.Forest(network.text)
     (tmp_path / "bad.json").write_bytes(b"\xff")
     with pytest.raises(vw.JobError, match="cannot be read"):

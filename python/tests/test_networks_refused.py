@@ -150,6 +150,14 @@ def test_graphs_that_are_not_read(tmp_path: pathlib.Path) -> None:
     refuse("Gemm `y`: the attribute alpha is a graph, and not a float", [onnx.helper.make_node("Gemm", ["x", "w"], ["y"], alpha=inner)], [4], w)
 
 
+def test_writers_with_long_names(tmp_path: pathlib.Path) -> None:
+    def more(of: Any) -> None:
+        of.producer_name = "a\n\x00" + "ä" * 300
+
+    network = read(file_of([node("MatMul", "x w", "y")], [4], random(1, w=(4, 4)), more=more), tmp_path)
+    assert network.source.startswith("ONNX, ai.onnx 17, written by aää") and 190 < len(network.source.encode()) <= 200
+
+
 def test_attributes_of_other_types(tmp_path: pathlib.Path) -> None:
     w = random(1, w=(4, 4), k=(2, 1, 3, 3))
     refuse = functools.partial(refused, tmp_path)

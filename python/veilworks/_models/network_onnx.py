@@ -450,6 +450,5 @@ def read(data: bytes, *, name: str, features: Sequence[str] | None, places: int,
             raise ValueError(f"{last.end} is left out: the network has classes, and no outputs")
         classes = [str(at) for at in range(count)]
     names = named(features, math.prod(chain.cells), "p" if chain.cells[1:] != (1, 1) else "x")
-    writer = "".join(one for one in graph.writer if one.isprintable())[:60]
-    source = f"ONNX, ai.onnx {graph.opset}" + (f", written by {writer}" if writer else "") + f", {name}"
+    source = f"ONNX, ai.onnx {graph.opset}" + (f", written by {graph.writer}" if graph.writer else "") + f", {name}"
     return model(chain, count, source=source, features=names, places=places, classes=classes, outputs=outputs)

@@ -12,6 +12,8 @@ MOST_FEATURES = 4096
 MOST_LAYERS = 64
 MOST_CELLS = 1 << 16
 MOST_WEIGHTS = 1 << 20
+# Bytes of what a network says of its source.
+_MOST_TEXT = 200
 # Binary digits of a number that stands between layers: many products of floats fit.
 _MOST_BITS = 1 << 12
 # Decimal digits that a sum has beyond its places, before it is rounded.
@@ -304,6 +306,8 @@ def model(chain: Chain, cells: int, *, source: str, features: Sequence[str], pla
             raise ValueError(f"the network has {cells} outputs, and {len(outputs)} are named")
     if not chain.layers or chain.cells is None:
         raise ValueError("it computes nothing of its features")
+    # A hostile file may say more of its writer than a line has room for.
+    source = "".join(one for one in source if one.isprintable()).encode()[:_MOST_TEXT].decode(errors="ignore")
     of: dict[str, Any] = {"version": 1, "kind": "network", "source": source, "places": places, "features": [{"name": name} for name in features]}
     if chain.cells[1:] != (1, 1):
         of["shape"] = list(chain.cells)
