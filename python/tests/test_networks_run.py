@@ -6,6 +6,7 @@ import decimal
 import json
 import math
 import pathlib
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from importlib import import_module
@@ -24,9 +25,7 @@ neural_network: Any = import_module("sklearn.neural_network")
 pipeline: Any = import_module("sklearn.pipeline")
 preprocessing: Any = import_module("sklearn.preprocessing")
 
-PLACES = 3
-# A unit of the last place of what is opened: its rounding, and that of layers.
-UNIT = 10.0**-PLACES
+Rows = Sequence[Sequence[Any]]
 
 
 def job_of(columns: dict[str, Any], rows: int) -> tuple[vw.Job, vw.Table]:
@@ -34,7 +33,7 @@ def job_of(columns: dict[str, Any], rows: int) -> tuple[vw.Job, vw.Table]:
     return job, job.table("rows", owner="clinic", rows=rows, columns={"id": vw.Integer(0, 1 << 20)} | columns)
 
 
-def data_of(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
+def data_of(names: Sequence[str], rows: Rows) -> dict[str, Any]:
     return {"rows": {"id": list(range(len(rows)))} | {name: [row[at] for row in rows] for at, name in enumerate(names)}}
 
 
@@ -42,26 +41,29 @@ def decimals(rows: Any, places: int) -> list[list[decimal.Decimal]]:
     return [[decimal.Decimal(f"{x:.{places}f}") for x in row] for row in rows.tolist()]
 
 
-def applied(network: vw.Network, columns: dict[str, Any], rows: Sequence[Sequence[Any]], *, scores: bool = False, places: int = PLACES) -> Any:
-    """What three parties give, by row, as a frame of pandas."""
+def applied(network: vw.Network, columns: dict[str, Any], rows: Rows, *, scores: bool = False, places: int = 3) -> tuple[Any, float]:
+    """What three parties give, by row, as a frame of pandas; and how far that is from the network at most, as the plan says."""
     job, table = job_of(columns, len(rows))
     job.open(table.apply(job.model("net", network), places=places, scores=scores), to="registry")
+    said = re.search(r"scores are within ([0-9.]+) of the network's", " ".join(job.explain().split()))
+    assert said is not None
+    # Doubles of sigmoid and tanh, by which files are read here, are off as well.
+    bound = float(said[1]) + 1e-9
     found: Any = job.run_local(data_of(network.features, rows)).to_pandas()
     assert len(found) == len(rows)
-    return found.sort_values("id").reset_index(drop=True)
+    return found.sort_values("id").reset_index(drop=True), bound
 
 
-def agree(network: vw.Network, found: Any, rows: Sequence[Sequence[Any]]) -> int:
-    """Classes, and scores where there are some, are those of the file: how many classes are told apart by more than two units."""
+def agree(network: vw.Network, found: Any, bound: float, rows: Rows) -> int:
+    """Scores are those of the file, and classes where scores tell them apart: how many these are."""
     told = 0
     for at, row in enumerate(rows):
         cells = meant(network, [Fraction(one) for one in row]).cells
         names = [f"score_{at}" for at in range(len(cells))] if len(cells) > 1 else ["score_1"]
         for name, cell in zip(names, cells):
-            if name in found.columns:
-                assert abs(float(found[name][at]) - float(cell)) <= UNIT, (at, name)
-        first, *others = sorted(cells, reverse=True) if len(cells) > 1 else (abs(cells[0]), 0)
-        if first - others[0] > 2 * UNIT:
+            assert abs(float(found[name][at]) - float(cell)) <= bound, (at, name)
+        first, second = sorted(cells, reverse=True)[:2] if len(cells) > 1 else (abs(cells[0]) * 2, 0)
+        if first - second > 2 * bound:
             told += 1
             assert found["class"][at] == class_of(network, cells), at
     return told
@@ -101,9 +103,9 @@ def test_parties_read_digits_as_scikit_learn_does(activation: str) -> None:
     fitted = neural_network.MLPClassifier(hidden_layer_sizes=(16,), activation=activation, max_iter=60, random_state=1).fit(images, target)
     network = vw.network(fitted, features=[f"p{at}" for at in range(64)])
     rows = images[:40].astype(int).tolist()
-    found = applied(network, {name: vw.Integer(0, 16) for name in network.features}, rows, scores=True)
+    found, bound = applied(network, {name: vw.Integer(0, 16) for name in network.features}, rows, scores=True)
     assert list(found.columns) == ["id", "class", *(f"score_{at}" for at in range(10))]
-    assert agree(network, found, rows) >= 38
+    assert agree(network, found, bound, rows) >= 38
     assert (found["class"].astype(str) == fitted.predict(images[:40]).astype(str)).sum() >= 38
 
 
@@ -113,12 +115,12 @@ def test_parties_foretell_what_scikit_learn_does() -> None:
     rows = decimals(data[:60], 2)
     fitted = pipeline.make_pipeline(preprocessing.StandardScaler(), neural_network.MLPRegressor(hidden_layer_sizes=(9, 5), max_iter=80, random_state=1)).fit(data, target)
     network = vw.network(fitted, outputs=["progress"], places=12)
-    found = applied(network, {name: vw.Decimal(2, 0, 1000) for name in network.features}, rows)
+    found, bound = applied(network, {name: vw.Decimal(2, 0, 1000) for name in network.features}, rows)
     wanted = fitted.predict(np.array([[float(one) for one in row] for row in rows]))
     for at, row in enumerate(rows):
         one = meant(network, [Fraction(cell) for cell in row])
-        assert abs(float(found["progress"][at]) - float(one.cells[0])) <= UNIT
-        assert abs(float(found["progress"][at]) - wanted[at]) <= UNIT + one.bound[0] + 1e-9
+        assert abs(float(found["progress"][at]) - float(one.cells[0])) <= bound
+        assert abs(float(found["progress"][at]) - wanted[at]) <= bound + one.bound[0] + 1e-9
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -128,9 +130,9 @@ def test_one_score_of_two_classes() -> None:
     fitted = pipeline.make_pipeline(preprocessing.MinMaxScaler(), neural_network.MLPClassifier(hidden_layer_sizes=(6,), max_iter=200, random_state=1)).fit(data, target)
     network = vw.network(fitted, classes=["malignant", "benign"])
     rows = decimals(data[:50], 4)
-    found = applied(network, {name: vw.Decimal(4, 0, 5000) for name in network.features}, rows, scores=True)
+    found, bound = applied(network, {name: vw.Decimal(4, 0, 5000) for name in network.features}, rows, scores=True)
     assert list(found.columns) == ["id", "class", "score_1"]
-    assert agree(network, found, rows) >= 45
+    assert agree(network, found, bound, rows) >= 45
 
 
 def _images(rng: np.random.Generator, count: int, sizes: Sequence[int]) -> list[list[int]]:
@@ -149,8 +151,8 @@ def test_parties_read_images(tmp_path: pathlib.Path) -> None:
     ]  # fmt: skip
     network = read(file_of(nodes, [1, 8, 8], tensors), tmp_path)
     rows = _images(rng, 12, [8, 8])
-    found = applied(network, {name: vw.Integer(0, 255) for name in network.features}, rows, scores=True)
-    assert agree(network, found, rows) >= 6
+    found, bound = applied(network, {name: vw.Integer(0, 255) for name in network.features}, rows, scores=True)
+    assert agree(network, found, bound, rows) >= 6
 
 
 def test_parties_read_digits_by_lenet(tmp_path: pathlib.Path) -> None:
@@ -161,8 +163,8 @@ def test_parties_read_digits_by_lenet(tmp_path: pathlib.Path) -> None:
     whole.graph.initializer.append(onnx.numpy_helper.from_array(np.array(255.0), "all"))
     network = read(whole.SerializeToString(), tmp_path)
     rows = _images(rng, 3, [28, 28])
-    found = applied(network, {name: vw.Integer(0, 255) for name in network.features}, rows, scores=True)
-    assert agree(network, found, rows) >= 1
+    found, bound = applied(network, {name: vw.Integer(0, 255) for name in network.features}, rows, scores=True)
+    assert agree(network, found, bound, rows) >= 1
 
 
 def test_rows_without_a_value_and_later_queries(tmp_path: pathlib.Path) -> None:
