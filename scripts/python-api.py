@@ -23,7 +23,7 @@ SECTIONS = [
     ("Tables", ["tables"]),
     ("Columns", ["columns"]),
     ("Functions of columns", ["functions", "traced"]),
-    ("Models", ["ml", "models"]),
+    ("Models", ["ml", "models", "networks"]),
     ("Data", ["data"]),
     ("Results", ["result"]),
     ("Homes", ["home", "run"]),
@@ -116,7 +116,7 @@ def of_class(node: ast.ClassDef, name: str, private: dict[str, ast.ClassDef]) ->
         if isinstance(one, ast.Assign) and isinstance(one.value, ast.Name) and isinstance(one.targets[0], ast.Name):
             aliases.setdefault(one.value.id, []).append(one.targets[0].id)
     for one in node.body:
-        if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)) or one.name.startswith("_"):
+        if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)) or one.name.startswith("_") or overloaded(one):
             continue
         whole = f"{name}.{one.name}"
         shown = f"{name}.{one.name}" + (f": {ast.unparse(one.returns)}" if one.returns else "") if is_property(one) else signature(one, whole, True)

@@ -15,6 +15,7 @@ from .home import Approval, Home, Member, Proposal, Service
 from .infer import infer
 from .job import Cost, Job, sql
 from .models import Forest, Model, forest
+from .networks import Network, NetworkModel, network
 from .result import Answer, Result
 from .run import Event, Run, Status
 from .tables import Grouped, Table, concat
@@ -48,6 +49,8 @@ __all__ = [
     "LinkLost",
     "Member",
     "Model",
+    "Network",
+    "NetworkModel",
     "NotApproved",
     "PlanError",
     "Problem",
@@ -80,6 +83,7 @@ __all__ = [
     "maximum",
     "minimum",
     "ml",
+    "network",
     "parquet",
     "sigmoid",
     "softplus",

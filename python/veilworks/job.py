@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from . import _veil
 from ._bar import Bar
@@ -17,6 +17,7 @@ from .columns import Aggregate
 from .data import Data, batches
 from .errors import JobError, PlanError, Source, raise_run
 from .models import Forest, Model
+from .networks import Network, NetworkModel
 from .result import Answer, Result
 from .sql import Text
 from .tables import Base, Op, Sql, Table, Writer
@@ -68,7 +69,7 @@ class Job:
         self._head: dict[str, Any] = {"name": name, "owners": list(owners), "parties": list(parties), "recipients": list(recipients), "salt": salt, "adversary": adversary}
         self._tables: dict[str, tuple[Base, str]] = {}
         self._bare: dict[str, str] = {}
-        self._models: dict[str, Forest] = {}
+        self._models: dict[str, Forest | Network] = {}
         self._opens: list[_Open] = []
         self._fixed: tuple[str, pathlib.Path] | None = None
         self._path: pathlib.Path | None = None
@@ -142,16 +143,27 @@ class Job:
         self._bare[name] = "\n".join([*lines, "column = [", *bare, "]"]) + "\n"
         return Table(self, base, tuple(columns))
 
-    def model(self, name: str, of: Forest | str | os.PathLike[str]) -> Model:
-        """Declares a model of trees: a `Forest`, of `vw.forest`, or the path of its file. All participants have it, with every threshold and leaf."""
+    @overload
+    def model(self, name: str, of: Forest | str | os.PathLike[str]) -> Model: ...
+
+    @overload
+    def model(self, name: str, of: Network) -> NetworkModel: ...
+
+    def model(self, name: str, of: Forest | Network | str | os.PathLike[str]) -> Model | NetworkModel:
+        """Declares a model of trees: a `Forest`, of `vw.forest`, or the path of its file; or a `Network`, of `vw.network`. All participants have it, with every
+        threshold and leaf, or every weight."""
         source = here()
         self._changes(source)
         if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
             raise JobError(f"`{name}` is no name of a model", source=source, help="lower-case letters, digits and `_`, no digit first")
         if name in self._models:
             raise JobError(f"the job has a model `{name}` already", source=source)
-        self._models[name] = of if isinstance(of, Forest) else Forest.read(of)
-        return Model(name, self._models[name])
+        if isinstance(of, Network):
+            self._models[name] = of
+            return NetworkModel(name, of)
+        forest = of if isinstance(of, Forest) else Forest.read(of)
+        self._models[name] = forest
+        return Model(name, forest)
 
     def sql(self, text: str, *, tables: Iterable[Table] | None = None, columns: Sequence[str] | None = None) -> Table:
         """A relation by a query in SQL. `tables` are those that it reads, else it may read all of the job; `columns` are the names of its columns, for methods that need them."""
@@ -220,7 +232,7 @@ class Job:
         parts += [text for name, (_, text) in sorted(self._tables.items()) if name in read]
         for name, text in writer.steps.items():
             fit, least = writer.fits.get(name, (None, None))
-            of_model = {"fit": fit, "min_count": least}
+            of_model = {"fit": fit, "min_count": least, "apply": writer.applied.get(name)}
             parts.append(_query(name, text) + "".join(f"{field} = {toml(value)}\n" for field, value in of_model.items() if value is not None))
         for one in opens:
             more = {"to": one.to, "keep": one.keep, "open_size": dict(one.open_size) if one.open_size else None, "min_count": one.min_count, "file": one.files}

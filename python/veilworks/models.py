@@ -91,6 +91,18 @@ def _read(of: Any, features: Sequence[str] | None, places: int, classes: Sequenc
     if not isinstance(of, (str, os.PathLike)):
         raise ValueError(f"a {type(of).__name__} is no model that is known: give one of scikit-learn or XGBoost, or the path of a file")
     path = pathlib.Path(of)
+    data = content(path)
+    if path.suffix == ".onnx":
+        if values:
+            raise ValueError("categories are those of models of XGBoost")
+        return onnx.read(data, features=features, places=places, classes=classes)
+    if path.suffix == ".json":
+        return xgboost.read(data, features=features, values=values, places=places, classes=classes)
+    raise ValueError(f"{path} is neither `.onnx` nor the `.json` of XGBoost")
+
+
+def content(path: pathlib.Path) -> bytes:
+    """What is in a file of a model, which is no pickle and not too long."""
     if path.suffix in (".pkl", ".pickle", ".joblib"):
         raise ValueError("a pickle is a program, and is not loaded: give the fitted object itself, where you trust it")
     try:
@@ -100,13 +112,7 @@ def _read(of: Any, features: Sequence[str] | None, places: int, classes: Sequenc
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
     if len(data) > _MOST_BYTES:
         raise ValueError(f"{path} has more than {_MOST_BYTES >> 20} MiB")
-    if path.suffix == ".onnx":
-        if values:
-            raise ValueError("categories are those of models of XGBoost")
-        return onnx.read(data, features=features, places=places, classes=classes)
-    if path.suffix == ".json":
-        return xgboost.read(data, features=features, values=values, places=places, classes=classes)
-    raise ValueError(f"{path} is neither `.onnx` nor the `.json` of XGBoost")
+    return data
 
 
 class Model:

@@ -16,6 +16,7 @@ from .types import ColumnType, Rows
 if TYPE_CHECKING:
     from .job import Job
     from .models import Model
+    from .networks import NetworkModel
 
 Value = Union[Expression, Callable[["Table"], Expression], Any]
 
@@ -139,6 +140,36 @@ class Table(Secret):
     def predict(self, model: Model, score: str | None = None) -> Column:
         """What a model gives for the columns that have the names of its features; with `score`, the score of this class."""
         return model.of(self, score)
+
+    def apply(self, network: NetworkModel, *, keep: Iterable[str] | None = None, places: int = 3, scores: bool = False) -> Table:
+        """What a network gives for each row, from the columns that have the names of its features, in a table: the columns `keep`, which are no features (without it
+        all that are none), then its outputs, decimals of so many places; or of a network of classes the column `class`, and with `scores` also `score_0`,
+        `score_1` and so on, by the order of its classes. A row without a value of a feature has none of the network."""
+        source = here()
+        features = getattr(getattr(network, "network", None), "features", None)
+        if features is None or self._job._models.get(network.name) is not network.network:
+            raise JobError("a table is applied to a network of its job", source=source, help="job.model(name, vw.network(...)) declares one; of trees it is table.predict(model)")
+        if isinstance(places, bool) or not isinstance(places, int) or not 0 <= places <= 9:
+            raise JobError("places are a number from 0 to 9", source=source)
+        if isinstance(keep, str):
+            raise JobError("columns that are kept are a list", source=source, help=f"keep=[{keep!r}]")
+        names = self._known("apply")
+        missing = [name for name in features if name not in names]
+        if missing:
+            some = ", ".join(missing[:12]) + (", …" if len(missing) > 12 else "")
+            raise JobError(f"{self._title()} has no column for {len(missing)} of the {len(features)} features of network `{network.name}`", source=source, help=f"there is no {some}")
+        of_network = set(features)
+        kept = tuple(name for name in names if name not in of_network) if keep is None else self._have(keep)
+        given = network.gives(scores)
+        for name in kept:
+            if name in of_network:
+                raise JobError(f"`{name}` is a feature of network `{network.name}`, and is not kept", source=source, help=f"keep a copy: .assign(own_{name}=table[{name!r}])")
+            if name in given or kept.count(name) > 1:
+                raise JobError(f"two columns would have the name `{name}`", source=source, help="rename the column before, or leave it out: keep=[...]")
+        fields: dict[str, object] = {"model": network.name, "places": places}
+        if scores:
+            fields["scores"] = True
+        return Table(self._job, Applied(self.select(*kept, *features), fields, kept, source), (*kept, *given))
 
     def select(self, *names: str) -> Table:
         """These columns alone, in this order."""
@@ -338,6 +369,8 @@ class Writer:
         self.bounds: dict[str, tuple[int, str]] = {}
         # Of steps that are models: what is said of them, and the fewest rows.
         self.fits: dict[str, tuple[dict[str, object], int | None]] = {}
+        # Of steps to which a network is applied: which, and how.
+        self.applied: dict[str, dict[str, object]] = {}
 
     def fresh(self, stem: str) -> str:
         """A name that no other relation has."""
@@ -367,7 +400,7 @@ class Writer:
         op = table._op
         if isinstance(op, Base):
             return op.name
-        if isinstance(op, (Bounded, Fitted)):
+        if isinstance(op, (Bounded, Fitted, Applied)):
             return op.step(self)
         body = lower(self, table)
         text = "".join(text for text, _ in body)
@@ -503,6 +536,7 @@ WORDS = {
     "Limit": "the first rows of",
     "Bounded": "a bounded number of rows of",
     "Fitted": "a model of",
+    "Applied": "what a network gives for",
     "Group": "groups of",
     "Join": "a join of",
 }
@@ -641,6 +675,29 @@ class Fitted(Of):
                 return name
         name = writer.fresh("model")
         writer.steps[name], writer.fits[name] = text, fit
+        return name
+
+    def statement(self, writer: Writer, table: Table) -> Statement:
+        return source_of(writer, table)
+
+
+class Applied(Of):
+    """What a network gives for the rows: a query of its own, which opens nothing."""
+
+    def __init__(self, table: Table, fields: dict[str, object], kept: tuple[str, ...], source: Source | None) -> None:
+        self.table, self.fields, self.kept, self.source = table, fields, kept, source
+
+    def declared(self, name: str) -> ColumnType | None:
+        return self.table._declared(name) if name in self.kept else None
+
+    def step(self, writer: Writer) -> str:
+        """The name of the query."""
+        text = writer.query(bare(self.table))
+        for name, known in writer.steps.items():
+            if str(known) == str(text) and writer.applied.get(name) == self.fields:
+                return name
+        name = writer.fresh("applied")
+        writer.steps[name], writer.applied[name] = text, self.fields
         return name
 
     def statement(self, writer: Writer, table: Table) -> Statement:

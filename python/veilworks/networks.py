@@ -1,0 +1,127 @@
+"""Networks: read from other libraries once, written down in decimals, and applied to tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+from . import _veil
+from ._models import network_onnx, network_sklearn, sklearn
+from ._source import here
+from .errors import JobError
+from .models import content
+
+_MOST_PLACES = 15
+
+
+class Network:
+    """Layers as they are in a network's file, with all weights, exact. They are public to all participants of a job that applies them."""
+
+    def __init__(self, text: str) -> None:
+        try:
+            self._said = _veil.read_model("model", text)
+            of = json.loads(text)
+            if of["kind"] != "network":
+                raise ValueError(f"it is a file of {of['kind']}")
+        except ValueError as error:
+            raise JobError(f"this is no network: {error}", source=here()) from None
+        self.text = text
+        self.features: list[str] = [feature["name"] for feature in of["features"]]
+        self.classes: list[str] = of.get("classes", [])
+        self.outputs: list[str] = of.get("outputs", [])
+        self.places: int = of["places"]
+        self.source: str = of["source"]
+        self._cells = _cells(of)
+
+    @staticmethod
+    def read(path: str | os.PathLike[str]) -> Network:
+        """The network of a file that `save` has written."""
+        try:
+            return Network(pathlib.Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise JobError(f"{os.fspath(path)} cannot be read: {error}", source=here()) from None
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the file that a job names: `[model.digits]`, `file = "digits.json"`."""
+        pathlib.Path(path).write_text(self.text, encoding="utf-8")
+
+    def __repr__(self) -> str:
+        return f"<Network {self._said.partition(': ')[2]}>"
+
+
+def _cells(of: Any) -> int:
+    """How many cells the last layer gives: of two classes it may be one."""
+    cells = of.get("shape", [len(of["features"]), 1, 1])
+    for layer in of["layers"]:
+        if "dense" in layer:
+            cells = [len(layer["dense"]["weights"]), 1, 1]
+        elif "convolution" in layer or "pool" in layer:
+            window = layer.get("convolution") or layer["pool"]
+            weights = window.get("weights")
+            size = window["size"] if weights is None else [len(weights[0][0]), len(weights[0][0][0])]
+            stride = window.get("stride", size if weights is None else [1, 1])
+            top, left, bottom, right = window.get("padding", [0, 0, 0, 0])
+            rows, columns = ((length + pad - of) // step + 1 for length, pad, of, step in zip(cells[1:], (top + bottom, left + right), size, stride))
+            cells = [cells[0] if weights is None else len(weights), rows, columns]
+    return int(cells[0] * cells[1] * cells[2])
+
+
+def network(
+    of: Any,
+    *,
+    features: Sequence[str] | None = None,
+    places: int = 9,
+    classes: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+) -> Network:
+    """A network of another library: a fitted `MLPClassifier` or `MLPRegressor` of scikit-learn, also after a scaler in a `Pipeline`, or the path of an `.onnx` file.
+
+    `features` are the names of its features in their order, of images channel by channel and row by row; `classes` those of its classes, or `outputs` those of
+    the numbers that it gives. Weights are read exactly, with what is folded into them, and rounded once, to `places` decimals. A softmax at the end is left
+    out: scores of classes are what it takes.
+    """
+    source = here()
+    if isinstance(places, bool) or not isinstance(places, int) or not 0 <= places <= _MOST_PLACES:
+        raise JobError(f"places are a number from 0 to {_MOST_PLACES}", source=source)
+    for names in (features, classes, outputs):
+        if isinstance(names, str):
+            raise JobError("features, classes and outputs are lists of names", source=source)
+    try:
+        made = _read(of, features, places, classes, outputs)
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        raise JobError(f"the network is not read: {error}", source=source) from None
+    return Network(json.dumps(made, ensure_ascii=False, separators=(",", ":")))
+
+
+def _read(of: Any, features: Sequence[str] | None, places: int, classes: Sequence[str] | None, outputs: Sequence[str] | None) -> dict[str, Any]:
+    if sklearn.reads(of):
+        return network_sklearn.read(of, features=features, places=places, classes=classes, outputs=outputs)
+    if not isinstance(of, (str, os.PathLike)):
+        raise ValueError(f"a {type(of).__name__} is no network that is known: give one of scikit-learn, or the path of an `.onnx` file")
+    path = pathlib.Path(of)
+    data = content(path)
+    if path.suffix != ".onnx":
+        raise ValueError(f"{path} is no `.onnx` file")
+    return network_onnx.read(data, name=path.name, features=features, places=places, classes=classes, outputs=outputs)
+
+
+class NetworkModel:
+    """A network of a job, which `table.apply` applies to rows."""
+
+    def __init__(self, name: str, network: Network) -> None:
+        self.name, self.network = name, network
+
+    def gives(self, scores: bool) -> list[str]:
+        """The names of the columns that it gives: its outputs, or `class`, and with `scores` also `score_0`, `score_1` and so on."""
+        if not self.network.classes:
+            if scores:
+                raise JobError(f"network `{self.name}` has no classes, and no scores of them", source=here(), help="what it gives are numbers already")
+            return self.network.outputs
+        cells = self.network._cells
+        return ["class", *(f"score_{at}" for at in (range(cells) if cells > 1 else (1,)))] if scores else ["class"]
+
+    def __repr__(self) -> str:
+        return f"<NetworkModel {self.name} of {len(self.network.features)} features>"
