@@ -27,9 +27,16 @@ pub struct MatMul {
     pub left: u32,
     /// Whether the left matrix is transposed, so that all rows of the chunk are added up.
     pub transposed: bool,
+    /// Components of the right matrix that the host promises to be zero, as those of a public matrix are: bit p for component p. A device may leave them out.
+    pub zeros: u8,
 }
 
 impl MatMul {
+    /// Whether a component of the right matrix is zero.
+    pub(crate) const fn is_zero(self, component: u8) -> bool {
+        self.zeros >> component & 1 == 1
+    }
+
     /// Components of an element, and columns of the right matrix, of a command of it that was checked.
     pub fn shape(self, command: &Command) -> (usize, usize) {
         let matrices = Matrices::of(self, command);
@@ -37,11 +44,16 @@ impl MatMul {
     }
 
     /// Products of elements that such a command takes, in a chunk of so many rows: of each left component of each cross term one, which is multiplied with a sum
-    /// of right ones.
+    /// of right ones; where some of these are zero, of each right one, which is multiplied with a sum of left ones.
     pub fn products(self, command: &Command, rows: u32) -> u64 {
         let left = self.form.crosses.iter().map(|cross| {
-            let components = cross.terms.iter().map(|(a, _)| a);
-            components.collect::<BTreeSet<_>>().len() as u64
+            let there = cross.terms.iter().filter(|(_, b)| !self.is_zero(*b));
+            let components: BTreeSet<u8> = if self.zeros == 0 {
+                there.map(|(a, _)| *a).collect()
+            } else {
+                there.map(|(_, b)| *b).collect()
+            };
+            components.len() as u64
         });
         let each = u64::from(rows) * u64::from(self.left);
         each.saturating_mul(self.shape(command).1 as u64)

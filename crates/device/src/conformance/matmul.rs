@@ -100,10 +100,16 @@ impl Case {
             chunk: rng.next() as u32,
             rows,
         };
+        // Of a public matrix all components but one are zero, or all.
+        let zeros = match rng.below(3) {
+            0 => rng.below(1 << parts) as u8,
+            _ => 0,
+        };
         let of = MatMul {
             form,
             left,
             transposed,
+            zeros,
         };
         let mut case = Case {
             of,
@@ -119,6 +125,15 @@ impl Case {
             .iter()
             .map(|span| case.layout.bytes(*span, rows) as usize);
         case.input = bytes.map(|bytes| rng.bytes(bytes)).collect();
+        let right = case
+            .input
+            .iter_mut()
+            .skip(left as usize * usize::from(parts));
+        for (k, bytes) in right.enumerate() {
+            if zeros >> (k % usize::from(parts)) & 1 == 1 {
+                bytes.fill(0);
+            }
+        }
         case
     }
 
@@ -359,6 +374,7 @@ mod tests {
                 form,
                 left,
                 transposed,
+                zeros: 0,
             })
         };
         let form = Form::replicated(Ring::Z64);

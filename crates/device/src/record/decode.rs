@@ -393,6 +393,7 @@ impl Parser<'_> {
                 form: self.form()?,
                 left: self.u32()?,
                 transposed: self.u8()? != 0,
+                zeros: self.u8()?,
             }),
             12 => Op::Scale,
             13 => Op::Resize,

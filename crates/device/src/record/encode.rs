@@ -467,6 +467,7 @@ impl Writer<'_> {
                 self.form(of.form);
                 self.u32(of.left);
                 self.u8(of.transposed.into());
+                self.u8(of.zeros);
             }
             Op::Scale => self.u8(12),
             Op::Resize => self.u8(13),

@@ -55,6 +55,8 @@ pub struct ProductPlan {
     pub transposed: bool,
     /// Who sends and who vouches among four parties: passes take turns.
     pub rotation: u8,
+    /// Whether the right matrix is public: all but one of its components are zero.
+    pub public: bool,
 }
 
 impl ProductPlan {
@@ -308,10 +310,25 @@ impl Multiplying<'_> {
             form,
             left: plan.left,
             transposed: plan.transposed,
+            zeros: self.zeros(),
         };
         let mut command = Command::new(Op::MatMul(of), src, dst);
         command.calls = calls;
         command
+    }
+
+    /// Components of the right matrix that are zero: those of a public matrix that constants do not act on.
+    fn zeros(&self) -> u8 {
+        let constants = (self.scheme.constants)(self.plan.ring, self.me);
+        let zeros = self
+            .scheme
+            .parts()
+            .filter(|part| constants >> part & 1 == 0);
+        if self.plan.public {
+            zeros.fold(0, |zeros, part| zeros | 1 << part)
+        } else {
+            0
+        }
     }
 
     fn round() -> Round {

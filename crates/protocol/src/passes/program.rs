@@ -947,6 +947,8 @@ fn planned(spec: &ProgramSpec, options: Options) -> Result<Vec<Pass>, ProgramErr
                     what: "a program has a pass of rows",
                 })?;
                 let takes = left.iter().chain(right).cloned();
+                let mut of_right = right.iter();
+                let public = of_right.all(|take| matches!(take, Take::Public { .. }));
                 Pass::Product {
                     plan: Arc::new(ProductPlan {
                         security,
@@ -956,6 +958,7 @@ fn planned(spec: &ProgramSpec, options: Options) -> Result<Vec<Pass>, ProgramErr
                         right: right.len() as u32,
                         transposed: *transposed,
                         rotation: *rotation,
+                        public,
                     }),
                     takes: takes.collect(),
                     leaves: leaves.clone(),

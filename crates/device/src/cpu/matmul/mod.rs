@@ -80,7 +80,7 @@ impl Cpu {
         for (cross, target) in of.form.crosses.iter().zip(&targets) {
             columns.begin(*target, cross.masks, &drawn);
         }
-        for of_sums in &products(of.form, &targets) {
+        for of_sums in &products(of, &targets) {
             // SAFETY: `with` checked the instruction set, and spans were checked: columns have so many elements of the ring.
             unsafe {
                 match (of.form.ring, self.isa) {
@@ -450,7 +450,30 @@ struct OfSums {
 /// u_1 w_1 + u_1 w_2 + u_2 w_1 = u_12 w_12 - u_2 w_2        u_0 w_0 + u_0 w_1 + u_1 w_0 = u_01 w_01 - u_1 w_1
 /// u_0 w_2 + u_2 w_0 = u_012 w_012 - u_12 w_12 - u_01 w_01 + u_1 w_1
 /// ```
-fn products(form: &Form, targets: &[usize]) -> Vec<OfSums> {
+///
+/// Where components of the right matrix are zero, each that is not takes one product in each cross term: w (u + u').
+fn products(of: MatMul, targets: &[usize]) -> Vec<OfSums> {
+    let form = of.form;
+    let mut all: Vec<OfSums> = Vec::new();
+    if of.zeros != 0 {
+        for (cross, target) in form.crosses.iter().zip(targets) {
+            let into = vec![(*target, false)];
+            for (a, b) in cross.terms.iter().filter(|(_, b)| !of.is_zero(*b)) {
+                match all
+                    .iter_mut()
+                    .find(|of| of.into == into && of.right == [*b])
+                {
+                    Some(of) => of.left.push(*a),
+                    None => all.push(OfSums {
+                        left: vec![*a],
+                        right: vec![*b],
+                        into: into.clone(),
+                    }),
+                }
+            }
+        }
+        return all;
+    }
     if let &[next, previous, opposite] = targets
         && form.is_replicated()
     {
@@ -467,7 +490,6 @@ fn products(form: &Form, targets: &[usize]) -> Vec<OfSums> {
             of(&[0, 1, 2], &[(opposite, false)]),
         ];
     }
-    let mut all: Vec<OfSums> = Vec::new();
     for (cross, target) in form.crosses.iter().zip(targets) {
         let into = vec![(*target, false)];
         for (a, b) in cross.terms {

@@ -135,6 +135,7 @@ impl Shape {
             form: &PLAIN,
             left: self.left,
             transposed,
+            zeros: 0,
         };
         let command = Command::new(Op::MatMul(of), src, dst);
         let mut device = Cpu::detect();
