@@ -70,10 +70,8 @@ fn sentence(title: &str, of: &NetworkUse, (products, binary, error): (u64, u32, 
         all => all.join(", "),
     };
     let error = decimal(i128::try_from(error).unwrap_or(i128::MAX), apply.places + 3);
-    let error = match error.contains('.') {
-        true => error.trim_end_matches('0').trim_end_matches('.'),
-        false => &error,
-    };
+    // It has three places at least.
+    let error = error.trim_end_matches('0').trim_end_matches('.');
     let rows = count(u32::try_from(of.rows).unwrap_or(u32::MAX), "row");
     let classes = matches!(apply.network.parts().readout, Readout::Classes(_));
     let scores = if classes { "scores" } else { "numbers" };

@@ -74,7 +74,7 @@ fn a_network_is_said() {
         "`risk`: a network of 8 features, 7 layers: convolution of 1 × 2 in steps of 1 × 2, padded to 2 × 2 × 2 cells, tanh, sum with layer 0, largest of 2 × 1 in steps of 2 × 1 to 2 × 1 × 2 cells, mean of 1 × 2 to 2 cells, sigmoid, dense to 1 cell; 10 weights of 0 decimal places; it gives one of 2 classes, and nulls where a feature is null; from: a test; every participant has it, with all weights"
     );
     // The form of the file makes no difference.
-    let spaced = RISK.replace("\"1.00\"", "\"1\"").replace("\n", " ");
+    let spaced = RISK.replace("\"1.00\"", "\"1\"").replace('\n', " ");
     assert_eq!(said(&spaced), said(RISK));
 }
 
