@@ -49,15 +49,19 @@ impl Queries {
         let uses = self.program().network_uses().unwrap_or_default();
         let applied = uses.iter().filter_map(|of| {
             let inference = of.apply.inference(&of.columns).ok()?;
-            let near = (inference.binary_places(), inference.error());
+            let near = (
+                inference.products(),
+                inference.binary_places(),
+                inference.error(),
+            );
             Some(sentence(self.title(&of.step), of, near))
         });
         about.chain(applied).collect()
     }
 }
 
-/// An application, with so many binary places between layers and an error of so many thousandths of a unit of the last place.
-fn sentence(title: &str, of: &NetworkUse, (binary, error): (u32, u128)) -> String {
+/// An application of so many products a row, with so many binary places between layers and an error of so many thousandths of a unit of the last place.
+fn sentence(title: &str, of: &NetworkUse, (products, binary, error): (u64, u32, u128)) -> String {
     let apply = &of.apply;
     let given = apply.names();
     let gives = match &given[..] {
@@ -66,17 +70,17 @@ fn sentence(title: &str, of: &NetworkUse, (binary, error): (u32, u128)) -> Strin
         all => all.join(", "),
     };
     let error = decimal(i128::try_from(error).unwrap_or(i128::MAX), apply.places + 3);
-    let error = match error.contains('.') {
-        true => error.trim_end_matches('0').trim_end_matches('.'),
-        false => &error,
-    };
+    // It has three places at least.
+    let error = error.trim_end_matches('0').trim_end_matches('.');
     let rows = count(u32::try_from(of.rows).unwrap_or(u32::MAX), "row");
+    let classes = matches!(apply.network.parts().readout, Readout::Classes(_));
+    let scores = if classes { "scores" } else { "numbers" };
     let mut text = format!(
-        "`{}` in `{title}`: {gives} for each of up to {rows}, with {} between layers; scores are within {error} of the network's with real numbers",
+        "`{}` in `{title}`: {gives} for each of up to {rows}, by {products} products of integers a row, with {} between layers; {scores} are within {error} of the network's with real numbers",
         apply.network.name(),
         count(binary, "binary place"),
     );
-    if let Readout::Classes(_) = apply.network.parts().readout {
+    if classes {
         text += match apply.network.cells().last() {
             Some([1, 1, 1]) => {
                 "; where the score is nearer to 0 than that, the class may be the other one"
@@ -188,10 +192,10 @@ mod tests {
 
     #[test]
     fn errors_are_written_to_their_last_place() {
-        let said = |cells, places, error| sentence("read", &applied(cells, places), (20, error));
+        let said = |cells, places, error| sentence("read", &applied(cells, places), (9, 20, error));
         assert_eq!(
             said(1, 3, 2_100),
-            "`ill` in `read`: class for each of up to 7 rows, with 20 binary places between layers; scores are within 0.0021 of the network's with real numbers; where the score is nearer to 0 than that, the class may be the other one"
+            "`ill` in `read`: class for each of up to 7 rows, by 9 products of integers a row, with 20 binary places between layers; scores are within 0.0021 of the network's with real numbers; where the score is nearer to 0 than that, the class may be the other one"
         );
         for (places, error, shown) in [
             (0, 2_000, "2"),

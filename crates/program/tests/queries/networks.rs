@@ -74,8 +74,72 @@ fn a_network_is_said() {
         "`risk`: a network of 8 features, 7 layers: convolution of 1 × 2 in steps of 1 × 2, padded to 2 × 2 × 2 cells, tanh, sum with layer 0, largest of 2 × 1 in steps of 2 × 1 to 2 × 1 × 2 cells, mean of 1 × 2 to 2 cells, sigmoid, dense to 1 cell; 10 weights of 0 decimal places; it gives one of 2 classes, and nulls where a feature is null; from: a test; every participant has it, with all weights"
     );
     // The form of the file makes no difference.
-    let spaced = RISK.replace("\"1.00\"", "\"1\"").replace("\n", " ");
+    let spaced = RISK.replace("\"1.00\"", "\"1\"").replace('\n', " ");
     assert_eq!(said(&spaced), said(RISK));
+}
+
+fn plan(job: &Job) -> veil_job::passes::ProgramSpec {
+    job.passes().unwrap().clone()
+}
+
+#[test]
+fn a_network_is_explained() {
+    let job = case(&text(), RISK).load().unwrap();
+    let queries = job.queries().unwrap();
+    assert_eq!(
+        queries.networks(),
+        [
+            "`risk`: a network of 2 features, 3 layers: dense to 2 cells, relu, dense to 1 cell; 6 weights of 2 decimal places; it gives 1 number, and nulls where a feature is null; from: by hand; every participant has it, with all weights",
+            "`risk` in `all_stays`: risk for each of up to 10 rows, by 6 products of integers a row, with 16 binary places between layers; numbers are within 0.002405 of the network's with real numbers"
+        ]
+    );
+    assert!(queries.forests().is_empty());
+    let operations: Vec<_> = queries.operations().into_iter().collect();
+    assert_eq!(operations, ["network", "select-rows"]);
+    assert_eq!(
+        job.spec().opened,
+        ["`all_stays`: up to 10 rows of ward, risk"]
+    );
+    let program = queries.program().to_string();
+    assert!(
+        program.contains("(dense (bias -0.05 0.00) (weights 1.50 -0.25) (weights 0.00 1.00))"),
+        "{program}"
+    );
+    let classes = RISK.replace("\"outputs\": [\"risk\"]", "\"classes\": [\"no\", \"yes\"]");
+    let scored = text().replace("\"risk\" }", "\"risk\", places = 0, scores = true }");
+    let job = case(&scored, &classes).load().unwrap();
+    assert_eq!(
+        job.spec().opened,
+        ["`all_stays`: up to 10 rows of ward, class, score_1"]
+    );
+    let said = &job.queries().unwrap().networks()[1];
+    assert!(
+        said.starts_with("`risk` in `all_stays`: class, score_1 for each of up to 10 rows, by 6 products of integers a row, with ")
+            && said.ends_with(" of the network's with real numbers; where the score is nearer to 0 than that, the class may be the other one"),
+        "{said}"
+    );
+}
+
+#[test]
+fn one_weight_is_another_plan() {
+    let spec = |text: &str, risk: &str| plan(&case(text, risk).load().unwrap());
+    let first = spec(&text(), RISK);
+    assert_eq!(first, spec(&text(), RISK));
+    for (from, to) in [
+        ("-0.25", "-0.24"),
+        ("by hand", "by head"),
+        ("[\"2.5\"]", "[\"2.6\"]"),
+    ] {
+        assert_ne!(first, spec(&text(), &RISK.replace(from, to)), "{to}");
+    }
+    let places = text().replace("\"risk\" }", "\"risk\", places = 4 }");
+    assert_ne!(first, spec(&places, RISK));
+    let same = text().replace("\"risk\" }", "\"risk\", places = 3, scores = false }");
+    // The form of the file is none of it.
+    let spaced = RISK
+        .replace("\"1.5\"", "\"1.50\"")
+        .replace("\"2.5\"", "\"2.50\"");
+    assert_eq!(first, spec(&same, &spaced));
 }
 
 /// The file that the book shows is one.
@@ -86,7 +150,7 @@ fn the_file_of_the_book_is_read() {
     let (_, file) = file.split_once("```json").unwrap();
     let (file, _) = file.split_once("```").unwrap();
     let said = read_model("digits", file.as_bytes()).unwrap();
-    let layers = "convolution of 1 × 1 to 2 × 2 × 2 cells, relu, largest of 2 × 1 in steps of 2 × 1 to 2 × 1 × 2 cells, dense to 2 cells";
+    let layers = "convolution of 1 × 2 to 2 × 2 × 1 cells, relu, largest of 2 × 1 in steps of 2 × 1 to 2 cells, dense to 2 cells";
     assert!(said.contains(layers), "{said}");
 }
 
@@ -423,6 +487,9 @@ fn a_network_goes_with_the_job() {
     );
     let none = Sent::from([("risk.json".to_owned(), b"{}".to_vec())]);
     assert!(refused(&none).contains("missing field `version`"));
+    let files = Sent::from([("risk.json".to_owned(), RISK.into())]);
+    let sent = Job::sent(&text(), &files).unwrap();
+    assert_eq!(plan(&sent), plan(&case(&text(), RISK).load().unwrap()));
 }
 
 /// Any file is a network or none: its reader neither ends the program nor takes long.
