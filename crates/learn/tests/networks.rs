@@ -374,6 +374,9 @@ fn what_does_not_fit_is_refused() {
     ));
 }
 
+/// What is wrong with a window.
+const WINDOW: &str = "a window has rows, columns and strides, is no larger than the image with its padding, and larger than the padding";
+
 #[test]
 fn layers_that_do_not_fit_are_refused() {
     let zeros = |outputs: usize, terms: usize| Layer::Dense {
@@ -395,7 +398,6 @@ fn layers_that_do_not_fit_are_refused() {
         window: window(size, stride, padding),
     };
     let image = [1, 4, 4];
-    const WINDOW: &str = "a window has rows, columns and strides, is no larger than the image with its padding, and larger than the padding";
     for (found, wanted) in [
         (
             of([2, 1, 1], vec![], 1),

@@ -351,13 +351,10 @@ impl Writer<'_> {
             let biases: Option<Vec<_>> = bias.iter().map(|bias| integer(bias, &ten)).collect();
             let found = integers.zip(biases).and_then(|(integers, biases)| {
                 let sums = integers.iter().zip(&biases).map(|(weights, bias)| {
-                    let terms = weights.iter().zip(&terms);
-                    terms.fold(
-                        Some(Range::point((*bias).into())),
-                        |sum, (weight, range)| {
-                            sum?.plus(range.times(Range::point((*weight).into()))?)
-                        },
-                    )
+                    let mut terms = weights.iter().zip(&terms);
+                    terms.try_fold(Range::point((*bias).into()), |sum, (weight, range)| {
+                        sum.plus(range.times(Range::point((*weight).into()))?)
+                    })
                 });
                 let sums = sums.collect::<Option<Vec<Range>>>()?;
                 Some((integers, biases, sums))

@@ -112,34 +112,35 @@ impl Step {
 /// The arithmetic of a network over columns of features, and how near it is.
 #[derive(Clone, Debug)]
 pub struct Inference {
-    network: Network,
+    /// Whether scores are of classes.
+    of_classes: bool,
     factors: Vec<i64>,
     binary_places: u32,
-    steps: Vec<Step>,
+    steps: Arc<[Step]>,
     outputs: Vec<Range>,
     error: u128,
 }
 
-impl Network {
-    /// The arithmetic of the network over columns of its features; scores have so many decimal places.
-    ///
-    /// # Errors
-    /// [`FitError`] if the features are others, or numbers on the way need more than 64 bits.
-    pub fn inference(&self, columns: &[Column], places: u32) -> Result<Inference, FitError> {
+impl Inference {
+    pub(super) fn new(
+        network: &Network,
+        columns: &[Column],
+        places: u32,
+    ) -> Result<Self, FitError> {
         if places > MOST_SCORE_PLACES {
             return Err(FitError::Scores(places));
         }
-        if columns.len() != self.parts().features.len() {
+        if columns.len() != network.parts().features.len() {
             return Err(FitError::Columns {
                 found: columns.len(),
-                features: self.parts().features.len(),
+                features: network.parts().features.len(),
             });
         }
         let most = u128::BITS - 10_u128.pow(places).leading_zeros() + GUARD;
         let mut best: Option<Analysis> = None;
         let mut wrong = None;
         for binary in (FEWEST..=most).rev() {
-            match analysis::of(self, columns, (places, binary)) {
+            match analysis::of(network, columns, (places, binary)) {
                 Ok(found) => {
                     let exact = !found.squeezed;
                     if best.as_ref().is_none_or(|best| found.error < best.error) {
@@ -156,21 +157,19 @@ impl Network {
         let Some(best) = best else {
             return Err(wrong.unwrap_or(FitError::Scores(places)));
         };
-        Ok(Inference {
-            network: self.clone(),
+        Ok(Self {
+            of_classes: matches!(network.parts().readout, Readout::Classes(_)),
             outputs: vec![
                 best.range;
-                count(self.cells().last().copied().unwrap_or_default()) as usize
+                count(network.cells().last().copied().unwrap_or_default()) as usize
             ],
             error: best.error_in_thousandths(places),
             factors: best.factors,
             binary_places: best.binary,
-            steps: best.steps,
+            steps: best.steps.into(),
         })
     }
-}
 
-impl Inference {
     /// The ranges of what the last layer gives, in units of its decimal places.
     #[must_use]
     pub fn outputs(&self) -> &[Range] {
@@ -234,7 +233,7 @@ impl Inference {
                 .map(|(x, by)| x * i128::from(*by))
                 .collect::<Vec<_>>(),
         ];
-        for step in &self.steps {
+        for step in &*self.steps {
             let next = match step {
                 Step::Product(product) => product.clear(&maps[product.of]),
                 Step::Settle(settle) => {
@@ -251,8 +250,8 @@ impl Inference {
     /// The class of a row with these scores: the first one with the highest; of one score the second class where it is above 0.
     #[must_use]
     pub fn class(&self, scores: &[i128]) -> usize {
-        match (&self.network.parts().readout, scores) {
-            (Readout::Classes(_), [one]) => usize::from(*one > 0),
+        match scores {
+            [one] if self.of_classes => usize::from(*one > 0),
             _ => {
                 let mut best = 0;
                 for (at, score) in scores.iter().enumerate() {

@@ -7,10 +7,14 @@ mod analysis;
 mod error;
 mod inference;
 
-use std::sync::Arc;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub use error::NetworkError;
 pub use inference::{Inference, MOST_SCORE_PLACES, Product, Settle, Step};
+
+use crate::column::Column;
+use crate::spec::FitError;
 
 /// Most features of a network.
 pub const MOST_FEATURES: usize = 4096;
@@ -158,6 +162,24 @@ pub struct Network(Arc<Checked>);
 struct Checked {
     parts: NetworkParts,
     cells: Vec<Cells>,
+    inferred: Inferred,
+}
+
+/// Arithmetic of a network that was asked for: a query asks again and again for that of the same columns.
+#[derive(Debug, Default)]
+struct Inferred(Mutex<Vec<(Vec<Column>, u32, Inference)>>);
+
+/// It says nothing that a network does not: networks with the same parts are equal.
+impl PartialEq for Inferred {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Inferred {}
+
+impl Hash for Inferred {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 /// How many cells there are.
@@ -237,7 +259,12 @@ impl Network {
                 outputs: outputs.len(),
             });
         }
-        Ok(Self(Arc::new(Checked { parts, cells })))
+        let inferred = Inferred::default();
+        Ok(Self(Arc::new(Checked {
+            parts,
+            cells,
+            inferred,
+        })))
     }
 
     /// What it was made of.
@@ -256,6 +283,30 @@ impl Network {
     #[must_use]
     pub fn cells(&self) -> &[Cells] {
         &self.0.cells
+    }
+
+    /// The arithmetic of the network over columns of its features; scores have so many decimal places.
+    ///
+    /// # Errors
+    /// [`FitError`] if the features are others, or numbers on the way need more than 64 bits.
+    pub fn inference(&self, columns: &[Column], places: u32) -> Result<Inference, FitError> {
+        const MOST: usize = 4;
+        let known = || {
+            self.0
+                .inferred
+                .0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+        };
+        let same = |of: &&(Vec<Column>, u32, Inference)| of.0 == columns && of.1 == places;
+        if let Some((_, _, found)) = known().iter().find(same) {
+            return Ok(found.clone());
+        }
+        let found = Inference::new(self, columns, places)?;
+        let mut known = known();
+        known.truncate(MOST - 1);
+        known.insert(0, (columns.to_vec(), places, found.clone()));
+        Ok(found)
     }
 
     /// How many weights there are, biases left out.

@@ -231,21 +231,18 @@ impl Planner<'_> {
     fn network_product(&mut self, map: &Map, product: &Product) -> Map {
         let channels = map.cells[0];
         let mut left: Vec<Take> = Vec::new();
-        match &product.window {
-            Some(window) => {
-                for channel in 0..channels {
-                    let places = map.places(window, product.cells);
-                    let views = places.map(|[rows, columns]| {
-                        map.view([Axis::at(channels, channel), rows, columns])
-                    });
-                    left.extend(views);
-                }
+        if let Some(window) = &product.window {
+            for channel in 0..channels {
+                let places = map.places(window, product.cells);
+                let views = places
+                    .map(|[rows, columns]| map.view([Axis::at(channels, channel), rows, columns]));
+                left.extend(views);
             }
-            None => {
-                let all = count(map.cells) as u32;
-                let cell = |at| map.view([Axis::at(all, at), Axis::whole(1), Axis::whole(1)]);
-                left.extend((0..all).map(cell));
-            }
+        } else {
+            // The places of all channels are those of one axis.
+            let all = count(map.cells) as u32;
+            let cell = |at| map.view([Axis::at(all, at), Axis::whole(1), Axis::whole(1)]);
+            left.extend((0..all).map(cell));
         }
         left.push(one());
         let right = product.weights.iter().zip(&product.bias);
