@@ -534,3 +534,32 @@ fn the_first_highest_score_counts() {
         assert_eq!(of.class(&scores), class);
     }
 }
+
+/// The largest networks that there may be are looked at in little time and memory.
+#[test]
+fn large_networks_are_analysed() {
+    let mut draws = Draws(11);
+    // 2^20 weights of all sizes: places have to go until sums fit.
+    let layers: Vec<Layer> = (0..16)
+        .map(|_| dense(&mut draws, 256, 256, 3_000_000))
+        .collect();
+    let network = Network::new(parts([256, 1, 1], layers, 256)).unwrap();
+    let wide = network.inference(&[column(-1000, 1000, 0); 256], 2);
+    assert!(matches!(wide, Err(FitError::TooWide { .. })), "{wide:?}");
+    let image = [1, 256, 16];
+    let layers = vec![
+        convolution(&mut draws, 16, 1, window(15, 1, 7), 10_000),
+        Layer::Pool {
+            mean: false,
+            window: Window {
+                size: [16, 16],
+                ..window(1, 1, 0)
+            },
+        },
+    ];
+    let mut layers = layers;
+    layers.push(dense(&mut draws, 1, 16 * 241, 10_000));
+    let network = Network::new(parts(image, layers, 1)).unwrap();
+    let of = network.inference(&[column(0, 255, 0); 4096], 2).unwrap();
+    assert_eq!(of.apply(&[0; 4096]).unwrap().len(), 1);
+}

@@ -529,25 +529,18 @@ impl Writer<'_> {
     ) -> Result<Vec<Range>, FitError> {
         let before = self.maps[of[0]].cells;
         let image = before[1] as usize * before[2] as usize;
-        let places: Vec<Vec<usize>> = match window {
-            None => (0..image).map(|at| vec![at]).collect(),
-            Some((window, cells)) => windows(&window, before, cells)
-                .map(|cells| cells.into_iter().flatten().collect())
-                .collect(),
-        };
+        let (window, cells) = window.unwrap_or((Window::one(), before));
         let mut all = Vec::new();
         for channel in 0..before[0] as usize {
-            for cells in &places {
-                let ranges = of.iter().flat_map(|map| {
+            for cells in windows(&window, before, cells) {
+                let places = cells.iter().flatten();
+                let mut ranges = of.iter().flat_map(|map| {
                     let ranges = &self.maps[*map].ranges;
-                    cells
-                        .iter()
-                        .map(move |place| ranges[channel * image + place])
+                    let places = places.clone();
+                    places.map(move |place| ranges[channel * image + place])
                 });
-                let mut ranges = ranges.map(Some);
-                let first = ranges.next().flatten();
-                let range = ranges.fold(first, |a, b| {
-                    let (a, b) = (a?, b?);
+                let first = ranges.next().ok_or(wide(129))?;
+                let range = ranges.try_fold(first, |a, b| {
                     if sum {
                         a.plus(b)
                     } else {

@@ -15,6 +15,8 @@ pub const MOST_SCORE_PLACES: u32 = 9;
 const GUARD: u32 = 6;
 /// Binary places of cells, at least.
 const FEWEST: u32 = 6;
+/// So many with fewer places that are no nearer are tried, one after the other.
+const MOST_WORSE: u32 = 3;
 
 /// A sum of cells, each times a public integer, for every cell of the result: a product of matrices.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,14 +141,18 @@ impl Inference {
         let most = u128::BITS - 10_u128.pow(places).leading_zeros() + GUARD;
         let mut best: Option<Analysis> = None;
         let mut wrong = None;
+        let mut worse = 0;
         for binary in (FEWEST..=most).rev() {
             match analysis::of(network, columns, (places, binary)) {
                 Ok(found) => {
                     let exact = !found.squeezed;
                     if best.as_ref().is_none_or(|best| found.error < best.error) {
                         best = Some(found);
+                        worse = 0;
+                    } else {
+                        worse += 1;
                     }
-                    if exact {
+                    if exact || worse == MOST_WORSE {
                         break;
                     }
                 }
@@ -295,28 +301,29 @@ pub(super) fn windows(
 
 impl Product {
     fn clear(&self, of: &[i128]) -> Vec<i128> {
-        let sum = |weights: &[i64], bias: i64, cell: &dyn Fn(usize) -> i128| {
-            let terms = weights.iter().enumerate();
-            terms.fold(i128::from(bias), |sum, (at, weight)| {
-                sum + i128::from(*weight) * cell(at)
-            })
-        };
-        let outputs = self.weights.iter().zip(&self.bias);
+        let outputs = || self.weights.iter().zip(&self.bias);
         let Some(window) = &self.window else {
-            return outputs
-                .map(|(weights, bias)| sum(weights, *bias, &|at| of[at]))
-                .collect();
+            let sum = |(weights, bias): (&Vec<i64>, &i64)| {
+                let terms = weights.iter().zip(of);
+                terms.fold(i128::from(*bias), |sum, (weight, cell)| {
+                    sum + i128::from(*weight) * cell
+                })
+            };
+            return outputs().map(sum).collect();
         };
         let image = self.before[1] as usize * self.before[2] as usize;
-        let places: Vec<_> = windows(window, self.before, self.cells).collect();
-        let mut all = Vec::new();
-        for (weights, bias) in outputs {
-            for cells in &places {
-                let cell = |at: usize| {
-                    let (channel, within) = (at / cells.len(), at % cells.len());
-                    cells[within].map_or(0, |place| of[channel * image + place])
-                };
-                all.push(sum(weights, *bias, &cell));
+        let places = self.cells[1] as usize * self.cells[2] as usize;
+        let mut all = vec![0; self.weights.len() * places];
+        for (place, cells) in windows(window, self.before, self.cells).enumerate() {
+            for (output, (weights, bias)) in outputs().enumerate() {
+                let mut sum = i128::from(*bias);
+                for (channel, weights) in weights.chunks(cells.len()).enumerate() {
+                    for (weight, cell) in weights.iter().zip(&cells) {
+                        let cell = cell.map_or(0, |cell| of[channel * image + cell]);
+                        sum += i128::from(*weight) * cell;
+                    }
+                }
+                all[output * places + place] = sum;
             }
         }
         all
@@ -325,43 +332,42 @@ impl Product {
 
 impl Settle {
     fn clear(&self, of: &[&[i128]]) -> Vec<i128> {
+        let one = Window::one();
+        let window = self.window.as_ref().unwrap_or(&one);
         let image = self.before[1] as usize * self.before[2] as usize;
-        let groups: Vec<Vec<usize>> = match &self.window {
-            None => (0..of[0].len()).map(|at| vec![at]).collect(),
-            Some(window) => {
-                let places: Vec<_> = windows(window, self.before, self.cells).collect();
-                let channels = 0..self.cells[0] as usize;
-                let of_channel = |channel: usize| {
-                    let places = places.iter();
-                    places.map(move |cells| {
-                        let cells = cells.iter().flatten();
-                        cells.map(|place| channel * image + place).collect()
-                    })
-                };
-                channels.flat_map(of_channel).collect()
+        let mut all = Vec::new();
+        for channel in 0..self.cells[0] as usize {
+            for cells in windows(window, self.before, self.cells) {
+                let places = cells.iter().flatten();
+                let cells = of.iter().flat_map(|map| {
+                    let places = places.clone();
+                    places.map(|place| map[channel * image + place])
+                });
+                all.push(self.settled(cells));
             }
+        }
+        all
+    }
+
+    /// What becomes of cells that are put together.
+    fn settled(&self, cells: impl Iterator<Item = i128>) -> i128 {
+        let together = if self.sum {
+            cells.sum::<i128>()
+        } else {
+            cells.max().unwrap_or(0)
         };
-        let each = groups.into_iter().map(|group| {
-            let cells = of.iter().flat_map(|map| group.iter().map(|at| map[*at]));
-            let together = if self.sum {
-                cells.sum::<i128>()
-            } else {
-                cells.max().unwrap_or(0)
-            };
-            let half = if self.by == 0 { 0 } else { 1 << (self.by - 1) };
-            let rounded = (together * i128::from(self.factor) + half) >> self.by;
-            let whole = 1_i128 << self.whole;
-            assert!(
-                self.is_sum() || (-whole..whole).contains(&rounded),
-                "an integer is in the range that it was proved to be in"
-            );
-            let rounded = if self.relu { rounded.max(0) } else { rounded };
-            match &self.function {
-                Some(function) => function.clear(rounded).expect("an argument in its range"),
-                None => rounded,
-            }
-        });
-        each.collect()
+        let half = if self.by == 0 { 0 } else { 1 << (self.by - 1) };
+        let rounded = (together * i128::from(self.factor) + half) >> self.by;
+        let whole = 1_i128 << self.whole;
+        assert!(
+            self.is_sum() || (-whole..whole).contains(&rounded),
+            "an integer is in the range that it was proved to be in"
+        );
+        let rounded = if self.relu { rounded.max(0) } else { rounded };
+        match &self.function {
+            Some(function) => function.clear(rounded).expect("an argument in its range"),
+            None => rounded,
+        }
     }
 }
 

@@ -111,6 +111,15 @@ pub struct Window {
 }
 
 impl Window {
+    /// A window of one cell, everywhere.
+    const fn one() -> Self {
+        Self {
+            size: [1; 2],
+            stride: [1; 2],
+            padding: [0; 4],
+        }
+    }
+
     /// Windows below each other and beside each other, of an image of so many rows and columns; `None` if there is none.
     fn places(&self, image: [u32; 2]) -> Option<[u32; 2]> {
         let [top, left, bottom, right] = self.padding;

@@ -131,7 +131,7 @@ impl Planner<'_> {
             .map(|expr| rel.over_base(expr))
             .collect();
         let (cells, null) = self.features(&mut rel, &exprs, of.factors())?;
-        let rows = at_once(of, rel.rows);
+        let rows = at_once(of, fits(rel.rows.into())?);
         let mut given = Vec::new();
         let mut first = 0;
         while first < rel.rows {
