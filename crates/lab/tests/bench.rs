@@ -367,6 +367,61 @@ fn netlists_that_are_not_there_are_skipped() {
     assert!(text(&printed.stdout).contains("tables per s"));
 }
 
+/// A bench that ends well has compared the sum of its products with what the numbers mean.
+#[test]
+fn products_of_fixed_point_numbers_are_compared() {
+    let folder = Folder::new();
+    let said = |arguments: &str| -> Vec<(String, String, String, u64)> {
+        let printed = folder.succeed(&format!(
+            "bench fixmul --batch 70 --repeat 2 --json {arguments}"
+        ));
+        let rows = printed.lines().map(serde_json::from_str);
+        let rows: Vec<serde_json::Value> = rows.collect::<Result<_, _>>().expect("rows");
+        let of = |row: &serde_json::Value| {
+            assert_eq!(
+                (&row["bench"], &row["batch"]),
+                (&"fixmul".into(), &70.into())
+            );
+            assert!(row["rate_per_cpu_s"].as_f64() > Some(0.0), "{row}");
+            let word = |field: &str| row[field].as_str().unwrap_or_default().to_owned();
+            let places = row["places"].as_u64().unwrap_or_default();
+            (word("adversary"), word("truncation"), word("link"), places)
+        };
+        rows.iter().map(of).collect()
+    };
+    let of = |adversary: &str, places: u64, truncations: &[&str]| {
+        let each = truncations
+            .iter()
+            .flat_map(|truncation| ["memory", "tls"].map(|link| (*truncation, link)));
+        each.map(|(truncation, link)| (adversary.into(), truncation.into(), link.into(), places))
+            .collect::<Vec<_>>()
+    };
+    let both = ["exact", "probabilistic"];
+    assert_eq!(said("--protocol rep3"), of("semi-honest", 16, &both));
+    assert_eq!(
+        said("--protocol rep4 --places 20"),
+        of("malicious", 20, &both)
+    );
+    let checked = "--protocol rep3 --adversary malicious";
+    assert_eq!(said(checked), of("malicious", 16, &both[..1]));
+    let drawn = said("--truncation probabilistic --link memory --places 1");
+    assert_eq!(drawn, of("semi-honest", 1, &both[1..])[..1]);
+    for (arguments, said) in [
+        (
+            "bench fixmul --truncation probabilistic --protocol rep3 --adversary malicious",
+            "three parties of whom one is malicious round exactly",
+        ),
+        ("bench fixmul --places 31", "from 1 to 30"),
+        ("bench fixmul --protocol yao", "among three or four parties"),
+        (
+            "bench mul64 --places 8",
+            "--places and --truncation are of fixmul",
+        ),
+    ] {
+        refuses(&folder, arguments, said);
+    }
+}
+
 /// Parties answer a question, and a bench that ends well has compared what they opened.
 #[test]
 fn questions_are_answered_and_compared() {

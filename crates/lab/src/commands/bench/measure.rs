@@ -141,6 +141,15 @@ pub(crate) struct Setup {
 
 /// Measures `workload` and gives the median of the repetitions by CPU time.
 pub(crate) fn measure(workload: &Workload, setup: &Setup) -> Result<Row> {
+    measure_with(workload, setup, &data)
+}
+
+/// As [`measure`], with what each participant brings.
+pub(super) fn measure_with(
+    workload: &Workload,
+    setup: &Setup,
+    data: &(dyn Fn(Peer) -> Data + Sync),
+) -> Result<Row> {
     let device = (setup.device)().into_diagnostic()?;
     let mut job = (*workload.job).clone();
     if setup.chunk_rows.is_none() {

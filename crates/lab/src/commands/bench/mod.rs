@@ -4,6 +4,7 @@ mod asked;
 mod chart;
 mod cut;
 mod figure;
+mod fixmul;
 mod forest;
 mod fpga;
 mod garble;
@@ -58,6 +59,7 @@ use workload::Name;
   veil-lab bench join --batch 100000       rows that look up others by a secret key, each of which has its own
   veil-lab bench matmul --shape 512x512x512 --protocol rep4
                                        a product of matrices among four parties, checked
+  veil-lab bench fixmul --protocol rep4    fixed-point products, each truncated, among four parties: only a sum of all is opened
   veil-lab bench logreg --batch 100000 --features 30 --link tls
   veil-lab bench forest --protocol rep4    public trees on secret rows, among four parties
   veil-lab bench infer --cores 2           classes of 64 images by a network of the shape of LeNet-5
@@ -119,6 +121,12 @@ pub(crate) struct BenchArgs {
     /// Of matmul the transposed left matrix times the right one, which has N rows as well: these are added up.
     #[arg(long)]
     transposed: bool,
+    /// Binary places of the numbers of fixmul, from 1 to 30 [default: 16].
+    #[arg(long, value_name = "N", value_parser = fixmul::places)]
+    places: Option<u32>,
+    /// How the products of fixmul lose their last places [default: both ways; exact where three parties check integers].
+    #[arg(long, value_name = "WHICH")]
+    truncation: Option<fixmul::Truncation>,
     /// Features of logreg [default: 30].
     #[arg(long, value_name = "N")]
     features: Option<u32>,
@@ -148,6 +156,7 @@ enum What {
     Job(Name),
     Relations(Operator),
     Matmul,
+    Fixmul,
     Logreg,
     Forest,
     Infer,
@@ -167,6 +176,7 @@ impl clap::ValueEnum for What {
             jobs.chain(operators)
                 .chain([
                     What::Matmul,
+                    What::Fixmul,
                     What::Forest,
                     What::Infer,
                     What::Logreg,
@@ -187,6 +197,10 @@ impl clap::ValueEnum for What {
             What::Matmul => {
                 let help = "A product of matrices in Z_2^64, beside plain ones of the same shape";
                 Some(clap::builder::PossibleValue::new("matmul").help(help))
+            }
+            What::Fixmul => {
+                let help = "Products of fixed-point numbers in Z_2^64 that lose their last places: 16 of 8 numbers in every row, of which one sum over all rows is opened, and compared with what it means";
+                Some(clap::builder::PossibleValue::new("fixmul").help(help))
             }
             What::Forest => {
                 let help = "A hundred trees of depth 8 in every row, compared with what they mean";
@@ -312,6 +326,12 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
                 "--shape and --transposed are of matmul"
             ));
         }
+        name if name != What::Fixmul && (args.places.is_some() || args.truncation.is_some()) => {
+            return Err(miette!(
+                help = "`veil-lab bench fixmul --places 20 --truncation exact`",
+                "--places and --truncation are of fixmul"
+            ));
+        }
         What::Ot | What::FpgaGarble | What::FpgaShare | What::Job(Name::Garble)
             if args.device.is_some() =>
         {
@@ -321,6 +341,7 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
             ));
         }
         What::Matmul => return matmul::run(args, registry),
+        What::Fixmul => return fixmul::run(args, registry),
         What::Logreg => return logreg::run(args, registry),
         What::Forest => return forest::run(args, registry),
         What::Infer => return infer::run(args, registry),

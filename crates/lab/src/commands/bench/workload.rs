@@ -214,7 +214,7 @@ fn word() -> Circuit {
 }
 
 /// Bits of products and of lifts per row that a job with conversions takes: a lift has as many streams of masks as a product.
-fn conversions(job: &Arc<JobSpec>) -> f64 {
+pub(super) fn conversions(job: &Arc<JobSpec>) -> f64 {
     match Plan::new(Arc::clone(job), Options::default()) {
         Ok(plan) if plan.is_mixed() => {
             let elements = plan.products() + plan.lifts();
