@@ -324,11 +324,16 @@ mod tests {
                     assert!(!meaning.admits(sum.wrapping_add(wrong), Truncation::Exact));
                 }
             }
-            // Half of what was lost comes back at random: neither all of it nor nothing would.
+            // What was lost comes back at random: neither all of it nor nothing would, nor more than chance allows.
             let floor = meaning.floor as u64;
             let drawn = |up: u64| meaning.admits(floor.wrapping_add(up), Truncation::Probabilistic);
-            assert!(drawn(meaning.products / 2));
-            for wrong in [0, meaning.products, meaning.products + 1, u64::MAX] {
+            let mean = (meaning.lost >> places) as u64;
+            let off = 5 * meaning.products.isqrt();
+            for right in [mean - off, mean, mean + off] {
+                assert!(drawn(right), "{places}, {right}");
+            }
+            let far = off + 10;
+            for wrong in [0, mean - far, mean + far, meaning.products, u64::MAX] {
                 assert!(!drawn(wrong), "{places}, {wrong}");
             }
         }
