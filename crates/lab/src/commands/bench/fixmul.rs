@@ -211,7 +211,7 @@ struct Found<'a> {
 }
 
 /// Which truncations there are, of those that were asked for.
-fn truncations(asked: Option<Truncation>, security: &Security) -> Result<Vec<Truncation>> {
+fn truncations(asked: Option<Truncation>, security: Security) -> Result<Vec<Truncation>> {
     // Products with MACs open nothing before these are checked, and round exactly.
     let macs =
         security.protocol == ProtocolKind::Rep3 && security.adversary == Adversary::Malicious;
@@ -235,7 +235,7 @@ pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
         ));
     }
     let security = args.security(sharing, Words::default())?;
-    let truncations = truncations(args.truncation, &security)?;
+    let truncations = truncations(args.truncation, security)?;
     let device = args.devices(registry)?;
     let rows = args.batch.unwrap_or(ROWS).max(1);
     let places = args.places.unwrap_or(PLACES);
@@ -246,7 +246,7 @@ pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
             println!("{}, {places} binary places", truncation.word());
             println!("{HEADER}");
         }
-        let job = Arc::new(job(rows, circuit(places, truncation), security.clone()));
+        let job = Arc::new(job(rows, circuit(places, truncation), security));
         let masks = conversions(&job) / PRODUCTS as f64;
         let workload = Workload {
             name: "fixmul",
