@@ -5,9 +5,9 @@ mod ends;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use miette::{IntoDiagnostic, Result, miette};
+use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use veil_cli::{estimate, peak};
-use veil_engine::Data;
+use veil_engine::{Data, DeviceFactory};
 use veil_job::Security;
 use veil_operators::Participants;
 use veil_physical::{PhysicalPlan, ResultPorts, TablePorts, plan};
@@ -18,7 +18,8 @@ use veil_relation::clear::Input;
 use veil_relation::{Program, Table, Value, clear};
 use veil_session::Peer;
 
-use super::measure::{Course, Row};
+use super::BenchArgs;
+use super::measure::{Course, Row, measure_program};
 use super::relations::{Least, gathered};
 use ends::{Columns, Rows};
 
@@ -173,6 +174,51 @@ impl Ready {
             ));
         }
         Ok(count)
+    }
+}
+
+/// How a command asks a query.
+pub(super) struct Asking<'a> {
+    pub(super) args: &'a BenchArgs,
+    pub(super) device: DeviceFactory,
+    pub(super) security: Security,
+    /// The benchmark.
+    pub(super) name: &'static str,
+    /// Operations of a run.
+    pub(super) ops: f64,
+    /// AES blocks of masks of each, beside those of rows that move.
+    pub(super) blocks: f64,
+}
+
+impl Asking<'_> {
+    /// Asks it on every number of cores, over every link that is measured.
+    pub(super) fn each(
+        &self,
+        ready: impl Fn((Security, Options)) -> Result<Ready>,
+        mut found: impl FnMut(Asked) -> Result<()>,
+    ) -> Result<()> {
+        let args = self.args;
+        for cores in args.cores.0..=args.cores.1 {
+            let options = Options {
+                lanes: cores,
+                chunk_rows: args.chunk_rows,
+            };
+            let ready = ready((self.security, options))?;
+            for &carrier in &args.link {
+                let asked = ready.ask(self.name, |course| {
+                    let course = Course {
+                        ops: self.ops,
+                        blocks_per_op: course.blocks_per_op / self.ops + self.blocks,
+                        program: Arc::clone(&course.program),
+                        ..*course
+                    };
+                    measure_program(&course, &args.setup(&self.device, carrier, cores))
+                });
+                let failed = || format!("{} was not answered, {}", self.name, carrier.name());
+                found(asked.wrap_err_with(failed)?)?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -6,7 +6,6 @@ use miette::{IntoDiagnostic, Result, miette};
 use veil_cli::devices::Registry;
 use veil_job::{ProtocolKind, Security};
 use veil_program::Words;
-use veil_protocol::Options;
 use veil_query::{Job, Query};
 use veil_relation::forest::{
     Feature, FeatureKind, ForestParts, Node, Split, Test, Threshold, Tree,
@@ -15,8 +14,7 @@ use veil_relation::{
     Column, Expr, Forest, Kind, Origin, Range, Table, Type, Value, forest::Output,
 };
 
-use super::asked::{Asked, OWNER, Owned, READER, Ready};
-use super::measure::{Course, measure_program};
+use super::asked::{Asked, Asking, OWNER, Owned, READER, Ready};
 use super::workload::streams;
 use super::{BenchArgs, print_json, short};
 
@@ -189,42 +187,29 @@ pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
     if !args.json {
         println!("{HEADER}");
     }
-    for cores in args.cores.0..=args.cores.1 {
-        let options = Options {
-            lanes: cores,
-            chunk_rows: args.chunk_rows,
+    let tables = std::slice::from_ref(&owned);
+    let asking = Asking {
+        args,
+        device,
+        security,
+        name: "forest",
+        ops: f64::from(rows),
+        blocks: ands as f64 * streams(sharing) / 128.0,
+    };
+    let ready = |how| Ready::new(&job, tables, how, true);
+    asking.each(ready, |asked| {
+        let size = model.size();
+        let found = Found {
+            trees: TREES,
+            depth: size.depth,
+            splits: size.splits,
+            ands,
+            asked,
         };
-        let tables = std::slice::from_ref(&owned);
-        let ready = Ready::new(&job, tables, (security, options), true)?;
-        for &carrier in &args.link {
-            let asked = ready.ask("forest", |course| {
-                let ops = f64::from(rows);
-                let course = Course {
-                    name: course.name,
-                    batch: course.batch,
-                    ops,
-                    blocks_per_op: course.blocks_per_op / ops
-                        + ands as f64 * streams(sharing) / 128.0,
-                    gather_seconds: course.gather_seconds,
-                    program: Arc::clone(&course.program),
-                    data: course.data,
-                };
-                measure_program(&course, &args.setup(&device, carrier, cores))
-            })?;
-            let size = model.size();
-            let found = Found {
-                trees: TREES,
-                depth: size.depth,
-                splits: size.splits,
-                ands,
-                asked,
-            };
-            if args.json {
-                print_json(&found)?;
-            } else {
-                print(&found);
-            }
+        if args.json {
+            return print_json(&found);
         }
-    }
-    Ok(())
+        print(&found);
+        Ok(())
+    })
 }

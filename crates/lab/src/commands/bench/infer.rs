@@ -6,14 +6,12 @@ use miette::{IntoDiagnostic, Result, miette};
 use veil_cli::devices::Registry;
 use veil_job::{ProtocolKind, Security};
 use veil_program::Words;
-use veil_protocol::Options;
 use veil_query::{Application, Job, Query};
 use veil_relation::network::{Activation, Layer, NetworkParts, Readout, Window};
 use veil_relation::{Apply, Column, Expr, Kind, Network, Origin, Range, Table, Type, Value};
 
-use super::asked::{Asked, OWNER, Owned, READER, Ready};
+use super::asked::{Asked, Asking, OWNER, Owned, READER, Ready};
 use super::forest::Random;
-use super::measure::{Course, measure_program};
 use super::{BenchArgs, print_json, short};
 
 /// Rows and columns of an image.
@@ -207,35 +205,27 @@ pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
     if !args.json {
         println!("{HEADER}");
     }
-    for cores in args.cores.0..=args.cores.1 {
-        let options = Options {
-            lanes: cores,
-            chunk_rows: args.chunk_rows,
+    let tables = std::slice::from_ref(&owned);
+    let asking = Asking {
+        args,
+        device,
+        security,
+        name: "infer",
+        ops: f64::from(rows),
+        blocks: 0.0,
+    };
+    let ready = |how| Ready::new(&job, tables, how, true);
+    asking.each(ready, |asked| {
+        let found = Found {
+            weights: network.weights(),
+            products: inference.products(),
+            places: inference.binary_places(),
+            asked,
         };
-        let tables = std::slice::from_ref(&owned);
-        let ready = Ready::new(&job, tables, (security, options), true)?;
-        for &carrier in &args.link {
-            let asked = ready.ask("infer", |course| {
-                let course = Course {
-                    ops: f64::from(rows),
-                    blocks_per_op: course.blocks_per_op / f64::from(rows),
-                    program: Arc::clone(&course.program),
-                    ..*course
-                };
-                measure_program(&course, &args.setup(&device, carrier, cores))
-            })?;
-            let found = Found {
-                weights: network.weights(),
-                products: inference.products(),
-                places: inference.binary_places(),
-                asked,
-            };
-            if args.json {
-                print_json(&found)?;
-            } else {
-                print(&found);
-            }
+        if args.json {
+            return print_json(&found);
         }
-    }
-    Ok(())
+        print(&found);
+        Ok(())
+    })
 }

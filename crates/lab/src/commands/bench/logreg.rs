@@ -6,12 +6,10 @@ use miette::{IntoDiagnostic, Result, WrapErr, miette};
 use veil_cli::devices::Registry;
 use veil_job::ProtocolKind;
 use veil_program::Words;
-use veil_protocol::Options;
 use veil_query::{Job, Model, ModelKind, Query};
 use veil_relation::{Column, Family, Kind, Origin, Range, Table, Type, Value};
 
-use super::asked::{Asked, OWNER, Owned, READER, Ready};
-use super::measure::measure_program;
+use super::asked::{Asked, Asking, OWNER, Owned, READER, Ready};
 use super::{BenchArgs, print_json};
 
 /// Rows, features and steps, where none are said.
@@ -129,34 +127,32 @@ pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
     if !args.json {
         println!("{HEADER}");
     }
-    for cores in args.cores.0..=args.cores.1 {
-        let options = Options {
-            lanes: cores,
-            chunk_rows: args.chunk_rows,
+    let asking = Asking {
+        args,
+        device,
+        security,
+        name: "logreg",
+        ops: 1.0,
+        blocks: 0.0,
+    };
+    let ready = |how| {
+        let ready = Ready::new(&job, &owned, how, rows <= COMPARED);
+        ready.wrap_err("the model cannot be fitted")
+    };
+    asking.each(ready, |asked| {
+        let work = rows as f64 * f64::from(steps);
+        let answer = Answer {
+            features,
+            steps,
+            row_steps_per_cpu_s: work / asked.row.cpu_s,
+            asked,
         };
-        let ready = Ready::new(&job, &owned, (security, options), rows <= COMPARED);
-        let ready = ready.wrap_err("the model cannot be fitted")?;
-        for &carrier in &args.link {
-            let asked = ready.ask("logreg", |course| {
-                measure_program(course, &args.setup(&device, carrier, cores))
-            });
-            let asked =
-                asked.wrap_err_with(|| format!("no model was fitted, {}", carrier.name()))?;
-            let work = rows as f64 * f64::from(steps);
-            let answer = Answer {
-                features,
-                steps,
-                row_steps_per_cpu_s: work / asked.row.cpu_s,
-                asked,
-            };
-            if args.json {
-                print_json(&answer)?;
-            } else {
-                print(rows, &answer);
-            }
+        if args.json {
+            return print_json(&answer);
         }
-    }
-    Ok(())
+        print(rows, &answer);
+        Ok(())
+    })
 }
 
 const HEADER: &str = "rows       features   steps   link    cores   passes   rounds   CPU-s    online s   MB sent   MB   of bytes   row steps / CPU-s";

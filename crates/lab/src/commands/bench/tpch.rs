@@ -11,8 +11,7 @@ use veil_program::Words;
 use veil_protocol::Options;
 use veil_query::Job;
 
-use super::asked::{Asked, OWNER, READER, Ready};
-use super::measure::{Carrier, measure_program};
+use super::asked::{Asked, Asking, OWNER, READER, Ready};
 use super::{BenchArgs, print_json};
 
 /// A question: its name, and its text.
@@ -119,36 +118,34 @@ pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
     if !args.json {
         println!("{HEADER}");
     }
+    let asking = Asking {
+        args,
+        device,
+        security,
+        name: "tpch",
+        ops: 1.0,
+        blocks: 0.0,
+    };
     for question in asked {
-        for cores in args.cores.0..=args.cores.1 {
-            let options = Options {
-                lanes: cores,
-                chunk_rows: args.chunk_rows,
-            };
+        let ready = |(security, options)| {
             let ready = ready(*question, sf, security, options);
-            let ready = ready.wrap_err_with(|| format!("{} cannot be asked", question.name))?;
-            for &carrier in &args.link {
-                let asked = ready.ask("tpch", |course| {
-                    measure_program(course, &args.setup(&device, carrier, cores))
-                });
-                let answer = Answer {
-                    query: question.name,
-                    sf,
-                    asked: asked.wrap_err_with(|| failed(question.name, carrier))?,
-                };
-                if args.json {
-                    print_json(&answer)?;
-                } else {
-                    print(&answer);
-                }
+            ready.wrap_err_with(|| format!("{} cannot be asked", question.name))
+        };
+        let each = asking.each(ready, |asked| {
+            let answer = Answer {
+                query: question.name,
+                sf,
+                asked,
+            };
+            if args.json {
+                return print_json(&answer);
             }
-        }
+            print(&answer);
+            Ok(())
+        });
+        each.wrap_err_with(|| question.name.to_owned())?;
     }
     Ok(())
-}
-
-fn failed(question: &str, carrier: Carrier) -> String {
-    format!("{question} was not answered, {}", carrier.name())
 }
 
 const HEADER: &str =
