@@ -13,12 +13,15 @@ use crate::prepare::JobArgs;
   veil shadow job.toml --data mill:pay=sample.csv    a file of sample rows for each table
   veil shadow job.toml --json
 
-For each column that queries read or make: the range that the job declares or that follows from it, and of the sample the least and the greatest
-value, bits used of those that the range takes, nulls, and rows at the ends of the range, where `least` and `greatest` put what is beyond. Where
-functions such as ln and exp made a column: the largest distance from IEEE doubles. Rows may be fewer than the job says.
+For each column that queries read or make: the range that the job declares or that follows,
+and of the sample the least and the greatest value, bits used of those that the range takes,
+nulls, and rows at the ends of the range, where `least` and `greatest` put what is beyond; where
+functions such as ln and exp made it, the largest distance from IEEE doubles. A table may have
+fewer rows than the job says.
 
-It is a look at the job, and changes no plan: ranges are what people declare. Nothing is sent; the participant that runs it has the sample rows of all tables,
-made up or its own. The exit code is 3 if a cell is outside its declared range, which is said with its row and column.")]
+It is a look at the job, and changes no plan. Nothing is sent; the participant that runs it has
+sample rows of all tables, made up or its own. The exit code is 3 if a cell is outside its
+declared range, which is said with row and column.")]
 pub(crate) struct ShadowArgs {
     #[command(flatten)]
     job: JobArgs,
