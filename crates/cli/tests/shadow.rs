@@ -51,7 +51,7 @@ fn what_a_sample_uses_is_shown_and_wrong_cells_end_with_code_3() {
     assert_eq!((&pay["bits"], &pay["used_bits"]), (&10.into(), &10.into()));
     assert!(json["columns"][2]["max_error"].as_f64().unwrap() < 1e-6);
     let wrong = [
-        "row 2, column `pay`",
+        "line 3 (row 2), column `pay`",
         "outside the declared range 1 to 1000000",
     ];
     folder.fail("shadow job.toml --data mill:people=wrong.csv", 3, &wrong);

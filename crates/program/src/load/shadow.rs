@@ -39,6 +39,6 @@ impl Job {
         }
         let observed = clear::observe(queries.program(), &inputs);
         let observed = observed.map_err(|error| vec![DataError::own(error)])?;
-        Ok(Some(queries.shadow(&self.spec.name, observed)))
+        Ok(Some(queries.shadow(&self.spec.name, &observed)))
     }
 }

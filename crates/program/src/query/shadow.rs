@@ -1,5 +1,7 @@
 //! What a shadow run reports: proved ranges beside what sample rows use of them.
 
+use std::fmt::Write as _;
+
 use serde::Serialize;
 use veil_job::DataError;
 use veil_relation::clear::{ColumnUse, Observed};
@@ -72,7 +74,7 @@ impl Queries {
     }
 
     /// The report on what was observed of tables and steps.
-    pub(crate) fn shadow(&self, job: &str, observed: Vec<Observed>) -> Shadow {
+    pub(crate) fn shadow(&self, job: &str, observed: &[Observed]) -> Shadow {
         let mut columns = Vec::new();
         for (at, relation) in observed.iter().enumerate() {
             let derived = at >= self.tables.len();
@@ -158,7 +160,7 @@ impl Shadow {
                 1 => "1 row".to_owned(),
                 rows => format!("{rows} rows"),
             };
-            text += &format!("{gap}{what} {}: {rows}\n", first.relation);
+            let _ = writeln!(text, "{gap}{what} {}: {rows}", first.relation);
             let head = [
                 "column",
                 "proved",
@@ -218,7 +220,8 @@ fn aligned(lines: &[[String; 7]]) -> String {
         let mut all = String::from(" ");
         for &column in &shown {
             let (cell, width) = (&line[column], width(column).unwrap_or(0));
-            all += &format!(" {cell}{} ", " ".repeat(width - cell.chars().count()));
+            let gap = " ".repeat(width - cell.chars().count());
+            let _ = write!(all, " {cell}{gap} ");
         }
         text += all.trim_end();
         text.push('\n');

@@ -235,11 +235,11 @@ column = [{ name = \"size\", type = \"integer\", min = 0, max = 9 }, { name = \"
     let said = said.unwrap_err();
     assert_eq!(said.len(), 2, "{said:?}");
     assert!(
-        said[0].contains("north.csv") && said[0].contains("row 1, column `pay`"),
+        said[0].contains("north.csv") && said[0].contains("line 2 (row 1), column `pay`"),
         "{said:?}"
     );
     assert!(
-        said[1].contains("south.csv") && said[1].contains("row 2, column `cost`"),
+        said[1].contains("south.csv") && said[1].contains("line 3 (row 2), column `cost`"),
         "{said:?}"
     );
     let said = shadow(&case("size,price\n1,3\n")).unwrap_err();

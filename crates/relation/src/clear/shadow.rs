@@ -360,10 +360,10 @@ impl Beside {
         let distance = |(row, doubles): (&Vec<Value>, &Vec<Option<f64>>)| {
             let exact = cells_of(&row[at..=at], std::slice::from_ref(ty))[0]?;
             let distance = (exact - doubles[at]?).abs();
-            Some(if !distance.is_finite() {
-                f64::MAX
-            } else {
+            Some(if distance.is_finite() {
                 distance
+            } else {
+                f64::MAX
             })
         };
         pairs.filter_map(distance).reduce(f64::max)
