@@ -245,7 +245,7 @@ column = [{ name = \"size\", type = \"integer\", min = 0, max = 9 }, { name = \"
     let said = shadow(&case("size,price\n1,3\n")).unwrap_err();
     assert_eq!(
         said[1],
-        "south.csv: no column `cost`; the header names size, price"
+        "south.csv: no column `cost`; the header names `size`, `price`"
     );
     // A table of which nothing says where it is.
     let nowhere = JOB.replace("file = \"north.csv\"\n", "");
