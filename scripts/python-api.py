@@ -25,7 +25,7 @@ SECTIONS = [
     ("Functions of columns", ["functions", "traced"]),
     ("Models", ["ml", "models", "networks"]),
     ("Data", ["data"]),
-    ("Results", ["result"]),
+    ("Results", ["result", "shadow"]),
     ("Homes", ["home", "run"]),
     ("Errors", ["errors"]),
 ]

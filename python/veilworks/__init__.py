@@ -18,6 +18,7 @@ from .models import Forest, Model, forest
 from .networks import Network, NetworkModel, network
 from .result import Answer, Result
 from .run import Event, Run, Status
+from .shadow import Shadow, ShadowColumn
 from .tables import Grouped, Table, concat
 from .traced import CircuitStats, Traced, traced
 from .types import Bool, Category, ColumnType, Date, Decimal, Int, Integer, Key, up_to
@@ -62,6 +63,8 @@ __all__ = [
     "RunError",
     "SecretError",
     "Service",
+    "Shadow",
+    "ShadowColumn",
     "Source",
     "Stalled",
     "Status",

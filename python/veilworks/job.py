@@ -19,6 +19,7 @@ from .errors import JobError, PlanError, Source, raise_run
 from .models import Forest, Model
 from .networks import Network, NetworkModel
 from .result import Answer, Result
+from .shadow import Shadow
 from .sql import Text
 from .tables import Base, Op, Sql, Table, Writer
 from .types import ColumnType, Rows, toml
@@ -379,6 +380,20 @@ class Job:
         """Looks at every cell of the tables as their owners would, and runs nothing: of each table its name, its rows, and bytes that were read."""
         try:
             return self._plan().check(self._given(data or {}))
+        except _veil.Failure as failure:
+            raise_run(failure)
+
+    def shadow(self, data: Mapping[str, Data] | None = None) -> Shadow:
+        """A shadow run: the queries in the clear on sample rows, in this process and without any connection, to see whether the ranges that people declared hold and are not
+        wasteful. Of each column that queries read or make it reports the proved and the observed range, the bits of both, rows at the ends of the range, where `clip` acts, and how
+        far functions are from IEEE doubles.
+
+        A table may have fewer rows than the job says. A cell outside its declared range is a `DataError`, with its row and column. The report changes no plan.
+        """
+        plan = self._plan()
+        given = self._given(data or {})
+        try:
+            return Shadow(*plan.shadow(given))
         except _veil.Failure as failure:
             raise_run(failure)
 

@@ -38,6 +38,7 @@ mod rules;
 mod secrets;
 mod seeing;
 mod serve;
+mod shadow;
 mod shares;
 mod soak;
 mod stages;

@@ -79,7 +79,7 @@ pub use output::Output;
 pub use pairing::Paired;
 pub use query::{
     Answered, Collisions, ColumnFacts, KeptFacts, NamedQuery, Opens, Operator, Queries, QuerySink,
-    SizeSink, TableFacts, Writing, openings, read_model,
+    Shadow, ShadowColumn, SizeSink, TableFacts, Writing, openings, read_model,
 };
 pub use reshare::{OldShares, Resharing, SharesDiffer, Zeros};
 pub use roles::Roles;

@@ -42,7 +42,7 @@ type Fault = (String, u64, Option<u64>, Option<String>, String, String);
 #[pyclass(frozen, module = "veilworks._veil")]
 pub(crate) struct Batches(MemoryTable);
 
-fn wrong(error: ArrowError) -> PyErr {
+pub(crate) fn wrong(error: ArrowError) -> PyErr {
     PyValueError::new_err(format!("the table is no Arrow: {error}"))
 }
 
@@ -103,6 +103,12 @@ fn written(array: &ArrayRef) -> ArrayRef {
 }
 
 impl Batches {
+    /// Of a batch of this library.
+    pub(crate) fn of_batch(batch: RecordBatch) -> PyResult<Self> {
+        let table = MemoryTable::new(batch.schema(), vec![batch]);
+        table.map(Batches).map_err(wrong)
+    }
+
     pub(crate) fn table(&self) -> &MemoryTable {
         &self.0
     }

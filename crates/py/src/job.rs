@@ -190,6 +190,19 @@ impl Job {
             .collect()
     }
 
+    /// A shadow run on these tables: the report as JSON, as text for people, and as a table with a row for each column.
+    fn shadow(
+        &self,
+        py: Python<'_>,
+        tables: Vec<Given<'_>>,
+    ) -> PyResult<(String, String, Batches)> {
+        let local = self.local(tables)?;
+        let shadow = py.detach(|| local.shadow());
+        let shadow = shadow.map_err(|error| failure(&error))?;
+        let table = crate::shadow::table(&shadow)?;
+        Ok((shadow.json(), shadow.text(), table))
+    }
+
     /// Checks all tables, and runs nothing: of each its name, its rows, and the bytes that were read.
     fn check(&self, py: Python<'_>, tables: Vec<Given<'_>>) -> PyResult<Vec<(String, u64, u64)>> {
         let local = self.local(tables)?;

@@ -32,6 +32,7 @@ mod error;
 mod guess;
 mod job;
 mod model;
+mod shadow;
 
 use pyo3::prelude::*;
 

@@ -98,7 +98,7 @@ pub use veil_program::stats::StatsResult;
 #[doc(no_inline)]
 pub use veil_program::{
     Answered, CellProblem, ColumnFacts, DataFile, Draft, Guess, Guessed, Opens, Operator, Sent,
-    TableFacts, TableReport, read_model,
+    Shadow, ShadowColumn, TableFacts, TableReport, read_model,
 };
 #[doc(no_inline)]
 pub use veil_protocol::Plan;

@@ -122,6 +122,23 @@ impl Local {
         Ok(file.clear_relations()?)
     }
 
+    /// A shadow run: the queries in the clear on sample rows that are given or named, and what each column uses of its range. A table may have fewer rows
+    /// than the job says.
+    ///
+    /// # Errors
+    /// The [`Error`] of the first table that is not as the job declares it; of [`Code::Usage`] for a job without queries over tables.
+    pub fn shadow(&self) -> Result<crate::Shadow, Error> {
+        let none = || Error::new(Code::Usage, "the job has no queries over tables");
+        let file = self.job.file().ok_or_else(none)?;
+        let file = self.ends.clone().tables().put_into(file)?;
+        let shadow = file.shadow(&|_, _| {});
+        let shadow = shadow.map_err(|problems| {
+            let first = problems.into_iter().next();
+            first.map_or_else(none, Error::from)
+        });
+        shadow?.ok_or_else(none)
+    }
+
     /// A folder for the result files of a job file; each recipient has one of its name in it.
     #[must_use]
     pub fn out(mut self, folder: impl Into<PathBuf>) -> Self {

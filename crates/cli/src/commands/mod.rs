@@ -22,6 +22,7 @@ mod policy;
 pub(crate) mod query;
 pub mod run;
 mod serve;
+mod shadow;
 mod shares;
 pub mod stats;
 mod submit;
@@ -78,6 +79,8 @@ pub(crate) enum Command {
     /// Check an owner's tables before anything is sent, and make the key for comparing the order of rows
     #[command(subcommand)]
     Data(data::DataCommand),
+    /// Say what sample rows use of the ranges of a job with queries, in the clear and without any connection
+    Shadow(shadow::ShadowArgs),
     /// Look at circuits, make and convert them
     #[command(subcommand)]
     Circuit(circuit::Circuits),
@@ -120,6 +123,7 @@ impl Command {
             Command::Job(command) => job::run(&command),
             Command::Explain(args) => explain::run(&args, registry),
             Command::Data(command) => data::run(&command),
+            Command::Shadow(args) => shadow::run(&args),
             Command::Circuit(command) => circuit::run(&command),
             Command::Device(command) => device::run(&command, &**registry),
             Command::Doctor(args) => doctor::run(&args),

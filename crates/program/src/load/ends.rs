@@ -92,7 +92,7 @@ impl Job {
     }
 
     /// Reads and checks a table: as it is given in memory, else its file.
-    fn open_table(
+    pub(super) fn open_table(
         &self,
         queries: &Queries,
         at: usize,
@@ -459,15 +459,7 @@ impl Job {
 
     /// The relation of each query that opens one, and to whom, by the meaning of the algebra.
     fn evaluated(&self, queries: &Queries) -> Result<Vec<(String, Answered)>, DataError> {
-        for table in &queries.tables {
-            if let Some(dataset) = table.table.origin.dataset() {
-                return Err(InputError::Stored {
-                    table: table.table.name.clone(),
-                    dataset: dataset.to_owned(),
-                }
-                .into());
-            }
-        }
+        queries.without_stored()?;
         // A table has as many places as its file has rows; one that no query reads has none.
         let mut program = queries.program().clone();
         for table in &mut program.tables {

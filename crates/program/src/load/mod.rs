@@ -2,6 +2,7 @@
 
 mod ends;
 mod job_files;
+mod shadow;
 mod words;
 
 use std::{

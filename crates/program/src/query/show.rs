@@ -111,7 +111,7 @@ pub(super) fn terminal(fields: &[Field], rows: &[Vec<Value>]) -> String {
 }
 
 /// Text on one line, cut: names and values of a job may be anything.
-fn short(text: &str) -> String {
+pub(super) fn short(text: &str) -> String {
     let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     let mut short: String = text.chars().take(WIDEST).map(plain).collect();
     if text.chars().nth(WIDEST).is_some() {

@@ -92,6 +92,14 @@ impl Count {
         }
     }
 
+    /// Of a sample of so many rows: fewer, and of a table each of whose rows is valid at least one.
+    pub(crate) const fn of_sample(self) -> Self {
+        match self {
+            Self::Exact(0) | Self::Between(..) => Self::Between(0, self.most()),
+            Self::Exact(rows) => Self::Between(1, rows),
+        }
+    }
+
     /// Looks whether there are as many as there must be.
     fn check(
         self,

@@ -5,7 +5,9 @@
 
 mod aggregate;
 mod cell;
+mod double;
 mod forest;
+mod shadow;
 mod window;
 
 use std::cmp::Ordering;
@@ -20,6 +22,8 @@ use crate::schema::ColumnId;
 use crate::shape::{Field, Shape, Shapes};
 use crate::typing::TypeError;
 use cell::Row;
+
+pub use shadow::{ColumnUse, Observed, observe};
 
 /// The rows of a table, as its owner has them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -108,29 +112,9 @@ pub fn evaluate(program: &Program, tables: &[Input]) -> Result<Vec<Opened>, Clea
         if let Some(row) = empty.filter(|_| !table.padded) {
             return Err(ClearError::NotValid { table: at, row });
         }
-        let valid = input
-            .rows
-            .iter()
-            .zip(&input.valid)
-            .enumerate()
-            .filter(|(_, (_, valid))| **valid);
-        for (row, (cells, _)) in valid {
-            let wrong =
-                table.columns.iter().enumerate().position(|(column, of)| {
-                    !cells.get(column).is_some_and(|cell| of.ty.holds(cell))
-                });
-            if let Some(column) = wrong {
-                let table = at;
-                return Err(ClearError::Cell { table, row, column });
-            }
-        }
     }
-    let mut world = World {
-        program,
-        tables,
-        shapes: &shapes,
-        steps: Vec::new(),
-    };
+    cells(program, tables)?;
+    let mut world = World::new(program, tables, &shapes);
     let mut opened = Vec::new();
     for (step, shape) in program.steps.iter().zip(&shapes) {
         let (plan, to) = match &step.plan {
@@ -153,6 +137,29 @@ pub fn evaluate(program: &Program, tables: &[Input]) -> Result<Vec<Opened>, Clea
         world.steps.push((rows, incomplete));
     }
     Ok(opened)
+}
+
+/// Looks whether each cell of a valid row is of its column's type.
+fn cells(program: &Program, tables: &[Input]) -> Result<(), ClearError> {
+    for (at, (table, input)) in program.tables.iter().zip(tables).enumerate() {
+        let valid = input
+            .rows
+            .iter()
+            .zip(&input.valid)
+            .enumerate()
+            .filter(|(_, (_, valid))| **valid);
+        for (row, (cells, _)) in valid {
+            let wrong =
+                table.columns.iter().enumerate().position(|(column, of)| {
+                    !cells.get(column).is_some_and(|cell| of.ty.holds(cell))
+                });
+            if let Some(column) = wrong {
+                let table = at;
+                return Err(ClearError::Cell { table, row, column });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The value of an expression without columns.
@@ -182,7 +189,16 @@ struct World<'a> {
     steps: Vec<(Rows, bool)>,
 }
 
-impl World<'_> {
+impl<'a> World<'a> {
+    const fn new(program: &'a Program, tables: &'a [Input], shapes: &'a [Shape]) -> Self {
+        Self {
+            program,
+            tables,
+            shapes,
+            steps: Vec::new(),
+        }
+    }
+
     fn types(&self, plan: &Plan) -> Result<Vec<Type>, PlanError> {
         Ok(Shapes::over(self.program, self.shapes).of(plan)?.types())
     }
