@@ -560,6 +560,8 @@ fn large_networks_are_analysed() {
     let mut layers = layers;
     layers.push(dense(&mut draws, 1, 16 * 241, 10_000));
     let network = Network::new(parts(image, layers, 1)).unwrap();
-    let of = network.inference(&[column(0, 255, 0); 4096], 2).unwrap();
-    assert_eq!(of.apply(&[0; 4096]).unwrap().len(), 1);
+    let of = network
+        .inference(&vec![column(0, 255, 0); 4096], 2)
+        .unwrap();
+    assert_eq!(of.apply(&vec![0; 4096]).unwrap().len(), 1);
 }

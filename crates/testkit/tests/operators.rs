@@ -705,6 +705,14 @@ fn public_integers_are_a_matrix() {
     }
 }
 
+/// Bits of an array of the first column instead of what is made of it.
+fn view(spec: &mut ProgramSpec, axes: Vec<Axis>) {
+    let of = vec![ColumnId(0)];
+    spec.made[0].take = Take::View { of, axes }.bits(0, 1);
+    spec.made[0].rows = 20;
+    spec.made[0].form = veil_job::passes::ColumnForm::Words(1);
+}
+
 /// Rules of what is made and claimed.
 #[test]
 fn made_columns_and_claims_that_break_a_rule_are_refused() {
@@ -718,13 +726,6 @@ fn made_columns_and_claims_that_break_a_rule_are_refused() {
         b.open(&[found.found], Audience::Recipient(0), "found");
         b.finish()
     };
-    // Bits of an array of the first column instead of what is made of it.
-    fn view(spec: &mut ProgramSpec, axes: Vec<Axis>) {
-        let of = vec![ColumnId(0)];
-        spec.made[0].take = Take::View { of, axes }.bits(0, 1);
-        spec.made[0].rows = 20;
-        spec.made[0].form = veil_job::passes::ColumnForm::Words(1);
-    }
     let refused = |change: &dyn Fn(&mut ProgramSpec)| {
         let mut spec = good();
         change(&mut spec);

@@ -265,6 +265,14 @@ pub(super) fn running(
     });
 }
 
+/// Public integers as elements of a ring.
+pub(super) fn public(ring: Ring, integers: &[i64], into: &mut [u8]) {
+    let bytes = ring.bytes(1) as usize;
+    for (to, integer) in into.chunks_exact_mut(bytes).zip(integers) {
+        to.copy_from_slice(&signed(*integer).to_le_bytes()[..bytes]);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use veil_math::bits_to_words;
@@ -373,13 +381,5 @@ mod tests {
                 assert_eq!(back[4 * row..][..4], word.to_le_bytes());
             }
         }
-    }
-}
-
-/// Public integers as elements of a ring.
-pub(super) fn public(ring: Ring, integers: &[i64], into: &mut [u8]) {
-    let bytes = ring.bytes(1) as usize;
-    for (to, integer) in into.chunks_exact_mut(bytes).zip(integers) {
-        to.copy_from_slice(&signed(*integer).to_le_bytes()[..bytes]);
     }
 }
