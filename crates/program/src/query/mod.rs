@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use veil_job::Holder;
 use veil_physical::{Opening, PhysicalPlan};
-use veil_query::{Application, Model};
+use veil_query::{Application, Model, ModelKind};
 use veil_relation::{Kept, Program, Table};
 
 pub use explain::{ColumnFacts, KeptFacts, Opens, Operator, TableFacts, openings};
@@ -117,6 +117,29 @@ pub struct NamedQuery {
     pub fit: Option<Model>,
     /// The network that is applied to its rows, if one is.
     pub apply: Option<Application>,
+}
+
+impl NamedQuery {
+    /// What is left out where there are too few rows, in words.
+    pub fn left_out(&self) -> Option<String> {
+        let least = match self.min_count {
+            0 => veil_query::ROWS_A_TERM,
+            least => least,
+        };
+        let least = explain::count(least, "row");
+        match self.fit.as_ref().map(|model| &model.kind) {
+            None if self.min_count < 2 => None,
+            None => Some(format!("groups of fewer than {least}")),
+            Some(ModelKind::Clusters { .. }) => Some(format!("clusters of fewer than {least}")),
+            Some(ModelKind::Regression { .. } | ModelKind::Components { .. }) => {
+                let each = match self.min_count {
+                    0 => " for each term",
+                    _ => "",
+                };
+                Some(format!("a model of fewer than {least}{each}"))
+            }
+        }
+    }
 }
 
 impl Queries {

@@ -53,6 +53,26 @@ fn a_model_is_said() {
     );
 }
 
+/// What is left out is a model, clusters or groups.
+#[test]
+fn what_few_rows_leave_out_is_named() {
+    let said = |text: &str| {
+        let job = case(text, NORTH).load().unwrap();
+        job.queries().unwrap().queries()[0].left_out()
+    };
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(said(&job()), some("a model of fewer than 3 rows"));
+    let clusters = FIT
+        .replace("SELECT pay, ward = 'a' AS a, ok", "SELECT pay")
+        .replace(
+            "family = \"logistic\", target = \"ok\"",
+            "family = \"k-means\", start = [[1], [2]]",
+        );
+    let clusters = job().replace(FIT, &clusters);
+    assert_eq!(said(&clusters), some("clusters of fewer than 3 rows"));
+    assert_eq!(said(JOB), None);
+}
+
 /// Everything that is said of a model is under the plan hash.
 #[test]
 fn each_word_changes_the_plan() {

@@ -102,6 +102,8 @@ struct Asked {
     #[serde(skip_serializing_if = "Option::is_none")]
     keep: Option<String>,
     min_count: u32,
+    #[serde(skip)]
+    left_out: Option<String>,
     sql: String,
 }
 
@@ -179,6 +181,7 @@ pub fn of_queries(
         to: query.to.clone(),
         keep: query.keep.as_ref().map(|kept| kept.dataset.clone()),
         min_count: query.min_count,
+        left_out: query.left_out(),
         sql: query.sql.clone(),
     };
     Ok(Explained {
@@ -333,13 +336,8 @@ impl Explained {
             let to = to.map_or_else(String::new, |to| format!(", to {to}"));
             let keep = query.keep.as_ref();
             let keep = keep.map_or_else(String::new, |name| format!(", kept as {name}"));
-            let least = match query.min_count {
-                0 | 1 => String::new(),
-                rows => format!(
-                    ", without groups of fewer than {}",
-                    count(rows.into(), "row")
-                ),
-            };
+            let least = query.left_out.as_ref();
+            let least = least.map_or_else(String::new, |of| format!(", without {of}"));
             let _ = writeln!(text, "  {}{to}{keep}{least}:", query.name);
             for line in query.sql.trim().lines() {
                 let _ = writeln!(text, "    {line}");
