@@ -1,4 +1,4 @@
-//! Models that are fitted to rows, as integer arithmetic: what parties compute on shares, and what is computed in the clear, to the last bit.
+//! Models of rows, fitted to them or trained elsewhere, as integer arithmetic: what parties compute on shares, and what is computed in the clear, to the last bit.
 //!
 //! A [`Regression`] is a sequence of stages. Each is arithmetic over a [`Machine`](veil_numeric::Machine), of one row of the data or of one row of a small matrix; between them are products of matrices,
 //! which are exact. Every stage knows the ranges of what comes in and derives those of what goes out; nothing wraps, and nothing depends on values but values.

@@ -6,6 +6,7 @@
 mod analysis;
 mod error;
 mod inference;
+mod unit;
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
