@@ -45,7 +45,7 @@ def applied(network: vw.Network, columns: dict[str, Any], rows: Rows, *, scores:
     """What three parties give, by row, as a frame of pandas; and how far that is from the network at most, as the plan says."""
     job, table = job_of(columns, len(rows))
     job.open(table.apply(job.model("net", network), places=places, scores=scores), to="registry")
-    said = re.search(r"scores are within ([0-9.]+) of the network's", " ".join(job.explain().split()))
+    said = re.search(r"within ([0-9.]+) of the network's", " ".join(job.explain().split()))
     assert said is not None
     # Doubles of sigmoid and tanh, by which files are read here, are off as well.
     bound = float(said[1]) + 1e-9
