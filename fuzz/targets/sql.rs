@@ -34,12 +34,16 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
         name: "q".into(),
         sql: text.into(),
         to: Some("r".into()),
+        keep: None,
         min_count: 0,
+        fit: None,
+        apply: None,
     };
     let job = Job {
         tables,
         queries: vec![query],
         bounds: Vec::new(),
+        models: Vec::new(),
     };
     if let Ok(program) = compile(&job, &SortedBytes) {
         let text = program.to_string();
