@@ -11,8 +11,7 @@ use crate::plan_error::PlanError;
 use crate::schema::is_name;
 use crate::shape::{Field, Shape};
 
-/// Most decimal places of what a network gives.
-pub const MOST_SCORE_PLACES: u32 = 9;
+pub use veil_learn::network::MOST_SCORE_PLACES;
 
 /// The name of the column of classes.
 pub const CLASS: &str = "class";
