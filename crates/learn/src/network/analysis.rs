@@ -12,7 +12,7 @@
 use num_bigint::BigInt;
 use veil_numeric::{Applied, Function, Range};
 
-use super::inference::{Product, Settle, Step, function, windows};
+use super::inference::{Product, Settle, Step, function, rounded, windows};
 use super::unit::{ERROR, Unit, ceiling, nearest};
 use super::{Activation, Cells, Layer, Network, Window};
 use crate::column::Column;
@@ -399,8 +399,7 @@ impl Writer<'_> {
             };
             (factor, by)
         };
-        let half = if by == 0 { 0 } else { 1_i128 << (by - 1) };
-        let rounded = |value: i128| (value * i128::from(factor) + half) >> by;
+        let rounded = |value| rounded(value, factor, by);
         let mut ranges = Vec::new();
         for range in &together {
             ranges.push(checked(Range::new(

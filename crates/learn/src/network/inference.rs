@@ -63,16 +63,20 @@ pub struct Settle {
 }
 
 impl Settle {
+    /// What is rounded, before negative numbers become 0.
+    #[must_use]
+    pub fn signed(&self) -> Range {
+        let whole = 1_i128 << self.whole;
+        Range::new(-whole, whole - 1).unwrap_or(Range::point(0))
+    }
+
     /// The range of what is rounded, before a function.
     #[must_use]
     pub fn rounded(&self) -> Range {
-        let whole = 1_i128 << self.whole;
-        let (least, end) = if self.relu {
-            (0, 1_i128 << self.positive)
-        } else {
-            (-whole, whole)
-        };
-        Range::new(least, end - 1).unwrap_or(Range::point(0))
+        if !self.relu {
+            return self.signed();
+        }
+        Range::new(0, (1_i128 << self.positive) - 1).unwrap_or(Range::point(0))
     }
 
     /// The range of the result.
@@ -356,11 +360,9 @@ impl Settle {
         } else {
             cells.max().unwrap_or(0)
         };
-        let half = if self.by == 0 { 0 } else { 1 << (self.by - 1) };
-        let rounded = (together * i128::from(self.factor) + half) >> self.by;
-        let whole = 1_i128 << self.whole;
+        let rounded = rounded(together, self.factor, self.by);
         assert!(
-            self.is_sum() || (-whole..whole).contains(&rounded),
+            self.is_sum() || self.signed().contains(rounded),
             "an integer is in the range that it was proved to be in"
         );
         let rounded = if self.relu { rounded.max(0) } else { rounded };
@@ -369,6 +371,12 @@ impl Settle {
             None => rounded,
         }
     }
+}
+
+/// A number times a public factor, over 2^by, rounded to nearest.
+pub(super) fn rounded(value: i128, factor: i64, by: u32) -> i128 {
+    let half = if by == 0 { 0 } else { 1 << (by - 1) };
+    (value * i128::from(factor) + half) >> by
 }
 
 /// The function of an activation that is more than a choice.
