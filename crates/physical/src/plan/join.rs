@@ -8,7 +8,7 @@ use veil_operators::{Duplicates, Shared, Side};
 use veil_relation::{At, ColumnId, Expr, JoinKind, Kind, Literal, Matches, Plan, Shape, Type};
 
 use super::order::{distinct_columns, in_other_rows, key_words};
-use super::rel::{Base, Field, Rel, or_null};
+use super::rel::{Base, Field, Rel, or_null, present};
 use super::{PhysicalError, Planner};
 use crate::Opening;
 use crate::exprs::Want;
@@ -329,13 +329,8 @@ impl Planner<'_> {
         let bit = Field::new(found.found, 0, 1);
         let bit = left.push(Base::of_bits(Type::of(Kind::Bool), Some(bit), None));
         let mut conditions = vec![bit];
-        for key in &of_left {
-            // A key that is null equals nothing: rows that do not take part may find each other.
-            if key.ty(&left.types()).is_ok_and(|ty| ty.nullable) {
-                let null = Expr::IsNull(Box::new(key.clone()));
-                conditions.push(Expr::Not(Box::new(null)));
-            }
-        }
+        // A key that is null equals nothing: rows that do not take part may find each other.
+        conditions.extend(present(&of_left, &left.types())?);
         let first = left.base.len() as u32;
         for base in &right.base {
             left.push(base.clone());

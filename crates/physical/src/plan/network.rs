@@ -11,8 +11,8 @@ use veil_operators::{Shared, Sharing};
 use veil_relation::network::{Cells, Inference, Product, Settle, Step, Window, count};
 use veil_relation::{Apply, Expr, Kind, Range, Shape};
 
-use super::fit::{NARROW, integer_of, wrong};
-use super::rel::{Base, Field, Rel};
+use super::fit::{NARROW, integer_of, public, rounded, wrong};
+use super::rel::{Base, Field, Rel, present};
 use super::rows::{Out, Ports, aim_of};
 use super::{PhysicalError, Planner};
 use crate::exprs::{Bits, ExprError, Want, Word, choose, highest, less, less_bits, masked};
@@ -68,17 +68,6 @@ impl Map {
     }
 }
 
-/// The public number 1.
-const fn one() -> Take {
-    Take::Sums {
-        of: None,
-        row: 0,
-        constant: 1,
-        totals: vec![],
-        ring: NARROW,
-    }
-}
-
 /// Rows of a relation that are computed at once.
 fn at_once(of: &Inference, rows: u32) -> u32 {
     let bytes = of.steps().iter().map(|step| match step {
@@ -95,19 +84,15 @@ fn at_once(of: &Inference, rows: u32) -> u32 {
     u32::try_from(most).unwrap_or(u32::MAX).min(rows)
 }
 
-/// The bits of a cell, rounded, less the least number that it may be: what is added before bits go is a multiple of their unit, and half of it.
-fn rounded(ports: &mut Ports, settle: &Settle, cell: Wire) -> Vec<Wire> {
+/// The bits of a cell, rounded, less the least number that it may be.
+fn bits_of_cell(ports: &mut Ports, settle: &Settle, cell: Wire) -> Vec<Wire> {
     let b = &mut ports.b;
-    let cell = b.times(cell, b.ring().reduce(i128::from(settle.factor) as u128));
-    let half = if settle.by == 0 {
-        0
-    } else {
-        1 << (settle.by - 1)
-    };
-    let up = (1_u128 << (settle.whole + settle.by)) + half;
-    let positive = b.plus(cell, up);
-    let places = settle.by..=settle.by + settle.whole;
-    places.map(|place| b.bit(positive, place)).collect()
+    let int = b.times(cell, b.ring().reduce(i128::from(settle.factor) as u128));
+    // The highest bit is the sign.
+    let range = settle.signed();
+    rounded(ports, &Number { int, range }, settle.by, range)
+        .int
+        .bits
 }
 
 /// Rows of a pass.
@@ -182,14 +167,10 @@ impl Planner<'_> {
         factors: &[i64],
     ) -> Result<(Vec<Shared>, Option<Shared>), PhysicalError> {
         let types = rel.types();
-        let mut there = Vec::new();
+        let there = present(exprs, &types)?;
         let mut wants = Vec::new();
         for expr in exprs {
             let ty = expr.ty(&types).map_err(ExprError::from)?;
-            if ty.nullable {
-                let null = Expr::IsNull(Box::new(expr.clone()));
-                there.push(Expr::Not(Box::new(null)));
-            }
             let is_condition = ty.kind == Kind::Bool;
             wants.push((
                 expr.clone(),
@@ -244,7 +225,7 @@ impl Planner<'_> {
             let cell = |at| map.view([Axis::at(all, at), Axis::whole(1), Axis::whole(1)]);
             left.extend((0..all).map(cell));
         }
-        left.push(one());
+        left.push(public(NARROW, 1));
         let right = product.weights.iter().zip(&product.bias);
         let right = right.map(|(weights, bias)| Take::Public {
             integers: weights
@@ -299,7 +280,7 @@ impl Planner<'_> {
             }
             let mut words: Vec<Vec<Wire>> = added
                 .iter()
-                .map(|cell| rounded(ports, settle, *cell))
+                .map(|cell| bits_of_cell(ports, settle, *cell))
                 .collect();
             // The largest, pair by pair: bits from the same least number on.
             while words.len() > 1 {

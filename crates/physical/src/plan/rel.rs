@@ -222,6 +222,18 @@ pub(super) struct Packing {
     fields: Vec<(usize, u32, u32)>,
 }
 
+/// The conditions that expressions are not null, of those that may be.
+pub(super) fn present(exprs: &[Expr], types: &[Type]) -> Result<Vec<Expr>, TypeError> {
+    let mut all = Vec::new();
+    for expr in exprs {
+        if expr.ty(types)?.nullable {
+            let null = Expr::IsNull(Box::new(expr.clone()));
+            all.push(Expr::Not(Box::new(null)));
+        }
+    }
+    Ok(all)
+}
+
 /// A value where a condition is true, and null elsewhere.
 pub(super) fn or_null(condition: Expr, value: Expr, kind: Kind) -> Expr {
     Expr::Case {

@@ -6,7 +6,7 @@ use veil_relation::{ColumnId, Comparison, Expr, JoinKind, Kind, Matches, Plan, S
 use super::early::{Alone, Early};
 use super::group::{OfGroups, extreme_fields, extreme_scans, extreme_words, one_by_one, summed};
 use super::join::Join;
-use super::rel::{Base, Field, Places, Rel};
+use super::rel::{Base, Field, Places, Rel, present};
 use super::rows::Out;
 use super::{PhysicalError, Planner, text};
 use crate::{Node, Opening};
@@ -396,13 +396,9 @@ impl Planner<'_> {
         let bit = Field::new(found.found, 0, 1);
         let bit = view.push(Base::of_bits(Type::of(Kind::Bool), Some(bit), None));
         view.valid.push(bit);
-        for key in &own {
-            // A key that is null equals nothing: rows that do not take part may find each other.
-            if key.ty(&view.types()).is_ok_and(|ty| ty.nullable) {
-                let null = Expr::IsNull(Box::new(key.clone()));
-                view.valid.push(Expr::Not(Box::new(null)));
-            }
-        }
+        // A key that is null equals nothing: rows that do not take part may find each other.
+        let there = present(&own, &view.types())?;
+        view.valid.extend(there);
         if *min_rows > 1 {
             let count = Type::of(Kind::Integer(super::group::some(super::group::counts(
                 rel.rows,

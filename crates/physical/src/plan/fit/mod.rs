@@ -19,7 +19,7 @@ use veil_relation::{
     Type,
 };
 
-use super::rel::{Base, Field, Places, Rel};
+use super::rel::{Base, Field, Places, Rel, present};
 use super::rows::{Out, Ports, aim_of};
 use super::{PhysicalError, Planner};
 use crate::exprs::{Bits, Data, ExprError, Shown, Want, Word};
@@ -60,12 +60,12 @@ fn everywhere(of: Shared, row: usize) -> Take {
     }
 }
 
-/// The public number 0.
-const fn zero(ring: Ring) -> Take {
+/// A public number, in all rows.
+pub(super) const fn public(ring: Ring, constant: i64) -> Take {
     Take::Sums {
         of: None,
         row: 0,
-        constant: 0,
+        constant,
         totals: vec![],
         ring,
     }
@@ -139,12 +139,7 @@ impl Planner<'_> {
         let features = of.count();
         let types = rel.types();
         let mut all = rel.valid.clone();
-        for expr in exprs {
-            if expr.ty(&types).map_err(ExprError::from)?.nullable {
-                let null = Expr::IsNull(Box::new(expr.clone()));
-                all.push(Expr::Not(Box::new(null)));
-            }
-        }
+        all.extend(present(exprs, &types)?);
         let condition = Expr::all(all);
         // A cell that is a number less another, times a third, takes the number as an integer, as an owner may supply it.
         let exact = |at: usize| at < features && of.is_exact(at);
@@ -355,11 +350,12 @@ fn lifted(b: &mut veil_circuit::Builder, word: &Word, aim: Aim) -> Wire {
 }
 
 /// A number over 2^by, rounded to nearest: its bits from place `by` on.
-fn rounded(ports: &mut Ports, of: &Int, by: u32, range: Range) -> Number<Word> {
+pub(super) fn rounded(ports: &mut Ports, of: &Int, by: u32, range: Range) -> Number<Word> {
     // What is added before is a multiple of 2^by, and comes off behind it.
     let below = range.min().min(0);
     let b = &mut ports.b;
-    let up = (1_i128 << (by - 1)) - (below << by);
+    let half = if by == 0 { 0 } else { 1_i128 << (by - 1) };
+    let up = half - (below << by);
     let up = b.ring().reduce(up as u128);
     let positive = b.plus(of.int, up);
     let width = 128 - (range.max() - below).leading_zeros();

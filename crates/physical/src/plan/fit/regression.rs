@@ -9,7 +9,7 @@ use veil_relation::{Family, Fit, FitKind, Range, Regression, Shape};
 use super::square::{Square, down};
 use super::{
     Bits, Int, NARROW, Out, PhysicalError, Planner, Ports, Rel, Rows, WIDE, aim_of, arithmetic,
-    bits_of, everywhere, lifted, none, number, numbers, relation, rounded, takes, wrong, zero,
+    bits_of, everywhere, lifted, none, number, numbers, public, relation, rounded, takes, wrong,
 };
 
 /// What a step is taken with.
@@ -220,7 +220,7 @@ impl Planner<'_> {
         let mut last = None;
         for step in 0..of.spec().iterations {
             let sum = match narrow {
-                None => zero(NARROW),
+                None => public(NARROW, 0),
                 Some(narrow) => self.b.product(&rows.cells, &[narrow])[0].take(),
             };
             let aim = aim_of(rows.count);
@@ -256,7 +256,7 @@ impl Planner<'_> {
             )?;
             let errors = fit.errors && step + 1 == of.spec().iterations;
             let matrix = self.matrix_of(&FitOf { errors, ..*fit }, information)?;
-            let own = coefficients.map_or(zero(WIDE), |of| of.take());
+            let own = coefficients.map_or(public(WIDE, 0), |of| of.take());
             let take = own.clone();
             let next = self.stepped(fit, &matrix, own, |ports| {
                 let gradient = numbers(ports, [gradient.take()], between.gradient);
@@ -311,7 +311,7 @@ impl Planner<'_> {
         let mut coefficients: Option<Shared> = None;
         for _ in 0..of.spec().iterations {
             let (own, product) = match coefficients {
-                None => (zero(WIDE), zero(WIDE)),
+                None => (public(WIDE, 0), public(WIDE, 0)),
                 Some(coefficients) => {
                     let product = self.column_product(&matrix.information, coefficients);
                     (coefficients.take(), product.take())
