@@ -15,11 +15,12 @@ use veil_protocol::Options;
 use veil_protocol::passes::PassProgram;
 use veil_query::{Job, SortedBytes, compile};
 use veil_relation::clear::Input;
-use veil_relation::{Program, Table, Value, clear};
+use veil_relation::{Column, Kind, Origin, Program, Range, Table, Type, Value, clear};
 use veil_session::Peer;
 
 use super::BenchArgs;
 use super::measure::{Course, Row, measure_program};
+use super::random::Random;
 use super::relations::{Least, gathered};
 use ends::{Columns, Rows};
 
@@ -36,6 +37,39 @@ pub(super) struct Owned {
 }
 
 impl Owned {
+    /// A table of integers below a bound, which are drawn column by column.
+    pub(super) fn drawn(
+        (name, rows): (&str, u32),
+        columns: impl Iterator<Item = String>,
+        bound: u64,
+        random: &mut Random,
+    ) -> Result<Self> {
+        let range = Range::new(0, i128::from(bound) - 1);
+        let range = range.ok_or_else(|| miette!("an empty range"))?;
+        let column = |name| Column {
+            name,
+            ty: Type::of(Kind::Integer(range)),
+            consent: None,
+        };
+        let columns: Vec<Column> = columns.map(column).collect();
+        let mut cells = |_: &Column| {
+            let cell = |_| Value::Number(random.below(bound).into());
+            (0..rows).map(cell).collect()
+        };
+        Ok(Self {
+            cells: columns.iter().map(&mut cells).collect(),
+            table: Table {
+                name: name.into(),
+                origin: Origin::Owner(OWNER.into()),
+                capacity: rows,
+                padded: false,
+                columns,
+                sorted_by: vec![],
+                unique: vec![],
+            },
+        })
+    }
+
     /// The rows, as they are evaluated.
     pub(super) fn input(&self) -> Input {
         let rows = self.table.capacity as usize;

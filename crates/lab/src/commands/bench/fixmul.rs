@@ -15,10 +15,10 @@ use veil_math::Ring;
 use veil_program::Words;
 use veil_session::{PartyId, Peer};
 
-use super::forest::Random;
 use super::measure::{Row, measure_with};
+use super::random::Random;
 use super::workload::{Workload, conversions, streams};
-use super::{BenchArgs, HEADER, chart, print, print_json};
+use super::{BenchArgs, HEADER, print, print_json};
 
 /// Rows, where nothing else is said.
 const ROWS: u64 = 100_000;
@@ -293,10 +293,7 @@ pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
             }
         }
     }
-    match &args.svg {
-        Some(path) => chart::write(&found, path),
-        None => Ok(()),
-    }
+    args.draw(&found)
 }
 
 #[cfg(test)]

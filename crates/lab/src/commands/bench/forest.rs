@@ -10,11 +10,10 @@ use veil_query::{Job, Query};
 use veil_relation::forest::{
     Feature, FeatureKind, ForestParts, Node, Split, Test, Threshold, Tree,
 };
-use veil_relation::{
-    Column, Expr, Forest, Kind, Origin, Range, Table, Type, Value, forest::Output,
-};
+use veil_relation::{Expr, Forest, Type, forest::Output};
 
-use super::asked::{Asked, Asking, OWNER, Owned, READER, Ready};
+use super::asked::{Asked, Asking, Owned, READER, Ready};
+use super::random::Random;
 use super::workload::streams;
 use super::{BenchArgs, print_json, short};
 
@@ -26,19 +25,6 @@ const BITS: u32 = 16;
 
 /// Rows, where nothing else is said.
 const ROWS: u64 = 10_000;
-
-/// SplitMix64: the same trees and rows everywhere.
-pub(super) struct Random(pub(super) u64);
-
-impl Random {
-    pub(super) fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % bound
-    }
-}
 
 /// A tree with all its leaves as deep as they may be, and a threshold of its own in each split.
 fn node(random: &mut Random, depth: usize) -> Option<Node> {
@@ -76,32 +62,6 @@ fn forest(random: &mut Random) -> Result<Forest> {
         trees: trees.ok_or_else(|| miette!("a threshold has too many places"))?,
     })
     .into_diagnostic()
-}
-
-/// Rows of random features.
-fn owned(random: &mut Random, rows: u32) -> Result<Owned> {
-    let range = Range::new(0, (1 << BITS) - 1).ok_or_else(|| miette!("an empty range"))?;
-    let column = |at| Column {
-        name: name(at),
-        ty: Type::of(Kind::Integer(range)),
-        consent: None,
-    };
-    let mut cells = |_| {
-        let cell = |_| Value::Number(random.below(1 << BITS).into());
-        (0..rows).map(cell).collect()
-    };
-    Ok(Owned {
-        table: Table {
-            name: "rows".into(),
-            origin: Origin::Owner(OWNER.into()),
-            capacity: rows,
-            padded: false,
-            columns: (0..FEATURES).map(column).collect(),
-            sorted_by: vec![],
-            unique: vec![],
-        },
-        cells: (0..FEATURES).map(&mut cells).collect(),
-    })
 }
 
 /// What is measured: what each row is predicted, added up over all rows, which is opened.
@@ -181,7 +141,8 @@ pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
     let rows = args.batch.unwrap_or(ROWS).clamp(1, 1 << 24) as u32;
     let mut random = Random(1);
     let model = forest(&mut random)?;
-    let owned = owned(&mut random, rows)?;
+    let names = (0..FEATURES).map(name);
+    let owned = Owned::drawn(("rows", rows), names, 1 << BITS, &mut random)?;
     let ands = ands(&model, &owned)?;
     let job = job(&model, &owned);
     if !args.json {

@@ -8,10 +8,10 @@ use veil_job::{ProtocolKind, Security};
 use veil_program::Words;
 use veil_query::{Application, Job, Query};
 use veil_relation::network::{Activation, Layer, NetworkParts, Readout, Window};
-use veil_relation::{Apply, Column, Expr, Kind, Network, Origin, Range, Table, Type, Value};
+use veil_relation::{Apply, Expr, Network, Type};
 
-use super::asked::{Asked, Asking, OWNER, Owned, READER, Ready};
-use super::forest::Random;
+use super::asked::{Asked, Asking, Owned, READER, Ready};
+use super::random::Random;
 use super::{BenchArgs, print_json, short};
 
 /// Rows and columns of an image.
@@ -99,31 +99,6 @@ fn of_pixels(mut layer: Layer) -> Layer {
     layer
 }
 
-fn owned(random: &mut Random, rows: u32) -> Result<Owned> {
-    let range = Range::new(0, 255).ok_or_else(|| miette!("an empty range"))?;
-    let column = |at| Column {
-        name: pixel(at),
-        ty: Type::of(Kind::Integer(range)),
-        consent: None,
-    };
-    let mut cells = |_| {
-        let cell = |_| Value::Number(random.below(256).into());
-        (0..rows).map(cell).collect()
-    };
-    Ok(Owned {
-        table: Table {
-            name: "images".into(),
-            origin: Origin::Owner(OWNER.into()),
-            capacity: rows,
-            padded: false,
-            columns: (0..SIDE * SIDE).map(column).collect(),
-            sorted_by: vec![],
-            unique: vec![],
-        },
-        cells: (0..SIDE * SIDE).map(&mut cells).collect(),
-    })
-}
-
 /// What is measured: the class of each image, which are opened in no order.
 fn job(network: &Network, owned: &Owned) -> Job {
     let names: Vec<String> = (0..SIDE * SIDE).map(pixel).collect();
@@ -191,7 +166,8 @@ pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
     let rows = args.batch.unwrap_or(IMAGES).clamp(1, 1 << 20) as u32;
     let mut random = Random(1);
     let network = network(&mut random)?;
-    let owned = owned(&mut random, rows)?;
+    let names = (0..SIDE * SIDE).map(pixel);
+    let owned = Owned::drawn(("images", rows), names, 256, &mut random)?;
     let job = job(&network, &owned);
     let types: Vec<Type> = owned.table.columns.iter().map(|of| of.ty.clone()).collect();
     let features = (0..SIDE * SIDE).map(Expr::column).collect();

@@ -20,7 +20,7 @@ use veil_protocol::passes::PassProgram;
 use veil_session::PartyId;
 
 use super::measure::{Course, Row, data, measure_program, thread_cpu};
-use super::{BenchArgs, HEADER, chart, print, print_json, short};
+use super::{BenchArgs, HEADER, print_json, short};
 
 const RING: Ring = Ring::Z64;
 
@@ -258,16 +258,9 @@ pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
                 data: &|peer, _| data(peer),
             };
             let row = measure_program(&course, &args.setup(&device, carrier, cores))?;
-            if args.json {
-                print_json(&row)?;
-            } else {
-                print(&row);
-            }
+            args.show(&row)?;
             found.push(row);
         }
     }
-    match &args.svg {
-        Some(path) => chart::write(&found, path),
-        None => Ok(()),
-    }
+    args.draw(&found)
 }

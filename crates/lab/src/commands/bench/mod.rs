@@ -15,6 +15,7 @@ mod logreg;
 mod matmul;
 mod measure;
 mod ot;
+mod random;
 mod relations;
 mod share;
 mod stream;
@@ -284,6 +285,23 @@ impl BenchArgs {
         words.among(sharing.parties()).into_diagnostic()
     }
 
+    /// A row of results, as it is asked for.
+    fn show(&self, row: &Row) -> Result<()> {
+        if self.json {
+            return print_json(row);
+        }
+        print(row);
+        Ok(())
+    }
+
+    /// A chart of all rows, if one is asked for.
+    fn draw(&self, rows: &[Row]) -> Result<()> {
+        match &self.svg {
+            Some(path) => chart::write(rows, path),
+            None => Ok(()),
+        }
+    }
+
     /// What makes the device of each lane. One that is not here is said now.
     fn devices(&self, registry: &Arc<dyn Registry>) -> Result<DeviceFactory> {
         Ok(devices::maker(
@@ -377,18 +395,13 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
     for &carrier in &args.link {
         for cores in args.cores.0..=args.cores.1 {
             let row = measure(&workload, &args.setup(&device, carrier, cores))?;
-            if args.json {
-                print_json(&row)?;
-            } else {
-                print(&row);
-            }
+            args.show(&row)?;
             rows.push(row);
         }
     }
     match &args.svg {
         Some(path) if name == Name::Yao => links::run(args, &device, path),
-        Some(path) => chart::write(&rows, path),
-        None => Ok(()),
+        _ => args.draw(&rows),
     }
 }
 

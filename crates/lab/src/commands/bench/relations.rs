@@ -15,7 +15,7 @@ use veil_protocol::passes::PassProgram;
 use veil_session::PartyId;
 
 use super::measure::{Course, data, measure_program, thread_cpu};
-use super::{BenchArgs, HEADER, chart, print, print_json};
+use super::{BenchArgs, HEADER};
 
 /// What is measured of relations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -147,18 +147,11 @@ pub(super) fn run(
                 data: &|peer, _| data(peer),
             };
             let row = measure_program(&course, &args.setup(&device, carrier, cores))?;
-            if args.json {
-                print_json(&row)?;
-            } else {
-                print(&row);
-            }
+            args.show(&row)?;
             found.push(row);
         }
     }
-    match &args.svg {
-        Some(path) => chart::write(&found, path),
-        None => Ok(()),
-    }
+    args.draw(&found)
 }
 
 /// What moves take at least, over all parties.
