@@ -68,6 +68,15 @@ enum Stage {
     Done,
 }
 
+/// The device of passes before that share a plan.
+struct Before {
+    /// The first of them.
+    like: usize,
+    device: Box<dyn Device>,
+    /// Chunks in flight, at most.
+    in_flight: usize,
+}
+
 /// One participant's lane. It owns its device and its end of the links.
 pub struct Worker {
     acts: Arc<Acts>,
@@ -78,8 +87,8 @@ pub struct Worker {
     protocol: Arc<dyn Protocol>,
     lane: u16,
     device: Box<dyn Device>,
-    /// Devices of passes before, with the numbers of the first passes that they serve.
-    devices: Vec<(usize, Box<dyn Device>)>,
+    /// Devices of passes before.
+    devices: Vec<Before>,
     /// Makes the device of a pass that none of them serves.
     factory: DeviceFactory,
     link: Box<dyn Link>,

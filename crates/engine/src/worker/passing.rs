@@ -7,7 +7,7 @@ use veil_protocol::passes::{Compares, Pass};
 use veil_protocol::{Chunk, Plan, Protocol};
 use veil_session::Frame;
 
-use super::{Stage, Worker, loaded};
+use super::{Before, Stage, Worker, loaded};
 use crate::abort::Abort;
 use crate::memory::in_flight;
 use crate::run::Run;
@@ -68,23 +68,30 @@ impl Worker {
         self.plan = Arc::clone(pass.rows().unwrap_or_else(|| acts.plan()));
         let like = acts.like(self.pass);
         if like != before {
-            let known = self.devices.iter().position(|(of, _)| *of == like);
-            let device = if let Some(at) = known {
-                self.devices.swap_remove(at).1
+            let known = self.devices.iter().position(|of| of.like == like);
+            let (device, in_flight) = if let Some(at) = known {
+                let Before {
+                    device, in_flight, ..
+                } = self.devices.swap_remove(at);
+                (device, in_flight)
             } else {
                 let beside = self.device.beside();
-                loaded(pass, &*self.protocol, || {
+                let device = loaded(pass, &*self.protocol, || {
                     beside.map_or_else(|| (self.factory)(), Ok)
-                })?
+                })?;
+                let in_flight = most_in_flight(pass, &*self.protocol, (&*device, self.window));
+                (device, in_flight)
             };
-            let last = std::mem::replace(&mut self.device, device);
-            self.devices.push((before, last));
+            self.devices.push(Before {
+                like: before,
+                device: std::mem::replace(&mut self.device, device),
+                in_flight: std::mem::replace(&mut self.in_flight, in_flight),
+            });
         }
         let shared = Arc::clone(&self.shared);
         let ready = shared.ready.get().expect("set before the first pass");
         self.load(&ready.keys)?;
         self.data = self.ends[self.pass].clone();
-        self.in_flight = most_in_flight(pass, &*self.protocol, (&*self.device, self.window));
         self.next_chunk = u32::from(self.lane);
         self.stage = Stage::Chunks;
         Ok(())
@@ -145,7 +152,7 @@ impl Worker {
     pub(super) fn wipe_devices(&mut self) {
         self.devices
             .iter_mut()
-            .for_each(|(_, device)| device.wipe());
+            .for_each(|before| before.device.wipe());
     }
 }
 
