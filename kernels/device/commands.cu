@@ -161,6 +161,81 @@ KERNEL void LAUNCH_BOUNDS(1024, 1)
   }
 }
 
+// Steps of truncations. A thread has a block of an item. call: step, bytes of an item, items, ring, source, bytes of its items, counters of an item, how many
+// draws, destinations [3]; of each draw its word of the schedule, first counter and head | tail [4][3]; bits that go.
+enum Truncation { HIDE, TAKE, ANSWER, SETTLE };
+DEV wide truncation_up(u32 ring, u32 by, wide v) {
+  const u32 up = (ring == Z128 ? 128 : 64) - by;
+  return wide_mul(v, up < 64 ? make_wide(u64(1) << up, 0) : make_wide(0, u64(1) << (up - 64)));
+}
+DEV void truncate_element(u8 *bank, const u64 *call, u64 item, u64 cell, const wide m[4]) {
+  const u32 ring = u32(call[3]), by = u32(call[23]);
+  const u64 at = item * call[1];
+  const bool whole = ring == Z128;
+  const u8 *from = bank + call[4] + item * call[5];
+  const wide nothing = make_wide(0, 0);
+  if (call[0] == HIDE) {
+    const wide r = load_element(bank + call[10] + at, ring, cell);
+    const u64 top = (whole ? r.hi : r.lo) >> 63;
+    store_element(bank + call[8] + at, ring, cell, wide_add(load_element(from, ring, cell), r));
+    store_element(bank + call[9] + at, ring, cell, wide_add(make_wide(m[0].lo & top & 1, 0), m[1]));
+    store_element(bank + call[10] + at, ring, cell, wide_sub(nothing, wide_shift(r, by)));
+    return;
+  }
+  if (call[0] == TAKE) {
+    wide c = wide_add(load_element(bank + call[8] + at, ring, cell), load_element(from, ring, cell));
+    if (!whole) c.hi = 0;
+    const u64 bit = (m[1].lo & 1) ^ 1 ^ ((whole ? c.hi : c.lo) >> 63);
+    const wide turned = bit ? wide_sub(nothing, m[2]) : m[2];
+    const wide rest = wide_sub(wide_sub(wide_shift(c, by), truncation_up(ring, by, wide_add(turned, m[3]))), m[0]);
+    u64 *highest = whole ? &c.hi : &c.lo;
+    *highest = (*highest & ~(u64(1) << 63)) | bit << 63;
+    store_element(bank + call[8] + at, ring, cell, c);
+    store_element(bank + call[9] + at, ring, cell, m[0]);
+    store_element(bank + call[10] + at, ring, cell, rest);
+    return;
+  }
+  if (call[0] == SETTLE) {
+    const wide own = load_element(bank + call[8] + at, ring, cell);
+    store_element(bank + call[8] + at, ring, cell, wide_add(own, truncation_up(ring, by, load_element(from, ring, cell))));
+    return;
+  }
+  const u64 bit = load_element(from, BITS, cell).lo & 1;
+  const wide x = load_element(bank + call[8] + at, ring, cell), r = load_element(bank + call[9] + at, ring, cell);
+  const u64 top = (whole ? r.hi : r.lo) >> 63;
+  const wide told = wide_add(wide_add(bit ? wide_sub(nothing, x) : x, make_wide(bit & top, 0)), m[0]);
+  store_element(bank + call[8] + at, ring, cell, told);
+  store_element(bank + call[9] + at, ring, cell, wide_sub(truncation_up(ring, by, told), wide_shift(r, by)));
+}
+KERNEL void LAUNCH_BOUNDS(1024, 1)
+    device_truncate(u8 *bank, const u64 *__restrict__ call, const u32 *__restrict__ verdict, const u32 *__restrict__ schedules) {
+  SHARED_DYNAMIC(u32, table, AES_TABLE_WORDS);
+  if (verdict[0]) return;
+  aes_fill(table);
+  BLOCK_BARRIER();
+  const u32 lane4 = (threadIdx.x & 31) * 4;
+  const u64 bytes = call[1], blocks = (bytes + 15) / 16, all = call[2] * blocks;
+  for (u64 k = FIRST_OF_GRID; k < all; k += STEP_OF_GRID) {
+    const u64 item = k / blocks, block = k % blocks;
+    wide m[4];
+    UNROLL
+    for (u32 d = 0; d < 4; d++) {
+      m[d] = make_wide(0, 0);
+      if (d >= call[7]) continue;
+      const u64 *draw = call + 11 + 3 * d;
+      m[d] = wide_of(prf_block(table, lane4, schedules + draw[0], draw[1] + item * call[6] + block, u32(draw[2]), u32(draw[2] >> 32)));
+    }
+    const u64 cells = call[3] == Z128 ? 1 : 2;
+    ROLLED
+    for (u64 cell = cells * block; cell < cells * (block + 1); cell++) {
+      if (cells == 2 && 8 * cell >= bytes) break;
+      truncate_element(bank, call, item, cell, m);
+      UNROLL
+      for (u32 d = 0; d < 4; d++) m[d].lo = m[d].hi;
+    }
+  }
+}
+
 // Adds a (c + d) + b c over elements to a sum. call: a, b, c, d, elements, ring of a and b, ring of c and d.
 KERNEL void device_dot(const u8 *bank, u64 *sum, const u64 *__restrict__ call, const u32 *__restrict__ verdict) {
   if (verdict[0]) return;

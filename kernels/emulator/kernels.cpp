@@ -44,6 +44,7 @@ extern "C" int veil_emulate(const char *name, const emulator::Launch *launch, vo
   ENTRY(device_split)
   ENTRY(device_convert)
   ENTRY(device_lift)
+  ENTRY(device_truncate)
   ENTRY(device_matmul)
   ENTRY(device_scale)
   ENTRY(device_dot)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Golden model of what opens masked values: probabilistic truncation, and words of bits as integers, of three and of four parties.
+"""Golden model of what opens masked values: probabilistic truncation of four parties, and words of bits as integers, of three and of four.
 
 What is opened, and what comes out, follows from the keys and the inputs alone: no products are computed here.
 
@@ -89,7 +89,7 @@ FRAMES = [(0, 0, 1, 1), (2, 1, 9, 9), (1, 6, 100, 67)]
 def vectors(parties):
     truncations, words = [], []
     for ring in (Z64, Z128):
-        for bits, by in ((2, 1), (40, 13), (ring.bits - 1, ring.bits - 2)):
+        for bits, by in ((2, 1), (40, 13), (ring.bits - 1, ring.bits - 2)) if parties == 4 else ():
             for frame in FRAMES:
                 truncations.append(Run(parties, ring, "truncation", bits, *frame).truncation(by))
         for bits in (1, 40, ring.bits):
@@ -100,7 +100,7 @@ def vectors(parties):
     if parties == 4:
         pairs = [(a, b) for a in range(4) for b in range(a + 1, 4)]
         fields["pairs"] = {f"{a}{b}": rep4.pair_key((a, b)).hex() for a, b in pairs}
-    return fields | {"truncations": truncations, "words": words}
+    return fields | ({"truncations": truncations} if truncations else {}) | {"words": words}
 
 
 def main():

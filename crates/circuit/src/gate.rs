@@ -38,8 +38,15 @@ pub enum Gate {
     ConstantBit(bool),
     /// Whether an integer is 0 modulo 2^bits: a bit. It costs less than the bits of the integer.
     IsZero(Wire, u32),
-    /// ⌊x / 2^by⌋ of an integer x from 0 to 2^k - 1: an integer. It costs less than the bits of it.
-    ShiftRight(Wire, u32),
+    /// ⌊x / 2^by⌋ of an integer x from 0 to 2^bits - 1: an integer. It costs less than the bits of it, and less where it has fewer bits than the ring.
+    ShiftRight {
+        /// The integer.
+        of: Wire,
+        /// Bits that go.
+        by: u32,
+        /// Bits that it has, at most those of the ring.
+        bits: u32,
+    },
     /// A uniform element of the circuit's ring in every row, which no party knows. Gates of one number drive one value.
     Random(u32),
     /// A uniform bit in every row, which no party knows. Gates of one number drive one value.
@@ -139,7 +146,7 @@ impl Gate {
             | Gate::Bit(a, _)
             | Gate::Lift(a)
             | Gate::IsZero(a, _)
-            | Gate::ShiftRight(a, _)
+            | Gate::ShiftRight { of: a, .. }
             | Gate::TruncatePr { of: a, .. } => (Some(a), None),
             Gate::Constant(_) | Gate::ConstantBit(_) | Gate::Random(_) | Gate::RandomBit(_) => {
                 (None, None)
@@ -160,7 +167,11 @@ impl Gate {
             Gate::Bit(a, j) => Gate::Bit(map(a), j),
             Gate::Lift(a) => Gate::Lift(map(a)),
             Gate::IsZero(a, bits) => Gate::IsZero(map(a), bits),
-            Gate::ShiftRight(a, by) => Gate::ShiftRight(map(a), by),
+            Gate::ShiftRight { of, by, bits } => Gate::ShiftRight {
+                of: map(of),
+                by,
+                bits,
+            },
             Gate::TruncatePr { of, by, bits } => Gate::TruncatePr {
                 of: map(of),
                 by,
@@ -178,7 +189,7 @@ impl Gate {
             | Gate::Lift(_)
             | Gate::ConstantBit(_)
             | Gate::IsZero(..)
-            | Gate::ShiftRight(..)
+            | Gate::ShiftRight { .. }
             | Gate::RandomBit(_)
             | Gate::TruncatePr { .. }
             | Gate::Append(..) => true,
@@ -208,7 +219,7 @@ impl Gate {
             }
             Gate::Lift(_)
             | Gate::Constant(_)
-            | Gate::ShiftRight(..)
+            | Gate::ShiftRight { .. }
             | Gate::Random(_)
             | Gate::TruncatePr { .. }
             | Gate::Append(..) => ring,

@@ -129,7 +129,9 @@ impl Sink {
             Gate::Lift(_) => (7, None),
             Gate::ConstantBit(c) => (8, Some(c.into())),
             Gate::IsZero(_, bits) => (9, Some(bits.into())),
-            Gate::ShiftRight(_, by) => (10, Some(by.into())),
+            Gate::ShiftRight { by, bits, .. } => {
+                (10, Some(u128::from(bits) << 32 | u128::from(by)))
+            }
             Gate::Random(number) => (11, Some(number.into())),
             Gate::RandomBit(number) => (12, Some(number.into())),
             Gate::TruncatePr { by, bits, .. } => {
@@ -262,7 +264,13 @@ mod tests {
             &|c| c.gates[0] = Gate::Bit(Wire(0), 2),
             &|c| c.gates[0] = Gate::Lift(Wire(0)),
             &|c| c.gates[0] = Gate::IsZero(Wire(0), 1),
-            &|c| c.gates[0] = Gate::ShiftRight(Wire(0), 1),
+            &|c| {
+                c.gates[0] = Gate::ShiftRight {
+                    of: Wire(0),
+                    by: 1,
+                    bits: 64,
+                }
+            },
             &|c| c.gates[0] = truncated(1, 2),
             &|c| c.gates[0] = truncated(2, 1),
             &|c| c.gates[0] = Gate::Append(Wire(0), Wire(2)),

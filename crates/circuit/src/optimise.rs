@@ -149,7 +149,7 @@ fn copy(b: &mut Builder, wires: &[Wire], gate: Gate) -> Wire {
         Gate::Lift(x) => b.lift(at(x)),
         Gate::ConstantBit(c) => b.constant_bit(c),
         Gate::IsZero(x, bits) => b.is_zero(at(x), bits),
-        Gate::ShiftRight(x, by) => b.shift_right(at(x), by),
+        Gate::ShiftRight { of, by, bits } => b.shift_right(at(of), by, bits),
         Gate::Random(number) => b.random_of(number),
         Gate::RandomBit(number) => b.random_bit_of(number),
         Gate::TruncatePr { of, by, bits } => b.truncate_pr(at(of), by, bits),

@@ -101,7 +101,7 @@ impl Circuit {
                 Gate::Times(..) => stats.times += 1,
                 Gate::Constant(..) | Gate::ConstantBit(_) => stats.constants += 1,
                 Gate::Bit(..) | Gate::IsZero(..) => stats.bits += 1,
-                Gate::ShiftRight(..) => stats.shifts += 1,
+                Gate::ShiftRight { .. } => stats.shifts += 1,
                 Gate::Lift(_) => stats.lifts += 1,
                 Gate::Random(_) | Gate::RandomBit(_) => stats.randoms += 1,
                 Gate::TruncatePr { .. } => stats.truncations += 1,

@@ -227,7 +227,7 @@ fn every_error_of_integers_has_its_place_and_words() {
         (
             gate("2 1 0 1 4 NAND"),
             "line 5, column 11: unknown gate `NAND`; over bits there are XOR, AND, INV, EQ and MAND, over integers ADD, SUB, \
-             MUL, PLUS, TIMES, CONST and SHIFT, between them BIT, ZERO, LIFT and APPEND, and EQW over both"
+             MUL, PLUS, TIMES, CONST, SHIFT and SHIFTN, between them BIT, ZERO, LIFT and APPEND, and EQW over both"
                 .into(),
         ),
         (

@@ -346,6 +346,7 @@ pub(crate) static TOGETHER_OR_WITH_TABLES: &[&Kernel] = &[
     &OT_KEYS,
     &RANDOM,
     &LIFT,
+    &TRUNCATE,
     &MATMUL,
     &PROGRAM_BITS,
     &PROGRAM_Z64,
@@ -396,6 +397,7 @@ of_device! {
     SPLIT "device_split", 256, 0, [TRUSTED, TRUSTED, VERDICT];
     CONVERT "device_convert", 256, 0, [TRUSTED, TRUSTED, VERDICT];
     LIFT "device_lift", 1024, AES_TABLES, [TRUSTED, TRUSTED, VERDICT, TRUSTED];
+    TRUNCATE "device_truncate", 1024, AES_TABLES, [TRUSTED, TRUSTED, VERDICT, TRUSTED];
     MATMUL "device_matmul", 256, AES_TABLES, [TRUSTED, TRUSTED, VERDICT, TRUSTED];
     SCALE "device_scale", 256, 0, [TRUSTED, TRUSTED, VERDICT];
     DOT "device_dot", 256, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT];

@@ -17,6 +17,7 @@ use crate::program::Needs;
 use crate::proof::{self, Proof};
 use crate::rank;
 use crate::repeat::Repeat;
+use crate::truncation::{self, Truncation};
 use crate::{Fault, Form};
 
 /// A key that was loaded into the device.
@@ -112,6 +113,8 @@ pub enum Op {
     Dot,
     /// A step of lifts of bits to integers.
     Lifting(Lifting),
+    /// A step of truncations of integers among three parties.
+    Truncation(Truncation),
     /// dst 0, a column of integers modulo 2^32, = the permutation of the chunk's rows that [`Prf::permutation`](veil_prss::Prf::permutation) draws by
     /// call 0: of each row the position to which it moves. It takes [`permutation_counters`](veil_prss::permutation_counters) counters.
     ///
@@ -439,6 +442,9 @@ impl Command {
                 _ => return shape("two sources of the same length are needed"),
             },
             Op::Lifting(step) => return lift::check(*step, self, layout).or_else(shape),
+            Op::Truncation(step) => {
+                return truncation::check(*step, self, layout).or_else(shape);
+            }
             Op::Permutation => return moves::check_drawn(self, layout).or_else(shape),
             Op::Permute { .. } => return moves::check_moved(self, layout).or_else(shape),
             Op::Invert => return moves::check_inverted(self, layout).or_else(shape),

@@ -15,6 +15,7 @@ mod ranks;
 mod repeats;
 mod reuse;
 mod rings;
+mod truncations;
 
 use veil_math::Ring;
 use veil_session::Frame;
@@ -56,7 +57,7 @@ const ROWS: [u32; 18] = [
     0, 1, 2, 7, 8, 9, 31, 63, 64, 65, 127, 129, 511, 512, 513, 1000, 2048, 2500,
 ];
 
-/// After so many cases comes one about proofs, one about integers, one over Z_2^32, one about lifts, one about moves, one about products of matrices, one about labels, one about transfers, one about cut-and-choose, and one about repetitions.
+/// After so many cases comes one about proofs, one about integers, one over Z_2^32, one about lifts and truncations, one about moves, one about products of matrices, one about labels, one about transfers, one about cut-and-choose, and one about repetitions.
 const PROOFS: u32 = 4;
 
 /// The subject of cases.
@@ -70,7 +71,7 @@ pub enum Section {
     Integers,
     /// Programs over Z_2^32, and integers modulo 2^32 in other rings.
     Narrow,
-    /// Lifts of bits to integers.
+    /// Lifts of bits to integers, and truncations of integers.
     Lifts,
     /// Permutations, rows that move by them, and positions to which they move.
     Moves,
@@ -172,9 +173,10 @@ fn repeated(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<()
     offered(reuse::one(device, rng, case))
 }
 
-/// A random case about lifts.
+/// A random case about lifts, and one about truncations.
 fn lifts(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Difference> {
-    offered(lifts::one(device, rng, case))
+    offered(lifts::one(device, rng, case))?;
+    offered(truncations::one(device, rng, case))
 }
 
 /// A random case about moves.

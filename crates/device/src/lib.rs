@@ -64,6 +64,7 @@ mod reference;
 mod repeat;
 mod round;
 pub mod shadow;
+mod truncation;
 mod waiting;
 mod written;
 
@@ -82,6 +83,7 @@ pub use proof::{Proof, Side};
 pub use reference::Reference;
 pub use repeat::{Repeat, Step};
 pub use round::{Ahead, Check, Products, Round, Transfer};
+pub use truncation::Truncation;
 pub use waiting::completion;
 
 use std::sync::Arc;

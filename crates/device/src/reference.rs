@@ -18,6 +18,7 @@ mod ot;
 mod programs;
 mod proof;
 mod rank;
+mod truncation;
 
 use memory::Memory;
 

@@ -113,6 +113,7 @@ pub(crate) const fn name(op: &Op) -> &'static str {
         Op::Lift => "lift",
         Op::Shift { .. } => "shift",
         Op::Lifting(_) => "a step of lifts",
+        Op::Truncation(_) => "a step of truncations",
         Op::Permutation => "permutation",
         Op::Permute { .. } => "permute",
         Op::Invert => "invert",

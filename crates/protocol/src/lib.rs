@@ -74,7 +74,7 @@ pub use choose::protocol;
 pub use plan::{
     BitsPlan, Chunk, Conversion, ConversionPlan, CyclesPlan, Gives, JobPlan, LayerPlan, LiftPlan,
     MacPlan, MacsOfJobWide, OpenedPlan, Options, OrderPlan, OutputPlan, Plan, PlanError, PortPlan,
-    TotalsPlan, WorkspaceOf,
+    TotalsPlan, TruncationPlan, WorkspaceOf,
 };
 pub use replicated::{Replicated, is_masked};
 pub use round::{

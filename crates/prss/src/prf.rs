@@ -97,6 +97,12 @@ impl DomainTag {
         DomainTag(0x0f00 | joint as u16)
     }
 
+    /// What truncations of integers draw among three parties: 0 is the mask that two of them draw; 1, 2 and 3 hide its highest bit and that of the sum; 4 is a
+    /// component of the result, and 5 one of the sum's lowest bits.
+    pub const fn truncate3(mask: u8) -> DomainTag {
+        DomainTag(0x1b00 | mask as u16)
+    }
+
     /// The factor of a permutation that the two parties with component `component` of three draw.
     pub const fn perm3(component: u8) -> DomainTag {
         DomainTag(0x1700 | component as u16)

@@ -197,7 +197,7 @@ fn every_shift() {
 fn shifts(ring: Ring, by: u32) -> Circuit {
     let mut b = Builder::new(ring);
     let x = b.input("x", 1, Per::Row)[0];
-    let high = b.shift_right(x, by);
+    let high = b.shift_right(x, by, ring.bits());
     let zero = b.is_zero(x, by);
     let zero = b.lift(zero);
     let signed = generate::shift_right(&mut b, x, by, Integer::signed(ring.bits()));
@@ -255,9 +255,9 @@ fn tangle(ring: Ring) -> Circuit {
     let three = b.constant(3);
     let bit = b.bit(three, 1);
     let bit = b.lift(bit);
-    let high = b.shift_right(k[0], 9);
+    let high = b.shift_right(k[0], 9, ring.bits());
     let high = b.add(high, kept);
-    let high = b.shift_right(high, 3);
+    let high = b.shift_right(high, 3, ring.bits());
     let none = b.is_zero(high, 4);
     let none = b.lift(none);
     b.output("of rows", &[kept, square, either, bit, not, high, none]);

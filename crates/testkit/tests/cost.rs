@@ -337,7 +337,7 @@ fn costs_as_declared(job: JobSpec, exact: bool) {
     }
 }
 
-/// What `docs/conversions.md` says: rounds, products of bits, lifts and products of integers, for three parties and four.
+/// What `docs/conversions.md` says: rounds, products of bits, lifts, truncations and products of integers, for three parties and four.
 #[test]
 fn conversions_cost_what_the_documentation_says() {
     let measured = COSTS.map(|(name, _)| {
@@ -354,6 +354,7 @@ fn conversions_cost_what_the_documentation_says() {
                 u64::from(plan.depth),
                 plan.bit_products(),
                 plan.lifts(),
+                plan.truncations(),
                 plan.products(),
                 opened,
             ]
@@ -363,35 +364,50 @@ fn conversions_cost_what_the_documentation_says() {
     assert_eq!(measured, COSTS);
 }
 
-/// Rounds, products of bits, lifts, products of integers, bits opened behind masks: among three parties, and among four.
-const COSTS: [(&str, [[u64; 5]; 2]); 15] = [
-    ("int-bits:1", [[2, 0, 1, 0, 0], [2, 0, 1, 0, 0]]),
-    ("int-bits:64", [[9, 373, 64, 0, 0], [10, 436, 64, 0, 0]]),
-    ("int-low:64", [[9, 373, 64, 0, 0], [10, 436, 64, 0, 0]]),
-    ("int-word:64", [[15, 809, 0, 0, 64], [16, 934, 0, 0, 64]]),
-    ("int-low:32", [[8, 151, 32, 0, 0], [9, 182, 32, 0, 0]]),
-    ("int-word:32", [[14, 587, 0, 0, 64], [15, 680, 0, 0, 64]]),
-    ("int-lt:32", [[8, 89, 1, 0, 0], [9, 121, 1, 0, 0]]),
-    ("int-lt:64", [[10, 544, 1, 0, 0], [11, 733, 1, 0, 0]]),
-    ("int-eq:64", [[9, 126, 1, 0, 0], [10, 188, 1, 0, 0]]),
-    ("int-max:32", [[9, 89, 1, 1, 0], [10, 121, 1, 1, 0]]),
+/// Rounds, products of bits, lifts, truncations, products of integers, bits opened behind masks: among three parties, and among four.
+const COSTS: [(&str, [[u64; 6]; 2]); 15] = [
+    ("int-bits:1", [[2, 0, 1, 0, 0, 0], [2, 0, 1, 0, 0, 0]]),
+    (
+        "int-bits:64",
+        [[9, 373, 64, 0, 0, 0], [10, 436, 64, 0, 0, 0]],
+    ),
+    (
+        "int-low:64",
+        [[9, 373, 64, 0, 0, 0], [10, 436, 64, 0, 0, 0]],
+    ),
+    (
+        "int-word:64",
+        [[15, 809, 0, 0, 0, 64], [16, 934, 0, 0, 0, 64]],
+    ),
+    ("int-low:32", [[8, 151, 32, 0, 0, 0], [9, 182, 32, 0, 0, 0]]),
+    (
+        "int-word:32",
+        [[14, 587, 0, 0, 0, 64], [15, 680, 0, 0, 0, 64]],
+    ),
+    ("int-lt:32", [[8, 89, 1, 0, 0, 0], [9, 121, 1, 0, 0, 0]]),
+    ("int-lt:64", [[10, 544, 1, 0, 0, 0], [11, 733, 1, 0, 0, 0]]),
+    ("int-eq:64", [[9, 126, 1, 0, 0, 0], [10, 188, 1, 0, 0, 0]]),
+    ("int-max:32", [[9, 89, 1, 0, 1, 0], [10, 121, 1, 0, 1, 0]]),
     (
         "int-half-signed:64",
-        [[10, 186, 4, 0, 0], [11, 250, 4, 0, 0]],
+        [[10, 186, 4, 0, 0, 0], [11, 250, 4, 0, 0, 0]],
     ),
     (
         "int-half-signed:40",
-        [[10, 188, 4, 0, 0], [11, 252, 4, 0, 0]],
+        [[10, 34, 1, 1, 0, 0], [11, 252, 4, 0, 0, 0]],
     ),
     (
         "int-half-pr-signed:63",
-        [[10, 206, 5, 0, 64], [11, 270, 5, 0, 64]],
+        [[3, 0, 0, 1, 0, 0], [11, 270, 5, 0, 0, 64]],
     ),
     (
         "int-half-pr-signed:40",
-        [[9, 124, 5, 0, 64], [10, 165, 5, 0, 64]],
+        [[3, 0, 0, 1, 0, 0], [10, 165, 5, 0, 0, 64]],
     ),
-    ("int-div:32", [[204, 2561, 32, 0, 0], [205, 2623, 32, 0, 0]]),
+    (
+        "int-div:32",
+        [[204, 2561, 32, 0, 0, 0], [205, 2623, 32, 0, 0, 0]],
+    ),
 ];
 
 /// A matrix product is one round, and one element per row, element of the result and message of a product: three messages among three parties,

@@ -29,6 +29,8 @@ enum Defect {
     Random,
     /// All lifts begin with the first.
     Lift,
+    /// All truncations begin with the first.
+    Truncation,
     /// All layers begin with the first gate.
     Gate,
     /// All transfers begin with the first bytes of the leaves.
@@ -74,6 +76,7 @@ impl Device for Defective {
                     | (Defect::Mac, Op::Mac)
                     | (Defect::Random, Op::Random)
                     | (Defect::Lift, Op::Lifting(_))
+                    | (Defect::Truncation, Op::Truncation(_))
                     | (Defect::Gate, Op::Garble { .. } | Op::Evaluate { .. })
                     | (Defect::Leaf, Op::Ot(Ot::Receive { .. } | Ot::Send { .. })) => {
                         call.first = 0;
@@ -141,7 +144,7 @@ fn what_four_parties_draw_twice_rings() {
     assert_eq!(rings(Defect::Chunk, among_four).j, 1);
 }
 
-/// Two masks of one job, and bits beside integers.
+/// Two masks of one job, bits beside integers, and integers.
 #[test]
 fn random_values_that_share_counters_ring() {
     let mut b = Builder::new(Ring::Z64);
@@ -150,7 +153,8 @@ fn random_values_that_share_counters_ring() {
     let square = b.mul(once, once);
     let twice = b.truncate_pr(square, 3, 40);
     let (_, bit) = generate::dabit(&mut b);
-    b.output("z", &[twice, bit]);
+    let drawn = b.random();
+    b.output("z", &[twice, bit, drawn]);
     let circuit = b.finish().expect("a valid circuit");
     let holders = [Holder::Party(party(1))];
     let job = job(circuit, &[(20, &holders)], &[Audience::Recipient(0)]);
@@ -161,6 +165,28 @@ fn random_values_that_share_counters_ring() {
         let honest = World::in_chunks(job, 8, 2).run();
         assert!(honest.aborts.is_empty(), "{:?}", honest.aborts);
     }
+}
+
+/// Truncations of two layers that have the same rotation.
+#[test]
+fn truncations_that_share_counters_ring() {
+    let mut b = Builder::new(Ring::Z64);
+    let mut x = b.input("x", 1, Per::Row)[0];
+    for _ in 0..4 {
+        let square = b.mul(x, x);
+        x = b.truncate_pr(square, 3, 40);
+    }
+    b.output("z", &[x]);
+    let circuit = b.finish().expect("a valid circuit");
+    let holders = [Holder::Party(party(1))];
+    let job = job(circuit, &[(20, &holders)], &[Audience::Recipient(0)]);
+    let reuse = rings_in(job.clone(), Defect::Truncation);
+    assert_eq!(
+        (reuse.tag.0 >> 8, reuse.ctr),
+        (DomainTag::truncate3(0).0 >> 8, 0)
+    );
+    let honest = World::in_chunks(job, 8, 2).run();
+    assert!(honest.aborts.is_empty(), "{:?}", honest.aborts);
 }
 
 /// Lifts of two layers, and of the rotations of one.

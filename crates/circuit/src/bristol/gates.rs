@@ -5,7 +5,7 @@ use veil_math::Ring;
 use super::read::Body;
 use super::scan::{Line, Word};
 use super::{Flavour, ParseError, ParseErrorKind};
-use crate::{Gate, Wire};
+use crate::Gate;
 
 /// A gate of a format.
 pub(super) struct Known {
@@ -31,7 +31,7 @@ const fn known(name: &'static str, inputs: u64, since: Flavour) -> Known {
     }
 }
 
-const GATES: [Known; 17] = [
+const GATES: [Known; 18] = [
     known("XOR", 2, Flavour::Old),
     known("AND", 2, Flavour::Old),
     known("INV", 1, Flavour::Old),
@@ -54,6 +54,7 @@ const GATES: [Known; 17] = [
     known("APPEND", 2, Flavour::Integers),
     known("ZERO", 2, Flavour::Integers),
     known("SHIFT", 2, Flavour::Integers),
+    known("SHIFTN", 3, Flavour::Integers),
 ];
 
 impl Known {
@@ -83,7 +84,7 @@ pub(super) fn names(flavour: Flavour) -> &'static str {
         Flavour::Fashion => "Bristol Fashion has XOR, AND, INV, EQ, EQW and MAND",
         Flavour::Sequential => "there are XOR, AND, INV, EQ, EQW and MAND, as in Bristol Fashion",
         Flavour::Integers => {
-            "over bits there are XOR, AND, INV, EQ and MAND, over integers ADD, SUB, MUL, PLUS, TIMES, CONST and SHIFT, between them BIT, \
+            "over bits there are XOR, AND, INV, EQ and MAND, over integers ADD, SUB, MUL, PLUS, TIMES, CONST, SHIFT and SHIFTN, between them BIT, \
              ZERO, LIFT and APPEND, and EQW over both"
         }
     }
@@ -122,22 +123,33 @@ impl Body {
             }
             _ => {
                 let a = self.operand(line, Some(ring))?;
-                let (make, least, most): (fn(Wire, u32) -> Gate, u64, u64) = match name {
-                    "BIT" => (Gate::Bit, 0, bits - 1),
-                    "ZERO" => (Gate::IsZero, 1, bits),
-                    _ => (Gate::ShiftRight, 0, bits - 1),
-                };
-                let (found, word) = line.number("a number of bits")?;
-                if !(least..=most).contains(&found) {
+                let mut number = |least, most| {
+                    let (found, word) = line.number("a number of bits")?;
+                    if (least..=most).contains(&found) {
+                        return Ok(found as u32);
+                    }
                     let kind = ParseErrorKind::NoSuchBit {
                         gate: name,
                         found,
                         least,
                         most,
                     };
-                    return Err(line.error(word, kind));
+                    Err(line.error(word, kind))
+                };
+                match name {
+                    "BIT" => Gate::Bit(a, number(0, bits - 1)?),
+                    "ZERO" => Gate::IsZero(a, number(1, bits)?),
+                    "SHIFT" => Gate::ShiftRight {
+                        of: a,
+                        by: number(0, bits - 1)?,
+                        bits: ring.bits(),
+                    },
+                    _ => Gate::ShiftRight {
+                        of: a,
+                        by: number(0, bits - 1)?,
+                        bits: number(1, bits)?,
+                    },
                 }
-                make(a, found as u32)
             }
         };
         self.drive(line, gate)

@@ -24,6 +24,7 @@
 //! | `PLUS`, `TIMES` | `2 1 a 7 z PLUS` | the sum or product of an integer and the constant 7, from 0 to 2^k - 1 |
 //! | `CONST` | `1 1 7 z CONST` | the integer 7 |
 //! | `SHIFT` | `2 1 a 3 z SHIFT` | an integer from 0 to 2^k - 1 divided by 2^3, rounded down |
+//! | `SHIFTN` | `3 1 a 3 40 z SHIFTN` | the same of an integer from 0 to 2^40 - 1 |
 //! | `BIT` | `2 1 a 3 z BIT` | bit 3 of an integer: a bit |
 //! | `ZERO` | `2 1 a 3 z ZERO` | whether an integer is 0 modulo 2^3: a bit |
 //! | `LIFT` | `1 1 a z LIFT` | a bit as the integer 0 or 1 |

@@ -124,6 +124,9 @@ pub fn write(
             Out::Eqw(a) => writeln!(text, "1 1 {} {number} EQW", at(a))?,
             Out::Two(name, a, b) => writeln!(text, "2 1 {} {} {number} {name}", at(a), at(b))?,
             Out::With(name, a, c) => writeln!(text, "2 1 {} {c} {number} {name}", at(a))?,
+            Out::Shift(a, by, bits) => {
+                writeln!(text, "3 1 {} {by} {bits} {number} SHIFTN", at(a))?;
+            }
             Out::Const(c) => writeln!(text, "1 1 {c} {number} CONST")?,
             Out::Lift(a) => writeln!(text, "1 1 {} {number} LIFT", at(a))?,
         }
@@ -215,6 +218,8 @@ enum Out {
     Two(&'static str, u32, u32),
     /// Over an integer and a number.
     With(&'static str, u32, u128),
+    /// An integer, how many bits go, and how many it has.
+    Shift(u32, u32, u32),
     /// A public integer.
     Const(u128),
     Lift(u32),
@@ -255,7 +260,10 @@ impl Body {
             Gate::Plus(a, 0) | Gate::Times(a, 1) => at(a),
             Gate::Bit(a, j) => self.push(Out::With("BIT", at(a), j.into())),
             Gate::IsZero(a, bits) => self.push(Out::With("ZERO", at(a), bits.into())),
-            Gate::ShiftRight(a, by) => self.push(Out::With("SHIFT", at(a), by.into())),
+            Gate::ShiftRight { of, by, bits } if bits == self.rings[of.0 as usize].bits() => {
+                self.push(Out::With("SHIFT", at(of), by.into()))
+            }
+            Gate::ShiftRight { of, by, bits } => self.push(Out::Shift(at(of), by, bits)),
             Gate::Append(a, b) => self.push(Out::Two("APPEND", at(a), at(b))),
             Gate::Lift(a) => self.push(Out::Lift(at(a))),
             Gate::ConstantBit(bit) => self.constant(bit),

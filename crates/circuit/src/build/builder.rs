@@ -193,18 +193,19 @@ impl Builder {
         }
     }
 
-    /// ⌊a / 2^by⌋ of an integer from 0 to 2^k - 1.
+    /// ⌊a / 2^by⌋ of an integer from 0 to 2^bits - 1: [`Gate::ShiftRight`].
     ///
     /// # Panics
-    /// If `a` is no integer, or has no more than `by` bits.
-    pub fn shift_right(&mut self, a: Wire, by: u32) -> Wire {
-        let integer = self.ring_of(a) != Ring::Bits && by < self.ring.bits();
+    /// If `a` is no integer, or the ring has no more than `by` bits or fewer than `bits`.
+    pub fn shift_right(&mut self, a: Wire, by: u32, bits: u32) -> Wire {
+        let most = self.ring.bits();
+        let integer = self.ring_of(a) != Ring::Bits && by < most && (1..=most).contains(&bits);
         assert!(integer, "this gate is for bits of integers");
         match self.driver(a) {
             _ if by == 0 => a,
             Some(Gate::Constant(value)) => self.constant(value >> by),
             Some(Gate::Lift(_)) => self.constant(0),
-            _ => self.gate(Gate::ShiftRight(a, by)),
+            _ => self.gate(Gate::ShiftRight { of: a, by, bits }),
         }
     }
 

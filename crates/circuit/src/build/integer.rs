@@ -130,12 +130,12 @@ pub fn shift_right(b: &mut Builder, x: Wire, by: u32, of: Integer) -> Wire {
         return recompose(b, &bits, of.signed);
     }
     if !of.signed {
-        return b.shift_right(x, by);
+        return b.shift_right(x, by, of.bits);
     }
     // As an unsigned integer, by a multiple of 2^by.
     let half = 1u128 << (of.bits - 1);
     let positive = b.plus(x, half);
-    let shifted = b.shift_right(positive, by);
+    let shifted = b.shift_right(positive, by, of.bits);
     let ring = b.ring();
     b.plus(shifted, ring.sub(0, half >> by))
 }

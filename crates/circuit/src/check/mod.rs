@@ -179,12 +179,14 @@ impl Circuit {
             return Err(CircuitError::NoIntegers { gate });
         }
         let needed = match *kind {
-            Gate::Bit(_, bit) | Gate::ShiftRight(_, bit) if bit >= self.ring.bits() => {
+            Gate::Bit(_, bit) | Gate::ShiftRight { by: bit, .. } if bit >= self.ring.bits() => {
                 let ring = self.ring;
                 return Err(CircuitError::NoSuchBit { gate, bit, ring });
             }
             // All bits of an integer may be none.
-            Gate::IsZero(_, bits) if bits == 0 || bits > self.ring.bits() => {
+            Gate::IsZero(_, bits) | Gate::ShiftRight { bits, .. }
+                if bits == 0 || bits > self.ring.bits() =>
+            {
                 let ring = self.ring;
                 return Err(CircuitError::NoSuchBit {
                     gate,
@@ -202,9 +204,10 @@ impl Circuit {
                     ring,
                 });
             }
-            Gate::Bit(..) | Gate::IsZero(..) | Gate::ShiftRight(..) | Gate::TruncatePr { .. } => {
-                [self.ring; 2]
-            }
+            Gate::Bit(..)
+            | Gate::IsZero(..)
+            | Gate::ShiftRight { .. }
+            | Gate::TruncatePr { .. } => [self.ring; 2],
             Gate::Lift(_) => [Ring::Bits; 2],
             Gate::Append(..) => [self.ring, Ring::Bits],
             _ => [kind.operands().next().map_or(self.ring, &of); 2],

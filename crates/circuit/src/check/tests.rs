@@ -166,7 +166,13 @@ fn integers_and_bits_are_kept_apart() {
         ),
         (
             "gate 0 reads bit 64 of an integer, and bits of Z_2^64 are 0 to 63",
-            &|c| c.gates[0] = Gate::ShiftRight(Wire(0), 64),
+            &|c| {
+                c.gates[0] = Gate::ShiftRight {
+                    of: Wire(0),
+                    by: 64,
+                    bits: 64,
+                }
+            },
         ),
         (
             "gate 2 reads wire 0, which is an integer; take one of its bits",

@@ -245,7 +245,7 @@ fn run<W: Word>(circuit: &Circuit, rings: &[Ring], values: &mut Vec<Block<W>>) {
             Gate::Lift(a) => *at(a),
             Gate::ConstantBit(c) => [W::every(c.into()); WORDS],
             Gate::IsZero(a, bits) => at(a).map(|word| word.is_zero(bits)),
-            Gate::ShiftRight(a, by) | Gate::TruncatePr { of: a, by, .. } => {
+            Gate::ShiftRight { of: a, by, .. } | Gate::TruncatePr { of: a, by, .. } => {
                 at(a).map(|word| word.shift(by))
             }
             Gate::Random(_) | Gate::RandomBit(_) => [W::default(); WORDS],

@@ -132,7 +132,9 @@ impl Circuit {
                 Gate::Lift(a) => at(a),
                 Gate::ConstantBit(c) => c.into(),
                 Gate::IsZero(a, bits) => (at(a) << (128 - bits) == 0).into(),
-                Gate::ShiftRight(a, by) | Gate::TruncatePr { of: a, by, .. } => at(a) >> by,
+                Gate::ShiftRight { of: a, by, .. } | Gate::TruncatePr { of: a, by, .. } => {
+                    at(a) >> by
+                }
                 Gate::Random(_) | Gate::RandomBit(_) => 0,
                 Gate::Append(a, b) => ring.add(ring.mul(at(a), 2), at(b)),
             };

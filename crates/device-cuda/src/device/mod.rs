@@ -15,6 +15,7 @@ mod program;
 mod proof;
 mod queue;
 mod transfers;
+mod truncation;
 mod workspace;
 
 use std::collections::{BTreeMap, VecDeque};

@@ -311,6 +311,7 @@ impl Queue<'_> {
             Op::Shift { by } => self.convert(src[0], dst[0], *by),
             Op::Lift | Op::Resize => self.convert(src[0], dst[0], 0),
             Op::Lifting(step) => self.lifting(*step, command)?,
+            Op::Truncation(step) => self.truncation(*step, command)?,
             Op::Permutation => return Err(unsupported("permutations that are drawn")),
             Op::Permute { .. } => return Err(unsupported("moves of rows")),
             Op::Invert => return Err(unsupported("inverses of permutations")),

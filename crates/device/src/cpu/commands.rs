@@ -102,6 +102,7 @@ impl Cpu {
                 return Ok(bool::from(equal));
             }
             Op::Lifting(step) => self.lifting(memory, *step, command)?,
+            Op::Truncation(step) => self.truncation(memory, *step, command)?,
             Op::Permutation => self.permutation(memory, command)?,
             Op::Permute { back } => self.permute(memory, index, *back, command)?,
             Op::Rank(form) => self.rank(memory, form, command)?,

@@ -101,20 +101,20 @@ impl Cpu {
 
 /// What columns a step is about.
 #[derive(Clone, Copy)]
-struct Place {
-    ring: Ring,
+pub(super) struct Place {
+    pub(super) ring: Ring,
     /// Counters of a column.
-    stride: u64,
-    columns: usize,
-    rows: usize,
+    pub(super) stride: u64,
+    pub(super) columns: usize,
+    pub(super) rows: usize,
     /// Of a column.
-    bytes: usize,
+    pub(super) bytes: usize,
 }
 
 impl Place {
     /// Counter of the blocks from byte `at` of column `k` on.
     #[inline(always)]
-    fn counter(self, mask: &Mask<'_>, k: usize, at: usize) -> u64 {
+    pub(super) fn counter(self, mask: &Mask<'_>, k: usize, at: usize) -> u64 {
         mask.first
             .wrapping_add(self.stride.wrapping_mul(k as u64))
             .wrapping_add((at / 16) as u64)

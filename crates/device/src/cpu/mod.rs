@@ -18,6 +18,7 @@ mod rank;
 #[cfg(target_arch = "x86_64")]
 mod sha;
 mod tape;
+mod truncation;
 mod vector;
 mod workspace;
 

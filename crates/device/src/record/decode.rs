@@ -15,7 +15,7 @@ use crate::cut::By;
 use crate::{
     ColumnType, Command, Completion, Cross, Cut, Dst, Form, Garbling, Instr, KeyId, Layout,
     Lifting, MatMul, Op, Ot, Outcome, PrfCall, Program, ProgramId, Proof, Region, Repeat,
-    Residency, Side, Span, Src, Step, Tag, Trees, Workspace,
+    Residency, Side, Span, Src, Step, Tag, Trees, Truncation, Workspace,
 };
 
 /// Longest step: the bytes of one span.
@@ -332,6 +332,17 @@ impl Parser<'_> {
         })
     }
 
+    fn truncation(&mut self) -> Parsed<Truncation> {
+        let (step, by) = (self.u8()?, self.u32()?);
+        Ok(match step {
+            0 => Truncation::Hide { by },
+            1 => Truncation::Take { by },
+            2 => Truncation::Answer { by },
+            3 => Truncation::Settle { by },
+            _ => return Err("an unknown step of truncations"),
+        })
+    }
+
     fn product(&mut self) -> Parsed<(Range<u32>, u32, u32)> {
         Ok((self.u32()?..self.u32()?, self.u32()?, self.u32()?))
     }
@@ -383,6 +394,7 @@ impl Parser<'_> {
             10 => Op::Lift,
             11 => Op::Shift { by: self.u32()? },
             23 => Op::Lifting(self.lifting()?),
+            30 => Op::Truncation(self.truncation()?),
             24 => Op::Permutation,
             25 => Op::Permute {
                 back: self.u8()? != 0,

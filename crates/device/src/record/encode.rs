@@ -5,7 +5,7 @@ use veil_math::Ring;
 use super::format::Step;
 use crate::{
     ColumnType, Command, Cut, Dst, Form, Instr, Layout, Lifting, Op, Ot, Outcome, Program, Proof,
-    Repeat, Residency, Side, Span, Src,
+    Repeat, Residency, Side, Span, Src, Truncation,
 };
 
 impl Step<'_> {
@@ -451,6 +451,16 @@ impl Writer<'_> {
             Op::Lifting(step) => {
                 self.u8(23);
                 self.lifting(*step);
+            }
+            Op::Truncation(step) => {
+                self.u8(30);
+                self.u8(match step {
+                    Truncation::Hide { .. } => 0,
+                    Truncation::Take { .. } => 1,
+                    Truncation::Answer { .. } => 2,
+                    Truncation::Settle { .. } => 3,
+                });
+                self.u32(step.by());
             }
             Op::Permutation => self.u8(24),
             Op::Permute { back } => {

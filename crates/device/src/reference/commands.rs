@@ -60,6 +60,7 @@ impl Reference {
                 return Ok(bool::from(memory.bytes(a).ct_eq(memory.bytes(b))));
             }
             Op::Lifting(step) => self.lifting(memory, *step, command)?,
+            Op::Truncation(step) => self.truncation(memory, *step, command)?,
             Op::Permutation => self.permutation(memory, command)?,
             Op::Permute { back } => memory.permute(index, command, *back)?,
             Op::Rank(form) => self.rank(memory, form, command)?,

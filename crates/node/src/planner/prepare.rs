@@ -166,12 +166,13 @@ fn work_of_all(passes: &Passes) -> u64 {
     passes.map(of).fold(0, u64::saturating_add)
 }
 
-/// Products and lifts of all rows, weighed by the bits of their ring; at least one for every row.
+/// Products, lifts and truncations of all rows, weighed by the bits of their ring; at least one for every row.
 fn work(plan: &Plan) -> u64 {
     let width = u64::from(plan.job.circuit.ring.bits());
     // Of a circuit of bits, these are all.
     let bits = if width == 1 { 0 } else { plan.bit_products() };
-    let elements = plan.products().saturating_add(plan.lifts());
+    let others = plan.lifts().saturating_add(plan.truncations());
+    let elements = plan.products().saturating_add(others);
     let products = elements.saturating_mul(width);
     products
         .saturating_add(bits)

@@ -234,7 +234,7 @@ impl<'n> Authenticating<'n> {
             | Gate::Random
             | Gate::Take(_)
             | Gate::Scale(..) => None,
-            Gate::Open { .. } | Gate::Raise(_) => {
+            Gate::Open { .. } | Gate::Raise(_) | Gate::Truncate { .. } | Gate::Digit { .. } => {
                 unreachable!("with codes nothing is sent but products")
             }
         }

@@ -1,5 +1,6 @@
 //! From the order of gates to programs over slots.
 
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use veil_circuit::{Per, Reduce, Wire};
@@ -11,7 +12,8 @@ use super::layers::{Layer, Schedule, Scheduler, Work};
 use super::list;
 use super::net::Gate;
 use super::{
-    Conversion, ConversionPlan, Gives, LiftPlan, MacPlan, OpenedPlan, OutputPlan, PortPlan, REGIONS,
+    Conversion, ConversionPlan, Gives, LiftPlan, MacPlan, OpenedPlan, OutputPlan, PortPlan,
+    REGIONS, TruncationPlan,
 };
 
 /// Lifts take turns: the role of a party depends on the number of a lift modulo this.
@@ -32,6 +34,8 @@ impl Scheduler<'_> {
         let (ports, job_wide) = self.place_inputs(work.tail);
         let mut layers = Vec::new();
         let (mut second, mut lifted) = (vec![LiftPlan::default(); work.tail as usize + 1], 0);
+        let mut later = vec![[const { Vec::new() }; 2]; work.tail as usize + 1];
+        let mut truncated = [0; 2];
         for layer in 1..=work.tail {
             let conversions = self.convert(&work.conversions[layer as usize], layer);
             let mut e = Emitters::new(self.circuit.ring);
@@ -41,6 +45,14 @@ impl Scheduler<'_> {
             if first.count() > 0 {
                 second[work.lifts[layer as usize].1 as usize] = first;
             }
+            let truncations = self.emit_truncations(&mut e, &work, layer, &mut truncated);
+            if !truncations.is_empty() {
+                let then = work.truncations[layer as usize].1;
+                for (k, then) in then.into_iter().enumerate() {
+                    later[then as usize][k].clone_from(&truncations);
+                }
+            }
+            let [then, last] = std::mem::take(&mut later[layer as usize]);
             for workspace in &mut self.workspaces {
                 // Slots are free for the next layer, not for this one: the values of a layer's products arrive at its end.
                 workspace.end(layer);
@@ -53,6 +65,7 @@ impl Scheduler<'_> {
                 conversions,
                 opened,
                 lifts: [first, second[layer as usize]],
+                truncations: [truncations, then, last],
                 authenticated,
             });
         }
@@ -422,6 +435,84 @@ impl Scheduler<'_> {
         }
     }
 
+    /// Puts the integers that are truncated from a layer on side by side, by how many bits go and by rotations, and gives results and bits their slots. `before` are how many
+    /// were truncated, and columns of bits that were drawn for them.
+    fn emit_truncations(
+        &mut self,
+        e: &mut Emitters,
+        work: &Work,
+        layer: u32,
+        before: &mut [u64; 2],
+    ) -> Vec<TruncationPlan> {
+        let (wires, [_, last]) = &work.truncations[layer as usize];
+        let mut alike: BTreeMap<(u32, bool), Vec<Wire>> = BTreeMap::new();
+        for wire in wires {
+            if let Some(Gate::Truncate { by, digits, .. }) = self.gate(*wire) {
+                alike.entry((by, digits)).or_default().push(*wire);
+            }
+        }
+        let mut plans = Vec::with_capacity(alike.len());
+        for ((by, digits), wires) in alike {
+            let count = wires.len() as u32;
+            let number = before[0] as u32;
+            let rotation = |k: u32| number.wrapping_add(k) % ROTATIONS;
+            let mut sorted: Vec<(u32, Wire)> = (0..)
+                .zip(wires)
+                .map(|(k, wire)| (rotation(k), wire))
+                .collect();
+            sorted.sort_by_key(|(rotation, _)| *rotation);
+            let mut counts = [0; ROTATIONS as usize];
+            for (rotation, _) in &sorted {
+                counts[*rotation as usize] += 1;
+            }
+            let [from, between, to] = [0; 3].map(|_| self.workspaces[0].take_run(count));
+            for slot in 0..count {
+                self.workspaces[0].dies(from + slot, layer);
+                self.workspaces[0].dies(between + slot, *last);
+            }
+            let mut plan = TruncationPlan {
+                by,
+                digits,
+                from,
+                between,
+                to,
+                bits: 0,
+                counts,
+                first: *before,
+            };
+            plan.bits = self.workspaces[1].take_run(count * plan.bits_of_each());
+            let bits = plan.bits..plan.bits + count * plan.bits_of_each();
+            let mut read = HashSet::new();
+            let mut places = plan.digits_of_all();
+            for (k, (_, wire)) in (0..).zip(sorted) {
+                let of = self.gate(wire).and_then(|gate| gate.operands().next());
+                let src = self.emit(e, of.expect("what is truncated is an integer"), layer);
+                let copy = Instr::Copy(src, Dst::Slot(from + k));
+                e.0[0].program.code.push(copy);
+                self.live(wire, to + k);
+                let Some([of_sum, of_mask]) = places.next() else {
+                    continue;
+                };
+                for (at, digit) in work.digits.get(&wire).into_iter().flatten() {
+                    let slot = match at.checked_sub(by) {
+                        None => of_sum + at,
+                        Some(at) => of_mask + at,
+                    };
+                    self.live(*digit, slot);
+                    read.insert(slot);
+                }
+            }
+            // The others are on the way alone.
+            for slot in bits.filter(|slot| !read.contains(slot)) {
+                self.workspaces[1].dies(slot, *last);
+            }
+            before[0] += u64::from(count);
+            before[1] += u64::from(count * if digits { by } else { 0 });
+            plans.push(plan);
+        }
+        plans
+    }
+
     fn take_slot(&mut self, wire: Wire) -> u32 {
         let workspace = self.workspace_of(wire);
         let slot = self.workspaces[workspace].take();
@@ -487,6 +578,8 @@ impl Scheduler<'_> {
                 | Gate::Bit(..)
                 | Gate::Lift(_)
                 | Gate::Raise(_)
+                | Gate::Truncate { .. }
+                | Gate::Digit { .. }
                 | Gate::ShiftRight(..)
                 | Gate::Random
                 | Gate::Open { .. }

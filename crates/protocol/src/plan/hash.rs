@@ -114,6 +114,15 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
             e.list(&layer.lifts[0].counts, |e, count| e.int(*count));
         });
     }
+    if plan.all_layers().any(LayerPlan::truncates) {
+        e.layers("truncations", plan, |e, layer| {
+            e.list(&layer.truncations[0], |e, of| {
+                e.int(of.by);
+                e.int(u32::from(of.digits));
+                e.list(&of.counts, |e, count| e.int(*count));
+            });
+        });
+    }
     if plan.is_random() {
         e.layers(
             "random values, and openings behind them",

@@ -28,7 +28,7 @@ use super::emit::Home;
 use super::list::{self, List};
 use super::net::{Circuit, Gate, Net};
 use super::slots::Slots;
-use super::{ConversionPlan, LiftPlan, MacPlan, OpenedPlan, OutputPlan, PortPlan};
+use super::{ConversionPlan, LiftPlan, MacPlan, OpenedPlan, OutputPlan, PortPlan, TruncationPlan};
 
 /// What the schedule makes of a circuit.
 pub(super) struct Schedule {
@@ -50,6 +50,7 @@ pub(super) struct Layer {
     pub(super) conversions: Vec<ConversionPlan>,
     pub(super) opened: [OpenedPlan; 2],
     pub(super) lifts: [LiftPlan; 2],
+    pub(super) truncations: [Vec<TruncationPlan>; 3],
     pub(super) authenticated: MacPlan,
 }
 
@@ -196,6 +197,10 @@ pub(super) struct Work {
     pub(super) opened: Vec<Vec<Wire>>,
     /// Wires of bits that are lifted by messages, by the layer of the first of them; and the layer of the second.
     pub(super) lifts: Vec<(Vec<Wire>, u32)>,
+    /// Wires of truncations, by the layer of the first of their messages; and the layers of the second and the third.
+    pub(super) truncations: Vec<(Vec<Wire>, [u32; 2])>,
+    /// Of truncations, the wires of their bits, each with its number.
+    pub(super) digits: HashMap<Wire, Vec<(u32, Wire)>>,
     /// Products and their numbers, one for each layer but the last, where they have an order of their own.
     pub(super) order: Option<Vec<(Wire, u32)>>,
 }
@@ -336,8 +341,13 @@ impl Scheduler<'_> {
                     round: 1 + self.ready(&groups[&group]),
                     step: 0,
                 },
-                (None, Gate::Raise(bit)) => Level {
-                    round: 2 + self.ready(&[bit]),
+                (None, gate @ (Gate::Raise(of) | Gate::Truncate { of, .. })) => Level {
+                    round: gate.rounds().unwrap_or(0) + self.ready(&[of]),
+                    step: 0,
+                },
+                // They come with the second of the three rounds.
+                (None, Gate::Digit { of, .. }) => Level {
+                    round: self.level[of.0 as usize].round - 1,
                     step: 0,
                 },
                 (None, gate) => {
@@ -463,6 +473,8 @@ impl Scheduler<'_> {
             feeds: vec![Vec::new(); lists],
             opened: vec![Vec::new(); lists],
             lifts: vec![(Vec::new(), 0); lists],
+            truncations: vec![(Vec::new(), [0; 2]); lists],
+            digits: HashMap::new(),
             order: None,
         };
         let mut numbers = vec![0; rounds as usize + 1];
@@ -491,6 +503,16 @@ impl Scheduler<'_> {
                 self.last[w] = self.last[w].max(layer);
             } else if self.is_opened(Wire(w as u32)) {
                 work.opened[layer as usize].push(Wire(w as u32));
+            } else if let Some(Gate::Digit { of, at }) = self.gate(Wire(w as u32)) {
+                let digits = work.digits.entry(of).or_default();
+                digits.push((at, Wire(w as u32)));
+                self.last[w] = self.last[w].max(layer);
+            } else if let Some(Gate::Truncate { .. }) = self.gate(Wire(w as u32)) {
+                let [first, second] = [3, 2].map(|of| self.layer_after(self.level[w].round - of));
+                let (wires, later) = &mut work.truncations[first as usize];
+                wires.push(Wire(w as u32));
+                *later = [second, layer];
+                self.last[w] = self.last[w].max(layer);
             } else if self.arrives(Wire(w as u32)) {
                 let first = self.layer_after(self.level[w].round - 2);
                 let (lifts, second) = &mut work.lifts[first as usize];

@@ -293,6 +293,7 @@ impl Making {
     /// bits follow those of integers.
     fn layers(&mut self, schedule: &mut Schedule) -> Vec<LayerPlan> {
         let (mut calls, mut sum_calls, mut randoms, mut lifted) = (0u64, 0u64, 0u64, 0u64);
+        let mut truncated = 0u64;
         let mut layers = Vec::with_capacity(schedule.layers.len());
         for mut layer in schedule.layers.drain(..) {
             let (products, sums) = layer.program.products();
@@ -308,6 +309,15 @@ impl Making {
                 lifts.first *= self.strides[0];
             }
             lifted += u64::from(layer.lifts[0].count()) * self.strides[0];
+            for plan in layer.truncations.iter_mut().flatten() {
+                plan.first = [0, 1].map(|of| plan.first[of] * self.strides[of]);
+            }
+            for plan in &layer.truncations[0] {
+                let digits = if plan.digits { plan.by } else { 0 };
+                // Of each, a key is called for three elements at most, and for digits.
+                truncated += u64::from(plan.count())
+                    * (3 * self.strides[0] + u64::from(digits) * self.strides[1]);
+            }
             layers.push(self.layer(layer, calls, sum_calls));
             calls += u64::from(products) * self.strides[0];
             sum_calls += u64::from(sums);
@@ -317,7 +327,7 @@ impl Making {
             calls += u64::from(bits.products) * self.strides[1];
         }
         // Of each lift, a key is called for two elements at most.
-        self.calls += calls + sum_calls + randoms + 2 * lifted;
+        self.calls += calls + sum_calls + randoms + 2 * lifted + truncated;
         layers
     }
 
@@ -342,6 +352,7 @@ impl Making {
             bits,
             opened: layer.opened,
             lifts: layer.lifts,
+            truncations: layer.truncations,
             authenticated: layer.authenticated,
             before: Before::default(),
         }

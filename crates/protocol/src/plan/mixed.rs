@@ -130,12 +130,19 @@ impl<'a> Lowering<'a> {
                 Gate::Bit(x, j) => self.bits_of(x)[j as usize],
                 Gate::Lift(b) => self.lift(self.at(b)),
                 Gate::IsZero(x, bits) => self.is_zero(self.at(x), bits),
-                Gate::ShiftRight(x, 0) | Gate::TruncatePr { of: x, by: 0, .. } => self.at(x),
-                Gate::ShiftRight(x, by) => self.shift(self.at(x), 0, by).0,
+                Gate::ShiftRight { of: x, by: 0, .. } | Gate::TruncatePr { of: x, by: 0, .. } => {
+                    self.at(x)
+                }
+                Gate::ShiftRight { of, by, bits } => self.shift_right(self.at(of), by, bits),
                 Gate::Random(_) => self.random(gate, self.from.ring),
                 Gate::RandomBit(_) => self.random(gate, Ring::Bits),
                 // Exactly, which is one of the two.
                 Gate::TruncatePr { of, by, .. } if !self.masks => self.shift(self.at(of), 0, by).0,
+                Gate::TruncatePr { of, by, .. } if self.told() => {
+                    let of = self.at(of);
+                    let digits = false;
+                    self.integer(Node::Truncate { of, by, digits })
+                }
                 Gate::TruncatePr { of, by, bits } => self.truncate(self.at(of), by, bits),
                 Gate::Append(..) => self.word(wire),
                 Gate::Add(..)
@@ -214,6 +221,30 @@ impl<'a> Lowering<'a> {
     fn is_zero(&mut self, now: Wire, bits: u32) -> Wire {
         let less = self.integer(Node::Plus(now, self.from.ring.sub(0, 1)));
         self.of_components(less, 0, Of::IsMinusOne(bits))[0]
+    }
+
+    /// Whether one party may learn the sum of an integer and of what all others draw: three parties, of whom none deviates.
+    fn told(&self) -> bool {
+        self.masks && self.count == 3
+    }
+
+    /// ⌊x / 2^by⌋ of x from 0 to 2^bits - 1.
+    fn shift_right(&mut self, now: Wire, by: u32, bits: u32) -> Wire {
+        if !self.told() || bits >= self.from.ring.bits() {
+            return self.shift(now, 0, by).0;
+        }
+        let up = self.integer(Node::Truncate {
+            of: now,
+            by,
+            digits: true,
+        });
+        let digit = |at| Node::Digit { of: up, at };
+        let digits: Vec<Wire> = (0..2 * by)
+            .map(|at| self.push(digit(at), Ring::Bits))
+            .collect();
+        let less = self.apply(Of::Less(by), &digits)[0];
+        let less = self.lift(less);
+        self.integer(Node::Sub(up, less))
     }
 
     /// ⌊x / 2^by⌋ of an integer whose components are multiples of 2^zeros; and its highest bit.

@@ -30,7 +30,7 @@ pub use order::OrderPlan;
 pub(crate) use parts::Before;
 pub use parts::{
     BitsPlan, Conversion, ConversionPlan, Gives, JobPlan, LayerPlan, LiftPlan, MacPlan,
-    MacsOfJobWide, OpenedPlan, OutputPlan, PortPlan, TotalsPlan,
+    MacsOfJobWide, OpenedPlan, OutputPlan, PortPlan, TotalsPlan, TruncationPlan,
 };
 pub use rows::{Chunk, WorkspaceOf};
 
@@ -305,6 +305,12 @@ impl Plan {
     pub fn lifts(&self) -> u64 {
         let of = |l: &LayerPlan| u64::from(l.lifts[0].count());
         self.layers.iter().map(of).sum()
+    }
+
+    /// Integers per row that are truncated by messages of their own, over all layers.
+    pub fn truncations(&self) -> u64 {
+        let of = self.layers.iter().flat_map(|l| &l.truncations[0]);
+        of.map(|truncations| u64::from(truncations.count())).sum()
     }
 
     /// Whether parties draw random values, or open something behind them, while they compute.

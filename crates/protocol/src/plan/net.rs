@@ -40,6 +40,19 @@ pub(super) enum Gate {
     Take(Wire),
     /// Every component of an integer times the opened value.
     Scale(Wire, Wire),
+    /// ⌊x / 2^by⌋ of an integer x below 2^(k - 1), or one more, by three rounds of messages of their own among three parties: one of them learns c = x + r, where the
+    /// two others draw r. It is one more where the lowest bits of c are less than those of r.
+    Truncate {
+        of: Wire,
+        by: u32,
+        /// Whether those bits are there as [`Gate::Digit`].
+        digits: bool,
+    },
+    /// A bit of a truncation of so many bits: bit `at` of c, or bit `at - by` of r.
+    Digit {
+        of: Wire,
+        at: u32,
+    },
 }
 
 impl Gate {
@@ -57,7 +70,7 @@ impl Gate {
             Of::Bit(..)
             | Of::Lift(_)
             | Of::IsZero(..)
-            | Of::ShiftRight(..)
+            | Of::ShiftRight { .. }
             | Of::Random(_)
             | Of::RandomBit(_)
             | Of::TruncatePr { .. }
@@ -78,7 +91,9 @@ impl Gate {
             | Gate::Raise(a)
             | Gate::ShiftRight(a, _)
             | Gate::Take(a)
-            | Gate::Open { from: a, .. } => (Some(a), None),
+            | Gate::Open { from: a, .. }
+            | Gate::Truncate { of: a, .. }
+            | Gate::Digit { of: a, .. } => (Some(a), None),
             Gate::Constant(_) | Gate::ConstantBit(_) | Gate::Random => (None, None),
         };
         a.into_iter().chain(b)
@@ -102,6 +117,12 @@ impl Gate {
                 from: map(from),
                 group,
             },
+            Gate::Truncate { of, by, digits } => Gate::Truncate {
+                of: map(of),
+                by,
+                digits,
+            },
+            Gate::Digit { of, at } => Gate::Digit { of: map(of), at },
             Gate::Constant(_) | Gate::ConstantBit(_) | Gate::Random => self,
         }
     }
@@ -123,15 +144,19 @@ impl Gate {
             | Gate::Constant(_)
             | Gate::ConstantBit(_)
             | Gate::Raise(_)
-            | Gate::Open { .. } => false,
+            | Gate::Open { .. }
+            | Gate::Truncate { .. }
+            | Gate::Digit { .. } => false,
         }
     }
 
-    /// Rounds of messages other than those of products after which it is known, if there are any.
+    /// Rounds of messages other than those of products after which it is known, if it comes with such: behind its operand, or with it.
     pub(super) fn rounds(&self) -> Option<u32> {
         match self {
+            Gate::Digit { .. } => Some(0),
             Gate::Open { .. } => Some(1),
             Gate::Raise(_) => Some(2),
+            Gate::Truncate { .. } => Some(3),
             _ => None,
         }
     }

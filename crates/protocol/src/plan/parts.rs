@@ -38,6 +38,8 @@ pub struct LayerPlan {
     pub opened: [OpenedPlan; 2],
     /// Bits that are lifted to integers: whose first messages, and whose second, go with those of its products.
     pub lifts: [LiftPlan; 2],
+    /// Integers that are truncated: whose first messages, whose second, and whose third, go with those of its products.
+    pub truncations: [Vec<TruncationPlan>; 3],
     /// Which of its products have MACs.
     pub authenticated: MacPlan,
     /// What the layers before it have, as far as proofs and checks of products count it.
@@ -62,6 +64,11 @@ impl LayerPlan {
     /// How many bits have their first message in it, or their second.
     pub fn lifted(&self) -> u32 {
         self.lifts.iter().map(LiftPlan::count).sum()
+    }
+
+    /// Whether an integer that is truncated has a message in it.
+    pub fn truncates(&self) -> bool {
+        self.truncations.iter().any(|of| !of.is_empty())
     }
 }
 
@@ -94,6 +101,54 @@ impl LiftPlan {
     /// How many there are.
     pub fn count(&self) -> u32 {
         self.counts.iter().sum()
+    }
+}
+
+/// Integers that lose as many bits by three rounds of messages, side by side, by rotations as in a [`LiftPlan`]: in rotation z, P_z learns the sum of the integer and of
+/// what the two others draw.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TruncationPlan {
+    /// Bits that go.
+    pub by: u32,
+    /// Whether those bits of the sum and of what is drawn are there as shared bits.
+    pub digits: bool,
+    /// First slot of the integers.
+    pub from: u32,
+    /// First slot of what is on the way.
+    pub between: u32,
+    /// First slot of the results.
+    pub to: u32,
+    /// First slot of bits. Of each rotation there is, one after the other, one on the way for each integer; then, with digits, as many as go for each integer, of the sum; and
+    /// as many for each of what is drawn.
+    pub bits: u32,
+    /// How many there are of each rotation.
+    pub counts: [u32; 3],
+    /// Counters of the first, among the draws of truncations, and among their draws of bits.
+    pub first: [u64; 2],
+}
+
+impl TruncationPlan {
+    /// How many there are.
+    pub fn count(&self) -> u32 {
+        self.counts.iter().sum()
+    }
+
+    /// First slots of the digits of each integer, of the sum and of what is drawn, in the order of the integers; nothing without digits.
+    pub(crate) fn digits_of_all(&self) -> impl Iterator<Item = [u32; 2]> + use<> {
+        let plan = *self;
+        let mut first = plan.bits;
+        let rotations = plan.counts.into_iter().filter(move |_| plan.digits);
+        rotations.flat_map(move |count| {
+            let of_sums = first + count;
+            let of_masks = of_sums + count * plan.by;
+            first += count * plan.bits_of_each();
+            (0..count).map(move |k| [of_sums, of_masks].map(|first| first + k * plan.by))
+        })
+    }
+
+    /// Slots of bits of an integer.
+    pub(crate) const fn bits_of_each(&self) -> u32 {
+        1 + if self.digits { 2 * self.by } else { 0 }
     }
 }
 

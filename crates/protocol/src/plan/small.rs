@@ -15,6 +15,8 @@ pub(super) enum Of {
     /// The carries of the sum of the `low` lowest bits of words, and of the sum of words of `width` bits: two bits each; then the highest
     /// bit of their sum.
     Carries { low: u32, width: u32 },
+    /// Whether the first of two words of so many bits is less than the second.
+    Less(u32),
     /// The sum of words of so many bits and of one more that has so many, is known last, and comes behind them.
     Masked(u32, u32),
 }
@@ -24,6 +26,7 @@ impl Of {
     pub(super) fn width(self) -> u32 {
         match self {
             Of::Sum(width)
+            | Of::Less(width)
             | Of::IsMinusOne(width)
             | Of::Carries { width, .. }
             | Of::Masked(width, _) => width,
@@ -32,11 +35,19 @@ impl Of {
 
     pub(super) fn make(self, count: usize) -> Circuit {
         let mut b = Builder::new(Ring::Bits);
+        let count = match self {
+            Of::Less(_) => 2,
+            _ => count,
+        };
         let words: Vec<Vec<Wire>> = (0..count)
             .map(|c| b.input(format!("u{c}"), self.width(), Per::Row))
             .collect();
         let out = match self {
             Of::Sum(_) => generate::sum(&mut b, &words, generate::Aim::Depth),
+            Of::Less(_) => {
+                let aim = generate::Aim::Depth;
+                vec![generate::less_than(&mut b, &words[0], &words[1], aim)]
+            }
             Of::IsMinusOne(_) => vec![generate::sum_is_minus_one(&mut b, &words)],
             Of::Carries { low, width } => {
                 let mut out = carries(&mut b, &words, low).split_off(low as usize);

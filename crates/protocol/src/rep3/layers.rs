@@ -7,7 +7,7 @@ use veil_math::Ring;
 use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
-use super::{KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS, SCHEME, check, lifts};
+use super::{KEY_OWN, KEY_PREVIOUS, OWN, PREVIOUS, SCHEME, check, lifts, truncations};
 use crate::plan::{LayerPlan, Plan};
 use crate::replicated::regions::TRACE;
 use crate::replicated::{Work, combine, conversions, in_pieces, place, says_products};
@@ -49,8 +49,9 @@ fn of(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, traced: Option<
         }
         round.local.push(run);
     }
-    // What a proof needs of products is no part of them, and lifts have messages of their own.
-    if traced.is_none() && layer.lifted() == 0 && !round.sends.is_empty() {
+    // What a proof needs of products is no part of them, and lifts and truncations have messages of their own.
+    let alone = layer.lifted() == 0 && !layer.truncates();
+    if traced.is_none() && alone && !round.sends.is_empty() {
         let programs = first..round.local.len();
         says_products(&SCHEME, me, &mut round, programs, Default::default());
     }
@@ -59,6 +60,7 @@ fn of(plan: &Plan, me: PartyId, index: usize, layer: &LayerPlan, traced: Option<
         round.local.push(publish);
     }
     lifts::add(plan, me, layer, &mut round);
+    truncations::add(plan, me, layer, &mut round);
     round
 }
 
@@ -122,16 +124,21 @@ fn multiply(
 }
 
 /// One message of products, whose elements have `element` bytes, one of sums, whose elements have `one`, and one of products of bits, which
-/// have `bit`; and those of lifts.
+/// have `bit`; and those of lifts and truncations.
 pub(super) fn cost(me: PartyId, layer: &LayerPlan, [element, one, bit]: [u64; 3], _: bool) -> Cost {
     let bits = layer.bits.as_ref().map_or(0, |bits| bits.products);
     let counts = [layer.products, layer.sums, bits];
     let messages = counts.iter().filter(|count| **count > 0).count() as u64;
     let lifts = lifts::cost(me, layer, element);
+    let truncations = truncations::cost(me, layer, [element, bit]);
     Cost {
-        rounds: lifts.rounds.max(u64::from(messages > 0)),
-        messages: messages + lifts.messages,
+        rounds: lifts
+            .rounds
+            .max(truncations.rounds)
+            .max(u64::from(messages > 0)),
+        messages: messages + lifts.messages + truncations.messages,
         bytes: lifts.bytes
+            + truncations.bytes
             + (counts.iter().zip([element, one, bit]))
                 .fold(0, |sum, (count, bytes)| sum + u64::from(*count) * bytes),
     }

@@ -16,6 +16,7 @@ mod check;
 mod layers;
 mod lifts;
 mod proof;
+mod truncations;
 
 pub(crate) use check::CHECK_ELEMENTS;
 pub use check::{CheckMessage, check_message};

@@ -18,10 +18,11 @@ use crate::round::{Cost, Round};
 
 /// Numbers of messages from here on are of masked openings: three for each component.
 const NUMBERS: u16 = 0x100;
+const OPENINGS: u16 = 3 * 4;
 
 /// Whether the message of this number, of a round of a layer, is one of an opening of masked values.
 pub fn is_masked(number: u16) -> bool {
-    number >= NUMBERS
+    (NUMBERS..NUMBERS + OPENINGS).contains(&number)
 }
 
 /// What a layer opens of one ring.

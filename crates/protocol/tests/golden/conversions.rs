@@ -21,7 +21,7 @@ const FILES: [(usize, &str); 2] = [
 ];
 
 /// The component that party `i` of `parties` keeps as part `part`.
-fn component(parties: usize, i: usize, part: u8) -> usize {
+pub(crate) fn component(parties: usize, i: usize, part: u8) -> usize {
     match (parties, part) {
         (3, 0) => i,
         (3, _) => (i + 2) % 3,

@@ -18,3 +18,4 @@ mod moves;
 mod ot_set_up;
 mod proof;
 mod three;
+mod truncations;

@@ -178,6 +178,10 @@ fn compare(under: Under, check: impl Fn([&Got; 2], &str)) {
     for scheme in (SCHEMES.iter()).filter(|s| under != Under::Errors || additive(s)) {
         for ring in [Ring::Z64, Ring::Z128] {
             for opens in [Opens::Truncation, Opens::Word] {
+                // Three parties truncate without an opening (`truncations`).
+                if opens == Opens::Truncation && scheme.count() == 3 {
+                    continue;
+                }
                 let of = (scheme, ring, opens);
                 let zero = got(of, 0, 0..16, under);
                 let ones = got(of, 0xff, 16..32, under);

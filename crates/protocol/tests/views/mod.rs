@@ -5,6 +5,7 @@ mod garbled;
 mod lifts;
 mod masked;
 mod proof;
+mod truncations;
 
 use std::sync::Arc;
 

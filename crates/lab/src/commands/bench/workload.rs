@@ -213,12 +213,13 @@ fn word() -> Circuit {
     b.finish().expect("a valid circuit")
 }
 
-/// Bits of products and of lifts per row that a job with conversions takes: a lift has as many streams of masks as a product.
+/// Bits of products, of lifts and of truncations per row that a job with conversions takes: a lift has as many streams of masks as a product, six over all parties, and a truncation ten.
 pub(super) fn conversions(job: &Arc<JobSpec>) -> f64 {
     match Plan::new(Arc::clone(job), Options::default()) {
         Ok(plan) if plan.is_mixed() => {
-            let elements = plan.products() + plan.lifts();
-            (plan.bit_products() + u64::from(plan.ring.bits()) * elements) as f64
+            let elements = (plan.products() + plan.lifts()) as f64;
+            let elements = elements + plan.truncations() as f64 * 10.0 / 6.0;
+            plan.bit_products() as f64 + f64::from(plan.ring.bits()) * elements
         }
         _ => 0.0,
     }

@@ -417,6 +417,11 @@ fn count(
             add(Kind::Mask, column * step.calls() as u64);
             add(Kind::Column, both);
         }
+        Op::Truncation(step) => {
+            let column = to / command.dst.len().max(1) as u64;
+            add(Kind::Mask, column * step.calls() as u64);
+            add(Kind::Column, both);
+        }
         Op::Hash { .. } => add(Kind::Hash, from),
         Op::Mac => add(Kind::Mac, from),
         Op::Split { .. } | Op::Lift => add(Kind::Converted, from.max(to)),
