@@ -170,11 +170,15 @@ fn candidates(features: &[TreeFeature]) -> Result<Vec<Candidate>, FitError> {
                 if cuts.len() > MOST_CUTS || !ascend || !within {
                     return Err(FitError::Cuts(feature));
                 }
-                cuts.iter().for_each(|cut| add(Test::AtMost(*cut)));
+                for cut in cuts {
+                    add(Test::AtMost(*cut));
+                }
             }
             TreeFeature::Condition => add(Test::AtMost(0)),
             TreeFeature::Category { values } => {
-                (0..asked(*values)).for_each(|value| add(Test::Is(value.into())));
+                for value in 0..asked(*values) {
+                    add(Test::Is(value.into()));
+                }
             }
         }
         if all.len() > MOST_CANDIDATES {
