@@ -57,6 +57,12 @@ fn parties_grow_what_the_clear_has() {
             7,
         ),
         (
+            "SELECT age, active, 3 AS some, 4 AS that, 5 AS whose, 6 AS zero, active AS y FROM people",
+            1,
+            2,
+            3,
+        ),
+        (
             "SELECT age, income, income AS y FROM people WHERE age > 30",
             1,
             2,

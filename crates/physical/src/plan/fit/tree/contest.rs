@@ -63,13 +63,13 @@ fn every_other(of: Shared, first: i64) -> Take {
 }
 
 impl Planner<'_> {
-    /// The best split of each node of a level.
+    /// The best split of each node of a level, with so many bits of the codes of feature and cut.
     pub(super) fn splits(
         &mut self,
         of: &TreeFitting,
         level: &Level,
         histograms: &[Vec<Shared>],
-        goes_on: bool,
+        (widths, goes_on): ([u32; 2], bool),
     ) -> Result<Splits, PhysicalError> {
         let tree = of.tree();
         let nodes = histograms.len() as u32;
@@ -111,7 +111,7 @@ impl Planner<'_> {
         for round in 0..bits {
             contest = self.round_of(tree, &contest, (nodes * places) >> (round + 1))?;
         }
-        self.chosen(of, contest, (nodes, goes_on))
+        self.chosen(of, contest, nodes, (widths, goes_on))
     }
 
     /// The better one of each two candidates, of equals the first.
@@ -173,14 +173,11 @@ impl Planner<'_> {
         &mut self,
         of: &TreeFitting,
         contest: Contest,
-        (nodes, goes_on): (u32, bool),
+        nodes: u32,
+        (widths, goes_on): ([u32; 2], bool),
     ) -> Result<Splits, PhysicalError> {
         let (number, bits) = contest.number.ok_or_else(none)?;
         let codes = of.codes();
-        let widths = [0, 1].map(|which| {
-            let most = codes.iter().map(|code| code[which]).max().unwrap_or(0);
-            u16::BITS - most.leading_zeros()
-        });
         let made = self.matrix_pass(NARROW, nodes, |ports| {
             let number = ports.bits(number.take().bits(0, bits), bits);
             let b = &mut ports.b;

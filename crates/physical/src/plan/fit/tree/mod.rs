@@ -59,6 +59,7 @@ impl Planner<'_> {
     ) -> Result<Rel, PhysicalError> {
         let tree = of.tree();
         let depth = tree.spec().depth;
+        let widths = [1, 2].map(|at: usize| shape.fields[at].ty.kind.bits().unwrap_or(0));
         let (mut rows, totals) = self.tree_rows(rel, tree, exprs)?;
         let open = self.matrix_pass(NARROW, 1, |ports| {
             let one = ports.bits(Take::Within { first: 0, end: 1 }, 1);
@@ -71,7 +72,7 @@ impl Planner<'_> {
         for depth_now in 0..depth {
             let level = levels.last().ok_or_else(none)?;
             let goes_on = depth_now + 1 < depth;
-            let found = self.splits(of, level, &histograms, goes_on)?;
+            let found = self.splits(of, level, &histograms, (widths, goes_on))?;
             let next = self.next_level(tree, level, &found)?;
             if goes_on {
                 self.moved_on(tree, &mut rows, &found)?;
