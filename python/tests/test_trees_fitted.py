@@ -22,7 +22,7 @@ COLUMNS: dict[str, Any] = {"age": vw.Integer(0, 99), "weight": vw.Decimal(2, 30,
 
 def patients(count: int, seed: int) -> Any:
     draws = np.random.default_rng(seed)
-    frame: Any = pd.DataFrame({"age": draws.integers(0, 100, count)})
+    frame: Any = pd.DataFrame({"id": np.arange(count), "age": draws.integers(0, 100, count)})
     frame["weight"] = [decimal.Decimal(int(units)) / 100 for units in draws.integers(3000, 13001, count)]
     frame["smoker"] = draws.random(count) < 0.3
     frame["ward"] = draws.choice(["icu", "north", "south"], count, p=[0.2, 0.5, 0.3])
@@ -46,11 +46,12 @@ def binned(frame: Any) -> Any:
 
 
 TARGETS: dict[str, Any] = {"again": vw.Bool(), "outcome": vw.Category(["well", "died", "moved"]), "cost": vw.Decimal(2, -100, 1000)}
+NAMES: dict[str, Any] = {"id": vw.Integer(0, 9999)}
 
 
 def job_of(frame: Any) -> tuple[vw.Job, vw.Table]:
     job = vw.Job("trees", owners=["clinic"], parties=["a", "b", "c"], recipients=["registry"])
-    return job, job.table("patients", owner="clinic", rows=len(frame), columns=COLUMNS | TARGETS)
+    return job, job.table("patients", owner="clinic", rows=len(frame), columns=NAMES | COLUMNS | TARGETS)
 
 
 def grown(frame: Any, y: str, depth: int = 3, min_count: int = 20) -> Any:
@@ -93,7 +94,7 @@ def test_trees_are_those_of_scikit_learn(y: str) -> None:
         assert [float(node[name]) for name in values] == pytest.approx(of[1:] if y == "again" else of, abs=1e-8)
         left, right = wanted.children_left[at], wanted.children_right[at]
         if left == -1:
-            assert node.feature is None and node.cut is None
+            assert pd.isna(node.feature) and pd.isna(node.cut)
             return
         first, goes = holds(frame, node), cells[:, wanted.feature[at]] <= wanted.threshold[at]
         if node.feature == "ward":
@@ -113,12 +114,12 @@ def test_trees_are_those_of_scikit_learn(y: str) -> None:
     tree = job.model("tree", forest)
     if classes:
         scores = {f"score_{at}": rows.predict(tree, score=name) for at, name in enumerate(classes)}
-        job.open(rows.assign(**scores).select("age", *scores), to="registry")
+        job.open(rows.assign(**scores).select("id", *scores), to="registry")
     else:
-        job.open(rows.assign(score_0=rows.predict(tree)).select("age", "score_0"), to="registry")
-    found: Any = job.run_local({"patients": frame}).to_pandas()
-    assert list(found.age) == list(frame.age)
-    by_parties = found.drop(columns="age").astype(float).to_numpy()
+        job.open(rows.assign(score_0=rows.predict(tree)).select("id", "score_0"), to="registry")
+    found: Any = job.run_local({"patients": frame}).to_pandas().sort_values("id")
+    assert list(found.id) == list(frame.id)
+    by_parties = found.drop(columns="id").astype(float).to_numpy()
     predicted = other.predict_proba(cells) if classes else other.predict(cells)[:, None]
     assert np.abs(by_parties - predicted).max() < 1e-8
 
@@ -172,7 +173,7 @@ def test_only_whole_trees_are_models() -> None:
     model = vw.forest(result["whole"], values=texts, classes=labels)
     assert model.features == ["age", "ward"] and model.classes == labels and model.source == "a tree fitted by veilworks"
     for answer, more, said in [
-        ("part", {"values": texts, "classes": labels}, "node 1 is split, and its child 3 is not there"),
+        ("part", {"values": texts, "classes": labels}, "node 2 is split, and its child 4 is not there: open all nodes of the tree"),
         ("bare", {"values": texts}, "nodes of a tree have the columns `share`, `share_0` and so on, or `mean`"),
         ("below", {"values": texts, "classes": labels}, "the tree has no root"),
         ("whole", {"values": texts}, "the tree has 3 classes, and 0 are named"),
