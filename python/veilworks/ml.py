@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import decimal
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Union
 
 from ._source import here
 from .errors import JobError
 from .tables import Fitted, Table
+from .types import Bool, Category, ColumnType, Decimal, Integer
 
 Penalty = Union[int, str, decimal.Decimal]
+Cuts = Union[int, Sequence[Union[int, str, decimal.Decimal]]]
 
-__all__ = ["KMeans", "LinearRegression", "LogisticRegression", "PCA", "PoissonRegression"]
+__all__ = ["DecisionTree", "KMeans", "LinearRegression", "LogisticRegression", "PCA", "PoissonRegression"]
 
 
 class _Regression:
@@ -99,6 +101,57 @@ class PCA:
 
     def __repr__(self) -> str:
         return f"<PCA of {self.components} components>"
+
+
+def _values(target: ColumnType | None) -> tuple[str, ...] | None:
+    """The names of what a node says of a target; none of one whose type the tables do not say."""
+    if isinstance(target, Bool):
+        return ("share",)
+    if isinstance(target, Category):
+        return tuple(f"share_{at}" for at in range(len(target.fields["values"])))
+    return ("mean",) if isinstance(target, (Integer, Decimal)) else None
+
+
+class DecisionTree:
+    """A decision tree by histograms: splits are the best of public candidates, by Gini's impurity, or by the variance of a target that is a number."""
+
+    def __init__(self, *, depth: int = 3, cuts: Mapping[str, Cuts] | None = None, places: int = 6, min_count: int | None = None) -> None:
+        """`depth` is of how many levels of splits the tree is at most, 1 to 6. `cuts` says with which numbers a column is compared: a list, or how many, evenly spread
+        over its range (15). No node has fewer rows than `min_count` (20). `places` are decimal places of shares and means."""
+        source = here()
+        self.depth, self.places, self.min_count = depth, places, min_count
+        self.cuts: dict[str, object] = {}
+        for name, of in (cuts or {}).items():
+            if isinstance(of, (bool, float, str)) or not isinstance(of, (int, Sequence)):
+                raise JobError(f"cuts of `{name}` are a list of numbers, or how many, and not {of!r}", source=source)
+            if isinstance(of, Sequence) and any(isinstance(one, float) for one in of):
+                raise JobError(f"a cut of `{name}` is a binary fraction", source=source, help='write decimals as texts, such as "12.5", or as decimal.Decimal')
+            self.cuts[name] = of if isinstance(of, int) else [one if isinstance(one, int) else str(one) for one in of]
+
+    def fit(self, table: Table, *, x: Iterable[str], y: str) -> Table:
+        """The tree of column `y` by columns `x` of a table, as a table with a row for each node: its number, which is 1 of the root, of the rows for which the condition
+        of node n holds 2n, and of its others 2n + 1; the `feature` and its `cut`, none of a leaf; its `rows`; and the `share` of these for which y is true, the shares
+        `share_0`, `share_1` and so on of its texts in their order, or the `mean`. Rows without a value in one of the columns are left out."""
+        source = here()
+        if isinstance(x, str):
+            raise JobError("features are a list of columns", source=source, help=f"x=[{x!r}]")
+        names = list(x)
+        if y in names:
+            raise JobError(f"the target `{y}` is a feature as well", source=source)
+        for name in self.cuts:
+            if name not in names:
+                raise JobError(f"there are cuts of `{name}`, which is no feature", source=source)
+        rows = table.select(*names, y)
+        fields: dict[str, object] = {"family": "tree", "target": y, "depth": self.depth}
+        if self.cuts:
+            fields["cuts"] = self.cuts
+        fields["places"] = self.places
+        values = _values(rows._declared(y))
+        columns = ("node", "feature", "cut", "rows", *values) if values else None
+        return Table(rows._job, Fitted(rows, fields, self.min_count, source), columns)
+
+    def __repr__(self) -> str:
+        return f"<DecisionTree of {self.depth} levels>"
 
 
 class LinearRegression(_Regression):

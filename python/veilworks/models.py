@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _veil
-from ._models import onnx, sklearn, xgboost
+from ._models import fitted, onnx, sklearn, xgboost
 from ._source import here
 from .columns import Column, _Word
 from .errors import JobError
+from .result import Answer, Result
 
 if TYPE_CHECKING:
     from .tables import Table
@@ -62,10 +63,12 @@ def forest(
     classes: Sequence[str] | None = None,
     values: Mapping[str, Sequence[str]] | None = None,
 ) -> Forest:
-    """A model of another library: a fitted one of scikit-learn or XGBoost, or the path of an `.onnx` file, or of the JSON that XGBoost saves.
+    """A model of another library: a fitted one of scikit-learn or XGBoost, or the path of an `.onnx` file, or of the JSON that XGBoost saves; or the opened nodes of a
+    tree of `ml.DecisionTree`.
 
     `features` are the names of its features in their order, `classes` those of its classes, `values` the texts of categories in the order of their codes. Thresholds
-    are read exactly, with what the library's floats round; what leaves add to a score is rounded once, to `places` decimals.
+    are read exactly, with what the library's floats round; what leaves add to a score is rounded once, to `places` decimals. Of an opened tree `features` are those
+    that it asks for unless more are said, `classes` those of its shares in the order of their texts, and `values` has all texts of each category.
     """
     source = here()
     if isinstance(places, bool) or not isinstance(places, int) or not 0 <= places <= _MOST_PLACES:
@@ -79,6 +82,8 @@ def forest(
 
 
 def _read(of: Any, features: Sequence[str] | None, places: int, classes: Sequence[str] | None, values: dict[str, list[str]]) -> dict[str, Any]:
+    if isinstance(of, (Answer, Result)):
+        return fitted.read(of.to_dicts(), features=features, places=places, classes=classes, values=values)
     if sklearn.reads(of):
         if values:
             raise ValueError("categories are those of models of XGBoost")

@@ -2,7 +2,8 @@
 
 use veil_numeric::{Arithmetic, Clear, Number, On, Range};
 
-use crate::spec::{Family, FitError, Regression};
+use crate::error::FitError;
+use crate::spec::{Family, Regression};
 
 /// A term of a fitted model, in units of the last decimal place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

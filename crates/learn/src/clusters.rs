@@ -7,8 +7,9 @@ use veil_numeric::{
 use crate::clear::{Matrix, value};
 use crate::column::{Column, Factor, log2_up, within};
 use crate::design::Design;
+use crate::error::FitError;
 use crate::scaled::applied;
-use crate::spec::{FitError, MOST_ITERATIONS};
+use crate::spec::MOST_ITERATIONS;
 
 /// What is clustered, and from where on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -289,7 +290,7 @@ impl Clusters {
         let factor = Factor::of(1).tens(more).twos(of.exponent as i32);
         let shown = factor.of_number(a, x, CELL)?;
         let centre = Factor::of(of.centre).tens(more).rounded(0);
-        Ok(a.plus(&shown, centre.ok_or(crate::spec::WIDE)?)?)
+        Ok(a.plus(&shown, centre.ok_or(crate::error::WIDE)?)?)
     }
 
     /// The clusters of these rows in the clear.

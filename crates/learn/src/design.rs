@@ -3,7 +3,8 @@
 use veil_numeric::{Arithmetic, Clear, Machine, Number, On, TooWide};
 
 use crate::column::{Centred, Column};
-use crate::spec::{FitError, MOST_TERMS};
+use crate::error::FitError;
+use crate::spec::MOST_TERMS;
 
 /// The cells of a row: that of a one, and those of the features, with so many binary places. In a row that does not count all of them are 0.
 #[derive(Clone, Debug)]

@@ -36,20 +36,27 @@ mod clusters;
 mod column;
 mod components;
 mod design;
+mod error;
 pub mod network;
 mod results;
 mod rows;
 mod scaled;
 mod solve;
 mod spec;
+mod tree;
 
 pub use clear::Fitted;
 pub use clusters::{Cluster, ClusterSpec, Clusters, MOST_CLUSTERS};
 pub use column::Column;
 pub use components::{Component, ComponentSpec, Components, MOST_SQUARINGS};
 pub use design::Design;
+pub use error::FitError;
 pub use network::Network;
 pub use results::Deviations;
 pub use rows::Row;
 pub use solve::Gradient;
-pub use spec::{Between, Family, FitError, MOST_ITERATIONS, MOST_TERMS, Regression, Spec};
+pub use spec::{Between, Family, MOST_ITERATIONS, MOST_TERMS, Regression, Spec};
+pub use tree::{
+    Candidate, Fraction, MOST_CANDIDATES, MOST_CLASSES, MOST_CUTS, MOST_DEPTH, Split, Test, Tree,
+    TreeFeature, TreeNode, TreeSpec, TreeTarget,
+};

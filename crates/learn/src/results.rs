@@ -3,8 +3,9 @@
 use veil_numeric::{Arithmetic, Function, Machine, Number, On, Range, Ranges, Scale, TooWide};
 
 use crate::column::{Factor, within};
+use crate::error::FitError;
 use crate::scaled::{SCALE, applied};
-use crate::spec::{Family, FitError, MATRIX, Regression, WEIGHT};
+use crate::spec::{Family, MATRIX, Regression, WEIGHT};
 
 /// Binary places of standard errors on the way.
 const ERROR: u32 = 30;
@@ -273,7 +274,7 @@ impl Regression {
     pub fn squares_range(&self) -> Result<Range, FitError> {
         let most = within(2 * self.mean).max();
         let sum = Range::new(0, most).and_then(|range| range.sum(self.spec.rows.into()));
-        sum.ok_or(crate::spec::WIDE)
+        sum.ok_or(crate::error::WIDE)
     }
 
     /// The range of the sum of products of the coefficients with Xᵀy, and with the gradient that is left.

@@ -2,8 +2,9 @@
 
 use veil_numeric::{Arithmetic, Function, Machine, Number, On, Scale, TooWide};
 
+use crate::error::FitError;
 use crate::scaled::applied;
-use crate::spec::{Family, FitError, Regression, SUM, WEIGHT};
+use crate::spec::{Family, Regression, SUM, WEIGHT};
 
 /// What a row adds to the gradient and to the information matrix, before it is multiplied by its cells.
 #[derive(Clone, Debug)]

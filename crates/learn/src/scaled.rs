@@ -4,7 +4,8 @@ use veil_numeric::TooWide;
 use veil_numeric::{Applied, Arithmetic, Function, Machine, On, Scale};
 
 use crate::column::about;
-use crate::spec::{FitError, MATRIX};
+use crate::error::FitError;
+use crate::spec::MATRIX;
 
 /// Binary places of the factors that bring a matrix's diagonal near 1; they are at most 2^12.
 pub(crate) const SCALE: u32 = 24;

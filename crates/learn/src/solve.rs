@@ -10,8 +10,9 @@
 use veil_numeric::{Arithmetic, Machine, Number, On, TooWide};
 
 use crate::column::within;
+use crate::error::FitError;
 use crate::scaled::{self, SCALE};
-use crate::spec::{DAMPING, FitError, LIMIT, MATRIX, Regression, SUM, WEIGHT};
+use crate::spec::{DAMPING, LIMIT, MATRIX, Regression, SUM, WEIGHT};
 
 /// A gradient, in its own places.
 pub type Gradient<I> = Number<I>;

@@ -1,9 +1,10 @@
 //! What is fitted, and the numbers of places that follow from it.
 
-use veil_numeric::{Arithmetic, Function, FunctionError, Range, Ranges, Scale, TooWide};
+use veil_numeric::{Arithmetic, Function, Range, Ranges, Scale};
 
 use crate::column::{Centred, Column, Factor, about, log2_up, within};
 use crate::design::Design;
+use crate::error::{FitError, WIDE};
 
 /// How the mean of a row follows from the sum of its terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -61,116 +62,6 @@ pub struct Spec {
 pub const MOST_TERMS: usize = 64;
 /// Newton's steps, at most.
 pub const MOST_ITERATIONS: u32 = 64;
-
-/// Why a model cannot be fitted.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum FitError {
-    /// No feature, or more than there may be.
-    #[error("a model has 1 to {} features, and this has {found}", MOST_TERMS - 1)]
-    Features {
-        /// How many there are.
-        found: usize,
-    },
-    /// No steps, or more than there may be.
-    #[error("a model is fitted in 1 to {MOST_ITERATIONS} steps, and this says {0}")]
-    Iterations(u32),
-    /// No squarings, or more than there may be.
-    #[error(
-        "a matrix is squared 1 to {} times, and this says {found}",
-        crate::components::MOST_SQUARINGS
-    )]
-    Squarings {
-        /// How often this says.
-        found: u32,
-    },
-    /// More decimal places than loadings have.
-    #[error("loadings have up to 9 decimal places, and these {0}")]
-    Loadings(u32),
-    /// No components, or more than features.
-    #[error("there are 1 to {features} components of {features} features, and this has {found}")]
-    Components {
-        /// How many there are.
-        found: u32,
-        /// How many features there are.
-        features: usize,
-    },
-    /// Fewer or more centres than there may be.
-    #[error(
-        "there are 2 to {} clusters, and this has {found}",
-        crate::clusters::MOST_CLUSTERS
-    )]
-    Clusters {
-        /// How many there are.
-        found: usize,
-    },
-    /// A first centre without a number for each feature, or with one that the feature does not have.
-    #[error("centre {} of `start` has not a number for each feature, in its range", at + 1)]
-    Start {
-        /// Which one, from 0 on.
-        at: usize,
-    },
-    /// A target that the family does not have.
-    #[error("the target of a {family} regression is {needed}", family = of.name())]
-    Target {
-        /// The family.
-        of: Family,
-        /// What it has to be.
-        needed: &'static str,
-    },
-    /// A column whose integers are too wide.
-    #[error("column {0} of a model may need more than 120 bits; declare a narrower range")]
-    Wide(usize),
-    /// More decimal places than there may be.
-    #[error("coefficients have up to 18 decimal places, and these {0}")]
-    Places(u32),
-    /// More decimal places than scores have.
-    #[error(
-        "what a network gives has up to {most} decimal places, and not {0}",
-        most = crate::network::MOST_SCORE_PLACES
-    )]
-    Scores(u32),
-    /// Other features than a network has.
-    #[error("a network of {features} features takes as many, and not {found}")]
-    Columns {
-        /// How many there are.
-        found: usize,
-        /// How many the network has.
-        features: usize,
-    },
-    /// Numbers on the way do not fit.
-    #[error(
-        "a model of these ranges and so many rows may need {bits} bits where there are {most}: declare narrower ranges, fewer places, or a smaller penalty"
-    )]
-    TooWide {
-        /// Bits that may be needed.
-        bits: u32,
-        /// Bits at hand.
-        most: u32,
-    },
-}
-
-impl From<TooWide> for FitError {
-    fn from(TooWide { bits, most }: TooWide) -> Self {
-        Self::TooWide { bits, most }
-    }
-}
-
-impl From<FunctionError> for FitError {
-    fn from(error: FunctionError) -> Self {
-        match error {
-            FunctionError::TooWide { bits, .. } => Self::TooWide {
-                bits: 129,
-                most: bits,
-            },
-            // Arguments are clipped to where functions have values.
-            _ => Self::TooWide {
-                bits: 129,
-                most: 128,
-            },
-        }
-    }
-}
 
 /// Binary places of coefficients; they are below 2^[`LIMIT`].
 pub(crate) const WEIGHT: u32 = 28;
@@ -466,11 +357,6 @@ impl Regression {
         sums(left, right, self.terms() as u64, 127)
     }
 }
-
-pub(crate) const WIDE: FitError = FitError::TooWide {
-    bits: 129,
-    most: 128,
-};
 
 /// The range of sums of so many products, less than 2^most.
 pub(crate) fn sums(left: Range, right: Range, count: u64, most: u32) -> Result<Range, FitError> {

@@ -577,9 +577,24 @@ pub(crate) struct RawFit {
     pub(crate) components: Option<Spanned<u32>>,
     /// The first centres of clusters.
     pub(crate) start: Option<Vec<Spanned<Vec<Spanned<RawNumber>>>>>,
+    /// Levels of splits of a tree.
+    pub(crate) depth: Option<Spanned<u32>>,
+    /// What columns of numbers are compared with in a tree.
+    pub(crate) cuts: Option<Spanned<BTreeMap<Spanned<String>, Spanned<RawCuts>>>>,
     pub(crate) ridge: Option<Spanned<String>>,
     pub(crate) steps: Option<Spanned<u32>>,
     pub(crate) places: Option<Spanned<u32>>,
+}
+
+/// How many cuts, or which.
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "cuts are how many, or a list of numbers, of which decimals are in quotes"
+)]
+pub(crate) enum RawCuts {
+    Even(i64),
+    At(Vec<RawNumber>),
 }
 
 #[derive(Deserialize)]

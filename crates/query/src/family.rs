@@ -271,7 +271,9 @@ impl<'a> Writer<'a> {
             } => list("trim", [self.plan(input)]),
             Plan::Fit { input, model } => {
                 let target = match &model.kind {
-                    FitKind::Regression { target, .. } => Some(list("target", [expr(target)])),
+                    FitKind::Regression { target, .. } | FitKind::Tree { target, .. } => {
+                        Some(list("target", [expr(target)]))
+                    }
                     FitKind::Clusters { .. } | FitKind::Components { .. } => None,
                 };
                 let features = list("features", named(&model.features));

@@ -1,6 +1,6 @@
 //! The queries of a job, and the program that they are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sqlparser::ast::Spanned;
 use veil_relation::{
@@ -10,6 +10,7 @@ use veil_relation::{
 
 use crate::apply::{Application, ApplyError, applied};
 use crate::bind::{Binder, Level};
+use crate::cuts::{Cuts, cuts_of, in_units};
 use crate::error::{Problem, QueryError};
 use crate::order::JoinCost;
 use crate::rules;
@@ -67,9 +68,16 @@ pub enum ModelKind {
         /// How many.
         count: u32,
     },
+    /// A decision tree: its nodes are the relation, and the levels of its splits are the steps.
+    Tree {
+        /// The column of the target.
+        target: String,
+        /// What columns of numbers are compared with; [`EVEN_CUTS`](crate::EVEN_CUTS) numbers where it is not said.
+        cuts: BTreeMap<String, Cuts>,
+    },
 }
 
-/// The fewest rows for each term of a model, and of a cluster, whose job does not say.
+/// The fewest rows for each term of a model, and of a cluster or a node of a tree, whose job does not say.
 pub const ROWS_A_TERM: u32 = 20;
 
 /// A public bound on the rows of a named relation: a query, a common table expression, or a subquery of FROM by its alias. A join of keys that
@@ -294,7 +302,7 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
 fn fitted(input: Plan, fields: &[Field], model: &Model) -> Result<Plan, &'static str> {
     let column = |at: usize| Expr::column(at as u32);
     let target = match &model.kind {
-        ModelKind::Regression { target, .. } => {
+        ModelKind::Regression { target, .. } | ModelKind::Tree { target, .. } => {
             let found = fields.iter().position(|field| field.name == *target);
             Some(found.ok_or("the target of a model is a column of its query")?)
         }
@@ -328,10 +336,8 @@ fn fitted(input: Plan, fields: &[Field], model: &Model) -> Result<Plan, &'static
                         "each centre of `start` has a number for every column of the query",
                     );
                 }
-                let cells = centre.iter().zip(&places).map(|((units, of), places)| {
-                    let more = places.checked_sub(*of);
-                    let factor = more.and_then(|more| 10_i128.checked_pow(more));
-                    let units = factor.and_then(|factor| units.checked_mul(factor));
+                let cells = centre.iter().zip(&places).map(|(number, places)| {
+                    let units = in_units(*number, *places);
                     units.ok_or("a number of `start` has no more decimal places than its column")
                 });
                 cells.collect()
@@ -340,13 +346,24 @@ fn fitted(input: Plan, fields: &[Field], model: &Model) -> Result<Plan, &'static
                 start: start.iter().map(units).collect::<Result<_, _>>()?,
             }
         }
+        ModelKind::Tree { cuts, .. } => {
+            let is_feature = |name: &String| of_features().any(|(_, field)| field.name == *name);
+            if !cuts.keys().all(is_feature) {
+                return Err("`cuts` are of columns of the query but the target");
+            }
+            let of = |(_, field): (_, &Field)| cuts_of(field, cuts.get(&field.name));
+            FitKind::Tree {
+                target: column(target.unwrap_or(0)),
+                cuts: of_features().map(of).collect::<Result<_, _>>()?,
+            }
+        }
     };
     let fit = Fit {
         min_rows: match &kind {
             FitKind::Regression { .. } | FitKind::Components { .. } => {
                 ROWS_A_TERM * fields.len() as u32
             }
-            FitKind::Clusters { .. } => ROWS_A_TERM,
+            FitKind::Clusters { .. } | FitKind::Tree { .. } => ROWS_A_TERM,
         },
         kind,
         features: features.collect(),

@@ -63,6 +63,7 @@ mod apply;
 mod arithmetic;
 mod bind;
 mod categories;
+mod cuts;
 mod error;
 mod family;
 mod from;
@@ -86,6 +87,7 @@ mod walk;
 mod windows;
 
 pub use apply::{Application, ApplyError};
+pub use cuts::{Cuts, EVEN_CUTS};
 pub use error::{Place, Problem, QueryError, SqlError};
 pub use family::families;
 pub use job::{Bound, Job, Model, ModelKind, Query, ROWS_A_TERM, bind, compile, fields};

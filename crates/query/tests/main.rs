@@ -25,3 +25,4 @@ mod sizes;
 mod sorts;
 mod sums;
 mod tpch;
+mod trees;

@@ -414,6 +414,10 @@ impl<'a> Tracer<'a> {
                     FitKind::Clusters { .. } | FitKind::Components { .. } => {
                         1 + model.features.len()
                     }
+                    FitKind::Tree { .. } => {
+                        let shape = self.program.shape(plan);
+                        shape.map_or(0, |shape| shape.fields.len().saturating_sub(1))
+                    }
                 };
                 let names = std::iter::once(Origins::new());
                 names.chain(std::iter::repeat_n(shown, values)).collect()

@@ -6,6 +6,7 @@ use veil_learn::{
 use veil_numeric::Range;
 
 use crate::expr::Expr;
+use crate::fit_tree::{TREE, TreeFitting};
 use crate::functions::{argument, form, typed};
 use crate::kind::{Kind, MOST_PLACES, Type, Value, Values};
 use crate::plan::Named;
@@ -21,13 +22,13 @@ pub const INTERCEPT: &str = "intercept";
 pub struct Fit {
     /// What is fitted.
     pub kind: FitKind,
-    /// The features, each a number or a condition.
+    /// The features, each a number or a condition; of a tree also a category.
     pub features: Vec<Named>,
-    /// Steps: Newton's, or Lloyd's.
+    /// Steps: Newton's, or Lloyd's; or levels of splits.
     pub iterations: u32,
-    /// Decimal places of coefficients and standard errors, or of centres.
+    /// Decimal places of coefficients and standard errors, of centres, or of shares and means.
     pub places: u32,
-    /// A regression of fewer rows has no rows; a cluster of fewer is left out.
+    /// A regression of fewer rows has no rows; a cluster of fewer is left out, and no node of a tree has fewer.
     pub min_rows: u32,
 }
 
@@ -55,6 +56,13 @@ pub enum FitKind {
         /// How many.
         count: u32,
     },
+    /// A decision tree, with a row for each node.
+    Tree {
+        /// The target: a condition or a category, of which a node has shares, or a number, of which it has the mean.
+        target: Expr,
+        /// For each feature the numbers that it is compared with, in units of its column; none of a condition or a category.
+        cuts: Vec<Vec<i128>>,
+    },
 }
 
 impl FitKind {
@@ -65,6 +73,7 @@ impl FitKind {
             Self::Regression { family, .. } => family.name(),
             Self::Clusters { .. } => CLUSTERS,
             Self::Components { .. } => COMPONENTS,
+            Self::Tree { .. } => TREE,
         }
     }
 }
@@ -83,6 +92,8 @@ pub enum Fitting {
     Clusters(Box<Clusters>),
     /// That of principal components.
     Components(Box<Components>),
+    /// That of a tree.
+    Tree(Box<TreeFitting>),
 }
 
 /// Numbers or conditions of a type as a column of a model.
@@ -95,7 +106,7 @@ pub(crate) fn of_type(ty: &Type) -> Option<Column> {
 }
 
 /// An expression as a column of a model.
-fn column(expr: &Expr, types: &[Type]) -> Result<Column, PlanError> {
+pub(crate) fn column(expr: &Expr, types: &[Type]) -> Result<Column, PlanError> {
     let ty = typed("fit", expr, types)?;
     of_type(&ty).ok_or_else(|| argument("fit", &ty.kind))
 }
@@ -114,10 +125,14 @@ impl Fit {
     /// # Errors
     /// [`PlanError`], with what is wrong.
     pub fn fitting(&self, types: &[Type], capacity: u64) -> Result<Fitting, PlanError> {
+        let rows = u32::try_from(capacity).unwrap_or(u32::MAX);
+        if let FitKind::Tree { target, cuts } = &self.kind {
+            let tree = TreeFitting::new(self, (target, cuts), (types, rows))?;
+            return Ok(Fitting::Tree(Box::new(tree)));
+        }
         let features = self.features.iter();
         let features = features.map(|feature| column(&feature.expr, types));
         let features = features.collect::<Result<Vec<_>, _>>()?;
-        let rows = u32::try_from(capacity).unwrap_or(u32::MAX);
         let (iterations, places) = (self.iterations, self.places);
         Ok(match &self.kind {
             FitKind::Regression {
@@ -152,6 +167,7 @@ impl Fit {
                     places,
                 })?))
             }
+            FitKind::Tree { .. } => return Err(form("fit", "a model of another kind")),
         })
     }
 
@@ -160,7 +176,7 @@ impl Fit {
     pub fn exprs(&self) -> Vec<&Expr> {
         let features = self.features.iter().map(|feature| &feature.expr);
         let target = match &self.kind {
-            FitKind::Regression { target, .. } => Some(target),
+            FitKind::Regression { target, .. } | FitKind::Tree { target, .. } => Some(target),
             FitKind::Clusters { .. } | FitKind::Components { .. } => None,
         };
         features.chain(target).collect()
@@ -170,7 +186,7 @@ impl Fit {
     pub fn exprs_mut(&mut self) -> Vec<&mut Expr> {
         let features = self.features.iter_mut().map(|feature| &mut feature.expr);
         let target = match &mut self.kind {
-            FitKind::Regression { target, .. } => Some(target),
+            FitKind::Regression { target, .. } | FitKind::Tree { target, .. } => Some(target),
             FitKind::Clusters { .. } | FitKind::Components { .. } => None,
         };
         features.chain(target).collect()
@@ -252,6 +268,10 @@ impl Fit {
                 fields.extend(loadings.map(|feature| decimal(&feature.name, loading)));
                 (fields, count)
             }
+            (FitKind::Tree { target, .. }, Fitting::Tree(tree)) => {
+                let target = typed("fit", target, &input.types())?;
+                (tree.fields(&target), tree.nodes().into())
+            }
             _ => return Err(form("fit", "a model of another kind")),
         };
         Ok(Shape {
@@ -310,6 +330,7 @@ impl Fit {
                 };
                 Ok((1..).zip(components.fit(&rows)?).map(row).collect())
             }
+            (_, Fitting::Tree(tree)) => tree.rows(rows),
             _ => Err(form("fit", "a model of another kind")),
         }
     }

@@ -58,6 +58,7 @@ pub mod clear;
 mod consent;
 mod expr;
 mod fit;
+mod fit_tree;
 pub mod forest;
 mod functions;
 mod kept;
@@ -79,6 +80,7 @@ pub use apply::{Apply, CLASS, MOST_SCORE_PLACES};
 pub use consent::{ColumnUse, ConsentError};
 pub use expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
 pub use fit::{CLUSTERS, COMPONENTS, Fit, FitKind, Fitting, INTERCEPT};
+pub use fit_tree::{TREE, TreeFitting};
 pub use forest::{Forest, ForestError};
 pub use kept::{Bucket, Kept, OpenSize};
 pub use kind::{Kind, MOST_PLACES, MOST_VALUES, Type, Value, Values};
@@ -101,7 +103,8 @@ pub use typing::{MOST_REAL_PLACES, TypeError, real, round_ratio};
 pub use veil_learn::network;
 #[doc(no_inline)]
 pub use veil_learn::{
-    Clusters, Components, Design, Family, FitError, MOST_ITERATIONS, Network, Regression,
+    Clusters, Components, Design, Family, FitError, Fraction, MOST_CUTS, MOST_DEPTH,
+    MOST_ITERATIONS, Network, Regression, Split, Test, Tree,
 };
 #[doc(no_inline)]
 pub use veil_numeric::{Function, Range};

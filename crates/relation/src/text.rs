@@ -77,16 +77,18 @@ fn day(of: i128) -> Sexp {
 }
 
 pub(crate) fn decimal(units: i128, places: u32) -> Sexp {
+    Sexp::word(digits(units, places))
+}
+
+/// A decimal with its point, which stands behind the digits of an integer.
+pub(crate) fn digits(units: i128, places: u32) -> String {
     let digits = format!(
         "{:0>width$}",
         units.unsigned_abs(),
         width = places as usize + 1
     );
     let (whole, part) = digits.split_at(digits.len() - places as usize);
-    Sexp::word(format_args!(
-        "{}{whole}.{part}",
-        if units < 0 { "-" } else { "" }
-    ))
+    format!("{}{whole}.{part}", if units < 0 { "-" } else { "" })
 }
 
 pub(crate) fn kind(of: &Kind) -> Sexp {
@@ -370,6 +372,11 @@ fn fit(of: &Fit) -> impl Iterator<Item = Sexp> + use<> {
         FitKind::Clusters { start } => {
             let centres = start.iter();
             all.extend(centres.map(|of| Sexp::list("start", of.iter().map(Sexp::word))));
+        }
+        FitKind::Tree { target, cuts } => {
+            all.push(Sexp::list("target", [expr(target)]));
+            let cuts = cuts.iter();
+            all.extend(cuts.map(|of| Sexp::list("cuts", of.iter().map(Sexp::word))));
         }
     }
     all.into_iter()

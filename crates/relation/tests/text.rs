@@ -188,8 +188,10 @@ fn models() -> impl Strategy<Value = Box<Fit>> {
             }
         });
     let start = prop::collection::vec(prop::collection::vec(any::<i128>(), 0..3), 0..3);
+    let cuts = prop::collection::vec(prop::collection::vec(any::<i128>(), 0..3), 0..3);
     let kind = prop_oneof![
         regression,
+        (exprs(), cuts).prop_map(|(target, cuts)| FitKind::Tree { target, cuts }),
         start.prop_map(|start| FitKind::Clusters { start }),
         any::<u32>().prop_map(|count| FitKind::Components { count })
     ];

@@ -4,7 +4,7 @@ use veil_numeric::{Arithmetic, Clear, TooWide};
 
 use super::{Component, Components};
 use crate::clear::{Matrix, Value, product, value};
-use crate::spec::FitError;
+use crate::error::FitError;
 
 impl Components {
     /// The components of these rows in the clear.

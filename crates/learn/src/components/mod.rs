@@ -9,8 +9,9 @@ use veil_numeric::{Arithmetic, Function, Machine, Number, On, Range, Ranges, Sca
 
 use crate::column::{Column, about, log2_up, within};
 use crate::design::Design;
+use crate::error::FitError;
 use crate::scaled::{self, applied};
-use crate::spec::{FitError, MATRIX, sums};
+use crate::spec::{MATRIX, sums};
 
 /// What components are of.
 #[derive(Clone, Debug, PartialEq, Eq)]

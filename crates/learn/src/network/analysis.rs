@@ -16,7 +16,7 @@ use super::inference::{Product, Settle, Step, function, rounded, windows};
 use super::unit::{ERROR, Unit, ceiling, nearest};
 use super::{Activation, Cells, Layer, Network, Window};
 use crate::column::Column;
-use crate::spec::FitError;
+use crate::error::FitError;
 
 /// Bits of a number with its sign, at most: some are left of the 64 of the ring.
 const MOST_BITS: u32 = 62;

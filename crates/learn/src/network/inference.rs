@@ -7,7 +7,7 @@ use veil_numeric::{Applied, Function, Range};
 use super::analysis::{self, Analysis};
 use super::{Cells, Network, Readout, Window, count};
 use crate::column::Column;
-use crate::spec::FitError;
+use crate::error::FitError;
 
 /// Most decimal places of what a network gives.
 pub const MOST_SCORE_PLACES: u32 = 9;

@@ -15,7 +15,7 @@ pub use error::NetworkError;
 pub use inference::{Inference, MOST_SCORE_PLACES, Product, Settle, Step};
 
 use crate::column::Column;
-use crate::spec::FitError;
+use crate::error::FitError;
 
 /// Most features of a network.
 pub const MOST_FEATURES: usize = 4096;

@@ -104,7 +104,7 @@ fn words<W: veil_job::Word>() -> Vec<&'static str> {
 }
 
 /// What a job may compute, as rules name it.
-const OPERATIONS: [&str; 27] = [
+const OPERATIONS: [&str; 28] = [
     "count",
     "sum",
     "mean",
@@ -118,6 +118,7 @@ const OPERATIONS: [&str; 27] = [
     "regression",
     "clusters",
     "components",
+    "tree",
     "network",
     "filter",
     "join",

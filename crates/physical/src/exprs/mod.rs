@@ -38,11 +38,13 @@ use veil_relation::{At, ColumnId, Expr, Forest, Kind, Type, TypeError};
 pub(crate) use aggregates::{Sums, deviation, variance};
 pub(crate) use columns::Columns;
 pub(crate) use compare::{below_bits, choose, less, less_bits, masked};
+pub(crate) use divide::rounded as quotient;
 pub use forest::ands;
 pub(crate) use forest::highest;
 pub(crate) use keys::sort_bits;
 pub(crate) use needs::{Form, Want, needs};
 pub(crate) use real::Bits;
+pub(crate) use thresholds::{Asked, decoded};
 pub(crate) use word::Word;
 
 /// Most wires of a circuit: some thirty divisions of 128 bits by 128; building it takes a party a fifth of a gigabyte.

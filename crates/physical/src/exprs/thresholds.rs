@@ -161,7 +161,6 @@ impl Asked {
 
 impl Known {
     /// Whether the word is a number that was asked for.
-    #[cfg(test)]
     pub(crate) fn is_equal(&self, of: u128) -> Wire {
         self.equal[&of]
     }

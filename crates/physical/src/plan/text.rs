@@ -114,6 +114,9 @@ pub(super) fn of(plan: &Plan, shape: &Shape, program: &Program) -> String {
                 FitKind::Clusters { .. } => {
                     format!("{name} with {rows} clusters in {steps} steps{least}")
                 }
+                FitKind::Tree { .. } => {
+                    format!("decision {name} of up to {rows} nodes in {steps} levels{least}")
+                }
             }
         }
         Plan::Apply { model, .. } => {

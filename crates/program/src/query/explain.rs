@@ -434,6 +434,7 @@ fn operations(plan: &Plan, into: &mut BTreeSet<&'static str>) {
             FitKind::Regression { .. } => "regression",
             FitKind::Clusters { .. } => "clusters",
             FitKind::Components { .. } => "components",
+            FitKind::Tree { .. } => "tree",
         })),
         Plan::Apply { .. } => drop(into.insert("network")),
         Plan::Scan { .. }

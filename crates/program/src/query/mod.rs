@@ -131,6 +131,7 @@ impl NamedQuery {
             None if self.min_count < 2 => None,
             None => Some(format!("groups of fewer than {least}")),
             Some(ModelKind::Clusters { .. }) => Some(format!("clusters of fewer than {least}")),
+            Some(ModelKind::Tree { .. }) => Some(format!("nodes of fewer than {least}")),
             Some(ModelKind::Regression { .. } | ModelKind::Components { .. }) => {
                 let each = match self.min_count {
                     0 => " for each term",

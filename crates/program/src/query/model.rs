@@ -1,13 +1,17 @@
 //! Models that are fitted to the rows of a query: how a job file says them, and what is said of them.
 
+use std::collections::BTreeMap;
+
 use toml::Spanned;
-use veil_query::{Model, ModelKind};
-use veil_relation::{CLUSTERS, COMPONENTS, Expr, Family, Fit, FitKind, Fitting, Plan};
+use veil_query::{Cuts, Model, ModelKind};
+use veil_relation::{
+    CLUSTERS, COMPONENTS, Expr, Family, Fit, FitKind, Fitting, MOST_CUTS, MOST_DEPTH, Plan, TREE,
+};
 
 use super::Queries;
 use super::decimal::shortest;
 use crate::error::{Fault, JobProblem};
-use crate::raw::{RawFit, RawNumber};
+use crate::raw::{RawCuts, RawFit, RawNumber};
 
 /// Newton's steps of a model that does not say.
 const STEPS: u32 = 8;
@@ -15,7 +19,9 @@ const STEPS: u32 = 8;
 const LINEAR_STEPS: u32 = 4;
 /// Lloyd's steps, and squarings of a matrix.
 const CLUSTER_STEPS: u32 = 10;
-/// Decimal places of coefficients and centres.
+/// Levels of splits of a tree.
+const LEVELS: u32 = 3;
+/// Decimal places of coefficients, centres, shares and means.
 const PLACES: u32 = 6;
 /// Decimal places of a penalty, at most.
 const RIDGE_PLACES: u32 = 12;
@@ -54,22 +60,62 @@ fn ridge(at: &Spanned<String>) -> Result<(u64, u32), Fault> {
     fits.ok_or_else(|| word("ridge", at, reason()))
 }
 
+/// A number without rounding: units and decimal places.
+fn exact(
+    field: &'static str,
+    span: std::ops::Range<usize>,
+    number: &RawNumber,
+) -> Result<(i128, u32), Fault> {
+    let (text, found) = match number {
+        RawNumber::Integer(value) => (value.to_string(), Some((i128::from(*value), 0))),
+        RawNumber::Text(text) => (text.clone(), shortest(text)),
+        RawNumber::Float(value) => (value.to_string(), None),
+        RawNumber::Date => ("a date".into(), None),
+    };
+    let problem = || JobProblem::Word {
+        field,
+        value: text,
+        reason: "write an integer, or a decimal in quotes such as \"12.50\"".into(),
+    };
+    found.ok_or_else(|| Fault::new(span, problem()))
+}
+
+/// What columns are compared with in a tree.
+fn cuts(
+    raw: &BTreeMap<Spanned<String>, Spanned<RawCuts>>,
+) -> Result<BTreeMap<String, Cuts>, Fault> {
+    let few = |count: usize| (1..=MOST_CUTS).contains(&count);
+    let of = |(name, at): (&Spanned<String>, &Spanned<RawCuts>)| {
+        let wrong = |value: String| {
+            let problem = JobProblem::Number {
+                field: "cuts",
+                value,
+                reason: format!("a column has 1 to {MOST_CUTS} of them"),
+            };
+            Fault::new(at.span(), problem)
+        };
+        let cuts = match at.get_ref() {
+            RawCuts::Even(count) => {
+                let even = u32::try_from(*count).ok();
+                let even = even.filter(|count| few(*count as usize));
+                Cuts::Even(even.ok_or_else(|| wrong(count.to_string()))?)
+            }
+            RawCuts::At(numbers) if !few(numbers.len()) => {
+                return Err(wrong(format!("a list of {}", numbers.len())));
+            }
+            RawCuts::At(numbers) => {
+                let numbers = numbers.iter().map(|of| exact("cuts", at.span(), of));
+                Cuts::At(numbers.collect::<Result<_, _>>()?)
+            }
+        };
+        Ok((name.get_ref().clone(), cuts))
+    };
+    raw.iter().map(of).collect()
+}
+
 /// The first centres of clusters.
 fn start(raw: &[Spanned<Vec<Spanned<RawNumber>>>]) -> Result<Vec<Vec<(i128, u32)>>, Fault> {
-    let number = |at: &Spanned<RawNumber>| {
-        let (text, found) = match at.get_ref() {
-            RawNumber::Integer(value) => (value.to_string(), Some((i128::from(*value), 0))),
-            RawNumber::Text(text) => (text.clone(), shortest(text)),
-            RawNumber::Float(value) => (value.to_string(), None),
-            RawNumber::Date => ("a date".into(), None),
-        };
-        let problem = || JobProblem::Word {
-            field: "start",
-            value: text,
-            reason: "write an integer, or a decimal in quotes such as \"12.50\"".into(),
-        };
-        found.ok_or_else(|| Fault::new(at.span(), problem()))
-    };
+    let number = |at: &Spanned<RawNumber>| exact("start", at.span(), at.get_ref());
     let centres = raw
         .iter()
         .map(|centre| centre.get_ref().iter().map(number).collect());
@@ -95,7 +141,29 @@ pub(super) fn model(at: &Spanned<RawFit>) -> Result<Model, Fault> {
     if let (Some(first), true) = (first, family != CLUSTERS) {
         return no_use(first.span(), "start");
     }
-    let kind = if family == CLUSTERS || family == COMPONENTS {
+    if family == TREE {
+        if let Some(ridge) = &raw.ridge {
+            return no_use(ridge.span(), "ridge");
+        }
+        if let Some(steps) = &raw.steps {
+            return no_use(steps.span(), "steps");
+        }
+    } else {
+        if let Some(depth) = &raw.depth {
+            return no_use(depth.span(), "depth");
+        }
+        if let Some(cuts) = &raw.cuts {
+            return no_use(cuts.span(), "cuts");
+        }
+    }
+    let kind = if family == TREE {
+        let target = raw.target.as_ref().ok_or_else(|| lacks("target"))?;
+        let said = raw.cuts.as_ref().map(|said| cuts(said.get_ref()));
+        ModelKind::Tree {
+            target: target.get_ref().clone(),
+            cuts: said.transpose()?.unwrap_or_default(),
+        }
+    } else if family == CLUSTERS || family == COMPONENTS {
         if let Some(target) = &raw.target {
             return no_use(target.span(), "target");
         }
@@ -118,7 +186,7 @@ pub(super) fn model(at: &Spanned<RawFit>) -> Result<Model, Fault> {
             let names = Family::ALL
                 .map(Family::name)
                 .into_iter()
-                .chain([CLUSTERS, COMPONENTS]);
+                .chain([CLUSTERS, COMPONENTS, TREE]);
             let names: Vec<String> = names.map(|name| format!("{name:?}")).collect();
             let reason = format!("write one of {}", names.join(", "));
             word("family", &raw.family, reason)
@@ -130,14 +198,20 @@ pub(super) fn model(at: &Spanned<RawFit>) -> Result<Model, Fault> {
             ridge: raw.ridge.as_ref().map_or(Ok((0, 1)), ridge)?,
         }
     };
-    let iterations = match &raw.steps {
-        Some(steps) => {
+    let iterations = match (&raw.depth, &raw.steps) {
+        (Some(depth), _) => {
+            let reason = || format!("a tree has 1 to {MOST_DEPTH} levels of splits");
+            let some = Some(*depth.get_ref()).filter(|depth| (1..=MOST_DEPTH).contains(depth));
+            some.ok_or_else(|| number("depth", depth, reason()))?
+        }
+        (None, Some(steps)) => {
             let most = veil_relation::MOST_ITERATIONS;
             let reason = || format!("a model is fitted in 1 to {most} steps");
             let some = Some(*steps.get_ref()).filter(|steps| (1..=most).contains(steps));
             some.ok_or_else(|| number("steps", steps, reason()))?
         }
-        None => match kind {
+        (None, None) => match kind {
+            ModelKind::Tree { .. } => LEVELS,
             ModelKind::Regression {
                 family: Family::Linear,
                 ..
@@ -149,7 +223,10 @@ pub(super) fn model(at: &Spanned<RawFit>) -> Result<Model, Fault> {
     let places = match &raw.places {
         Some(places) => {
             let some = Some(*places.get_ref()).filter(|places| (1..=18).contains(places));
-            let reason = || "coefficients and centres have 1 to 18 places".to_owned();
+            let reason = || {
+                "coefficients and centres have 1 to 18 places, and so have shares and means"
+                    .to_owned()
+            };
             some.ok_or_else(|| number("places", places, reason()))?
         }
         None => PLACES,
@@ -217,6 +294,20 @@ fn sentence(title: &str, (model, of): (&Fit, &Fitting), capacity: u64) -> String
             "{title}: {} clusters by {kind} of {names}, in {steps} steps from public centres, of at most {capacity} rows; clusters of fewer than {least} rows are left out",
             start.len()
         ),
+        (FitKind::Tree { .. }, Fitting::Tree(of)) => {
+            let tree = of.tree();
+            let target = match tree.target_places() {
+                Some((places, false)) => {
+                    format!("; the target has {places} binary places over half its range")
+                }
+                _ => String::new(),
+            };
+            format!(
+                "{title}: a decision tree on {names}, of up to {steps} levels of splits by {} public candidates, of at most {capacity} rows{target}; each node shows how many rows it has, and \
+                 none has fewer than {least}",
+                tree.candidates().len()
+            )
+        }
         _ => String::new(),
     };
     text += ". A model is a function of all rows: it may show single ones where they are few or unusual";

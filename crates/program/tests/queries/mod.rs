@@ -9,6 +9,7 @@ mod readers;
 mod refused;
 mod results;
 mod shadow;
+mod trees;
 
 use std::sync::Arc;
 

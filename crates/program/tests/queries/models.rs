@@ -109,7 +109,7 @@ fn mistakes() {
         (
             "\"logistic\"",
             "\"logit\"",
-            "job.toml:26:18: `family` is \"logit\": write one of \"linear\", \"logistic\", \"poisson\", \"k-means\", \"pca\"",
+            "job.toml:26:18: `family` is \"logit\": write one of \"linear\", \"logistic\", \"poisson\", \"k-means\", \"pca\", \"tree\"",
         ),
         (
             "\"ok\" }",
@@ -144,7 +144,7 @@ fn mistakes() {
         (
             "\"ok\" }",
             "\"ok\", places = 19 }",
-            "job.toml:26:54: `places` is `19`: coefficients and centres have 1 to 18 places",
+            "job.toml:26:54: `places` is `19`: coefficients and centres have 1 to 18 places, and so have shares and means",
         ),
         (
             "min_count = 3\n",

@@ -207,6 +207,11 @@ impl Pruner<'_> {
                 )
             }
             Plan::Fit { input, mut model } => {
+                let fit = Plan::Fit {
+                    input: input.clone(),
+                    model: model.clone(),
+                };
+                let width = self.shape(&fit)?.fields.len() as u32;
                 let mut wanted = Columns::new();
                 for expr in model.exprs() {
                     columns(expr, &mut wanted);
@@ -220,9 +225,9 @@ impl Pruner<'_> {
                         *errors &= needed.contains(&2);
                         2 + u32::from(*errors)
                     }
-                    FitKind::Clusters { .. } | FitKind::Components { .. } => {
-                        2 + model.features.len() as u32
-                    }
+                    FitKind::Clusters { .. }
+                    | FitKind::Components { .. }
+                    | FitKind::Tree { .. } => width,
                 };
                 (Plan::Fit { input, model }, (0..columns).collect())
             }

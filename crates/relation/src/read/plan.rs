@@ -4,6 +4,7 @@ use super::{Result, column_id, expr, head, items, number, quoted, tagged, unexpe
 use crate::apply::Apply;
 use crate::expr::{Expr, Literal};
 use crate::fit::{CLUSTERS, COMPONENTS, Fit, FitKind};
+use crate::fit_tree::TREE;
 use crate::models::Trained;
 use crate::plan::{
     Aggregate, AggregateFunction, Domain, Frame, JoinKind, Matches, Named, Overflow, Plan, SortKey,
@@ -220,6 +221,13 @@ fn fit(item: &Sexp, parts: &[Sexp]) -> Result<Fit> {
             start: start
                 .iter()
                 .map(|centre| all(centre, "start", number))
+                .collect::<Result<_>>()?,
+        },
+        (TREE, [target, cuts @ ..]) => FitKind::Tree {
+            target: expr(&of(target, "target")?)?,
+            cuts: cuts
+                .iter()
+                .map(|of| all(of, "cuts", number))
                 .collect::<Result<_>>()?,
         },
         (family, [target, ridge, errors]) => FitKind::Regression {

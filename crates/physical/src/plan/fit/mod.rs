@@ -7,6 +7,7 @@ mod clusters;
 mod components;
 mod regression;
 mod square;
+mod tree;
 
 use veil_circuit::Wire;
 use veil_circuit::generate::{Aim, OnRing, Rounding};
@@ -126,6 +127,7 @@ impl Planner<'_> {
                 let rows = self.cells_of(&mut rel, of.design(), (&exprs, None))?;
                 self.clusters(of, model, &rows, shape)
             }
+            Fitting::Tree(of) => self.tree(&mut rel, of, (model, &exprs), shape),
         }
     }
 
