@@ -9,7 +9,7 @@ from . import ml
 from ._veil import VERSION as __version__
 from .columns import Aggregate, Column, case, where
 from .data import as_written, parquet
-from .errors import CheckFailed, DataError, DeviceFailed, JobError, LinkLost, NotApproved, PlanError, Problem, Problems, Refused, RunError, SecretError, Source, Stalled, VeilError
+from .errors import CheckFailed, DataError, DeviceFailed, JobError, LinkLost, NotApproved, PlanError, Problem, Problems, Range, Refused, RunError, SecretError, Source, Stalled, VeilError
 from .functions import erf, exp, exp2, log, log2, log10, maximum, minimum, sigmoid, softplus, sqrt, tanh
 from .home import Approval, Home, Member, Proposal, Service
 from .infer import infer
@@ -57,6 +57,7 @@ __all__ = [
     "Problem",
     "Problems",
     "Proposal",
+    "Range",
     "Refused",
     "Result",
     "Run",

@@ -16,6 +16,7 @@ class Failure(Exception):
         tuple[str | None, int, int] | None,
         list[tuple[int, int | None, str | None, str, str]],
         tuple[list[str], list[str], str | None, str | None, Path | None],
+        tuple[str, str, list[tuple[str, str, str]], list[str], str, list[str]] | None,
     ]
 
 @final

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from ._source import Secret, here
 from .columns import Aggregate, Column, Expression, column
-from .errors import JobError, Source
+from .errors import InSql, JobError, Source
 from .sql import Name, Node, Piece, Pieces, Ref, Text, flat, identifier
 from .types import ColumnType, Rows
 
@@ -801,7 +801,7 @@ class Sql(Op):
         return self.reads
 
     def text(self, writer: Writer) -> list[tuple[str, Source | None]]:
-        return [(self.sql, self.source)]
+        return [(self.sql, InSql(*self.source) if self.source else None)]
 
     def statement(self, writer: Writer, table: Table) -> Statement:
         return source_of(writer, table)

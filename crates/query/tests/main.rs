@@ -18,6 +18,7 @@ mod models;
 mod networks;
 mod oracle;
 mod parties;
+mod ranges;
 mod reals;
 mod refused;
 mod rules;
