@@ -14,6 +14,7 @@ from .functions import erf, exp, exp2, log, log2, log10, maximum, minimum, sigmo
 from .home import Approval, Home, Member, Proposal, Service
 from .infer import infer
 from .job import Cost, Job, sql
+from .loops import State, for_range, state
 from .models import Forest, Model, forest
 from .networks import Network, NetworkModel, network
 from .result import Answer, Result
@@ -68,6 +69,7 @@ __all__ = [
     "ShadowColumn",
     "Source",
     "Stalled",
+    "State",
     "Status",
     "Table",
     "Traced",
@@ -79,6 +81,7 @@ __all__ = [
     "erf",
     "exp",
     "exp2",
+    "for_range",
     "forest",
     "infer",
     "log",
@@ -93,6 +96,7 @@ __all__ = [
     "softplus",
     "sql",
     "sqrt",
+    "state",
     "tanh",
     "traced",
     "up_to",

@@ -153,7 +153,7 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "from = \"stays\"\nwhere = \"ln(days - 1) > 1\"\nkind = \"count\"",
-        "job.toml:38:9: `where` of analysis `it`: `ln(x)` has no value for 0 and below; x is -1 to 89\n  ln(days - 1) > 1\n  ^\n  write greatest(x, 1) in the place of x, or declare narrower ranges",
+        "job.toml:38:9: `where` of analysis `it`: `ln(x)` has no value for 0 and below; x is 0 to 8\n  ln(days - 1) > 1\n  ^\n  write nullif(x, 0), or greatest(x, 1) in the place of x, or declare narrower ranges",
     ),
     (
         "from = \"stays\"\nkind = \"mean\"\nof = \"share\"",
