@@ -21,7 +21,7 @@ from .result import Answer, Result
 from .run import Event, Run, Status
 from .shadow import Shadow, ShadowColumn
 from .tables import Grouped, Table, concat
-from .traced import CircuitStats, Traced, traced
+from .traced import CircuitStats, FunctionCircuit, Traced, traced
 from .types import Bool, Category, ColumnType, Date, Decimal, Int, Integer, Key, up_to
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "DeviceFailed",
     "Event",
     "Forest",
+    "FunctionCircuit",
     "Grouped",
     "Home",
     "Int",

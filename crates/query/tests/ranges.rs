@@ -226,9 +226,10 @@ fn what_is_said_to_be_written_instead_is_accepted() {
                 }
                 Remedy::Fewer(places) => {
                     let by = format!("round({}, {places})", asked.operands[0]);
-                    let sql = match asked.sql.contains("round({x}, 20)") {
-                        true => asked.sql.replace("round({x}, 20)", &by),
-                        false => put(asked, 0, &by),
+                    let sql = if asked.sql.contains("round({x}, 20)") {
+                        asked.sql.replace("round({x}, 20)", &by)
+                    } else {
+                        put(asked, 0, &by)
                     };
                     (sql, ROWS)
                 }

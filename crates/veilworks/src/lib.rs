@@ -72,6 +72,7 @@ mod participant;
 mod running;
 mod values;
 
+pub use asked::RowCircuit;
 pub use ends::{Outcome, folder_name};
 pub use error::{About, Code, Error, Excerpt, Place, Refused};
 pub use job::{Computation, Job};
