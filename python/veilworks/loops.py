@@ -159,7 +159,7 @@ class for_range:
     def _turn(self, of: Table, new: dict[str, Node], every: tuple[str, ...]) -> Table:
         return Table(of._job, Turn(Table(of._job, Assign(of, new, every, self._source), every), self._source), every)
 
-    def after(self, table: Table, known: dict[int, list[str]]) -> Table:
+    def _behind(self, table: Table, known: dict[int, list[str]]) -> Table:
         """The table with what the last turn made, in further columns, whose names `known` then has."""
         if self._open:
             raise JobError("a table is made within a loop, of a state that the loop still changes", source=here(), help="make it behind the loop")
@@ -171,7 +171,7 @@ class for_range:
             made = self._turn(made, {name: node.replaced(_place(known)) for name, node in zip(held, nodes)}, (*names, *held))
         return made
 
-    def pieces(self, at: int, of: Callable[[str], Pieces]) -> Pieces:
+    def _pieces(self, at: int, of: Callable[[str], Pieces]) -> Pieces:
         """The loop in words: no SQL, but the same for the same loop."""
         name = f"state{at + 1}"
         if self._printed:
@@ -195,7 +195,7 @@ def _after(table: Table, nodes: list[Node], known: dict[int, list[str]], but: fo
     for node in nodes:
         for held in node.held():
             if held.loop is not but and id(held.loop) not in known:
-                table = held.loop.after(table, known)
+                table = held.loop._behind(table, known)
     return table
 
 

@@ -66,7 +66,7 @@ class Node:
             elif isinstance(part, Name):
                 out.extend((text, self.source) for text, _ in of(part.name))
             elif isinstance(part, Held):
-                out.extend(part.loop.pieces(part.at, of))
+                out.extend(part.loop._pieces(part.at, of))
             else:
                 out.extend(part.pieces(of))
         return tuple(out)

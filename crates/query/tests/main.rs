@@ -26,3 +26,4 @@ mod sizes;
 mod sorts;
 mod sums;
 mod tpch;
+mod turns;
