@@ -22,7 +22,7 @@ SECTIONS = [
     ("Types of columns", ["types", "infer"]),
     ("Tables", ["tables"]),
     ("Columns", ["columns"]),
-    ("Functions of columns", ["functions", "traced"]),
+    ("Functions of columns", ["functions", "traced", "loops"]),
     ("Models", ["ml", "models", "networks"]),
     ("Data", ["data"]),
     ("Results", ["result", "shadow"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import itertools
 import random
+from typing import Any
 
 import pytest
 
@@ -133,6 +134,72 @@ def test_what_a_function_costs_in_a_row() -> None:
     small = vw.traced(x=vw.Integer(0, 15), y=vw.Integer(0, 15))(lambda x, y: vw.where(x > y, x, y)).stats()
     large = vw.traced(x=vw.Integer(0, 2**40), y=vw.Integer(0, 2**40))(lambda x, y: vw.where(x > y, x, y)).stats()
     none = vw.traced(x=vw.Integer(0, 15))(lambda x: x).stats()
-    assert none.ands == none.products == 0
+    assert none == vw.CircuitStats(0, 0, 0, 0, 0.0)
     # A comparison and a choice of 4 bits take at least 4 ANDs each.
     assert 8 <= small.ands < large.ands and small.depth < large.depth
+
+
+def test_bytes_are_those_of_the_protocol() -> None:
+    function = vw.traced(x=vw.Integer(0, 15), y=vw.Integer(0, 15))(lambda x, y: vw.where(x > y, x, y))
+    three = function.circuit().stats()
+    assert three == function.stats() and three.gates > three.ands
+    # Each of three parties sends a bit for each AND, each of four twice as many or more.
+    assert three.bytes == 3 * three.ands / 8
+    four = function.circuit(parties=4, adversary="semi-honest").stats()
+    malicious = function.circuit(parties=4, adversary="malicious").stats()
+    assert four.ands == malicious.ands == three.ands
+    assert four.bytes == 6 * four.ands / 8
+    assert four.bytes < malicious.bytes < 2 * four.bytes
+    assert repr(function.circuit(parties=4)) == "<circuit of <lambda> among 4 parties>"
+
+
+def test_a_hint_of_the_result_is_a_contract() -> None:
+    names: dict[str, Any] = {"vw": vw}
+    exec(
+        "@vw.traced\n"
+        "def risk(age: vw.Integer(0, 120), smoker: vw.Bool) -> vw.Decimal(3, 0, 1):\n"
+        "    score = vw.where(age > 60, 3, vw.where(age > 40, 1, 0)) + vw.where(smoker, 2, 0)\n"
+        "    return vw.sigmoid(score - 4, 3)\n",
+        names,
+    )
+    risk = names["risk"]
+    assert risk.clear(70, True) == decimal.Decimal("0.731")
+    assert repr(risk.returns) == repr(vw.Decimal(3, 0, 1)) and " -> Decimal(scale=3" in repr(risk)
+
+    @vw.traced(x=vw.Integer(0, 9))
+    def even(x: Any) -> vw.Bool:
+        made: Any = x % 2 == 0
+        return made  # type: ignore[no-any-return]
+
+    assert even.clear([1, 2]) == [False, True] and isinstance(even.returns, vw.Bool)
+
+
+def test_a_result_beyond_its_contract_is_refused_with_its_line() -> None:
+    def refused(body: Any, returns: Any) -> vw.JobError:
+        body.__annotations__ = {"return": returns}
+        with pytest.raises(vw.JobError) as caught:
+            vw.traced(x=vw.Integer(0, 9))(body)
+        return caught.value
+
+    def double(x: Any) -> Any:
+        y = x + 1
+        return y * 2
+
+    error = refused(double, vw.Integer(0, 19))
+    assert error.source == (__file__, double.__code__.co_firstlineno + 2)
+    assert str(error).split("\n")[0] == "the result of double may be 2 to 20, and its contract is 0 to 19"
+    assert error.help == "clip it, or widen the contract; write .fillna(…) where a value may be missing, or null=True into the contract"
+    error = refused(lambda x: vw.sqrt(x), vw.Decimal(3, 0, 3))
+    assert "may be 0.000000 to 3.000000, and its contract is 0.000 to 3.000" in str(error)
+    assert error.help.startswith("round it, .round(3), clip it, or widen the contract")
+    assert "or missing, and its contract is" in str(refused(lambda x: (9 / x).round(2), vw.Decimal(2, 0, 9)))
+    assert "the result of <lambda> may be bool, and its contract is 0 to 1" in str(refused(lambda x: x > 3, vw.Integer(0, 1)))
+    assert "is a key, and nothing computes one" in str(refused(lambda x: x, vw.Key(80)))
+    assert "the hint of the result of <lambda> is not read: name 'nowhere' is not defined" in str(refused(lambda x: x, "nowhere.Integer(0, 9)"))
+
+    # Any other hint is no contract.
+    def other(x: Any) -> vw.Column:
+        made: vw.Column = x + 1
+        return made
+
+    assert vw.traced(x=vw.Integer(0, 9))(other).returns is None

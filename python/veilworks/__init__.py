@@ -9,18 +9,19 @@ from . import ml
 from ._veil import VERSION as __version__
 from .columns import Aggregate, Column, case, where
 from .data import as_written, parquet
-from .errors import CheckFailed, DataError, DeviceFailed, JobError, LinkLost, NotApproved, PlanError, Problem, Problems, Refused, RunError, SecretError, Source, Stalled, VeilError
+from .errors import CheckFailed, DataError, DeviceFailed, JobError, LinkLost, NotApproved, PlanError, Problem, Problems, Range, Refused, RunError, SecretError, Source, Stalled, VeilError
 from .functions import erf, exp, exp2, log, log2, log10, maximum, minimum, sigmoid, softplus, sqrt, tanh
 from .home import Approval, Home, Member, Proposal, Service
 from .infer import infer
 from .job import Cost, Job, sql
+from .loops import State, for_range, state
 from .models import Forest, Model, forest
 from .networks import Network, NetworkModel, network
 from .result import Answer, Result
 from .run import Event, Run, Status
 from .shadow import Shadow, ShadowColumn
 from .tables import Grouped, Table, concat
-from .traced import CircuitStats, Traced, traced
+from .traced import CircuitStats, FunctionCircuit, Traced, traced
 from .types import Bool, Category, ColumnType, Date, Decimal, Int, Integer, Key, up_to
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "DeviceFailed",
     "Event",
     "Forest",
+    "FunctionCircuit",
     "Grouped",
     "Home",
     "Int",
@@ -57,6 +59,7 @@ __all__ = [
     "Problem",
     "Problems",
     "Proposal",
+    "Range",
     "Refused",
     "Result",
     "Run",
@@ -67,6 +70,7 @@ __all__ = [
     "ShadowColumn",
     "Source",
     "Stalled",
+    "State",
     "Status",
     "Table",
     "Traced",
@@ -78,6 +82,7 @@ __all__ = [
     "erf",
     "exp",
     "exp2",
+    "for_range",
     "forest",
     "infer",
     "log",
@@ -92,6 +97,7 @@ __all__ = [
     "softplus",
     "sql",
     "sqrt",
+    "state",
     "tanh",
     "traced",
     "up_to",

@@ -11,7 +11,7 @@ import sys
 from typing import Any, NoReturn
 
 from . import _veil
-from .errors import CheckFailed, DataError, DeviceFailed, JobError, LinkLost, NotApproved, Refused, RunError, Stalled, VeilError
+from .errors import CheckFailed, DataError, DeviceFailed, JobError, LinkLost, NotApproved, Refused, RunError, Stalled, VeilError, refused_range
 
 _found: tuple[str, str] | None = None
 
@@ -64,6 +64,10 @@ def typed(of: dict[str, Any], text: str) -> VeilError:
         return DeviceFailed(text)
     if code == "input" and of.get("line") is None:
         return DataError(text)
+    if code == "input" and of.get("range"):
+        wrong, (line, column) = of["range"], (of["line"], of["column"])
+        said = (wrong["operation"], wrong["what"], [(kind, least, greatest) for kind, least, greatest in wrong["ranges"]], *wrong["in_python"], wrong["remedies"])
+        return refused_range(said, of["message"], None, line, column)
     if code in ("input", "usage"):
         return JobError(of["message"], help=of["help"], line=of.get("line"), column=of.get("column"))
     return RunError(text)

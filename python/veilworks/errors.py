@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import linecache
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, NoReturn, overload
 
 from . import _veil
@@ -37,8 +39,57 @@ class JobError(VeilError, ValueError):
         self.source, self.help, self.line, self.column = source, help, line, column
 
 
+class Range(NamedTuple):
+    """What an operand may be: numbers or days from `min` to `max`, as the planner proves it from the declared columns."""
+
+    min: int | decimal.Decimal | datetime.date
+    max: int | decimal.Decimal | datetime.date
+
+
 class PlanError(JobError):
-    """A question that parties do not answer as it is put. `source` is the line of your program that put it."""
+    """A question that parties do not answer as it is put. `source` is the line of your program that put it.
+
+    Where the ranges of an operation are refused, `operation` is its name (`*`, `ln`, `sum`), `range` what each operand may be, and `remedies` what to write
+    instead, where operands are `x` and `y`: each alone helps.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        source: Source | None = None,
+        help: str = "",
+        line: int | None = None,
+        column: int | None = None,
+        operation: str | None = None,
+        range: Sequence[Range] = (),
+        remedies: Sequence[str] = (),
+    ) -> None:
+        super().__init__(message, source=source, help=help, line=line, column=column)
+        self.operation, self.range, self.remedies = operation, tuple(range), tuple(remedies)
+
+
+class InSql(Source):
+    """A line of your program that gives a text of SQL: what is wrong in it is said in SQL."""
+
+
+_PARSED: dict[str, Callable[[str], int | decimal.Decimal | datetime.date]] = {"integer": int, "decimal": decimal.Decimal, "date": datetime.date.fromisoformat}
+
+
+def refused_range(of: tuple[str, str, list[tuple[str, str, str]], list[str], str, list[str]], message: str, source: Source | None, line: int, column: int) -> PlanError:
+    """A refusal of the ranges of an operation, in words of Python where Python wrote it."""
+    operation, what, ends, remedies, instead, in_sql = of
+    sql = source is None or isinstance(source, InSql)
+    return PlanError(
+        message if sql else what,
+        source=source,
+        help="" if sql else instead,
+        line=line,
+        column=column,
+        operation=operation,
+        range=[Range(_PARSED[kind](least), _PARSED[kind](greatest)) for kind, least, greatest in ends],
+        remedies=in_sql if sql else remedies,
+    )
 
 
 class SecretError(VeilError, TypeError):
@@ -147,7 +198,7 @@ class Refused(VeilError):
 
 
 def _message(failure: _veil.Failure) -> tuple[str, str, str, tuple[str | None, int, int] | None, list[Any]]:
-    kind, message, help, at, cells, _ = failure.args
+    kind, message, help, at, cells, _, _ = failure.args
     return kind, message, help, at, cells
 
 

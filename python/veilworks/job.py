@@ -15,7 +15,7 @@ from ._bar import Bar
 from ._source import here
 from .columns import Aggregate
 from .data import Data, batches
-from .errors import JobError, PlanError, Source, raise_run
+from .errors import JobError, PlanError, Source, raise_run, refused_range
 from .models import Forest, Model
 from .networks import Network, NetworkModel
 from .result import Answer, Result
@@ -275,7 +275,12 @@ class Job:
         query, line, column = at
         text = self._texts.get(query) if query else None
         if query and text:
-            return PlanError(message, source=text.source(line, column), help=help, line=line, column=column)
+            source = text.source(line, column)
+            if failure.args[6] is not None:
+                return refused_range(failure.args[6], message, source, line, column)
+            return PlanError(message, source=source, help=help, line=line, column=column)
+        if query and failure.args[6] is not None:
+            return refused_range(failure.args[6], message, None, line, column)
         lines = self.text.split("\n")
         excerpt = f"\n  {lines[line - 1]}\n  {' ' * (column - 1)}^" if line <= len(lines) else ""
         of = PlanError if query else JobError

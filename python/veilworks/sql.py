@@ -7,10 +7,13 @@ import decimal
 import numbers
 import re
 from dataclasses import dataclass
-from typing import Callable, Union
+from typing import TYPE_CHECKING, Callable, Union
 
 from ._source import here
 from .errors import JobError, Source
+
+if TYPE_CHECKING:
+    from .loops import for_range
 
 _NAME = re.compile(r"[a-z_][a-z0-9_]*\Z")
 # Words that mean something else where they stand without quotes.
@@ -41,7 +44,7 @@ Pieces = tuple[Piece, ...]
 class Node:
     """An expression: words of SQL, names of columns of a relation, and expressions in it."""
 
-    parts: tuple[str | Name | Node, ...]
+    parts: tuple[str | Name | Held | Node, ...]
     source: Source | None
 
     def names(self) -> list[str]:
@@ -62,9 +65,32 @@ class Node:
                 out.append((part, self.source))
             elif isinstance(part, Name):
                 out.extend((text, self.source) for text, _ in of(part.name))
+            elif isinstance(part, Held):
+                out.extend(part.loop._pieces(part.at, of))
             else:
                 out.extend(part.pieces(of))
         return tuple(out)
+
+    def held(self, seen: set[int] | None = None) -> list[Held]:
+        """The states of loops that it reads."""
+        seen = set() if seen is None else seen
+        found: list[Held] = []
+        if id(self) in seen:
+            return found
+        seen.add(id(self))
+        for part in self.parts:
+            if isinstance(part, Held):
+                found.append(part)
+            elif isinstance(part, Node):
+                found.extend(part.held(seen))
+        return found
+
+    def replaced(self, by: Callable[[Held], str]) -> Node:
+        """The same, with columns in the place of the states of loops."""
+        if not self.held():
+            return self
+        parts = [Name(by(part)) if isinstance(part, Held) else part.replaced(by) if isinstance(part, Node) else part for part in self.parts]
+        return Node(tuple(parts), self.source)
 
 
 @dataclass(frozen=True)
@@ -72,6 +98,14 @@ class Name:
     """A column of the relation that an expression is about."""
 
     name: str
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """A state of a loop, by its place among them: within the loop what it is so far, behind it what the last turn made."""
+
+    loop: for_range
+    at: int
 
 
 def identifier(name: str) -> str:

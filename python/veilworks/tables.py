@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Union
 
 from ._source import Secret, here
 from .columns import Aggregate, Column, Expression, column
-from .errors import JobError, Source
+from .errors import InSql, JobError, Source
 from .sql import Name, Node, Piece, Pieces, Ref, Text, flat, identifier
 from .types import ColumnType, Rows
 
@@ -105,6 +105,14 @@ class Table(Secret):
             raise JobError("a group of rows has one value of an aggregate alone", source=source, help="write .sum(), .mean(), .min(), .count() … of the column")
         return value._node
 
+    def _behind(self, nodes: list[Node]) -> tuple[Table, list[Node]]:
+        """The table behind the loops whose states the expressions read, and the expressions over it."""
+        if not any(node.held() for node in nodes):
+            return self, nodes
+        from .loops import behind
+
+        return behind(self, nodes)
+
     def _known(self, what: str) -> tuple[str, ...]:
         if self._names is None:
             raise JobError(f"{what} needs the names of columns", source=here(), help="say them: job.sql(..., columns=[...])")
@@ -122,11 +130,11 @@ class Table(Secret):
 
     def where(self, *conditions: Value) -> Table:
         """The rows for which all conditions are true; where one is unknown, since a value is missing, it is not."""
-        nodes = [self._own(condition) for condition in conditions]
-        table = self
+        table, nodes = self._behind([self._own(condition) for condition in conditions])
+        looped = table is not self
         for node in nodes:
-            table = Table(self._job, Where(table, node, here()), self._names)
-        return table
+            table = Table(self._job, Where(table, node, here()), table._names)
+        return table.select(*self._known("where")) if looped else table
 
     filter = where
 
@@ -135,7 +143,8 @@ class Table(Secret):
         names = self._known("assign")
         new = {name: self._own(value) for name, value in columns.items()}
         every = (*names, *(name for name in new if name not in names))
-        return Table(self._job, Assign(self, new, every, here()), every)
+        table, nodes = self._behind(list(new.values()))
+        return Table(self._job, Assign(table, dict(zip(new, nodes)), every, here()), every)
 
     def predict(self, model: Model, score: str | None = None) -> Column:
         """What a model gives for the columns that have the names of its features; with `score`, the score of this class."""
@@ -297,7 +306,8 @@ class Grouped:
         for name in made:
             if name in self._keys:
                 raise JobError(f"`{name}` is a key of the groups, and an aggregate", source=here())
-        return Table(table._job, Group(table, self._keys, made, here()), (*self._keys, *made))
+        behind, nodes = table._behind(list(made.values()))
+        return Table(table._job, Group(behind, self._keys, dict(zip(made, nodes)), here()), (*self._keys, *made))
 
     def count(self, name: str = "count") -> Table:
         """A row for each group: its keys, and how many rows it has."""
@@ -400,7 +410,7 @@ class Writer:
         op = table._op
         if isinstance(op, Base):
             return op.name
-        if isinstance(op, (Bounded, Fitted, Applied)):
+        if isinstance(op, (Bounded, Fitted, Applied, Turn)):
             return op.step(self)
         body = lower(self, table)
         text = "".join(text for text, _ in body)
@@ -451,7 +461,7 @@ def ordered(table: Table) -> tuple[tuple[str, bool, Source | None], ...]:
         return own + tuple(one for one in ordered(op.table) if one[0] not in dict(op.by))
     if isinstance(op, Where):
         return ordered(op.table)
-    if isinstance(op, Assign):
+    if isinstance(op, (Assign, Turn)):
         return tuple(one for one in ordered(op.table))
     return ()
 
@@ -535,6 +545,7 @@ WORDS = {
     "Order": "ordered rows of",
     "Limit": "the first rows of",
     "Bounded": "a bounded number of rows of",
+    "Turn": "a turn of a loop over",
     "Fitted": "a model of",
     "Applied": "what a network gives for",
     "Group": "groups of",
@@ -652,6 +663,26 @@ class Bounded(Of):
         name = self.name or writer.fresh("bounded")
         writer.taken.add(name)
         writer.steps[name], writer.bounds[name] = text, bound
+        return name
+
+    def statement(self, writer: Writer, table: Table) -> Statement:
+        return source_of(writer, table)
+
+
+class Turn(Of):
+    """Rows with what a turn of a loop makes: a query of its own, so that each turn reads what the one before has made."""
+
+    def __init__(self, table: Table, source: Source | None) -> None:
+        self.table, self.source = table, source
+
+    def step(self, writer: Writer) -> str:
+        """The name of the query."""
+        text = writer.query(bare(self.table))
+        for name, known in writer.steps.items():
+            if str(known) == str(text) and not any(name in of for of in (writer.bounds, writer.fits, writer.applied)):
+                return name
+        name = writer.fresh("turn")
+        writer.steps[name] = text
         return name
 
     def statement(self, writer: Writer, table: Table) -> Statement:
@@ -801,7 +832,7 @@ class Sql(Op):
         return self.reads
 
     def text(self, writer: Writer) -> list[tuple[str, Source | None]]:
-        return [(self.sql, self.source)]
+        return [(self.sql, InSql(*self.source) if self.source else None)]
 
     def statement(self, writer: Writer, table: Table) -> Statement:
         return source_of(writer, table)

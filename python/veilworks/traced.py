@@ -20,11 +20,44 @@ from .types import Bool, ColumnType, Integer
 
 
 class CircuitStats(NamedTuple):
-    """What a function costs in a row: ANDs of bits, products of integers, and how many of either follow each other."""
+    """What a function costs in a row: ANDs of bits, products of integers, how many of either follow each other, gates of all kinds, of which those that are no products are
+    local, and the bytes that all parties send for them, in many rows."""
 
     ands: int
     products: int
     depth: int
+    gates: int
+    bytes: float
+
+
+# Rows over which bytes are averaged: messages are whole bytes.
+_ROWS = 8192
+
+
+class FunctionCircuit:
+    """The circuit of a function among so many parties, against an adversary."""
+
+    def __init__(self, function: Traced, parties: int, adversary: str | None) -> None:
+        self._function, self._parties, self._adversary = function, parties, adversary
+
+    def stats(self) -> CircuitStats:
+        """What it costs in a row: of the passes that compute the function, without what looks at whether cells are in their ranges, moves rows and opens them."""
+        function = self._function
+        job, table = function._own("owner", _ROWS, parties=self._parties, adversary=self._adversary)
+        value = function._trace([column(table, name, function._source) for name in function.contracts])
+        job.open(table.assign(value=value).select("value"), to="reader", name="values")
+        circuits = [one for one in job._plan().circuits() if one[0] == _ROWS and one[3] > 0]
+        return CircuitStats(
+            sum(products for _, ring, _, products, _, _ in circuits if ring == "Z_2"),
+            sum(products for _, ring, _, products, _, _ in circuits if ring != "Z_2"),
+            sum(depth for _, _, _, _, depth, _ in circuits),
+            sum(gates for _, _, gates, _, _, _ in circuits),
+            sum(sent for *_, sent in circuits) / _ROWS,
+        )
+
+    def __repr__(self) -> str:
+        against = f", {self._adversary}" if self._adversary else ""
+        return f"<circuit of {self._function.__name__} among {self._parties} parties{against}>"
 
 
 def _text(node: Node, names: Mapping[str, str]) -> str:
@@ -34,8 +67,8 @@ def _text(node: Node, names: Mapping[str, str]) -> str:
 class Traced:
     """A function of columns, made by `vw.traced`: called with columns it is one. Calls are checked against the contract of each argument."""
 
-    def __init__(self, function: Callable[..., Any], contracts: Mapping[str, ColumnType], source: Source | None) -> None:
-        self._function, self.contracts, self._source = function, dict(contracts), source
+    def __init__(self, function: Callable[..., Any], contracts: Mapping[str, ColumnType], source: Source | None, returns: ColumnType | None = None) -> None:
+        self._function, self.contracts, self._source, self.returns = function, dict(contracts), source, returns
         self.__name__, self.__doc__ = function.__name__, function.__doc__
         self.__wrapped__ = function
         for name in self.contracts:
@@ -44,10 +77,12 @@ class Traced:
         # What is wrong with the function itself is said where it is made.
         _, table = self._own("owner", 1)
         self._made = self._trace([column(table, name, source) for name in self.contracts])
+        if returns is not None:
+            self._within(table, returns)
 
-    def _own(self, owner: str, rows: int, *more: tuple[str, ColumnType]) -> tuple[Job, Table]:
+    def _own(self, owner: str, rows: int, *more: tuple[str, ColumnType], parties: int = 3, adversary: str | None = None) -> tuple[Job, Table]:
         """A job with one table, whose columns are the contracts."""
-        job = Job("a function", owners=[owner], parties=["a", "b", "c"], recipients=["reader"])
+        job = Job("a function", owners=[owner], parties=[f"p{at}" for at in range(parties)], recipients=["reader"], adversary=adversary)
         return job, job.table("arguments", owner=owner, rows=rows, columns=self.contracts | dict(more))
 
     def _trace(self, arguments: list[Any]) -> Expression:
@@ -65,6 +100,17 @@ class Traced:
                 help="random numbers, clocks, files and counters are not of a job: give what it needs as an argument, or as a constant",
             )
         return found[0]
+
+    def _within(self, table: Table, returns: ColumnType) -> None:
+        """Has the planner compare what the result may be, of all arguments within their contracts, with its own contract."""
+        given = table.assign(result=self._made).select("result")
+        for _, has, wanted in table._job._compared(given, {"result": returns}).outside("given", "contract"):
+            fewer = f"round it, .round({returns.fields['scale']}), clip it" if returns.word == "decimal" else "clip it"
+            raise JobError(
+                f"the result of {self.__name__} may be {has}, and its contract is {wanted}",
+                source=self._made._node.source or self._source,
+                help=f"{fewer}, or widen the contract; write .fillna(…) where a value may be missing, or null=True into the contract",
+            )
 
     def __call__(self, *arguments: Any) -> Any:
         """The column that the function makes of columns of one table; constants may stand for some."""
@@ -120,21 +166,18 @@ class Traced:
         """The function as SQL, over columns that are named like its arguments."""
         return _text(self._made._node, {})
 
+    def circuit(self, *, parties: int = 3, adversary: str | None = None) -> FunctionCircuit:
+        """The circuit that the function is among so many parties, 3 or 4, against an adversary, `"semi-honest"` or `"malicious"`: `f.circuit(parties=4).stats()`."""
+        return FunctionCircuit(self, parties, adversary)
+
     def stats(self) -> CircuitStats:
-        """What the function costs in a row: by the circuits of a job that opens it for a row, without what looks at whether cells are in their ranges."""
-        job, table = self._own("owner", 1)
-        value = self._trace([column(table, name, self._source) for name in self.contracts])
-        job.open(table.assign(value=value).select("value"), to="reader", name="values")
-        circuits = job._plan().circuits()
-        return CircuitStats(
-            sum(products for _, ring, products, _ in circuits if ring == "Z_2"),
-            sum(products for _, ring, products, _ in circuits if ring != "Z_2"),
-            sum(depth for *_, depth in circuits),
-        )
+        """What the function costs in a row among three parties: `f.circuit().stats()`."""
+        return self.circuit().stats()
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}: {kind!r}" for name, kind in self.contracts.items())
-        return f"<traced {self.__name__}({arguments})>"
+        returns = f" -> {self.returns!r}" if self.returns is not None else ""
+        return f"<traced {self.__name__}({arguments}){returns}>"
 
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr><td>{escape(name)}</td><td>{escape(repr(kind))}</td></tr>" for name, kind in self.contracts.items())
@@ -162,6 +205,21 @@ def _contracts(function: Callable[..., Any], given: Mapping[str, Any], source: S
     return contracts
 
 
+def _returns(function: Callable[..., Any], source: Source | None) -> ColumnType | None:
+    """The contract of the result: its hint, if that is a type of columns."""
+    hint = getattr(function, "__annotations__", {}).get("return")
+    if isinstance(hint, str):
+        try:
+            hint = eval(hint, getattr(function, "__globals__", {}))
+        except Exception as error:
+            raise JobError(f"the hint of the result of {function.__name__} is not read: {error}", source=source, help="write a type of columns, or no hint") from None
+    if isinstance(hint, type) and issubclass(hint, Bool):
+        hint = hint()
+    if isinstance(hint, ColumnType) and hint.word == "key":
+        raise JobError(f"the result of {function.__name__} is a key, and nothing computes one", source=source)
+    return hint if isinstance(hint, ColumnType) else None
+
+
 @overload
 def traced(function: Callable[..., Any], /) -> Traced: ...
 
@@ -174,10 +232,11 @@ def traced(function: Callable[..., Any] | None = None, /, **contracts: Any) -> T
     """Makes a function of columns of a function of Python, with a contract for each argument: `@vw.traced(age=vw.Integer(0, 120), smoker=vw.Bool)`, or
     `@vw.traced` with the types as hints.
 
+    A hint of the result, `-> vw.Decimal(3, 0, 1)`, is a contract, too: what the result may be, of all arguments within theirs, is proved to be within it.
     The function is run when it is made and at each call, twice each time: it has to be the same function both times. A call with a column that may have values
-    outside of the contract is refused, by the planner's own ranges. `f.clear(...)` is its value on plain values, `f.stats()` what it costs in a row.
+    outside of the contract is refused, by the planner's own ranges. `f.clear(...)` is its value on plain values, `f.circuit().stats()` what it costs in a row.
     """
     source = here()
     if function is not None:
-        return Traced(function, _contracts(function, contracts, source), source)
-    return lambda function: Traced(function, _contracts(function, contracts, source), source)
+        return Traced(function, _contracts(function, contracts, source), source, _returns(function, source))
+    return lambda function: Traced(function, _contracts(function, contracts, source), source, _returns(function, source))

@@ -13,7 +13,7 @@ use veil_protocol::{Plan, PlanError};
 use veil_runtime::PartError;
 use veil_session::Peer;
 use veil_store::StoreError;
-use veilworks::{About, Error, Excerpt};
+use veilworks::{About, Error, Excerpt, Refused};
 
 /// What an exit code means. 0 is success.
 pub use veilworks::Code;
@@ -89,6 +89,7 @@ impl Failure {
             line: place.map(|place| place.line),
             column: place.map(|place| place.column),
             query: place.and_then(|place| place.query.as_deref()),
+            range: error.range(),
             about: error.about(),
         };
         serde_json::to_string(&said).unwrap_or_default()
@@ -171,6 +172,8 @@ struct Said<'a> {
     column: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     query: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    range: Option<&'a Refused>,
     #[serde(flatten)]
     about: &'a About,
 }

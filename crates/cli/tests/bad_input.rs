@@ -276,3 +276,27 @@ fn circuits_that_are_wrong() {
         &["cannot write x/y.txt"],
     );
 }
+
+/// What is refused for its range stands under a mark in the job file, with what to write instead; a program reads both.
+#[test]
+fn a_refused_range_is_shown_in_the_job_file() {
+    let folder = Folder::new();
+    let job = crate::queries::JOB.replacen("avg(cost) AS mean", "\n  avg(ln(cost)) AS mean", 1);
+    folder.write("job.toml", job);
+    let instead =
+        "write nullif(x, 0), or greatest(x, 0.01) in the place of x, or declare narrower ranges";
+    let what = "query `by_ward`, line 2, column 7: `ln(x)` has no value for 0 and below; x is 0.00 to 1000.00";
+    let sign = "avg(ln(cost)) AS mean";
+    let line = job_line(&folder, sign);
+    let place = format!("[job.toml:{line}:7]");
+    folder.fail("explain job.toml", 3, &[what, instead, &place]);
+    let remedies = r#""remedies":["nullif(x, 0)","greatest(x, 0.01)","declare narrower ranges"]"#;
+    let ranges = r#""operation":"ln","#;
+    folder.fail("--errors json explain job.toml", 3, &[ranges, remedies]);
+}
+
+/// The line of a text in the job file.
+fn job_line(folder: &Folder, text: &str) -> usize {
+    let job = std::fs::read_to_string(folder.at("job.toml")).unwrap();
+    1 + job.lines().position(|line| line.contains(text)).unwrap()
+}

@@ -33,6 +33,7 @@ mod machine;
 mod number;
 mod range;
 mod scale;
+mod wide;
 
 pub use curve::{Curve, Pieces, UNIT, pieces};
 pub use function::{Applied, Function, FunctionError};
@@ -40,3 +41,4 @@ pub use machine::{Choice, Clear, Machine, Ranges};
 pub use number::{Arithmetic, Number, On, TooWide};
 pub use range::Range;
 pub use scale::{MOST_PLACES, Scale};
+pub use wide::Wide;

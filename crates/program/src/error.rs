@@ -6,6 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use veil_relation::RangeError;
+
+use crate::literal::sign_in;
+
 /// A job file that cannot be used: which, where in it, why, and what to do.
 #[derive(Debug)]
 pub struct JobError {
@@ -62,6 +66,26 @@ impl JobError {
         };
         let place = error.place;
         Some((&error.query, place.line, place.column))
+    }
+
+    /// The refusal of a range in a query, or in a part of an analysis, if the defect is one.
+    pub fn range(&self) -> Option<&RangeError> {
+        match &*self.problem {
+            JobProblem::Query(error) => error.range(),
+            JobProblem::Part { error, .. } => error.problem.range(),
+            _ => None,
+        }
+    }
+
+    /// The bytes of `text`, the job file's, that are at fault: of a query the place itself, as far as the file has the query's text letter for letter, else all of it.
+    pub fn span_in(&self, text: &str) -> Option<Range<usize>> {
+        let place = self.place.as_ref()?;
+        let within = self.in_query().and_then(|(_, line, column)| {
+            let literal = text.get(place.span.clone())?;
+            let sign = sign_in(literal, line, column)?;
+            Some(place.span.start + sign.start..place.span.start + sign.end)
+        });
+        Some(within.unwrap_or(place.span.clone()))
     }
 
     /// The part of the error that the job's sender may read: the place in its own text and the defect there, which quotes only that text

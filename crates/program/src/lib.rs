@@ -57,6 +57,7 @@ mod date;
 mod draft;
 mod error;
 mod gates;
+mod literal;
 mod load;
 mod number;
 mod output;
@@ -86,4 +87,5 @@ pub use roles::Roles;
 #[cfg(feature = "columnar")]
 pub use table::MemoryTable;
 pub use table::{AlignKey, AlignKeyError, CellFault, CellProblem, InputError, TableReport, Watch};
+pub use veil_relation::RangeError;
 pub use words::Words;

@@ -11,7 +11,7 @@ create_exception!(
     _veil,
     Failure,
     PyException,
-    "A failure of the library: its kind, message, help, place, cells, and whom it is about."
+    "A failure of the library: its kind, message, help, place, cells, whom it is about, and the ranges that it is about."
 );
 
 /// A place in a text: the query, or nothing for the job's own text; line; column.
@@ -28,6 +28,17 @@ type About = (
     Option<String>,
     Option<String>,
     Option<PathBuf>,
+);
+
+/// An operation that is refused for its ranges: the operation, what is wrong, of each operand its kind, least and greatest value, what to write instead in Python, the same in a
+/// sentence, and in SQL.
+type Range = (
+    String,
+    String,
+    Vec<(String, String, String)>,
+    Vec<String>,
+    String,
+    Vec<String>,
 );
 
 /// The kind of a failure in a word.
@@ -68,6 +79,12 @@ pub(crate) fn failure(error: &veilworks::Error) -> PyErr {
         about.step,
         table,
     );
+    let range: Option<Range> = error.range().map(|of| {
+        let (remedies, sentence) = of.in_python.clone();
+        let (operation, what) = (of.operation.clone(), of.what.clone());
+        let (ranges, sql) = (of.ranges.clone(), of.remedies.clone());
+        (operation, what, ranges, remedies, sentence, sql)
+    });
     Failure::new_err((
         kind(error.code()),
         error.to_string(),
@@ -75,5 +92,6 @@ pub(crate) fn failure(error: &veilworks::Error) -> PyErr {
         at,
         cells,
         about,
+        range,
     ))
 }

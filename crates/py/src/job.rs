@@ -165,12 +165,15 @@ impl Job {
         ))
     }
 
-    /// The circuits of its passes of rows: rows, ring, products in a row, and how many of these follow each other.
-    fn circuits(&self) -> Vec<(u64, &'static str, u64, u64)> {
-        let circuits = self.0.circuits().into_iter();
-        circuits
-            .map(|(rows, ring, products, depth)| (rows, ring.name(), products, depth))
-            .collect()
+    /// The circuits of its passes that compute columns: rows, ring, gates and products in a row, how many of these follow each other, and the bytes that all parties send
+    /// for all rows.
+    fn circuits(&self) -> Vec<(u64, &'static str, u64, u64, u64, u64)> {
+        let all = self.0.circuits().into_iter();
+        let one = |of: veilworks::RowCircuit| {
+            let ring = of.ring.name();
+            (of.rows, ring, of.gates, of.products, of.depth, of.bytes)
+        };
+        all.map(one).collect()
     }
 
     /// Which columns of what a query opens may have values that those of another have not.

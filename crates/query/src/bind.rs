@@ -53,11 +53,15 @@ impl Binder<'_> {
 
     /// A plan that is none, as a refusal at a place.
     pub(crate) fn wrong(&self, wrong: PlanError, at: Span) -> SqlError {
+        let written = wrong.range().and_then(|range| range.at.0);
         let problem = match wrong {
             PlanError::Type { source, .. } => Problem::Type(source),
             other => Problem::Plan(other),
         };
-        self.source.error(at, problem)
+        match written {
+            Some(place) => self.source.error_near(place, at, problem),
+            None => self.source.error(at, problem),
+        }
     }
 
     /// A relation of a plan whose columns have no names.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use veil_relation::{ConsentError, PlanError, SchemaError, TypeError};
+use veil_relation::{ConsentError, PlanError, RangeError, SchemaError, TypeError};
 
 use crate::apply::ApplyError;
 
@@ -88,9 +88,17 @@ pub enum Problem {
     Consent(ConsentError),
 }
 
-/// How an argument is kept from what a function has no value for.
-const NO_VALUE: &str =
-    "write nullif(x, 0), or greatest(x, 0.01): the range of the argument decides";
+impl Problem {
+    /// The refusal of a range that it is, if it is one.
+    #[must_use]
+    pub fn range(&self) -> Option<&RangeError> {
+        match self {
+            Self::Type(TypeError::Range(error)) => Some(error),
+            Self::Plan(error) => error.range(),
+            _ => None,
+        }
+    }
+}
 
 /// Why a query is refused. Its text has the line with a caret under the place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,8 +133,10 @@ impl fmt::Display for SqlError {
                 instead: Some(instead),
                 ..
             } => write!(f, "\n  {instead}"),
-            Problem::Type(TypeError::NoValue { .. }) => write!(f, "\n  {NO_VALUE}"),
-            _ => Ok(()),
+            problem => match problem.range().map(RangeError::instead) {
+                Some(instead) if !instead.is_empty() => write!(f, "\n  {instead}"),
+                _ => Ok(()),
+            },
         }
     }
 }
@@ -168,5 +178,17 @@ pub enum QueryError {
 impl From<SqlError> for QueryError {
     fn from(error: SqlError) -> Self {
         Self::Sql(Box::new(error))
+    }
+}
+
+impl QueryError {
+    /// The refusal of a range that it is, if it is one.
+    #[must_use]
+    pub fn range(&self) -> Option<&RangeError> {
+        match self {
+            Self::Sql(error) => error.problem.range(),
+            Self::Plan(error) => error.range(),
+            _ => None,
+        }
     }
 }

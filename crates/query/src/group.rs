@@ -5,7 +5,9 @@ use sqlparser::ast::{
     FunctionArguments, Spanned, WindowType,
 };
 use sqlparser::tokenizer::Span;
-use veil_relation::{AggregateFunction, Arithmetic, ColumnId, Comparison, Expr, Kind, Literal};
+use veil_relation::{
+    AggregateFunction, Arithmetic, ColumnId, Comparison, Expr, Kind, Literal, PlanError, TypeError,
+};
 
 use crate::bind::Binder;
 use crate::error::{Problem, SqlError};
@@ -200,6 +202,7 @@ impl Binder<'_> {
                 ));
             }
         }
+        let rows = rel.shape.capacity;
         let scope = &mut Scope::rows(rel);
         let filter = call
             .filter
@@ -304,6 +307,11 @@ impl Binder<'_> {
                 }
             }
         };
+        // Ranges are looked at here, where the place of the call is known; the rest where all is.
+        if let Err(PlanError::Range(range)) = function.ty(&scope.rel.types(), rows) {
+            let problem = Problem::Type(TypeError::Range(range));
+            return Err(self.source.error(at, problem));
+        }
         Ok((function, filter))
     }
 

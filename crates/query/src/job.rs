@@ -14,7 +14,7 @@ use crate::cuts::{Cuts, cuts_of, in_units};
 use crate::error::{Problem, QueryError};
 use crate::order::JoinCost;
 use crate::rules;
-use crate::source::{Source, error_in};
+use crate::source::{Source, error_in, range_at};
 
 /// A named query.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,17 +111,35 @@ pub struct Job {
 /// [`QueryError`]: a query is refused, with its place; a table, a name or a bound is not as it must be.
 pub fn compile(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
     let mut program = bind(job, cost)?;
-    rules::inline(&mut program);
-    rules::fold(&mut program)?;
-    rules::push(&mut program)?;
-    rules::fold(&mut program)?;
-    rules::prune(&mut program)?;
-    rules::domains(&mut program)?;
-    program.check()?;
+    let rewritten = rewrite(&mut program);
+    rewritten.map_err(|error| placed(job, error))?;
     program
         .check_consent()
         .map_err(|error| forbidden(job, cost, error))?;
     Ok(program)
+}
+
+/// The rules, in their order.
+fn rewrite(program: &mut Program) -> Result<(), QueryError> {
+    rules::inline(program);
+    rules::fold(program)?;
+    rules::push(program)?;
+    rules::fold(program)?;
+    rules::prune(program)?;
+    rules::domains(program)?;
+    program.check()?;
+    Ok(())
+}
+
+/// The refusal of a range at the place of a query's text that the plan has kept, if there is one.
+fn placed(job: &Job, error: QueryError) -> QueryError {
+    let range = error.range().cloned();
+    let place = range.as_ref().and_then(|range| range.at.0);
+    let query = place.and_then(|place| job.queries.get(place.query as usize));
+    match (range, place, query) {
+        (Some(range), Some(place), Some(query)) => range_at(query, place, Box::new(range)).into(),
+        _ => error,
+    }
 }
 
 /// What an owner forbids, at its place: rules drop projections that say where columns are named, and before them the program has all places.

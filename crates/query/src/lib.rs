@@ -92,4 +92,4 @@ pub use error::{Place, Problem, QueryError, SqlError};
 pub use family::families;
 pub use job::{Bound, Job, Model, ModelKind, Query, ROWS_A_TERM, bind, compile, fields};
 pub use order::{JoinCost, JoinFacts, SortedBytes};
-pub use source::{Part, check_part, refused_at};
+pub use source::{Part, check_part, range_at, refused_at};

@@ -5,7 +5,7 @@ use sqlparser::dialect::PostgreSqlDialect;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer};
 
-use veil_relation::At;
+use veil_relation::{At, RangeError, TypeError};
 
 use crate::error::{Place, Problem, SqlError};
 
@@ -85,6 +85,16 @@ pub fn refused_at(
     instead: Option<&'static str>,
 ) -> SqlError {
     error_in(query, place, Problem::Refused { what, instead })
+}
+
+/// A refusal of a range in a plan that was made of a query, at a place of its text that the plan has kept.
+#[must_use]
+pub fn range_at(
+    query: &crate::Query,
+    place: veil_relation::Place,
+    range: Box<RangeError>,
+) -> SqlError {
+    error_in(query, place, Problem::Type(TypeError::Range(range)))
 }
 
 /// An error at a place that a plan has kept.
@@ -259,6 +269,20 @@ impl<'a> Source<'a> {
             (at.start.line, at.start.column),
             problem,
         )
+    }
+
+    /// An error at a place that a plan has kept, if it is one of this text, else at another one.
+    pub(crate) fn error_near(
+        &self,
+        place: veil_relation::Place,
+        at: Span,
+        problem: Problem,
+    ) -> SqlError {
+        if place.query != self.number {
+            return self.error(at, problem);
+        }
+        let place = (place.line.into(), place.column.into());
+        error_at((self.name, self.sql), place, problem)
     }
 
     /// A refusal at a place, with the way to say it.

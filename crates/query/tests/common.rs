@@ -13,7 +13,7 @@ pub(crate) fn category(texts: &[&str]) -> Kind {
     Kind::Category(Values::new(texts.iter().map(|text| (*text).to_owned()).collect()).unwrap())
 }
 
-fn day(text: &str) -> i32 {
+pub(crate) fn day(text: &str) -> i32 {
     calendar::parse(text).unwrap()
 }
 

@@ -37,11 +37,11 @@ const REFUSED: &[(&str, &str)] = &[
     ("SELECT 'x FROM people", "8: Unterminated string literal | "),
     (
         "SELECT ln(income) FROM people",
-        "8: `(ln #3 6)` has no value for 0 and below, and its argument may be that | write nullif(x, 0), or greatest(x, 0.01): the range of the argument decides",
+        "8: `ln(x)` has no value for 0 and below; x is -1000.00 to 1000.00 | write greatest(x, 0.01) in the place of x, or declare narrower ranges",
     ),
     (
         "SELECT exp(income) FROM people",
-        "8: `(exp #3 6)` may not fit 128 bits; declare narrower ranges, or round earlier | ",
+        "8: `exp(x)` may take more than the 128 bits that there are; x is -1000.00 to 1000.00 | write least(x, 27) in the place of x, or declare narrower ranges",
     ),
     (
         "SELECT ln(age, 2) FROM people",
@@ -243,7 +243,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "SELECT income / age AS h FROM people",
-        "8: the divisor of `(/ #3 #4)` may be 0; write `nullif(…, 0)` | ",
+        "8: `x / y` has no value where y is 0; x is -1000.00 to 1000.00, y is 0 to 99 | write nullif(y, 0), or greatest(y, 1) in the place of y, or declare narrower ranges",
     ),
     (
         "SELECT age % id AS h FROM people",
@@ -303,7 +303,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "SELECT income * income * income * income * income * income * income * income * income AS x FROM people",
-        "8: `(* (* (* (* (* (* (* #3 #3) #3) #3) #3) #3) #3) #3)` may not fit 128 bits; declare narrower ranges, or round earlier | ",
+        "8: `x * y` may take 134 bits, and there are 128; x is -1000000000000000000000.00000000000000 to 1000000000000000000000.00000000000000, y is -1000.00 to 1000.00 | write round(x, 12), or least(greatest(x, -17000000000000000000), 17000000000000000000) in the place of x, or write round(y, 0), or least(greatest(y, -17), 17) in the place of y, or declare narrower ranges",
     ),
     (
         "SELECT id FROM people WHERE (id, age) IN (SELECT person, 1 FROM visits)",

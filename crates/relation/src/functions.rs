@@ -4,7 +4,8 @@ use crate::expr::Expr;
 use crate::kind::{Kind, MOST_PLACES, Type};
 use crate::plan::{AggregateFunction, Frame, SortKey, WindowFunction};
 use crate::plan_error::PlanError;
-use veil_numeric::Range;
+use crate::range_error::over_rows;
+use veil_numeric::{Range, Wide};
 
 pub(crate) fn aggregate_type(
     function: &AggregateFunction,
@@ -26,14 +27,23 @@ pub(crate) fn aggregate_type(
     };
     let ty = typed(name, argument_of, types)?;
     let wrong = || argument(name, &ty.kind);
-    let too_wide = || PlanError::TooWide {
-        function: name,
-        rows,
-    };
     let nullable = ty.nullable || maybe_none;
     if matches!(ty.kind, Kind::Ratio { .. }) {
         return Err(wrong());
     }
+    // What is wrong with a variance, or a deviation with so many places more.
+    let wide = |units: Range, more: u32| {
+        let fits = |kind: &Kind, rows| {
+            let number = kind.number();
+            number.is_some_and(|(places, units)| {
+                variance(places, units, rows).is_some() && deviation(units, more).is_some()
+            })
+        };
+        let squares = Wide::from(units).magnitude();
+        let needed = squares.times(&squares).sum(rows).sum(rows).bits();
+        let argument = (&ty, argument_of.written());
+        PlanError::Range(over_rows((name, needed), argument, rows, &fits))
+    };
     let kind = match function {
         AggregateFunction::CountRows
         | AggregateFunction::Count(_)
@@ -42,7 +52,15 @@ pub(crate) fn aggregate_type(
         }
         AggregateFunction::Sum(_) | AggregateFunction::Avg(_) => {
             let (places, units) = ty.kind.number().ok_or_else(wrong)?;
-            let sum = units.sum(rows).ok_or_else(too_wide)?;
+            let sum = units.sum(rows).ok_or_else(|| {
+                let needed = Wide::from(units).sum(rows).bits();
+                let fits = |kind: &Kind, rows| {
+                    let number = kind.number();
+                    number.is_some_and(|(_, units)| units.sum(rows).is_some())
+                };
+                let argument = (&ty, argument_of.written());
+                PlanError::Range(over_rows((name, needed), argument, rows, &fits))
+            })?;
             match (function, &ty.kind) {
                 (AggregateFunction::Avg(_), _) => average(places, sum, rows),
                 (_, Kind::Integer(_)) => Kind::Integer(sum),
@@ -68,23 +86,20 @@ pub(crate) fn aggregate_type(
         },
         AggregateFunction::VarSamp(_) => {
             let (places, units) = ty.kind.number().ok_or_else(wrong)?;
-            variance(places, units, rows).ok_or_else(too_wide)?
+            variance(places, units, rows).ok_or_else(|| wide(units, 0))?
         }
         AggregateFunction::StddevSamp(_, to) => {
             let (places, units) = ty.kind.number().ok_or_else(wrong)?;
-            variance(places, units, rows).ok_or_else(too_wide)?;
+            variance(places, units, rows).ok_or_else(|| wide(units, 0))?;
             if *to < places || *to > MOST_PLACES {
                 return Err(form(
                     "stddev_samp",
                     "as many decimal places as its argument, and at most 30",
                 ));
             }
-            // Less than the distance of the ends: var ≤ distance²/2 for two values and more.
-            let distance = units.max().checked_sub(units.min()).ok_or_else(too_wide)?;
-            let most = Range::new(0, distance).and_then(|range| range.shifted(*to - places));
             Kind::Decimal {
                 places: *to,
-                units: most.ok_or_else(too_wide)?,
+                units: deviation(units, *to - places).ok_or_else(|| wide(units, *to - places))?,
             }
         }
     };
@@ -93,6 +108,12 @@ pub(crate) fn aggregate_type(
         AggregateFunction::VarSamp(_) | AggregateFunction::StddevSamp(..)
     );
     Ok(Type::of(kind).or_null(nullable || alone))
+}
+
+/// Less than the distance of the ends, with so many places more: var ≤ distance²/2 for two values and more.
+fn deviation(units: Range, more: u32) -> Option<Range> {
+    let distance = units.max().checked_sub(units.min())?;
+    Range::new(0, distance)?.shifted(more)
 }
 
 fn average(places: u32, sum: Range, rows: u64) -> Kind {

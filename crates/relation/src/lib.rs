@@ -60,6 +60,7 @@ mod expr;
 mod fit;
 mod fit_tree;
 pub mod forest;
+mod fraction;
 mod functions;
 mod kept;
 mod kind;
@@ -68,8 +69,10 @@ mod networks;
 mod place;
 mod plan;
 mod plan_error;
+mod range_error;
 mod read;
 mod reals;
+mod remedy;
 mod schema;
 mod sexp;
 mod shape;
@@ -82,6 +85,7 @@ pub use expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
 pub use fit::{CLUSTERS, COMPONENTS, Fit, FitKind, Fitting, INTERCEPT};
 pub use fit_tree::{TREE, TreeFitting};
 pub use forest::{Forest, ForestError};
+pub use fraction::{real, round_ratio};
 pub use kept::{Bucket, Kept, OpenSize};
 pub use kind::{Kind, MOST_PLACES, MOST_VALUES, Type, Value, Values};
 pub use models::{ModelUse, NetworkUse, Trained};
@@ -91,14 +95,16 @@ pub use plan::{
     SortKey, Step, WindowFunction, Windowed,
 };
 pub use plan_error::PlanError;
+pub use range_error::{Bounds, MOST_BITS, Operand, RangeError, Unfit};
 pub use read::ReadError;
 pub use reals::RealUse;
+pub use remedy::{Bound, Change, Remedy};
 pub use schema::{
     Column, ColumnId, Consent, First, MOST_ROWS, Operation, Origin, Reveal, SchemaError, Table,
     is_name,
 };
 pub use shape::{Field, Shape, Shapes, join as join_shape};
-pub use typing::{MOST_REAL_PLACES, TypeError, real, round_ratio};
+pub use typing::{MOST_REAL_PLACES, TypeError};
 #[doc(no_inline)]
 pub use veil_learn::network;
 #[doc(no_inline)]

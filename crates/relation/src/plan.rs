@@ -6,8 +6,11 @@
 use crate::apply::Apply;
 use crate::expr::Expr;
 use crate::fit::Fit;
+use crate::functions::aggregate_type;
 use crate::kept::Kept;
+use crate::kind::Type;
 use crate::place::At;
+use crate::plan_error::PlanError;
 use crate::schema::{ColumnId, Table};
 
 /// An expression with the name of the column that it makes.
@@ -81,6 +84,14 @@ pub enum AggregateFunction {
 }
 
 impl AggregateFunction {
+    /// The type of the aggregate over at most so many rows with columns of these types.
+    ///
+    /// # Errors
+    /// [`PlanError`]: an argument of a kind that it does not take, or that may not fit.
+    pub fn ty(&self, types: &[Type], rows: u64) -> Result<Type, PlanError> {
+        aggregate_type(self, true, types, rows)
+    }
+
     /// Its head in the canonical text, which is its name in SQL.
     #[must_use]
     pub const fn name(&self) -> &'static str {

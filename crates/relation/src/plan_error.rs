@@ -1,6 +1,7 @@
 //! Why a plan is not one.
 
 use crate::apply::MOST_SCORE_PLACES;
+use crate::range_error::RangeError;
 use crate::schema::{MOST_ROWS, SchemaError};
 use crate::typing::TypeError;
 
@@ -54,16 +55,9 @@ pub enum PlanError {
         /// The kind of its argument.
         kind: String,
     },
-    /// A sum that may not fit.
-    #[error(
-        "{function} over {rows} rows may not fit 128 bits; declare narrower ranges, or round earlier"
-    )]
-    TooWide {
-        /// The function.
-        function: &'static str,
-        /// Capacity of the relation.
-        rows: u64,
-    },
+    /// An aggregate or window that is refused for the range of its argument.
+    #[error("{0}")]
+    Range(Box<RangeError>),
     /// More rows than positions.
     #[error("a relation of {rows} rows is too large: {MOST_ROWS} are the most; bound it")]
     TooLong {
@@ -144,5 +138,20 @@ pub enum PlanError {
 impl From<SchemaError> for PlanError {
     fn from(error: SchemaError) -> Self {
         Self::Table(error.to_string())
+    }
+}
+
+impl PlanError {
+    /// The refusal of a range that it is, if it is one.
+    #[must_use]
+    pub fn range(&self) -> Option<&RangeError> {
+        match self {
+            Self::Range(error)
+            | Self::Type {
+                source: TypeError::Range(error),
+                ..
+            } => Some(error),
+            _ => None,
+        }
     }
 }

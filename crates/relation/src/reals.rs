@@ -3,11 +3,11 @@
 use veil_numeric::Function;
 
 use crate::expr::Expr;
+use crate::fraction::real;
 use crate::kind::Type;
 use crate::plan::{Plan, Program};
 use crate::plan_error::PlanError;
 use crate::shape::Shapes;
-use crate::typing::real;
 
 /// A function that has no exact values, in a step of a program.
 #[derive(Clone, Debug, PartialEq)]

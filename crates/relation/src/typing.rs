@@ -2,17 +2,17 @@
 //!
 //! A type is proved, never guessed: an operation whose result might not fit 128 bits is refused, with the expression in the message.
 
-use std::sync::Arc;
-
-use veil_numeric::{Applied, Function, FunctionError, Range, Scale};
+use veil_numeric::Range;
 
 use crate::calendar::{self, FIRST_DAY, LAST_DAY};
 use crate::expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
 use crate::forest::Misfit;
+use crate::fraction::{self, Fraction};
 use crate::kind::{Kind, MOST_PLACES, Type, Value};
+use crate::range_error::{Attempt, Operand, RangeError, Unfit, fewer_places};
 use crate::schema::ColumnId;
 
-/// Why an expression has no type. Each names the expression in its canonical text.
+/// Why an expression has no type. Each names the operation: by its canonical text, or with what its operands may be.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TypeError {
@@ -44,44 +44,9 @@ pub enum TypeError {
         /// The kind of the other.
         right: String,
     },
-    /// A result that may not fit.
-    #[error("`{expr}` may not fit 128 bits; declare narrower ranges, or round earlier")]
-    TooWide {
-        /// The operation.
-        expr: String,
-    },
-    /// More places than a number may have.
-    #[error("`{expr}` has {places} decimal places, and {MOST_PLACES} are the most; round earlier")]
-    Places {
-        /// The operation.
-        expr: String,
-        /// Its places.
-        places: u32,
-    },
-    /// A date that may leave the calendar.
-    #[error(
-        "`{expr}` may be before {} or after {}",
-        calendar::show(FIRST_DAY),
-        calendar::show(LAST_DAY)
-    )]
-    Calendar {
-        /// The operation.
-        expr: String,
-    },
-    /// A divisor that may be 0.
-    #[error("the divisor of `{expr}` may be 0; write `nullif(…, 0)`")]
-    DivisorMayBeZero {
-        /// The operation.
-        expr: String,
-    },
-    /// A function of a number that it may have no value for.
-    #[error("`{expr}` has no value for {excluded}, and its argument may be that")]
-    NoValue {
-        /// The function.
-        expr: String,
-        /// What it has no value for.
-        excluded: &'static str,
-    },
+    /// An operation that is refused for the ranges of its operands.
+    #[error("{0}")]
+    Range(Box<RangeError>),
     /// A category with a value that a model does not know.
     #[error("model `{model}` does not know the value `{value}` of its feature `{feature}`")]
     Unknown {
@@ -102,79 +67,8 @@ pub enum TypeError {
     },
 }
 
-/// A number or quotient: `above / below · 10^−places`.
-struct Fraction {
-    places: u32,
-    above: Range,
-    below: Option<Range>,
-    integer: bool,
-}
-
-impl Fraction {
-    fn of(kind: &Kind) -> Option<Self> {
-        let (places, above, below) = match kind {
-            Kind::Integer(range) => (0, *range, None),
-            Kind::Decimal { places, units } => (*places, *units, None),
-            Kind::Ratio {
-                places,
-                above,
-                below,
-            } => (*places, *above, Some(*below)),
-            _ => return None,
-        };
-        let integer = matches!(kind, Kind::Integer(_));
-        Some(Self {
-            places,
-            above,
-            below,
-            integer,
-        })
-    }
-
-    /// The denominator's range: 1 for numbers.
-    fn under(&self) -> Range {
-        self.below.unwrap_or(Range::point(1))
-    }
-
-    /// Units of a number or quotient after rounding: at most the numerator over the least denominator, rounded up.
-    fn rounded(&self, places: u32) -> Option<Range> {
-        let below = self.under();
-        let end = |above: i128| {
-            // Between the values over the least and the greatest denominator.
-            let over = |below: i128| round_ratio(above, below, self.places, places);
-            Some((over(below.min())?, over(below.max())?))
-        };
-        let (low, high) = (end(self.above.min())?, end(self.above.max())?);
-        // What an evaluation computes on the way has to fit as well.
-        if places > self.places {
-            self.above.shifted(places - self.places)?;
-        }
-        Range::new(low.0.min(low.1), high.0.max(high.1))
-    }
-}
-
 /// Most decimal places of a function that has no exact values: polynomials are near it to some 14 digits.
 pub const MOST_REAL_PLACES: u32 = 12;
-
-/// How a function of a number of this kind is computed, to so many places; nothing if it is no number. Where the number is null the result is, so that a number that is null instead of 0 is
-/// none that the function has no value for.
-#[must_use]
-pub fn real(
-    function: Function,
-    of: &Expr,
-    kind: &Kind,
-    places: u32,
-) -> Option<Result<Arc<Applied>, FunctionError>> {
-    let (from, mut units) = kind.number()?;
-    if let Expr::NullIf(_, zero) = of
-        && **zero == Expr::integer(0)
-        && units.min() == 0
-    {
-        units = Range::new(1, units.max().max(1))?;
-    }
-    let (from, to) = (Scale::decimal(from), Scale::decimal(places));
-    Some(Applied::of(function, from, units, to))
-}
 
 impl Expr {
     /// The type of the expression over rows with columns of these types.
@@ -187,9 +81,6 @@ impl Expr {
             expr: self.to_string(),
             takes,
             found: found.to_string(),
-        };
-        let too_wide = || TypeError::TooWide {
-            expr: self.to_string(),
         };
         let condition = |expr: &Self| match kind_of(expr)? {
             Type {
@@ -223,7 +114,7 @@ impl Expr {
             Self::IsNull(a) => kind_of(a).map(|_| Type::of(Kind::Bool)),
             Self::Arithmetic(sign, a, b) => {
                 let (a, b) = (kind_of(a)?, kind_of(b)?);
-                let kind = self.arithmetic_kind(*sign, &a.kind, &b.kind)?;
+                let kind = self.arithmetic_kind(*sign, [&a.kind, &b.kind])?;
                 Ok(Type::of(kind).or_null(a.nullable || b.nullable))
             }
             Self::Divide(a, b) => {
@@ -241,63 +132,80 @@ impl Expr {
                 }
                 let low = range.min().min(0).max(1 - *by);
                 let high = range.max().max(0).min(*by - 1);
-                let range = Range::new(low, high).ok_or_else(too_wide)?;
+                // Neither end is beyond the other: both are 0 or of the divisor.
+                let range = Range::new(low, high).unwrap_or(Range::point(0));
                 Ok(Type::of(Kind::Integer(range)).or_null(ty.nullable))
             }
             Self::Round(a, places) => {
                 let ty = kind_of(a)?;
-                let number = Fraction::of(&ty.kind).ok_or_else(|| operand("a number", &ty.kind))?;
-                let units = number.rounded(*places).ok_or_else(too_wide)?;
-                self.places(*places)?;
-                let places = *places;
-                Ok(Type::of(Kind::Decimal { places, units }).or_null(ty.nullable))
+                if Fraction::of(&ty.kind).is_none() {
+                    return Err(operand("a number", &ty.kind));
+                }
+                let rounded = |kind: &Kind| fraction::round(kind, *places);
+                let written = format!("round(x, {places})");
+                let kind = self.of_one("round", written, &ty.kind, &rounded);
+                let kind = kind.map_err(|error| match error {
+                    TypeError::Range(range) => {
+                        TypeError::Range(fewer_places(range, (&ty.kind, *places)))
+                    }
+                    other => other,
+                })?;
+                Ok(Type::of(kind).or_null(ty.nullable))
             }
             Self::Real(function, a, places) => {
                 let ty = kind_of(a)?;
                 if *places > MOST_REAL_PLACES {
                     return Err(self.form("a function has at most 12 decimal places"));
                 }
-                let applied = real(*function, a, &ty.kind, *places);
-                let units = match applied {
-                    Some(Ok(applied)) => applied.result(false),
-                    Some(Err(FunctionError::Domain { excluded, .. })) => {
-                        let expr = self.to_string();
-                        return Err(TypeError::NoValue { expr, excluded });
-                    }
-                    Some(Err(_)) => return Err(too_wide()),
-                    None => return Err(operand("a number", &ty.kind)),
-                };
-                let places = *places;
-                Ok(Type::of(Kind::Decimal { places, units }).or_null(ty.nullable))
+                if ty.kind.number().is_none() {
+                    return Err(operand("a number", &ty.kind));
+                }
+                let name = function.name();
+                let applied = |kind: &Kind| fraction::applied(*function, a, kind, *places);
+                let kind = applied(&ty.kind).map_err(|unfit| {
+                    let attempt = Attempt {
+                        operation: name,
+                        written: format!("{name}(x)"),
+                        operands: vec![rounded_operand(a, &ty.kind, columns)],
+                        at: self.written(),
+                        fits: &|kinds| kinds.first().is_some_and(|kind| applied(kind).is_ok()),
+                    };
+                    TypeError::Range(attempt.refused(unfit))
+                })?;
+                Ok(Type::of(kind).or_null(ty.nullable))
             }
             Self::Rescale(a, places) => {
                 let ty = kind_of(a)?;
-                let (from, units) = ty
+                let (from, _) = ty
                     .kind
                     .number()
                     .ok_or_else(|| operand("a number", &ty.kind))?;
-                let more = places
-                    .checked_sub(from)
-                    .ok_or_else(|| self.form("places only become more"))?;
-                self.places(*places)?;
-                let units = units.shifted(more).ok_or_else(too_wide)?;
-                let places = *places;
-                Ok(Type::of(Kind::Decimal { places, units }).or_null(ty.nullable))
+                if *places < from {
+                    return Err(self.form("places only become more"));
+                }
+                let written = format!("x with {places} places");
+                let kind = self.of_one("cast", written, &ty.kind, &|kind| {
+                    fraction::round(kind, *places)
+                })?;
+                Ok(Type::of(kind).or_null(ty.nullable))
             }
             Self::AddDays(a, b) => {
                 let (date, days) = (kind_of(a)?, kind_of(b)?);
                 let Kind::Date(from) = date.kind else {
                     return Err(operand("a date", &date.kind));
                 };
-                let Kind::Integer(by) = days.kind else {
+                let Kind::Integer(_) = days.kind else {
                     return Err(operand("an integer of days", &days.kind));
                 };
-                let range = from.plus(by).ok_or_else(too_wide)?;
-                if range.min() < FIRST_DAY.into() || range.max() > LAST_DAY.into() {
-                    let expr = self.to_string();
-                    return Err(TypeError::Calendar { expr });
-                }
-                Ok(Type::of(Kind::Date(range)).or_null(date.nullable || days.nullable))
+                let kinds = [&date.kind, &days.kind];
+                let written = "x + y days".to_owned();
+                let kind = self.of_two("+", written, kinds, &|kinds| match kinds {
+                    [Kind::Date(_), Kind::Integer(by)] => {
+                        fraction::later(from, *by).ok_or(Unfit::Calendar)
+                    }
+                    _ => Err(Unfit::Calendar),
+                })?;
+                Ok(Type::of(kind).or_null(date.nullable || days.nullable))
             }
             Self::DaysBetween(a, b) => match (kind_of(a)?, kind_of(b)?) {
                 (
@@ -310,7 +218,7 @@ impl Expr {
                         nullable: other,
                     },
                 ) => {
-                    let range = to.minus(from).ok_or_else(too_wide)?;
+                    let range = to.minus(from).ok_or_else(|| self.form("dates"))?;
                     Ok(Type::of(Kind::Integer(range)).or_null(one || other))
                 }
                 (a, b) => Err(self.mixed(&a.kind, &b.kind)),
@@ -329,7 +237,8 @@ impl Expr {
                     }
                     DatePart::Month => Range::new(1, 12),
                 };
-                Ok(Type::of(Kind::Integer(range.ok_or_else(too_wide)?)).or_null(ty.nullable))
+                let range = range.ok_or_else(|| self.form("a date"))?;
+                Ok(Type::of(Kind::Integer(range)).or_null(ty.nullable))
             }
             Self::Lookup { of, kind, table } => {
                 let ty = kind_of(of)?;
@@ -430,14 +339,6 @@ impl Expr {
         }
     }
 
-    fn places(&self, places: u32) -> Result<(), TypeError> {
-        if places > MOST_PLACES {
-            let expr = self.to_string();
-            return Err(TypeError::Places { expr, places });
-        }
-        Ok(())
-    }
-
     /// The type that holds cells of both.
     fn either(&self, one: &Type, other: &Type) -> Result<Type, TypeError> {
         let kind = one.kind.hull(&other.kind);
@@ -447,18 +348,16 @@ impl Expr {
 
     /// Looks whether two kinds compare, and whether what is compared fits: numbers at the places of both, numerators times denominators.
     fn comparable(&self, one: &Kind, other: &Kind) -> Result<(), TypeError> {
-        if let (Some(a), Some(b)) = (Fraction::of(one), Fraction::of(other)) {
-            let places = a.places.max(b.places);
-            let crossed = |x: &Fraction, y: &Fraction| {
-                let scaled = x.above.shifted(places - x.places)?;
-                scaled.times(y.under())
+        if let (Some(_), Some(_)) = (Fraction::of(one), Fraction::of(other)) {
+            let sign = match self {
+                Self::Compare(sign, ..) => sign.sign(),
+                _ => Comparison::Eq.sign(),
             };
-            return match (crossed(&a, &b), crossed(&b, &a)) {
-                (Some(_), Some(_)) => Ok(()),
-                _ => Err(TypeError::TooWide {
-                    expr: self.to_string(),
-                }),
-            };
+            let written = self.binary_text(sign);
+            let compared = |kinds: [&Kind; 2]| fraction::compared(kinds).map(|()| Kind::Bool);
+            return self
+                .of_two(sign, written, [one, other], &compared)
+                .map(|_| ());
         }
         match (one, other) {
             (Kind::Key { .. }, _) | (_, Kind::Key { .. }) => {
@@ -469,105 +368,129 @@ impl Expr {
         }
     }
 
-    fn arithmetic_kind(
-        &self,
-        sign: Arithmetic,
-        one: &Kind,
-        other: &Kind,
-    ) -> Result<Kind, TypeError> {
-        let number = |kind: &Kind| {
-            Fraction::of(kind).ok_or_else(|| TypeError::Operand {
-                expr: self.to_string(),
-                takes: "numbers",
-                found: kind.to_string(),
-            })
-        };
-        let (a, b) = (number(one)?, number(other)?);
-        let places = match sign {
-            Arithmetic::Mul => a.places + b.places,
-            Arithmetic::Add | Arithmetic::Sub => a.places.max(b.places),
-        };
-        self.places(places)?;
-        let exact = || {
-            let below = a.under().times(b.under())?;
-            let above = if sign == Arithmetic::Mul {
-                a.above.times(b.above)?
-            } else {
-                let x = a.above.shifted(places - a.places)?.times(b.under())?;
-                let y = b.above.shifted(places - b.places)?.times(a.under())?;
-                if sign == Arithmetic::Sub {
-                    x.minus(y)?
-                } else {
-                    x.plus(y)?
-                }
-            };
-            Some((above, below))
-        };
-        let (above, below) = exact().ok_or_else(|| TypeError::TooWide {
-            expr: self.to_string(),
-        })?;
-        Ok(if a.below.is_some() || b.below.is_some() {
-            Kind::Ratio {
-                places,
-                above,
-                below,
-            }
-        } else if a.integer && b.integer {
-            Kind::Integer(above)
-        } else {
-            Kind::Decimal {
-                places,
-                units: above,
-            }
+    fn arithmetic_kind(&self, sign: Arithmetic, kinds: [&Kind; 2]) -> Result<Kind, TypeError> {
+        self.numbers(kinds)?;
+        let written = self.binary_text(sign.sign());
+        self.of_two(sign.sign(), written, kinds, &|kinds| {
+            fraction::arithmetic(sign, kinds)
         })
     }
 
-    /// `(a/b · 10^−p) / (c/d · 10^−q) = (a·d·10^q) / (b·c) · 10^−p`, the sign moved above.
     fn quotient(&self, one: &Kind, other: &Kind, divisor: &Self) -> Result<Kind, TypeError> {
-        let number = |kind: &Kind| {
-            Fraction::of(kind).ok_or_else(|| TypeError::Operand {
+        self.numbers([one, other])?;
+        let nullif = matches!(divisor, Self::NullIf(_, zero) if **zero == Self::integer(0));
+        let quotient = |kinds: [&Kind; 2], nullif: bool| {
+            if !nullif && fraction::may_be_zero(kinds[1]) {
+                return Err(Unfit::DivisorMayBeZero);
+            }
+            fraction::quotient(kinds)
+        };
+        let unfit = match quotient([one, other], nullif) {
+            Ok(kind) => return Ok(kind),
+            Err(unfit) => unfit,
+        };
+        // What keeps the divisor from 0 by a null has no other range, and what is cut leaves 0 out.
+        let cut = |kind: &Kind| unfit == Unfit::DivisorMayBeZero && kind == other;
+        let fits = |kinds: &[Kind]| match kinds {
+            [a, b] => quotient([a, b], nullif || cut(b)).is_ok(),
+            [a] => quotient([a, a], nullif || cut(a)).is_ok(),
+            _ => false,
+        };
+        let attempt = Attempt {
+            operation: "/",
+            written: self.binary_text("/"),
+            operands: self.operands_of([one, other]),
+            at: self.written(),
+            fits: &fits,
+        };
+        Err(TypeError::Range(attempt.refused(unfit.clone())))
+    }
+
+    fn numbers(&self, kinds: [&Kind; 2]) -> Result<(), TypeError> {
+        let wrong = kinds.into_iter().find(|kind| Fraction::of(kind).is_none());
+        wrong.map_or(Ok(()), |kind| {
+            Err(TypeError::Operand {
                 expr: self.to_string(),
                 takes: "numbers",
                 found: kind.to_string(),
             })
-        };
-        let (a, c) = (number(one)?, number(other)?);
-        let never_zero = match divisor {
-            Self::NullIf(_, zero) => **zero == Self::integer(0),
-            _ => !c.above.contains(0),
-        };
-        if !never_zero {
-            let expr = self.to_string();
-            return Err(TypeError::DivisorMayBeZero { expr });
-        }
-        let exact = || {
-            let above = a.above.times(c.under())?.shifted(c.places)?;
-            let below = a.under().times(c.above)?;
-            let above = if below.min() >= 1 {
-                above
-            } else {
-                Range::new(
-                    above.min().min(above.max().checked_neg()?),
-                    above.max().max(above.min().checked_neg()?),
-                )?
-            };
-            let least = if below.contains(0) {
-                1
-            } else {
-                below.min().checked_abs()?.min(below.max().checked_abs()?)
-            };
-            // A divisor that is 0 alone makes no value: the range is that of 1.
-            let below = Range::new(least, below.magnitude()?.max(1))?;
-            Some(Kind::Ratio {
-                places: a.places,
-                above,
-                below,
-            })
-        };
-        exact().ok_or_else(|| TypeError::TooWide {
-            expr: self.to_string(),
         })
     }
+
+    /// Whether both operands are one expression, so that a message has one range of both.
+    fn is_of_one(&self) -> bool {
+        matches!(self.operands().as_slice(), [a, b] if a == b)
+    }
+
+    fn binary_text(&self, sign: &str) -> String {
+        let second = if self.is_of_one() { "x" } else { "y" };
+        format!("x {sign} {second}")
+    }
+
+    fn operands_of(&self, kinds: [&Kind; 2]) -> Vec<Operand> {
+        let shown = if self.is_of_one() { 1 } else { 2 };
+        kinds.into_iter().take(shown).map(Operand::from).collect()
+    }
+
+    /// The kind of an operation of one operand, or its refusal.
+    fn of_one(
+        &self,
+        operation: &'static str,
+        written: String,
+        kind: &Kind,
+        of: &dyn Fn(&Kind) -> Result<Kind, Unfit>,
+    ) -> Result<Kind, TypeError> {
+        of(kind).map_err(|unfit| {
+            let attempt = Attempt {
+                operation,
+                written,
+                operands: vec![kind.into()],
+                at: self.written(),
+                fits: &|kinds| kinds.first().is_some_and(|kind| of(kind).is_ok()),
+            };
+            TypeError::Range(attempt.refused(unfit))
+        })
+    }
+
+    /// The same of two operands.
+    fn of_two(
+        &self,
+        operation: &'static str,
+        written: String,
+        kinds: [&Kind; 2],
+        of: &dyn Fn([&Kind; 2]) -> Result<Kind, Unfit>,
+    ) -> Result<Kind, TypeError> {
+        of(kinds).map_err(|unfit| {
+            let fits = |kinds: &[Kind]| match kinds {
+                [a, b] => of([a, b]).is_ok(),
+                [a] => of([a, a]).is_ok(),
+                _ => false,
+            };
+            let attempt = Attempt {
+                operation,
+                written,
+                operands: self.operands_of(kinds),
+                at: self.written(),
+                fits: &fits,
+            };
+            TypeError::Range(attempt.refused(unfit))
+        })
+    }
+}
+
+/// The argument of a function: of a quotient that was rounded before, with the places.
+fn rounded_operand(of: &Expr, kind: &Kind, columns: &[Type]) -> Operand {
+    let rounded = match of {
+        Expr::Round(inner, places) => {
+            let quotient = inner
+                .ty(columns)
+                .map(|ty| matches!(ty.kind, Kind::Ratio { .. }));
+            quotient.unwrap_or(false).then_some(*places)
+        }
+        _ => None,
+    };
+    let kind = kind.clone();
+    Operand { kind, rounded }
 }
 
 /// The two operands of which a choice takes the larger one, or the smaller one: `case when a >= b then a else b`, where the second may also stand in the place of a null.
@@ -608,11 +531,12 @@ fn same(a: &Expr, b: &Expr) -> bool {
     };
     let scaled = |units: i128, by: u32| units.checked_mul(10_i128.checked_pow(by)?);
     match (number(a), number(b)) {
+        _ if a == b => true,
         (Some((x, p)), Some((y, q))) => {
             let (x, y) = (scaled(x, q), scaled(y, p));
             x.is_some() && x == y
         }
-        _ => a == b,
+        _ => false,
     }
 }
 
@@ -641,18 +565,4 @@ fn narrowed(ty: Type, greatest: bool, parts: &[Type]) -> Type {
         other => other,
     };
     Type { kind, ..ty }
-}
-
-/// `above / below · 10^−from` in units of `10^−to`, rounded, halves away from zero; `None` if it does not fit. `below` is at least 1.
-#[must_use]
-pub fn round_ratio(above: i128, below: i128, from: u32, to: u32) -> Option<i128> {
-    let (above, below) = if to >= from {
-        (above.checked_mul(10_i128.checked_pow(to - from)?)?, below)
-    } else {
-        (above, below.checked_mul(10_i128.checked_pow(from - to)?)?)
-    };
-    let (whole, rest) = (above.checked_div(below)?, above.checked_rem(below)?);
-    // Twice the rest may not fit: compare with what is missing to the divisor.
-    let up = rest.unsigned_abs() >= below.unsigned_abs() - rest.unsigned_abs();
-    whole.checked_add(if up { above.signum() } else { 0 })
 }

@@ -1,5 +1,6 @@
 //! What programs ask of a job with queries, beside what `veil explain` prints: circuits in rows, types of results, results that were written.
 
+use veil_job::Audience;
 use veil_job::passes::PassSpec;
 use veil_math::Ring;
 use veil_program::Answered;
@@ -8,20 +9,54 @@ use crate::error::{Code, Error};
 use crate::explain;
 use crate::job::Job;
 
+/// A circuit that queries are in rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RowCircuit {
+    /// Its rows.
+    pub rows: u64,
+    /// Its ring.
+    pub ring: Ring,
+    /// Gates in a row.
+    pub gates: u64,
+    /// Products in a row, which are ANDs in a circuit of bits.
+    pub products: u64,
+    /// How many of them follow each other.
+    pub depth: u64,
+    /// Payload that all parties send for it, in all rows.
+    pub bytes: u64,
+}
+
 impl Job {
-    /// The circuits that the queries are in rows, but for those that look at what owners supply: of each pass its rows, the ring of its circuit, the
-    /// products in a row, which are ANDs in a circuit of bits, and how many of them follow each other.
-    pub fn circuits(&self) -> Vec<(u64, Ring, u64, u64)> {
-        let passes = self.queries().map(|queries| &queries.physical().passes);
-        let passes = passes.into_iter().flat_map(|passes| &passes.passes);
-        let circuit = |pass: &PassSpec| match pass {
-            PassSpec::Rows {
+    /// The circuits that the queries are in rows, in their order: of passes that compute columns, but for those that look at what owners supply.
+    pub fn circuits(&self) -> Vec<RowCircuit> {
+        let Some(queries) = self.queries() else {
+            return Vec::new();
+        };
+        let checks = queries.checks();
+        let looks = |at: usize| checks.iter().any(|(_, passes)| passes.contains(&at));
+        let costs = explain::estimate::Costs::of(self.passes());
+        let passes = queries.physical().passes.passes.iter();
+        let passes = passes.zip(&costs.passes).enumerate();
+        let circuit = |(at, (pass, cost)): (usize, (&PassSpec, &explain::estimate::OfPass))| {
+            let PassSpec::Rows {
                 job, claim: None, ..
-            } => {
-                let stats = job.circuit.stats();
-                Some((job.rows(), stats.ring, stats.total_muls(), stats.depth))
+            } = pass
+            else {
+                return None;
+            };
+            let computes = job.audiences.iter().all(|to| *to == Audience::Column);
+            if !computes || looks(at) {
+                return None;
             }
-            _ => None,
+            let stats = job.circuit.stats();
+            Some(RowCircuit {
+                rows: job.rows(),
+                ring: stats.ring,
+                gates: stats.gates,
+                products: stats.total_muls(),
+                depth: stats.depth,
+                bytes: cost.each.iter().map(|does| does.sends.bytes).sum(),
+            })
         };
         passes.filter_map(circuit).collect()
     }

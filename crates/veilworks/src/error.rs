@@ -8,7 +8,7 @@ use veil_engine::{Abort, local};
 use veil_job::DataError;
 use veil_link::LinkError;
 use veil_link::tls::{IdentityError, SetupError};
-use veil_program::{AlignKeyError, CellProblem, InputError, JobError};
+use veil_program::{AlignKeyError, CellProblem, InputError, JobError, RangeError};
 use veil_protocol::passes::ProgramError;
 use veil_protocol::{Plan, PlanError};
 use veil_runtime::{PartError, RunError, who_is_who};
@@ -43,9 +43,42 @@ struct Inner {
     help: String,
     excerpt: Option<Excerpt>,
     place: Option<Place>,
+    range: Option<Refused>,
     cells: Vec<CellProblem>,
     table: Option<PathBuf>,
     about: About,
+}
+
+/// An operation of a query that is refused for the ranges of its operands.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Refused {
+    /// The operation, as SQL writes it: `*`, `ln`, `sum`.
+    pub operation: String,
+    /// What is wrong, with the ranges, in a sentence.
+    pub what: String,
+    /// Of each operand its kind, `integer`, `decimal` or `date`, its least and its greatest value.
+    pub ranges: Vec<(String, String, String)>,
+    /// What to write instead, in SQL: each alone helps.
+    pub remedies: Vec<String>,
+    /// The same in Python, and in one sentence.
+    pub in_python: (Vec<String>, String),
+}
+
+impl From<&RangeError> for Refused {
+    fn from(error: &RangeError) -> Self {
+        let ranges = error.ranges().into_iter();
+        let (remedies, operands) = (error.remedies.iter(), &error.operands);
+        let python = remedies.clone().map(|remedy| remedy.python(operands));
+        Self {
+            operation: error.operation.to_owned(),
+            what: error.to_string(),
+            ranges: ranges
+                .map(|(kind, least, greatest)| (kind.to_owned(), least, greatest))
+                .collect(),
+            remedies: remedies.map(|remedy| remedy.sql(operands)).collect(),
+            in_python: (python.collect(), error.instead_in_python()),
+        }
+    }
 }
 
 /// What a program may have to know of an error, beside its [`Code`]: names of participants, as the job has them. What an error is not about is
@@ -148,6 +181,7 @@ impl Error {
             help: String::new(),
             excerpt: None,
             place: None,
+            range: None,
             cells: Vec::new(),
             table: None,
             about: About::default(),
@@ -183,6 +217,11 @@ impl Error {
     /// Where in the text of a query, or of the job file, the fault is, if it is in one.
     pub fn place(&self) -> Option<&Place> {
         self.0.place.as_ref()
+    }
+
+    /// The operation of a query that is refused for the ranges of its operands, if the error is one.
+    pub fn range(&self) -> Option<&Refused> {
+        self.0.range.as_ref()
     }
 
     /// The cells of a table at fault, as its owner may read them: the first of them, if there are many.
@@ -267,13 +306,16 @@ impl From<JobError> for Error {
     fn from(error: JobError) -> Self {
         let mut failure = Self::new(Code::Input, error.to_string());
         failure.0.place = place(&error);
-        match (&error.place, std::fs::read_to_string(&error.file)) {
-            (Some(place), Ok(text)) => failure.showing(Excerpt {
+        failure.0.range = error.range().map(Refused::from);
+        let text = std::fs::read_to_string(&error.file).ok();
+        let shown = text.and_then(|text| Some((error.span_in(&text)?, text)));
+        match shown {
+            Some((span, text)) => failure.showing(Excerpt {
                 file: error.file.display().to_string(),
                 text,
-                span: place.span.clone(),
+                span,
             }),
-            _ => failure,
+            None => failure,
         }
     }
 }

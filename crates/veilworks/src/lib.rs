@@ -72,8 +72,9 @@ mod participant;
 mod running;
 mod values;
 
+pub use asked::RowCircuit;
 pub use ends::{Outcome, folder_name};
-pub use error::{About, Code, Error, Excerpt, Place};
+pub use error::{About, Code, Error, Excerpt, Place, Refused};
 pub use job::{Computation, Job};
 pub use local::Local;
 pub use participant::Participant;

@@ -150,6 +150,7 @@ impl ExprError {
             | ExprError::WideSum { expr }
             | ExprError::TooLarge { expr } => expr.at,
             ExprError::Opened { at, .. } => *at,
+            ExprError::Type(TypeError::Range(range)) => range.at,
             ExprError::Type(_) | ExprError::Missing { .. } | ExprError::WideVariance => At(None),
         }
     }

@@ -1,7 +1,7 @@
 //! Why a program has no physical plan, and where in the text of a query that is.
 
 use veil_circuit::CircuitError;
-use veil_relation::{At, Place, Plan, PlanError, TypeError, first_written};
+use veil_relation::{At, Place, Plan, PlanError, RangeError, TypeError, first_written};
 
 use crate::exprs::ExprError;
 
@@ -83,12 +83,24 @@ pub struct Refusal {
     pub what: String,
     /// What to write instead, where there is a way.
     pub instead: Option<&'static str>,
+    /// The refusal of a range, if it is one.
+    pub range: Option<Box<RangeError>>,
 }
 
 impl PhysicalError {
     /// What is wrong at which place of a query's text; nothing for what no query says, and where places are not known.
     pub fn refusal(&self) -> Option<Refusal> {
         self.refused(At(None))
+    }
+
+    /// The refusal of a range that it is, if it is one.
+    pub fn range(&self) -> Option<&RangeError> {
+        match self {
+            PhysicalError::Step { error, .. } => error.range(),
+            PhysicalError::Plan(error) => error.range(),
+            PhysicalError::Expr(ExprError::Type(TypeError::Range(range))) => Some(range),
+            _ => None,
+        }
     }
 
     /// The same, at this place where a closer one is not known.
@@ -103,7 +115,10 @@ impl PhysicalError {
                 let (what, instead) = error.said();
                 (error.at(), what, instead)
             }
-            PhysicalError::Plan(error) => (At(None), error.to_string(), None),
+            PhysicalError::Plan(error) => {
+                let at = error.range().map_or(At(None), |range| range.at);
+                (at, error.to_string(), None)
+            }
             PhysicalError::Participant { .. }
             | PhysicalError::Unkept { .. }
             | PhysicalError::Empty { .. }
@@ -114,6 +129,7 @@ impl PhysicalError {
             place: place?,
             what,
             instead,
+            range: self.range().map(|range| Box::new(range.clone())),
         })
     }
 

@@ -19,6 +19,7 @@ mod order;
 mod public;
 mod rel;
 mod rewrite;
+mod row;
 mod rows;
 mod text;
 mod totals;
@@ -260,7 +261,10 @@ impl<'a> Planner<'a> {
                 }
                 None => Err(PlanError::NoStep(name.clone()).into()),
             },
-            Plan::Filter { .. } | Plan::Project { .. } => Ok(Self::row_by_row(plan, next()?)),
+            Plan::Filter { .. } | Plan::Project { .. } => {
+                let rel = next()?;
+                self.row_by_row(plan, rel)
+            }
             Plan::UnionAll { .. } => self.union(rels.collect(), shape),
             Plan::Join { .. } => {
                 let (left, right) = (next()?, next()?);
@@ -323,22 +327,6 @@ impl<'a> Planner<'a> {
                 "a relation is opened within another".into(),
             )),
         }
-    }
-
-    /// A condition or a projection, which are computed where they are needed.
-    fn row_by_row(plan: &Plan, mut rel: Rel) -> Rel {
-        match plan {
-            Plan::Filter { predicate, .. } => {
-                let condition = rel.over_base(predicate);
-                rel.valid.push(condition);
-            }
-            Plan::Project { columns, .. } => {
-                let fields = columns.iter().map(|column| rel.over_base(&column.expr));
-                rel.fields = fields.collect();
-            }
-            _ => {}
-        }
-        rel
     }
 
     /// The same rows in fewer places: the first ones, as many as there are places.

@@ -418,7 +418,7 @@ impl Planner<'_> {
         let fields = self.aggregates(&mut view, &groups.kept, (&all, &extremes), fields)?;
         view.fields.extend(fields);
         for operator in &of.side.above {
-            view = Self::row_by_row(operator, view);
+            view = Self::where_needed(operator, view);
         }
         if join.kind == JoinKind::Left {
             self.quotients(&mut view)?;

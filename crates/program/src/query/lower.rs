@@ -152,17 +152,20 @@ impl Queries {
                 place,
                 what,
                 instead,
+                range,
             } = refusal;
-            Some(veil_query::refused_at(
-                &compiled(asked),
-                place,
-                what,
-                instead,
-            ))
+            let query = compiled(asked);
+            Some(match range {
+                Some(range) => veil_query::range_at(&query, place, range),
+                None => veil_query::refused_at(&query, place, what, instead),
+            })
         });
         match refused {
             Some(refused) => JobProblem::Query(Box::new(refused.into())),
-            None => JobProblem::Unplanned(error.to_string()),
+            None => match error.range() {
+                Some(range) => JobProblem::Unplanned(format!("{error}; {}", range.instead())),
+                None => JobProblem::Unplanned(error.to_string()),
+            },
         }
     }
 

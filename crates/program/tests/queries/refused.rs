@@ -308,6 +308,13 @@ fn sql() {
          ^
   name the columns: owners consent to each"
     );
+    assert_eq!(
+        sql("SELECT beds * 1.0 / pay AS each FROM stays"),
+        "job.toml:25:7: query `all_stays`, line 1, column 8: `x / y` has no value where y is 0; x is 3.0, y is -10.00 to 9999.99
+  SELECT beds * 1.0 / pay AS each FROM stays
+         ^
+  write nullif(y, 0), or greatest(y, 0.01), or least(y, -0.01) in the place of y, or declare narrower ranges"
+    );
     // A text of 10^5 parentheses, and of as many operators.
     let mut nested = String::from("SELECT ");
     nested += &"(".repeat(100_000);

@@ -153,7 +153,7 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "from = \"stays\"\nwhere = \"ln(days - 1) > 1\"\nkind = \"count\"",
-        "job.toml:38:9: `where` of analysis `it`: `(ln (- #4 1) 6)` has no value for 0 and below, and its argument may be that\n  ln(days - 1) > 1\n  ^\n  write nullif(x, 0), or greatest(x, 0.01): the range of the argument decides",
+        "job.toml:38:9: `where` of analysis `it`: `ln(x)` has no value for 0 and below; x is 0 to 8\n  ln(days - 1) > 1\n  ^\n  write nullif(x, 0), or greatest(x, 1) in the place of x, or declare narrower ranges",
     ),
     (
         "from = \"stays\"\nkind = \"mean\"\nof = \"share\"",

@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use super::forest::predicted;
 use crate::calendar;
 use crate::expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
+use crate::fraction::{real, round_ratio};
 use crate::kind::{Kind, Type, Value};
-use crate::typing::{real, round_ratio};
 
 /// Why arithmetic here does not overflow.
 const FITS: &str = "the type of the expression proves that its values fit";
