@@ -8,3 +8,4 @@ mod clusters;
 mod components;
 mod fits;
 mod networks;
+mod secret;

@@ -280,9 +280,16 @@ impl<'a> Writer<'a> {
                 list(&head, parts.chain([self.plan(input)]))
             }
             // Weights are as literals.
-            Plan::Apply { input, model } => {
+            Plan::Apply {
+                input,
+                model,
+                weights,
+            } => {
                 let features = list("features", exprs(&model.features));
-                list("apply", [features, self.plan(input)])
+                let weights = weights.as_ref().map(|of| list("weights", [self.plan(of)]));
+                let parts = std::iter::once(features).chain(weights);
+                let parts: Vec<_> = parts.collect();
+                list("apply", parts.into_iter().chain([self.plan(input)]))
             }
             Plan::Open { input, to: _ } => self.plan(input),
         }

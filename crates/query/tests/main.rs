@@ -21,6 +21,7 @@ mod parties;
 mod reals;
 mod refused;
 mod rules;
+mod secret;
 mod sizes;
 mod sorts;
 mod sums;
