@@ -18,6 +18,7 @@ from .models import Forest, Model, forest
 from .networks import Network, NetworkModel, network
 from .result import Answer, Result
 from .run import Event, Run, Status
+from .secret import Weights
 from .shadow import Shadow, ShadowColumn
 from .tables import Grouped, Table, concat
 from .traced import CircuitStats, Traced, traced
@@ -71,6 +72,7 @@ __all__ = [
     "Table",
     "Traced",
     "VeilError",
+    "Weights",
     "__version__",
     "as_written",
     "case",

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use veil_job::Security;
 use veil_physical::{Opening, TablePort, plan};
 use veil_protocol::Options;
-use veil_query::{Application, Job, Query, SortedBytes, compile};
+use veil_query::{Application, Job, Query, SortedBytes, compile, families};
 use veil_relation::network::{Activation, Bounds, Layer, NetworkParts, Readout, Secret};
 use veil_relation::{
     ColumnId, Consent, Kind, Network, Operation, Origin, Program, Reveal, Table, Value, clear,
@@ -416,6 +416,37 @@ fn tables_that_have_no_weights_are_refused() {
             wide
         );
     }
+}
+
+/// Questions to networks with secret weights are of one family, whatever their bounds are, and of another one than those to public weights.
+#[test]
+fn questions_to_secret_weights_are_a_family() {
+    let of = |change: &dyn Fn(&mut Job)| {
+        let (mut job, _) = small_job();
+        change(&mut job);
+        families(&job, &SortedBytes).unwrap()
+    };
+    let first = of(&|_| {});
+    assert_eq!(first.len(), 1);
+    let wider = |job: &mut Job| {
+        let mut parts = small();
+        if let Layer::Secret(secret) = &mut parts.layers[0] {
+            secret.bounds.bias += 1;
+        }
+        job.models = vec![Network::new(parts).unwrap().into()];
+        job.tables[0].capacity = 30;
+    };
+    assert_eq!(first, of(&wider));
+    let public = |job: &mut Job| {
+        let mut parts = small();
+        parts.layers = vec![Layer::Dense {
+            weights: vec![vec![1, 2]],
+            bias: vec![0],
+        }];
+        job.models = vec![Network::new(parts).unwrap().into()];
+        job.queries[0].apply.as_mut().unwrap().weights = None;
+    };
+    assert_ne!(first, of(&public));
 }
 
 /// What a network gives is made of its weights: an owner's words about them go with it.

@@ -83,6 +83,18 @@ fn a_shape_is_said() {
     );
 }
 
+/// The shape that the book shows is one, and has as many numbers as its table has rows.
+#[test]
+fn the_shape_of_the_book_is_read() {
+    let book = include_str!("../../../../docs/models.md");
+    let (_, part) = book.split_once("### Secret weights").unwrap();
+    let (table, shape) = part.split_once("```json").unwrap();
+    let (shape, _) = shape.split_once("```").unwrap();
+    let said = read_model("risk", shape.as_bytes()).unwrap();
+    assert!(said.ends_with("but for 9 numbers that an owner brings"), "{said}");
+    assert!(table.contains("rows = 9 ") && table.contains("weights = \"weights\" "));
+}
+
 #[test]
 fn a_secret_network_is_explained() {
     let job = case(&text(), SHAPE, WEIGHTS).load().unwrap();
