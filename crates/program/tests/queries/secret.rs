@@ -91,7 +91,10 @@ fn the_shape_of_the_book_is_read() {
     let (table, shape) = part.split_once("```json").unwrap();
     let (shape, _) = shape.split_once("```").unwrap();
     let said = read_model("risk", shape.as_bytes()).unwrap();
-    assert!(said.ends_with("but for 9 numbers that an owner brings"), "{said}");
+    assert!(
+        said.ends_with("but for 9 numbers that an owner brings"),
+        "{said}"
+    );
     assert!(table.contains("rows = 9 ") && table.contains("weights = \"weights\" "));
 }
 
@@ -135,7 +138,7 @@ fn weights_are_no_part_of_a_plan() {
     let plan = |shape: &str, weights: &str| {
         let case = case(&text(), shape, weights);
         let job = case.load().unwrap();
-        case.sources(&job).unwrap();
+        job.sources(Holder::Owner(1)).unwrap();
         job.passes().unwrap().clone()
     };
     let first = plan(SHAPE, WEIGHTS);
@@ -159,7 +162,7 @@ fn an_owner_looks_at_its_weights() {
     let job = case.load().unwrap();
     let south = |weights: &str| {
         case.write("weights.csv", weights.as_bytes());
-        let read = job.source(Holder::Owner(1)).map(drop);
+        let read = job.sources(Holder::Owner(1)).map(drop);
         read.map_err(|error| case.shorten(&error.to_string()))
     };
     south(WEIGHTS).unwrap();
@@ -196,7 +199,7 @@ fn an_owner_looks_at_its_weights() {
     let without = text().replace("file = \"weights.csv\"\n", "");
     case.write("job.toml", without.as_bytes());
     let job = case.load().unwrap();
-    let none = job.source(Holder::Owner(1)).map(drop).unwrap_err();
+    let none = job.sources(Holder::Owner(1)).map(drop).unwrap_err();
     assert!(
         none.to_string().contains("table `weights`") && none.to_string().contains("south"),
         "{none}"
