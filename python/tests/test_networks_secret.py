@@ -49,7 +49,7 @@ def asked(network: vw.Network, columns: dict[str, Any], rows: int, parties: int 
 
 
 AGES = {"age": vw.Integer(0, 120), "pay": vw.Decimal(2, 0, 100)}
-ROWS = {"rows": {"id": [0, 1, 2], "age": [20, 90, 120], "pay": [D("1.25"), D("40"), D("99.99")]}}
+ROWS: dict[str, Any] = {"rows": {"id": [0, 1, 2], "age": [20, 90, 120], "pay": [D("1.25"), D("40"), D("99.99")]}}
 
 
 def test_a_network_is_split(tmp_path: pathlib.Path) -> None:
@@ -137,6 +137,7 @@ def test_parties_apply_what_an_owner_brings(tmp_path: pathlib.Path, parties: int
     # Weights of few places: the owner's rounding is in what is said.
     assert within(job) > within(asked(network, AGES, 3)) and within(job) > 0.5
     text = " ".join(job.explain().split())
+    assert "models that are applied, public to all participants but for secret weights" in text
     assert "its secret weights are 9 numbers of `weights`, column `weight`, of lab, which no participant sees" in text
     for path in ("weights.csv", "weights.parquet"):
         weights.save(tmp_path / path)

@@ -95,15 +95,13 @@ def _bound(of: Number, places: int) -> decimal.Decimal:
     raise ValueError(f"a bound is a number from 0 on with no more than {places} places, and not {of}")
 
 
-def _pairs(bounds: Bounds | None, layers: int, places: int) -> list[tuple[decimal.Decimal, decimal.Decimal] | None]:
+def _pairs(bounds: Any, layers: int, places: int) -> list[tuple[decimal.Decimal, decimal.Decimal] | None]:
     """The bounds of each layer."""
     if bounds is None:
         return [None] * layers
-    each: Sequence[Any] = bounds
-    if isinstance(each, str) or not isinstance(each, Sequence) or not each:
+    if isinstance(bounds, str) or not isinstance(bounds, Sequence) or not bounds:
         raise ValueError("bounds are a pair, of weights and of biases, or a list of pairs")
-    if not isinstance(each[0], (tuple, list)):
-        each = [each] * layers
+    each = list(bounds) if isinstance(bounds[0], (tuple, list)) else [bounds] * layers
     if len(each) != layers:
         raise ValueError(f"the network has {layers} layers with weights, and bounds of {len(each)}")
     if any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in each):
@@ -136,24 +134,27 @@ def split(of: Any, bounds: Bounds | None) -> tuple[Any, Weights]:
     return shape, Weights(numbers, places)
 
 
+def _outputs(about: Any) -> int:
+    """How many numbers a layer with weights gives, or channels."""
+    return int(about["outputs"] if "bounds" in about else len(about["weights"]))
+
+
 def _walk(of: Any) -> Iterator[tuple[Any, int, list[int]]]:
     """Each layer, with how many cells a sum of it takes, and its channels, rows and columns."""
     cells = of.get("shape", [len(of["features"]), 1, 1])
     for layer in of["layers"]:
         ((kind, about),) = layer.items()
         terms = cells[0] * cells[1] * cells[2]
-        if kind in ("dense", "convolution", "pool"):
-            weights = about.get("weights")
-            outputs = cells[0] if kind == "pool" else about["outputs"] if weights is None else len(weights)
         if kind == "dense":
-            cells = [outputs, 1, 1]
+            cells = [_outputs(about), 1, 1]
         elif kind in ("convolution", "pool"):
+            weights = about.get("weights")
             size = about["size"] if weights is None else [len(weights[0][0]), len(weights[0][0][0])]
             stride = about.get("stride", size if kind == "pool" else [1, 1])
             top, left, bottom, right = about.get("padding", [0, 0, 0, 0])
             terms = cells[0] * size[0] * size[1]
             rows, columns = ((length + pad - of) // step + 1 for length, pad, of, step in zip(cells[1:], (top + bottom, left + right), size, stride))
-            cells = [outputs, rows, columns]
+            cells = [cells[0] if kind == "pool" else _outputs(about), rows, columns]
         yield about, terms, cells
 
 

@@ -124,9 +124,7 @@ impl Network {
         }
         all
     }
-}
 
-impl Network {
     /// The weights of a layer, and its biases.
     pub(super) fn blocks(&self, layer: usize) -> Option<(Block, Block)> {
         let mut all = self.secret().into_iter();
