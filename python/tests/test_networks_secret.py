@@ -193,7 +193,7 @@ def test_tables_of_weights_are_checked(tmp_path: pathlib.Path) -> None:
     with pytest.raises(vw.JobError, match="the weights of network `net` are a table of this job as its owner brings it"):
         job.model("net", shape, weights=weights.where(weights.weight > 0))
     other = asked(network, AGES, 3)
-    with pytest.raises(vw.JobError, match="the weights of network `net` are a table of this job"):
+    with pytest.raises(vw.JobError, match="the weights of network `third` are a table of this job"):
         other.model("third", shape, weights=weights)
 
 
