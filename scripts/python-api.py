@@ -23,7 +23,7 @@ SECTIONS = [
     ("Tables", ["tables"]),
     ("Columns", ["columns"]),
     ("Functions of columns", ["functions", "traced", "loops"]),
-    ("Models", ["ml", "models", "networks"]),
+    ("Models", ["ml", "models", "networks", "secret"]),
     ("Data", ["data"]),
     ("Results", ["result", "shadow"]),
     ("Homes", ["home", "run"]),

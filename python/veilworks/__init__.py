@@ -19,6 +19,7 @@ from .models import Forest, Model, forest
 from .networks import Network, NetworkModel, network
 from .result import Answer, Result
 from .run import Event, Run, Status
+from .secret import Weights
 from .shadow import Shadow, ShadowColumn
 from .tables import Grouped, Table, concat
 from .traced import CircuitStats, FunctionCircuit, Traced, traced
@@ -75,6 +76,7 @@ __all__ = [
     "Table",
     "Traced",
     "VeilError",
+    "Weights",
     "__version__",
     "as_written",
     "case",

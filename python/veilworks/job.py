@@ -71,6 +71,8 @@ class Job:
         self._tables: dict[str, tuple[Base, str]] = {}
         self._bare: dict[str, str] = {}
         self._models: dict[str, Forest | Network] = {}
+        # Tables of the weights of networks, by their names.
+        self._weights: dict[str, str] = {}
         self._opens: list[_Open] = []
         self._fixed: tuple[str, pathlib.Path] | None = None
         self._path: pathlib.Path | None = None
@@ -148,11 +150,11 @@ class Job:
     def model(self, name: str, of: Forest | str | os.PathLike[str]) -> Model: ...
 
     @overload
-    def model(self, name: str, of: Network) -> NetworkModel: ...
+    def model(self, name: str, of: Network, *, weights: Table | None = None) -> NetworkModel: ...
 
-    def model(self, name: str, of: Forest | Network | str | os.PathLike[str]) -> Model | NetworkModel:
+    def model(self, name: str, of: Forest | Network | str | os.PathLike[str], *, weights: Table | None = None) -> Model | NetworkModel:
         """Declares a model of trees: a `Forest`, of `vw.forest`, or the path of its file; or a `Network`, of `vw.network`. All participants have it, with every
-        threshold and leaf, or every weight."""
+        threshold and leaf, or every weight; but for the `weights` that an owner brings of a network that was split, in a table of the job."""
         source = here()
         self._changes(source)
         if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
@@ -160,11 +162,32 @@ class Job:
         if name in self._models:
             raise JobError(f"the job has a model `{name}` already", source=source)
         if isinstance(of, Network):
+            if of.secret and weights is None:
+                raise JobError(
+                    f"network `{name}` has {of.secret} weights that an owner brings, and no table of them",
+                    source=source,
+                    help='weights = job.table("weights", owner="lab", **shape.declared), and job.model(name, shape, weights=weights)',
+                )
+            if weights is not None:
+                self._weights[name] = self._of_weights(name, of, weights, source)
             self._models[name] = of
             return NetworkModel(name, of)
+        if weights is not None:
+            raise JobError(f"model `{name}` is of trees, and takes no weights of a table", source=source)
         forest = of if isinstance(of, Forest) else Forest.read(of)
         self._models[name] = forest
         return Model(name, forest)
+
+    def _of_weights(self, name: str, of: Network, weights: Table, source: Source | None) -> str:
+        """The name of a table of weights."""
+        op = getattr(weights, "_op", None)
+        if not isinstance(op, Base) or weights._job is not self:
+            raise JobError(f"the weights of network `{name}` are a table of this job as its owner brings it", source=source, help='job.table("weights", owner="lab", **shape.declared)')
+        if not of.secret:
+            raise JobError(f"all weights of network `{name}` are in its file, and it takes none of a table", source=source, help="shape, weights = network.split() takes them out")
+        if op.rows != of.secret or len(op.types) != 1:
+            raise JobError(f"network `{name}` has {of.secret} weights that an owner brings, and `{op.name}` is no table of one column and as many rows", source=source, help="job.table(..., **shape.declared)")
+        return op.name
 
     def sql(self, text: str, *, tables: Iterable[Table] | None = None, columns: Sequence[str] | None = None) -> Table:
         """A relation by a query in SQL. `tables` are those that it reads, else it may read all of the job; `columns` are the names of its columns, for methods that need them."""
@@ -223,13 +246,15 @@ class Job:
         opens = sorted(self._opens, key=lambda one: one.name)
         writer = Writer([*self._tables, *(one.name for one in opens)])
         texts = {one.name: writer.query(one.table) for one in opens}
-        read: set[str] = set()
+        read = set(self._weights.values())
         for one in opens:
             _reads(one.table._op, read)
         self._texts = writer.steps | texts
         head = {"version": 1, "kind": "query"} | self._head
         parts = ["".join(f"{field} = {toml(value)}\n" for field, value in head.items() if value is not None)]
-        parts += [f"[model.{name}]\nfile = {toml(f'{name}.json')}\n" for name in sorted(self._models)]
+        for name in sorted(self._models):
+            weights = self._weights.get(name)
+            parts.append(f"[model.{name}]\nfile = {toml(f'{name}.json')}\n" + (f"weights = {toml(weights)}\n" if weights else ""))
         parts += [text for name, (_, text) in sorted(self._tables.items()) if name in read]
         for name, text in writer.steps.items():
             fit, least = writer.fits.get(name, (None, None))
@@ -256,7 +281,7 @@ class Job:
         """A job that no participant runs: it opens columns of this job as `given`, and columns of these types as `contract`, so that their ranges are compared."""
         other = Job(self.name, owners=[*self._head["owners"], "contract"], parties=self._head["parties"], recipients=["reader"], salt=self._head["salt"])
         other._tables = {name: (base, self._bare[name]) for name, (base, _) in self._tables.items()}
-        other._models = self._models
+        other._models, other._weights = self._models, self._weights
         name = next(name for name in (f"contract_{at}" for at in range(len(self._tables) + 1)) if name not in self._tables)
         contract = other.table(name, owner="contract", rows=1, columns=contracts)
         other._opens = [_Open("given", given, "reader", None, None, here()), _Open("contract", contract, "reader", None, None, here())]

@@ -13,12 +13,14 @@ from ._models import network_onnx, network_sklearn, sklearn
 from ._source import here
 from .errors import JobError
 from .models import content
+from .secret import Bounds, Weights, cells_of, declared, split
 
 _MOST_PLACES = 15
 
 
 class Network:
-    """Layers as they are in a network's file, with all weights, exact. They are public to all participants of a job that applies them."""
+    """Layers as they are in a network's file, with all weights, exact, or with bounds of those that an owner brings. What the file has is public to all participants of a
+    job that applies it."""
 
     def __init__(self, text: str) -> None:
         try:
@@ -34,7 +36,33 @@ class Network:
         self.outputs: list[str] = of.get("outputs", [])
         self.places: int = of["places"]
         self.source: str = of["source"]
-        self._cells = _cells(of)
+        self._of, self._cells = of, cells_of(of)
+
+    @property
+    def secret(self) -> int:
+        """How many weights and biases an owner brings: the rows of their table; 0 if all are in the file."""
+        return int(declared(self._of)[0])
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """The table of weights that an owner brings, as a job declares it: `job.table("weights", owner="lab", **shape.declared)`."""
+        rows, columns = declared(self._of)
+        if not rows:
+            raise JobError("all weights of the network are in its file", source=here(), help="shape, weights = network.split() takes them out")
+        return {"rows": rows, "columns": columns}
+
+    def split(self, bounds: Bounds | None = None) -> tuple[Network, Weights]:
+        """The shape of the network, which is public, and its weights, which an owner brings as a table of one column.
+
+        `bounds` are the greatest absolute values of weights and of biases, a pair for all layers or a list with one for each layer that has weights: they are public, and the narrower
+        they are, the nearer numbers come to real ones. Without them those of a layer are the least of 1, 2, 5, 10, 20, … and 0.5, 0.2, 0.1, … that are not below.
+        """
+        source = here()
+        try:
+            of, weights = split(self._of, bounds)
+        except (ValueError, TypeError, ArithmeticError) as error:
+            raise JobError(f"the network is not split: {error}", source=source) from None
+        return Network(json.dumps(of, ensure_ascii=False, separators=(",", ":"))), weights
 
     @staticmethod
     def read(path: str | os.PathLike[str]) -> Network:
@@ -50,23 +78,6 @@ class Network:
 
     def __repr__(self) -> str:
         return f"<Network {self._said.partition(': ')[2]}>"
-
-
-def _cells(of: Any) -> int:
-    """How many cells the last layer gives: of two classes it may be one."""
-    cells = of.get("shape", [len(of["features"]), 1, 1])
-    for layer in of["layers"]:
-        if "dense" in layer:
-            cells = [len(layer["dense"]["weights"]), 1, 1]
-        elif "convolution" in layer or "pool" in layer:
-            window = layer.get("convolution") or layer["pool"]
-            weights = window.get("weights")
-            size = window["size"] if weights is None else [len(weights[0][0]), len(weights[0][0][0])]
-            stride = window.get("stride", size if weights is None else [1, 1])
-            top, left, bottom, right = window.get("padding", [0, 0, 0, 0])
-            rows, columns = ((length + pad - of) // step + 1 for length, pad, of, step in zip(cells[1:], (top + bottom, left + right), size, stride))
-            cells = [cells[0] if weights is None else len(weights), rows, columns]
-    return int(cells[0] * cells[1] * cells[2])
 
 
 def network(

@@ -111,6 +111,38 @@ pub enum FitError {
         /// How many the network has.
         features: usize,
     },
+    /// More or fewer numbers than those that an owner brings of a network.
+    #[error(
+        "a network of {wanted} secret weights and biases takes as many numbers, and not {found}"
+    )]
+    Weights {
+        /// How many there are.
+        found: usize,
+        /// How many it takes.
+        wanted: usize,
+    },
+    /// A number that is beyond what its layer allows.
+    #[error("number {at} of the weights is {what} of layer {layer}, and beyond its bound")]
+    Weight {
+        /// Which one, from 1 on.
+        at: usize,
+        /// What it is.
+        what: &'static str,
+        /// The layer, from 0 on.
+        layer: usize,
+    },
+    /// Numbers of a layer of a network with secret weights do not fit.
+    #[error(
+        "layer {layer} of a network with secret weights may need {bits} bits where there are {most}: declare smaller bounds of weights, narrower ranges of features, or fewer places"
+    )]
+    WideLayer {
+        /// The layer, from 0 on.
+        layer: usize,
+        /// Bits that may be needed.
+        bits: u32,
+        /// Bits at hand.
+        most: u32,
+    },
     /// Numbers on the way do not fit.
     #[error(
         "a model of these ranges and so many rows may need {bits} bits where there are {most}: declare narrower ranges, fewer places, or a smaller penalty"

@@ -8,4 +8,5 @@ mod clusters;
 mod components;
 mod fits;
 mod networks;
+mod secret;
 mod trees;

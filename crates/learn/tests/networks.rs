@@ -8,9 +8,9 @@ use veil_numeric::Range;
 
 use crate::fits::{Draws, column};
 
-const PLACES: u32 = 6;
+pub(crate) const PLACES: u32 = 6;
 
-fn window(size: u32, stride: u32, padding: u32) -> Window {
+pub(crate) fn window(size: u32, stride: u32, padding: u32) -> Window {
     Window {
         size: [size; 2],
         stride: [stride; 2],
@@ -18,7 +18,7 @@ fn window(size: u32, stride: u32, padding: u32) -> Window {
     }
 }
 
-fn parts(cells: Cells, layers: Vec<Layer>, outputs: usize) -> NetworkParts {
+pub(crate) fn parts(cells: Cells, layers: Vec<Layer>, outputs: usize) -> NetworkParts {
     let features = cells.iter().product::<u32>();
     NetworkParts {
         name: "net".into(),
@@ -61,7 +61,7 @@ fn convolution(draws: &mut Draws, outputs: usize, channels: usize, of: Window, m
 }
 
 /// What a network means, layer by layer in doubles.
-fn reference(parts: &NetworkParts, features: &[f64]) -> Vec<f64> {
+pub(crate) fn reference(parts: &NetworkParts, features: &[f64]) -> Vec<f64> {
     let unit = 10_f64.powi(-(parts.places as i32));
     let mut maps = vec![(parts.cells, features.to_vec())];
     for layer in &parts.layers {
@@ -125,6 +125,7 @@ fn reference(parts: &NetworkParts, features: &[f64]) -> Vec<f64> {
                 }
                 ([weights.len() as u32, down as u32, across as u32], out)
             }
+            Layer::Secret(_) => panic!("its weights are not known"),
             Layer::Pool { mean, window } => {
                 let (down, across) = (places(window, rows, 0), places(window, columns, 1));
                 let mut out = Vec::new();
@@ -161,7 +162,7 @@ fn reference(parts: &NetworkParts, features: &[f64]) -> Vec<f64> {
 }
 
 /// Networks with every kind of layer, in many orders.
-fn all() -> Vec<NetworkParts> {
+pub(crate) fn all() -> Vec<NetworkParts> {
     let mut draws = Draws(7);
     let d = &mut draws;
     let (relu, tanh, sigmoid) = (

@@ -65,14 +65,19 @@ pub(crate) struct RawJob {
     pub(crate) salt: Option<Spanned<String>>,
     /// Models that queries apply, by name.
     #[serde(default)]
-    pub(crate) model: BTreeMap<Spanned<String>, Spanned<RawModel>>,
+    pub(crate) model: Models,
 }
+
+/// Models by name.
+pub(crate) type Models = BTreeMap<Spanned<String>, Spanned<RawModel>>;
 
 /// A model that was trained elsewhere, in a file beside the job's.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawModel {
     pub(crate) file: Spanned<PathBuf>,
+    /// The table of the weights that an owner brings.
+    pub(crate) weights: Option<Spanned<String>>,
 }
 
 /// A number that may be written as a string, so that decimals stay exact.

@@ -1,6 +1,6 @@
 //! Networks of a job, applied to the rows of a query.
 
-use veil_relation::{Apply, Expr, Field, Named, Network, Plan, Trained};
+use veil_relation::{Apply, ColumnId, Expr, Field, Named, Network, Plan, Table, Trained};
 
 /// A network that is applied to the rows of a query, whose columns by the names of its features are these.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +11,8 @@ pub struct Application {
     pub places: u32,
     /// Whether the relation has the scores of classes, too.
     pub scores: bool,
+    /// The table of the weights that an owner brings, if the job names one.
+    pub weights: Option<String>,
 }
 
 /// Why no network is applied to the rows of a query.
@@ -26,6 +28,26 @@ pub enum ApplyError {
     /// A query of a model that is fitted, too.
     #[error("a query has `fit` or `apply`, and not both; apply the network in a query of its own")]
     Fitted,
+    /// A table of weights that the job does not have.
+    #[error("the job has no table `{table}`, which has the weights of network `{network}`")]
+    NoTable {
+        /// The network.
+        network: String,
+        /// The table.
+        table: String,
+    },
+    /// A table of weights with more than one column.
+    #[error(
+        "table `{table}` has the weights of network `{network}`: it has one column, and not {found}"
+    )]
+    Columns {
+        /// The network.
+        network: String,
+        /// The table.
+        table: String,
+        /// How many columns it has.
+        found: usize,
+    },
     /// A feature that is no column.
     #[error(
         "`{feature}` is a feature of network `{network}`, and no column of the query; select it by this name"
@@ -57,14 +79,37 @@ fn network<'a>(models: &'a [Trained], name: &str) -> Result<&'a Network, ApplyEr
     }
 }
 
+/// The column of weights of a network that an owner brings.
+fn weights(network: &Network, tables: &[Table], name: &str) -> Result<Plan, ApplyError> {
+    let (network, table) = (network.name().to_owned(), name.to_owned());
+    let Some(found) = tables.iter().find(|known| known.name == name) else {
+        return Err(ApplyError::NoTable { network, table });
+    };
+    match found.columns.len() {
+        1 => Ok(Plan::Scan {
+            table,
+            columns: vec![ColumnId(0)],
+        }),
+        found => Err(ApplyError::Columns {
+            network,
+            table,
+            found,
+        }),
+    }
+}
+
 /// A network over a relation with these columns: those that are none of its features, in their order, then what it gives.
 pub(crate) fn applied(
     input: Plan,
     fields: &[Field],
-    models: &[Trained],
+    (models, tables): (&[Trained], &[Table]),
     of: &Application,
 ) -> Result<Plan, ApplyError> {
     let network = network(models, &of.model)?;
+    let weights = match &of.weights {
+        Some(table) => Some(Box::new(weights(network, tables, table)?)),
+        None => None,
+    };
     let mut features = Vec::new();
     for feature in &network.parts().features {
         let name = || (network.name().to_owned(), feature.clone());
@@ -103,6 +148,7 @@ pub(crate) fn applied(
     let applied = Plan::Apply {
         input: Box::new(input),
         model: Box::new(apply),
+        weights,
     };
     Ok(Plan::Project {
         input: Box::new(applied),

@@ -32,8 +32,14 @@ const ROWS: u32 = 1 << 10;
 /// As [`compile`](crate::compile).
 pub fn families(job: &Job, cost: &dyn JoinCost) -> Result<BTreeSet<String>, QueryError> {
     let mut job = job.clone();
+    let applied = job.queries.iter().filter_map(|query| query.apply.as_ref());
+    let weights: BTreeSet<&String> = applied.filter_map(|of| of.weights.as_ref()).collect();
     for table in &mut job.tables {
         by_names(table);
+        // How many weights there are follows from a network.
+        if table.origin.owner().is_some() && !weights.contains(&table.name) {
+            table.capacity = ROWS;
+        }
     }
     for bound in &mut job.bounds {
         bound.rows = ROWS;
@@ -52,7 +58,7 @@ pub fn families(job: &Job, cost: &dyn JoinCost) -> Result<BTreeSet<String>, Quer
         .collect())
 }
 
-/// Puts the columns of a table in the order of their names, and says nothing of how many rows it has.
+/// Puts the columns of a table in the order of their names.
 fn by_names(table: &mut Table) {
     let mut order: Vec<usize> = (0..table.columns.len()).collect();
     order.sort_by(|a, b| table.columns[*a].name.cmp(&table.columns[*b].name));
@@ -63,9 +69,6 @@ fn by_names(table: &mut Table) {
     table.sorted_by.iter_mut().for_each(moved);
     table.unique.iter_mut().flatten().for_each(moved);
     table.columns = order.iter().map(|at| table.columns[*at].clone()).collect();
-    if table.origin.owner().is_some() {
-        table.capacity = ROWS;
-    }
 }
 
 /// A list with a head.
@@ -282,9 +285,16 @@ impl<'a> Writer<'a> {
                 list(&head, parts.chain([self.plan(input)]))
             }
             // Weights are as literals.
-            Plan::Apply { input, model } => {
+            Plan::Apply {
+                input,
+                model,
+                weights,
+            } => {
                 let features = list("features", exprs(&model.features));
-                list("apply", [features, self.plan(input)])
+                let weights = weights.as_ref().map(|of| list("weights", [self.plan(of)]));
+                let parts = std::iter::once(features).chain(weights);
+                let parts: Vec<_> = parts.collect();
+                list("apply", parts.into_iter().chain([self.plan(input)]))
             }
             Plan::Open { input, to: _ } => self.plan(input),
         }

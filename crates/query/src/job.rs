@@ -267,9 +267,10 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
             plan = fitted;
         }
         if let Some(application) = &query.apply {
+            let known = (&job.models[..], &job.tables[..]);
             let applied = match query.fit {
                 Some(_) => Err(ApplyError::Fitted),
-                None => applied(plan, &rel.shape.fields, &job.models, application),
+                None => applied(plan, &rel.shape.fields, known, application),
             };
             plan = applied.map_err(|why| QueryError::Apply {
                 name: query.name.clone(),

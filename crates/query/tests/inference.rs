@@ -7,11 +7,11 @@ use veil_relation::{Kind, Network, clear};
 use crate::common::{self, Random, range};
 use crate::parties::{opens_what_it_means, securities};
 
-fn names(of: impl IntoIterator<Item = impl Into<String>>) -> Vec<String> {
+pub(crate) fn names(of: impl IntoIterator<Item = impl Into<String>>) -> Vec<String> {
     of.into_iter().map(Into::into).collect()
 }
 
-fn window(size: u32, stride: u32, padding: u32) -> Window {
+pub(crate) fn window(size: u32, stride: u32, padding: u32) -> Window {
     Window {
         size: [size; 2],
         stride: [stride; 2],
@@ -20,7 +20,7 @@ fn window(size: u32, stride: u32, padding: u32) -> Window {
 }
 
 /// Draws layers.
-struct Layers(Random);
+pub(crate) struct Layers(pub(crate) Random);
 
 impl Layers {
     fn weights(&mut self, outputs: usize, terms: usize) -> (Vec<Vec<i64>>, Vec<i64>) {
@@ -30,12 +30,12 @@ impl Layers {
         (weights, (0..outputs).map(|_| one()).collect())
     }
 
-    fn dense(&mut self, outputs: usize, terms: usize) -> Layer {
+    pub(crate) fn dense(&mut self, outputs: usize, terms: usize) -> Layer {
         let (weights, bias) = self.weights(outputs, terms);
         Layer::Dense { weights, bias }
     }
 
-    fn convolution(&mut self, outputs: usize, channels: usize, window: Window) -> Layer {
+    pub(crate) fn convolution(&mut self, outputs: usize, channels: usize, window: Window) -> Layer {
         let terms = channels * (window.size[0] * window.size[1]) as usize;
         let (weights, bias) = self.weights(outputs, terms);
         Layer::Convolution {
@@ -46,14 +46,14 @@ impl Layers {
     }
 }
 
-fn pool(mean: bool, size: u32, stride: u32) -> Layer {
+pub(crate) fn pool(mean: bool, size: u32, stride: u32) -> Layer {
     Layer::Pool {
         mean,
         window: window(size, stride, 0),
     }
 }
 
-fn activation(of: Activation) -> Layer {
+pub(crate) fn activation(of: Activation) -> Layer {
     Layer::Activation(of)
 }
 
@@ -64,6 +64,7 @@ fn applied(job: Job, parts: NetworkParts, scores: bool) -> Job {
         model: parts.name.clone(),
         places: 2,
         scores,
+        weights: None,
     });
     job.models = vec![Network::new(parts).unwrap().into()];
     job

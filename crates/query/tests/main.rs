@@ -22,6 +22,7 @@ mod ranges;
 mod reals;
 mod refused;
 mod rules;
+mod secret;
 mod sizes;
 mod sorts;
 mod sums;

@@ -67,6 +67,7 @@ fn application(model: &str, scores: bool) -> Application {
         model: model.into(),
         places: 3,
         scores,
+        weights: None,
     }
 }
 

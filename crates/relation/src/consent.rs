@@ -423,10 +423,18 @@ impl<'a> Tracer<'a> {
                 names.chain(std::iter::repeat_n(shown, values)).collect()
             }
             // A row of the result is that of one row: nothing is an aggregate here.
-            Plan::Apply { input, model } => {
+            Plan::Apply {
+                input,
+                model,
+                weights,
+            } => {
                 let mut columns = self.columns(input)?;
                 let features = model.features.iter().map(|of| self.expr(of, &columns));
-                let given = together(features.collect::<Result<Vec<_>, _>>()?);
+                let mut all = features.collect::<Result<Vec<_>, _>>()?;
+                if let Some(weights) = weights {
+                    all.extend(self.columns(weights)?);
+                }
+                let given = together(all);
                 columns.extend(std::iter::repeat_n(given, model.names().len()));
                 columns
             }

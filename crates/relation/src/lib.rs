@@ -78,6 +78,7 @@ mod sexp;
 mod shape;
 mod text;
 mod typing;
+mod weights;
 
 pub use apply::{Apply, CLASS, MOST_SCORE_PLACES};
 pub use consent::{ColumnUse, ConsentError};
@@ -114,3 +115,4 @@ pub use veil_learn::{
 };
 #[doc(no_inline)]
 pub use veil_numeric::{Function, Range};
+pub use weights::WeightsUse;

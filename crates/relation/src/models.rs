@@ -148,7 +148,7 @@ fn applied(
     for input in plan.inputs() {
         applied(input, shapes, seen)?;
     }
-    if let Plan::Apply { input, model } = plan {
+    if let Plan::Apply { input, model, .. } = plan {
         seen(model, &shapes.of(input)?);
     }
     Ok(())

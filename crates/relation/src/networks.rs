@@ -1,7 +1,7 @@
-//! The canonical text of networks, with every weight.
+//! The canonical text of networks, with every weight that is public.
 
 use veil_learn::Network;
-use veil_learn::network::{Activation, Layer, NetworkParts, Readout, Window};
+use veil_learn::network::{Activation, Bounds, Layer, NetworkParts, Readout, Secret, Window};
 
 use crate::forest::{units, units_of};
 use crate::read::{ReadError, all, head, number, quoted, tagged, unexpected, word};
@@ -26,21 +26,34 @@ fn sums(weights: &[Vec<i64>], bias: &[i64], places: u32) -> impl Iterator<Item =
     std::iter::once(list("bias", bias)).chain(weights)
 }
 
+fn window(of: &Window) -> [Sexp; 3] {
+    [
+        words("size", of.size),
+        words("stride", of.stride),
+        words("padding", of.padding),
+    ]
+}
+
 fn layer(of: &Layer, places: u32) -> Sexp {
     match of {
         Layer::Dense { weights, bias } => Sexp::list("dense", sums(weights, bias, places)),
         Layer::Convolution {
             weights,
             bias,
-            window,
+            window: of,
         } => {
-            let window = [
-                words("size", window.size),
-                words("stride", window.stride),
-                words("padding", window.padding),
-            ];
             let sums = sums(weights, bias, places);
-            Sexp::list("convolution", window.into_iter().chain(sums))
+            Sexp::list("convolution", window(of).into_iter().chain(sums))
+        }
+        Layer::Secret(Secret {
+            outputs,
+            window: of,
+            bounds,
+        }) => {
+            let bounds = [bounds.weight, bounds.bias].map(|one| units(one.into(), places));
+            let head = [words("outputs", [outputs]), Sexp::list("bounds", bounds)];
+            let window = of.iter().flat_map(window);
+            Sexp::list("secret", head.into_iter().chain(window))
         }
         // No window of a pool goes beyond the image.
         Layer::Pool { mean, window } => Sexp::list(
@@ -79,17 +92,27 @@ fn numbers<const N: usize>(item: &Sexp, tag: &'static str) -> Result<[u32; N]> {
     all.try_into().map_err(|_| unexpected(item, tag))
 }
 
+fn weight(item: &Sexp, places: u32) -> Result<i64> {
+    let units = units_of(item, places)?;
+    i64::try_from(units).map_err(|_| unexpected(item, "weight"))
+}
+
 fn read_sums(items: &[Sexp], places: u32) -> Result<(Vec<Vec<i64>>, Vec<i64>)> {
-    let weight = |item: &Sexp| {
-        let units = units_of(item, places)?;
-        i64::try_from(units).map_err(|_| unexpected(item, "weight"))
-    };
+    let weight = |item: &Sexp| weight(item, places);
     let [bias, weights @ ..] = items else {
         return Err(unexpected(&Sexp::List(items.to_vec()), "layer"));
     };
     let weights = weights.iter().map(|item| all(item, "weights", weight));
     let weights = weights.collect::<Result<_>>()?;
     Ok((weights, all(bias, "bias", weight)?))
+}
+
+fn read_window([size, stride, padding]: [&Sexp; 3]) -> Result<Window> {
+    Ok(Window {
+        size: numbers(size, "size")?,
+        stride: numbers(stride, "stride")?,
+        padding: numbers(padding, "padding")?,
+    })
 }
 
 fn read_layer(item: &Sexp, places: u32) -> Result<Layer> {
@@ -104,17 +127,32 @@ fn read_layer(item: &Sexp, places: u32) -> Result<Layer> {
             Layer::Dense { weights, bias }
         }
         ("convolution", [size, stride, padding, sums @ ..]) => {
-            let window = Window {
-                size: numbers(size, "size")?,
-                stride: numbers(stride, "stride")?,
-                padding: numbers(padding, "padding")?,
-            };
+            let window = read_window([size, stride, padding])?;
             let (weights, bias) = read_sums(sums, places)?;
             Layer::Convolution {
                 weights,
                 bias,
                 window,
             }
+        }
+        ("secret", [outputs, bounds, window @ ..]) => {
+            let [outputs] = numbers(outputs, "outputs")?;
+            let bounds: [i64; 2] = all(bounds, "bounds", |item| weight(item, places))?
+                .try_into()
+                .map_err(|_| wrong())?;
+            let window = match window {
+                [] => None,
+                [size, stride, padding] => Some(read_window([size, stride, padding])?),
+                _ => return Err(wrong()),
+            };
+            Layer::Secret(Secret {
+                outputs,
+                window,
+                bounds: Bounds {
+                    weight: bounds[0],
+                    bias: bounds[1],
+                },
+            })
         }
         ("pool", [kind, size, stride]) => Layer::Pool {
             mean: match word(kind)? {

@@ -121,7 +121,7 @@ pub(crate) fn of_column(plan: &Plan, column: usize) -> At {
             .first()
             .map_or(At(None), |input| of_column(input, column)),
         Plan::Fit { model, .. } => first_written(model.exprs()),
-        Plan::Apply { input, model } => match width(input) {
+        Plan::Apply { input, model, .. } => match width(input) {
             Some(width) if column < width => of_column(input, column),
             Some(_) => {
                 let features = model.features.iter().map(|of| match of {
@@ -151,7 +151,7 @@ fn width(plan: &Plan) -> Option<usize> {
         | Plan::Trim { input, .. }
         | Plan::Open { input, .. } => width(input),
         Plan::UnionAll { inputs } => inputs.first().and_then(width),
-        Plan::Apply { input, model } => Some(width(input)? + model.names().len()),
+        Plan::Apply { input, model, .. } => Some(width(input)? + model.names().len()),
         Plan::Step { .. } | Plan::Join { .. } | Plan::Window { .. } | Plan::Fit { .. } => None,
     }
 }

@@ -462,6 +462,8 @@ pub enum Plan {
         input: Box<Plan>,
         /// The network, and what it is applied to.
         model: Box<Apply>,
+        /// The weights that an owner brings, if the network has such: a column of a table.
+        weights: Option<Box<Plan>>,
     },
     /// The rows, opened. At the root of a step only. Without a [`Plan::Sort`] or [`Plan::TopK`] below, be it below projections, networks and bounds, they are opened in
     /// ascending order of their columns, nulls last: the order of input rows is never opened.
@@ -512,8 +514,10 @@ impl Plan {
             | Self::Window { input, .. }
             | Self::Trim { input, .. }
             | Self::Fit { input, .. }
-            | Self::Apply { input, .. }
             | Self::Open { input, .. } => vec![input],
+            Self::Apply { input, weights, .. } => std::iter::once(&**input)
+                .chain(weights.as_deref())
+                .collect(),
         }
     }
 
@@ -532,8 +536,11 @@ impl Plan {
             | Self::Window { input, .. }
             | Self::Trim { input, .. }
             | Self::Fit { input, .. }
-            | Self::Apply { input, .. }
             | Self::Open { input, .. } => vec![input],
+            Self::Apply { input, weights, .. } => {
+                let weights = weights.as_deref_mut();
+                std::iter::once(&mut **input).chain(weights).collect()
+            }
         }
     }
 }

@@ -122,6 +122,14 @@ pub enum PlanError {
         /// The name.
         name: String,
     },
+    /// Weights that are not those of a network.
+    #[error("weights of network `{network}`: {what}")]
+    Weights {
+        /// The network.
+        network: String,
+        /// What is wrong.
+        what: String,
+    },
     /// A network whose name is none.
     #[error("`{0}` is no name of a model: lower-case letters, digits and `_`, a letter first")]
     ModelName(String),

@@ -270,7 +270,14 @@ impl<'a> Shapes<'a> {
                 Ok(shape)
             }
             Plan::Fit { input, model } => model.shape(&self.of(input)?),
-            Plan::Apply { input, model } => model.shape(self.of(input)?),
+            Plan::Apply {
+                input,
+                model,
+                weights,
+            } => {
+                model.check_weights(weights.as_deref(), self.program)?;
+                model.shape(self.of(input)?)
+            }
             Plan::Open { .. } => Err(form(
                 "open",
                 "a relation is opened at the root of a step only",

@@ -332,20 +332,27 @@ pub(crate) fn plan(of: &Plan) -> Sexp {
             )
         }
         Plan::Fit { input, model } => Sexp::list("fit", fit(model).chain([plan(input)])),
-        Plan::Apply { input, model } => apply(model, input),
+        Plan::Apply {
+            input,
+            model,
+            weights,
+        } => apply(model, weights.as_deref(), input),
         Plan::Open { input, to } => Sexp::list("open", [Sexp::Text(to.clone()), plan(input)]),
     }
 }
 
-fn apply(of: &Apply, input: &Plan) -> Sexp {
+fn apply(of: &Apply, weights: Option<&Plan>, input: &Plan) -> Sexp {
     let parts = [
         Sexp::Text(of.network.name().to_owned()),
         Sexp::list("places", [Sexp::word(of.places)]),
         Sexp::list("scores", [Sexp::word(of.scores)]),
         list("features", &of.features, expr),
-        plan(input),
     ];
-    Sexp::list("apply", parts)
+    let weights = weights.map(|of| Sexp::list("weights", [plan(of)]));
+    Sexp::list(
+        "apply",
+        parts.into_iter().chain(weights).chain([plan(input)]),
+    )
 }
 
 fn fit(of: &Fit) -> impl Iterator<Item = Sexp> + use<> {

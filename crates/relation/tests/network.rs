@@ -1,6 +1,6 @@
 //! Networks: their text, what they make of a relation, and what is refused.
 
-use veil_relation::network::{Activation, Layer, NetworkParts, Readout, Window};
+use veil_relation::network::{Activation, Bounds, Layer, NetworkParts, Readout, Secret, Window};
 use veil_relation::{
     Apply, Consent, ConsentError, Expr, Kind, Network, Operation, Plan, PlanError, Program, Reveal,
     Step, Trained, Type, Value, clear,
@@ -68,6 +68,39 @@ fn image() -> NetworkParts {
     }
 }
 
+/// Layers whose weights an owner brings, and one with public weights.
+fn secret() -> NetworkParts {
+    let layer = |outputs, window, weight, bias| {
+        Layer::Secret(Secret {
+            outputs,
+            window,
+            bounds: Bounds { weight, bias },
+        })
+    };
+    let window = Window {
+        size: [2, 1],
+        stride: [1, 2],
+        padding: [1, 0, 0, 0],
+    };
+    NetworkParts {
+        name: "theirs".into(),
+        source: "an owner".into(),
+        features: (0..4).map(|at| format!("p{at}")).collect(),
+        cells: [1, 2, 2],
+        places: 2,
+        layers: vec![
+            layer(3, Some(window), 150, 0),
+            Layer::Activation(Activation::Relu),
+            Layer::Dense {
+                weights: vec![vec![1, 2, 3, 4, 5, 6]],
+                bias: vec![7],
+            },
+            layer(2, None, 100, 25),
+        ],
+        readout: Readout::Classes(vec!["no".into(), "yes".into()]),
+    }
+}
+
 /// One number for two classes.
 fn one_of_two() -> NetworkParts {
     let mut of = parts();
@@ -80,7 +113,7 @@ fn one_of_two() -> NetworkParts {
 pub(crate) fn networks() -> Vec<Network> {
     let mut number = parts();
     number.name = "number".into();
-    let all = [number, image(), one_of_two()];
+    let all = [number, image(), one_of_two(), secret()];
     all.map(|of| Network::new(of).unwrap()).to_vec()
 }
 
@@ -217,6 +250,7 @@ fn program(parts: NetworkParts, scores: bool, features: Vec<Expr>) -> Program {
             input: Box::new(Plan::Apply {
                 input,
                 model: Box::new(apply),
+                weights: None,
             }),
             to: "ministry".into(),
         },

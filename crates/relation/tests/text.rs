@@ -169,7 +169,13 @@ fn plans() -> impl Strategy<Value = Plan> {
                 }
             }),
             (input.clone(), models()).prop_map(|(input, model)| Plan::Fit { input, model }),
-            (input.clone(), networks()).prop_map(|(input, model)| Plan::Apply { input, model }),
+            (input.clone(), networks(), prop::option::of(input.clone())).prop_map(
+                |(input, model, weights)| Plan::Apply {
+                    input,
+                    model,
+                    weights
+                }
+            ),
             (input, name()).prop_map(|(input, to)| Plan::Open { input, to }),
         ]
     })

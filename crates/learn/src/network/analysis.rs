@@ -4,7 +4,7 @@
 //! 2^-f or two in all; g bits go when what was added up is rounded. With e for the error of what goes in,
 //!
 //! ```text
-//! a sum        Σ |w| e + (Σ |x| + 1) / 2 units of 2^-(f+g)
+//! a sum        Σ |w| e + (Σ |x| + 1) / 2 units of 2^-(f+g), and of secret weights Σ |x| + 1 halves of the last place that they were rounded to
 //! rounded      e + half a unit
 //! the largest  e,    a mean  e + half a unit,    a function  its slope times e, and its own
 //! ```
@@ -13,13 +13,14 @@ use num_bigint::BigInt;
 use veil_numeric::{Applied, Function, Range};
 
 use super::inference::{Product, Settle, Step, function, rounded, windows};
+use super::sums::{Sums, Weights};
 use super::unit::{ERROR, Unit, ceiling, nearest};
 use super::{Activation, Cells, Layer, Network, Window};
 use crate::column::Column;
 use crate::error::FitError;
 
 /// Bits of a number with its sign, at most: some are left of the 64 of the ring.
-const MOST_BITS: u32 = 62;
+pub(super) const MOST_BITS: u32 = 62;
 
 /// Cells of a row.
 struct Map {
@@ -72,6 +73,8 @@ struct Writer<'n> {
     binary: u32,
     places: u32,
     squeezed: bool,
+    /// The layer that is looked at.
+    at: usize,
 }
 
 const fn wide(bits: u32) -> FitError {
@@ -82,7 +85,7 @@ const fn wide(bits: u32) -> FitError {
 }
 
 /// Bits of a number with its sign.
-fn signed(range: Range) -> u32 {
+pub(super) fn signed(range: Range) -> u32 {
     let of =
         |value: i128| i128::BITS + 1 - (if value < 0 { !value } else { value }).leading_zeros();
     of(range.min()).max(of(range.max()))
@@ -137,8 +140,17 @@ pub(super) fn of(
         binary,
         places,
         squeezed: false,
+        at: 0,
     };
-    writer.layers()?;
+    let layers = writer.layers();
+    layers.map_err(|error| match error {
+        FitError::TooWide { bits, most } if !network.secret().is_empty() => FitError::WideLayer {
+            layer: writer.at,
+            bits,
+            most,
+        },
+        other => other,
+    })?;
     let last = writer.maps.last().ok_or(wide(129))?;
     let (given, error) = (Unit::Decimal(places), last.error);
     let rounded = matches!(writer.steps.last(), Some(Step::Settle(settle)) if !settle.is_sum());
@@ -167,6 +179,7 @@ impl Writer<'_> {
         let mut at = 0;
         let mut now = 0;
         while let Some(layer) = layers.get(at) {
+            self.at = at;
             let begins = match layer {
                 // These are of the step themselves.
                 Layer::Activation(_) | Layer::Pool { mean: false, .. } => at,
@@ -177,14 +190,9 @@ impl Writer<'_> {
             let mut to = self.target(&then);
             let mut mean = None;
             let of = match layer {
-                Layer::Dense { weights, bias } => {
-                    vec![self.product(now, at, None, (weights, bias), to)?]
+                Layer::Dense { .. } | Layer::Convolution { .. } | Layer::Secret(_) => {
+                    vec![self.product(now, at, to)?]
                 }
-                Layer::Convolution {
-                    weights,
-                    bias,
-                    window,
-                } => vec![self.product(now, at, Some(*window), (weights, bias), to)?],
                 Layer::Add { layer } => {
                     let other = self.of_layer.get(*layer as usize).copied().flatten();
                     let both = [now, other.unwrap_or(now)];
@@ -260,16 +268,10 @@ impl Writer<'_> {
     }
 
     /// Sums of the cells of a map, with weights in units of the target and some binary places more.
-    fn product(
-        &mut self,
-        of: usize,
-        layer: usize,
-        window: Option<Window>,
-        (weights, bias): (&[Vec<i64>], &[i64]),
-        to: Unit,
-    ) -> Result<usize, FitError> {
+    fn product(&mut self, of: usize, layer: usize, to: Unit) -> Result<usize, FitError> {
         let map = &self.maps[of];
         let cells = self.network.cells()[layer];
+        let (sums, window) = Sums::of(self.network, layer).ok_or(wide(129))?;
         // What each term of a sum may be.
         let terms: Vec<Range> = match &window {
             None => map.ranges.clone(),
@@ -290,30 +292,11 @@ impl Writer<'_> {
         let all = all.fold(1_u128, u128::saturating_add);
         let mut more = (u128::BITS - (all / 4).leading_zeros()).min(MOST_BITS);
         let ten = BigInt::from(10).pow(self.network.parts().places);
-        let (integers, biases, ranges) = loop {
-            let up = to.one() << more;
-            let below = &ten * map.unit.one();
-            let integer =
-                |weight: &i64, below: &BigInt| i64::try_from(nearest(&(&up * *weight), below)).ok();
-            let integers = weights.iter().map(|of| {
-                let of = of.iter().map(|weight| integer(weight, &below));
-                of.collect::<Option<Vec<i64>>>()
-            });
-            let integers: Option<Vec<_>> = integers.collect();
-            let biases: Option<Vec<_>> = bias.iter().map(|bias| integer(bias, &ten)).collect();
-            let found = integers.zip(biases).and_then(|(integers, biases)| {
-                let sums = integers.iter().zip(&biases).map(|(weights, bias)| {
-                    let mut terms = weights.iter().zip(&terms);
-                    terms.try_fold(Range::point((*bias).into()), |sum, (weight, range)| {
-                        sum.plus(range.times(Range::point((*weight).into()))?)
-                    })
-                });
-                let sums = sums.collect::<Option<Vec<Range>>>()?;
-                Some((integers, biases, sums))
-            });
+        let (integers, ranges) = loop {
+            let found = sums.integers((to, more), (map.unit, &ten), &terms);
             let bits = found
                 .as_ref()
-                .map_or(129, |(_, _, sums)| signed(hull(sums)));
+                .map_or(129, |(_, ranges)| signed(hull(ranges)));
             match found {
                 Some(found) if bits <= MOST_BITS => break found,
                 _ if more == 0 => return Err(wide(bits)),
@@ -323,15 +306,21 @@ impl Writer<'_> {
                 }
             }
         };
-        let largest = weights.iter().map(|of| {
-            of.iter().fold(0_u128, |sum, weight| {
-                sum + u128::from(weight.unsigned_abs())
-            })
-        });
-        let largest = BigInt::from(largest.max().unwrap_or(0));
-        let through = ceiling(&(largest * map.error), &ten);
+        let through = ceiling(&(sums.largest(terms.len()) * map.error), &(&ten * 2));
         let through = u128::try_from(through).unwrap_or(u128::MAX);
-        let error = through.saturating_add(to.halves(all, more));
+        let mut error = through.saturating_add(to.halves(all, more));
+        if let Weights::Secret { weights, biases } = &integers {
+            // What the factors of weights are off by, and what was rounded before: weights times cells, which are integers of their map, and a bias.
+            let beyond = [(weights, all - 1), (biases, 1)];
+            let beyond = beyond.map(|(of, times)| {
+                to.halves(of.beyond().saturating_mul(times), (of.by + more).min(127))
+            });
+            let below = &ten * map.unit.one() * 2;
+            let before = (BigInt::from(all - 1) + map.unit.one()) << ERROR;
+            let before = u128::try_from(ceiling(&before, &below)).unwrap_or(u128::MAX);
+            error = beyond.into_iter().fold(error, u128::saturating_add);
+            error = error.saturating_add(before);
+        }
         let each = cells[1] as usize * cells[2] as usize;
         let ranges = ranges
             .into_iter()
@@ -348,7 +337,6 @@ impl Writer<'_> {
             before: map.cells,
             window,
             weights: integers,
-            bias: biases,
             cells,
         }));
         self.maps.push(next);

@@ -1,11 +1,12 @@
-//! Networks as integer arithmetic: sums of cells times public integers, and what becomes of them.
+//! Networks as integer arithmetic: sums of cells times integers, and what becomes of them.
 
 use std::sync::Arc;
 
 use veil_numeric::{Applied, Function, Range};
 
 use super::analysis::{self, Analysis};
-use super::{Cells, Network, Readout, Window, count};
+use super::sums::Weights;
+use super::{Block, Cells, Network, Readout, Window, count};
 use crate::column::Column;
 use crate::error::FitError;
 
@@ -18,7 +19,7 @@ const FEWEST: u32 = 6;
 /// So many with fewer places that are no nearer are tried, one after the other.
 const MOST_WORSE: u32 = 3;
 
-/// A sum of cells, each times a public integer, for every cell of the result: a product of matrices.
+/// A sum of cells, each times an integer, for every cell of the result: a product of matrices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Product {
     /// The map that it is of.
@@ -27,10 +28,8 @@ pub struct Product {
     pub before: Cells,
     /// Windows of a convolution; without them all cells are added up.
     pub window: Option<Window>,
-    /// For each channel of the result, an integer for each cell of the window.
-    pub weights: Vec<Vec<i64>>,
-    /// For each channel of the result.
-    pub bias: Vec<i64>,
+    /// The integers.
+    pub weights: Weights,
     /// The cells of the result.
     pub cells: Cells,
 }
@@ -125,6 +124,8 @@ pub struct Inference {
     steps: Arc<[Step]>,
     outputs: Vec<Range>,
     error: u128,
+    /// Numbers that an owner brings.
+    secret: Vec<Block>,
 }
 
 impl Inference {
@@ -177,6 +178,7 @@ impl Inference {
             factors: best.factors,
             binary_places: best.binary,
             steps: best.steps.into(),
+            secret: network.secret(),
         })
     }
 
@@ -214,19 +216,53 @@ impl Inference {
     #[must_use]
     pub fn products(&self) -> u64 {
         let of = self.steps.iter().map(|step| match step {
-            Step::Product(product) => {
-                let terms = product.weights.first().map_or(0, Vec::len) as u64;
-                count(product.cells) * terms
-            }
+            Step::Product(product) => count(product.cells) * product.weights.terms() as u64,
             Step::Settle(_) => 0,
         });
         of.sum()
     }
 
+    /// The same with the weights that an owner brings, so that it may be applied in the clear: the numbers of [`Network::secret`], in units of the network's places.
+    ///
+    /// # Errors
+    /// [`FitError::Weights`] if they are more or fewer, and [`FitError::Weight`] if one is beyond its bound.
+    pub fn with_weights(&self, numbers: &[i128]) -> Result<Self, FitError> {
+        let wanted: usize = self.secret.iter().map(|block| block.count as usize).sum();
+        if numbers.len() != wanted {
+            return Err(FitError::Weights {
+                found: numbers.len(),
+                wanted,
+            });
+        }
+        for block in &self.secret {
+            let own = numbers.iter().enumerate().skip(block.first as usize);
+            let mut own = own.take(block.count as usize);
+            if let Some((at, _)) = own.find(|(_, number)| !block.range().contains(**number)) {
+                return Err(FitError::Weight {
+                    at: at + 1,
+                    what: if block.bias { "a bias" } else { "a weight" },
+                    layer: block.layer,
+                });
+            }
+        }
+        let steps = self.steps.iter().map(|step| match step {
+            Step::Product(product) => Step::Product(Product {
+                weights: product.weights.known(numbers),
+                ..product.clone()
+            }),
+            Step::Settle(settle) => Step::Settle(settle.clone()),
+        });
+        Ok(Self {
+            steps: steps.collect(),
+            secret: Vec::new(),
+            ..self.clone()
+        })
+    }
+
     /// What the network gives for a row in the clear: units of each score.
     ///
     /// # Errors
-    /// [`FitError::Columns`] if the row has other features.
+    /// [`FitError::Columns`] if the row has other features, and [`FitError::Weights`] without the weights of an owner.
     ///
     /// # Panics
     /// If a number is not in the range of its column.
@@ -236,6 +272,9 @@ impl Inference {
                 found: row.len(),
                 features: self.factors.len(),
             });
+        }
+        if !self.secret.is_empty() {
+            return self.with_weights(&[]).and_then(|of| of.apply(row));
         }
         let scaled = row.iter().zip(&self.factors);
         let mut maps = vec![
@@ -305,7 +344,10 @@ pub(super) fn windows(
 
 impl Product {
     fn clear(&self, of: &[i128]) -> Vec<i128> {
-        let outputs = || self.weights.iter().zip(&self.bias);
+        let Weights::Public { weights, bias } = &self.weights else {
+            return Vec::new();
+        };
+        let outputs = || weights.iter().zip(bias);
         let Some(window) = &self.window else {
             let sum = |(weights, bias): (&Vec<i64>, &i64)| {
                 let terms = weights.iter().zip(of);
@@ -317,7 +359,7 @@ impl Product {
         };
         let image = self.before[1] as usize * self.before[2] as usize;
         let places = self.cells[1] as usize * self.cells[2] as usize;
-        let mut all = vec![0; self.weights.len() * places];
+        let mut all = vec![0; weights.len() * places];
         for (place, cells) in windows(window, self.before, self.cells).enumerate() {
             for (output, (weights, bias)) in outputs().enumerate() {
                 let mut sum = i128::from(*bias);

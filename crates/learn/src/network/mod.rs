@@ -1,4 +1,4 @@
-//! Networks that were trained elsewhere: layers over numbers or images, whose weights are public.
+//! Networks that were trained elsewhere: layers over numbers or images, whose weights are public, or are those of an owner and have public bounds.
 //!
 //! A [`Network`] gives for the features of a row so many numbers, or a score for each of its classes. It says what is meant with real numbers; an
 //! [`Inference`] is the integer arithmetic that comes near it, with a bound of how near.
@@ -6,6 +6,8 @@
 mod analysis;
 mod error;
 mod inference;
+mod secret;
+mod sums;
 mod unit;
 
 use std::hash::{Hash, Hasher};
@@ -13,6 +15,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub use error::NetworkError;
 pub use inference::{Inference, MOST_SCORE_PLACES, Product, Settle, Step};
+pub use secret::{Block, Bounds, Scaled, Secret};
+pub use sums::Weights;
 
 use crate::column::Column;
 use crate::error::FitError;
@@ -84,6 +88,8 @@ pub enum Layer {
         /// The window.
         window: Window,
     },
+    /// Such sums whose weights an owner brings.
+    Secret(Secret),
     /// The largest cell, or the mean of the cells, in a window of each channel; no window goes beyond the image.
     Pool {
         /// Whether it is the mean.
@@ -245,10 +251,13 @@ impl Network {
             if count(given) > MOST_CELLS as u64 {
                 return Err(wrong("it gives more than 65536 cells"));
             }
-            if let Layer::Dense { weights: of, .. } | Layer::Convolution { weights: of, .. } = layer
-            {
-                weights += of.iter().map(Vec::len).sum::<usize>();
-            }
+            weights += match layer {
+                Layer::Dense { weights, .. } | Layer::Convolution { weights, .. } => {
+                    weights.iter().map(Vec::len).sum()
+                }
+                Layer::Secret(secret) => secret.weights(before) as usize,
+                _ => 0,
+            };
             cells.push(given);
         }
         if weights > MOST_WEIGHTS {
@@ -328,7 +337,14 @@ impl Network {
             }
             _ => 0,
         });
-        of.sum()
+        let secret = self.secret().into_iter().filter(|block| !block.bias);
+        of.sum::<usize>() + secret.map(|block| block.count as usize).sum::<usize>()
+    }
+
+    /// What a layer takes.
+    fn before(&self, layer: usize) -> Cells {
+        let before = layer.checked_sub(1).map(|before| self.cells()[before]);
+        before.unwrap_or(self.parts().cells)
     }
 }
 
@@ -393,6 +409,7 @@ fn given(layer: &Layer, before: Cells, earlier: &[Cells]) -> Result<Cells, &'sta
             let terms = size.saturating_mul(before[0].into());
             Ok([of_weights(weights, bias, terms)?, rows, columns])
         }
+        Layer::Secret(secret) => secret.given(before),
         Layer::Pool { window, .. } => {
             if window.padding != [0; 4] {
                 return Err("no window of a pool goes beyond the image");

@@ -1,4 +1,5 @@
-//! What owners supply, looked at on shares before anything else is: that cells are in their declared ranges, and rows in the order that plans rest on.
+//! What owners supply, looked at on shares before anything else is: that cells are in their declared ranges, weights of networks within the bounds of their layers, and rows in the
+//! order that plans rest on.
 
 use std::collections::BTreeSet;
 
@@ -108,6 +109,10 @@ impl Planner<'_> {
                 wrong.push(self.wrong_rows(table, &supplied, order, &ranges)?);
                 rows += table.capacity;
             }
+            let (beyond, words) = self.wrong_weights(at, &supplied)?;
+            rows += beyond.iter().map(Shared::rows).sum::<u32>();
+            wrong.extend(beyond);
+            of.extend(words);
         }
         if wrong.is_empty() {
             return Ok(());

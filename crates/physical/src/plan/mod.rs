@@ -2,6 +2,7 @@
 
 mod aggregates;
 mod apart;
+mod bounds;
 mod checks;
 mod early;
 mod error;
@@ -23,6 +24,7 @@ mod row;
 mod rows;
 mod text;
 mod totals;
+mod weights;
 mod window;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -319,9 +321,15 @@ impl<'a> Planner<'a> {
                 let of = model.fitting(&of.types(), of.capacity)?;
                 self.fitted(next()?, (model, &of), shape)
             }
-            Plan::Apply { input, model } => {
+            Plan::Apply {
+                input,
+                model,
+                weights,
+            } => {
                 let of = model.inference(&self.shape(input)?.types())?;
-                self.inferred(next()?, (model, &of), shape)
+                let rel = next()?;
+                let weights = weights.as_ref().map(|_| next()).transpose()?;
+                self.inferred(rel, (model, &of), weights, shape)
             }
             Plan::Open { .. } => Err(PhysicalError::Circuit(
                 "a relation is opened within another".into(),

@@ -1,7 +1,7 @@
-//! Networks with public weights over the rows of a relation.
+//! Networks over the rows of a relation.
 //!
 //! A map has a column of integers, or several that stand one behind the other, in which the cells of all rows lie as an array: channel, row and column of the image, and last the rows of the relation.
-//! A sum is a product of windows of that array and a public matrix; what becomes of cells is a circuit in each of them.
+//! A sum is a product of windows of that array and a matrix of weights, public or on shares; what becomes of cells is a circuit in each of them.
 
 use veil_circuit::Wire;
 use veil_job::passes::{Axis, Take};
@@ -72,7 +72,7 @@ impl Map {
 fn at_once(of: &Inference, rows: u32) -> u32 {
     let bytes = of.steps().iter().map(|step| match step {
         Step::Product(product) => {
-            let terms = product.weights.first().map_or(0, |of| of.len() as u64 + 1);
+            let terms = product.weights.terms() as u64 + 1;
             let [_, rows, columns] = product.cells;
             8 * terms * u64::from(rows) * u64::from(columns)
         }
@@ -108,8 +108,10 @@ impl Planner<'_> {
         &mut self,
         mut rel: Rel,
         (model, of): (&Apply, &Inference),
+        weights: Option<Rel>,
         shape: &Shape,
     ) -> Result<Rel, PhysicalError> {
+        let matrices = self.matrices(of, weights)?;
         let exprs: Vec<Expr> = model
             .features
             .iter()
@@ -139,10 +141,12 @@ impl Planner<'_> {
                 cells: model.network.parts().cells,
                 rows,
             }];
-            for (at, step) in of.steps().iter().enumerate() {
+            for (at, (step, matrix)) in of.steps().iter().zip(&matrices).enumerate() {
                 let last = at + 1 == of.steps().len();
                 let next = match step {
-                    Step::Product(product) => self.network_product(&maps[product.of], product),
+                    Step::Product(product) => {
+                        self.network_product(&maps[product.of], product, matrix.clone())
+                    }
                     Step::Settle(settle) => {
                         let of: Vec<&Map> = settle.of.iter().map(|map| &maps[*map]).collect();
                         self.settled(&of, settle, last)?
@@ -209,7 +213,7 @@ impl Planner<'_> {
         Ok((cells.to_vec(), null.first().copied()))
     }
 
-    fn network_product(&mut self, map: &Map, product: &Product) -> Map {
+    fn network_product(&mut self, map: &Map, product: &Product, right: Vec<Take>) -> Map {
         let channels = map.cells[0];
         let mut left: Vec<Take> = Vec::new();
         if let Some(window) = &product.window {
@@ -226,19 +230,8 @@ impl Planner<'_> {
             left.extend((0..all).map(cell));
         }
         left.push(public(NARROW, 1));
-        let right = product.weights.iter().zip(&product.bias);
-        let right = right.map(|(weights, bias)| Take::Public {
-            integers: weights
-                .iter()
-                .copied()
-                .chain([*bias])
-                .collect::<Vec<i64>>()
-                .into(),
-            ring: NARROW,
-        });
         let [_, down, across] = product.cells;
         let rows = down * across * map.rows;
-        let right = right.collect();
         Map {
             of: self.b.product_of(rows, (NARROW, false), left, right),
             cells: product.cells,

@@ -1,10 +1,11 @@
-//! What the job claims of an owner's table, looked at where the table is. Parties check it again, on shares: an owner may lie.
+//! What the job claims of an owner's table, and that weights of networks are within their bounds, looked at where the table is. Parties check it again, on shares: an owner may lie.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use veil_job::DataError;
-use veil_relation::{ColumnId, Kind, Table, Value};
+use veil_relation::network::Block;
+use veil_relation::{ColumnId, Kind, Table, Value, WeightsUse};
 
 use super::show;
 use super::source::OwnTable;
@@ -25,8 +26,15 @@ fn quoted(names: &[String]) -> String {
     quoted.join(", ")
 }
 
-/// Looks at all claims. A table that is sorted by digests is put in their order: no file has it.
-pub(super) fn check(own: &mut OwnTable, file: &Path) -> Result<(), DataError> {
+/// Looks at all claims, and at the weights of networks that its rows are. A table that is sorted by digests is put in their order: no file has it.
+pub(super) fn check(
+    own: &mut OwnTable,
+    weights: &[WeightsUse],
+    file: &Path,
+) -> Result<(), DataError> {
+    for of in weights {
+        are_within_bounds(own, of, file)?;
+    }
     let sorted = own.of().sorted_by.clone();
     let columns = &own.of().columns;
     let by_digest = |column: &ColumnId| matches!(columns[column.index()].ty.kind, Kind::Key { .. });
@@ -92,6 +100,38 @@ fn is_unique(own: &OwnTable, columns: &[ColumnId], file: &Path) -> Result<(), Da
         claim: format!("[{}]", quoted(&names)),
     };
     keys.problems(&names.join("`, `"), fault).none(file)
+}
+
+/// Each number is within the bound of its layer.
+fn are_within_bounds(own: &OwnTable, of: &WeightsUse, file: &Path) -> Result<(), DataError> {
+    let column = [of.column];
+    let names = names(own.of(), &column);
+    let kind = &own.of().columns[of.column.index()].ty.kind;
+    let mut problems = Problems::default();
+    own.each(&column, |row, cells| {
+        let has = |block: &&Block| row < u64::from(block.first) + u64::from(block.count);
+        let (Some(block), Some(Value::Number(number))) =
+            (of.blocks.iter().find(has), cells.first())
+        else {
+            return;
+        };
+        if block.range().contains(*number) {
+            return;
+        }
+        let place = Place {
+            line: None,
+            row: row + 1,
+        };
+        let fault = CellFault::Weight {
+            what: if block.bias { "bias" } else { "weight" },
+            layer: block.layer,
+            network: of.network.clone(),
+            most: show::cell(kind, Value::Number(block.most.into())),
+        };
+        let text = text(own.of(), &column, cells);
+        problems.cell(place, &names.join("`, `"), text.as_bytes(), fault);
+    })?;
+    problems.none(file)
 }
 
 /// The cells of some columns, as text that differs where they differ.

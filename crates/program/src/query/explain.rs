@@ -310,8 +310,9 @@ impl Queries {
 
     /// The tables, in the order of the job.
     pub fn table_facts(&self) -> Vec<TableFacts> {
-        let tables = self.tables.iter();
-        let facts = |table: &OwnerTable| {
+        let tables = self.tables.iter().enumerate();
+        let weights = self.program().weights();
+        let facts = |(at, table): (usize, &OwnerTable)| {
             let of = &table.table;
             let names = |columns: &[ColumnId]| -> String {
                 let names = columns
@@ -322,13 +323,15 @@ impl Queries {
             let sorted =
                 (!of.sorted_by.is_empty()).then(|| format!("sorted by {}", names(&of.sorted_by)));
             let unique = of.unique.iter().map(|set| format!("unique {}", names(set)));
+            let weights = weights.iter().filter(|weights| weights.table == at);
+            let weights = weights.map(|of| format!("weights of network {}", of.network));
             TableFacts {
                 name: of.name.clone(),
                 owner: of.origin.to_string(),
                 dataset: of.origin.dataset().map(str::to_owned),
                 capacity: of.capacity,
                 rows: table.capacity(),
-                claims: sorted.into_iter().chain(unique).collect(),
+                claims: sorted.into_iter().chain(unique).chain(weights).collect(),
             }
         };
         tables.map(facts).collect()

@@ -32,7 +32,8 @@ impl Queries {
     ) -> Result<Self, Fault> {
         let tables = raw.table.iter().map(|table| parse::table(table, roles));
         let tables: Vec<OwnerTable> = tables.collect::<Result<_, _>>()?;
-        let queries = raw.query.0.iter().map(|query| parse::query(query, roles));
+        let queries = raw.query.0.iter();
+        let queries = queries.map(|query| parse::query(query, &raw.model, roles));
         let mut queries: Vec<NamedQuery> = queries.collect::<Result<_, _>>()?;
         let statistics = !raw.analysis.is_empty();
         if let Some(opened) = raw

@@ -1,13 +1,15 @@
 //! Files of models: networks in JSON.
 //!
-//! The grammar is closed, weights are decimals in quotes, and nothing is rounded.
+//! The grammar is closed, weights and bounds of them are decimals in quotes, and nothing is rounded.
 
 use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 use veil_relation::Network;
-use veil_relation::network::{Activation, Layer, MOST_PLACES, NetworkParts, Readout, Window};
+use veil_relation::network::{
+    Activation, Bounds, Layer, MOST_PLACES, NetworkParts, Readout, Secret, Window,
+};
 
 use super::decimal::decimal;
 
@@ -47,16 +49,29 @@ enum RawLayer {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawDense {
-    weights: Vec<Vec<Weight>>,
-    bias: Vec<Weight>,
+    weights: Option<Vec<Vec<Weight>>>,
+    bias: Option<Vec<Weight>>,
+    outputs: Option<u32>,
+    bounds: Option<RawBounds>,
+}
+
+/// The greatest absolute values of weights that an owner brings.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawBounds {
+    weight: Weight,
+    bias: Weight,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawConvolution {
     /// Of each output a list for each channel, of each channel one for each row.
-    weights: Vec<Vec<Vec<Vec<Weight>>>>,
-    bias: Vec<Weight>,
+    weights: Option<Vec<Vec<Vec<Vec<Weight>>>>>,
+    bias: Option<Vec<Weight>>,
+    outputs: Option<u32>,
+    size: Option<[u32; 2]>,
+    bounds: Option<RawBounds>,
     stride: Option<[u32; 2]>,
     padding: Option<[u32; 4]>,
 }
@@ -131,12 +146,72 @@ impl Places {
         of.into_iter().map(|one| self.units(one)).collect()
     }
 
+    fn dense(self, raw: RawDense) -> Result<Layer, String> {
+        Ok(match raw {
+            RawDense {
+                weights: Some(weights),
+                bias: Some(bias),
+                outputs: None,
+                bounds: None,
+            } => {
+                let weights = weights.into_iter().map(|of| self.all(of));
+                Layer::Dense {
+                    weights: weights.collect::<Result<_, _>>()?,
+                    bias: self.all(bias)?,
+                }
+            }
+            RawDense {
+                weights: None,
+                bias: None,
+                outputs: Some(outputs),
+                bounds: Some(bounds),
+            } => self.secret(outputs, None, &bounds)?,
+            _ => {
+                return Err("it has `weights` and `bias`, or `outputs` and `bounds` of weights that an owner brings".into());
+            }
+        })
+    }
+
+    fn secret(
+        self,
+        outputs: u32,
+        window: Option<Window>,
+        bounds: &RawBounds,
+    ) -> Result<Layer, String> {
+        Ok(Layer::Secret(Secret {
+            outputs,
+            window,
+            bounds: Bounds {
+                weight: self.units(bounds.weight)?,
+                bias: self.units(bounds.bias)?,
+            },
+        }))
+    }
+
     fn convolution(self, raw: RawConvolution) -> Result<Layer, String> {
-        let first = raw.weights.first().and_then(|of| of.first());
+        let (stride, padding) = (
+            raw.stride.unwrap_or([1, 1]),
+            raw.padding.unwrap_or_default(),
+        );
+        let (all, bias) = match (raw.weights, raw.bias, raw.outputs, raw.size, raw.bounds) {
+            (Some(weights), Some(bias), None, None, None) => (weights, bias),
+            (None, None, Some(outputs), Some(size), Some(bounds)) => {
+                let window = Window {
+                    size,
+                    stride,
+                    padding,
+                };
+                return self.secret(outputs, Some(window), &bounds);
+            }
+            _ => {
+                return Err("it has `weights` and `bias`, or `outputs`, `size` and `bounds` of weights that an owner brings".into());
+            }
+        };
+        let first = all.first().and_then(|of| of.first());
         let rows = first.map_or(0, Vec::len);
         let columns = first.and_then(|of| of.first()).map_or(0, Vec::len);
-        let channels = raw.weights.first().map_or(0, Vec::len);
-        let even = raw.weights.iter().all(|of| {
+        let channels = all.first().map_or(0, Vec::len);
+        let even = all.iter().all(|of| {
             let windows = of
                 .iter()
                 .all(|of| of.len() == rows && of.iter().all(|of| of.len() == columns));
@@ -145,29 +220,23 @@ impl Places {
         if !even {
             return Err("weights of a convolution are as many rows and columns for each channel, and as many channels for each output".into());
         }
-        let weights = raw.weights.into_iter();
+        let weights = all.into_iter();
         let weights = weights.map(|of| self.all(of.into_iter().flatten().flatten()));
         Ok(Layer::Convolution {
             weights: weights.collect::<Result<_, _>>()?,
-            bias: self.all(raw.bias)?,
+            bias: self.all(bias)?,
             window: Window {
                 // More than a file has room for fit these.
                 size: [rows, columns].map(|of| u32::try_from(of).unwrap_or(u32::MAX)),
-                stride: raw.stride.unwrap_or([1, 1]),
-                padding: raw.padding.unwrap_or_default(),
+                stride,
+                padding,
             },
         })
     }
 
     fn layer(self, raw: RawLayer) -> Result<Layer, String> {
         Ok(match raw {
-            RawLayer::Dense(raw) => {
-                let weights = raw.weights.into_iter().map(|of| self.all(of));
-                Layer::Dense {
-                    weights: weights.collect::<Result<_, _>>()?,
-                    bias: self.all(raw.bias)?,
-                }
-            }
+            RawLayer::Dense(raw) => self.dense(raw)?,
             RawLayer::Convolution(raw) => self.convolution(raw)?,
             RawLayer::Pool(raw) => Layer::Pool {
                 mean: matches!(raw.kind, RawPooling::Mean),

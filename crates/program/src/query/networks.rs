@@ -2,21 +2,25 @@
 
 use toml::Spanned;
 use veil_query::Application;
-use veil_relation::network::{Cells, Layer, Readout, Window};
-use veil_relation::{MOST_SCORE_PLACES, Network, NetworkUse, Trained};
+use veil_relation::network::{Cells, Layer, Readout, Secret, Window};
+use veil_relation::{MOST_SCORE_PLACES, Network, NetworkUse, Trained, WeightsUse};
 
 use super::Queries;
 use super::explain::count;
 use super::show::decimal;
 use crate::error::{Fault, JobProblem};
-use crate::raw::RawApply;
+use crate::raw::{Models, RawApply};
 
 /// Decimal places of what a network gives whose job does not say.
 const PLACES: u32 = 3;
 
-/// The network of a query.
-pub(super) fn application(at: &Spanned<RawApply>) -> Result<Application, Fault> {
+/// The network of a query, with the weights of its model.
+pub(super) fn application(at: &Spanned<RawApply>, models: &Models) -> Result<Application, Fault> {
     let raw = at.get_ref();
+    let mut model = models
+        .iter()
+        .filter(|(name, _)| name.get_ref() == raw.model.get_ref());
+    let weights = model.find_map(|(_, model)| model.get_ref().weights.as_ref());
     let places = match &raw.places {
         None => PLACES,
         Some(places) => {
@@ -34,11 +38,12 @@ pub(super) fn application(at: &Spanned<RawApply>) -> Result<Application, Fault> 
         model: raw.model.get_ref().clone(),
         places,
         scores: raw.scores.unwrap_or(false),
+        weights: weights.map(|table| table.get_ref().clone()),
     })
 }
 
 impl Queries {
-    /// The networks that queries apply, in sentences: what they are, that all participants have them, and how near each application comes to them.
+    /// The networks that queries apply, in sentences: what they are, that all participants have them, but for weights that are an owner's, and how near each application comes to them.
     pub fn networks(&self) -> Vec<String> {
         let models = self.program().models().into_iter();
         let about = models.filter_map(|model| match model {
@@ -54,9 +59,26 @@ impl Queries {
                 inference.binary_places(),
                 inference.error(),
             );
-            Some(sentence(self.title(&of.step), of, near))
+            let mut said = sentence(self.title(&of.step), of, near);
+            let weights = self.program().weights().into_iter();
+            for weights in weights.filter(|weights| weights.network == of.apply.network.name()) {
+                said += &self.secret(&weights);
+            }
+            Some(said)
         });
         about.chain(applied).collect()
+    }
+
+    /// Whose weights a network has, and what its predictions show of them.
+    fn secret(&self, of: &WeightsUse) -> String {
+        let table = &self.program().tables[of.table];
+        format!(
+            "; its secret weights are {} of `{}`, column `{}`, of {}, which no participant sees: predictions are functions of them, and a recipient of many learns much of the network",
+            count(table.capacity, "number"),
+            table.name,
+            table.columns[of.column.index()].name,
+            table.origin,
+        )
     }
 }
 
@@ -73,10 +95,19 @@ fn sentence(title: &str, of: &NetworkUse, (products, binary, error): (u64, u32, 
     // It has three places at least.
     let error = error.trim_end_matches('0').trim_end_matches('.');
     let rows = count(u32::try_from(of.rows).unwrap_or(u32::MAX), "row");
+    let rounded = if apply.network.secret().is_empty() {
+        String::new()
+    } else {
+        let places = apply.network.parts().places;
+        format!(
+            " and with secret weights as they were before they were rounded to {}",
+            count(places, "place")
+        )
+    };
     let classes = matches!(apply.network.parts().readout, Readout::Classes(_));
     let scores = if classes { "scores" } else { "numbers" };
     let mut text = format!(
-        "`{}` in `{title}`: {gives} for each of up to {rows}, by {products} products of integers a row, with {} between layers; {scores} are within {error} of the network's with real numbers",
+        "`{}` in `{title}`: {gives} for each of up to {rows}, by {products} products of integers a row, with {} between layers; {scores} are within {error} of the network's with real numbers{rounded}",
         apply.network.name(),
         count(binary, "binary place"),
     );
@@ -93,6 +124,13 @@ fn sentence(title: &str, of: &NetworkUse, (products, binary, error): (u64, u32, 
     text
 }
 
+/// The bounds of secret weights, in words.
+fn bounds(of: &Secret, places: u32) -> String {
+    let [weight, bias] =
+        [of.bounds.weight, of.bounds.bias].map(|units| decimal(units.into(), places));
+    format!("secret weights within {weight} and biases within {bias}")
+}
+
 fn size(of: [u32; 2]) -> String {
     format!("{} × {}", of[0], of[1])
 }
@@ -105,24 +143,27 @@ fn cells(of: Cells) -> String {
 }
 
 /// A layer in words, with what it gives.
-fn layer(of: &Layer, gives: Cells) -> String {
+fn layer(of: &Layer, gives: Cells, places: u32) -> String {
     let steps = |window: &Window| match window.stride {
         [1, 1] => String::new(),
         stride => format!(" in steps of {}", size(stride)),
     };
+    let convolution = |window: &Window| {
+        let padded = if window.padding == [0; 4] {
+            ""
+        } else {
+            ", padded"
+        };
+        let (size, steps) = (size(window.size), steps(window));
+        format!("convolution of {size}{steps}{padded}")
+    };
     let what = match of {
         Layer::Dense { .. } => "dense".to_owned(),
-        Layer::Convolution { window, .. } => {
-            let padded = if window.padding == [0; 4] {
-                ""
-            } else {
-                ", padded"
-            };
-            format!(
-                "convolution of {}{}{padded}",
-                size(window.size),
-                steps(window)
-            )
+        Layer::Convolution { window, .. } => convolution(window),
+        Layer::Secret(secret) => {
+            let of = secret.window.as_ref();
+            let kind = of.map_or_else(|| "dense".to_owned(), convolution);
+            return format!("{kind} to {} of {}", cells(gives), bounds(secret, places));
         }
         Layer::Pool { mean, window } => {
             let kind = if *mean { "mean" } else { "largest" };
@@ -138,14 +179,21 @@ fn layer(of: &Layer, gives: Cells) -> String {
 pub(super) fn about(network: &Network) -> String {
     let parts = network.parts();
     let layers = parts.layers.iter().zip(network.cells());
-    let layers: Vec<String> = layers.map(|(of, gives)| layer(of, *gives)).collect();
+    let layers: Vec<String> = layers
+        .map(|(of, gives)| layer(of, *gives, parts.places))
+        .collect();
     let many = |number: usize, one| count(u32::try_from(number).unwrap_or(u32::MAX), one);
     let gives = match &parts.readout {
         Readout::Values(names) => many(names.len(), "number"),
         Readout::Classes(classes) => format!("one of {} classes", classes.len()),
     };
+    let secret: u32 = network.secret().iter().map(|block| block.count).sum();
+    let all = match secret {
+        0 => "with all weights".to_owned(),
+        secret => format!("but for {} that an owner brings", count(secret, "number")),
+    };
     format!(
-        "`{}`: a network of {}, {}: {}; {} of {}; it gives {gives}, and nulls where a feature is null; from: {}; every participant has it, with all weights",
+        "`{}`: a network of {}, {}: {}; {} of {}; it gives {gives}, and nulls where a feature is null; from: {}; every participant has it, {all}",
         network.name(),
         many(parts.features.len(), "feature"),
         many(layers.len(), "layer"),

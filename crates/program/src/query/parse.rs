@@ -15,7 +15,7 @@ use super::model;
 use super::networks;
 use super::{NamedQuery, OwnerTable, Writing};
 use crate::error::{Fault, JobProblem};
-use crate::raw::{RawBound, RawCapacity, RawJob, RawOpenSize, RawQuery, RawTable};
+use crate::raw::{Models, RawBound, RawCapacity, RawJob, RawOpenSize, RawQuery, RawTable};
 use crate::roles::{Roles, check_name};
 use crate::stats::notation;
 use crate::table::{Count, Notation};
@@ -331,7 +331,7 @@ fn files(raw: &RawQuery) -> Result<Vec<PathBuf>, Fault> {
     Ok(files)
 }
 
-pub(super) fn query(raw: &RawQuery, roles: &Roles) -> Result<NamedQuery, Fault> {
+pub(super) fn query(raw: &RawQuery, models: &Models, roles: &Roles) -> Result<NamedQuery, Fault> {
     check_name("query", &raw.name)?;
     if let Some(to) = &raw.to {
         if to.get_ref() == "parties" {
@@ -387,7 +387,9 @@ pub(super) fn query(raw: &RawQuery, roles: &Roles) -> Result<NamedQuery, Fault> 
         keep: raw.keep.as_ref().map(kept),
         min_count: raw.min_count.as_ref().map_or(0, |count| *count.get_ref()),
         fit: raw.fit.as_ref().map(model::model).transpose()?,
-        apply: raw.apply.as_ref().map(networks::application).transpose()?,
+        apply: (raw.apply.as_ref())
+            .map(|apply| networks::application(apply, models))
+            .transpose()?,
         files: if raw.to.is_some() {
             files(raw)?
         } else {

@@ -135,7 +135,9 @@ impl Queries {
             file: read,
             ordered: None,
         };
-        claims::check(&mut own, file)?;
+        let weights = self.program.weights().into_iter();
+        let weights: Vec<_> = weights.filter(|weights| weights.table == at).collect();
+        claims::check(&mut own, &weights, file)?;
         Ok(own)
     }
 }

@@ -68,7 +68,16 @@ fn model(name: &str, raw: &Spanned<RawModel>, files: JobFiles<'_>) -> Result<Tra
     if text.len() as u64 > LONGEST {
         return Err(wrong(format!("it has more than {} MiB", LONGEST >> 20)));
     }
-    read(name, &text).map_err(wrong)
+    let read = read(name, &text).map_err(wrong)?;
+    if let (Some(weights), Trained::Trees(_)) = (&raw.get_ref().weights, &read) {
+        let what = format!("`{name}`, a model of trees,");
+        let field = "weights";
+        return Err(Fault::new(
+            weights.span(),
+            JobProblem::NoUse { what, field },
+        ));
+    }
+    Ok(read)
 }
 
 /// The models of a job.

@@ -53,6 +53,20 @@ pub enum CellFault {
         /// The columns.
         claim: String,
     },
+    /// A weight of a network that is beyond the bound of its layer.
+    #[error(
+        "is a {what} of layer {layer} of network `{network}`, and the job says that these are from -{most} to {most}; correct the table, or the bound, at all participants"
+    )]
+    Weight {
+        /// A weight or a bias.
+        what: &'static str,
+        /// The layer, from 0 on.
+        layer: usize,
+        /// The network.
+        network: String,
+        /// The bound.
+        most: String,
+    },
     /// Nothing there, in the key column whose order is compared.
     #[error("is empty; every row needs a key where the order of rows is compared")]
     NoKey,

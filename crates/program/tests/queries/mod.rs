@@ -8,6 +8,7 @@ mod networks;
 mod readers;
 mod refused;
 mod results;
+mod secret;
 mod shadow;
 mod trees;
 

@@ -341,7 +341,7 @@ fn what_is_no_network_is_refused() {
         (
             "\"stride\": [1, 2]",
             "\"stride\": [1, 2], \"dilation\": [2, 2]",
-            "unknown field `dilation`, expected one of `weights`, `bias`, `stride`, `padding` at line",
+            "unknown field `dilation`, expected one of `weights`, `bias`, `outputs`, `size`, `bounds`, `stride`, `padding` at line",
         ),
         (
             "\"stride\": [1, 2]",

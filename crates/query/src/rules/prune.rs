@@ -340,7 +340,12 @@ impl Pruner<'_> {
     }
 
     fn apply(&mut self, plan: Plan, needed: &Columns) -> Result<(Plan, Vec<u32>), PlanError> {
-        let Plan::Apply { input, mut model } = plan else {
+        let Plan::Apply {
+            input,
+            mut model,
+            weights,
+        } = plan
+        else {
             return Ok((plan, needed.iter().copied().collect()));
         };
         let width = self.shape(&input)?.fields.len() as u32;
@@ -359,7 +364,12 @@ impl Pruner<'_> {
         model.scores &= needed.range(width + 1..).next().is_some();
         let given = model.names().len() as u32;
         kept.extend(width..width + given);
-        Ok((Plan::Apply { input, model }, kept))
+        let applied = Plan::Apply {
+            input,
+            model,
+            weights,
+        };
+        Ok((applied, kept))
     }
 
     fn window(&mut self, plan: Plan, needed: &Columns) -> Result<(Plan, Vec<u32>), PlanError> {

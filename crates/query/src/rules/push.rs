@@ -144,12 +144,21 @@ fn down(plan: Plan, mut conditions: Vec<Expr>, shapes: Shapes<'_>) -> Result<Pla
             };
             filtered(window, above)
         }
-        Plan::Apply { input, model } => {
+        Plan::Apply {
+            input,
+            model,
+            weights,
+        } => {
             let rows = width(&input, shapes)?;
             let of_rows = |of: &Expr| all_columns(of, |id| id.0 < rows);
             let (below, above): (Vec<_>, Vec<_>) = conditions.into_iter().partition(of_rows);
             let input = Box::new(down(*input, below, shapes)?);
-            filtered(Plan::Apply { input, model }, above)
+            let applied = Plan::Apply {
+                input,
+                model,
+                weights,
+            };
+            filtered(applied, above)
         }
         mut other => {
             for input in other.inputs_mut() {

@@ -351,10 +351,20 @@ impl<'a> World<'a> {
                 });
                 Ok((model.rows(&fitting, numbers.collect())?, incomplete))
             }
-            Plan::Apply { input, model } => {
+            Plan::Apply {
+                input,
+                model,
+                weights,
+            } => {
                 let types = self.types(input)?;
                 let (rows, incomplete) = self.rows(input)?;
-                let inference = model.inference(&types)?;
+                let mut inference = model.inference(&types)?;
+                if let Some(weights) = weights {
+                    let (numbers, _) = self.rows(weights)?;
+                    let numbers = numbers.iter().filter_map(|row| number(*row.first()?));
+                    let numbers: Vec<i128> = numbers.collect();
+                    inference = inference.with_weights(&numbers).map_err(PlanError::from)?;
+                }
                 let classes = model.classes()?.map(|(_, indices)| indices);
                 let applied = rows.into_iter().map(|mut row| {
                     let numbers = {

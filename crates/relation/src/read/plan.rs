@@ -195,6 +195,13 @@ pub(super) fn plan(item: &Sexp) -> Result<Plan> {
         ("apply", [Sexp::Model(Trained::Network(network)), parts @ .., of]) => Plan::Apply {
             input: input(of)?,
             model: Box::new(apply(item, network, parts)?),
+            weights: match parts {
+                [_, _, _, weights] => match tagged(weights, "weights")? {
+                    [of] => Some(input(of)?),
+                    _ => return Err(wrong()),
+                },
+                _ => None,
+            },
         },
         ("open", [to, of]) => Plan::Open {
             input: input(of)?,
@@ -258,7 +265,7 @@ fn fit(item: &Sexp, parts: &[Sexp]) -> Result<Fit> {
 
 fn apply(item: &Sexp, network: &Network, parts: &[Sexp]) -> Result<Apply> {
     let wrong = || unexpected(item, "network that is applied");
-    let [places, scores, features] = parts else {
+    let ([places, scores, features] | [places, scores, features, _]) = parts else {
         return Err(wrong());
     };
     Ok(Apply {

@@ -48,6 +48,9 @@ pub struct Explained {
     /// Networks that are applied, and how near they come to real numbers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     networks: Vec<String>,
+    /// Whether an owner brings weights of a network.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    secret_weights: bool,
     /// What is said of models that are fitted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     models: Vec<String>,
@@ -202,6 +205,7 @@ pub fn of_queries(
         inexact: queries.inexact(),
         forests: queries.forests(),
         networks: queries.networks(),
+        secret_weights: !queries.program().weights().is_empty(),
         models: queries.models(),
         checks: checks(queries, &costs.passes),
         collisions: queries
@@ -321,7 +325,12 @@ impl Explained {
         }
         text += &list(self.inexact.iter().cloned());
         if !self.forests.is_empty() || !self.networks.is_empty() {
-            text += "\nmodels that are applied, public to all participants\n";
+            text += "\nmodels that are applied, public to all participants";
+            text += if self.secret_weights {
+                " but for secret weights\n"
+            } else {
+                "\n"
+            };
         }
         text += &list(self.forests.iter().chain(&self.networks).cloned());
         if !self.models.is_empty() {

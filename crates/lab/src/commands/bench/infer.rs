@@ -115,6 +115,7 @@ fn job(network: &Network, owned: &Owned) -> Job {
                 model: network.name().into(),
                 places: SCORES,
                 scores: false,
+                weights: None,
             }),
         }],
         bounds: vec![],
