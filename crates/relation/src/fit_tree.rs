@@ -10,7 +10,7 @@ use crate::kind::{Kind, MOST_PLACES, Type, Value, Values};
 use crate::plan_error::PlanError;
 use crate::shape::Field;
 use crate::text::digits;
-use crate::typing::round_ratio;
+use crate::fraction::round_ratio;
 
 /// The word of decision trees.
 pub const TREE: &str = "tree";
