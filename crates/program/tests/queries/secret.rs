@@ -186,7 +186,11 @@ fn an_owner_looks_at_its_weights() {
             "\n-1.01\n",
             "row 8, column `w`: `-1.01` is a weight of layer 2 of network `risk`, and the job says that these are from -1.00 to 1.00",
         ),
-        ("2.5", "2.51", "is above the maximum"),
+        (
+            "2.5",
+            "2.51",
+            "`2.51` is outside the declared range -2.50 to 2.50",
+        ),
         ("2.5", "2.505", "has more than 2 digits"),
         ("\n0\n", "\n\n", "is empty"),
         ("2.5\n", "2.5\n0\n", "10 rows"),
