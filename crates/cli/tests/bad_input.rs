@@ -281,7 +281,8 @@ fn circuits_that_are_wrong() {
 #[test]
 fn a_refused_range_is_shown_in_the_job_file() {
     let folder = Folder::new();
-    let job = crate::queries::JOB.replacen("avg(cost) AS mean", "\n  avg(ln(cost)) AS mean", 1);
+    let job = crate::queries::JOB.replace("OWNER", "bob");
+    let job = job.replacen("avg(cost) AS mean", "\n  avg(ln(cost)) AS mean", 1);
     folder.write("job.toml", job);
     let instead =
         "write nullif(x, 0), or greatest(x, 0.01) in the place of x, or declare narrower ranges";
