@@ -172,13 +172,14 @@ def test_only_whole_trees_are_models() -> None:
     labels = ["died", "moved", "well"]
     model = vw.forest(result["whole"], values=texts, classes=labels)
     assert model.features == ["age", "ward"] and model.classes == labels and model.source == "a tree fitted by veilworks"
-    for answer, more, said in [
+    wrong: list[tuple[str, dict[str, Any], str]] = [
         ("part", {"values": texts, "classes": labels}, "node 2 is split, and its child 4 is not there: open all nodes of the tree"),
         ("bare", {"values": texts}, "nodes of a tree have the columns `share`, `share_0` and so on, or `mean`"),
         ("below", {"values": texts, "classes": labels}, "the tree has no root"),
         ("whole", {"values": texts}, "the tree has 3 classes, and 0 are named"),
         ("whole", {"classes": labels}, "is no number: say values="),
         ("whole", {"values": texts, "classes": labels, "features": ["age"]}, "the tree asks for `ward`, and the features are age"),
-    ]:
+    ]
+    for answer, more, said in wrong:
         with pytest.raises(vw.JobError, match=said):
             vw.forest(result[answer], **more)
