@@ -10,7 +10,7 @@
 //! ```
 //!
 //! (1 - 2d) X + d v = u v + (1 - 2d) ρ, and the y add up to ⌊c / 2^m⌋ - ⌊r / 2^m⌋ + 2^(k-m) u v. That is ⌊x / 2^m⌋, or one more where the m lowest bits of c are less than those
-//! of r. With digits, P_z shares those of c as well: component z is drawn under κ_z, and B gets component z + 2; those of r are component z + 1.
+//! of r. With digits, P_z shares those of c as well: component z comes from PRF calls under κ_z, and B gets component z + 2; those of r are component z + 1.
 //!
 //! P_z sees x_{z+1} + r, masked under a key that it lacks; B sees X, d, y_{z+2} and digits, each masked under κ_z, which it lacks; A sees q, masked under κ_{z+2}, which it
 //! lacks: semi-honest. Each party knows at which point x was rounded: A and B know r, and the result is ⌊(x + R) / 2^m⌋ with R = r modulo 2^m; P_z knows R = 2^m - 1 - (c modulo 2^m)
