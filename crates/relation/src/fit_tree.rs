@@ -5,12 +5,12 @@ use veil_numeric::Range;
 
 use crate::expr::Expr;
 use crate::fit::{Fit, column, of_type};
+use crate::fraction::round_ratio;
 use crate::functions::{argument, form, typed};
 use crate::kind::{Kind, MOST_PLACES, Type, Value, Values};
 use crate::plan_error::PlanError;
 use crate::shape::Field;
 use crate::text::digits;
-use crate::fraction::round_ratio;
 
 /// The word of decision trees.
 pub const TREE: &str = "tree";

@@ -132,22 +132,16 @@ macro_rules! group {
             let row = at / size_of::<$element>();
             // SAFETY: the caller's: every column has `bytes` bytes, or bits for as many rows.
             unsafe {
-                let draw = |call: usize| -> [$element; $count] {
-                    let mask = &self.masks[call];
-                    let vectors = drawn::<V>(mask, self.place.counter(mask, k, at));
-                    let mut drawn = [0; $count];
-                    for (g, vector) in vectors.iter().enumerate().take(GROUP) {
-                        vector.store(drawn.as_mut_ptr().cast::<u8>().add(g * VECTOR));
-                    }
-                    drawn
-                };
-                let from = || self.from.at(k).add(at).cast_const();
-                let to = |part: usize| self.to[part].at(k).add(at);
+                let from = self.from.at(k).cast_const();
+                let to = [self.to[0].at(k), self.to[1].at(k), self.to[2].at(k)];
                 match self.how {
                     Truncation::Hide { by } => {
-                        let x: [$element; $count] = get(from(), bytes);
-                        let mut r: [$element; $count] = get(to(2).cast_const(), bytes);
-                        let [s, mask] = [draw(0), draw(1)];
+                        let x: [$element; $count] = get(from.add(at), bytes);
+                        let mut r: [$element; $count] = get(to[2].add(at).cast_const(), bytes);
+                        let [s, mask] = [
+                            self.drawn::<V, $element, $count>(0, k, at),
+                            self.drawn::<V, $element, $count>(1, k, at),
+                        ];
                         let (mut sum, mut both) = ([0; $count], [0; $count]);
                         for i in 0..$count {
                             let own = <$element>::from_le(r[i]);
@@ -157,16 +151,22 @@ macro_rules! group {
                             both[i] = (s & own >> HIGHEST).wrapping_add(mask).to_le();
                             r[i] = (own >> by).wrapping_neg().to_le();
                         }
-                        put(&sum, to(0), bytes);
-                        put(&both, to(1), bytes);
-                        put(&r, to(2), bytes);
+                        put(&sum, to[0].add(at), bytes);
+                        put(&both, to[1].add(at), bytes);
+                        put(&r, to[2].add(at), bytes);
                     }
                     Truncation::Take { by } => {
                         let up = <$element>::BITS - by;
-                        let x: [$element; $count] = get(from(), bytes);
-                        let told: [$element; $count] = get(to(0).cast_const(), bytes);
-                        let [y, s] = [draw(0), draw(1)];
-                        let [first, second] = [draw(2), draw(3)];
+                        let x: [$element; $count] = get(from.add(at), bytes);
+                        let told: [$element; $count] = get(to[0].add(at).cast_const(), bytes);
+                        let [y, s] = [
+                            self.drawn::<V, $element, $count>(0, k, at),
+                            self.drawn::<V, $element, $count>(1, k, at),
+                        ];
+                        let [first, second] = [
+                            self.drawn::<V, $element, $count>(2, k, at),
+                            self.drawn::<V, $element, $count>(3, k, at),
+                        ];
                         let (mut kept, mut rest) = ([0; $count], [0; $count]);
                         for i in 0..$count {
                             let c = <$element>::from_le(x[i])
@@ -180,20 +180,19 @@ macro_rules! group {
                             let own = (c >> by).wrapping_sub(masks << up);
                             rest[i] = own.wrapping_sub(<$element>::from_le(y[i])).to_le();
                         }
-                        put(&kept, to(0), bytes);
-                        put(&y, to(1), bytes);
-                        put(&rest, to(2), bytes);
+                        put(&kept, to[0].add(at), bytes);
+                        put(&y, to[1].add(at), bytes);
+                        put(&rest, to[2].add(at), bytes);
                     }
                     Truncation::Answer { by } => {
                         let up = <$element>::BITS - by;
-                        let bits = self.from.at(k).cast_const();
                         let mut word = [0u8; 8];
                         let length = (self.place.rows - row).div_ceil(8).min($count / 8);
-                        std::ptr::copy_nonoverlapping(bits.add(row / 8), word.as_mut_ptr(), length);
+                        std::ptr::copy_nonoverlapping(from.add(row / 8), word.as_mut_ptr(), length);
                         let word = u64::from_le_bytes(word);
-                        let told: [$element; $count] = get(to(0).cast_const(), bytes);
-                        let r: [$element; $count] = get(to(1).cast_const(), bytes);
-                        let mask = draw(0);
+                        let told: [$element; $count] = get(to[0].add(at).cast_const(), bytes);
+                        let r: [$element; $count] = get(to[1].add(at).cast_const(), bytes);
+                        let mask = self.drawn::<V, $element, $count>(0, k, at);
                         let (mut answer, mut result) = ([0; $count], [0; $count]);
                         for i in 0..$count {
                             let bit = (word >> i & 1) as $element;
@@ -205,18 +204,18 @@ macro_rules! group {
                             answer[i] = own.to_le();
                             result[i] = (own << up).wrapping_sub(r >> by).to_le();
                         }
-                        put(&answer, to(0), bytes);
-                        put(&result, to(1), bytes);
+                        put(&answer, to[0].add(at), bytes);
+                        put(&result, to[1].add(at), bytes);
                     }
                     Truncation::Settle { by } => {
                         let up = <$element>::BITS - by;
-                        let told: [$element; $count] = get(from(), bytes);
-                        let mut result: [$element; $count] = get(to(0).cast_const(), bytes);
+                        let told: [$element; $count] = get(from.add(at), bytes);
+                        let mut result: [$element; $count] = get(to[0].add(at).cast_const(), bytes);
                         for i in 0..$count {
                             let more = <$element>::from_le(told[i]) << up;
                             result[i] = <$element>::from_le(result[i]).wrapping_add(more).to_le();
                         }
-                        put(&result, to(0), bytes);
+                        put(&result, to[0].add(at), bytes);
                     }
                 }
             }
@@ -225,6 +224,26 @@ macro_rules! group {
 }
 
 impl Step<'_> {
+    /// What a call draws for a group of a column.
+    #[inline(always)]
+    unsafe fn drawn<V: Vector, T: Copy + Default, const N: usize>(
+        &self,
+        call: usize,
+        k: usize,
+        at: usize,
+    ) -> [T; N] {
+        let mask = &self.masks[call];
+        let mut all = [T::default(); N];
+        // SAFETY: the caller's instruction set; an array has as many bytes as the vectors.
+        unsafe {
+            let vectors = drawn::<V>(mask, self.place.counter(mask, k, at));
+            for g in 0..GROUP {
+                vectors[g].store(all.as_mut_ptr().cast::<u8>().add(g * VECTOR));
+            }
+        }
+        all
+    }
+
     group!(group32, u32, 64);
     group!(group64, u64, 32);
     group!(group128, u128, 16);
