@@ -165,9 +165,8 @@ fn mistakes() {
         ),
     ] {
         assert!(job().contains(from), "{from}");
-        let found = match case(&job().replacen(from, to, 1), NORTH).load() {
-            Ok(_) => panic!("{to} is accepted"),
-            Err(error) => error,
+        let Err(found) = case(&job().replacen(from, to, 1), NORTH).load() else {
+            panic!("{to} is accepted")
         };
         if !found.contains(expected) {
             writeln!(wrong, "{to}\n  {found}\n  {expected}").unwrap();
