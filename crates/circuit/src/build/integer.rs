@@ -142,7 +142,8 @@ pub fn shift_right(b: &mut Builder, x: Wire, by: u32, of: Integer) -> Wire {
 
 /// ⌊x / 2^by⌋ or, with a probability that is the fraction that goes, one more: [`crate::Gate::TruncatePr`], of signed integers as well.
 ///
-/// It costs more than [`shift_right`], and takes one round where that takes a dozen: what it draws and computes beforehand does not wait for x.
+/// Among three parties it costs half of [`shift_right`] and takes three rounds. Among four it costs more, and takes one round where that takes a dozen: what it draws and computes
+/// beforehand does not wait for x.
 ///
 /// # Panics
 /// If the integers are as long as the ring, or `by` is not less than their bits.

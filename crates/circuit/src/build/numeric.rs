@@ -11,7 +11,7 @@ use crate::{Builder, Wire};
 pub enum Rounding {
     /// To nearest, halves up: [`crate::Gate::ShiftRight`], a dozen rounds.
     Nearest,
-    /// Up or down at random, with the number itself as the mean: [`crate::Gate::TruncatePr`], one round. The parties learn the point at which a number was rounded.
+    /// Up or down at random, with the number itself as the mean: [`crate::Gate::TruncatePr`], three rounds, among four parties one. The parties learn the point at which a number was rounded.
     Drawn,
 }
 
