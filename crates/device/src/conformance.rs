@@ -15,7 +15,6 @@ mod ranks;
 mod repeats;
 mod reuse;
 mod rings;
-mod truncations;
 
 use veil_math::Ring;
 use veil_session::Frame;
@@ -173,10 +172,9 @@ fn repeated(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<()
     offered(reuse::one(device, rng, case))
 }
 
-/// A random case about lifts, and one about truncations.
+/// A random case about lifts, or truncations.
 fn lifts(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Difference> {
-    offered(lifts::one(device, rng, case))?;
-    offered(truncations::one(device, rng, case))
+    offered(lifts::one(device, rng, case))
 }
 
 /// A random case about moves.

@@ -2,7 +2,7 @@
 
 use veil_device::{Command, Fault, Lifting};
 
-use super::queue::{Argument, Queue, number, ring_of};
+use super::queue::{Queue, number, ring_of};
 use crate::kernels::LIFT;
 
 /// Destinations and draws of a step, at most.
@@ -25,16 +25,8 @@ impl Queue<'_> {
         let stride = self.stride(self.item(to));
         let draws = command.calls.len() as u64;
         let mut call = vec![kind, bytes, count, ring, bits, of_bits, stride, draws];
-        let mut destinations = [0; DESTINATIONS];
-        for (at, span) in destinations.iter_mut().zip(&command.dst) {
-            *at = self.memory.at(*span);
-        }
-        call.extend(destinations);
-        let mut drawn = [[0; 3]; DRAWS];
-        for (draw, prf_call) in drawn.iter_mut().zip(&command.calls) {
-            *draw = self.prf_call(*prf_call)?;
-        }
-        call.extend(drawn.as_flattened());
+        call.extend(self.destinations::<DESTINATIONS>(command));
+        call.extend(self.draws(command)?.as_flattened());
         if let Lifting::Terms { terms, keeps } = step {
             let kept = keeps.map(|part| part.unwrap_or(0));
             let parts = [
@@ -44,14 +36,25 @@ impl Queue<'_> {
         } else {
             call.extend([0; 6]);
         }
-        let call = self.call(&call);
-        let arguments = [
-            Argument::Workspace,
-            call,
-            Argument::Verdict,
-            Argument::Schedules,
-        ];
-        self.step(&LIFT, Some(count * bytes.div_ceil(16)), &arguments);
+        self.drawing(&LIFT, count * bytes.div_ceil(16), &call);
         Ok(())
+    }
+
+    /// Where the destinations of a step are, and zeros behind them.
+    pub(super) fn destinations<const N: usize>(&self, command: &Command) -> [u64; N] {
+        let mut destinations = [0; N];
+        for (at, span) in destinations.iter_mut().zip(&command.dst) {
+            *at = self.memory.at(*span);
+        }
+        destinations
+    }
+
+    /// The draws of a step, and zeros behind them.
+    pub(super) fn draws(&self, command: &Command) -> Result<[[u64; 3]; DRAWS], Fault> {
+        let mut drawn = [[0; 3]; DRAWS];
+        for (draw, prf_call) in drawn.iter_mut().zip(&command.calls) {
+            *draw = self.prf_call(*prf_call)?;
+        }
+        Ok(drawn)
     }
 }

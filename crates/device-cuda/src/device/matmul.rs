@@ -4,7 +4,7 @@ use veil_device::{ColumnType, Command, Fault, MatMul, Span};
 use veil_math::Ring;
 
 use super::program::form;
-use super::queue::{Argument, Queue, number};
+use super::queue::{Queue, number};
 use super::unsupported;
 use crate::kernels::MATMUL;
 
@@ -76,15 +76,8 @@ impl Queue<'_> {
             let is = cross < of.form.crosses.len() && !of.form.is_component(cross);
             given(is, &mut call);
         }
-        let call = self.call(&call);
-        let arguments = [
-            Argument::Workspace,
-            call,
-            Argument::Verdict,
-            Argument::Schedules,
-        ];
         let tiles = height.div_ceil(TILE[0]) * (columns as u64).div_ceil(TILE[1]);
-        self.step(&MATMUL, Some(tiles * TILE[0] * TILE[1]), &arguments);
+        self.drawing(&MATMUL, tiles * TILE[0] * TILE[1], &call);
         Ok(())
     }
 }

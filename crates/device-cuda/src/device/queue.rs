@@ -194,6 +194,18 @@ impl Queue<'_> {
         );
     }
 
+    /// A step that draws.
+    pub(super) fn drawing(&mut self, kernel: &'static Kernel, work: u64, numbers: &[u64]) {
+        let call = self.call(numbers);
+        let arguments = [
+            Argument::Workspace,
+            call,
+            Argument::Verdict,
+            Argument::Schedules,
+        ];
+        self.step(kernel, Some(work), &arguments);
+    }
+
     pub(super) fn key(&self, prf_call: PrfCall) -> Result<&Key, Fault> {
         let key = self.keys.get(&prf_call.key);
         key.ok_or(Fault::Unknown("the key of a draw"))
@@ -252,7 +264,7 @@ impl Queue<'_> {
                 let bytes = self.memory.item(dst[0].region);
                 let count = u64::from(dst[0].count);
                 let stride = self.stride(item);
-                let call = self.call(&[
+                let call = [
                     self.memory.at(dst[0]),
                     bytes,
                     count,
@@ -260,14 +272,8 @@ impl Queue<'_> {
                     first,
                     stride,
                     ends,
-                ]);
-                let arguments = [
-                    Argument::Workspace,
-                    call,
-                    Argument::Verdict,
-                    Argument::Schedules,
                 ];
-                self.step(&RANDOM, Some(count * bytes.div_ceil(16)), &arguments);
+                self.drawing(&RANDOM, count * bytes.div_ceil(16), &call);
             }
             Op::Combine { .. } if !command.calls.is_empty() => {
                 return Err(unsupported("sums with draws"));

@@ -2,12 +2,11 @@
 
 use veil_device::{Command, Fault, Truncation};
 
-use super::queue::{Argument, Queue, number, ring_of};
+use super::queue::{Queue, number, ring_of};
 use crate::kernels::TRUNCATE;
 
-/// Destinations and draws of a step, at most.
+/// Destinations of a step, at most.
 const DESTINATIONS: usize = 3;
-const DRAWS: usize = 4;
 
 impl Queue<'_> {
     pub(super) fn truncation(&mut self, step: Truncation, command: &Command) -> Result<(), Fault> {
@@ -26,25 +25,10 @@ impl Queue<'_> {
         let mut call = vec![kind, bytes, count, ring];
         call.extend(source);
         call.extend([stride, draws]);
-        let mut destinations = [0; DESTINATIONS];
-        for (at, span) in destinations.iter_mut().zip(&command.dst) {
-            *at = self.memory.at(*span);
-        }
-        call.extend(destinations);
-        let mut drawn = [[0; 3]; DRAWS];
-        for (draw, prf_call) in drawn.iter_mut().zip(&command.calls) {
-            *draw = self.prf_call(*prf_call)?;
-        }
-        call.extend(drawn.as_flattened());
+        call.extend(self.destinations::<DESTINATIONS>(command));
+        call.extend(self.draws(command)?.as_flattened());
         call.push(step.by().into());
-        let call = self.call(&call);
-        let arguments = [
-            Argument::Workspace,
-            call,
-            Argument::Verdict,
-            Argument::Schedules,
-        ];
-        self.step(&TRUNCATE, Some(count * bytes.div_ceil(16)), &arguments);
+        self.drawing(&TRUNCATE, count * bytes.div_ceil(16), &call);
         Ok(())
     }
 }

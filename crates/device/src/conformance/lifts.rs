@@ -1,4 +1,4 @@
-//! Cases about lifts: their steps over every ring of integers, on ragged numbers of rows.
+//! Cases about lifts and truncations: their steps over every ring of integers, on ragged numbers of rows.
 
 use veil_math::Ring;
 use veil_prss::DomainTag;
@@ -7,7 +7,7 @@ use veil_session::{Frame, Secret, SessionId};
 use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions};
 use crate::{
     ColumnType, Command, Device, Fault, KeyId, Layout, Lifting, Op, PrfCall, Reference, Residency,
-    Span, Tag,
+    Span, Tag, Truncation,
 };
 
 const ITEMS: u32 = 6;
@@ -77,11 +77,14 @@ pub(super) fn one(
         let mut seen = Seen::new();
         for part in 0..PARTS {
             let bytes = device.view(workspace, layout.all(OUT, part))?;
-            seen.push(("a component of lifted bits", bytes.to_vec()));
+            seen.push((
+                "a component of lifted bits, or of truncated integers",
+                bytes.to_vec(),
+            ));
         }
         for message in 0..2 {
             let bytes = device.view(workspace, layout.all(MESSAGES, message))?;
-            seen.push(("a message of lifts", bytes.to_vec()));
+            seen.push(("a message of lifts, or of truncations", bytes.to_vec()));
         }
         device.close(workspace);
         Ok(seen)
@@ -106,7 +109,6 @@ fn commands(layout: &Layout, rng: &mut SplitMix) -> Vec<Command> {
     )];
     commands.extend((0..PARTS).map(|c| copy(ring, layout.all(IN, c), layout.all(SLOTS, c))));
     for _ in 0..3 {
-        let step = step(rng);
         let count = 1 + rng.below(ITEMS as usize) as u32;
         let span = |region, component, first| Span {
             region,
@@ -116,18 +118,28 @@ fn commands(layout: &Layout, rng: &mut SplitMix) -> Vec<Command> {
         };
         let first = |rng: &mut SplitMix| rng.below((ITEMS - count + 1) as usize) as u32;
         let at = first(rng);
-        let slots: Vec<Span> = (0..PARTS).map(|c| span(SLOTS, c, at)).collect();
+        let slots = [0, 1, 2].map(|c| span(SLOTS, c, at));
         let messages = [0, 1].map(|k| span(MESSAGES, k, 0));
-        let (src, dst) = if let Lifting::Terms { .. } = step {
-            (vec![], [&messages[..], &slots].concat())
-        } else {
-            let other = [slots[1], messages[0]][rng.below(2)];
-            (vec![span(BITS, 0, first(rng))], vec![slots[0], other])
+        let bits = span(BITS, 0, first(rng));
+        let other = [slots[1], messages[0]][rng.below(2)];
+        let op = step(ring, rng);
+        let (src, dst) = match &op {
+            Op::Lifting(Lifting::Terms { .. }) => (vec![], [&messages[..], &slots].concat()),
+            Op::Truncation(Truncation::Hide { .. } | Truncation::Take { .. }) => {
+                (vec![messages[0]], slots.to_vec())
+            }
+            Op::Truncation(Truncation::Settle { .. }) => (vec![other], vec![slots[0]]),
+            _ => (vec![bits], vec![slots[0], other]),
         };
-        let mut command = Command::new(Op::Lifting(step), src, dst);
+        let calls = match &op {
+            Op::Lifting(step) => step.calls(),
+            Op::Truncation(step) => step.calls(),
+            _ => 0,
+        };
+        let mut command = Command::new(op, src, dst);
         // As plans have it: no call twice.
         let number = commands.len() as u16;
-        let calls = (0..step.calls() as u16).map(|d| PrfCall {
+        let calls = (0..calls as u16).map(|d| PrfCall {
             key: KeyId(d),
             tag: DomainTag(DomainTag::lift4(0).0 | number << 2 | d),
             first: rng.next() >> 8,
@@ -139,7 +151,8 @@ fn commands(layout: &Layout, rng: &mut SplitMix) -> Vec<Command> {
     commands
 }
 
-fn step(rng: &mut SplitMix) -> Lifting {
+/// A step of lifts, or one of truncations.
+fn step(ring: Ring, rng: &mut SplitMix) -> Op {
     let mut pair = || {
         let r = rng.below(3) as u8;
         (r, (r + 1 + rng.below(2) as u8) % PARTS)
@@ -149,5 +162,14 @@ fn step(rng: &mut SplitMix) -> Lifting {
     let mut keep = |k| (k < kept).then(|| rng.below(3) as u8);
     let keeps = [keep(0), keep(1)];
     let of_terms = Lifting::Terms { terms, keeps };
-    [Lifting::Share, Lifting::Turn, of_terms][rng.below(3)]
+    let by = 1 + rng.below(ring.bits() as usize - 1) as u32;
+    match rng.below(7) {
+        0 => Op::Lifting(Lifting::Share),
+        1 => Op::Lifting(Lifting::Turn),
+        2 => Op::Lifting(of_terms),
+        3 => Op::Truncation(Truncation::Hide { by }),
+        4 => Op::Truncation(Truncation::Take { by }),
+        5 => Op::Truncation(Truncation::Answer { by }),
+        _ => Op::Truncation(Truncation::Settle { by }),
+    }
 }
