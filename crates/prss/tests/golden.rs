@@ -89,6 +89,7 @@ fn families_have_the_numbers_of_the_model() {
         ("RAND4", DomainTag::RAND4),
         ("LIFT3", DomainTag::lift3(0)),
         ("LIFT4", DomainTag::lift4(0)),
+        ("TRUNCATE3", DomainTag::truncate3(0)),
         ("DZKP_SHARE", DomainTag::dzkp_share(0)),
         ("DZKP_PMASK", DomainTag::dzkp_p_mask(0)),
         ("DZKP_QMASK", DomainTag::dzkp_q_mask(0)),
@@ -101,7 +102,7 @@ fn families_have_the_numbers_of_the_model() {
     for (name, tag) in ours {
         assert_eq!(tag.0, number::<u16>(&families[name]) << 8, "{name}");
     }
-    let numbered: [(&str, Numbered); 15] = [
+    let numbered: [(&str, Numbered); 16] = [
         ("INPUT3", DomainTag::input3),
         ("INPUT4", DomainTag::input4),
         ("JOINT4", DomainTag::joint4),
@@ -109,6 +110,7 @@ fn families_have_the_numbers_of_the_model() {
         ("CODE4", DomainTag::mac4),
         ("LIFT3", DomainTag::lift3),
         ("LIFT4", DomainTag::lift4),
+        ("TRUNCATE3", DomainTag::truncate3),
         ("DZKP_SHARE", DomainTag::dzkp_share),
         ("DZKP_PMASK", DomainTag::dzkp_p_mask),
         ("DZKP_QMASK", DomainTag::dzkp_q_mask),
