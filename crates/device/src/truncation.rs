@@ -1,4 +1,4 @@
-//! Steps by which three parties truncate shared integers: one of them learns the sum of the integer and of what the two others draw.
+//! Steps by which three parties truncate shared integers: one of them learns the sum of the integer and a mask that the two others draw.
 //!
 //! With c = x + r modulo 2^k and x below 2^(k-1), ⌊c / 2^by⌋ - ⌊r / 2^by⌋ + 2^(k-by) w is ⌊x / 2^by⌋, or one more where the lowest bits of c are less than
 //! those of r. The carry w is the product of two bits, one on each side: of the highest bit of r, and of that of c, inverted. Bit `top` of a value is its highest.

@@ -24,13 +24,12 @@ use crate::lift::{Lifting, PARTS};
 pub(super) const DRAWN: usize = GROUP * VECTOR;
 
 impl Cpu {
-    /// A step of lifts, which was checked.
-    pub(super) fn lifting(
+    /// The columns of integers that a checked step of lifts or of truncations is about, and its draws.
+    pub(super) fn integers(
         &self,
-        memory: &mut Memory,
-        how: Lifting,
+        memory: &Memory,
         command: &Command,
-    ) -> Result<(), Fault> {
+    ) -> Result<(Place, Vec<Mask<'_>>), Fault> {
         let to = command.dst[0];
         let column = memory.layout.regions[to.region as usize].column;
         let ColumnType::Rows(ring) = column else {
@@ -47,6 +46,17 @@ impl Cpu {
             rows: memory.frame.rows as usize,
             bytes: column.bytes(memory.frame.rows) as usize,
         };
+        Ok((place, masks))
+    }
+
+    /// A step of lifts, which was checked.
+    pub(super) fn lifting(
+        &self,
+        memory: &mut Memory,
+        how: Lifting,
+        command: &Command,
+    ) -> Result<(), Fault> {
+        let (place, masks) = self.integers(memory, command)?;
         let bits = command.src.first().map(|span| columns(memory, *span));
         let bits = bits.unwrap_or(Columns::NONE);
         let to = |memory: &mut Memory, k: usize| columns(memory, command.dst[k]);

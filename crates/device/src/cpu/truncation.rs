@@ -9,7 +9,6 @@
 use veil_math::Ring;
 
 use super::Cpu;
-use super::commands::stride;
 use super::convert::columns;
 use super::exec::Mask;
 use super::exec::columns::Columns;
@@ -18,7 +17,6 @@ use super::vector::{self, GROUP, Task, VECTOR, Vector};
 use super::workspace::Memory;
 use crate::Fault;
 use crate::command::Command;
-use crate::layout::ColumnType;
 use crate::truncation::Truncation;
 
 impl Cpu {
@@ -29,22 +27,7 @@ impl Cpu {
         how: Truncation,
         command: &Command,
     ) -> Result<(), Fault> {
-        let to = command.dst[0];
-        let column = memory.layout.regions[to.region as usize].column;
-        let ColumnType::Rows(ring) = column else {
-            unreachable!("it was checked")
-        };
-        let mut masks = Vec::with_capacity(command.calls.len());
-        for call in &command.calls {
-            masks.push(self.mask(*call, memory.frame)?);
-        }
-        let place = Place {
-            ring,
-            stride: stride(memory, to.region),
-            columns: to.count as usize,
-            rows: memory.frame.rows as usize,
-            bytes: column.bytes(memory.frame.rows) as usize,
-        };
+        let (place, masks) = self.integers(memory, command)?;
         let from = columns(memory, command.src[0]);
         let mut spans = [Columns::NONE; 3];
         for (to, span) in spans.iter_mut().zip(&command.dst) {

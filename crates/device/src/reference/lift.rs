@@ -10,6 +10,22 @@ use crate::layout::{ColumnType, Span};
 use crate::lift::{Lifting, PARTS};
 
 impl Reference {
+    /// The ring of the integers that a checked step of lifts or of truncations is about, and its draws, column by column.
+    pub(super) fn drawn(
+        &mut self,
+        memory: &Memory,
+        command: &Command,
+    ) -> Result<(Ring, Vec<Vec<u8>>), Fault> {
+        let to = command.dst[0];
+        let column = memory.layout.regions[to.region as usize].column;
+        let ColumnType::Rows(ring) = column else {
+            unreachable!("it was checked")
+        };
+        let calls = command.calls.iter();
+        let drawn = calls.map(|call| self.pseudorandom(memory, *call, column, to.count));
+        Ok((ring, drawn.collect::<Result<_, _>>()?))
+    }
+
     pub(super) fn lifting(
         &mut self,
         memory: &mut Memory,
@@ -17,14 +33,7 @@ impl Reference {
         command: &Command,
     ) -> Result<(), Fault> {
         let to = command.dst[0];
-        let column = memory.layout.regions[to.region as usize].column;
-        let ColumnType::Rows(ring) = column else {
-            unreachable!("it was checked")
-        };
-        let mut drawn = Vec::new();
-        for call in &command.calls {
-            drawn.push(self.pseudorandom(memory, *call, column, to.count)?);
-        }
+        let (ring, drawn) = self.drawn(memory, command)?;
         let rows = memory.frame.rows as usize;
         let size = ring.bytes(1) as usize;
         for k in 0..to.count {

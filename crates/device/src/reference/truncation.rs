@@ -6,7 +6,7 @@ use super::memory::element;
 use super::{Memory, Reference};
 use crate::Fault;
 use crate::command::Command;
-use crate::layout::{ColumnType, Span};
+use crate::layout::Span;
 use crate::truncation::Truncation;
 
 impl Reference {
@@ -17,14 +17,7 @@ impl Reference {
         command: &Command,
     ) -> Result<(), Fault> {
         let (from, to) = (command.src[0], &command.dst[..]);
-        let column = memory.layout.regions[to[0].region as usize].column;
-        let ColumnType::Rows(ring) = column else {
-            unreachable!("it was checked")
-        };
-        let mut drawn = Vec::new();
-        for call in &command.calls {
-            drawn.push(self.pseudorandom(memory, *call, column, to[0].count)?);
-        }
+        let (ring, drawn) = self.drawn(memory, command)?;
         let rows = memory.frame.rows as usize;
         let size = ring.bytes(1) as usize;
         let highest = ring.bits() - 1;

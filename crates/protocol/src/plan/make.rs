@@ -278,7 +278,7 @@ struct Making {
 
 impl Making {
     fn new(words: Ring, chunk_rows: u32) -> Self {
-        let stride = |ring: Ring| ring.bytes(u64::from(chunk_rows)).div_ceil(16);
+        let stride = |ring: Ring| rows::stride(ring, chunk_rows);
         Making {
             words,
             strides: [stride(words), stride(Ring::Bits)],

@@ -313,6 +313,11 @@ impl Plan {
         of.map(|truncations| u64::from(truncations.count())).sum()
     }
 
+    /// Counters that the draws of a column of this ring take: those of a full chunk, whatever rows there are.
+    pub(crate) fn stride(&self, ring: Ring) -> u64 {
+        rows::stride(ring, self.chunk_rows)
+    }
+
     /// Whether parties draw random values, or open something behind them, while they compute.
     pub fn is_random(&self) -> bool {
         let randoms = |c: &ConversionPlan| matches!(c.how, Conversion::Random { .. });

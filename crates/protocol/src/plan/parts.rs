@@ -104,13 +104,13 @@ impl LiftPlan {
     }
 }
 
-/// Integers that lose as many bits by three rounds of messages, side by side, by rotations as in a [`LiftPlan`]: in rotation z, P_z learns the sum of the integer and of
-/// what the two others draw.
+/// Integers that lose as many bits by three rounds of messages, side by side, by rotations as in a [`LiftPlan`]: in rotation z, P_z learns the sum of the integer and a mask
+/// that the two others draw.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TruncationPlan {
     /// Bits that go.
     pub by: u32,
-    /// Whether those bits of the sum and of what is drawn are there as shared bits.
+    /// Whether those bits of the sum and of the mask are there as shared bits.
     pub digits: bool,
     /// First slot of the integers.
     pub from: u32,
@@ -118,8 +118,8 @@ pub struct TruncationPlan {
     pub between: u32,
     /// First slot of the results.
     pub to: u32,
-    /// First slot of bits. Of each rotation there is, one after the other, one on the way for each integer; then, with digits, as many as go for each integer, of the sum; and
-    /// as many for each of what is drawn.
+    /// First slot of bits. Each rotation has, one after the other, a bit on the way for each integer; then, with digits, the bits of each sum that go, and those of
+    /// each mask.
     pub bits: u32,
     /// How many there are of each rotation.
     pub counts: [u32; 3],
@@ -133,7 +133,7 @@ impl TruncationPlan {
         self.counts.iter().sum()
     }
 
-    /// First slots of the digits of each integer, of the sum and of what is drawn, in the order of the integers; nothing without digits.
+    /// First slots of the digits of each integer, of the sum and of the mask, in the order of the integers; nothing without digits.
     pub(crate) fn digits_of_all(&self) -> impl Iterator<Item = [u32; 2]> + use<> {
         let plan = *self;
         let mut first = plan.bits;

@@ -26,6 +26,11 @@ pub enum WorkspaceOf {
     Job,
 }
 
+/// Counters that the draws of a column of a chunk take, at 16 bytes each.
+pub(super) fn stride(ring: Ring, chunk_rows: u32) -> u64 {
+    ring.bytes(chunk_rows.into()).div_ceil(16)
+}
+
 /// Bytes that the live slots of a chunk may take: a share of a 1 MiB level-2 cache, beside messages and the other workspaces of the core.
 const CACHED_BYTES: u64 = 512 * 1024;
 

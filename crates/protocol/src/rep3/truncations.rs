@@ -61,7 +61,6 @@ impl Of {
     /// Those of a plan, the one of this number in its layer; nothing if there are none.
     fn rotation(plan: &Plan, (number, of): (u16, &TruncationPlan), rotation: usize) -> Option<Of> {
         let before: u32 = of.counts[..rotation].iter().sum();
-        let stride = |ring: Ring| ring.bytes(plan.chunk_rows.into()).div_ceil(16);
         let [first, digits] = of.first;
         let count = of.counts[rotation];
         (count > 0).then_some(Of {
@@ -70,8 +69,8 @@ impl Of {
             count,
             before,
             first: [
-                first + u64::from(before) * stride(plan.words),
-                digits + u64::from(before * of.by) * stride(Ring::Bits),
+                first + u64::from(before) * plan.stride(plan.words),
+                digits + u64::from(before * of.by) * plan.stride(Ring::Bits),
             ],
             number: NUMBERS + MESSAGES * number,
         })
@@ -113,7 +112,7 @@ impl Of {
         self.bits(part, 0, self.count)
     }
 
-    /// Digits of all sums, and of all that is drawn; none without digits.
+    /// Digits of all sums, and of all masks; none without digits.
     fn digits(&self, part: u8) -> [Span; 2] {
         let all = self.count * if self.plan.digits { self.plan.by } else { 0 };
         [0, 1].map(|of| self.bits(part, self.count + of * all, all))
@@ -188,14 +187,14 @@ impl Adding<'_> {
         self.round.local.extend(commands);
     }
 
-    /// Zeros where a party has components that are not what is drawn or told.
+    /// Zeros in components that hold neither digits of masks nor of sums.
     fn zeros(&mut self, span: Span) {
         if span.count > 0 {
             self.run([combine(Ring::Bits, vec![], 0, span)]);
         }
     }
 
-    /// What is drawn, and its digits in the component that it is.
+    /// Draws masks, and splits their digits off, in the component that masks are.
     fn mask(&mut self, of: &Of, (part, key): (u8, KeyId)) {
         let call = of.call(key, MASK);
         self.run([random(of.to(part), call.key, call.tag, call.first)]);
@@ -205,7 +204,7 @@ impl Adding<'_> {
         }
     }
 
-    /// The first round. What is drawn stands in the place of results.
+    /// The first round. Masks stand in the place of results.
     fn begin(&mut self, of: [Option<Of>; 3]) {
         let [told, hides, other] = of;
         if let Some(of) = told {

@@ -30,7 +30,7 @@ impl Lifts {
     /// Those of a rotation.
     pub(crate) fn of(plan: &Plan, lifts: &LiftPlan, rotation: usize) -> Self {
         let before: u32 = lifts.counts[..rotation].iter().sum();
-        let stride = plan.words.bytes(plan.chunk_rows.into()).div_ceil(16);
+        let stride = plan.stride(plan.words);
         Lifts {
             from: lifts.from + before,
             to: lifts.to + before,

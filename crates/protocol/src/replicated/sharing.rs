@@ -277,11 +277,7 @@ impl<'a> Inputs<'a> {
     /// Counter of a port's first wire: wires in order, as many counters each as a full chunk of one wire takes.
     fn first_call(self, port: &PortPlan) -> u64 {
         let stride = match port.per {
-            Per::Row | Per::Cycle => self
-                .plan
-                .ring
-                .bytes(u64::from(self.plan.chunk_rows))
-                .div_ceil(16),
+            Per::Row | Per::Cycle => self.plan.stride(self.plan.ring),
             Per::Job => 1,
         };
         u64::from(port.first) * stride
