@@ -136,7 +136,13 @@ const DECLARE: &str = "declare narrower ranges";
 
 /// The largest number of rows that fits and is less than this; nothing if none does.
 pub(crate) fn most(rows: u64, fits: &dyn Fn(u64) -> bool) -> Option<u64> {
-    let (mut low, mut high) = (0, rows);
+    let found = largest(rows.into(), &|rows| fits(rows as u64));
+    (found > 0).then_some(found as u64)
+}
+
+/// The largest number above 0 and below `end` that fits, where all smaller ones do; 0 if none does.
+fn largest(end: i128, fits: &dyn Fn(i128) -> bool) -> i128 {
+    let (mut low, mut high) = (0, end);
     while low + 1 < high {
         let middle = low + (high - low) / 2;
         if fits(middle) {
@@ -145,7 +151,7 @@ pub(crate) fn most(rows: u64, fits: &dyn Fn(u64) -> bool) -> Option<u64> {
             high = middle;
         }
     }
-    (low > 0).then_some(low)
+    low
 }
 
 /// Decimal places to which a quotient is rounded at most by a remedy.
@@ -216,15 +222,7 @@ fn narrower(kind: &Kind, helps: &dyn Fn(Change) -> bool) -> Vec<Change> {
     let around = |end: i128| Change::Between(Bound::whole(-end), Bound::whole(end));
     // The widest interval that helps, then its first two digits, so that it is one that people write.
     let widest = |end: &dyn Fn(i128) -> Change| {
-        let (mut low, mut high) = (0, whole);
-        while low + 1 < high {
-            let middle = low + (high - low) / 2;
-            if helps(end(middle)) {
-                low = middle;
-            } else {
-                high = middle;
-            }
-        }
+        let low = largest(whole, &|middle| helps(end(middle)));
         let unit = 10_i128.pow(low.max(1).ilog10().saturating_sub(1));
         let change = end(low / unit * unit);
         (low > 0 && helps(change)).then_some(change)

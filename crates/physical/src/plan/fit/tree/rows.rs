@@ -4,13 +4,11 @@ use veil_circuit::Wire;
 use veil_job::passes::Take;
 use veil_numeric::{Arithmetic, Number};
 use veil_operators::Shared;
-use veil_relation::{Expr, Range, Test, Tree};
+use veil_relation::{Expr, Test, Tree};
 
 use super::contest::Splits;
 use crate::exprs::{Asked, Bits, Data, ExprError, Exprs, Shown, Want, Word};
-use crate::plan::fit::{
-    NARROW, Out, PhysicalError, Planner, Rel, counted, none, numbers, takes, wrong,
-};
+use crate::plan::fit::{NARROW, Out, PhysicalError, Planner, Rel, counted, none, takes, wrong};
 use crate::plan::rel::present;
 
 /// Rows, modulo 2^64.
@@ -129,10 +127,12 @@ impl Planner<'_> {
         let measures = of.measures().len();
         let candidates = of.candidates().len() as u32;
         let second = self.matrix_pass(NARROW, candidates, |ports| {
-            let whole = numbers(ports, takes(&whole), Range::point(0));
-            let part = numbers(ports, takes(&part), Range::point(0));
+            let [whole, part] = [&whole, &part].map(|of| {
+                let integers = takes(of).map(|take| ports.integer(take));
+                integers.collect::<Vec<Wire>>()
+            });
             let rest = whole.iter().zip(&part);
-            let rest = rest.map(|(whole, part)| Out::Integer(ports.b.sub(whole.int, part.int)));
+            let rest = rest.map(|(whole, part)| Out::Integer(ports.b.sub(*whole, *part)));
             Ok(rest.collect())
         })?;
         let second = second.chunks(measures).map(<[Shared]>::to_vec);
