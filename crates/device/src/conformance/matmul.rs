@@ -14,7 +14,7 @@ const KEYS: u16 = 3;
 
 /// Sizes around the panels and blocks of devices; products of the larger ones are seldom.
 const SIZES: [u32; 12] = [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 25, 33];
-const LARGE: [u32; 5] = [0, 127, 128, 129, 260];
+const LARGE: [u32; 5] = [0, 127, 129, 257, 390];
 
 /// Rings of matrices.
 const RINGS: [Ring; 3] = [Ring::Z32, Ring::Z64, Ring::Z128];

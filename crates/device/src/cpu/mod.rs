@@ -51,7 +51,7 @@ macro_rules! needs {
 /// The instruction set that a [`Cpu`] uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Isa {
-    /// 512-bit vectors, with products of 52 bits (IFMA), VBMI2, VAES, VPCLMULQDQ.
+    /// 512-bit vectors, with products of 52 bits (IFMA) and of 16 bits (VNNI), VBMI2, VAES, VPCLMULQDQ.
     Avx512,
     /// 256-bit vectors, VAES, VPCLMULQDQ.
     Avx2Vaes,
@@ -82,6 +82,7 @@ impl Isa {
                 "avx512dq",
                 "avx512ifma",
                 "avx512vbmi2",
+                "avx512vnni",
                 "vaes",
                 "vpclmulqdq",
                 "pclmulqdq",

@@ -65,15 +65,27 @@ pub(super) trait Kernel {
     const ROWS: usize;
     /// Columns of a panel.
     const COLUMNS: usize;
+    /// Terms that are multiplied together: the depth of a panel is a multiple of it, and terms behind the last are zeros.
+    const TERMS: usize = 1;
+    /// Words of a panel of the left matrix for each term: its elements, and what [`Kernel::finish_left`] makes of them.
+    const LEFT: usize = Self::ROWS;
+    /// The same of the right matrix.
+    const RIGHT: usize = Self::COLUMNS;
 
     /// Packs an element of the right matrix.
     fn right(word: Self::Word) -> Self::Right;
 
-    /// The product of a panel of the left matrix, `depth` times [`Kernel::ROWS`] elements, and one of the right matrix, `depth` times [`Kernel::COLUMNS`],
+    /// Completes a panel of the left matrix: `depth` times [`Kernel::LEFT`] words, of which `depth` times [`Kernel::ROWS`] are there.
+    fn finish_left(_panel: &mut [Self::Word]) {}
+
+    /// Completes a panel of the right matrix.
+    fn finish_right(_panel: &mut [Self::Right]) {}
+
+    /// The product of a panel of the left matrix, `depth` times [`Kernel::LEFT`] words, and one of the right matrix, `depth` times [`Kernel::RIGHT`],
     /// column by column.
     ///
     /// # Safety
-    /// The processor has the instructions of the kernel; panels and `into` have so many elements.
+    /// The processor has the instructions of the kernel; panels and `into` have that many elements.
     unsafe fn multiply(
         left: *const Self::Word,
         right: *const Self::Right,
@@ -114,7 +126,12 @@ impl<W: Word> Kernel for Portable<W> {
 }
 
 #[cfg(target_arch = "x86_64")]
+#[path = "avx512.rs"]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
 pub(super) use avx2::{Narrow, Wide, in_registers};
+#[cfg(target_arch = "x86_64")]
+pub(super) use avx512::{Narrow512, Wide512, in_registers_512};
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
@@ -259,9 +276,9 @@ mod avx2 {
     }
 
     /// Products and sums of elements of Z_2^64 as in [`wide`], as many in each round as a panel has elements, and nothing else: no memory is reached, and no
-    /// round waits for the one before but by its sums.
+    /// round waits for the one before but by its sums. Returns the number of products.
     #[target_feature(enable = "avx2")]
-    pub(in super::super) unsafe fn in_registers(rounds: u64) {
+    pub(in super::super) unsafe fn in_registers(rounds: u64) -> u64 {
         let mut sums = [[_mm256_setzero_si256(); 2]; 6];
         let (a, b) = (_mm256_set1_epi64x(3), _mm256_set1_epi64x(5));
         for _ in 0..rounds {
@@ -284,5 +301,6 @@ mod avx2 {
             }
         }
         std::hint::black_box(sums);
+        rounds * (Wide::ROWS * Wide::COLUMNS) as u64
     }
 }
