@@ -259,6 +259,14 @@ pub enum JobProblem {
         /// The field.
         field: &'static str,
     },
+    /// A block that is to have up to so many rows.
+    #[error("block `{block}` cannot have `up_to`: {reason}")]
+    NotPadded {
+        /// The block.
+        block: String,
+        /// Why not, and what to write.
+        reason: &'static str,
+    },
     /// Groups by more columns than two.
     #[error(
         "{what} is by {found} columns, and groups are made by one or by two; leave some out, or let an owner make one column of several"

@@ -181,7 +181,7 @@ pub(crate) struct RawColumn {
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawBlock {
     pub(crate) name: Spanned<String>,
-    pub(crate) rows: Spanned<u64>,
+    pub(crate) rows: Spanned<RawCapacity>,
     /// The dataset that all columns are loaded from.
     pub(crate) stored: Option<Spanned<String>>,
     /// Columns by owner.
@@ -439,7 +439,7 @@ pub(crate) struct RawNotation {
     pub(crate) round: bool,
 }
 
-/// Rows of a table: so many, or up to so many.
+/// Rows of a table or a block: a number, or a bound.
 pub(crate) enum RawCapacity {
     Exact(i64),
     UpTo { up_to: i64, bucket: Option<String> },

@@ -126,6 +126,9 @@ impl Facts {
         };
         match job.kind() {
             Kind::Stats(stats) => {
+                // Of a bound nothing says how many rows there are.
+                let rows = stats.blocks.iter().map(|block| block.fewest_rows);
+                facts.smallest_block = rows.min().unwrap_or(0);
                 let least = stats.analyses.iter().map(|a| a.min_count.unwrap_or(0));
                 facts.min_count = least.min().unwrap_or(0);
                 for analysis in &stats.analyses {
@@ -207,6 +210,7 @@ impl Facts {
             self.columns.insert(name);
         }
         self.families = queries.families().map(|hash| hex(hash)).collect();
+        self.smallest_block = queries.fewest_rows();
         let (rows, least) = queries.shows();
         self.result_rows = Some(rows);
         self.min_count = least;

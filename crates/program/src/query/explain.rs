@@ -381,6 +381,12 @@ impl Queries {
         all
     }
 
+    /// The fewest rows that a table may have: none where the job says but a bound.
+    pub fn fewest_rows(&self) -> u64 {
+        let rows = self.tables.iter().map(|table| table.rows.least());
+        rows.min().unwrap_or(0)
+    }
+
     /// The most rows that one query opens, and the fewest rows of a group that is shown by all of them: 0 where some show rows.
     pub fn shows(&self) -> (u64, u64) {
         let opens = self.physical().opens.iter();

@@ -120,6 +120,7 @@ impl Queries {
         let readers = self.columns_read(at).into_iter().map(reader);
         let readers: Option<Vec<Reader>> = readers.collect();
         let wanted = Wanted {
+            padded: false,
             readers: readers.ok_or_else(|| DataError::own("a column is no kind of a file"))?,
             kind: "table",
             name: &of.name,

@@ -261,8 +261,10 @@ impl Pairing {
 pub struct StatsBlock {
     /// Name in the job.
     pub name: String,
-    /// Rows.
+    /// Rows, with those behind the last of the owner's file, if the job says no number but a bound: rows without any value.
     pub rows: u64,
+    /// The fewest rows that the owners' files may have.
+    pub fewest_rows: u64,
     /// Who holds each column of the job, in order.
     pub holders: Vec<Holder>,
     /// Where the owners' files are, if the job says so.

@@ -94,7 +94,12 @@ pub(crate) fn table(
             .collect(),
         kind: "block",
         name: &block.name,
-        rows: Count::Exact(block.rows),
+        rows: if block.fewest_rows < block.rows {
+            Count::Between(block.fewest_rows, block.rows)
+        } else {
+            Count::Exact(block.rows)
+        },
+        padded: true,
         alone: block.holders.iter().all(|other| *other == holder),
         delimiter: block.delimiter(holder),
         order: order(block, opening, holder, reading)?,

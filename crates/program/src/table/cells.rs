@@ -196,6 +196,16 @@ impl Chunk {
         self.rows = 0;
     }
 
+    /// Has so many rows: behind the last of each column come cells without a value.
+    pub(super) fn pad(&mut self, rows: usize) {
+        for cells in &mut self.columns {
+            while cells.len() < rows {
+                cells.push_missing();
+            }
+        }
+        self.rows = rows;
+    }
+
     /// Missing values of each column.
     pub(super) fn missing(&self) -> impl Iterator<Item = u64> {
         self.columns.iter().map(Cells::missing)

@@ -44,6 +44,7 @@ pub fn fuzz_table(name: &str, bytes: &[u8]) -> bool {
         date,
     ];
     let wanted = Wanted {
+        padded: false,
         readers: (columns.iter().enumerate())
             .map(|(index, column)| Reader::new(index, column))
             .collect(),

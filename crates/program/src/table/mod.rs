@@ -67,6 +67,8 @@ pub(crate) struct Wanted<'a> {
     pub(crate) name: &'a str,
     /// Rows that the job declares.
     pub(crate) rows: Count,
+    /// Whether the table has the most rows, whatever the file has: behind its last row no cell has a value.
+    pub(crate) padded: bool,
     /// Whether all columns of the block are one owner's.
     pub(crate) alone: bool,
     /// Between the cells of a CSV file.
@@ -89,6 +91,13 @@ impl Count {
     pub(crate) const fn most(self) -> u64 {
         match self {
             Self::Exact(rows) | Self::Between(_, rows) => rows,
+        }
+    }
+
+    /// The fewest rows.
+    pub(crate) const fn least(self) -> u64 {
+        match self {
+            Self::Exact(rows) | Self::Between(rows, _) => rows,
         }
     }
 
@@ -272,6 +281,8 @@ pub(crate) struct Table {
     spec: Arc<Spec>,
     format: Box<dyn Format>,
     rows: u64,
+    /// Rows of the file: those behind them have no values.
+    found: u64,
     /// Rows of a part, a power of two; the last part may have fewer.
     part: usize,
     index: Vec<Entry>,
@@ -387,9 +398,15 @@ impl Table {
         Ok(Self {
             spec,
             format,
-            rows: first.found,
+            rows: if wanted.padded {
+                wanted.rows.most()
+            } else {
+                first.found
+            },
+            found: first.found,
             part,
-            cache: Cache::new(first.index.len()),
+            // One more, for rows behind the last of the file.
+            cache: Cache::new(first.index.len() + 1),
             index: first.index,
             digests: notes.key.chain.map(Chain::finish).unwrap_or_default(),
             readers: Mutex::new(vec![rows]),
@@ -427,12 +444,17 @@ impl Table {
     /// Parses a part again.
     fn parse(&self, index: usize, into: Option<Chunk>) -> Result<Chunk, DataError> {
         let changed = || DataError::from(InputError::Changed(self.spec.file.clone()));
-        let entry = *self.index.get(index).ok_or_else(changed)?;
-        let mut rows = self.reader(entry.mark)?;
         let first = index as u64 * self.part as u64;
-        let most = (self.rows - first).min(self.part as u64) as usize;
+        let of_part = |rows: u64| rows.saturating_sub(first).min(self.part as u64) as usize;
+        let (most, all) = (of_part(self.found), of_part(self.rows));
         let mut chunk = into.unwrap_or_else(|| self.spec.chunk());
         chunk.clear();
+        if most == 0 && all > 0 {
+            chunk.pad(all);
+            return Ok(chunk);
+        }
+        let entry = *self.index.get(index).ok_or_else(changed)?;
+        let mut rows = self.reader(entry.mark)?;
         let mut notes = Notes::default();
         let result = (rows.seek(entry.mark)).and_then(|()| rows.read(most, &mut chunk, &mut notes));
         let good = match result {
@@ -443,7 +465,7 @@ impl Table {
         if !good {
             return Err(changed());
         }
-        chunk.rows = most;
+        chunk.pad(all);
         self.readers
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

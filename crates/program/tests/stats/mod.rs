@@ -3,6 +3,7 @@
 mod alone;
 mod inference;
 mod known;
+mod padded;
 mod tables;
 
 use crate::common::Case;

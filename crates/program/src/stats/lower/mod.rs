@@ -222,6 +222,7 @@ mod tests {
         let blocks = vec![StatsBlock {
             name: "all".into(),
             rows,
+            fewest_rows: rows,
             holders,
             files: Vec::new(),
             delimiters: Vec::new(),

@@ -10,11 +10,11 @@ use toml::Spanned;
 use column::column;
 pub(crate) use column::{bound, day, marks, notation};
 
-use super::{Alignment, Column, Keeping, Pairing, Stats, StatsBlock};
+use super::{Alignment, Column, Keeping, Missing, Pairing, Stats, StatsBlock};
 use crate::{
     Roles,
     error::{Fault, JobProblem},
-    raw::{RawAlign, RawBlock, RawDelimiter, RawJob},
+    raw::{RawAlign, RawBlock, RawCapacity, RawDelimiter, RawJob},
     roles::{check_name, distinct, unknown},
 };
 use veil_circuit::Limits;
@@ -98,15 +98,7 @@ impl Stats {
         roles: &Roles,
     ) -> Result<StatsBlock, Fault> {
         let name = raw.name.get_ref().clone();
-        let rows = *raw.rows.get_ref();
-        if rows == 0 {
-            return Err(Fault::new(
-                raw.rows.span(),
-                JobProblem::NoRows {
-                    what: format!("block `{name}`"),
-                },
-            ));
-        }
+        let (rows, padded) = rows(raw)?;
         if let Some(dataset) = &raw.stored {
             return self.stored(raw, dataset);
         }
@@ -185,10 +177,14 @@ impl Stats {
                 owners.push(name);
             }
         }
+        if padded {
+            self.may_be_padded(raw, &owners)?;
+        }
         let pairing = pairing(raw, span, &owners)?;
         Ok(StatsBlock {
             name,
             rows,
+            fewest_rows: if padded { 0 } else { rows },
             holders,
             files,
             delimiters,
@@ -198,10 +194,29 @@ impl Stats {
         })
     }
 
+    /// Looks whether rows behind the last of a file count nowhere: one owner has all columns, and rows without a value in one of them are left out.
+    fn may_be_padded(&self, raw: &RawBlock, owners: &[&str]) -> Result<(), Fault> {
+        if owners.len() > 1 {
+            let reason = "rows of several owners are paired, and all of them must have as many; write their number";
+            return Err(not_padded(raw, reason));
+        }
+        let drops = |column: &Column| column.missing == Missing::DropRow;
+        if !self.columns.iter().any(drops) {
+            let reason = "rows behind the last have no values, and rows without one count; give a column that every row has `missing = \"drop-row\"`";
+            return Err(not_padded(raw, reason));
+        }
+        Ok(())
+    }
+
     /// A block whose columns all come from the parties' stores.
     fn stored(&self, raw: &RawBlock, dataset: &Spanned<String>) -> Result<StatsBlock, Fault> {
         check_name("dataset", dataset)?;
         let name = raw.name.get_ref().clone();
+        let (rows, padded) = rows(raw)?;
+        if padded {
+            let reason = "a stored block has as many rows as its dataset; write their number";
+            return Err(not_padded(raw, reason));
+        }
         let holds = raw.holds.keys().next().map(Spanned::span);
         let useless = [
             ("holds", holds),
@@ -219,7 +234,8 @@ impl Stats {
         }
         Ok(StatsBlock {
             name,
-            rows: *raw.rows.get_ref(),
+            rows,
+            fewest_rows: rows,
             holders: vec![Holder::Stored; self.columns.len()],
             files: Vec::new(),
             delimiters: Vec::new(),
@@ -228,6 +244,45 @@ impl Stats {
             stored: Some(dataset.get_ref().clone()),
         })
     }
+}
+
+/// Rows of a block, and whether that is a bound.
+fn rows(raw: &RawBlock) -> Result<(u64, bool), Fault> {
+    let (rows, padded) = match raw.rows.get_ref() {
+        RawCapacity::Exact(rows) => (*rows, false),
+        RawCapacity::UpTo {
+            bucket: Some(_), ..
+        } => {
+            return Err(not_padded(raw, "a bound of a block is no `bucket`; leave that out"));
+        }
+        RawCapacity::UpTo { up_to, .. } => (*up_to, true),
+    };
+    match u64::try_from(rows) {
+        Ok(1..) => Ok((rows.cast_unsigned(), padded)),
+        Ok(0) => Err(Fault::new(
+            raw.rows.span(),
+            JobProblem::NoRows {
+                what: format!("block `{}`", raw.name.get_ref()),
+            },
+        )),
+        Err(_) => {
+            let problem = JobProblem::Number {
+                field: "rows",
+                value: rows.to_string(),
+                reason: "it is 1 or more".into(),
+            };
+            Err(Fault::new(raw.rows.span(), problem))
+        }
+    }
+}
+
+/// Why a block has no bound instead of a number of rows.
+fn not_padded(raw: &RawBlock, reason: &'static str) -> Fault {
+    let problem = JobProblem::NotPadded {
+        block: raw.name.get_ref().clone(),
+        reason,
+    };
+    Fault::new(raw.rows.span(), problem)
 }
 
 /// Marks between cells, by holder.
