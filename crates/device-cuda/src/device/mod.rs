@@ -70,7 +70,7 @@ const fn unsupported(what: &'static str) -> Fault {
 }
 
 /// What has no kernels.
-const NARROW: Fault = unsupported("integers modulo 2^32: its kernels are of 64 and of 128 bits");
+const NARROW: Fault = unsupported("integers modulo 2^32 but in sums and products of matrices");
 
 const fn too_large(bytes: u64) -> Fault {
     Fault::TooLarge { bytes }
@@ -254,10 +254,6 @@ impl Cuda {
 
     /// Memory for a workspace, all zero.
     fn memory(&mut self, layout: &Layout, frame: Frame) -> Result<Memory, Fault> {
-        let narrow = [ColumnType::Rows(Ring::Z32), ColumnType::One(Ring::Z32)];
-        if layout.regions.iter().any(|r| narrow.contains(&r.column)) {
-            return Err(NARROW);
-        }
         let mut columns = layout.regions.iter().map(|r| r.column);
         if columns.any(|column| matches!(column, ColumnType::Words(_))) {
             return Err(unsupported("words in each row, which moves of rows have"));
@@ -406,11 +402,13 @@ impl Cuda {
 
     /// Puts a batch together and queues it.
     fn queue(&mut self, memory: &mut Memory, batch: &[Command], tag: Tag) -> Result<(), Fault> {
+        let blocks = self.backend.blocks();
         let mut queue = Queue {
             session: &self.session,
             keys: &self.keys,
             codes: &self.codes,
             memory,
+            blocks,
             numbers: Zeroizing::new(vec![0; VERDICT]),
             steps: Vec::new(),
             temps: 0,
