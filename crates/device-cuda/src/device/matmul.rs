@@ -7,9 +7,7 @@ use veil_math::Ring;
 
 use super::program::form;
 use super::queue::{Argument, Queue, number};
-use crate::kernels::{
-    Kernel, MATMUL_END, MATMUL_PACK, MATMUL_Z32, MATMUL_Z64, MATMUL_Z128,
-};
+use crate::kernels::{Kernel, MATMUL_END, MATMUL_PACK, MATMUL_Z32, MATMUL_Z64, MATMUL_Z128};
 
 /// Components of an element, and draws, at most.
 const COMPONENTS: usize = 3;
@@ -66,8 +64,8 @@ fn blocks(shape: Shape, element: u64, most: u64) -> Vec<Block> {
         let firsts = (0..all).step_by(each as usize);
         firsts.map(move |first| first..all.min(first + each))
     };
-    let across = shape.rows.min(MOST_LINES).div_ceil(LINES)
-        + shape.columns.min(MOST_LINES).div_ceil(LINES);
+    let across =
+        shape.rows.min(MOST_LINES).div_ceil(LINES) + shape.columns.min(MOST_LINES).div_ceil(LINES);
     let step = across * element * FRAGMENT;
     let depth = (most / step.max(1)).max(1).saturating_mul(TERMS);
     let mut all = Vec::new();
@@ -278,14 +276,15 @@ mod tests {
             for most in [1, 1 << 20, 1 << 30] {
                 let all = blocks(shape, 16, most);
                 let length = |of: &Range<u64>| of.end - of.start;
-                let terms = all
-                    .iter()
-                    .map(|block| length(&block.rows) * length(&block.columns) * length(&block.terms));
+                let terms = all.iter().map(|block| {
+                    length(&block.rows) * length(&block.columns) * length(&block.terms)
+                });
                 assert_eq!(terms.sum::<u64>(), rows * columns * inner);
                 for (k, block) in all.iter().enumerate() {
                     let step = (lines(&block.rows) + lines(&block.columns)) * 16 * FRAGMENT;
                     assert!(step * steps(&block.terms) <= most.max(step));
-                    let apart = |a: &Range<u64>, b: &Range<u64>| a.end <= b.start || b.end <= a.start;
+                    let apart =
+                        |a: &Range<u64>, b: &Range<u64>| a.end <= b.start || b.end <= a.start;
                     assert!(all[..k].iter().all(|other| apart(&other.rows, &block.rows)
                         || apart(&other.columns, &block.columns)
                         || apart(&other.terms, &block.terms)));
