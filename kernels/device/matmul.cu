@@ -7,8 +7,8 @@
 // done for each block of the matrices, whose packed sums fit the memory apart from the workspace (`temps`). There are terms, too: of each cross term, each
 // column and each row the sum of products, before masks.
 //
-// Packed, a matrix is fragments: 16 rows, or columns of the right matrix, by 32 terms of a limb are 512 bytes, sixteen for each lane as `a` of MMA_U8 is.
-// They lie [product of sums][step of 32 terms][sixteen rows][limb][lane]. Beyond the edges there are zeros.
+// Packed, a matrix is fragments: 16 rows by 32 terms of a limb are 512 bytes, sixteen for each lane, as `a` of MMA_U8 is; of the right matrix 32 terms by 16
+// columns, two of its `b`. They lie [product of sums][step of 32 terms][sixteen rows or columns][limb][lane]. Beyond the edges there are zeros.
 #include "../aes/aes.h"
 #include "../include/ring.h"
 
@@ -47,8 +47,12 @@ DEV void transpose_bytes(const u32 (&v)[4], u32 (&out)[4]) {
   out[2] = byte_perm(c, d, 0x5410), out[3] = byte_perm(c, d, 0x7632);
 }
 
+template <u32 LIMBS> DEV wide matmul_element(const u8 *column, u64 cell) {
+  if (LIMBS == 4) return make_wide(reinterpret_cast<const u32 *>(column)[cell], 0);
+  return load_element(column, LIMBS == 8 ? Z64 : Z128, cell);
+}
+
 template <u32 LIMBS> DEV void matmul_pack(u8 *bank, u8 *temps, const u64 *call, const u64 *block) {
-  constexpr u32 RING = LIMBS == 4 ? Z32 : LIMBS == 8 ? Z64 : Z128;
   const u64 parts = call[5], steps = (block[BLOCK_COUNT + 2] + FRAGMENT_TERMS - 1) / FRAGMENT_TERMS;
   const u64 tall = (block[BLOCK_COUNT] + FRAGMENT_ROWS - 1) / FRAGMENT_ROWS, broad = (block[BLOCK_COUNT + 1] + FRAGMENT_ROWS - 1) / FRAGMENT_ROWS;
   const u64 of_left = block[BLOCK_PRODUCTS] * steps * tall * 32, all = of_left + block[BLOCK_PRODUCTS] * steps * broad * 32;
@@ -73,7 +77,7 @@ template <u32 LIMBS> DEV void matmul_pack(u8 *bank, u8 *temps, const u64 *call, 
         if (in_block < block[BLOCK_COUNT + side] && term_in_block < block[BLOCK_COUNT + 2]) {
           const u64 *column = columns + (by_term ? term : row) * parts;
           for (u32 part = 0; part < 3; part++)
-            if (sum >> part & 1) value = wide_add(value, load_element(bank + column[part], RING, by_term ? row : term));
+            if (sum >> part & 1) value = wide_add(value, matmul_element<LIMBS>(bank + column[part], by_term ? row : term));
         }
         values[0][j] = u32(value.lo);
         if (LIMBS > 4) values[1 % (LIMBS / 4)][j] = u32(value.lo >> 32);
@@ -89,8 +93,10 @@ template <u32 LIMBS> DEV void matmul_pack(u8 *bank, u8 *temps, const u64 *call, 
     }
     u8 *to = temps + block[BLOCK_LEFT + side] + fragment * LIMBS * FRAGMENT + 16 * lane;
     UNROLL
-    for (u32 limb = 0; limb < LIMBS; limb++)
-      store128(reinterpret_cast<uint4 *>(to + limb * FRAGMENT), make_uint4(words[limb][0], words[limb][1], words[limb][2], words[limb][3]));
+    for (u32 limb = 0; limb < LIMBS; limb++) {
+      const u32 *of = words[limb];
+      store128(reinterpret_cast<uint4 *>(to + limb * FRAGMENT), make_uint4(of[0], side ? of[2] : of[1], side ? of[1] : of[2], of[3]));
+    }
   }
 }
 
@@ -194,7 +200,7 @@ template <u32 LIMBS, u32 MT, u32 NT, u32 ACROSS, u32 STAGES> DEV void matmul_til
                 const u32 of_a[4] = {a.x, a.y, a.z, a.w};
                 UNROLL for (u32 j = 0; j + i < LIMBS; j++)
                   UNROLL for (u32 n = 0; n < NT; n++) {
-                    const u32 low[2] = {b[n][j].x, b[n][j].z}, high[2] = {b[n][j].y, b[n][j].w};
+                    const u32 low[2] = {b[n][j].x, b[n][j].y}, high[2] = {b[n][j].z, b[n][j].w};
                     MMA_U8(sums[m][2 * n][i + j], of_a, low);
                     MMA_U8(sums[m][2 * n + 1][i + j], of_a, high);
                   }

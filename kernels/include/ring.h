@@ -87,14 +87,13 @@ DEV void store_part(u8 *p, u64 bytes, uint4 v) {
   }
 }
 
-// Element `cell` of a column, from 0 on.
+// Element `cell` of a column, from 0 on: a bit, or an integer of 64 or of 128 bits.
 DEV wide load_element(const u8 *column, u32 ring, u64 cell) {
   if (ring == BITS) return make_wide((column[cell >> 3] >> (cell & 7)) & 1, 0);
-  if (ring == Z32) return make_wide(reinterpret_cast<const u32 *>(column)[cell], 0);
   const u64 *words = reinterpret_cast<const u64 *>(column) + (ring == Z64 ? cell : 2 * cell);
   return make_wide(words[0], ring == Z64 ? 0 : words[1]);
 }
-// The same of integers of 64 and of 128 bits.
+// The same of integers.
 DEV void store_element(u8 *column, u32 ring, u64 cell, wide v) {
   u64 *words = reinterpret_cast<u64 *>(column) + (ring == Z64 ? cell : 2 * cell);
   words[0] = v.lo;
