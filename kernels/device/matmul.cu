@@ -137,7 +137,8 @@ template <u32 LIMBS> DEV void matmul_add(u8 *to, wide v) {
 }
 
 template <u32 LIMBS, u32 MT, u32 NT, u32 ACROSS, u32 STAGES> DEV void matmul_tiles(u8 *temps, const u64 *block, uint4 *shared) {
-  constexpr u32 EACH = LIMBS * 32;  // pieces of sixteen bytes of sixteen rows
+  constexpr u32 EACH = LIMBS * 32;   // pieces of sixteen bytes of sixteen rows
+  constexpr u32 DOWN = 8 / ACROSS;  // of a block of 256 threads
   const u32 warp = threadIdx.x >> 5, warps = blockDim.x >> 5, lane = threadIdx.x & 31;
   const u32 across = warps < ACROSS ? warps : ACROSS, down = warps / across;
   const u32 own_row = warp / across, own_column = warp % across;
@@ -154,13 +155,20 @@ template <u32 LIMBS, u32 MT, u32 NT, u32 ACROSS, u32 STAGES> DEV void matmul_til
     const u32 of_left = u32(tall - top < down * MT ? tall - top : down * MT) * EACH;
     const u32 of_right = u32(broad - side < across * NT ? broad - side : across * NT) * EACH;
     const bool idle = own_row >= down || top + own_row * MT >= tall || side + own_column * NT >= broad;
+    // A whole tile of a whole block has as many pieces for each thread.
+    const bool whole = blockDim.x == 256 && of_left == DOWN * MT * EACH && of_right == ACROSS * NT * EACH;
     // Fragments of a step, counted over the steps of all products.
     const auto bring = [&](u64 at, u32 slot) {
-      uint4 *to = shared + slot * stage;
-      const uint4 *from = left + (at * tall + top) * EACH;
-      for (u32 k = threadIdx.x; k < of_left; k += blockDim.x) copy_async(to + k, from + k);
-      to += down * MT * EACH, from = right + (at * broad + side) * EACH;
-      for (u32 k = threadIdx.x; k < of_right; k += blockDim.x) copy_async(to + k, from + k);
+      uint4 *to = shared + slot * stage + threadIdx.x;
+      const uint4 *of_rows = left + (at * tall + top) * EACH + threadIdx.x, *of_columns = right + (at * broad + side) * EACH + threadIdx.x;
+      if (whole) {
+        UNROLL for (u32 k = 0; k < DOWN * MT * EACH; k += 256) copy_async(to + k, of_rows + k);
+        UNROLL for (u32 k = 0; k < ACROSS * NT * EACH; k += 256) copy_async(to + DOWN * MT * EACH + k, of_columns + k);
+      } else {
+        ROLLED for (u32 k = 0; k + threadIdx.x < of_left; k += blockDim.x) copy_async(to + k, of_rows + k);
+        to += down * MT * EACH;
+        ROLLED for (u32 k = 0; k + threadIdx.x < of_right; k += blockDim.x) copy_async(to + k, of_columns + k);
+      }
     };
     for (u64 run = 0; run < block[BLOCK_RUNS]; run++) {
       const u64 *targets = block + BLOCK_SUMS + 2 * block[BLOCK_PRODUCTS] + 4 * run;
@@ -184,14 +192,15 @@ template <u32 LIMBS, u32 MT, u32 NT, u32 ACROSS, u32 STAGES> DEV void matmul_til
         for (u64 step = 0; step < count; step++) {
           copy_wait<STAGES - 2>();
           BLOCK_BARRIER();
+          const uint4 *a_at = shared + slot * stage + own_row * MT * EACH + lane;
+          const uint4 *b_at = shared + slot * stage + (down * MT + own_column * NT) * EACH + lane;
+          uint4 b[NT][LIMBS];
+          UNROLL for (u32 n = 0; n < NT; n++)
+            UNROLL for (u32 j = 0; j < LIMBS; j++) b[n][j] = load128(b_at + n * EACH + j * 32);
+          // While these are on their way.
           if (step + STAGES - 1 < count) bring(first + step + STAGES - 1, slot == 0 ? STAGES - 1 : slot - 1);
           copy_group();
           if (!idle) {
-            const uint4 *a_at = shared + slot * stage + own_row * MT * EACH + lane;
-            const uint4 *b_at = shared + slot * stage + (down * MT + own_column * NT) * EACH + lane;
-            uint4 b[NT][LIMBS];
-            UNROLL for (u32 n = 0; n < NT; n++)
-              UNROLL for (u32 j = 0; j < LIMBS; j++) b[n][j] = load128(b_at + n * EACH + j * 32);
             UNROLL
             for (u32 i = 0; i < LIMBS; i++) {
               UNROLL

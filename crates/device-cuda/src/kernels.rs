@@ -368,7 +368,7 @@ const TRUSTED: Parameter = Memory(|_| Some(0));
 /// The verdict of a batch.
 const VERDICT: Parameter = Memory(|_| Some(8));
 
-/// All kernels whose launches depend on what a multiprocessor has: those with barriers of the grid, and those with tables in shared memory.
+/// All kernels whose launches depend on what a multiprocessor has: those with barriers of the grid, and those with tables or tiles in shared memory.
 pub(crate) static TOGETHER_OR_WITH_TABLES: &[&Kernel] = &[
     &OT_EXPAND,
     &OT_KEYS,

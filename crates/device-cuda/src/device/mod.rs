@@ -382,7 +382,7 @@ impl Cuda {
             let grid = match work {
                 None => 1,
                 Some(work) => {
-                    // Tables of AES take all the shared memory there is: a block of them at a time.
+                    // Tables of AES take all the shared memory there is, and tiles of matrices all registers: a block of them at a time.
                     let each = if kernel.shared > 0 {
                         1
                     } else {

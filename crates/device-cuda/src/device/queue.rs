@@ -33,7 +33,7 @@ const MACS: u64 = 16;
 #[derive(Clone, Copy)]
 pub(super) enum Argument {
     Workspace,
-    /// Values that a program forgets.
+    /// Values that a program forgets, or packed matrices.
     Temps,
     /// Sums of all threads: zero before and after each command.
     Sums,
@@ -85,7 +85,7 @@ pub(super) struct Queue<'a> {
     /// The verdict, then the numbers of all calls.
     pub(super) numbers: Zeroizing<Vec<u64>>,
     pub(super) steps: Vec<Step>,
-    /// Bytes that programs need for their temps, and commands for sums of threads.
+    /// Bytes that programs need for their temps and products of matrices for what is packed, and commands for sums of threads.
     pub(super) temps: u64,
     pub(super) sums: u64,
     /// What was written.
