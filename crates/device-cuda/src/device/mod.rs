@@ -134,6 +134,24 @@ fn in_turn<T>(
     first
 }
 
+/// Spans that have the same items and do not touch, so that each is copied at once.
+fn merged(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_unstable_by_key(|s| (s.region, s.component, s.first));
+    let mut all: Vec<Span> = Vec::with_capacity(spans.len());
+    for span in spans {
+        match all.last_mut() {
+            Some(last)
+                if (last.region, last.component) == (span.region, span.component)
+                    && span.first <= last.first + last.count =>
+            {
+                last.count = last.count.max(span.first + span.count - last.first);
+            }
+            _ => all.push(span),
+        }
+    }
+    all
+}
+
 /// Seconds that kernels took, of those who share it.
 pub type Seconds = Arc<Mutex<f64>>;
 
@@ -423,14 +441,13 @@ impl Cuda {
             steps,
             temps,
             sums,
-            mut written,
+            written,
             ..
         } = queue;
         memory.room(&mut *self.backend, temps, sums)?;
         let bytes = 8 * numbers.len() as u64;
         let room = self.place(bytes).map_err(card)?;
-        written.sort_unstable_by_key(|s| (s.region, s.component, s.first, s.count));
-        written.dedup();
+        let written = merged(written);
         let sent = self.send(memory, &room, &numbers, &steps, &written);
         match sent {
             Ok(marks) => {
@@ -663,5 +680,33 @@ mod tests {
         assert_eq!(got, [Ok(0), Ok(2), Ok(2), Ok(0), Ok(2), Ok(2)]);
         let none = |number| Err::<(), _>(absent(number));
         assert_eq!(in_turn(5, 3, none), Err(absent(2)));
+    }
+
+    #[test]
+    fn spans_that_touch_are_copied_at_once() {
+        let span = |region, component, first, count| Span {
+            region,
+            component,
+            first,
+            count,
+        };
+        let all = [
+            span(1, 0, 4, 1),
+            span(0, 1, 0, 2),
+            span(1, 0, 2, 2),
+            span(1, 0, 6, 3),
+            span(1, 0, 7, 1),
+            span(0, 0, 0, 2),
+            span(1, 1, 5, 1),
+            span(1, 0, 4, 1),
+        ];
+        let want = [
+            span(0, 0, 0, 2),
+            span(0, 1, 0, 2),
+            span(1, 0, 2, 3),
+            span(1, 0, 6, 3),
+            span(1, 1, 5, 1),
+        ];
+        assert_eq!(merged(all.to_vec()), want);
     }
 }
