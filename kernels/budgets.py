@@ -10,7 +10,7 @@ import re
 import sys
 import tomllib
 
-WHAT = ("registers", "stack", "spills", "prmt", "lop3", "lds", "all")
+WHAT = ("registers", "stack", "spills", "prmt", "lop3", "lds", "imma", "all")
 
 
 def resources(log):

@@ -47,6 +47,7 @@ KERNEL void device_combine(u8 *bank, const u64 *__restrict__ call, const u32 *__
     if (call[3] == BITS) combine<BITS>(bank, call, item, at, bytes);
     if (call[3] == Z64) combine<Z64>(bank, call, item, at, bytes);
     if (call[3] == Z128) combine<Z128>(bank, call, item, at, bytes);
+    if (call[3] == Z32) combine<Z32>(bank, call, item, at, bytes);
   }
 }
 

@@ -35,6 +35,12 @@ void *shared_dynamic(size_t bytes);
 void barrier(Scope scope, const char *site);
 u32 shuffle(u32 value, u32 lane, const char *site);
 u32 ballot(bool bit, const char *site);
+// The product of fragments of all lanes of a warp: matrix.h.
+void multiply(u32 (&c)[4], const u32 (&a)[4], const u32 (&b)[2], const char *site);
+// Sixteen bytes that a thread copies while it goes on.
+void copy(void *to, const void *from);
+void copy_group();
+void copy_wait(u32 last);
 
 // Runs `body` once for each thread; empty, or what went wrong.
 std::string launch(const Launch &launch, const std::function<void()> &body);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "emulator.h"
+#include "matrix.h"
 
 thread_local emulator_index threadIdx, blockIdx, blockDim, gridDim;
 
@@ -39,6 +40,7 @@ struct Block {
   std::map<const void *, Memory> named;
   Memory dynamic;
   std::vector<u32> exchanged;  // a word of each thread
+  std::vector<Given> given;    // fragments of each thread, twice: by turns
 };
 
 // Begins as a context; later it is left and entered by jumps, which ask nothing of the kernel of the system.
@@ -52,6 +54,8 @@ struct Fiber {
   bool ended = false;
   const char *site = nullptr;  // where it waits, if it does
   Scope scope = WARP;
+  u32 turn = 0;
+  Copies copies;
 };
 
 struct Run {
@@ -89,6 +93,9 @@ void enter() {
   pause();
 }
 
+// Whether two threads are at the same place of the source.
+bool same(const char *a, const char *b) { return a == b || strcmp(a, b) == 0; }
+
 std::string name(const Fiber &fiber) {
   return "thread " + std::to_string(fiber.thread) + " of block " + std::to_string(fiber.block) +
          (fiber.ended ? " has returned" : std::string(" waits at ") + fiber.site);
@@ -99,7 +106,7 @@ bool meet(Run &run, size_t first, size_t end, Scope scope) {
   const Fiber &one = run.fibers[first];
   for (size_t k = first; k < end; k++) {
     const Fiber &fiber = run.fibers[k];
-    if (fiber.ended || fiber.scope != scope || strcmp(fiber.site, one.site) != 0) return false;
+    if (fiber.ended || fiber.scope != scope || !same(fiber.site, one.site)) return false;
   }
   for (size_t k = first; k < end; k++) run.fibers[k].site = nullptr;
   return true;
@@ -151,6 +158,7 @@ std::string run_blocks(const Launch &launch, u32 first, u32 count, const std::fu
     fiber.block = first + k / launch.block;
     fiber.memory = &run.blocks[k / launch.block];
     fiber.memory->exchanged.resize(launch.block);
+    fiber.memory->given.resize(2 * size_t(launch.block));
     prepare(fiber);
   }
   std::mt19937 random(launch.seed + first);
@@ -219,6 +227,20 @@ u32 ballot(bool bit, const char *site) {
     return out;
   });
 }
+
+// With what each lane gives in one of two places by turns, so that none writes what another one still reads, and one barrier is enough.
+void multiply(u32 (&c)[4], const u32 (&a)[4], const u32 (&b)[2], const char *site) {
+  const u32 first = current->thread / LANES * LANES, lane = current->thread % LANES;
+  if (running->launch.block - first < LANES) fail("a product of fragments needs all lanes of a warp");
+  Given *given = current->memory->given.data() + (current->turn ^= 1) * running->launch.block + first;
+  given[lane] = Given{{a[0], a[1], a[2], a[3]}, {b[0], b[1]}};
+  barrier(WARP, site);
+  multiply_lane(c, given, lane);
+}
+
+void copy(void *to, const void *from) { current->copies.groups.back().push_back({to, from}); }
+void copy_group() { current->copies.groups.emplace_back(); }
+void copy_wait(u32 last) { current->copies.wait(last); }
 
 std::string launch(const Launch &launch, const std::function<void()> &body) {
   if (launch.grid == 0 || launch.block == 0 || launch.block > 1024) return "a launch needs blocks of 1 to 1024 threads";

@@ -39,13 +39,18 @@ extern "C" int veil_emulate(const char *name, const emulator::Launch *launch, vo
   ENTRY(rate_prmt)
   ENTRY(rate_lop3)
   ENTRY(rate_lds)
+  ENTRY(rate_mma)
   ENTRY(device_random)
   ENTRY(device_combine)
   ENTRY(device_split)
   ENTRY(device_convert)
   ENTRY(device_lift)
   ENTRY(device_truncate)
-  ENTRY(device_matmul)
+  ENTRY(device_matmul_pack)
+  ENTRY(device_matmul_z32)
+  ENTRY(device_matmul_z64)
+  ENTRY(device_matmul_z128)
+  ENTRY(device_matmul_end)
   ENTRY(device_scale)
   ENTRY(device_dot)
   ENTRY(device_dot_end)
@@ -100,6 +105,7 @@ extern "C" int veil_emulate(const char *name, const emulator::Launch *launch, vo
   ENTRY(probe_neighbours)
   ENTRY(probe_diverging)
   ENTRY(probe_growing)
+  ENTRY(probe_matrix)
 #endif
 #undef ENTRY
   snprintf(message, bytes, "%s", error.c_str());

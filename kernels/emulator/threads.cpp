@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "emulator.h"
+#include "matrix.h"
 
 thread_local emulator_index threadIdx, blockIdx, blockDim, gridDim;
 
@@ -33,6 +34,7 @@ struct Block {
   std::vector<std::unique_ptr<Barrier>> warps;
   std::unique_ptr<Barrier> all;
   std::vector<u32> exchanged;  // a word of each thread
+  std::vector<Given> given;    // fragments of each thread, twice: by turns
 };
 
 // What is wrong with a launch, from within it.
@@ -43,6 +45,8 @@ struct Fault : std::runtime_error {
 thread_local Block *own;
 thread_local const Launch *running;
 thread_local Barrier *grid;
+thread_local u32 turn;
+thread_local Copies copies;
 
 std::string run_blocks(const Launch &launch, u32 first, u32 count, const std::function<void()> &body) {
   std::vector<Block> blocks(count);
@@ -54,6 +58,7 @@ std::string run_blocks(const Launch &launch, u32 first, u32 count, const std::fu
     Block &block = blocks[k];
     block.all = std::make_unique<Barrier>(launch.block);
     block.exchanged.resize(launch.block);
+    block.given.resize(2 * size_t(launch.block));
     for (u32 lane = 0; lane < launch.block; lane += LANES) block.warps.push_back(std::make_unique<Barrier>(std::min(LANES, launch.block - lane)));
   }
   for (u32 k = 0; k < count * launch.block; k++) {
@@ -117,6 +122,20 @@ u32 ballot(bool bit, const char *site) {
     return out;
   });
 }
+
+// As of fibers: one barrier is enough.
+void multiply(u32 (&c)[4], const u32 (&a)[4], const u32 (&b)[2], const char *site) {
+  const u32 first = threadIdx.x / LANES * LANES, lane = threadIdx.x % LANES;
+  if (running->block - first < LANES) throw Fault("a product of fragments needs all lanes of a warp");
+  Given *given = own->given.data() + (turn ^= 1) * running->block + first;
+  given[lane] = Given{{a[0], a[1], a[2], a[3]}, {b[0], b[1]}};
+  barrier(WARP, site);
+  multiply_lane(c, given, lane);
+}
+
+void copy(void *to, const void *from) { copies.groups.back().push_back({to, from}); }
+void copy_group() { copies.groups.emplace_back(); }
+void copy_wait(u32 last) { copies.wait(last); }
 
 std::string launch(const Launch &launch, const std::function<void()> &body) {
   if (launch.grid == 0 || launch.block == 0 || launch.block > 1024) return "a launch needs blocks of 1 to 1024 threads";

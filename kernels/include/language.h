@@ -9,6 +9,14 @@
 //   FIRST_OF_GRID, STEP_OF_GRID the number of this thread among all of the grid, and how many there are
 //   BLOCK_BARRIER(), GRID_BARRIER(), WARP_BARRIER()   all threads come here, none may have returned
 //   WARP_SHUFFLE(v, lane), WARP_SHUFFLE_XOR(v, mask), WARP_BALLOT(p)   of all lanes of a warp
+//   MMA_U8(c, a, b)             c += a * b of bytes without a sign, modulo 2^32, by all lanes of a warp: c is 16 by 8 sums, a is 16 by 32, b is 32 by 8;
+//                               a lane has four words of c, four of a and two of b, with g = lane / 4 and t = lane % 4:
+//                                 c[r]   row g + 8 * (r / 2), column 2 * t + r % 2
+//                                 a[r]   row g + 8 * (r % 2), columns 4 * t + 16 * (r / 2) and three more, first byte lowest
+//                                 b[r]   rows 4 * t + 16 * r and three more, first byte lowest, column g
+//   copy_async(to, from)        sixteen bytes of device memory to shared memory, in the group that this thread has open
+//   copy_group()                ends that group and opens another
+//   copy_wait<n>()              all groups of this thread but the last n are there; others see them after a barrier
 //   UNROLL, ROLLED             before a loop: all of its steps in a row, or one after the other
 //   lop3<imm>(a, b, c)          any function of three bits: imm has its values at 0xf0, 0xcc, 0xaa
 //   byte_perm(a, b, s)          bytes of b:a, a nibble of s for each; only bits 0..2 of a nibble are used
@@ -55,6 +63,17 @@ DEV u64 atomic_add64(u64 *p, u64 v) { return atomicAdd(p, v); }
 DEV u64 multiply_high(u64 a, u64 b) { return __umul64hi(a, b); }
 DEV u32 count_ones(u32 v) { return __popc(v); }
 
+DEV void MMA_U8(u32 (&c)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+  asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+               : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+DEV void copy_async(void *to, const void *from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(u32(__cvta_generic_to_shared(to))), "l"(from) : "memory");
+}
+DEV void copy_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <u32 N> DEV void copy_wait() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
+
 #else
 
 #include "../emulator/emulator.h"
@@ -80,6 +99,7 @@ DEV u32 count_ones(u32 v) { return __popc(v); }
 #define WARP_SHUFFLE(v, lane) emulator::shuffle(v, lane, EMULATOR_SITE)
 #define WARP_SHUFFLE_XOR(v, mask) emulator::shuffle(v, (threadIdx.x & 31) ^ (mask), EMULATOR_SITE)
 #define WARP_BALLOT(p) emulator::ballot(p, EMULATOR_SITE)
+#define MMA_U8(c, a, b) emulator::multiply(c, a, b, EMULATOR_SITE)
 
 template <u32 IMM> DEV u32 lop3(u32 a, u32 b, u32 c) {
   u32 out = 0;
@@ -103,6 +123,9 @@ DEV u64 multiply_high(u64 a, u64 b) {
   __extension__ typedef unsigned __int128 wide;
   return static_cast<u64>((static_cast<wide>(a) * b) >> 64);
 }
+DEV void copy_async(void *to, const void *from) { emulator::copy(to, from); }
+DEV void copy_group() { emulator::copy_group(); }
+template <u32 N> DEV void copy_wait() { emulator::copy_wait(N); }
 
 #endif
 

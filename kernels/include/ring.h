@@ -1,9 +1,9 @@
-// Columns of ring elements, sixteen bytes at a time: 128 bits, two integers of 64 bits, or one of 128. Columns lie packed in memory, so that sixteen
+// Columns of ring elements, sixteen bytes at a time: 128 bits, four integers of 32 bits, two of 64, or one of 128. Columns lie packed in memory, so that sixteen
 // bytes of them may begin anywhere and be fewer at the end.
 #pragma once
 #include "language.h"
 
-enum Ring { BITS, Z64, Z128 };
+enum Ring { BITS, Z64, Z128, Z32 };
 
 struct wide {
   u64 lo, hi;
@@ -33,11 +33,13 @@ DEV uint4 xor128(uint4 a, uint4 b) { return make_uint4(a.x ^ b.x, a.y ^ b.y, a.z
 
 template <u32 RING> DEV uint4 ring_add(uint4 a, uint4 b) {
   if (RING == BITS) return xor128(a, b);
+  if (RING == Z32) return make_uint4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
   const wide x = wide_of(a), y = wide_of(b);
   return words_of(RING == Z64 ? make_wide(x.lo + y.lo, x.hi + y.hi) : wide_add(x, y));
 }
 template <u32 RING> DEV uint4 ring_sub(uint4 a, uint4 b) {
   if (RING == BITS) return xor128(a, b);
+  if (RING == Z32) return make_uint4(a.x - b.x, a.y - b.y, a.z - b.z, a.w - b.w);
   const wide x = wide_of(a), y = wide_of(b);
   return words_of(RING == Z64 ? make_wide(x.lo - y.lo, x.hi - y.hi) : wide_sub(x, y));
 }
@@ -85,7 +87,7 @@ DEV void store_part(u8 *p, u64 bytes, uint4 v) {
   }
 }
 
-// Element `cell` of a column, from 0 on.
+// Element `cell` of a column, from 0 on: a bit, or an integer of 64 or of 128 bits.
 DEV wide load_element(const u8 *column, u32 ring, u64 cell) {
   if (ring == BITS) return make_wide((column[cell >> 3] >> (cell & 7)) & 1, 0);
   const u64 *words = reinterpret_cast<const u64 *>(column) + (ring == Z64 ? cell : 2 * cell);

@@ -50,6 +50,32 @@ KERNEL void probe_diverging(u32 how) {
   BLOCK_BARRIER();
 }
 
+// A product of matrices of bytes, added to words: `a` has 16 rows of 32 bytes, `b` 8 columns of 32, `c` 16 rows of 8 words. Each warp computes it, after the
+// fragments of a came through shared memory by copies that are waited for, or not; warp k writes what is c of its own.
+KERNEL void probe_matrix(const u8 *a, const u8 *b, u32 *c, u32 waits) {
+  SHARED(uint4, rows, 32);
+  const u32 lane = threadIdx.x & 31, g = lane >> 2, t = lane & 3;
+  if (threadIdx.x < 32) {
+    copy_async(rows + lane, reinterpret_cast<const uint4 *>(a) + lane);
+    copy_group();
+    if (waits) copy_wait<0>();
+  }
+  BLOCK_BARRIER();
+  const u8 *shared = reinterpret_cast<const u8 *>(rows);
+  u32 of_a[4] = {0, 0, 0, 0}, of_b[2] = {0, 0}, of_c[4];
+  // As the manual of PTX numbers the elements of a fragment: sixteen bytes of a, eight of b, four words of c.
+  for (u32 i = 0; i < 16; i++) {
+    const u32 row = i < 4 || (i >= 8 && i < 12) ? g : g + 8, k = 4 * t + (i & 3) + (i < 8 ? 0 : 16);
+    of_a[i / 4] |= u32(shared[32 * row + k]) << (8 * (i & 3));
+  }
+  for (u32 i = 0; i < 8; i++) of_b[i / 4] |= u32(b[32 * g + 4 * t + (i & 3) + (i < 4 ? 0 : 16)]) << (8 * (i & 3));
+  u32 *own = c + (blockIdx.x * blockDim.x + threadIdx.x) / 32 * 128;
+  for (u32 i = 0; i < 4; i++) of_c[i] = own[8 * (i < 2 ? g : g + 8) + 2 * t + (i & 1)];
+  MMA_U8(of_c, of_a, of_b);
+  MMA_U8(of_c, of_a, of_b);
+  for (u32 i = 0; i < 4; i++) own[8 * (i < 2 ? g : g + 8) + 2 * t + (i & 1)] = of_c[i];
+}
+
 #if !defined(__CUDACC__)
 // Shared memory that is larger the second time that a thread of a block comes for it. No compiler for GPUs takes it.
 KERNEL void probe_growing() {

@@ -46,3 +46,17 @@ KERNEL void rate_lds(u32 *out, u32 rounds, u32 by) {
       UNROLL for (u32 k = 0; k < RATE_CHAINS; k++) x[k] = *reinterpret_cast<const u32 *>(bytes + x[k]);
   rate_end(out, x);
 }
+
+// Products of bytes by tensor cores: MMA_U8, each of whose 32 lanes has part in 4096 products. The bytes of `by` are all of both matrices.
+KERNEL void rate_mma(u32 *out, u32 rounds, u32 by) {
+  u32 x[RATE_CHAINS][4];
+  const u32 a[4] = {by, by, by, by}, b[2] = {by, by};
+  UNROLL for (u32 k = 0; k < RATE_CHAINS; k++)
+    UNROLL for (u32 e = 0; e < 4; e++) x[k][e] = threadIdx.x * 0x01030507 + k + e;
+  ROLLED for (u32 round = 0; round < rounds; round++)
+    UNROLL for (u32 step = 0; step < RATE_STEPS; step++)
+      UNROLL for (u32 k = 0; k < RATE_CHAINS; k++) MMA_U8(x[k], a, b);
+  u32 sums[RATE_CHAINS];
+  UNROLL for (u32 k = 0; k < RATE_CHAINS; k++) sums[k] = x[k][0] + x[k][1] + x[k][2] + x[k][3];
+  rate_end(out, sums);
+}

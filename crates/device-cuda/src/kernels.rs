@@ -107,6 +107,8 @@ use Parameter::{Memory, U32, U64};
 
 /// Bytes of the tables of AES in shared memory.
 const AES_TABLES: u32 = 4 * 32768;
+/// Bytes of steps of tiles of matrices in shared memory.
+const TILES: u32 = 6144 * 16;
 /// Bytes of the round keys of AES-128.
 pub const SCHEDULE_BYTES: u64 = 176;
 
@@ -272,6 +274,16 @@ pub static RATE_LDS: Kernel = Kernel {
     parameters: RATE,
 };
 
+/// Chains of products of bytes by tensor cores.
+pub static RATE_MMA: Kernel = Kernel {
+    name: "rate_mma",
+    block: 1024,
+    shared: 0,
+    cooperative: false,
+    apart: None,
+    parameters: RATE,
+};
+
 /// A sum of all words, and how many are odd: words, a word for each block, two words, how many.
 #[cfg(feature = "probes")]
 pub static PROBE_SUM: Kernel = Kernel {
@@ -335,19 +347,38 @@ pub static PROBE_GROWING: Kernel = Kernel {
     parameters: &[],
 };
 
+/// A product of bytes: the left matrix, the right one, words of each warp to which it is added twice, whether copies are waited for.
+#[cfg(feature = "probes")]
+pub static PROBE_MATRIX: Kernel = Kernel {
+    name: "probe_matrix",
+    block: 1024,
+    shared: 0,
+    cooperative: false,
+    apart: None,
+    parameters: &[
+        Memory(|_| Some(16 * 32)),
+        Memory(|_| Some(8 * 32)),
+        Memory(|call| Some(16 * u64::from(call.launch.grid) * u64::from(call.launch.block))),
+        U32,
+    ],
+};
+
 /// Memory whose addresses are data that this crate made: of a workspace, or of what a command says.
 const TRUSTED: Parameter = Memory(|_| Some(0));
 /// The verdict of a batch.
 const VERDICT: Parameter = Memory(|_| Some(8));
 
-/// All kernels whose launches depend on what a multiprocessor has: those with barriers of the grid, and those with tables in shared memory.
+/// All kernels whose launches depend on what a multiprocessor has: those with barriers of the grid, and those with tables or tiles in shared memory.
 pub(crate) static TOGETHER_OR_WITH_TABLES: &[&Kernel] = &[
     &OT_EXPAND,
     &OT_KEYS,
     &RANDOM,
     &LIFT,
     &TRUNCATE,
-    &MATMUL,
+    &MATMUL_Z32,
+    &MATMUL_Z64,
+    &MATMUL_Z128,
+    &MATMUL_END,
     &PROGRAM_BITS,
     &PROGRAM_Z64,
     &PROGRAM_Z128,
@@ -398,7 +429,11 @@ of_device! {
     CONVERT "device_convert", 256, 0, [TRUSTED, TRUSTED, VERDICT];
     LIFT "device_lift", 1024, AES_TABLES, [TRUSTED, TRUSTED, VERDICT, TRUSTED];
     TRUNCATE "device_truncate", 1024, AES_TABLES, [TRUSTED, TRUSTED, VERDICT, TRUSTED];
-    MATMUL "device_matmul", 256, AES_TABLES, [TRUSTED, TRUSTED, VERDICT, TRUSTED];
+    MATMUL_PACK "device_matmul_pack", 256, 0, [TRUSTED, TRUSTED, TRUSTED, TRUSTED, VERDICT];
+    MATMUL_Z32 "device_matmul_z32", 256, TILES, [TRUSTED, TRUSTED, VERDICT];
+    MATMUL_Z64 "device_matmul_z64", 256, TILES, [TRUSTED, TRUSTED, VERDICT];
+    MATMUL_Z128 "device_matmul_z128", 256, TILES, [TRUSTED, TRUSTED, VERDICT];
+    MATMUL_END "device_matmul_end", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED];
     SCALE "device_scale", 256, 0, [TRUSTED, TRUSTED, VERDICT];
     DOT "device_dot", 256, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT];
     DOT_END "device_dot_end", 32, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT];

@@ -3,7 +3,7 @@
 use veil_device_cuda::Cuda;
 use veil_device_cuda::backend::{Arg, Backend, Emulator, Error, Launch, Order};
 use veil_device_cuda::bench::{self, Effort};
-use veil_device_cuda::kernels::{Kernel, RATE_LDS, RATE_LOP3, RATE_PRMT};
+use veil_device_cuda::kernels::{Kernel, RATE_LDS, RATE_LOP3, RATE_MMA, RATE_PRMT};
 
 #[test]
 fn everything_is_measured_on_the_emulator() -> Result<(), bench::Error> {
@@ -13,7 +13,7 @@ fn everything_is_measured_on_the_emulator() -> Result<(), bench::Error> {
     bench::figures(device, &limits, Effort::EMULATOR, |figure| {
         figures.push(figure);
     })?;
-    assert_eq!(figures.len(), 7);
+    assert_eq!(figures.len(), 9);
     for figure in &figures {
         let bounds = [figure.kernel_bound.0, figure.pinned_bound.0];
         for number in figure.rates.iter().chain(&bounds) {
@@ -67,6 +67,13 @@ fn chains_of_instructions_are_what_they_are_called() -> Result<(), Error> {
     for (k, got) in run(&RATE_LOP3, by)?.into_iter().enumerate() {
         let x = start(k as u32 % 64);
         assert_eq!(got, chains(x, |x, k| majority(x[k], x[(k + 1) % 8], by)));
+    }
+    // Bytes of 2 and 3 by turns: each product adds 16 times 4 and 16 times 9, and sixteen of them are in each sum.
+    for (t, got) in run(&RATE_MMA, 0x0302_0302)?.into_iter().enumerate() {
+        let first = (0..8).flat_map(|k| (0..4).map(move |e| k + e));
+        let first = first.map(|of: u32| (t as u32 % 64).wrapping_mul(0x0103_0507) + of);
+        let sums = first.map(|first| first.wrapping_add(16 * (16 * 4 + 16 * 9)));
+        assert_eq!(got, sums.fold(0, u32::wrapping_add), "{t}");
     }
     for (t, got) in run(&RATE_LDS, table_by)?.into_iter().enumerate() {
         let t = t as u32 % 64;

@@ -1,8 +1,10 @@
 //! The suite of devices on the emulator, with threads in three orders, and with streams in many.
 
-use veil_device::conformance::{Section, check, check_section};
+use veil_device::Cpu;
+use veil_device::conformance::{Product, Section, check, check_product, check_section};
 use veil_device_cuda::Cuda;
 use veil_device_cuda::backend::{Emulator, Order, Reordered};
+use veil_math::Ring;
 
 const ORDERS: [Order; 3] = [Order::Forward, Order::Reverse, Order::Random(1)];
 
@@ -32,6 +34,65 @@ fn lifts_equal_the_reference() {
 #[test]
 fn products_of_matrices_equal_the_reference() {
     passes(Section::Matrices, 60);
+}
+
+/// Several tiles in each direction, fewer multiprocessors than tiles and more, and all numbers of warps that a block may have.
+#[test]
+fn matrices_of_several_tiles_equal_those_of_the_processor() {
+    for (threads, shape) in [(32, [40, 70, 37]), (96, [70, 40, 70]), (256, [130, 33, 70])] {
+        for (ring, four) in [(Ring::Z32, true), (Ring::Z64, false), (Ring::Z128, false)] {
+            for transposed in [false, true] {
+                let (saturated, cpu) = (false, &mut Cpu::detect());
+                let of = Product {
+                    ring,
+                    four,
+                    transposed,
+                    shape,
+                    saturated,
+                };
+                for blocks in [1, 40] {
+                    let on = Emulator::new(Order::Random(2)).sized(blocks, threads);
+                    let same = check_product(&mut Cuda::on(Box::new(on)), cpu, of);
+                    assert_eq!(same, Ok(()), "{of:?} {threads} {blocks}");
+                }
+            }
+        }
+    }
+}
+
+/// Elements whose limb products are as large as can be, and so many that their sums do not fit 32 bits: 16512 terms of Z_2^64 do, and 5504 of Z_2^128. Three
+/// parties multiply two of such products for each element, and add them up together.
+#[test]
+fn sums_of_the_largest_limbs_are_right() {
+    for (ring, terms) in [(Ring::Z32, 9000), (Ring::Z64, 8400), (Ring::Z128, 2900)] {
+        let (four, transposed, saturated) = (false, true, true);
+        let shape = [terms, 2, 1];
+        let of = Product {
+            ring,
+            four,
+            transposed,
+            shape,
+            saturated,
+        };
+        let on = Emulator::new(Order::Forward).sized(1, 32);
+        let same = check_product(&mut Cuda::on(Box::new(on)), &mut Cpu::detect(), of);
+        assert_eq!(same, Ok(()), "{of:?}");
+    }
+}
+
+/// More packed sums than there is room for at once: blocks of terms.
+#[test]
+fn blocks_of_terms_are_added_up() {
+    let of = Product {
+        ring: Ring::Z128,
+        four: true,
+        transposed: true,
+        shape: [2500, 3, 2],
+        saturated: false,
+    };
+    let on = Emulator::new(Order::Reverse).sized(1, 64);
+    let same = check_product(&mut Cuda::on(Box::new(on)), &mut Cpu::detect(), of);
+    assert_eq!(same, Ok(()));
 }
 
 #[test]

@@ -83,9 +83,9 @@ fn layer(count: u32) -> Arc<Program> {
     })
 }
 
-/// It has no kernels for integers modulo 2^32, and says so before anything is computed: of a program, and of a workspace.
+/// Of integers modulo 2^32 it has kernels for sums and products of matrices, and refuses all else before anything is computed.
 #[test]
-fn integers_of_32_bits_are_refused() {
+fn integers_of_32_bits_are_refused() -> Result<(), Fault> {
     let mut of_32 = layout(1);
     for region in &mut of_32.regions {
         region.column = match region.column {
@@ -97,16 +97,34 @@ fn integers_of_32_bits_are_refused() {
     program.ring = Ring::Z32;
     let mut device = device();
     let loaded = device.load(&Arc::new(program), &of_32).map(|_| ());
-    let opened = device.open(&of_32, frame(ROWS)).map(|_| ());
-    for refused in [loaded, opened] {
+    let workspace = device.open(&of_32, frame(ROWS))?;
+    let one = |region| Span {
+        count: 1,
+        ..of_32.all(region, 0)
+    };
+    let scale = Command::new(Op::Scale, vec![one(IN), one(IN)], vec![one(OUT)]);
+    let scaled = device.submit(workspace, &[scale], Tag(0));
+    for refused in [loaded, scaled] {
         assert_eq!(
             refused,
             Err(Fault::Unsupported {
                 device: "cuda",
-                what: "integers modulo 2^32: its kernels are of 64 and of 128 bits",
+                what: "integers modulo 2^32 but in sums and products of matrices",
             })
         );
     }
+    let bytes: Vec<u8> = (0..4 * ROWS).map(|k| (k * 37) as u8).collect();
+    device.write(workspace, one(IN), &bytes)?;
+    let (ring, minus) = (Ring::Z32, 2);
+    let sum = Command::new(
+        Op::Combine { ring, minus },
+        vec![one(IN); 3],
+        vec![one(OUT)],
+    );
+    device.submit(workspace, &[sum], Tag(1))?;
+    completion(&mut device)?;
+    assert_eq!(device.view(workspace, one(OUT))?, bytes);
+    Ok(())
 }
 
 #[test]

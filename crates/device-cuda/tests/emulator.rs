@@ -5,8 +5,8 @@ use veil_device_cuda::backend::{
     Arg, Backend, Buffer, Driver, Emulator, Error, Launch, Order, Reordered,
 };
 use veil_device_cuda::kernels::{
-    AES_SCHEDULE, Kernel, PROBE_DIVERGING, PROBE_GROWING, PROBE_NEIGHBOURS, PROBE_SUM,
-    PROBE_SUM_APART, SCHEDULE_BYTES,
+    AES_SCHEDULE, Kernel, PROBE_DIVERGING, PROBE_GROWING, PROBE_MATRIX, PROBE_NEIGHBOURS,
+    PROBE_SUM, PROBE_SUM_APART, SCHEDULE_BYTES,
 };
 
 const ORDERS: [Order; 4] = [
@@ -101,6 +101,56 @@ fn a_missing_barrier_is_found_in_each_order() {
             on.launch(&PROBE_NEIGHBOURS, Launch { grid: 1, block: 64 }, &args)
                 .unwrap();
             assert_eq!(words(on, &out) == want, barrier == 1, "{order:?}");
+        }
+    }
+}
+
+/// The product of fragments against a loop over rows, columns and terms: of random bytes, of the largest, and sums that wrap. Copies that no thread waits for are
+/// not there.
+#[test]
+fn products_of_fragments_are_those_of_matrices() {
+    let mut state = 1u64;
+    let mut next = || {
+        state = state
+            .wrapping_mul(0x5851_f42d_4c95_7f2d)
+            .wrapping_add(0x1405_7b7e_f767_814f);
+        (state >> 33) as u32
+    };
+    for (order, largest) in ORDERS
+        .iter()
+        .flat_map(|order| [(*order, false), (*order, true)])
+    {
+        let on = &mut Emulator::new(order);
+        let mut byte = |_| if largest { 0xff } else { next() as u8 };
+        let (a, b): (Vec<u8>, Vec<u8>) = (
+            (0..16 * 32).map(&mut byte).collect(),
+            (0..8 * 32).map(&mut byte).collect(),
+        );
+        let c: Vec<u32> = (0..6 * 128)
+            .map(|k| if largest { u32::MAX - k } else { next() })
+            .collect();
+        let told: Vec<u8> = c.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let [of_a, of_b] = [&a, &b].map(|bytes| given(on, bytes));
+        for waits in [1, 0] {
+            let of_c = given(on, &told);
+            let args = [
+                Arg::all(&of_a),
+                Arg::all(&of_b),
+                Arg::all(&of_c),
+                Arg::U32(waits),
+            ];
+            on.launch(&PROBE_MATRIX, Launch { grid: 2, block: 96 }, &args)
+                .unwrap();
+            let got = words(on, &of_c);
+            let product = |row: usize, column: usize| {
+                let terms =
+                    (0..32).map(|k| u32::from(a[32 * row + k]) * u32::from(b[32 * column + k]));
+                terms.sum::<u32>()
+            };
+            let want: Vec<u32> = (0..c.len())
+                .map(|at| c[at].wrapping_add(2 * product(at % 128 / 8, at % 8)))
+                .collect();
+            assert_eq!(got == want, waits == 1, "{order:?} {largest}");
         }
     }
 }

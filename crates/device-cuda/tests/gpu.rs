@@ -10,7 +10,7 @@ mod linear;
 
 use std::env;
 
-use veil_device::conformance::{Section, check_section};
+use veil_device::conformance::{Product, Section, check_product, check_section};
 use veil_device::{
     ColumnType, Command, Cpu, Device, Fault, Frame, KeyId, Layout, Op, Outcome, PrfCall, Reference,
     Region, Residency, Tag,
@@ -60,6 +60,55 @@ fn integers_equal_the_reference() {
 #[test]
 fn products_of_matrices_equal_the_reference() {
     passes(Section::Matrices);
+}
+
+/// Tiles beyond those of all multiprocessors, few tiles of many terms, and sums of the largest limbs that do not fit 32 bits. Of an emulated GPU they are
+/// smaller.
+#[test]
+fn large_products_of_matrices_are_those_of_the_processor() {
+    let Some(mut device) = gpu() else {
+        return;
+    };
+    let share = if device.name() == "cuda" { 1 } else { 16 };
+    let of_all = [
+        ([1000, 300, 1200], false),
+        ([100_000, 70, 90], true),
+        ([1000, 4, 1000], true),
+    ];
+    for ring in [Ring::Z32, Ring::Z64, Ring::Z128] {
+        for (shape, transposed) in of_all {
+            for four in [false, true] {
+                let shape = shape.map(|size: u32| size.div_ceil(share));
+                let saturated = false;
+                let of = Product {
+                    ring,
+                    four,
+                    transposed,
+                    shape,
+                    saturated,
+                };
+                let same = check_product(&mut device, &mut Cpu::detect(), of);
+                assert_eq!(same, Ok(()), "{of:?}");
+            }
+        }
+    }
+    if share > 1 {
+        return;
+    }
+    // As many tiles as are not split by their terms, of more terms than fit.
+    for (ring, terms) in [(Ring::Z64, 9000), (Ring::Z128, 3000)] {
+        let (four, transposed, saturated) = (false, true, true);
+        let shape = [terms, 1024, 1024];
+        let of = Product {
+            ring,
+            four,
+            transposed,
+            shape,
+            saturated,
+        };
+        let same = check_product(&mut device, &mut Cpu::detect(), of);
+        assert_eq!(same, Ok(()), "{of:?}");
+    }
 }
 
 #[test]

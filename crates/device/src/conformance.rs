@@ -20,6 +20,7 @@ use veil_math::Ring;
 use veil_session::Frame;
 
 use crate::{ColumnType, Device, Fault, Layout, Outcome, Region, Residency, completion};
+pub use matmul::{Product, check_product};
 
 /// A device gave other bytes than the reference.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

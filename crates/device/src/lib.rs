@@ -76,7 +76,7 @@ pub use form::{Cross, Form};
 pub use garble::Garbling;
 pub use layout::{ColumnType, Layout, Region, Residency, Span};
 pub use lift::Lifting;
-pub use matmul::MatMul;
+pub use matmul::{MatMul, OfSums};
 pub use ot::{Ot, Trees};
 pub use program::{Dst, Instr, Needs, Program, Src};
 pub use proof::{Proof, Side};

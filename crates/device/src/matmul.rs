@@ -61,6 +61,73 @@ impl MatMul {
     }
 }
 
+/// A product of sums of components of both matrices, which is added to cross terms of a form, or taken away.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OfSums {
+    /// Components of the left matrix that are added up.
+    pub left: Vec<u8>,
+    /// Components of the right matrix that are added up.
+    pub right: Vec<u8>,
+    /// Cross terms of the form that it is part of, by their numbers, and whether it is taken away.
+    pub into: Vec<(usize, bool)>,
+}
+
+impl MatMul {
+    /// What the form multiplies: u (w + w') + u' w takes a product for each left component. The three cross terms of four parties take five in all, not six, with
+    /// u_ij = u_i + u_j, and so on:
+    ///
+    /// ```text
+    /// u_1 w_1 + u_1 w_2 + u_2 w_1 = u_12 w_12 - u_2 w_2        u_0 w_0 + u_0 w_1 + u_1 w_0 = u_01 w_01 - u_1 w_1
+    /// u_0 w_2 + u_2 w_0 = u_012 w_012 - u_12 w_12 - u_01 w_01 + u_1 w_1
+    /// ```
+    ///
+    /// Where components of the right matrix are zero, each that is not takes one product in each cross term: w (u + u').
+    ///
+    /// No sum has a component twice.
+    pub fn of_sums(self) -> Vec<OfSums> {
+        let form = self.form;
+        let mut all: Vec<OfSums> = Vec::new();
+        if self.zeros == 0 && form.crosses.len() == 3 && form.is_replicated() {
+            let [next, previous, opposite] = [0, 1, 2];
+            let of = |components: &[u8], into: &[(usize, bool)]| OfSums {
+                left: components.to_vec(),
+                right: components.to_vec(),
+                into: into.to_vec(),
+            };
+            return vec![
+                of(&[1, 2], &[(next, false), (opposite, true)]),
+                of(&[2], &[(next, true)]),
+                of(&[0, 1], &[(previous, false), (opposite, true)]),
+                of(&[1], &[(previous, true), (opposite, false)]),
+                of(&[0, 1, 2], &[(opposite, false)]),
+            ];
+        }
+        for (number, cross) in form.crosses.iter().enumerate() {
+            let into = [(number, false)];
+            for (a, b) in cross.terms.iter().filter(|(_, b)| !self.is_zero(*b)) {
+                let mut same = all.iter_mut().filter(|of| of.into == into);
+                let sum = if self.zeros == 0 {
+                    same.find(|of| of.left == [*a] && !of.right.contains(b))
+                        .map(|of| (&mut of.right, *b))
+                } else {
+                    same.find(|of| of.right == [*b] && !of.left.contains(a))
+                        .map(|of| (&mut of.left, *a))
+                };
+                if let Some((sum, component)) = sum {
+                    sum.push(component);
+                } else {
+                    all.push(OfSums {
+                        left: vec![*a],
+                        right: vec![*b],
+                        into: into.to_vec(),
+                    });
+                }
+            }
+        }
+        all
+    }
+}
+
 /// A checked command, as matrices.
 pub(crate) struct Matrices<'a> {
     of: MatMul,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use veil_device::garble::Garbling;
 use veil_device::ot::column_bytes;
 use veil_device::{
-    ColumnType, Command, Device, Form, Frame, Instr, KeyId, Layout, Op, Ot, PrfCall, Program,
-    Region, Residency, Span, Src, Trees,
+    ColumnType, Command, Device, Form, Frame, Instr, KeyId, Layout, MatMul, Op, Ot, PrfCall,
+    Program, Region, Residency, Span, Src, Trees,
 };
 use veil_math::Ring;
 use veil_prss::DomainTag;
@@ -25,11 +25,12 @@ pub(super) struct Case {
     pub(super) input: Vec<Span>,
     pub(super) output: Vec<Span>,
     /// Units of a batch; and of a unit, along the path that it takes through the code: PRMT, LOP3 and what else the same units do; loads and stores
-    /// of any memory, in words; bytes of device memory.
+    /// of any memory, in words; bytes of device memory; products of bytes of tensor cores.
     pub(super) units: f64,
     pub(super) alu: f64,
     pub(super) words: f64,
     pub(super) near: f64,
+    pub(super) bytes: f64,
 }
 
 impl Case {
@@ -46,7 +47,17 @@ impl Case {
 /// Makes a case: loads what it needs.
 type Make = fn(&mut Cuda, Effort) -> Result<Case, Error>;
 
-pub(super) const ALL: [Make; 7] = [prss, and, rep4, garble, evaluate, transfers, digest];
+pub(super) const ALL: [Make; 9] = [
+    prss,
+    and,
+    rep4,
+    garble,
+    evaluate,
+    transfers,
+    digest,
+    matrices,
+    matrices_32,
+];
 
 /// Those of a block of AES in counter mode (docs/cuda.md): tables are 159 of the words, round keys 40.
 const AES: [f64; 2] = [266.0, 203.0];
@@ -108,6 +119,7 @@ fn prss(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
         alu: AES[0] / 16.0,
         words: AES[1] / 16.0,
         near: 1.0,
+        bytes: 0.0,
     })
 }
 
@@ -176,6 +188,7 @@ fn shares(
         alu,
         words,
         near,
+        bytes: 0.0,
     })
 }
 
@@ -242,6 +255,7 @@ fn gates(device: &mut Cuda, effort: Effort, garbles: bool) -> Result<Case, Error
         alu,
         words,
         near: 80.0,
+        bytes: 0.0,
     })
 }
 
@@ -295,6 +309,7 @@ fn transfers(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
         alu: 4.0 * 341.0,
         words: 4.0 * 178.0,
         near: 20.0,
+        bytes: 0.0,
     })
 }
 
@@ -330,5 +345,80 @@ fn digest(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
         alu: 1977.0,
         words: 64.0,
         near: 62.0,
+        bytes: 0.0,
     })
+}
+
+/// Matrices of shares among three parties: two products of elements, of limbs i and j with i + j less than there are. Masks are those of an element of the product.
+/// Loads of a tile: a warp of 32 by 16 elements, or 32 by 32 of four limbs, brings each limb of its rows and columns for all limb products of a step.
+fn of_matrices(
+    device: &mut Cuda,
+    effort: Effort,
+    ring: Ring,
+    (name, tile): (&'static str, f64),
+) -> Result<Case, Error> {
+    let rows = (effort.rows / 8).max(8);
+    let size = 4 * effort.items;
+    let mut layout = Layout {
+        chunk_rows: rows,
+        regions: vec![],
+    };
+    let (all, one) = (ColumnType::Rows(ring), ColumnType::One(ring));
+    let mapped = Residency::Mapped;
+    let left = add(&mut layout, mapped, all, 2, size);
+    let right = add(&mut layout, mapped, one, 2, size * size);
+    let to = add(&mut layout, mapped, all, 1, size);
+    let part = |span: Span, component| Span { component, ..span };
+    let column = |span: Span, first| Span {
+        first,
+        count: 1,
+        ..span
+    };
+    let lefts = (0..size).flat_map(|k| [0, 1].map(|p| column(part(left, p), k)));
+    let sources = lefts.chain([right, part(right, 1)]);
+    let form = Form::replicated(ring);
+    let of = MatMul {
+        form,
+        left: size,
+        transposed: false,
+        zeros: 0,
+    };
+    let to_columns = (0..size).map(|j| column(to, j)).collect();
+    let mut command = Command::new(Op::MatMul(of), sources.collect(), to_columns);
+    for k in 0..form.calls() {
+        let call = call(device, 1 + k as u16, DomainTag::MUL3)?;
+        command.calls.push(call);
+    }
+    let [high, size] = [rows, size].map(f64::from);
+    let limbs = ring.bytes(1) as f64;
+    let (units, product) = (high * size * size, high * size);
+    let limb_products = limbs * (limbs + 1.0) / 2.0;
+    // Both matrices are read, written as sums, and read again; of the product there are sums, which are made zero, added to and read.
+    let near = 2.0 * limbs * 3.0 * (high * size + size * size) + limbs * 5.0 * product;
+    let masks = AES.map(|of| of * 2.0 * limbs / 16.0 / size);
+    Ok(Case {
+        name,
+        unit: "products",
+        layout,
+        rows,
+        commands: vec![command],
+        input: vec![left, part(left, 1), right, part(right, 1)],
+        output: vec![to],
+        units,
+        alu: masks[0],
+        words: masks[1] + 2.0 * limbs / tile,
+        near: near / units,
+        bytes: 2.0 * limb_products,
+    })
+}
+
+/// Words of both limbs of a tile, four terms each, for as many elements.
+const TILES: [f64; 2] = [4.0 * 32.0 * 16.0 / 48.0, 4.0 * 32.0 * 32.0 / 64.0];
+
+fn matrices(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
+    of_matrices(device, effort, Ring::Z64, ("matrices, rep3, 64", TILES[0]))
+}
+
+fn matrices_32(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
+    of_matrices(device, effort, Ring::Z32, ("matrices, rep3, 32", TILES[1]))
 }

@@ -2,9 +2,9 @@
 
 use super::{Effort, Error};
 use crate::backend::{Arg, Backend, Launch, Stream};
-use crate::kernels::{Kernel, RATE_LDS, RATE_LOP3, RATE_PRMT, RATE_ROUND};
+use crate::kernels::{Kernel, RATE_LDS, RATE_LOP3, RATE_MMA, RATE_PRMT, RATE_ROUND};
 
-/// A second's worth: instructions of threads, words of 32 bits, bytes.
+/// A second's worth: instructions of threads, words of 32 bits, products of bytes, bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// PRMT, of all threads.
@@ -13,6 +13,8 @@ pub struct Limits {
     pub lop3: f64,
     /// Words from shared memory, without conflicts.
     pub lds: f64,
+    /// Products of bytes by tensor cores.
+    pub mma: f64,
     /// Bytes of device memory, read and written.
     pub copy: f64,
     /// Bytes from pinned memory of the host.
@@ -27,11 +29,12 @@ pub struct Limits {
 
 impl Limits {
     /// All of them: what, the unit, how many.
-    pub fn rows(&self) -> [(&'static str, &'static str, f64); 8] {
+    pub fn rows(&self) -> [(&'static str, &'static str, f64); 9] {
         [
             ("PRMT", "instructions/s", self.prmt),
             ("LOP3", "instructions/s", self.lop3),
             ("LDS", "words/s", self.lds),
+            ("MMA of bytes", "products/s", self.mma),
             ("device memory, read and written", "B/s", self.copy),
             ("from pinned memory", "B/s", self.up),
             ("to pinned memory", "B/s", self.down),
@@ -45,6 +48,7 @@ pub(super) fn measure(on: &mut dyn Backend, effort: Effort) -> Result<Limits, Er
     let rate = |on: &mut dyn Backend, kernel: &'static Kernel| instructions(on, kernel, effort);
     let (prmt, lop3) = (rate(on, &RATE_PRMT)?, rate(on, &RATE_LOP3)?);
     let (lds, launches) = (rate(on, &RATE_LDS)?, launches(on)?);
+    let mma = rate(on, &RATE_MMA)? * MMA;
     let (bytes, times) = (effort.bytes, if effort.rounds > 1 { 10 } else { 1 });
     let [a, b] = [on.allocate(bytes)?, on.allocate(bytes)?];
     let [x, y] = [on.pin(bytes)?, on.pin(bytes)?];
@@ -74,6 +78,7 @@ pub(super) fn measure(on: &mut dyn Backend, effort: Effort) -> Result<Limits, Er
         prmt,
         lop3,
         lds,
+        mma,
         copy: 2.0 * all / copy,
         up: all / up,
         down: all / down,
@@ -82,6 +87,8 @@ pub(super) fn measure(on: &mut dyn Backend, effort: Effort) -> Result<Limits, Er
     })
 }
 
+/// Products of bytes of a thread in an MMA: 16 by 8 by 32 are those of a warp.
+const MMA: f64 = 4096.0 / 32.0;
 /// No clock is finer.
 const LEAST: f64 = 1e-9;
 

@@ -228,6 +228,7 @@ fn measure(
         (limits.lop3.min(limits.prmt) / case.alu, "PRMT and LOP3"),
         (limits.lds / case.words, "loads and stores"),
         (limits.copy / case.near, "memory"),
+        (limits.mma / case.bytes, "tensor cores"),
     ]);
     let pinned_bound = least(&[
         kernel_bound,

@@ -70,7 +70,7 @@ const fn unsupported(what: &'static str) -> Fault {
 }
 
 /// What has no kernels.
-const NARROW: Fault = unsupported("integers modulo 2^32: its kernels are of 64 and of 128 bits");
+const NARROW: Fault = unsupported("integers modulo 2^32 but in sums and products of matrices");
 
 const fn too_large(bytes: u64) -> Fault {
     Fault::TooLarge { bytes }
@@ -132,6 +132,24 @@ fn in_turn<T>(
         }
     }
     first
+}
+
+/// Spans that have the same items and do not touch, so that each is copied at once.
+fn merged(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_unstable_by_key(|s| (s.region, s.component, s.first));
+    let mut all: Vec<Span> = Vec::with_capacity(spans.len());
+    for span in spans {
+        match all.last_mut() {
+            Some(last)
+                if (last.region, last.component) == (span.region, span.component)
+                    && span.first <= last.first + last.count =>
+            {
+                last.count = last.count.max(span.first + span.count - last.first);
+            }
+            _ => all.push(span),
+        }
+    }
+    all
 }
 
 /// Seconds that kernels took, of those who share it.
@@ -254,10 +272,6 @@ impl Cuda {
 
     /// Memory for a workspace, all zero.
     fn memory(&mut self, layout: &Layout, frame: Frame) -> Result<Memory, Fault> {
-        let narrow = [ColumnType::Rows(Ring::Z32), ColumnType::One(Ring::Z32)];
-        if layout.regions.iter().any(|r| narrow.contains(&r.column)) {
-            return Err(NARROW);
-        }
         let mut columns = layout.regions.iter().map(|r| r.column);
         if columns.any(|column| matches!(column, ColumnType::Words(_))) {
             return Err(unsupported("words in each row, which moves of rows have"));
@@ -386,7 +400,7 @@ impl Cuda {
             let grid = match work {
                 None => 1,
                 Some(work) => {
-                    // Tables of AES take all the shared memory there is: a block of them at a time.
+                    // Tables of AES take all the shared memory there is, and tiles of matrices all registers: a block of them at a time.
                     let each = if kernel.shared > 0 {
                         1
                     } else {
@@ -406,11 +420,13 @@ impl Cuda {
 
     /// Puts a batch together and queues it.
     fn queue(&mut self, memory: &mut Memory, batch: &[Command], tag: Tag) -> Result<(), Fault> {
+        let blocks = self.backend.blocks();
         let mut queue = Queue {
             session: &self.session,
             keys: &self.keys,
             codes: &self.codes,
             memory,
+            blocks,
             numbers: Zeroizing::new(vec![0; VERDICT]),
             steps: Vec::new(),
             temps: 0,
@@ -425,14 +441,13 @@ impl Cuda {
             steps,
             temps,
             sums,
-            mut written,
+            written,
             ..
         } = queue;
         memory.room(&mut *self.backend, temps, sums)?;
         let bytes = 8 * numbers.len() as u64;
         let room = self.place(bytes).map_err(card)?;
-        written.sort_unstable_by_key(|s| (s.region, s.component, s.first, s.count));
-        written.dedup();
+        let written = merged(written);
         let sent = self.send(memory, &room, &numbers, &steps, &written);
         match sent {
             Ok(marks) => {
@@ -665,5 +680,33 @@ mod tests {
         assert_eq!(got, [Ok(0), Ok(2), Ok(2), Ok(0), Ok(2), Ok(2)]);
         let none = |number| Err::<(), _>(absent(number));
         assert_eq!(in_turn(5, 3, none), Err(absent(2)));
+    }
+
+    #[test]
+    fn spans_that_touch_are_copied_at_once() {
+        let span = |region, component, first, count| Span {
+            region,
+            component,
+            first,
+            count,
+        };
+        let all = [
+            span(1, 0, 4, 1),
+            span(0, 1, 0, 2),
+            span(1, 0, 2, 2),
+            span(1, 0, 6, 3),
+            span(1, 0, 7, 1),
+            span(0, 0, 0, 2),
+            span(1, 1, 5, 1),
+            span(1, 0, 4, 1),
+        ];
+        let want = [
+            span(0, 0, 0, 2),
+            span(0, 1, 0, 2),
+            span(1, 0, 2, 3),
+            span(1, 0, 6, 3),
+            span(1, 1, 5, 1),
+        ];
+        assert_eq!(merged(all.to_vec()), want);
     }
 }

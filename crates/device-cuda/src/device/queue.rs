@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 
 use super::program::{Code, Loaded, form};
 use super::workspace::Memory;
-use super::{Key, unsupported};
+use super::{Key, NARROW, unsupported};
 use crate::backend::Launch;
 use crate::kernels::{
     ADD_RECEIVED, COMBINE, COMPARE, CONVERT, DECIDE, DOT, DOT_END, HASH, Kernel, MAC, MAC_END,
@@ -33,7 +33,7 @@ const MACS: u64 = 16;
 #[derive(Clone, Copy)]
 pub(super) enum Argument {
     Workspace,
-    /// Values that a program forgets.
+    /// Values that a program forgets, or packed matrices.
     Temps,
     /// Sums of all threads: zero before and after each command.
     Sums,
@@ -80,10 +80,12 @@ pub(super) struct Queue<'a> {
     pub(super) keys: &'a BTreeMap<KeyId, Key>,
     pub(super) codes: &'a [Arc<Loaded>],
     pub(super) memory: &'a Memory,
+    /// Multiprocessors of the GPU.
+    pub(super) blocks: u32,
     /// The verdict, then the numbers of all calls.
     pub(super) numbers: Zeroizing<Vec<u64>>,
     pub(super) steps: Vec<Step>,
-    /// Bytes that programs need for their temps, and commands for sums of threads.
+    /// Bytes that programs need for their temps and products of matrices for what is packed, and commands for sums of threads.
     pub(super) temps: u64,
     pub(super) sums: u64,
     /// What was written.
@@ -97,8 +99,8 @@ pub(super) const fn number(ring: Ring) -> u64 {
     match ring {
         Ring::Bits => 0,
         Ring::Z64 => 1,
-        // No workspace has it.
-        Ring::Z128 | Ring::Z32 => 2,
+        Ring::Z128 => 2,
+        Ring::Z32 => 3,
     }
 }
 
@@ -113,6 +115,14 @@ pub(super) const fn ring_of(item: ColumnType) -> Ring {
 /// What commands about a program need.
 fn needs(codes: &[Arc<Loaded>], id: ProgramId) -> Option<&Needs> {
     Some(&codes.get(id.0 as usize)?.needs)
+}
+
+/// Whether an operation takes integers modulo 2^32: sums, products of matrices, and what takes bytes, whatever they are.
+const fn is_narrow(op: &Op) -> bool {
+    let bytes = matches!(op, Op::Hash { .. } | Op::Mac | Op::CheckEqual | Op::Random);
+    // Of a repetition each command is looked at.
+    let integers = matches!(op, Op::Combine { .. } | Op::MatMul(_));
+    bytes || integers || matches!(op, Op::Publish | Op::Repeat(_))
 }
 
 impl Queue<'_> {
@@ -244,6 +254,11 @@ impl Queue<'_> {
         let needs = command.program.and_then(|id| needs(self.codes, id));
         let workspace = (&self.memory.layout, self.memory.frame.rows);
         command.check(index, workspace, needs)?;
+        let mut spans = command.src.iter().chain(&command.dst);
+        let narrow = spans.any(|span| ring_of(self.item(*span)) == Ring::Z32);
+        if narrow && !is_narrow(&command.op) {
+            return Err(NARROW);
+        }
         self.command(index, command)
     }
 

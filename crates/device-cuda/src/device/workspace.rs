@@ -20,7 +20,7 @@ pub(super) struct Memory {
     mirrored: Vec<Option<u64>>,
     /// What the host may have written since the last batch.
     touched: Vec<Span>,
-    /// Values that a program forgets.
+    /// Values that a program forgets, or packed matrices.
     pub(super) temps: Option<Buffer>,
     /// Sums of threads: zero between commands.
     pub(super) sums: Option<Buffer>,

@@ -43,6 +43,46 @@ pub(super) fn one(
     compare(about, want, of.run(device))
 }
 
+/// A product of two matrices that is larger than those of the suite.
+#[derive(Clone, Copy, Debug)]
+pub struct Product {
+    /// Ring of all elements: integers.
+    pub ring: Ring,
+    /// Whether shares are those of four parties, else of three.
+    pub four: bool,
+    /// Whether the left matrix is transposed.
+    pub transposed: bool,
+    /// Rows of the chunk, columns of the left matrix, columns of the right one.
+    pub shape: [u32; 3],
+    /// Whether each byte of both matrices is 255, as of the largest sums of products of bytes, and not random.
+    pub saturated: bool,
+}
+
+/// Whether `device` makes of a product what `against` does.
+///
+/// # Errors
+/// [`Difference`] as of [`check_section`](super::check_section), with `against` in the place of the reference.
+pub fn check_product(
+    device: &mut dyn Device,
+    against: &mut dyn Device,
+    of: Product,
+) -> Result<(), Difference> {
+    let form = if of.four {
+        Form::fourfold(of.ring, false, false)
+    } else {
+        Form::replicated(of.ring)
+    };
+    let mut case = Case::of(&mut SplitMix(1), form, of.transposed, of.shape);
+    if of.saturated {
+        case.of.zeros = 0;
+        for bytes in &mut case.input {
+            bytes.fill(0xff);
+        }
+    }
+    let about = (0, of.ring, &case.layout, case.frame);
+    compare(about, case.run(against), case.run(device))
+}
+
 impl Case {
     fn new(rng: &mut SplitMix) -> Self {
         let ring = RINGS[rng.below(3)];
@@ -226,17 +266,17 @@ mod tests {
                 (true, [300, 140, 9]),
                 (true, [300, 9, 200]),
             ] {
-                let mut rng = SplitMix(u64::from(shape[0]));
-                let of = Case::of(&mut rng, Form::replicated(ring), transposed, shape);
-                let want = of.run(&mut Reference::default());
                 for isa in Isa::available() {
-                    let got = of.run(&mut Cpu::with(isa));
-                    let about = (0, ring, &of.layout, of.frame);
-                    assert_eq!(
-                        compare(about, want.clone(), got),
-                        Ok(()),
-                        "{isa:?} {shape:?}"
-                    );
+                    let of = Product {
+                        ring,
+                        four: false,
+                        transposed,
+                        shape,
+                        saturated: false,
+                    };
+                    let reference = &mut Reference::default();
+                    let same = check_product(&mut Cpu::with(isa), reference, of);
+                    assert_eq!(same, Ok(()), "{isa:?} {of:?}");
                 }
             }
         }

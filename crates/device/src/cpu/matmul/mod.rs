@@ -21,7 +21,7 @@ use super::{Cpu, Isa, commands};
 use crate::command::Command;
 use crate::form::Form;
 use crate::layout::ColumnType;
-use crate::matmul::{MatMul, Matrices};
+use crate::matmul::{MatMul, Matrices, OfSums};
 use crate::{Fault, rank};
 use kernel::{Kernel, Portable, Word};
 
@@ -80,7 +80,10 @@ impl Cpu {
         for (cross, target) in of.form.crosses.iter().zip(&targets) {
             columns.begin(*target, cross.masks, &drawn);
         }
-        for of_sums in &products(of, &targets) {
+        for of_sums in &mut of.of_sums() {
+            for (cross, _) in &mut of_sums.into {
+                *cross = targets[*cross];
+            }
             // SAFETY: `with` checked the instruction set, and spans were checked: columns have so many elements of the ring.
             unsafe {
                 match (of.form.ring, self.isa) {
@@ -309,7 +312,7 @@ impl Columns {
         }
     }
 
-    /// Adds a product of sums of components where it belongs.
+    /// Adds a product of sums of components where it belongs: to components and messages by their numbers.
     ///
     /// # Safety
     /// The processor has the instructions of the kernel.
@@ -476,75 +479,4 @@ fn prefetch<W>(first: *const W, count: usize) {
         // SAFETY: it reads nothing.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(first.cast::<i8>().wrapping_add(line)) };
     }
-}
-
-/// A product of sums of components.
-struct OfSums {
-    left: Vec<u8>,
-    right: Vec<u8>,
-    /// Where it is added, or taken away.
-    into: Vec<(usize, bool)>,
-}
-
-/// What a form multiplies: u (w + w') + u' w takes a product for each left component. The three cross terms of four parties take five in all, not six, with
-/// u_ij = u_i + u_j, and so on:
-///
-/// ```text
-/// u_1 w_1 + u_1 w_2 + u_2 w_1 = u_12 w_12 - u_2 w_2        u_0 w_0 + u_0 w_1 + u_1 w_0 = u_01 w_01 - u_1 w_1
-/// u_0 w_2 + u_2 w_0 = u_012 w_012 - u_12 w_12 - u_01 w_01 + u_1 w_1
-/// ```
-///
-/// Where components of the right matrix are zero, each that is not takes one product in each cross term: w (u + u').
-fn products(of: MatMul, targets: &[usize]) -> Vec<OfSums> {
-    let form = of.form;
-    let mut all: Vec<OfSums> = Vec::new();
-    if of.zeros != 0 {
-        for (cross, target) in form.crosses.iter().zip(targets) {
-            let into = vec![(*target, false)];
-            for (a, b) in cross.terms.iter().filter(|(_, b)| !of.is_zero(*b)) {
-                match all
-                    .iter_mut()
-                    .find(|of| of.into == into && of.right == [*b])
-                {
-                    Some(of) => of.left.push(*a),
-                    None => all.push(OfSums {
-                        left: vec![*a],
-                        right: vec![*b],
-                        into: into.clone(),
-                    }),
-                }
-            }
-        }
-        return all;
-    }
-    if let &[next, previous, opposite] = targets
-        && form.is_replicated()
-    {
-        let of = |components: &[u8], into: &[(usize, bool)]| OfSums {
-            left: components.to_vec(),
-            right: components.to_vec(),
-            into: into.to_vec(),
-        };
-        return vec![
-            of(&[1, 2], &[(next, false), (opposite, true)]),
-            of(&[2], &[(next, true)]),
-            of(&[0, 1], &[(previous, false), (opposite, true)]),
-            of(&[1], &[(previous, true), (opposite, false)]),
-            of(&[0, 1, 2], &[(opposite, false)]),
-        ];
-    }
-    for (cross, target) in form.crosses.iter().zip(targets) {
-        let into = vec![(*target, false)];
-        for (a, b) in cross.terms {
-            match all.iter_mut().find(|of| of.into == into && of.left == [*a]) {
-                Some(of) => of.right.push(*b),
-                None => all.push(OfSums {
-                    left: vec![*a],
-                    right: vec![*b],
-                    into: into.clone(),
-                }),
-            }
-        }
-    }
-    all
 }
