@@ -69,19 +69,31 @@ template <u32 LIMBS> DEV void matmul_pack(u8 *bank, u8 *temps, const u64 *call, 
     UNROLL
     for (u32 r = 0; r < 4; r++) {
       const u64 in_block = tile * FRAGMENT_ROWS + g + 8 * (r & 1), row = block[BLOCK_FIRST + side] + in_block;
+      wide sums[4];
+      bool there[4];
+      u64 terms[4];
+      UNROLL
+      for (u32 j = 0; j < 4; j++) {
+        const u64 term = step * FRAGMENT_TERMS + 4 * t + 16 * (r >> 1) + j;
+        sums[j] = make_wide(0, 0);
+        there[j] = in_block < block[BLOCK_COUNT + side] && term < block[BLOCK_COUNT + 2];
+        terms[j] = block[BLOCK_FIRST + 2] + term;
+      }
+      // Four loads at a time are on their way.
+      UNROLL
+      for (u32 part = 0; part < 3; part++) {
+        if (!(sum >> part & 1)) continue;
+        u64 at[4];
+        UNROLL for (u32 j = 0; j < 4; j++) at[j] = there[j] ? columns[(by_term ? terms[j] : row) * parts + part] : 0;
+        UNROLL for (u32 j = 0; j < 4; j++)
+          if (there[j]) sums[j] = wide_add(sums[j], matmul_element<LIMBS>(bank + at[j], by_term ? row : terms[j]));
+      }
       u32 values[LIMBS / 4][4];
       UNROLL
       for (u32 j = 0; j < 4; j++) {
-        const u64 term_in_block = step * FRAGMENT_TERMS + 4 * t + 16 * (r >> 1) + j, term = block[BLOCK_FIRST + 2] + term_in_block;
-        wide value = make_wide(0, 0);
-        if (in_block < block[BLOCK_COUNT + side] && term_in_block < block[BLOCK_COUNT + 2]) {
-          const u64 *column = columns + (by_term ? term : row) * parts;
-          for (u32 part = 0; part < 3; part++)
-            if (sum >> part & 1) value = wide_add(value, matmul_element<LIMBS>(bank + column[part], by_term ? row : term));
-        }
-        values[0][j] = u32(value.lo);
-        if (LIMBS > 4) values[1 % (LIMBS / 4)][j] = u32(value.lo >> 32);
-        if (LIMBS > 8) values[2 % (LIMBS / 4)][j] = u32(value.hi), values[3 % (LIMBS / 4)][j] = u32(value.hi >> 32);
+        values[0][j] = u32(sums[j].lo);
+        if (LIMBS > 4) values[1 % (LIMBS / 4)][j] = u32(sums[j].lo >> 32);
+        if (LIMBS > 8) values[2 % (LIMBS / 4)][j] = u32(sums[j].hi), values[3 % (LIMBS / 4)][j] = u32(sums[j].hi >> 32);
       }
       UNROLL
       for (u32 word = 0; word < LIMBS / 4; word++) {
