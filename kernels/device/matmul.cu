@@ -1,10 +1,9 @@
 // Products of matrices of shares: sums of products of a form, with the masks of one product. Tensor cores multiply bytes: an element is 4, 8 or 16 of them,
 // its limbs, and limbs i and j of two elements count in the product where i + j is less than that. Limb products with one sum of i and j, a diagonal, are
-// added up in 32 bits. Those that need more bits of the product than that, all but the last four diagonals, may have so many terms and no more
-// (MATMUL_STEPS); the others are right modulo 2^32 however many they are.
+// added up in 32 bits. All but the last four diagonals need more bits than that, and may have no more terms than matmul_steps says; the others wrap.
 //
-// Three kernels one after the other: sums of components are packed as lanes take them, packed tiles are multiplied, masks are added. The middle two are
-// done for each block of the matrices, whose packed sums fit the memory apart from the workspace (`temps`). There are terms, too: of each cross term, each
+// Three kernels one after the other: sums of components are packed as lanes take them, packed tiles are multiplied, masks are added. The first two are
+// launched for each block of the matrices, whose packed sums fit the memory apart from the workspace (`temps`). There are terms, too: of each cross term, each
 // column and each row the sum of products, before masks.
 //
 // Packed, a matrix is fragments: 16 rows by 32 terms of a limb are 512 bytes, sixteen for each lane, as `a` of MMA_U8 is; of the right matrix 32 terms by 16
@@ -137,7 +136,7 @@ DEV wide matmul_place(u32 sum, u32 by) {
   return make_wide(u64(sum) << by, by > 32 ? sum >> (64 - by) : 0);
 }
 
-// What a thread adds to an element.
+// Adds to an element of the terms.
 template <u32 LIMBS> DEV void matmul_add(u8 *to, wide v) {
   u64 *words = reinterpret_cast<u64 *>(to);
   if (LIMBS == 4) atomic_add(reinterpret_cast<u32 *>(to), u32(v.lo));
