@@ -1,10 +1,9 @@
 // Products of matrices of shares: sums of products of a form, with the masks of one product. Tensor cores multiply bytes: an element is 4, 8 or 16 of them,
 // its limbs, and limbs i and j of two elements count in the product where i + j is less than that. Limb products with one sum of i and j, a diagonal, are
-// added up in 32 bits. Those that need more bits of the product than that, all but the last four diagonals, may have so many terms and no more
-// (MATMUL_STEPS); the others are right modulo 2^32 however many they are.
+// added up in 32 bits. All but the last four diagonals need more bits than that, and may have no more terms than matmul_steps says; the others wrap.
 //
-// Three kernels one after the other: sums of components are packed as lanes take them, packed tiles are multiplied, masks are added. The middle two are
-// done for each block of the matrices, whose packed sums fit the memory apart from the workspace (`temps`). There are terms, too: of each cross term, each
+// Three kernels one after the other: sums of components are packed as lanes take them, packed tiles are multiplied, masks are added. The first two are
+// launched for each block of the matrices, whose packed sums fit the memory apart from the workspace (`temps`). There are terms, too: of each cross term, each
 // column and each row the sum of products, before masks.
 //
 // Packed, a matrix is fragments: 16 rows by 32 terms of a limb are 512 bytes, sixteen for each lane, as `a` of MMA_U8 is; of the right matrix 32 terms by 16
@@ -69,19 +68,31 @@ template <u32 LIMBS> DEV void matmul_pack(u8 *bank, u8 *temps, const u64 *call, 
     UNROLL
     for (u32 r = 0; r < 4; r++) {
       const u64 in_block = tile * FRAGMENT_ROWS + g + 8 * (r & 1), row = block[BLOCK_FIRST + side] + in_block;
+      wide sums[4];
+      bool there[4];
+      u64 terms[4];
+      UNROLL
+      for (u32 j = 0; j < 4; j++) {
+        const u64 term = step * FRAGMENT_TERMS + 4 * t + 16 * (r >> 1) + j;
+        sums[j] = make_wide(0, 0);
+        there[j] = in_block < block[BLOCK_COUNT + side] && term < block[BLOCK_COUNT + 2];
+        terms[j] = block[BLOCK_FIRST + 2] + term;
+      }
+      // Four loads at a time are on their way.
+      UNROLL
+      for (u32 part = 0; part < 3; part++) {
+        if (!(sum >> part & 1)) continue;
+        u64 at[4];
+        UNROLL for (u32 j = 0; j < 4; j++) at[j] = there[j] ? columns[(by_term ? terms[j] : row) * parts + part] : 0;
+        UNROLL for (u32 j = 0; j < 4; j++)
+          if (there[j]) sums[j] = wide_add(sums[j], matmul_element<LIMBS>(bank + at[j], by_term ? row : terms[j]));
+      }
       u32 values[LIMBS / 4][4];
       UNROLL
       for (u32 j = 0; j < 4; j++) {
-        const u64 term_in_block = step * FRAGMENT_TERMS + 4 * t + 16 * (r >> 1) + j, term = block[BLOCK_FIRST + 2] + term_in_block;
-        wide value = make_wide(0, 0);
-        if (in_block < block[BLOCK_COUNT + side] && term_in_block < block[BLOCK_COUNT + 2]) {
-          const u64 *column = columns + (by_term ? term : row) * parts;
-          for (u32 part = 0; part < 3; part++)
-            if (sum >> part & 1) value = wide_add(value, matmul_element<LIMBS>(bank + column[part], by_term ? row : term));
-        }
-        values[0][j] = u32(value.lo);
-        if (LIMBS > 4) values[1 % (LIMBS / 4)][j] = u32(value.lo >> 32);
-        if (LIMBS > 8) values[2 % (LIMBS / 4)][j] = u32(value.hi), values[3 % (LIMBS / 4)][j] = u32(value.hi >> 32);
+        values[0][j] = u32(sums[j].lo);
+        if (LIMBS > 4) values[1 % (LIMBS / 4)][j] = u32(sums[j].lo >> 32);
+        if (LIMBS > 8) values[2 % (LIMBS / 4)][j] = u32(sums[j].hi), values[3 % (LIMBS / 4)][j] = u32(sums[j].hi >> 32);
       }
       UNROLL
       for (u32 word = 0; word < LIMBS / 4; word++) {
@@ -125,7 +136,7 @@ DEV wide matmul_place(u32 sum, u32 by) {
   return make_wide(u64(sum) << by, by > 32 ? sum >> (64 - by) : 0);
 }
 
-// What a thread adds to an element.
+// Adds to an element of the terms.
 template <u32 LIMBS> DEV void matmul_add(u8 *to, wide v) {
   u64 *words = reinterpret_cast<u64 *>(to);
   if (LIMBS == 4) atomic_add(reinterpret_cast<u32 *>(to), u32(v.lo));

@@ -51,7 +51,7 @@ KERNEL void probe_diverging(u32 how) {
 }
 
 // A product of matrices of bytes, added to words: `a` has 16 rows of 32 bytes, `b` 8 columns of 32, `c` 16 rows of 8 words. Each warp computes it, after the
-// fragments of a came through shared memory by copies that are waited for, or not; warp k writes what is c of its own.
+// fragments of a came through shared memory by copies that are waited for, or not; each warp has a c of its own.
 KERNEL void probe_matrix(const u8 *a, const u8 *b, u32 *c, u32 waits) {
   SHARED(uint4, rows, 32);
   const u32 lane = threadIdx.x & 31, g = lane >> 2, t = lane & 3;

@@ -60,8 +60,8 @@ fn matrices_of_several_tiles_equal_those_of_the_processor() {
     }
 }
 
-/// Elements whose limb products are as large as can be, and so many that their sums do not fit 32 bits: 16512 terms of Z_2^64 do, and 5504 of Z_2^128. Three
-/// parties multiply two of such products for each element, and add them up together.
+/// The largest limb products, of more terms than have sums of 32 bits: 16512 terms of Z_2^64 have them, and 5504 of Z_2^128. Three parties add up two products
+/// for each element.
 #[test]
 fn sums_of_the_largest_limbs_are_right() {
     for (ring, terms) in [(Ring::Z32, 9000), (Ring::Z64, 8400), (Ring::Z128, 2900)] {

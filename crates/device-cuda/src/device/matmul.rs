@@ -58,7 +58,7 @@ const fn steps(range: &Range<u64>) -> u64 {
     (range.end - range.start).div_ceil(TERMS)
 }
 
-/// Blocks of a product, in their order, each with packed sums of about so many bytes at most, where an element of all products has so many bytes.
+/// Blocks of a product, in their order. `element` is bytes of an element in all products of sums; packed sums of a block have `most` bytes, or are of one step.
 fn blocks(shape: Shape, element: u64, most: u64) -> Vec<Block> {
     let pieces = |all: u64, each: u64| {
         let firsts = (0..all).step_by(each as usize);
@@ -258,7 +258,7 @@ impl Queue<'_> {
 mod tests {
     use super::*;
 
-    /// Blocks have all terms of all elements once, and fit what is there for them, unless a single step does not.
+    /// Blocks have all terms of all elements once, and packed sums have room, unless a single step has none.
     #[test]
     fn blocks_have_all_terms_once() {
         for (rows, columns, inner) in [

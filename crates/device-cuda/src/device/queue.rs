@@ -85,7 +85,7 @@ pub(super) struct Queue<'a> {
     /// The verdict, then the numbers of all calls.
     pub(super) numbers: Zeroizing<Vec<u64>>,
     pub(super) steps: Vec<Step>,
-    /// Bytes that programs need for their temps and products of matrices for what is packed, and commands for sums of threads.
+    /// Bytes of values that programs forget, or of packed matrices, and of sums of threads.
     pub(super) temps: u64,
     pub(super) sums: u64,
     /// What was written.
@@ -117,7 +117,7 @@ fn needs(codes: &[Arc<Loaded>], id: ProgramId) -> Option<&Needs> {
     Some(&codes.get(id.0 as usize)?.needs)
 }
 
-/// Whether an operation takes integers modulo 2^32: sums, products of matrices, and what takes bytes, whatever they are.
+/// Whether an operation takes integers modulo 2^32: sums, products of matrices, and operations on bytes.
 const fn is_narrow(op: &Op) -> bool {
     let bytes = matches!(op, Op::Hash { .. } | Op::Mac | Op::CheckEqual | Op::Random);
     // Of a repetition each command is looked at.
