@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Union
 
 from ._source import here
-from .errors import JobError
+from .errors import JobError, Source
 from .tables import Fitted, Table
 from .types import Bool, Category, ColumnType, Decimal, Integer
 
@@ -17,27 +17,72 @@ Cuts = Union[int, Sequence[Union[int, str, decimal.Decimal]]]
 __all__ = ["DecisionTree", "KMeans", "LinearRegression", "LogisticRegression", "PCA", "PoissonRegression"]
 
 
+def _exact(number: Penalty, what: str, source: Source | None) -> decimal.Decimal:
+    """A number without rounding."""
+    try:
+        exact = decimal.Decimal(number)
+    except (decimal.InvalidOperation, TypeError, ValueError):
+        raise JobError(f"{number!r} is no {what}", source=source, help='write a number, a text such as "0.5", or a decimal.Decimal') from None
+    if isinstance(number, float) and decimal.Decimal(repr(number)) != exact:
+        raise JobError(f"{number!r} is a binary fraction, and not exactly what it looks like", source=source, help=f"write decimal.Decimal({str(number)!r}), which is exact")
+    return exact
+
+
 class _Regression:
-    """A regression with an intercept, by Newton's method."""
+    """A regression with an intercept, by Newton's method or by gradient descent."""
 
     _family = ""
 
-    def __init__(self, *, ridge: Penalty = 0, steps: int | None = None, places: int = 6, min_count: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        ridge: Penalty = 0,
+        steps: int | None = None,
+        method: str = "newton",
+        batch: int | None = None,
+        epochs: int | None = None,
+        rate: Penalty | None = None,
+        momentum: Penalty = 0,
+        limit: int | None = None,
+        places: int = 6,
+        min_count: int | None = None,
+    ) -> None:
         """`ridge` penalises coefficients: half of it times their squares is added to the loss (of scikit-learn's logistic regression it is 1/C, of its
         ridge regression alpha). `steps` are Newton's, from zeros. `places` are decimal places of the result. A model of fewer rows than `min_count`
-        has no rows; without it these are 20 for each term."""
+        has no rows; without it these are 20 for each term.
+
+        `method="gradient"` descends in `epochs` over batches of up to `batch` rows, all without it, in an order that no participant knows: each batch moves
+        coefficients by `rate` times the mean of its gradients, and by `momentum` times the last step. Features are numbers between -1 and 1 for that, their
+        declared ranges; their coefficients stay within `limit` (32) of 0. Such a model has no standard errors, and needs no matrix of its terms."""
         source = here()
-        try:
-            penalty = decimal.Decimal(ridge)
-        except (decimal.InvalidOperation, TypeError, ValueError):
-            raise JobError(f"{ridge!r} is no penalty", source=source, help='write a number, a text such as "0.5", or a decimal.Decimal') from None
-        if isinstance(ridge, float) and decimal.Decimal(repr(ridge)) != penalty:
-            raise JobError(f"{ridge!r} is a binary fraction, and not exactly what it looks like", source=source, help=f"write decimal.Decimal({str(ridge)!r}), which is exact")
-        self.ridge, self.steps, self.places, self.min_count = penalty, steps, places, min_count
+        self.ridge, self.steps, self.places, self.min_count = _exact(ridge, "penalty", source), steps, places, min_count
+        if method not in ("newton", "gradient"):
+            raise JobError(f"{method!r} is no method of a regression", source=source, help='write "newton" or "gradient"')
+        self.method = method
+        self._descent: dict[str, object] = {}
+        if method == "newton":
+            given = {"batch": batch, "epochs": epochs, "rate": rate, "momentum": momentum or None, "limit": limit}
+            for name in (name for name, value in given.items() if value is not None):
+                raise JobError(f"`{name}` is of gradient descent", source=source, help='method="gradient"')
+            return
+        if steps is not None:
+            raise JobError("gradient descent has epochs, and no steps", source=source, help=f"epochs={steps}")
+        if epochs is None or rate is None:
+            lacks = "epochs" if epochs is None else "a rate"
+            raise JobError(f"gradient descent needs {lacks}", source=source, help='such as epochs=10, rate="0.5"')
+        self._descent["method"] = method
+        if batch is not None:
+            self._descent["batch"] = batch
+        self._descent["epochs"] = epochs
+        self._descent["rate"] = format(_exact(rate, "rate", source), "f")
+        if momentum:
+            self._descent["momentum"] = format(_exact(momentum, "momentum", source), "f")
+        if limit is not None:
+            self._descent["limit"] = limit
 
     def fit(self, table: Table, *, x: Iterable[str], y: str) -> Table:
         """The model of column `y` by columns `x` of a table, as a table with a row for each term: its name, which is `intercept` or that of a column, its
-        `coefficient` and, unless coefficients are penalised, its `standard_error`. Rows without a value in one of the columns are left out."""
+        `coefficient` and, unless coefficients are penalised or by gradient descent, its `standard_error`. Rows without a value in one of the columns are left out."""
         source = here()
         names = list(x)
         if isinstance(x, str):
@@ -50,8 +95,9 @@ class _Regression:
             fields["ridge"] = format(self.ridge, "f")
         if self.steps is not None:
             fields["steps"] = self.steps
+        fields.update(self._descent)
         fields["places"] = self.places
-        columns = ("term", "coefficient") if self.ridge else ("term", "coefficient", "standard_error")
+        columns = ("term", "coefficient") if self.ridge or self._descent else ("term", "coefficient", "standard_error")
         return Table(table._job, Fitted(table, fields, self.min_count, source), columns)
 
     def __repr__(self) -> str:

@@ -60,18 +60,24 @@ class Table(Secret):
 
     # Columns.
 
+    def _lacks(self, name: str, names: tuple[str, ...]) -> str:
+        """That there is no such column, and why if it is one that other models have."""
+        if name == "standard_error" and isinstance(self._op, Fitted):
+            return f"{self._title()} has no standard errors: coefficients that are penalised, or are fitted by gradient descent, have none"
+        return f"{self._title()} has no column `{name}`; it has {', '.join(names)}"
+
     def col(self, name: str) -> Column:
         """The column of this name, also where a method has it."""
         source = here()
         if self._names is not None and name not in self._names:
-            raise JobError(f"{self._title()} has no column `{name}`; it has {', '.join(self._names)}", source=source)
+            raise JobError(self._lacks(name, self._names), source=source)
         return column(self, name, source)
 
     def __getattr__(self, name: str) -> Column:
         if name.startswith("_"):
             raise AttributeError(name)
         if self._names is not None and name not in self._names:
-            raise AttributeError(f"{self._title()} has no column `{name}`; it has {', '.join(self._names)}")
+            raise AttributeError(self._lacks(name, self._names))
         return self.col(name)
 
     def __getitem__(self, which: Any) -> Any:

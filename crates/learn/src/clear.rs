@@ -69,7 +69,7 @@ impl Regression {
         for (features, target) in rows {
             cells.push(self.design.row(&mut a, &self.spec.features, features)?);
             let target = value(*target, self.spec.target.range);
-            responses.push(self.response(&mut a, &target)?);
+            responses.push(self.link.response(&mut a, &target)?);
         }
         let mut coefficients = vec![value(0, between.coefficient); self.terms()];
         let mut known: Option<Known> = None;
@@ -142,7 +142,7 @@ impl Regression {
             } else {
                 let sum = row.iter().zip(coefficients).map(|(x, w)| x * w.int).sum();
                 let rounded = self.rounded(a, &value(sum, between.sum))?;
-                let mean = self.mean(a, &rounded)?;
+                let mean = self.link.mean(a, &rounded)?;
                 let row = self.row(a, &mean, response)?;
                 (row.residual.int, row.weight.int)
             };

@@ -62,6 +62,12 @@ impl Centred {
             .twos(-(self.exponent as i32))
     }
 
+    /// What a penalty of coefficients of the column is of those here.
+    pub(crate) fn penalty(&self, ridge: &Factor) -> Factor {
+        let slope = self.slope();
+        ridge.clone().times(&slope).times(&slope)
+    }
+
     /// How far the centre is from 0, here.
     pub(crate) fn shift(&self) -> Factor {
         Factor::of(self.centre).twos(-(self.exponent as i32))
@@ -81,6 +87,11 @@ impl Factor {
             above: value.into(),
             below: 1.into(),
         }
+    }
+
+    /// Units of a decimal of so many places.
+    pub(crate) fn decimal((units, places): (u64, u32)) -> Self {
+        Self::of(units.into()).tens(-(places as i32))
     }
 
     /// Times 10^by.

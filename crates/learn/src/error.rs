@@ -17,6 +17,55 @@ pub enum FitError {
     /// No steps, or more than there may be.
     #[error("a model is fitted in 1 to {MOST_ITERATIONS} steps, and this says {0}")]
     Iterations(u32),
+    /// No rows of a batch, or more than there are places for rows.
+    #[error(
+        "a batch has 1 to {rows} rows, as many as there are places for rows, and this has {batch}"
+    )]
+    Batch {
+        /// Rows of a batch.
+        batch: u32,
+        /// Places for rows.
+        rows: u32,
+    },
+    /// No epochs, or too many.
+    #[error(
+        "a model by gradient descent takes 1 to {most} steps, and {epochs} epochs of {batches} batches are {steps}: choose larger batches, or other epochs",
+        most = crate::descent::MOST_DESCENTS,
+        steps = u64::from(*epochs) * u64::from(*batches)
+    )]
+    Epochs {
+        /// Epochs.
+        epochs: u32,
+        /// Batches of each.
+        batches: u32,
+    },
+    /// A rate that moves nothing, or coefficients beyond their limit at once.
+    #[error(
+        "the rate of gradient descent is above 0 and up to {}, with up to {} decimal places",
+        crate::descent::MOST_RATE,
+        crate::descent::MOST_RATE_PLACES
+    )]
+    Rate,
+    /// A momentum with which steps have no range, or nearly none.
+    #[error(
+        "the momentum of gradient descent is from 0 to 0.{}, with up to {} decimal places",
+        crate::descent::MOST_MOMENTUM,
+        crate::descent::MOST_RATE_PLACES
+    )]
+    Momentum,
+    /// A limit of coefficients that there may not be.
+    #[error("the limit of coefficients is 1 to {most}, and this is {0}", most = crate::descent::MOST_LIMIT)]
+    Limit(u32),
+    /// Steps of gradient descent that do not fit.
+    #[error(
+        "a step of gradient descent may need {bits} bits where there are {most}: choose a smaller rate, momentum, penalty or limit, or declare narrower ranges"
+    )]
+    WideStep {
+        /// Bits that may be needed.
+        bits: u32,
+        /// Bits at hand.
+        most: u32,
+    },
     /// No squarings, or more than there may be.
     #[error(
         "a matrix is squared 1 to {} times, and this says {found}",

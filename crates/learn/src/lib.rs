@@ -3,6 +3,8 @@
 //! A [`Regression`] is a sequence of stages. Each is arithmetic over a [`Machine`](veil_numeric::Machine), of one row of the data or of one row of a small matrix; between them are products of matrices,
 //! which are exact. Every stage knows the ranges of what comes in and derives those of what goes out; nothing wraps, and nothing depends on values but values.
 //!
+//! A [`Descent`] is the same model by gradient descent in batches.
+//!
 //! ```
 //! use veil_learn::{Column, Family, Regression, Spec};
 //! use veil_numeric::Range;
@@ -35,8 +37,10 @@ mod clear;
 mod clusters;
 mod column;
 mod components;
+mod descent;
 mod design;
 mod error;
+mod link;
 pub mod network;
 mod results;
 mod rows;
@@ -49,8 +53,13 @@ pub use clear::Fitted;
 pub use clusters::{Cluster, ClusterSpec, Clusters, MOST_CLUSTERS};
 pub use column::Column;
 pub use components::{Component, ComponentSpec, Components, MOST_SQUARINGS};
+pub use descent::{
+    Descending, Descent, DescentSpec, MOST_DESCENTS, MOST_LIMIT, MOST_MOMENTUM, MOST_RATE,
+    MOST_RATE_PLACES, Moved, Stepping,
+};
 pub use design::Design;
 pub use error::FitError;
+pub use link::Link;
 pub use network::Network;
 pub use results::Deviations;
 pub use rows::Row;

@@ -25,15 +25,8 @@ impl Regression {
         &self.outputs
     }
 
-    /// What a coefficient of a term is in units of the columns, and of the last decimal place of the result.
     fn factor(&self, term: usize) -> Factor {
-        let places = Factor::of(1).tens(self.spec.places as i32);
-        let places = match term {
-            0 => places,
-            term => places.times(&self.design.features()[term - 1].slope()),
-        };
-        let (tens, exponent) = (self.target.places as i32, self.target.exponent as i32);
-        places.tens(-tens).twos(exponent)
+        self.link.factor(&self.design, term, self.spec.places)
     }
 
     /// The coefficients in units of the columns, the intercept first.
@@ -45,24 +38,8 @@ impl Regression {
         a: &mut Arithmetic<'_, M>,
         coefficients: &[On<M>],
     ) -> Result<Vec<On<M>>, TooWide> {
-        let mut intercept = coefficients[0].clone();
-        for (feature, coefficient) in self.design.features().iter().zip(&coefficients[1..]) {
-            let part = feature.shift().of_number(a, coefficient, 0)?;
-            intercept = a.sub(&intercept, &part)?;
-        }
-        let wide = TooWide {
-            bits: 129,
-            most: 128,
-        };
-        let centre = Factor::of(self.target.centre);
-        let centre = centre.tens(self.spec.places as i32 - self.target.places as i32);
-        let intercept = self.factor(0).of_number(a, &intercept, WEIGHT)?;
-        let intercept = a.plus(&intercept, centre.rounded(0).ok_or(wide)?)?;
-        let mut all = vec![intercept];
-        for (term, coefficient) in coefficients.iter().enumerate().skip(1) {
-            all.push(self.factor(term).of_number(a, coefficient, WEIGHT)?);
-        }
-        Ok(all)
+        self.link
+            .coefficients(a, &self.design, coefficients, self.spec.places)
     }
 
     /// The root of a term's variance but for the dispersion, of its element on the diagonal of the inverse.
@@ -146,12 +123,12 @@ impl Regression {
     ) -> Result<On<M>, FitError> {
         let explained = a.scale_down(
             explained,
-            (WEIGHT + self.design.places()) as i32 - self.mean as i32,
+            (WEIGHT + self.design.places()) as i32 - self.link.places as i32,
         )?;
         let left = a.sub(squares, &explained)?;
         let most = Range::new(0, squares.range.max().max(0)).unwrap_or(Range::point(0));
         let left = a.clip(&left, most)?;
-        let scales = [Scale::binary(2 * self.mean), Scale::binary(ERROR)];
+        let scales = [Scale::binary(2 * self.link.places), Scale::binary(ERROR)];
         let root = applied(a, Function::Root, &left, scales)?;
         let rows = a.scale_down(rows, self.information_places() as i32)?;
         let free = a.plus(&rows, -(self.terms() as i128))?;
@@ -272,7 +249,7 @@ impl Regression {
     /// # Errors
     /// [`FitError::TooWide`].
     pub fn squares_range(&self) -> Result<Range, FitError> {
-        let most = within(2 * self.mean).max();
+        let most = within(2 * self.link.places).max();
         let sum = Range::new(0, most).and_then(|range| range.sum(self.spec.rows.into()));
         sum.ok_or(crate::error::WIDE)
     }

@@ -167,7 +167,7 @@ impl Regression {
         let more = self.information_places() + WEIGHT;
         let part = a.scale_down(
             &part,
-            more as i32 - (self.design.places() + self.mean) as i32,
+            more as i32 - (self.design.places() + self.link.places) as i32,
         )?;
         a.sub(gradient, &part)
     }
@@ -185,7 +185,7 @@ impl Regression {
         let more = self.information_places() + WEIGHT;
         let part = a.scale_down(
             product,
-            more as i32 - (self.design.places() + self.mean) as i32,
+            more as i32 - (self.design.places() + self.link.places) as i32,
         )?;
         a.sub(gradient, &part)
     }
@@ -200,7 +200,7 @@ impl Regression {
         gradient: &Gradient<M::Int>,
         scale: &On<M>,
     ) -> Result<On<M>, TooWide> {
-        let places = self.design.places() + self.mean + self.halvings + SCALE;
+        let places = self.design.places() + self.link.places + self.halvings + SCALE;
         let scaled = a.multiply(gradient, scale)?;
         let scaled = a.scale_down(&scaled, places as i32 - self.gradient as i32)?;
         a.clip(&scaled, within(self.gradient + SCALED))

@@ -1,10 +1,11 @@
 //! What is fitted, and the numbers of places that follow from it.
 
-use veil_numeric::{Arithmetic, Function, Range, Ranges, Scale};
+use veil_numeric::{Arithmetic, Range, Ranges};
 
 use crate::column::{Centred, Column, Factor, about, log2_up, within};
 use crate::design::Design;
 use crate::error::{FitError, WIDE};
+use crate::link::Link;
 
 /// How the mean of a row follows from the sum of its terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -113,9 +114,7 @@ pub struct Between {
 pub struct Regression {
     pub(crate) spec: Spec,
     pub(crate) design: Design,
-    pub(crate) target: Centred,
-    /// Binary places of targets and means.
-    pub(crate) mean: u32,
+    pub(crate) link: Link,
     /// Binary places of weights: the derivative of the mean.
     pub(crate) weight: u32,
     /// Rows are at most 2^halvings, an even power.
@@ -124,8 +123,6 @@ pub struct Regression {
     pub(crate) gradient: u32,
     /// The penalty of each term, in units of the information matrix.
     pub(crate) ridge: Vec<i128>,
-    /// The range that the sum of a row is brought to.
-    pub(crate) clip: Option<Range>,
     pub(crate) between: Between,
     pub(crate) directions: Range,
     /// Of each term: the range of its coefficient and, if there are any, that of its standard error.
@@ -145,32 +142,9 @@ impl Regression {
         if spec.places > 18 {
             return Err(FitError::Places(spec.places));
         }
-        let (least, most) = (spec.target.range.min(), spec.target.range.max());
-        let whole = least >= 0 && spec.target.places == 0;
-        let needed = match spec.family {
-            Family::Logistic if !whole || most > 1 => Some("a condition, or 0 and 1"),
-            Family::Poisson if !whole || most >= 1 << 12 => Some("a whole number from 0 to 4095"),
-            _ => None,
-        };
-        if let Some(needed) = needed {
-            let of = spec.family;
-            return Err(FitError::Target { of, needed });
-        }
-        let target = match spec.family {
-            Family::Linear => Centred::of(spec.target).ok_or(FitError::Wide(count))?,
-            _ => Centred {
-                centre: 0,
-                exponent: 0,
-                places: 0,
-            },
-        };
+        let mut link = Link::new(spec.family, spec.target, count)?;
+        let mean_bits = link.mean_bits;
         let rows = log2_up(spec.rows.max(1).into());
-        // What a row's mean may be at most, and its weight.
-        let most_mean = 4 * most + 16;
-        let mean_bits = match spec.family {
-            Family::Poisson => log2_up(most_mean),
-            _ => 0,
-        };
         let weight_bits = match spec.family {
             Family::Linear => 0,
             Family::Logistic => 18,
@@ -189,19 +163,14 @@ impl Regression {
         } else {
             mean
         };
-        let clip = match spec.family {
-            Family::Poisson => Some(exponents(most_mean)?),
-            _ => None,
-        };
+        link.places = mean;
         let mut of = Self {
             design: Design::new(&spec.features, cell)?,
-            target,
-            mean,
+            link,
             weight,
             halvings: rows.next_multiple_of(2),
             gradient: 36 - mean_bits,
             ridge: vec![],
-            clip,
             between: Between {
                 cell: within(cell),
                 response: Range::point(0),
@@ -226,9 +195,9 @@ impl Regression {
         loop {
             match of.derive() {
                 Err(FitError::TooWide { .. })
-                    if of.spec.family == Family::Poisson && of.mean > FEWEST =>
+                    if of.spec.family == Family::Poisson && of.link.places > FEWEST =>
                 {
-                    of.mean -= 1;
+                    of.link.places -= 1;
                 }
                 result => return result.map(|()| of),
             }
@@ -245,6 +214,12 @@ impl Regression {
     #[must_use]
     pub const fn spec(&self) -> &Spec {
         &self.spec
+    }
+
+    /// How the mean of a row follows, and what a target is.
+    #[must_use]
+    pub const fn link(&self) -> &Link {
+        &self.link
     }
 
     /// The cells of rows.
@@ -267,12 +242,10 @@ impl Regression {
     /// What the ridge adds to the diagonal of the information matrix, for each term: λ·c² of a coefficient c of a column is λ·slope²·w² of its coefficient w here, in units of the target's
     /// square.
     fn penalties(&self) -> Result<Vec<i128>, FitError> {
-        let (units, tens) = self.spec.ridge;
-        let ridge = Factor::of(units.into()).tens(-(tens as i32));
+        let ridge = Factor::decimal(self.spec.ridge);
         let places = self.information_places();
         let of = |feature: &Centred| {
-            let slope = feature.slope();
-            let penalty = ridge.clone().times(&slope).times(&slope).rounded(places);
+            let penalty = feature.penalty(&ridge).rounded(places);
             penalty.filter(|penalty| *penalty < 1 << 99).ok_or(WIDE)
         };
         let features = self.design.features().iter().map(of);
@@ -285,7 +258,10 @@ impl Regression {
         let rows = u64::from(self.spec.rows.max(1));
         let mut narrow = Ranges(64);
         let mut a = Arithmetic(&mut narrow);
-        self.between.response = self.response(&mut a, &some(self.spec.target.range))?.range;
+        self.between.response = self
+            .link
+            .response(&mut a, &some(self.spec.target.range))?
+            .range;
         let (residual, weight) = if self.spec.family == Family::Linear {
             (self.between.response, Range::point(1))
         } else {
@@ -297,7 +273,7 @@ impl Regression {
             )?;
             let rounded = self.rounded(&mut a, &some(self.between.sum))?;
             self.between.rounded = rounded.range;
-            let mean = self.mean(&mut a, &rounded)?;
+            let mean = self.link.mean(&mut a, &rounded)?;
             self.between.mean = mean.range;
             let row = self.row(&mut a, &mean, &some(self.between.response))?;
             (row.residual.range, row.weight.range)
@@ -368,12 +344,4 @@ pub(crate) fn sums(left: Range, right: Range, count: u64, most: u32) -> Result<R
         return Err(FitError::TooWide { bits, most });
     }
     Ok(range)
-}
-
-/// The logarithms of means from 2^-16 to `most`, with [`SUM`] places.
-fn exponents(most: i128) -> Result<Range, FitError> {
-    let (one, to) = (Scale::ONE, Scale::binary(SUM));
-    let ln = veil_numeric::Applied::new(Function::Ln, one, Range::point(most), to)?;
-    let high = ln.clear(most).unwrap_or(0);
-    Ok(Range::new(-(11 << SUM), high).unwrap_or(Range::point(0)))
 }

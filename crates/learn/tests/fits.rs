@@ -38,7 +38,7 @@ fn solved(mut a: Vec<Vec<f64>>, b: &[f64]) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// Coefficients and standard errors in doubles.
-fn reference(spec: &Spec, rows: &[(Vec<i128>, i128)]) -> (Vec<f64>, Vec<f64>) {
+pub(crate) fn reference(spec: &Spec, rows: &[(Vec<i128>, i128)]) -> (Vec<f64>, Vec<f64>) {
     let unit = |x: i128, column: &Column| x as f64 / 10_f64.powi(column.places as i32);
     let cells = |row: &[i128]| {
         let features = row.iter().zip(&spec.features).map(|(x, c)| unit(*x, c));
@@ -105,7 +105,7 @@ impl Draws {
 }
 
 /// Age, money with cents, an indicator, a year.
-fn features() -> Vec<Column> {
+pub(crate) fn features() -> Vec<Column> {
     vec![
         column(0, 120, 0),
         column(0, 10_000_000, 2),
@@ -114,7 +114,7 @@ fn features() -> Vec<Column> {
     ]
 }
 
-fn drawn(spec: &Spec, rows: usize) -> Vec<(Vec<i128>, i128)> {
+pub(crate) fn drawn(spec: &Spec, rows: usize) -> Vec<(Vec<i128>, i128)> {
     let mut draws = Draws(7);
     let of = [-0.03, 0.000_02, 0.8, 0.04];
     (0..rows)
@@ -146,7 +146,7 @@ fn drawn(spec: &Spec, rows: usize) -> Vec<(Vec<i128>, i128)> {
         .collect()
 }
 
-fn spec(family: Family, rows: u32) -> Spec {
+pub(crate) fn spec(family: Family, rows: u32) -> Spec {
     Spec {
         family,
         features: features(),

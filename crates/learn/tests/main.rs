@@ -6,6 +6,7 @@
 
 mod clusters;
 mod components;
+mod descent;
 mod fits;
 mod networks;
 mod secret;

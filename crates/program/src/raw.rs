@@ -588,6 +588,14 @@ pub(crate) struct RawFit {
     pub(crate) cuts: Option<Spanned<BTreeMap<Spanned<String>, Spanned<RawCuts>>>>,
     pub(crate) ridge: Option<Spanned<String>>,
     pub(crate) steps: Option<Spanned<u32>>,
+    /// How a regression is fitted.
+    pub(crate) method: Option<Spanned<String>>,
+    /// Of gradient descent: rows of a batch, how often all are looked at, and how a batch moves coefficients.
+    pub(crate) batch: Option<Spanned<u32>>,
+    pub(crate) epochs: Option<Spanned<u32>>,
+    pub(crate) rate: Option<Spanned<String>>,
+    pub(crate) momentum: Option<Spanned<String>>,
+    pub(crate) limit: Option<Spanned<u32>>,
     pub(crate) places: Option<Spanned<u32>>,
 }
 

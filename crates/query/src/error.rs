@@ -53,6 +53,11 @@ pub enum Problem {
         /// The name, with its table if it has one.
         name: String,
     },
+    /// The standard errors of a model that has none.
+    #[error(
+        "there are no standard errors: coefficients that are penalised, or are fitted by gradient descent, have none"
+    )]
+    NoStandardErrors,
     /// A name of several columns.
     #[error("`{name}` is the name of several columns; write the table before it")]
     Ambiguous {

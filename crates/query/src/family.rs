@@ -281,7 +281,13 @@ impl<'a> Writer<'a> {
                 };
                 let features = list("features", named(&model.features));
                 let parts = [features].into_iter().chain(target);
-                let head = format!("fit {}", model.kind.name());
+                let by = match &model.kind {
+                    FitKind::Regression {
+                        stepping: Some(_), ..
+                    } => " by gradient",
+                    _ => "",
+                };
+                let head = format!("fit {}{by}", model.kind.name());
                 list(&head, parts.chain([self.plan(input)]))
             }
             // Weights are as literals.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use sqlparser::ast::Spanned;
 use veil_relation::{
     At, ConsentError, Expr, Family, Field, Fit, FitKind, JoinKind, Kept, Matches, Named, Overflow,
-    Plan, Program, Step, Table, Trained, is_name,
+    Plan, Program, Step, Stepping, Table, Trained, is_name,
 };
 
 use crate::apply::{Application, ApplyError, applied};
@@ -40,7 +40,7 @@ pub struct Query {
 pub struct Model {
     /// What is fitted.
     pub kind: ModelKind,
-    /// Steps.
+    /// Steps, or epochs.
     pub iterations: u32,
     /// Decimal places of the result.
     pub places: u32,
@@ -57,6 +57,8 @@ pub enum ModelKind {
         target: String,
         /// The penalty of ridge regression, units and decimal places.
         ridge: (u64, u32),
+        /// How batches of rows move coefficients, if it is not fitted by Newton's method.
+        stepping: Option<Stepping>,
     },
     /// k-means: its clusters are the relation.
     Clusters {
@@ -338,11 +340,17 @@ fn fitted(input: Plan, fields: &[Field], model: &Model) -> Result<Plan, &'static
         expr: column(at),
     });
     let kind = match &model.kind {
-        ModelKind::Regression { family, ridge, .. } => FitKind::Regression {
+        ModelKind::Regression {
+            family,
+            target: _,
+            ridge,
+            stepping,
+        } => FitKind::Regression {
             family: *family,
             target: column(target.unwrap_or(0)),
             ridge: *ridge,
-            errors: ridge.0 == 0,
+            errors: ridge.0 == 0 && stepping.is_none(),
+            stepping: stepping.clone(),
         },
         ModelKind::Components { count } => FitKind::Components { count: *count },
         ModelKind::Clusters { start } => {

@@ -313,7 +313,18 @@ impl Binder<'_> {
                 return self.checked(Expr::Column(id, self.source.at(at)), scope, at);
             }
             Found::Column(_) => Problem::NotGrouped { name: whole },
-            Found::None => Problem::NoColumn { name: whole },
+            Found::None => {
+                let of_model = |of: &str| {
+                    let found = before.unwrap_or(scope.rel).find(table.as_deref(), of);
+                    !matches!(found, Found::None)
+                };
+                let terms = of_model("term") && of_model("coefficient");
+                if name == "standard_error" && terms {
+                    Problem::NoStandardErrors
+                } else {
+                    Problem::NoColumn { name: whole }
+                }
+            }
             Found::Several => Problem::Ambiguous { name: whole },
         };
         Err(self.source.error(at, problem))

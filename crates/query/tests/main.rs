@@ -7,6 +7,7 @@
 mod accepted;
 mod claims;
 mod common;
+mod descent;
 mod families;
 mod flags;
 mod forests;

@@ -227,6 +227,7 @@ fn what_no_network_is_applied_to_is_refused() {
             family: Family::Linear,
             target: "income".into(),
             ridge: (0, 1),
+            stepping: None,
         },
         iterations: 2,
         places: 3,

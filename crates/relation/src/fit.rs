@@ -1,7 +1,8 @@
 //! Models that are fitted to the rows of a relation: the rows of the result are the terms of the model.
 
 use veil_learn::{
-    ClusterSpec, Clusters, Column, ComponentSpec, Components, Family, Regression, Spec,
+    ClusterSpec, Clusters, Column, ComponentSpec, Components, Descent, DescentSpec, Family,
+    Regression, Spec, Stepping,
 };
 use veil_numeric::Range;
 
@@ -24,7 +25,7 @@ pub struct Fit {
     pub kind: FitKind,
     /// The features, each a number or a condition; of a tree also a category.
     pub features: Vec<Named>,
-    /// Steps: Newton's, or Lloyd's; or levels of splits.
+    /// Steps: Newton's, or Lloyd's; epochs of gradient descent; or levels of splits.
     pub iterations: u32,
     /// Decimal places of coefficients and standard errors, of centres, or of shares and means.
     pub places: u32,
@@ -45,6 +46,8 @@ pub enum FitKind {
         ridge: (u64, u32),
         /// Whether it has standard errors.
         errors: bool,
+        /// How batches of rows move coefficients, if it is not fitted by Newton's method.
+        stepping: Option<Stepping>,
     },
     /// k-means, with a row for each cluster.
     Clusters {
@@ -86,8 +89,10 @@ pub const COMPONENTS: &str = "pca";
 /// The arithmetic of a model.
 #[derive(Clone, Debug)]
 pub enum Fitting {
-    /// That of a regression.
+    /// That of a regression by Newton's method.
     Regression(Box<Regression>),
+    /// That of a regression by gradient descent.
+    Descent(Box<Descent>),
     /// That of k-means.
     Clusters(Box<Clusters>),
     /// That of principal components.
@@ -140,15 +145,31 @@ impl Fit {
                 target,
                 ridge,
                 errors: _,
-            } => Fitting::Regression(Box::new(Regression::new(Spec {
-                family: *family,
-                features,
-                target: column(target, types)?,
-                rows,
-                ridge: *ridge,
-                iterations,
-                places,
-            })?)),
+                stepping,
+            } => {
+                let (family, ridge, target) = (*family, *ridge, column(target, types)?);
+                match stepping {
+                    None => Fitting::Regression(Box::new(Regression::new(Spec {
+                        family,
+                        features,
+                        target,
+                        rows,
+                        ridge,
+                        iterations,
+                        places,
+                    })?)),
+                    Some(stepping) => Fitting::Descent(Box::new(Descent::new(DescentSpec {
+                        family,
+                        features,
+                        target,
+                        rows,
+                        ridge,
+                        epochs: iterations,
+                        stepping: stepping.clone(),
+                        places,
+                    })?)),
+                }
+            }
             FitKind::Components { count } => {
                 Fitting::Components(Box::new(Components::new(ComponentSpec {
                     features,
@@ -247,6 +268,24 @@ impl Fit {
                 }
                 (fields, regression.terms() as u64)
             }
+            (FitKind::Regression { errors, .. }, Fitting::Descent(descent)) => {
+                if *errors {
+                    let what = "a model by gradient descent has no standard errors";
+                    return Err(form("fit", what));
+                }
+                if descent.smallest() < self.min_rows {
+                    return Err(PlanError::SmallBatch {
+                        rows: descent.smallest(),
+                        needed: self.min_rows,
+                    });
+                }
+                let all = descent.outputs().iter();
+                let fields = vec![
+                    field("term", Kind::Category(self.names()?)),
+                    decimal("coefficient", all.fold(zero, |all, one| all.hull(*one))),
+                ];
+                (fields, descent.terms() as u64)
+            }
             (FitKind::Clusters { start }, Fitting::Clusters(clusters)) => {
                 let count = start.len() as u64;
                 let mut fields = vec![
@@ -293,23 +332,18 @@ impl Fit {
                 if (rows.len() as u64) < u64::from(self.min_rows) {
                     return Ok(vec![]);
                 }
-                let pairs = rows.iter_mut().filter_map(|row| {
-                    let target = row.pop()?;
-                    Some((std::mem::take(row), target))
-                });
-                let fitted = regression.fit(&pairs.collect::<Vec<_>>())?;
-                let names = self.names()?;
-                let terms = self.terms().into_iter().zip(fitted);
-                let row = |(name, fitted): (&str, veil_learn::Fitted)| {
-                    let index = names.index(name);
-                    let index = index.map_or(Value::Null, |at| Value::Number(at.into()));
-                    let mut row = vec![index, Value::Number(fitted.coefficient)];
-                    if *errors {
-                        row.extend(fitted.error.map(Value::Number));
-                    }
-                    row
-                };
-                Ok(terms.map(row).collect())
+                let fitted = regression.fit(&pairs(&mut rows))?;
+                self.shown(fitted.into_iter().map(|fitted| {
+                    let error = fitted.error.filter(|_| *errors);
+                    std::iter::once(fitted.coefficient).chain(error)
+                }))
+            }
+            (_, Fitting::Descent(descent)) => {
+                if (rows.len() as u64) < u64::from(self.min_rows) {
+                    return Ok(vec![]);
+                }
+                let placed = descent.placed(pairs(&mut rows));
+                self.shown(descent.fit(&placed)?.into_iter().map(std::iter::once))
             }
             (_, Fitting::Clusters(clusters)) => {
                 let found = (1..).zip(clusters.fit(&rows)?);
@@ -334,4 +368,28 @@ impl Fit {
             _ => Err(form("fit", "a model of another kind")),
         }
     }
+    /// The rows of terms, of the numbers of each in the order of terms.
+    fn shown(
+        &self,
+        of_terms: impl Iterator<Item = impl Iterator<Item = i128>>,
+    ) -> Result<Vec<Vec<Value>>, PlanError> {
+        let names = self.names()?;
+        let terms = self.terms().into_iter().zip(of_terms);
+        let rows = terms.map(|(name, numbers)| {
+            let index = names.index(name);
+            let index = index.map_or(Value::Null, |at| Value::Number(at.into()));
+            let numbers = numbers.map(Value::Number);
+            std::iter::once(index).chain(numbers).collect()
+        });
+        Ok(rows.collect())
+    }
+}
+
+/// Rows of features and a target, each apart.
+fn pairs(rows: &mut [Vec<i128>]) -> Vec<(Vec<i128>, i128)> {
+    let pairs = rows.iter_mut().filter_map(|row| {
+        let target = row.pop()?;
+        Some((std::mem::take(row), target))
+    });
+    pairs.collect()
 }

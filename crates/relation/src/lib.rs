@@ -110,8 +110,9 @@ pub use typing::{MOST_REAL_PLACES, TypeError};
 pub use veil_learn::network;
 #[doc(no_inline)]
 pub use veil_learn::{
-    Clusters, Components, Design, Family, FitError, Fraction, MOST_CUTS, MOST_DEPTH,
-    MOST_ITERATIONS, Network, Regression, Split, Test, Tree,
+    Clusters, Components, Descent, Design, Family, FitError, Fraction, Link, MOST_CUTS, MOST_DEPTH,
+    MOST_DESCENTS, MOST_ITERATIONS, MOST_LIMIT, MOST_MOMENTUM, MOST_RATE, MOST_RATE_PLACES,
+    Network, Regression, Split, Stepping, Test, Tree,
 };
 #[doc(no_inline)]
 pub use veil_numeric::{Function, Range};

@@ -77,6 +77,16 @@ pub enum PlanError {
         /// The fewest.
         needed: u32,
     },
+    /// A step of gradient descent that is of fewer rows than a model is to have.
+    #[error(
+        "a step of this model is of as few as {rows} rows, those of a batch, and a model is of at least {needed}: choose larger batches, or lower `min_count`"
+    )]
+    SmallBatch {
+        /// Places for rows of the smallest batch.
+        rows: u32,
+        /// The fewest rows of the model.
+        needed: u32,
+    },
     /// Fewer or more features than those of a network.
     #[error("network `{network}` has {features} features, and is applied to {found}")]
     Features {

@@ -368,13 +368,29 @@ fn fit(of: &Fit) -> impl Iterator<Item = Sexp> + use<> {
         FitKind::Regression {
             family: _,
             target,
-            ridge: (units, places),
+            ridge,
             errors,
-        } => all.extend([
-            Sexp::list("target", [expr(target)]),
-            Sexp::list("ridge", [decimal((*units).into(), *places)]),
-            Sexp::list("errors", [Sexp::word(errors)]),
-        ]),
+            stepping,
+        } => {
+            let decimal = |name: &str, (units, places): (u64, u32)| {
+                Sexp::list(name, [decimal(units.into(), places)])
+            };
+            all.extend([
+                Sexp::list("target", [expr(target)]),
+                decimal("ridge", *ridge),
+                Sexp::list("errors", [Sexp::word(errors)]),
+            ]);
+            // Steps of gradient descent; without them they are Newton's.
+            all.extend(stepping.as_ref().map(|of| {
+                let batch = of.batch.map(|rows| number("batch", rows));
+                let rest = [
+                    decimal("rate", of.rate),
+                    decimal("momentum", of.momentum),
+                    number("limit", of.limit),
+                ];
+                Sexp::list("gradient", rest.into_iter().chain(batch))
+            }));
+        }
         FitKind::Components { count } => all.push(number("components", *count)),
         FitKind::Clusters { start } => {
             let centres = start.iter();

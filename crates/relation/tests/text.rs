@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use veil_relation::{
     Aggregate, AggregateFunction, Apply, Bucket, ColumnId, Domain, Expr, Family, Fit, FitKind,
     Frame, JoinKind, Kept, Matches, Named, OpenSize, Overflow, Plan, Program, ReadError, SortKey,
-    Step, WindowFunction, Windowed,
+    Step, Stepping, WindowFunction, Windowed,
 };
 
 use crate::common::{exprs, table};
@@ -183,16 +183,36 @@ fn plans() -> impl Strategy<Value = Plan> {
 
 fn models() -> impl Strategy<Value = Box<Fit>> {
     let family = prop::sample::select(Family::ALL.to_vec());
-    let ridge = (any::<u64>(), 1_u32..18);
+    let number = || (any::<u64>(), 1_u32..18);
+    let stepping = (
+        number(),
+        number(),
+        prop::option::of(any::<u32>()),
+        any::<u32>(),
+    );
+    let stepping = stepping.prop_map(|(rate, momentum, batch, limit)| Stepping {
+        batch,
+        rate,
+        momentum,
+        limit,
+    });
+    let regression = (
+        family,
+        exprs(),
+        number(),
+        any::<bool>(),
+        prop::option::of(stepping),
+    );
     let regression =
-        (family, exprs(), ridge, any::<bool>()).prop_map(|(family, target, ridge, errors)| {
-            FitKind::Regression {
+        regression.prop_map(
+            |(family, target, ridge, errors, stepping)| FitKind::Regression {
                 family,
                 target,
                 ridge,
                 errors,
-            }
-        });
+                stepping,
+            },
+        );
     let start = prop::collection::vec(prop::collection::vec(any::<i128>(), 0..3), 0..3);
     let cuts = prop::collection::vec(prop::collection::vec(any::<i128>(), 0..3), 0..3);
     let kind = prop_oneof![

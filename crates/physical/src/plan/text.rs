@@ -104,6 +104,13 @@ pub(super) fn of(plan: &Plan, shape: &Shape, program: &Program) -> String {
             };
             let (name, rows, steps) = (model.kind.name(), shape.capacity, model.iterations);
             match &model.kind {
+                FitKind::Regression {
+                    stepping: Some(_), ..
+                } => {
+                    format!(
+                        "{name} regression of {rows} terms by gradient descent in {steps} epochs{least}"
+                    )
+                }
                 FitKind::Regression { .. } => {
                     format!("{name} regression of {rows} terms in {steps} steps{least}")
                 }

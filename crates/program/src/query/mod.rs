@@ -11,6 +11,7 @@ mod declare;
 mod explain;
 mod forest;
 mod forests;
+mod gradient;
 mod keys;
 mod lower;
 mod model;

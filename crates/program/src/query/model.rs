@@ -10,6 +10,7 @@ use veil_relation::{
 
 use super::Queries;
 use super::decimal::shortest;
+use super::gradient;
 use crate::error::{Fault, JobProblem};
 use crate::raw::{RawCuts, RawFit, RawNumber};
 
@@ -26,7 +27,7 @@ const PLACES: u32 = 6;
 /// Decimal places of a penalty, at most.
 const RIDGE_PLACES: u32 = 12;
 
-fn word(field: &'static str, at: &Spanned<String>, reason: String) -> Fault {
+pub(super) fn word(field: &'static str, at: &Spanned<String>, reason: String) -> Fault {
     let value = at.get_ref().clone();
     let problem = JobProblem::Word {
         field,
@@ -36,7 +37,7 @@ fn word(field: &'static str, at: &Spanned<String>, reason: String) -> Fault {
     Fault::new(at.span(), problem)
 }
 
-fn number(field: &'static str, at: &Spanned<u32>, reason: String) -> Fault {
+pub(super) fn number(field: &'static str, at: &Spanned<u32>, reason: String) -> Fault {
     let value = at.get_ref().to_string();
     let problem = JobProblem::Number {
         field,
@@ -46,15 +47,19 @@ fn number(field: &'static str, at: &Spanned<u32>, reason: String) -> Fault {
     Fault::new(at.span(), problem)
 }
 
-/// A penalty: a decimal from 0 on, with one place at least.
-fn ridge(at: &Spanned<String>) -> Result<(u64, u32), Fault> {
-    let one = |(units, places): (i128, u32)| match places {
-        0 => Some((units.checked_mul(10)?, 1)),
-        places => Some((units, places)),
+/// A decimal from 0 on, with one place at least: as the canonical text of a plan has it.
+pub(super) fn decimal(text: &str) -> Option<(u64, u32)> {
+    let (units, places) = match shortest(text)? {
+        (units, 0) => (units.checked_mul(10)?, 1),
+        number => number,
     };
-    let number = shortest(at.get_ref()).and_then(one);
-    let number = number.filter(|(_, places)| *places <= RIDGE_PLACES);
-    let fits = number.and_then(|(units, places)| Some((u64::try_from(units).ok()?, places)));
+    Some((u64::try_from(units).ok()?, places))
+}
+
+/// A penalty.
+fn ridge(at: &Spanned<String>) -> Result<(u64, u32), Fault> {
+    let number = decimal(at.get_ref());
+    let fits = number.filter(|(_, places)| *places <= RIDGE_PLACES);
     let reason =
         || format!("write a number from 0 on with up to {RIDGE_PLACES} places, such as \"0.5\"");
     fits.ok_or_else(|| word("ridge", at, reason()))
@@ -141,6 +146,13 @@ pub(super) fn model(at: &Spanned<RawFit>) -> Result<Model, Fault> {
     if let (Some(first), true) = (first, family != CLUSTERS) {
         return no_use(first.span(), "start");
     }
+    if [TREE, CLUSTERS, COMPONENTS].contains(&family) {
+        if let Some(method) = &raw.method {
+            return no_use(method.span(), "method");
+        }
+        gradient::unused(raw, &format!("a model `{family}`"))?;
+    }
+    let mut epochs = None;
     if family == TREE {
         if let Some(ridge) = &raw.ridge {
             return no_use(ridge.span(), "ridge");
@@ -192,13 +204,17 @@ pub(super) fn model(at: &Spanned<RawFit>) -> Result<Model, Fault> {
             word("family", &raw.family, reason)
         })?;
         let target = raw.target.as_ref().ok_or_else(|| lacks("target"))?;
+        let stepping = gradient::stepping(at)?;
+        epochs = stepping.as_ref().map(|(_, epochs)| *epochs);
         ModelKind::Regression {
             family,
             target: target.get_ref().clone(),
             ridge: raw.ridge.as_ref().map_or(Ok((0, 1)), ridge)?,
+            stepping: stepping.map(|(of, _)| of),
         }
     };
     let iterations = match (&raw.depth, &raw.steps) {
+        _ if epochs.is_some() => epochs.unwrap_or(0),
         (Some(depth), _) => {
             let reason = || format!("a tree has 1 to {MOST_DEPTH} levels of splits");
             let some = Some(*depth.get_ref()).filter(|depth| (1..=MOST_DEPTH).contains(depth));
@@ -264,23 +280,55 @@ impl Queries {
     }
 }
 
+/// A decimal, as people write it.
+fn literal((units, places): (u64, u32)) -> Expr {
+    Expr::Literal(veil_relation::Literal::Decimal {
+        units: units.into(),
+        places,
+    })
+}
+
 fn sentence(title: &str, (model, of): (&Fit, &Fitting), capacity: u64) -> String {
     let names = model.features.iter().map(|feature| feature.name.as_str());
     let names: Vec<&str> = names.collect();
     let names = names.join(", ");
     let (kind, steps, least) = (model.kind.name(), model.iterations, model.min_rows);
+    let penalised = |ridge: (u64, u32)| match ridge {
+        (0, _) => String::new(),
+        ridge => format!(", penalised by {}", literal(ridge)),
+    };
     let mut text = match (&model.kind, of) {
-        (FitKind::Regression { ridge, .. }, Fitting::Regression(of)) => {
-            let (units, places) = *ridge;
-            let ridge = Expr::Literal(veil_relation::Literal::Decimal {
-                units: units.into(),
-                places,
-            });
-            let penalised = if units > 0 {
-                format!(", penalised by {ridge}")
-            } else {
-                String::new()
+        (
+            FitKind::Regression {
+                ridge,
+                stepping: Some(by),
+                ..
+            },
+            Fitting::Descent(of),
+        ) => {
+            let batches = match of.batches().count() {
+                1 => "of all rows".to_owned(),
+                count => format!(
+                    "of {count} batches of up to {} rows, in a secret order of rows; those of the last batches weigh most",
+                    of.largest()
+                ),
             };
+            let momentum = match by.momentum {
+                (0, _) => String::new(),
+                momentum => format!(" with momentum {}", literal(momentum)),
+            };
+            let epochs = if steps == 1 { "epoch" } else { "epochs" };
+            format!(
+                "{title}: a {kind} regression on {names}{}, by gradient descent at rate {}{momentum} in {steps} {epochs} {batches}; coefficients over half their range are within {} of 0; of at \
+                 least {least} and at most {capacity} rows; features have {} binary places over half their range",
+                penalised(*ridge),
+                literal(by.rate),
+                by.limit,
+                of.design().places()
+            )
+        }
+        (FitKind::Regression { ridge, .. }, Fitting::Regression(of)) => {
+            let penalised = penalised(*ridge);
             format!(
                 "{title}: a {kind} regression on {names}{penalised}, in {steps} steps, of at least {least} and at most {capacity} rows; features have {} binary places \
                  over half their range",

@@ -1,6 +1,7 @@
 //! Jobs with queries: from the file to the values of ports, and from opened values to results.
 
 mod claims;
+mod descent;
 mod forests;
 mod inexact;
 mod models;

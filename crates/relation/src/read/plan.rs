@@ -11,7 +11,7 @@ use crate::plan::{
     WindowFunction, Windowed,
 };
 use crate::sexp::Sexp;
-use veil_learn::{Family, Network};
+use veil_learn::{Family, Network, Stepping};
 
 fn named(item: &Sexp) -> Result<Named> {
     match items(item)? {
@@ -220,6 +220,12 @@ fn fit(item: &Sexp, parts: &[Sexp]) -> Result<Fit> {
         [of] => Ok(of.clone()),
         _ => Err(wrong()),
     };
+    let decimal = |item: &Sexp, tag| match expr(&of(item, tag)?)? {
+        Expr::Literal(Literal::Decimal { units, places }) => {
+            Ok((u64::try_from(units).map_err(|_| wrong())?, places))
+        }
+        _ => Err(wrong()),
+    };
     let kind = match (word(name)?, rest) {
         (COMPONENTS, [count]) => FitKind::Components {
             count: number(&of(count, "components")?)?,
@@ -237,18 +243,29 @@ fn fit(item: &Sexp, parts: &[Sexp]) -> Result<Fit> {
                 .map(|of| all(of, "cuts", number))
                 .collect::<Result<_>>()?,
         },
-        (family, [target, ridge, errors]) => FitKind::Regression {
+        (family, [target, ridge, errors, stepping @ ..]) => FitKind::Regression {
             family: Family::named(family).ok_or_else(wrong)?,
             target: expr(&of(target, "target")?)?,
-            ridge: match expr(&of(ridge, "ridge")?)? {
-                Expr::Literal(Literal::Decimal { units, places }) => {
-                    (u64::try_from(units).map_err(|_| wrong())?, places)
-                }
-                _ => return Err(wrong()),
-            },
+            ridge: decimal(ridge, "ridge")?,
             errors: match word(&of(errors, "errors")?)? {
                 "true" => true,
                 "false" => false,
+                _ => return Err(wrong()),
+            },
+            stepping: match stepping {
+                [] => None,
+                [gradient] => match tagged(gradient, "gradient")? {
+                    [rate, momentum, limit, batch @ ..] if batch.len() < 2 => Some(Stepping {
+                        rate: decimal(rate, "rate")?,
+                        momentum: decimal(momentum, "momentum")?,
+                        limit: number(&of(limit, "limit")?)?,
+                        batch: match batch {
+                            [batch] => Some(number(&of(batch, "batch")?)?),
+                            _ => None,
+                        },
+                    }),
+                    _ => return Err(wrong()),
+                },
                 _ => return Err(wrong()),
             },
         },

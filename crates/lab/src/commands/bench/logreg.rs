@@ -1,4 +1,4 @@
-//! `veil-lab bench logreg`: a logistic regression by Newton's method among parties.
+//! `veil-lab bench logreg`: a logistic regression by Newton's method or by gradient descent among parties.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use veil_cli::devices::Registry;
 use veil_job::ProtocolKind;
 use veil_program::Words;
 use veil_query::{Job, Model, ModelKind, Query};
-use veil_relation::{Column, Family, Kind, Origin, Range, Table, Type, Value};
+use veil_relation::{Column, Family, Kind, Origin, Range, Stepping, Table, Type, Value};
 
 use super::asked::{Asked, Asking, OWNER, Owned, READER, Ready};
 use super::{BenchArgs, print_json};
@@ -17,6 +17,14 @@ const ROWS: u64 = 100_000;
 const FEATURES: u32 = 30;
 const STEPS: u32 = 8;
 
+/// Gradient descent over all rows, whose steps are as many passes over them as Newton's.
+const STEPPING: Stepping = Stepping {
+    batch: None,
+    rate: (50, 1),
+    momentum: (0, 1),
+    limit: 32,
+};
+
 /// Up to so many rows, what is opened is compared with the model in the clear.
 const COMPARED: u64 = 1 << 21;
 
@@ -25,6 +33,7 @@ const COMPARED: u64 = 1 << 21;
 struct Answer {
     features: u32,
     steps: u32,
+    gradient: bool,
     /// Rows and steps a second of all parties' time.
     row_steps_per_cpu_s: f64,
     #[serde(flatten)]
@@ -115,6 +124,7 @@ pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
                     family: Family::Logistic,
                     target: "y".into(),
                     ridge: (0, 1),
+                    stepping: args.gradient.then_some(STEPPING),
                 },
                 iterations: steps,
                 places: 6,
@@ -144,6 +154,7 @@ pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
         let answer = Answer {
             features,
             steps,
+            gradient: args.gradient,
             row_steps_per_cpu_s: work / asked.row.cpu_s,
             asked,
         };
@@ -161,6 +172,7 @@ fn print(rows: u64, answer: &Answer) {
     let Answer {
         features,
         steps,
+        gradient: _,
         row_steps_per_cpu_s,
         asked,
     } = answer;

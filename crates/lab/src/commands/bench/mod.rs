@@ -131,9 +131,12 @@ pub(crate) struct BenchArgs {
     /// Features of logreg [default: 30].
     #[arg(long, value_name = "N")]
     features: Option<u32>,
-    /// Newton's steps of logreg [default: 8].
+    /// Steps of logreg [default: 8].
     #[arg(long, value_name = "N")]
     steps: Option<u32>,
+    /// Steps of logreg are those of gradient descent over all rows, and not Newton's.
+    #[arg(long)]
+    gradient: bool,
     /// Runs, of which the median by CPU time is told.
     #[arg(long, default_value_t = 3)]
     repeat: u32,
@@ -332,10 +335,12 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
                 "--sf and --query are of tpch"
             ));
         }
-        name if name != What::Logreg && (args.features.is_some() || args.steps.is_some()) => {
+        name if name != What::Logreg
+            && (args.features.is_some() || args.steps.is_some() || args.gradient) =>
+        {
             return Err(miette!(
                 help = "`veil-lab bench logreg --batch 100000 --features 30 --steps 8`",
-                "--features and --steps are of logreg"
+                "--features, --steps and --gradient are of logreg"
             ));
         }
         name if name != What::Matmul && (args.shape.is_some() || args.transposed) => {

@@ -5,19 +5,19 @@
 
 mod clusters;
 mod components;
+mod descent;
 mod regression;
 mod square;
 mod tree;
 
-use veil_circuit::Wire;
 use veil_circuit::generate::{Aim, OnRing, Rounding};
+use veil_circuit::{Circuit, Wire};
 use veil_job::passes::Take;
 use veil_math::Ring;
 use veil_numeric::{Arithmetic, Number};
 use veil_operators::{Shared, Sharing};
 use veil_relation::{
-    Comparison, Design, Expr, Fit, FitError, Fitting, Kind, PlanError, Range, Regression, Shape,
-    Type,
+    Comparison, Design, Expr, Fit, FitError, Fitting, Kind, Link, PlanError, Range, Shape, Type,
 };
 
 use super::rel::{Base, Field, Places, Rel, present};
@@ -116,8 +116,12 @@ impl Planner<'_> {
         let exprs: Vec<Expr> = exprs.collect();
         match of {
             Fitting::Regression(of) => {
-                let rows = self.cells_of(&mut rel, of.design(), (&exprs, Some(of)))?;
+                let rows = self.cells_of(&mut rel, of.design(), (&exprs, Some(of.link())))?;
                 self.regression(of, model, &rows, shape)
+            }
+            Fitting::Descent(of) => {
+                let rows = self.cells_of(&mut rel, of.design(), (&exprs, Some(of.link())))?;
+                self.descent(of, model, &rows, shape)
             }
             Fitting::Components(of) => {
                 let rows = self.cells_of(&mut rel, of.design(), (&exprs, None))?;
@@ -136,7 +140,7 @@ impl Planner<'_> {
         &mut self,
         rel: &mut Rel,
         of: &Design,
-        (exprs, target): (&[Expr], Option<&Regression>),
+        (exprs, target): (&[Expr], Option<&Link>),
     ) -> Result<Rows, PhysicalError> {
         let features = of.count();
         let types = rel.types();
@@ -208,17 +212,8 @@ impl Planner<'_> {
         rows: u32,
         with: impl FnOnce(&mut Ports) -> Result<Vec<Out>, PhysicalError>,
     ) -> Result<Vec<Shared>, PhysicalError> {
-        let mut ports = Ports::new(ring);
-        let outs = with(&mut ports)?;
-        for (k, out) in outs.into_iter().enumerate() {
-            match out {
-                Out::Bits(bits) => ports.b.output(format!("out{k}"), &bits),
-                Out::Integer(wire) => ports.b.output(format!("out{k}"), &[wire]),
-                Out::Sum(wire) => ports.b.output_sum(format!("out{k}"), &[wire]),
-            }
-        }
-        let circuit = ports.b.finish()?;
-        Ok(self.b.compute(circuit, rows, ports.takes))
+        let (circuit, takes) = ring_circuit(ring, with)?;
+        Ok(self.b.compute(circuit, rows, takes))
     }
 
     /// What is computed modulo 2^128 in each of so many rows of integers of these ranges: a column, and the range of its integers.
@@ -295,6 +290,24 @@ impl Planner<'_> {
         })?;
         Ok(number[0])
     }
+}
+
+/// A circuit over a ring, and what its input ports take.
+fn ring_circuit(
+    ring: Ring,
+    with: impl FnOnce(&mut Ports) -> Result<Vec<Out>, PhysicalError>,
+) -> Result<(Circuit, Vec<Take>), PhysicalError> {
+    let mut ports = Ports::new(ring);
+    let outs = with(&mut ports)?;
+    for (k, out) in outs.into_iter().enumerate() {
+        match out {
+            Out::Bits(bits) => ports.b.output(format!("out{k}"), &bits),
+            Out::Integer(wire) => ports.b.output(format!("out{k}"), &[wire]),
+            Out::Sum(wire) => ports.b.output_sum(format!("out{k}"), &[wire]),
+        }
+    }
+    let circuit = ports.b.finish()?;
+    Ok((circuit, ports.takes))
 }
 
 /// The condition that a number is at least so large.

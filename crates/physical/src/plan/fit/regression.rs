@@ -231,6 +231,7 @@ impl Planner<'_> {
                 let rounded = rounded(ports, &sum, of.sum_shift(), between.rounded);
                 let mut bits = Bits::new(&mut ports.b, aim);
                 let mean = of
+                    .link()
                     .mean(&mut Arithmetic(&mut bits), &rounded)
                     .map_err(wrong)?;
                 let mean = Number {
@@ -419,7 +420,6 @@ impl Planner<'_> {
     ) -> Result<Rel, PhysicalError> {
         let (of, terms) = (fit.of, fit.terms);
         let between = of.ranges();
-        let names = model.names()?;
         let kind = |at: usize| &shape.fields[at].ty.kind;
         let range = |at: usize| kind(at).range().unwrap_or(Range::point(0));
         let deviations = of.deviation_ranges().map_err(wrong)?;
@@ -449,11 +449,23 @@ impl Planner<'_> {
             }
             Ok(outs)
         })?;
+        self.terms_of(model, (holds, &values), shape)
+    }
+
+    /// The relation of terms, of one column after the other: of each the bits of all terms in their order, each in a column of its own.
+    pub(super) fn terms_of(
+        &mut self,
+        model: &Fit,
+        (holds, values): (Shared, &[Shared]),
+        shape: &Shape,
+    ) -> Result<Rel, PhysicalError> {
+        let names = model.names()?;
         // The row of a term is its name's place among all names.
-        let mut order: Vec<usize> = (0..terms).collect();
         let of_terms = model.terms();
+        let terms = of_terms.len();
+        let mut order: Vec<usize> = (0..terms).collect();
         order.sort_by_key(|term| names.index(of_terms[*term]));
-        let bits = kind(0).bits().unwrap_or(0);
+        let bits = shape.fields[0].ty.kind.bits().unwrap_or(0);
         let mut columns = vec![self.numbered(terms, bits)?];
         for values in values.chunks(terms) {
             let sorted: Vec<Shared> = order.iter().map(|term| values[*term]).collect();
