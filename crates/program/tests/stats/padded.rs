@@ -59,7 +59,13 @@ fn table(rows: usize) -> String {
             k => format!("{}.{}", 10 + (row * 37 + k) % 890, k),
         };
         let region = ["north", "south"][row * row % 3 % 2];
-        writeln!(text, "{pay},20{:02}-03-{:02},{region}", 1 + row % 19, 1 + row % 28).unwrap();
+        writeln!(
+            text,
+            "{pay},20{:02}-03-{:02},{region}",
+            1 + row % 19,
+            1 + row % 28
+        )
+        .unwrap();
     }
     text
 }
@@ -140,10 +146,20 @@ fn bounds_are_refused_where_padding_would_count() {
             none,
             "block `mill` cannot have `up_to`: a bound of a block is no `bucket`; leave that out",
         ),
-        ("{ up_to = 0 }", "drop-row", none, "block `mill` has 0 rows; give it at least 1 or remove it"),
+        (
+            "{ up_to = 0 }",
+            "drop-row",
+            none,
+            "block `mill` has 0 rows; give it at least 1 or remove it",
+        ),
         ("{ up_to = -1 }", "drop-row", none, "it is 1 or more"),
         ("-1", "drop-row", none, "it is 1 or more"),
-        ("\"3\"", "drop-row", none, "a number of rows, or { up_to = … }"),
+        (
+            "\"3\"",
+            "drop-row",
+            none,
+            "a number of rows, or { up_to = … }",
+        ),
         (
             "{ up_to = 1099511627777 }",
             "drop-row",

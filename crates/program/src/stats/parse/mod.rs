@@ -253,7 +253,10 @@ fn rows(raw: &RawBlock) -> Result<(u64, bool), Fault> {
         RawCapacity::UpTo {
             bucket: Some(_), ..
         } => {
-            return Err(not_padded(raw, "a bound of a block is no `bucket`; leave that out"));
+            return Err(not_padded(
+                raw,
+                "a bound of a block is no `bucket`; leave that out",
+            ));
         }
         RawCapacity::UpTo { up_to, .. } => (*up_to, true),
     };
