@@ -4,6 +4,7 @@ mod asked;
 mod chart;
 mod cut;
 mod figure;
+mod fits;
 mod fixmul;
 mod forest;
 mod fpga;
@@ -11,7 +12,6 @@ mod garble;
 mod gpu;
 mod infer;
 mod links;
-mod logreg;
 mod matmul;
 mod measure;
 mod ot;
@@ -32,6 +32,7 @@ use veil_job::{Adversary, ProtocolKind, Security, Statistical, Tables};
 use veil_link::shape;
 use veil_program::Words;
 
+use fits::Fitted;
 use measure::{Carrier, Row, Setup, measure};
 use relations::Operator;
 use workload::Name;
@@ -62,6 +63,7 @@ use workload::Name;
                                        a product of matrices among four parties, checked
   veil-lab bench fixmul --protocol rep4    fixed-point products, each truncated, among four parties: only a sum of all is opened
   veil-lab bench logreg --batch 100000 --features 30 --link tls
+  veil-lab bench tree --batch 100000 --features 11 --steps 4 --link tls
   veil-lab bench forest --protocol rep4    public trees on secret rows, among four parties
   veil-lab bench infer --cores 2           classes of 64 images by a network of the shape of LeNet-5
   veil-lab bench tpch --sf 0.01 --query q03
@@ -128,10 +130,10 @@ pub(crate) struct BenchArgs {
     /// How the products of fixmul lose their last places [default: both ways; exact where three parties check integers].
     #[arg(long, value_name = "WHICH")]
     truncation: Option<fixmul::Truncation>,
-    /// Features of logreg [default: 30].
+    /// Features of logreg and of tree [default: 30 and 11].
     #[arg(long, value_name = "N")]
     features: Option<u32>,
-    /// Steps of logreg [default: 8].
+    /// Steps of logreg, levels of splits of tree [default: 8 and 4].
     #[arg(long, value_name = "N")]
     steps: Option<u32>,
     /// Steps of logreg are those of gradient descent over all rows, and not Newton's.
@@ -162,6 +164,7 @@ enum What {
     Matmul,
     Fixmul,
     Logreg,
+    Tree,
     Forest,
     Infer,
     Tpch,
@@ -184,6 +187,7 @@ impl clap::ValueEnum for What {
                     What::Forest,
                     What::Infer,
                     What::Logreg,
+                    What::Tree,
                     What::Tpch,
                     What::Ot,
                     What::Gpu,
@@ -219,6 +223,10 @@ impl clap::ValueEnum for What {
                 let help =
                     "A logistic regression by Newton's method, opened with its standard errors";
                 Some(clap::builder::PossibleValue::new("logreg").help(help))
+            }
+            What::Tree => {
+                let help = "A decision tree that is grown among parties, and opened";
+                Some(clap::builder::PossibleValue::new("tree").help(help))
             }
             What::Tpch => {
                 let help = "Questions of TPC-H in SQL, on tables of its generator";
@@ -335,12 +343,18 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
                 "--sf and --query are of tpch"
             ));
         }
-        name if name != What::Logreg
-            && (args.features.is_some() || args.steps.is_some() || args.gradient) =>
+        name if !matches!(name, What::Logreg | What::Tree)
+            && (args.features.is_some() || args.steps.is_some()) =>
         {
             return Err(miette!(
                 help = "`veil-lab bench logreg --batch 100000 --features 30 --steps 8`",
-                "--features, --steps and --gradient are of logreg"
+                "--features and --steps are of logreg and tree"
+            ));
+        }
+        name if name != What::Logreg && args.gradient => {
+            return Err(miette!(
+                help = "`veil-lab bench logreg --gradient`",
+                "--gradient is of logreg"
             ));
         }
         name if name != What::Matmul && (args.shape.is_some() || args.transposed) => {
@@ -365,7 +379,8 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
         }
         What::Matmul => return matmul::run(args, registry),
         What::Fixmul => return fixmul::run(args, registry),
-        What::Logreg => return logreg::run(args, registry),
+        What::Logreg => return fits::run(args, registry, Fitted::Logistic),
+        What::Tree => return fits::run(args, registry, Fitted::Tree),
         What::Forest => return forest::run(args, registry),
         What::Infer => return infer::run(args, registry),
         What::Tpch => return tpch::run(args, registry),

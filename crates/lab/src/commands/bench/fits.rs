@@ -1,5 +1,7 @@
-//! `veil-lab bench logreg`: a logistic regression by Newton's method or by gradient descent among parties.
+//! `veil-lab bench logreg` and `veil-lab bench tree`: models that are fitted among parties, a logistic regression by Newton's method or by gradient descent, and a
+//! decision tree.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use miette::{IntoDiagnostic, Result, WrapErr, miette};
@@ -12,10 +14,54 @@ use veil_relation::{Column, Family, Kind, Origin, Range, Stepping, Table, Type, 
 use super::asked::{Asked, Asking, OWNER, Owned, READER, Ready};
 use super::{BenchArgs, print_json};
 
-/// Rows, features and steps, where none are said.
+/// Rows, where none are said.
 const ROWS: u64 = 100_000;
-const FEATURES: u32 = 30;
-const STEPS: u32 = 8;
+
+/// What is fitted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fitted {
+    Logistic,
+    /// Each feature has as many cuts as without a word for it, and steps are levels of splits.
+    Tree,
+}
+
+impl Fitted {
+    const fn name(self) -> &'static str {
+        match self {
+            Fitted::Logistic => "logreg",
+            Fitted::Tree => "tree",
+        }
+    }
+
+    /// Features and steps, where none are said.
+    const fn usual(self) -> (u32, u32) {
+        match self {
+            Fitted::Logistic => (30, 8),
+            Fitted::Tree => (11, 4),
+        }
+    }
+
+    fn model(self, args: &BenchArgs, steps: u32) -> Model {
+        let target = "y".to_owned();
+        let kind = match self {
+            Fitted::Logistic => ModelKind::Regression {
+                family: Family::Logistic,
+                target,
+                ridge: (0, 1),
+                stepping: args.gradient.then_some(STEPPING),
+            },
+            Fitted::Tree => ModelKind::Tree {
+                target,
+                cuts: BTreeMap::new(),
+            },
+        };
+        Model {
+            kind,
+            iterations: steps,
+            places: 6,
+        }
+    }
+}
 
 /// Gradient descent over all rows, whose steps are as many passes over them as Newton's.
 const STEPPING: Stepping = Stepping {
@@ -93,17 +139,18 @@ fn table(rows: u64, features: u32) -> Result<Owned> {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> {
+pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>, of: Fitted) -> Result<()> {
     if args.svg.is_some() {
-        return Err(miette!("--svg has no meaning for logreg"));
+        return Err(miette!("--svg has no meaning for {}", of.name()));
     }
     let sharing = args.protocol.unwrap_or(ProtocolKind::Rep3);
     let security = args.security(sharing, Words::default())?;
     let device = args.devices(registry)?;
     let rows = args.batch.unwrap_or(ROWS);
+    let (features, steps) = of.usual();
     let (features, steps) = (
-        args.features.unwrap_or(FEATURES),
-        args.steps.unwrap_or(STEPS),
+        args.features.unwrap_or(features),
+        args.steps.unwrap_or(steps),
     );
     let owned = [table(rows, features)?];
     let names = owned[0]
@@ -119,16 +166,7 @@ pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
             to: Some(READER.into()),
             keep: None,
             min_count: 1,
-            fit: Some(Model {
-                kind: ModelKind::Regression {
-                    family: Family::Logistic,
-                    target: "y".into(),
-                    ridge: (0, 1),
-                    stepping: args.gradient.then_some(STEPPING),
-                },
-                iterations: steps,
-                places: 6,
-            }),
+            fit: Some(of.model(args, steps)),
             apply: None,
         }],
         bounds: vec![],
@@ -141,7 +179,7 @@ pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
         args,
         device,
         security,
-        name: "logreg",
+        name: of.name(),
         ops: 1.0,
         blocks: 0.0,
     };
