@@ -82,6 +82,10 @@ pub struct Job {
     opening: Option<Opening>,
     durable: bool,
     given: Files,
+    #[cfg_attr(
+        not(feature = "columnar"),
+        expect(dead_code, reason = "tables are given in memory as Arrow batches alone")
+    )]
     memory: InMemory,
     align: Option<AlignKey>,
     /// The file's words about its security, and the words of the command line.
