@@ -638,6 +638,9 @@ fn plain(message: &str) -> String {
         "a sequence" => "a list in brackets",
         "a number" => "a number",
         "a map" => "a table, such as { mill = \"pay.csv\" },",
+        "a number of rows, or { up_to = … }" => {
+            "a number of rows, without quotes, or { up_to = … },"
+        }
         wanted if number(wanted).is_some() => "a whole number, without quotes,",
         wanted if wanted.starts_with("struct ") => "a section with fields",
         _ => return message.to_owned(),

@@ -84,7 +84,10 @@ pub struct Job {
     given: Files,
     #[cfg_attr(
         not(feature = "columnar"),
-        expect(dead_code, reason = "tables are given in memory as Arrow batches alone")
+        expect(
+            dead_code,
+            reason = "tables are given in memory as Arrow batches alone"
+        )
     )]
     memory: InMemory,
     align: Option<AlignKey>,

@@ -476,7 +476,7 @@ fn mistakes_are_told_in_words_of_a_job() {
         (
             "rows = 3",
             "rows = \"3\"",
-            "a whole number, without quotes, belongs here, and this is text in quotes (\"3\")",
+            "a number of rows, without quotes, or { up_to = … }, belongs here, and this is text in quotes (\"3\")",
         ),
         (
             "name = \"study\"",

@@ -158,7 +158,7 @@ fn bounds_are_refused_where_padding_would_count() {
             "\"3\"",
             "drop-row",
             none,
-            "a number of rows, or { up_to = … }",
+            "a number of rows, without quotes, or { up_to = … }, belongs here",
         ),
         (
             "{ up_to = 1099511627777 }",
