@@ -131,7 +131,7 @@ impl Program {
         .collect()
     }
 
-    /// The first rule that the program breaks, if any: operands exist, temps are written once and before they are read, and unless values
+    /// The first rule that the program breaks, if any: messages have no more products than there are instructions and slots, operands exist, temps are written once and before they are read, and unless values
     /// are `labels` no result of a product is touched by a later instruction. `slots`, `job_wide` and `sums` are the sizes of the regions.
     ///
     /// # Errors
@@ -152,7 +152,7 @@ impl Program {
         };
         for instr in &self.code {
             if let Instr::Product { index, .. } | Instr::ProductSum { index, .. } = instr
-                && *index == u32::MAX
+                && *index as usize >= self.code.len() + slots as usize
             {
                 return Err("a product beyond any message");
             }
