@@ -9,6 +9,7 @@ use std::{
 use veil_relation::RangeError;
 
 use crate::literal::sign_in;
+use crate::raw::CAPACITY;
 
 /// A job file that cannot be used: which, where in it, why, and what to do.
 #[derive(Debug)]
@@ -638,9 +639,7 @@ fn plain(message: &str) -> String {
         "a sequence" => "a list in brackets",
         "a number" => "a number",
         "a map" => "a table, such as { mill = \"pay.csv\" },",
-        "a number of rows, or { up_to = … }" => {
-            "a number of rows, without quotes, or { up_to = … },"
-        }
+        CAPACITY => "a number of rows, without quotes, or { up_to = … },",
         wanted if number(wanted).is_some() => "a whole number, without quotes,",
         wanted if wanted.starts_with("struct ") => "a section with fields",
         _ => return message.to_owned(),

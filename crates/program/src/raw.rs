@@ -451,13 +451,16 @@ impl<'de> Deserialize<'de> for RawCapacity {
     }
 }
 
+/// Words of the TOML reader where it expects a [`RawCapacity`].
+pub(crate) const CAPACITY: &str = "a number of rows, or { up_to = … }";
+
 struct AnyCapacity;
 
 impl<'de> Visitor<'de> for AnyCapacity {
     type Value = RawCapacity;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number of rows, or { up_to = … }")
+        f.write_str(CAPACITY)
     }
 
     fn visit_i64<E>(self, value: i64) -> Result<RawCapacity, E> {

@@ -381,7 +381,7 @@ impl Queries {
         all
     }
 
-    /// The fewest rows that a table may have: none where the job says but a bound.
+    /// The fewest rows that a table may have: 0 where the job has a bound in their place.
     pub fn fewest_rows(&self) -> u64 {
         let rows = self.tables.iter().map(|table| table.rows.least());
         rows.min().unwrap_or(0)
