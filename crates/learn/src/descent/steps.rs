@@ -37,8 +37,8 @@ impl Descent {
         a.scale_down(sum, self.sum_shift() as i32)
     }
 
-    /// The next step of a term, of what its cells times the residuals of a batch add up to, its coefficient and the last step; and of the factor of its penalty, if there are penalties. It is
-    /// in the range of steps: [`Descent::new`] has looked.
+    /// The next step of a term, from the sum of its cells times the residuals of a batch, its coefficient, the last step, and the factor of its penalty if there are penalties. It is in the
+    /// range of steps: [`Descent::new`] has proved that.
     ///
     /// # Errors
     /// [`TooWide`].
@@ -64,7 +64,7 @@ impl Descent {
         a.scale_down(&step, self.shift as i32)
     }
 
-    /// A term after a batch: as [`Descent::step`], and its next coefficient. The last step may be left out where [`Descent::has_momentum`] says that no part of it is needed.
+    /// A term after a batch: its next step, in the range of steps, and its next coefficient. The last step may be left out where [`Descent::has_momentum`] says that no part of it is needed.
     ///
     /// # Errors
     /// [`TooWide`].
