@@ -1,7 +1,7 @@
-//! Polynomials near functions, by Remez' algorithm, with bounds that are proved: `crates/numeric/src/coefficients.rs`.
+//! Polynomials near functions, with bounds that are proved: `crates/numeric/src/coefficients.rs`.
 //!
-//! Remez 1934: the polynomial of degree d whose largest error is least has that error at d + 2 places, with signs that alternate. From places of the
-//! last error the polynomial follows by linear equations; its own largest errors are the next places.
+//! A polynomial of degree d has the curve's values at the d + 1 zeros of Chebyshev's polynomial on its piece. Its error is that polynomial, times the curve's derivative of order d + 1 somewhere
+//! on the piece. On a narrow piece that derivative hardly changes, so that no polynomial of the degree is much nearer.
 
 use std::fmt::Write as _;
 
@@ -36,26 +36,25 @@ const FILE: &str = "crates/numeric/src/coefficients.rs";
 const TIERS: [u32; 6] = [14, 20, 26, 32, 38, 44];
 
 /// Highest degree; a curve that takes more has pieces that are too wide.
-const MOST_DEGREE: usize = 12;
+const MOST_DEGREE: usize = 10;
 
-/// Places where an error is looked at, for each coefficient.
-const DENSE: usize = 24;
+/// Binary places of the places where a polynomial has the curve's value.
+const PLACES: i32 = 24;
 
 /// The width of pieces, and how many there are: of curves that end at 1 all of [0, 1), of others up to where they are near their limit.
+///
+/// Twice as many pieces are found with as many ANDs more as there were pieces, and their polynomials have narrower products, of a variable with a bit less, or one product less: widths take
+/// about as few ANDs as any, with no more than some hundreds of pieces.
 fn pieces(curve: Curve, tier: u32) -> (u32, usize) {
-    let finer_of_unit = match tier {
-        ..=20 => 2,
-        21..=32 => 3,
-        _ => 4,
-    };
     // Where e^-T and 1 - erf T are below 2^-(tier + 1).
     let bits = f64::from(tier + 1) * std::f64::consts::LN_2;
-    let (finer, end) = match curve {
-        Curve::Exp2 | Curve::Log2 | Curve::Reciprocal | Curve::Root | Curve::InverseRoot => {
-            (finer_of_unit, 1.0)
-        }
-        Curve::Sigmoid | Curve::Softplus => (u32::from(tier > 14), bits),
-        Curve::Erf => (1 + u32::from(tier > 14), bits.sqrt()),
+    let (finer, end) = match (curve, tier) {
+        (Curve::Sigmoid | Curve::Softplus, 20..=32) => (4, bits),
+        (Curve::Sigmoid | Curve::Softplus, _) => (3, bits),
+        (Curve::Erf, _) => (5, bits.sqrt()),
+        (_, ..=14) => (5, 1.0),
+        (_, 26..=32) => (7, 1.0),
+        _ => (6, 1.0),
     };
     (finer, (end * f64::from(1 << finer)).ceil() as usize)
 }
@@ -75,7 +74,7 @@ fn fitted(curve: Curve, tier: u32) -> Result<Fitted, CurveError> {
         let mut coefficients = Vec::with_capacity(count * (degree + 1));
         let mut error = 0;
         for piece in 0..count {
-            let Some(fit) = remez(curve, finer, piece, degree) else {
+            let Some(fit) = interpolated(curve, finer, piece, degree) else {
                 continue 'degrees;
             };
             // The first and the widest errors of most curves are those of the first pieces: a degree that is too low ends here.
@@ -97,122 +96,42 @@ fn fitted(curve: Curve, tier: u32) -> Result<Fitted, CurveError> {
     Err(CurveError::NoDegree { curve, tier })
 }
 
-/// Coefficients in units of 2^-UNIT, of the variable from -1/2 to 1/2; nothing if the errors of a polynomial do not alternate.
-fn remez(curve: Curve, finer: u32, piece: usize, degree: usize) -> Option<Vec<i64>> {
-    let dense = DENSE * (degree + 2);
-    let variable = |n: usize| Enclosure::ratio(2 * n as i128 - dense as i128, 2 * dense as i128);
+/// Coefficients in units of 2^-UNIT, of the variable from -1/2 to 1/2, of the polynomial that has the curve's values at Chebyshev's places; nothing if they do not fit.
+fn interpolated(curve: Curve, finer: u32, piece: usize, degree: usize) -> Option<Vec<i64>> {
+    let places: Vec<Enclosure> = (0..=degree)
+        .map(|k| {
+            let angle = std::f64::consts::PI * (2 * k + 1) as f64 / (2 * degree + 2) as f64;
+            let place = (angle.cos() * f64::from(1 << PLACES)).round() as i128;
+            Enclosure::scaled(place, -(PLACES + 1))
+        })
+        .collect();
     let curve_at = |v: &Enclosure| {
         let u = &(v + &Enclosure::ratio(1, 2)) + &Enclosure::from(piece as i128);
         curve.at(&u.shifted(-(finer as i32))).middle()
     };
-    let there: Vec<(Enclosure, Enclosure)> = (0..=dense)
-        .map(variable)
-        .map(|v| (v.clone(), curve_at(&v)))
-        .collect();
-    // The places of Chebyshev's extrema, among those that are looked at.
-    let mut places: Vec<usize> = (0..degree + 2)
-        .map(|k| {
-            let angle = std::f64::consts::PI * k as f64 / (degree + 1) as f64;
-            ((1.0 - angle.cos()) / 2.0 * dense as f64).round() as usize
-        })
-        .collect();
-    let mut best = None;
-    for _ in 0..8 {
-        let (coefficients, level) = alternating(&places, &there, degree)?;
-        let errors: Vec<Enclosure> = (there.iter())
-            .map(|(v, f)| &horner(&coefficients, v) - f)
-            .collect();
-        best = Some(coefficients);
-        let extrema = extrema(&errors);
-        let largest = extrema
-            .iter()
-            .map(|at| size(&errors[*at]))
-            .fold(0.0, f64::max);
-        if largest <= 1.005 * size(&level) || extrema.len() < degree + 2 {
-            break;
+    // Newton's divided differences, the highest order last.
+    let mut differences: Vec<Enclosure> = places.iter().map(curve_at).collect();
+    for order in 1..=degree {
+        for at in (order..=degree).rev() {
+            let rise = &differences[at] - &differences[at - 1];
+            let run = &places[at] - &places[at - order];
+            differences[at] = rise.over(&run)?.middle();
         }
-        // Of more extrema than are needed, those in a row whose least is largest.
-        let least = |from: &usize| {
-            let row = &extrema[*from..][..degree + 2];
-            let sizes = row.iter().map(|at| size(&errors[*at]));
-            sizes.fold(f64::INFINITY, f64::min)
-        };
-        let starts = 0..=extrema.len() - (degree + 2);
-        let from = starts.max_by(|a, b| least(a).total_cmp(&least(b)))?;
-        places = extrema[from..][..degree + 2].to_vec();
+    }
+    // Horner's rule on polynomials: times v less a place, and the next difference.
+    let mut coefficients = vec![Enclosure::from(0); degree + 1];
+    for at in (0..=degree).rev() {
+        for k in (0..=degree).rev() {
+            let up = if k > 0 {
+                coefficients[k - 1].clone()
+            } else {
+                differences[at].clone()
+            };
+            coefficients[k] = (&up - &(&coefficients[k] * &places[at])).middle();
+        }
     }
     let units = |c: &Enclosure| i64::try_from(c.nearest(UNIT)?).ok();
-    best?.iter().map(units).collect()
-}
-
-fn size(x: &Enclosure) -> f64 {
-    x.approximately().abs()
-}
-
-fn horner(coefficients: &[Enclosure], v: &Enclosure) -> Enclosure {
-    let zero = Enclosure::from(0);
-    let sum = coefficients
-        .iter()
-        .rev()
-        .fold(zero, |sum, c| &(&sum * v) + c);
-    sum.middle()
-}
-
-/// The place of the largest error of each run of one sign.
-fn extrema(errors: &[Enclosure]) -> Vec<usize> {
-    let mut extrema: Vec<usize> = Vec::new();
-    for at in 0..errors.len() {
-        let sign = |at: usize| errors[at].is_positive();
-        match extrema.last_mut() {
-            Some(last) if sign(*last) == sign(at) => {
-                if size(&errors[at]) > size(&errors[*last]) {
-                    *last = at;
-                }
-            }
-            _ => extrema.push(at),
-        }
-    }
-    extrema
-}
-
-/// The polynomial whose errors at these places are of one size and alternate, and this size: d + 2 linear equations, by elimination.
-fn alternating(
-    places: &[usize],
-    there: &[(Enclosure, Enclosure)],
-    degree: usize,
-) -> Option<(Vec<Enclosure>, Enclosure)> {
-    let unknowns = degree + 2;
-    let mut rows: Vec<Vec<Enclosure>> = Vec::with_capacity(unknowns);
-    for (k, place) in places.iter().enumerate() {
-        let (v, f) = &there[*place];
-        let mut row = vec![Enclosure::from(1)];
-        for j in 0..degree {
-            row.push((&row[j] * v).middle());
-        }
-        row.push(Enclosure::from(if k % 2 == 0 { 1 } else { -1 }));
-        row.push(f.clone());
-        rows.push(row);
-    }
-    for column in 0..unknowns {
-        let candidates = column..unknowns;
-        let pivot = candidates
-            .max_by(|a, b| size(&rows[*a][column]).total_cmp(&size(&rows[*b][column])))?;
-        rows.swap(column, pivot);
-        let lead = rows[column].clone();
-        for (at, row) in rows.iter_mut().enumerate() {
-            if at == column {
-                continue;
-            }
-            let factor = row[column].over(&lead[column])?.middle();
-            for (cell, of_lead) in row.iter_mut().zip(&lead) {
-                *cell = (&*cell - &(&factor * of_lead)).middle();
-            }
-        }
-    }
-    let solved = (0..unknowns).map(|k| Some(rows[k][unknowns].over(&rows[k][k])?.middle()));
-    let mut solved: Vec<Enclosure> = solved.collect::<Option<_>>()?;
-    let level = solved.pop()?;
-    Some((solved, level))
+    coefficients.iter().map(units).collect()
 }
 
 fn made() -> Result<String, CurveError> {

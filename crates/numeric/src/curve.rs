@@ -49,10 +49,13 @@ pub const fn pieces() -> &'static [Pieces] {
 pub const UNIT: u32 = 60;
 
 /// Order of the Taylor polynomials of proofs.
-const ORDER: usize = 20;
+const ORDER: usize = 12;
 
-/// Parts of a piece that are proved one by one.
-const PARTS: i128 = 16;
+/// Steps of a piece in which the difference of two Taylor polynomials is bounded one by one.
+const STEPS: i128 = 64;
+
+/// The width of parts of pieces that are proved one by one, as a power of 1/2: pieces that are narrower have one part.
+const PART: u32 = 6;
 
 impl Curve {
     /// All of them.
@@ -136,13 +139,14 @@ impl Pieces {
 }
 
 impl Curve {
-    /// A bound of the distance between the curve and a polynomial on one piece of the width 2^-`finer`, with coefficients as [`Pieces::coefficients`], by Taylor polynomials of both on parts of it: the difference of their coefficients times powers of
-    /// half a part's width, and the remainder.
+    /// A bound of the distance between the curve and a polynomial on one piece of the width 2^-`finer`, with coefficients as [`Pieces::coefficients`], by Taylor polynomials of both on parts of it: their difference in the middle of each of some steps, as far as its steepest
+    /// slope leads from there, and the remainder.
     #[must_use]
     pub fn distance(self, finer: u32, piece: usize, coefficients: &[i64]) -> Enclosure {
         let mut worst = Enclosure::from(0);
-        for part in 0..PARTS {
-            let bound = self.distance_in_part(finer, piece as i128, coefficients, part);
+        let parts = 1 << PART.saturating_sub(finer);
+        for part in 0..parts {
+            let bound = self.distance_in_part(finer, piece as i128, coefficients, (part, parts));
             worst = if bound.at_most(&worst) {
                 worst
             } else {
@@ -157,18 +161,18 @@ impl Curve {
         finer: u32,
         piece: i128,
         coefficients: &[i64],
-        part: i128,
+        (part, parts): (i128, i128),
     ) -> Enclosure {
-        // In units of half a part: the piece has 2·PARTS of them.
+        // In units of half a part: the piece has twice as many as parts.
         let place = |half: i128| {
-            let of_piece = Enclosure::ratio(half, 2 * PARTS);
+            let of_piece = Enclosure::ratio(half, 2 * parts);
             (&Enclosure::from(piece) + &of_piece).shifted(-(finer as i32))
         };
         let (start, centre, end) = (place(2 * part), place(2 * part + 1), place(2 * part + 2));
         let there = self.jet(&centre, ORDER);
         let everywhere = self.jet(&start.hull(&end), ORDER + 1);
         // The polynomial around the centre of the part, in the variable of the curve, by Horner's rule on polynomials.
-        let middle = Enclosure::ratio(2 * part + 1 - PARTS, 2 * PARTS);
+        let middle = Enclosure::ratio(2 * part + 1 - parts, 2 * parts);
         let mut around = vec![Enclosure::from(0); ORDER];
         for &coefficient in coefficients.iter().rev() {
             for k in (0..ORDER).rev() {
@@ -181,12 +185,27 @@ impl Curve {
             }
         }
         let half = &end - &centre;
-        let (mut power, mut bound) = (Enclosure::from(1), Enclosure::from(0));
-        for (curve, polynomial) in there.coefficients().iter().zip(&around) {
-            bound = &bound + &(&(curve - polynomial).abs() * &power);
+        let differences = there.coefficients().iter().zip(&around);
+        let differences: Vec<Enclosure> = differences.map(|(a, b)| a - b).collect();
+        // At the centre of each of some steps, and as far from it as the steepest slope leads.
+        let steps = (STEPS / parts).max(1);
+        let (mut power, mut slope) = (Enclosure::from(1), Enclosure::from(0));
+        for (k, difference) in differences.iter().enumerate().skip(1) {
+            let of_power = &Enclosure::from(k as i128) * &difference.abs();
+            slope = &slope + &(&of_power * &power);
             power = &power * &half;
         }
+        let mut most = Enclosure::from(0);
+        for step in 0..steps {
+            let at = &half * &Enclosure::ratio(2 * step + 1 - steps, steps);
+            let zero = Enclosure::from(0);
+            let terms = differences.iter().rev();
+            let value = terms.fold(zero, |sum, term| &(&sum * &at) + term).abs();
+            most = most.hull(&value).high();
+        }
+        let within = &slope * &(&half * &Enclosure::ratio(1, steps));
         let rest = everywhere.coefficients()[ORDER].abs();
-        (&bound + &(&rest * &power)).high()
+        let rest = &rest * &(&power * &half);
+        (&(&most + &within) + &rest).high()
     }
 }

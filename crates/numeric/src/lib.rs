@@ -37,8 +37,8 @@ mod wide;
 
 pub use curve::{Curve, Pieces, UNIT, pieces};
 pub use function::{Applied, Function, FunctionError};
-pub use machine::{Choice, Clear, Machine, Ranges};
-pub use number::{Arithmetic, Number, On, TooWide};
+pub use machine::{Choice, Clear, Factor, Machine, Ranges, Scaled};
+pub use number::{Arithmetic, Number, On, Times, TooWide};
 pub use range::Range;
 pub use scale::{MOST_PLACES, Scale};
 pub use wide::Wide;

@@ -37,6 +37,11 @@ pub trait Machine {
         let part = self.multiply(&bit, &difference, ranges.part);
         self.add(no, &part, ranges.hull)
     }
+    /// −a where the bit is 1, else `a`, if the machine has a cheaper way than a choice.
+    fn negate_if(&mut self, bit: &Self::Bit, a: &Self::Int, range: Range) -> Option<Self::Int> {
+        let _ = (bit, a, range);
+        None
+    }
     /// The value whose bit is 1, of which at most one is, else 0.
     fn pick(&mut self, bits: &[Self::Bit], values: &[i128], range: Range) -> Self::Int {
         let mut sum = self.constant(0);
@@ -65,6 +70,16 @@ pub trait Machine {
     /// ⌊(a + R) / 2^by⌋ of an integer from 0 to 2^bits − 2^by. R is 2^(by−1), so that the quotient is rounded to nearest; or, where [`Machine::draws`], uniform from 0 to
     /// 2^by − 1 in each row.
     fn round(&mut self, a: &Self::Int, by: u32, bits: u32, range: Range) -> Self::Int;
+    /// ⌊(a · by + R) / 2^down⌋ + plus with R = 2^(down−1) and `down` from 1 on, if the machine has a cheaper way than a product, a rounding and a sum, which give the same.
+    fn scaled_sum(
+        &mut self,
+        of: Scaled<'_, Self::Int>,
+        down: u32,
+        range: Range,
+    ) -> Option<Self::Int> {
+        let _ = (of, down, range);
+        None
+    }
     /// Whether rounding is probabilistic.
     fn draws(&self) -> bool {
         false
@@ -91,6 +106,26 @@ pub trait Machine {
         }
         sum
     }
+}
+
+/// A product that loses places, and what is added to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Scaled<'a, I> {
+    /// A factor.
+    pub a: &'a I,
+    /// The other one.
+    pub by: Factor<'a, I>,
+    /// What is added behind the rounding.
+    pub plus: Option<&'a I>,
+}
+
+/// What an integer is multiplied by.
+#[derive(Clone, Copy, Debug)]
+pub enum Factor<'a, I> {
+    /// An integer of the machine.
+    Secret(&'a I),
+    /// A public integer.
+    Public(i128),
 }
 
 /// The ranges of a choice.

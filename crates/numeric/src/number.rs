@@ -1,6 +1,6 @@
 //! Integers with proved ranges on a machine, and what is made of them.
 
-use crate::machine::{Choice, Machine};
+use crate::machine::{Choice, Factor, Machine, Scaled};
 use crate::range::Range;
 
 /// An integer on a machine, and the range that it is proved to be in.
@@ -42,6 +42,25 @@ pub type On<M> = Number<<M as Machine>::Int>;
 /// Arithmetic of numbers on a machine: each result has a range that is derived, and is refused if it does not fit.
 #[derive(Debug)]
 pub struct Arithmetic<'m, M>(pub &'m mut M);
+
+/// What a number is multiplied by.
+#[expect(
+    missing_debug_implementations,
+    reason = "integers of a machine may be secrets"
+)]
+pub enum Times<'a, M: Machine> {
+    /// A number of the machine.
+    Secret(&'a On<M>),
+    /// A public number.
+    Public(i128),
+}
+
+/// A rounding: the multiple of 2^by that is added before it and comes off behind it, in units of 2^by; bits before it; and the range behind it, with that multiple.
+struct Down {
+    below: i128,
+    bits: u32,
+    range: Range,
+}
 
 /// A range that fits 128 bits and the machine.
 fn fits(range: Option<Range>, most: u32) -> Result<Range, TooWide> {
@@ -159,6 +178,20 @@ impl<M: Machine> Arithmetic<'_, M> {
         Ok(Number { int, range })
     }
 
+    /// −a where the bit is 1, else `a`.
+    ///
+    /// # Errors
+    /// [`TooWide`].
+    pub fn negate_if(&mut self, bit: &M::Bit, a: &On<M>) -> Result<On<M>, TooWide> {
+        let minus = self.fits(a.range.times(Range::point(-1)))?;
+        let range = minus.hull(a.range);
+        if let Some(int) = self.0.negate_if(bit, &a.int, range) {
+            return Ok(Number { int, range });
+        }
+        let minus = self.times(a, -1)?;
+        self.choose(bit, &minus, a)
+    }
+
     /// The number of a range that is nearest.
     ///
     /// # Errors
@@ -195,34 +228,87 @@ impl<M: Machine> Arithmetic<'_, M> {
             return self.times(a, factor);
         }
         let by = by.unsigned_abs();
+        let Down { below, bits, range } = self.down(a.range, by)?;
+        let positive = self.plus(a, below << by)?;
+        let int = self.0.round(&positive.int, by, bits, range);
+        self.plus(&Number { int, range }, -below)
+    }
+
+    /// What [`Arithmetic::scale_down`] does with a number of a range that loses `by` places, of which there is one at least.
+    fn down(&self, range: Range, by: u32) -> Result<Down, TooWide> {
+        let most = self.0.most_bits();
         let wide = TooWide { bits: 129, most };
         if by > 125 {
             return Err(wide);
         }
         let one = 1_i128 << by;
         // Negative numbers are made positive by a multiple of 2^by, which comes off again behind it.
-        let below = if a.range.min() < 0 {
-            a.range
-                .min()
-                .checked_neg()
-                .ok_or(wide)?
-                .checked_add(one - 1)
-                .ok_or(wide)?
-                >> by
-        } else {
-            0
+        let below = match range.min() {
+            0.. => 0,
+            min => {
+                min.checked_neg()
+                    .and_then(|size| size.checked_add(one - 1))
+                    .ok_or(wide)?
+                    >> by
+            }
         };
-        let positive = self.plus(a, below.checked_mul(one).ok_or(wide)?)?;
+        let up = below.checked_mul(one).ok_or(wide)?;
+        let positive = self.fits(range.plus(Range::point(up)))?;
         // What is added before bits go may be up to 2^by − 1.
-        let top = self.fits(positive.range.plus(Range::point(one - 1)))?;
+        let top = self.fits(positive.plus(Range::point(one - 1)))?;
         let bits = width(top.max()).max(by);
         let draws = self.0.draws();
-        let down = |x: i128| (x + if draws { 0 } else { one / 2 }) >> by;
-        let up = |x: i128| (x + if draws { one - 1 } else { one / 2 }) >> by;
-        let range = Range::new(down(positive.range.min()), up(positive.range.max()));
+        let least = |x: i128| (x + if draws { 0 } else { one / 2 }) >> by;
+        let largest = |x: i128| (x + if draws { one - 1 } else { one / 2 }) >> by;
+        let range = Range::new(least(positive.min()), largest(positive.max()));
         let range = self.fits(range)?;
-        let int = self.0.round(&positive.int, by, bits, range);
-        self.plus(&Number { int, range }, -below)
+        Ok(Down { below, bits, range })
+    }
+
+    /// a · factor · 2^-by + plus, the product rounded as [`Arithmetic::scale_down`] rounds: what a product, a rounding and a sum give, in one step where the machine has one.
+    ///
+    /// # Errors
+    /// [`TooWide`].
+    pub fn scaled_sum(
+        &mut self,
+        (a, factor): (&On<M>, Times<'_, M>),
+        by: i32,
+        plus: Option<&On<M>>,
+    ) -> Result<On<M>, TooWide> {
+        let of_factor = match factor {
+            Times::Secret(b) => b.range,
+            Times::Public(by) => Range::point(by),
+        };
+        let product = self.fits(a.range.times(of_factor))?;
+        if by > 0 {
+            let by = by.unsigned_abs();
+            let Down { below, range, .. } = self.down(product, by)?;
+            let rounded = self.fits(range.plus(Range::point(-below)))?;
+            let range = match plus {
+                Some(plus) => self.fits(rounded.plus(plus.range))?,
+                None => rounded,
+            };
+            let of = Scaled {
+                a: &a.int,
+                by: match factor {
+                    Times::Secret(b) => Factor::Secret(&b.int),
+                    Times::Public(by) => Factor::Public(by),
+                },
+                plus: plus.map(|plus| &plus.int),
+            };
+            if let Some(int) = self.0.scaled_sum(of, by, range) {
+                return Ok(Number { int, range });
+            }
+        }
+        let product = match factor {
+            Times::Secret(b) => self.multiply(a, b)?,
+            Times::Public(by) => self.times(a, by)?,
+        };
+        let rounded = self.scale_down(&product, by)?;
+        match plus {
+            Some(plus) => self.add(&rounded, plus),
+            None => Ok(rounded),
+        }
     }
 
     /// The bits of a number that is not negative, from place `from` on, lowest first.

@@ -75,6 +75,34 @@ impl Machine for OnRing<'_> {
         self.b.mul(*a, *b)
     }
 
+    /// Of many values the bits are picked, each an exclusive or, and lifted; of few values what picks them.
+    fn pick(&mut self, which: &[Wire], values: &[i128], range: Range) -> Wire {
+        let least = range.min();
+        let less = |value: i128| value.wrapping_sub(least) as u128;
+        let (places, mut sum) = (range.bits(), self.constant(least));
+        if values.iter().filter(|value| **value != 0).count() <= 2 * places as usize {
+            let zero = self.constant(0);
+            let parts = which.iter().zip(values).filter(|(_, value)| **value != 0);
+            return parts.fold(zero, |sum, (bit, &value)| {
+                let bit = self.b.lift(*bit);
+                let part = self.times(&bit, value, range);
+                self.b.add(sum, part)
+            });
+        }
+        for place in 0..places {
+            let mut bit = self.b.constant_bit(less(0) >> place & 1 == 1);
+            for (&one, &value) in which.iter().zip(values) {
+                if (less(value) ^ less(0)) >> place & 1 == 1 {
+                    bit = self.b.xor(bit, one);
+                }
+            }
+            let bit = self.b.lift(bit);
+            let part = self.times(&bit, 1 << place, range);
+            sum = self.b.add(sum, part);
+        }
+        sum
+    }
+
     fn round(&mut self, a: &Wire, by: u32, bits: u32, _: Range) -> Wire {
         if by == 0 {
             return *a;

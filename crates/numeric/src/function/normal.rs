@@ -5,7 +5,7 @@ use super::{Function, bits_of, slack};
 use crate::curve::Curve;
 use crate::exact::Enclosure;
 use crate::machine::Machine;
-use crate::number::{Arithmetic, On, TooWide, width};
+use crate::number::{Arithmetic, On, Times, TooWide, width};
 use crate::range::Range;
 use crate::scale::Scale;
 
@@ -170,17 +170,17 @@ impl Normal {
         let rest = on.below(&rest, &piece, places)?;
         let value = self.polynomial.on(on, &piece, &rest, places)?;
         let by_place = on.pick(leading, &self.by_place)?;
-        let (sum, back) = match self.logarithm {
+        let result = match self.logarithm {
             Some(factor) => {
                 let value = on.times(&value, factor)?;
-                (on.add(&value, &by_place)?, self.back)
+                let sum = on.add(&value, &by_place)?;
+                on.scale_down(&sum, self.back as i32)?
             }
-            None => (
-                on.multiply(&value, &by_place)?,
-                self.polynomial.places + self.back,
-            ),
+            None => {
+                let back = self.polynomial.places + self.back;
+                on.scaled_sum((&value, Times::Secret(&by_place)), back as i32, None)?
+            }
         };
-        let result = on.scale_down(&sum, back as i32)?;
         if self.negative {
             on.times(&result, -1)
         } else {

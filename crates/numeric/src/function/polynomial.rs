@@ -5,7 +5,7 @@ use crate::coefficients::PIECES;
 use crate::curve::{Curve, Pieces, UNIT};
 use crate::exact::Enclosure;
 use crate::machine::Machine;
-use crate::number::{Arithmetic, On, TooWide};
+use crate::number::{Arithmetic, On, Times, TooWide};
 use crate::range::Range;
 
 /// Most binary places of the values of a polynomial.
@@ -121,9 +121,8 @@ impl Polynomial {
             value = Some(match value {
                 None => coefficient,
                 Some(value) => {
-                    let product = on.multiply(&value, &v)?;
-                    let product = on.scale_down(&product, places as i32)?;
-                    on.add(&product, &coefficient)?
+                    let product = (&value, Times::Secret(&v));
+                    on.scaled_sum(product, places as i32, Some(&coefficient))?
                 }
             });
         }

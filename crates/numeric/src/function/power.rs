@@ -5,7 +5,7 @@ use super::{Function, bits_of, slack};
 use crate::curve::Curve;
 use crate::exact::Enclosure;
 use crate::machine::Machine;
-use crate::number::{Arithmetic, On, TooWide, width};
+use crate::number::{Arithmetic, On, Times, TooWide, width};
 use crate::range::Range;
 use crate::scale::Scale;
 
@@ -152,8 +152,8 @@ impl Power {
             let raised = on.choose(&below, &least, &x)?;
             x = on.within(&raised, floor, x.range.max().max(floor))?;
         }
-        let z = on.times(&x, self.factor)?;
-        let z = on.scale_down(&z, self.behind as i32)?;
+        let product = (&x, Times::Public(self.factor));
+        let z = on.scaled_sum(product, self.behind as i32, None)?;
         let up = self.up.checked_shl(self.places).ok_or(TooWide {
             bits: 129,
             most: on.0.most_bits(),
@@ -190,7 +190,6 @@ impl Power {
             product = on.within(&chosen, low, top)?;
         }
         let product = on.scale_down(&product, self.back.0)?;
-        let product = on.times(&product, self.tens)?;
-        on.scale_down(&product, self.back.1)
+        on.scaled_sum((&product, Times::Public(self.tens)), self.back.1, None)
     }
 }

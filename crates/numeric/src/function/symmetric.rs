@@ -5,7 +5,7 @@ use super::{Function, bits_of, slack};
 use crate::curve::Curve;
 use crate::exact::Enclosure;
 use crate::machine::Machine;
-use crate::number::{Arithmetic, On, TooWide, width};
+use crate::number::{Arithmetic, On, Times, TooWide, width};
 use crate::range::Range;
 use crate::scale::Scale;
 
@@ -101,12 +101,11 @@ impl Symmetric {
         x: &On<M>,
     ) -> Result<On<M>, TooWide> {
         let negative = on.0.is_negative(&x.int, x.range);
-        let minus = on.times(x, -1)?;
-        let size = on.choose(&negative, &minus, x)?;
+        let size = on.negate_if(&negative, x)?;
         let largest = x.range.max().max(-x.range.min());
         let size = on.within(&size, 0, largest)?;
-        let z = on.times(&size, self.factor)?;
-        let z = on.scale_down(&z, self.behind as i32)?;
+        let product = (&size, Times::Public(self.factor));
+        let z = on.scaled_sum(product, self.behind as i32, None)?;
         let z = on.within(&z, 0, i128::MAX)?;
         let finer = self.polynomial.finer();
         let places = self.places - finer;
@@ -120,23 +119,19 @@ impl Symmetric {
                 let positive = on.choose(&negative, &zero, &z)?;
                 on.add(&positive, &value)?
             }
-            Function::Sigmoid => {
-                let other = on.times(&value, -1)?;
-                let other = on.plus(&other, one)?;
-                on.choose(&negative, &other, &value)?
-            }
-            Function::Tanh => {
-                // Half of it: what is left of the sigmoid above its middle.
+            Function::Sigmoid | Function::Tanh => {
+                // The sigmoid above its middle, which is half of tanh.
                 let above = on.plus(&value, -one / 2)?;
-                let below = on.times(&above, -1)?;
-                on.choose(&negative, &below, &above)?
+                let above = on.negate_if(&negative, &above)?;
+                let middle = if self.function == Function::Sigmoid {
+                    one / 2
+                } else {
+                    0
+                };
+                on.plus(&above, middle)?
             }
-            _ => {
-                let below = on.times(&value, -1)?;
-                on.choose(&negative, &below, &value)?
-            }
+            _ => on.negate_if(&negative, &value)?,
         };
-        let result = on.times(&result, self.tens)?;
-        on.scale_down(&result, self.back)
+        on.scaled_sum((&result, Times::Public(self.tens)), self.back, None)
     }
 }

@@ -2,7 +2,7 @@
 
 use veil_circuit::generate::{Aim, constant_bits};
 use veil_circuit::{Builder, Wire};
-use veil_numeric::{Choice, Function, FunctionError, Machine, Number};
+use veil_numeric::{Choice, Factor, Function, FunctionError, Machine, Number, Scaled};
 use veil_relation::{Expr, Range, real};
 
 use super::columns::Columns;
@@ -59,6 +59,26 @@ impl Machine for Bits<'_> {
         }
     }
 
+    /// Bits in two's complement, inverted where the number is, and one more.
+    fn negate_if(&mut self, bit: &Wire, a: &Word, range: Range) -> Option<Word> {
+        let len = range.bits();
+        let offset = Word::offset_of(range);
+        if offset != -1 << (len.max(1) - 1) {
+            return None;
+        }
+        let bits = a.at(self.b, 0, len, self.aim);
+        let bits: Vec<Wire> = bits.iter().map(|of| self.b.xor(*of, *bit)).collect();
+        let mut sum = Columns::new(len);
+        sum.bits(self.b, &bits, 0, false);
+        sum.bit(self.b, 0, *bit, false);
+        sum.constant((offset as u128).wrapping_neg());
+        Some(Word {
+            offset,
+            bits: sum.total(self.b, self.aim),
+            range,
+        })
+    }
+
     /// Bit by bit the exclusive or of those whose value has it: without an AND.
     fn pick(&mut self, which: &[Wire], values: &[i128], range: Range) -> Word {
         let less = |value: i128| value.wrapping_sub(range.min()) as u128;
@@ -105,6 +125,27 @@ impl Machine for Bits<'_> {
         let mut quotient = Columns::new(range.bits());
         quotient.bits(self.b, &sum[by as usize..], 0, false);
         quotient.word(self.b, range, self.aim)
+    }
+
+    /// One sum of partial products, half a unit and what is added, of which the lowest places are left out.
+    fn scaled_sum(&mut self, of: Scaled<'_, Word>, down: u32, range: Range) -> Option<Word> {
+        let bits = Some(down + range.bits()).filter(|bits| *bits <= 128)?;
+        let mut sum = Columns::new(bits);
+        match of.by {
+            Factor::Secret(by) => sum.product(self.b, of.a, by, false, self.aim),
+            Factor::Public(by) => sum.scaled(self.b, of.a, by),
+        }
+        if let Some(plus) = of.plus {
+            sum.scaled(self.b, plus, 1 << down);
+        }
+        let (half, offset) = (1_u128 << (down - 1), Word::offset_of(range));
+        sum.constant(half.wrapping_sub((offset as u128) << down));
+        let bits = sum.total(self.b, self.aim).split_off(down as usize);
+        Some(Word {
+            offset,
+            bits,
+            range,
+        })
     }
 
     fn bits(&mut self, a: &Word, from: u32, bits: u32) -> Vec<Wire> {

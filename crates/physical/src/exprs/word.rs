@@ -54,6 +54,17 @@ impl Word {
         }
     }
 
+    /// The offset of words of a range that ends in the most zero bits: 0 or a power of two, where one of them does, so that sums and factors take the bits as they are.
+    pub(crate) fn offset_of(range: Range) -> i128 {
+        let (high, slack) = (
+            range.min(),
+            ones(range.bits()).wrapping_sub(range.max().wrapping_sub(range.min()) as u128),
+        );
+        let down = |zeros: u32| (high >> zeros) << zeros;
+        let fits = |offset: &i128| high.wrapping_sub(*offset) as u128 <= slack;
+        (0..127).map(down).take_while(fits).last().unwrap_or(high)
+    }
+
     /// The number, if it is public.
     pub(crate) fn known(&self, b: &mut Builder) -> Option<i128> {
         let (zero, one) = (b.constant_bit(false), b.constant_bit(true));

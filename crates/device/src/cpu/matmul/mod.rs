@@ -9,6 +9,7 @@
 )]
 
 mod kernel;
+mod thin;
 
 use std::ops::Range;
 
@@ -83,6 +84,11 @@ impl Cpu {
         for of_sums in &mut of.of_sums() {
             for (cross, _) in &mut of_sums.into {
                 *cross = targets[*cross];
+            }
+            if columns.is_thin() {
+                // SAFETY: as below.
+                unsafe { columns.thin(of.form.ring, self.isa, of_sums) };
+                continue;
             }
             // SAFETY: `with` checked the instruction set, and spans were checked: columns have so many elements of the ring.
             unsafe {
