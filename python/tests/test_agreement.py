@@ -7,44 +7,14 @@ import pathlib
 import subprocess
 
 import pytest
+from builders import frames, job, stays
+from questions import readmissions
 
 import veilworks as vw
-from conftest import frames, job, people, stays
-
-
-def _asked(order: list[int]) -> vw.Job:
-    of = job(salt="study 7")
-    tables: dict[str, vw.Table] = {}
-
-    def declare_stays() -> None:
-        tables["stays"] = stays(of)
-
-    def declare_people() -> None:
-        tables["people"] = people(of)
-
-    for at in order:
-        (declare_stays, declare_people)[at]()
-    s, p = tables["stays"], tables["people"]
-
-    def by_ward() -> None:
-        t = s[s.days > 10]
-        t = t[t.again]
-        of.open(t.group_by("ward").agg(n=t.count(), cost=t.cost.mean(2)), to="ministry", name="by_ward", min_count=2)
-
-    def joined() -> None:
-        if order[0] == 1:
-            # Nothing reads it.
-            s.assign(unread=s.days * 3).group_by("unread").agg(n=lambda t: t.count())
-        j = s.join(p.drop("ward"), on="patient").limit_rows(24)
-        of.open(j.agg(n=j.count(), age=j.age.max()), to="ministry", name="joined")
-
-    for at in order:
-        (by_ward, joined)[at]()
-    return of
 
 
 def test_the_order_of_statements_and_dead_code_do_not_matter() -> None:
-    one, other = _asked([0, 1]), _asked([1, 0])
+    one, other = readmissions([0, 1]), readmissions([1, 0])
     assert one.plan_hash == other.plan_hash
     assert one.text == other.text
     assert "unread" not in other.text
@@ -61,7 +31,7 @@ def test_another_question_has_another_hash() -> None:
 
 
 def test_a_saved_job_is_the_job(tmp_path: pathlib.Path) -> None:
-    of = _asked([0, 1])
+    of = readmissions([0, 1])
     file = tmp_path / "job.toml"
     of.save(file)
     read = vw.Job.read(file)
@@ -87,7 +57,7 @@ def test_the_command_reads_what_python_writes(tmp_path: pathlib.Path) -> None:
     veil = os.environ.get("VEIL")
     if not veil:
         pytest.skip("VEIL names no command")
-    of = _asked([1, 0])
+    of = readmissions([1, 0])
     of.save(tmp_path / "job.toml")
     for more in ([], ["--plan"]):
         command = [veil, "explain", "job.toml", "--home", str(tmp_path / "none"), *more]

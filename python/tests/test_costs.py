@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import veilworks as vw
-from conftest import frames, job, people, stays
+from builders import frames, job, people, stays
 
 ROOT = pathlib.Path(__file__).parents[2]
 

@@ -12,7 +12,7 @@ from typing import Any, Callable
 import pytest
 
 import veilworks as vw
-from conftest import frames, job, people, stays
+from builders import frames, job, people, stays
 
 Small = tuple[vw.Job, vw.Table]
 

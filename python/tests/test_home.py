@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 import veilworks as vw
-from conftest import frames, job, people, stays
+from builders import frames, job, people, stays
 from homes import PARTIES, made, serving
 from veilworks import _program
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import veilworks as vw
-from conftest import frames, job, people, stays
+from builders import frames, job, people, stays
 
 D = decimal.Decimal
 Veil = Callable[[vw.Table, vw.Table], vw.Table]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import veilworks as vw
-from conftest import frames, job, people, stays
+from builders import frames, job, people, stays
 
 
 @vw.traced(age=vw.Integer(0, 120), smoker=vw.Bool, pressure=vw.Integer(60, 260))

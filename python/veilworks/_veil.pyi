@@ -1,12 +1,13 @@
 from pathlib import Path
 from typing import Any, Callable, final
 
-__all__ = ["VERSION", "Answer", "Batches", "Failure", "Job", "guess", "read_model"]
+__all__ = ["VERSION", "Answer", "Batches", "Failure", "Job", "guess", "read_model", "read_network"]
 
 VERSION: str
 
 def guess(of: Batches | Path, loose: bool) -> list[tuple[str, str, list[Any], bool, list[str]]]: ...
 def read_model(name: str, text: str) -> str: ...
+def read_network(name: str, text: str) -> tuple[str, int, int]: ...
 
 class Failure(Exception):
     args: tuple[

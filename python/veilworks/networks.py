@@ -13,7 +13,7 @@ from ._models import network_onnx, network_sklearn, sklearn
 from ._source import here
 from .errors import JobError
 from .models import content
-from .secret import Bounds, Weights, cells_of, declared, split
+from .secret import Bounds, Weights, column, split
 
 _MOST_PLACES = 15
 
@@ -24,10 +24,8 @@ class Network:
 
     def __init__(self, text: str) -> None:
         try:
-            self._said = _veil.read_model("model", text)
+            self._said, self._cells, self._secret = _veil.read_network("model", text)
             of = json.loads(text)
-            if of["kind"] != "network":
-                raise ValueError(f"it is a file of {of['kind']}")
         except ValueError as error:
             raise JobError(f"this is no network: {error}", source=here()) from None
         self.text = text
@@ -36,20 +34,19 @@ class Network:
         self.outputs: list[str] = of.get("outputs", [])
         self.places: int = of["places"]
         self.source: str = of["source"]
-        self._of, self._cells = of, cells_of(of)
+        self._of = of
 
     @property
     def secret(self) -> int:
         """How many weights and biases an owner brings: the rows of their table; 0 if all are in the file."""
-        return int(declared(self._of)[0])
+        return self._secret
 
     @property
     def declared(self) -> dict[str, Any]:
         """The table of weights that an owner brings, as a job declares it: `job.table("weights", owner="lab", **shape.declared)`."""
-        rows, columns = declared(self._of)
-        if not rows:
+        if not self._secret:
             raise JobError("all weights of the network are in its file", source=here(), help="shape, weights = network.split() takes them out")
-        return {"rows": rows, "columns": columns}
+        return {"rows": self._secret, "columns": column(self._of)}
 
     def split(self, bounds: Bounds | None = None) -> tuple[Network, Weights]:
         """The shape of the network, which is public, and its weights, which an owner brings as a table of one column.

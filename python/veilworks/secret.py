@@ -134,43 +134,8 @@ def split(of: Any, bounds: Bounds | None) -> tuple[Any, Weights]:
     return shape, Weights(numbers, places)
 
 
-def _outputs(about: Any) -> int:
-    """How many numbers a layer with weights gives, or channels."""
-    return int(about["outputs"] if "bounds" in about else len(about["weights"]))
-
-
-def _walk(of: Any) -> Iterator[tuple[Any, int, list[int]]]:
-    """Each layer, with how many cells a sum of it takes, and its channels, rows and columns."""
-    cells = of.get("shape", [len(of["features"]), 1, 1])
-    for layer in of["layers"]:
-        ((kind, about),) = layer.items()
-        terms = cells[0] * cells[1] * cells[2]
-        if kind == "dense":
-            cells = [_outputs(about), 1, 1]
-        elif kind in ("convolution", "pool"):
-            weights = about.get("weights")
-            size = about["size"] if weights is None else [len(weights[0][0]), len(weights[0][0][0])]
-            stride = about.get("stride", size if kind == "pool" else [1, 1])
-            top, left, bottom, right = about.get("padding", [0, 0, 0, 0])
-            terms = cells[0] * size[0] * size[1]
-            rows, columns = ((length + pad - of) // step + 1 for length, pad, of, step in zip(cells[1:], (top + bottom, left + right), size, stride))
-            cells = [cells[0] if kind == "pool" else _outputs(about), rows, columns]
-        yield about, terms, cells
-
-
-def cells_of(of: Any) -> int:
-    """How many cells the last layer gives: of two classes it may be one."""
-    cells = [0, 0, 0]
-    for _, _, cells in _walk(of):
-        pass
-    return int(cells[0] * cells[1] * cells[2])
-
-
-def declared(of: Any) -> tuple[int, dict[str, Any]]:
-    """How many numbers an owner brings, and their column."""
-    rows, most = 0, decimal.Decimal(0)
-    for about, terms, cells in _walk(of):
-        if isinstance(about, dict) and "bounds" in about:
-            rows += (terms + 1) * cells[0]
-            most = max(most, *(decimal.Decimal(about["bounds"][name]) for name in ("weight", "bias")))
-    return rows, {_COLUMN: Decimal(of["places"], -most, most)}
+def column(of: Any) -> dict[str, Any]:
+    """The column that an owner of weights brings."""
+    bounds = [decimal.Decimal(bound) for _, _, layer in _layers(of) for bound in (layer.get("bounds") or {}).values()]
+    most = max(bounds, default=decimal.Decimal(0))
+    return {_COLUMN: Decimal(of["places"], -most, most)}

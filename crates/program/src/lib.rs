@@ -79,8 +79,9 @@ pub use number::{NumberError, Scaled, parse_scaled};
 pub use output::Output;
 pub use pairing::Paired;
 pub use query::{
-    Answered, Collisions, ColumnFacts, KeptFacts, NamedQuery, Opens, Operator, Queries, QuerySink,
-    Shadow, ShadowColumn, SizeSink, TableFacts, Writing, openings, read_model,
+    Answered, Collisions, ColumnFacts, KeptFacts, NamedQuery, NetworkFacts, Opens, Operator,
+    Queries, QuerySink, Shadow, ShadowColumn, SizeSink, TableFacts, Writing, openings, read_model,
+    read_network,
 };
 pub use reshare::{OldShares, Resharing, SharesDiffer, Zeros};
 pub use roles::Roles;

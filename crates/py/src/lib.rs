@@ -43,6 +43,7 @@ fn _veil(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Failure", module.py().get_type::<error::Failure>())?;
     module.add_function(wrap_pyfunction!(guess::guess, module)?)?;
     module.add_function(wrap_pyfunction!(model::read_model, module)?)?;
+    module.add_function(wrap_pyfunction!(model::read_network, module)?)?;
     module.add_class::<batches::Batches>()?;
     module.add_class::<job::Job>()?;
     module.add_class::<answer::Answer>()?;

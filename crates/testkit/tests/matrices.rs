@@ -228,9 +228,9 @@ fn malicious() -> Security {
 type Message = (Peer, Peer, Channel, usize);
 
 /// The program of cheats, its values, and all messages of its products.
-fn cheated() -> (Arc<PassProgram>, Vec<Vec<u128>>, Vec<Message>) {
+fn cheated(security: Security) -> (Arc<PassProgram>, Vec<Vec<u128>>, Vec<Message>) {
     let ring = Ring::Z64;
-    let program = planned(&both(malicious(), ring, [5, 3, 2]));
+    let program = planned(&both(security, ring, [5, 3, 2]));
     let columns = [matrix(1, 5, 3, ring), matrix(9, 3, 2, ring)].concat();
     let all = sent(&program, &Ends::of(&program, &columns));
     let numbers = products(&program);
@@ -279,7 +279,7 @@ fn nothing_is_opened(ends: &Ends) {
 /// The first and the last element of every joint message, and every code.
 #[test]
 fn a_wrong_joint_message_or_code_is_found_and_both_givers_are_named() {
-    let (program, columns, all) = cheated();
+    let (program, columns, all) = cheated(malicious());
     // Six joint messages of two columns, and of one list of elements, with six codes each.
     assert_eq!(all.len(), (6 * 2 + 6) + (6 + 6));
     let lies: Vec<(Message, usize)> = all
@@ -317,9 +317,18 @@ fn a_wrong_joint_message_or_code_is_found_and_both_givers_are_named() {
     });
 }
 
+/// Among three parties that are semi-honest, and among four.
 #[test]
-fn a_message_that_is_absent_late_too_short_or_repeated() {
-    let (program, columns, all) = cheated();
+fn a_message_that_is_absent_late_too_short_too_long_or_repeated() {
+    let [three, ..] = securities();
+    assert_eq!(parties(three), 3);
+    for security in [three, malicious()] {
+        changed_ways(security);
+    }
+}
+
+fn changed_ways(security: Security) {
+    let (program, columns, all) = cheated(security);
     let right = {
         let ends = Ends::of(&program, &columns);
         run(&program, &ends, CPU, &honest()).unwrap();

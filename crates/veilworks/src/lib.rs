@@ -98,8 +98,8 @@ pub use veil_program::MemoryTable;
 pub use veil_program::stats::StatsResult;
 #[doc(no_inline)]
 pub use veil_program::{
-    Answered, CellProblem, ColumnFacts, DataFile, Draft, Guess, Guessed, Opens, Operator, Sent,
-    Shadow, ShadowColumn, TableFacts, TableReport, read_model,
+    Answered, CellProblem, ColumnFacts, DataFile, Draft, Guess, Guessed, NetworkFacts, Opens,
+    Operator, Sent, Shadow, ShadowColumn, TableFacts, TableReport, read_model, read_network,
 };
 #[doc(no_inline)]
 pub use veil_protocol::Plan;

@@ -18,6 +18,34 @@ pub fn read_model(name: &str, text: &[u8]) -> Result<String, String> {
     })
 }
 
+/// What the text of a network's file says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NetworkFacts {
+    /// It, in a sentence.
+    pub about: String,
+    /// How many cells the last layer gives: of two classes it may be one.
+    pub cells: u64,
+    /// How many weights and biases an owner brings: the rows of their table.
+    pub secret: u64,
+}
+
+/// What the text of a network's file says, or why it is none.
+///
+/// # Errors
+/// The reason, as of a job that names the file.
+pub fn read_network(name: &str, text: &[u8]) -> Result<NetworkFacts, String> {
+    let Trained::Network(network) = super::trained::read(name, text)? else {
+        return Err("it is a file of trees".into());
+    };
+    let last = network.cells().last().copied().unwrap_or_default();
+    let secret = network.secret();
+    Ok(NetworkFacts {
+        about: super::networks::about(&network),
+        cells: veil_relation::network::count(last),
+        secret: secret.iter().map(|block| u64::from(block.count)).sum(),
+    })
+}
+
 impl Queries {
     /// The models of trees that queries apply, in sentences: what they are, that all participants have them, and what each application costs.
     pub fn forests(&self) -> Vec<String> {

@@ -37,7 +37,7 @@ use veil_query::{Application, Model, ModelKind};
 use veil_relation::{Kept, Program, Table};
 
 pub use explain::{ColumnFacts, KeptFacts, Opens, Operator, TableFacts, openings};
-pub use forests::read_model;
+pub use forests::{NetworkFacts, read_model, read_network};
 pub use keys::Collisions;
 pub use shadow::{Shadow, ShadowColumn};
 pub use sink::{Answered, QuerySink};

@@ -5,7 +5,7 @@ use veil_program::{Job, Sent, read_model};
 use super::{JOB, NORTH};
 use crate::common::Case;
 
-const RISK: &str = r#"{
+pub(super) const RISK: &str = r#"{
   "version": 1,
   "kind": "network",
   "source": "by hand",

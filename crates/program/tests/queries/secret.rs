@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use veil_job::Holder;
-use veil_program::{Job, read_model};
+use veil_program::{Job, read_model, read_network};
 
 use super::{JOB, NORTH};
 use crate::common::Case;
@@ -81,6 +81,18 @@ fn a_shape_is_said() {
         said(IMAGE).unwrap(),
         "`risk`: a network of 4 features, 2 layers: convolution of 2 × 1, padded to 2 × 2 × 2 cells of secret weights within 1.0 and biases within 0.0, dense to 1 cell; 12 weights of 1 decimal place; it gives one of 2 classes, and nulls where a feature is null; from: the laboratory; every participant has it, but for 6 numbers that an owner brings"
     );
+}
+
+#[test]
+fn the_size_of_a_network_is_counted() {
+    let facts = |text: &str| read_network("risk", text.as_bytes()).unwrap();
+    for (text, cells, secret) in [(SHAPE, 1, 9), (IMAGE, 1, 6), (super::networks::RISK, 1, 0)] {
+        let facts = facts(text);
+        assert_eq!((facts.cells, facts.secret), (cells, secret));
+        assert_eq!(facts.about, read_model("risk", text.as_bytes()).unwrap());
+    }
+    let wrong = read_network("risk", b"{}").unwrap_err();
+    assert_eq!(wrong, read_model("risk", b"{}").unwrap_err());
 }
 
 /// The shape that the book shows is one, and has as many numbers as its table has rows.

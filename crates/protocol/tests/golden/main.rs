@@ -14,6 +14,7 @@ mod inputs;
 mod lifts;
 mod macs;
 mod masked;
+mod matrices;
 mod moves;
 mod ot_set_up;
 mod proof;

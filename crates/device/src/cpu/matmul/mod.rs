@@ -9,6 +9,7 @@
 )]
 
 mod kernel;
+mod pack;
 mod thin;
 
 use std::ops::Range;
@@ -342,94 +343,6 @@ impl Columns {
                     }
                 }
             }
-        }
-    }
-
-    /// The elements of terms of columns of the right matrix, panel by panel: the sum of these components. Behind the last column there are zeros.
-    ///
-    /// # Safety
-    /// These are columns and terms of the matrix, and `into` has room for them.
-    unsafe fn pack_right<K: Kernel>(
-        &self,
-        components: &[u8],
-        columns: Range<usize>,
-        terms: Range<usize>,
-        into: &mut [K::Right],
-    ) {
-        let panels = columns.clone().step_by(K::COLUMNS);
-        let depth = terms.len().next_multiple_of(K::TERMS);
-        for (first, panel) in panels.zip(into.chunks_mut(K::RIGHT * depth)) {
-            panel[K::COLUMNS * terms.len()..].fill(K::Right::default());
-            for c in 0..K::COLUMNS {
-                let column = first + c;
-                for (at, k) in terms.clone().enumerate() {
-                    let mut sum = K::Word::default();
-                    if column < columns.end {
-                        for component in components {
-                            let from = self.right[column * self.parts + usize::from(*component)];
-                            // SAFETY: the caller's.
-                            sum = sum.add(unsafe { Word::get(from.cast::<K::Word>().add(k)) });
-                        }
-                    }
-                    panel[at * K::COLUMNS + c] = K::right(sum);
-                }
-            }
-            K::finish_right(panel);
-        }
-    }
-
-    /// The elements of terms of rows of the left matrix, panel by panel. Behind the last row there are zeros.
-    ///
-    /// # Safety
-    /// These are rows and terms of the matrix, and `into` has room for them.
-    unsafe fn pack_left<K: Kernel>(
-        &self,
-        components: &[u8],
-        rows: Range<usize>,
-        terms: Range<usize>,
-        into: &mut [K::Word],
-    ) {
-        let depth = terms.len().next_multiple_of(K::TERMS);
-        let panels = rows.len().div_ceil(K::ROWS);
-        let into = &mut into[..panels * K::LEFT * depth];
-        if !rows.len().is_multiple_of(K::ROWS) || depth > terms.len() {
-            into.fill(K::Word::default());
-        }
-        for (number, component) in components.iter().enumerate() {
-            let column = |k: usize| {
-                let at = k * self.parts + usize::from(*component);
-                self.left[at].cast::<K::Word>()
-            };
-            let put = |to: &mut K::Word, from: *const K::Word| {
-                // SAFETY: the caller's.
-                let word: K::Word = unsafe { Word::get(from) };
-                *to = if number == 0 { word } else { to.add(word) };
-            };
-            if self.transposed {
-                for (line, row) in rows.clone().enumerate() {
-                    let (panel, r) = (line / K::ROWS * K::LEFT * depth, line % K::ROWS);
-                    let panel = &mut into[panel + r..];
-                    for (at, k) in terms.clone().enumerate() {
-                        put(&mut panel[at * K::ROWS], column(row).wrapping_add(k));
-                    }
-                }
-            } else {
-                // A column is read at one go: its rows go to panel after panel.
-                for (at, k) in terms.clone().enumerate() {
-                    let panels = into.chunks_mut(K::LEFT * depth);
-                    for (first, panel) in rows.clone().step_by(K::ROWS).zip(panels) {
-                        let from = column(k).wrapping_add(first);
-                        let count = K::ROWS.min(rows.end - first);
-                        let to = &mut panel[at * K::ROWS..][..count];
-                        for (r, to) in to.iter_mut().enumerate() {
-                            put(to, from.wrapping_add(r));
-                        }
-                    }
-                }
-            }
-        }
-        for panel in into.chunks_mut(K::LEFT * depth) {
-            K::finish_left(panel);
         }
     }
 
