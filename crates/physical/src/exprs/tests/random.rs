@@ -224,12 +224,11 @@ impl Generator<'_> {
                 boxed(self.of(Class::Date, depth)),
             ),
             _ => {
-                let (of, behind) = match self.random.below(2) {
-                    0 => (self.of(Class::Category, depth), 0),
-                    _ => {
-                        let of = Expr::Modulo(boxed(self.of(Class::Number, depth)), 12);
-                        (of, self.random.below(4) as i128)
-                    }
+                let (of, behind) = if self.random.below(2) == 0 {
+                    (self.of(Class::Category, depth), 0)
+                } else {
+                    let of = Expr::Modulo(boxed(self.of(Class::Number, depth)), 12);
+                    (of, self.random.below(4) as i128)
                 };
                 let found = of.ty(self.types).ok().and_then(|ty| ty.kind.range());
                 let Some(range) = found else {
