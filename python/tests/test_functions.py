@@ -9,9 +9,9 @@ import pytest
 
 import veilworks as vw
 
-TAX = [D("0.14") * (age > 40) + D("0.1") * (age > 70) for age in range(91)]
-WEIGHTS = {"west": D("0.8"), "east": D("1.2"), "north": 3}
-ROWS = {"ward": ["east", "west", "west", None, "east"], "age": [0, 90, 41, 70, 71], "pay": [D("1.5"), D("-2.0"), D("0.3"), D("12.7"), D("99.9")]}
+TAX: list[D] = [D("0.14") * (age > 40) + D("0.1") * (age > 70) for age in range(91)]
+WEIGHTS: dict[str, Any] = {"west": D("0.8"), "east": D("1.2"), "north": 3}
+ROWS: dict[str, list[Any]] = {"ward": ["east", "west", "west", None, "east"], "age": [0, 90, 41, 70, 71], "pay": [D("1.5"), D("-2.0"), D("0.3"), D("12.7"), D("99.9")]}
 
 
 def _job() -> tuple[vw.Job, Any]:
@@ -24,17 +24,17 @@ def test_parties_give_what_the_tables_have() -> None:
     job, rows = _job()
     tax = job.function("tax", TAX, decimals=2)
     weight = job.function("weight", WEIGHTS, decimals=1)
-    fee = job.function("fee", [at * at for at in range(101)], first=D("-0.5"), step=0.1)
+    fee = job.function("fee", [at * at for at in range(101)], first=D("-0.5"), step=D("0.1"))
     assert repr(tax) == "<TableFunction tax>"
     made = rows.assign(tax=tax(rows.age), weight=weight(rows.ward), fee=fee(rows.pay.clip(D("-0.5"), D("9.5"))))
     job.open(made[["age", "tax", "weight", "fee"]].order_by("age"), to="r", name="answer")
     assert '[function.fee]\nfirst = "-0.5"\nstep = "0.1"\nscale = 0\n' in job.text
     assert "`tax` of 0 to 90: 0.00 to 0.24" in str(job.explain())
     result = job.run_local({"rows": ROWS})["answer"]
-    found = sorted(zip(*(result[name] for name in ("age", "tax", "weight", "fee"))))
+    found = [tuple(row[name] for name in ("age", "tax", "weight", "fee")) for row in result]
     places = [int((min(max(pay, D("-0.5")), D("9.5")) + D("0.5")) * 10) for pay in ROWS["pay"]]
     weights = [None if ward is None else D(WEIGHTS[ward]) for ward in ROWS["ward"]]
-    assert found == sorted(zip(ROWS["age"], [TAX[age] for age in ROWS["age"]], weights, [at * at for at in places]))
+    assert found == sorted(zip(ROWS["age"], [TAX[age] for age in ROWS["age"]], weights, [at * at for at in places]), key=lambda row: row[0])
 
 
 def test_what_is_no_function_is_refused() -> None:
@@ -45,6 +45,8 @@ def test_what_is_no_function_is_refused() -> None:
         job.function("tax", {"east": 1}, first=1)
     with pytest.raises(vw.JobError, match="'many' is no number"):
         job.function("tax", ["many"])
+    with pytest.raises(vw.JobError, match="0.1 is a binary fraction"):
+        job.function("tax", [0.1])
     tax = job.function("tax", [1, 2, 3])
     with pytest.raises(vw.JobError, match="the job has a function `tax` already"):
         job.function("tax", [1])
