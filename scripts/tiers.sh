@@ -38,7 +38,7 @@ readonly PASSES=.ci/passes
 # What all tests of the workspace depend on.
 readonly SOURCES="Cargo.toml Cargo.lock rust-toolchain.toml crates xtask circuits vectors"
 # Minutes that a tier takes on two cores, what is in it, then the paths of its inputs. The function of the same name runs it.
-declare -A MINUTES=([book]=6 [processes]=15 [long]=13 [cores]=25 [portable]=25 [rtl]=60 [cuda]=10 [fuzz]=20 [soak]=14 [counts]=4 [python]=12)
+declare -A MINUTES=([book]=6 [processes]=15 [long]=17 [cores]=25 [portable]=25 [rtl]=60 [cuda]=10 [fuzz]=20 [soak]=14 [counts]=4 [python]=12)
 declare -A WHAT=(
   [book]="the documentation as a book, without a warning"
   [processes]="participants that are killed, stall, lie and wait for each other"

@@ -44,6 +44,7 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
         queries: vec![query],
         bounds: Vec::new(),
         models: Vec::new(),
+        functions: vec![],
     };
     if let Ok(program) = compile(&job, &SortedBytes) {
         let text = program.to_string();

@@ -15,7 +15,7 @@ from .home import Approval, Home, Member, Proposal, Service
 from .infer import infer
 from .job import Cost, Job, sql
 from .loops import State, for_range, state
-from .models import Forest, Model, forest
+from .models import Forest, Model, TableFunction, forest
 from .networks import Network, NetworkModel, network
 from .result import Answer, Result
 from .run import Event, Run, Status
@@ -74,6 +74,7 @@ __all__ = [
     "State",
     "Status",
     "Table",
+    "TableFunction",
     "Traced",
     "VeilError",
     "Weights",

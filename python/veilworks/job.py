@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 import os
 import pathlib
 import re
@@ -16,11 +17,11 @@ from ._source import here
 from .columns import Aggregate
 from .data import Data, batches
 from .errors import JobError, PlanError, Source, raise_run, refused_range
-from .models import Forest, Model
+from .models import Forest, Model, TableFunction
 from .networks import Network, NetworkModel
 from .result import Answer, Result
 from .shadow import Shadow
-from .sql import Text
+from .sql import Text, exact
 from .tables import Base, Op, Sql, Table, Writer
 from .types import ColumnType, Rows, toml
 
@@ -51,6 +52,18 @@ class Cost(NamedTuple):
     sent: dict[str, int]
 
 
+def _exact(number: Any, source: Source | None) -> int | str:
+    """A number as a job file has it, with all its digits."""
+    if isinstance(number, float):
+        number = exact(number, source)
+    if isinstance(number, int) and not isinstance(number, bool):
+        return int(number)
+    try:
+        return format(decimal.Decimal(number), "f")
+    except (decimal.InvalidOperation, TypeError, ValueError):
+        raise JobError(f"{number!r} is no number", source=source) from None
+
+
 class Job:
     """A job that is written down as it is asked: tables of owners, questions over them, recipients of the answers.
 
@@ -71,6 +84,7 @@ class Job:
         self._tables: dict[str, tuple[Base, str]] = {}
         self._bare: dict[str, str] = {}
         self._models: dict[str, Forest | Network] = {}
+        self._functions: dict[str, str] = {}
         # Tables of the weights of networks, by their names.
         self._weights: dict[str, str] = {}
         self._opens: list[_Open] = []
@@ -178,6 +192,24 @@ class Job:
         self._models[name] = forest
         return Model(name, forest)
 
+    def function(self, name: str, values: Sequence[Any] | Mapping[str, Any], *, first: Any = 0, step: Any = 1, decimals: int = 0) -> TableFunction:
+        """Declares a public function by up to 4096 values, exact: of numbers from `first` on, `step` (1, `D("0.1")`, …) apart; or, by a mapping, of the texts of a category.
+        `decimals` are those of its values. Called with a column, it gives a column: `tax = job.function("tax", [0, D("0.14")], decimals=2)`, `tax(t.bracket)`."""
+        source = here()
+        self._changes(source)
+        if not re.fullmatch(r"[a-z_][a-z0-9_]*", name):
+            raise JobError(f"`{name}` is no name of a function", source=source, help="lower-case letters, digits and `_`, no digit first")
+        if name in self._functions:
+            raise JobError(f"the job has a function `{name}` already", source=source)
+        texts = isinstance(values, Mapping)
+        if texts and (first != 0 or step != 1):
+            raise JobError(f"function `{name}` is of texts, which have no first and no step", source=source)
+        of: dict[str, Any] = {"of": list(values)} if texts else {"first": _exact(first, source), "step": _exact(step, source)}
+        listed = values.values() if isinstance(values, Mapping) else values
+        of |= {"scale": decimals, "values": [_exact(value, source) for value in listed]}
+        self._functions[name] = f"[function.{name}]\n" + "".join(f"{field} = {toml(value)}\n" for field, value in of.items())
+        return TableFunction(name)
+
     def _of_weights(self, name: str, of: Network, weights: Table, source: Source | None) -> str:
         """The name of a table of weights."""
         op = getattr(weights, "_op", None)
@@ -255,6 +287,7 @@ class Job:
         for name in sorted(self._models):
             weights = self._weights.get(name)
             parts.append(f"[model.{name}]\nfile = {toml(f'{name}.json')}\n" + (f"weights = {toml(weights)}\n" if weights else ""))
+        parts += [text for _, text in sorted(self._functions.items())]
         parts += [text for name, (_, text) in sorted(self._tables.items()) if name in read]
         for name, text in writer.steps.items():
             fit, least = writer.fits.get(name, (None, None))
@@ -281,7 +314,7 @@ class Job:
         """A job that no participant runs: it opens columns of this job as `given`, and columns of these types as `contract`, so that their ranges are compared."""
         other = Job(self.name, owners=[*self._head["owners"], "contract"], parties=self._head["parties"], recipients=["reader"], salt=self._head["salt"])
         other._tables = {name: (base, self._bare[name]) for name, (base, _) in self._tables.items()}
-        other._models, other._weights = self._models, self._weights
+        other._models, other._weights, other._functions = self._models, self._weights, self._functions
         name = next(name for name in (f"contract_{at}" for at in range(len(self._tables) + 1)) if name not in self._tables)
         contract = other.table(name, owner="contract", rows=1, columns=contracts)
         other._opens = [_Open("given", given, "reader", None, None, here()), _Open("contract", contract, "reader", None, None, here())]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import _veil
 from ._models import fitted, onnx, sklearn, xgboost
 from ._source import here
-from .columns import Column, _Word
+from .columns import Column, Expression, _Word
 from .errors import JobError
 from .result import Answer, Result
 
@@ -160,3 +160,20 @@ class Model:
 
     def __repr__(self) -> str:
         return f"<Model {self.name} of {', '.join(self.forest.features)}>"
+
+
+class TableFunction:
+    """A function of a job by its values, as `job.function` declares it. Called with a column, it gives a column."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, x: Any) -> Column:
+        """The value for each row's argument; null where it is null."""
+        if not isinstance(x, Expression):
+            raise JobError(f"function `{self.name}` takes a column, and not a {type(x).__name__}", source=here())
+        made: Column = x._make(_Word(f"{self.name}("), x, _Word(")"))
+        return made
+
+    def __repr__(self) -> str:
+        return f"<TableFunction {self.name}>"

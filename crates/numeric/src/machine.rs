@@ -180,6 +180,16 @@ impl Clear {
         let value = value.filter(|value| range.contains(*value));
         value.expect("an integer is in the range that it was proved to be in")
     }
+
+    /// The place of the bit that is 1, if one is.
+    fn only(bits: &[bool]) -> Option<usize> {
+        let only = bits.iter().position(|bit| *bit)?;
+        assert!(
+            !bits[only + 1..].contains(&true),
+            "of these bits one is 1 at most"
+        );
+        Some(only)
+    }
 }
 
 impl Machine for Clear {
@@ -204,6 +214,17 @@ impl Machine for Clear {
 
     fn multiply(&mut self, a: &i128, b: &i128, range: Range) -> i128 {
         Self::within(a.checked_mul(*b), range)
+    }
+
+    fn pick(&mut self, bits: &[bool], values: &[i128], range: Range) -> i128 {
+        let only = Self::only(bits).and_then(|only| values.get(only));
+        Self::within(Some(only.copied().unwrap_or(0)), range)
+    }
+
+    fn raise(&mut self, a: &i128, _: &[bool], which: &[bool], by: &[u32], range: Range) -> i128 {
+        let by = Self::only(which).and_then(|only| by.get(only));
+        let raised = by.map_or(Some(0), |by| a.checked_mul(1 << by));
+        Self::within(raised, range)
     }
 
     fn round(&mut self, a: &i128, by: u32, bits: u32, range: Range) -> i128 {

@@ -36,6 +36,12 @@ pub(crate) const fn width(number: i128) -> u32 {
     128 - number.leading_zeros()
 }
 
+/// From the least to the largest of these numbers and 0.
+pub(crate) fn hull_of(values: &[i128]) -> Range {
+    let hull = |range: Range, value: &i128| range.hull(Range::point(*value));
+    values.iter().fold(Range::point(0), hull)
+}
+
 /// A number on a machine.
 pub type On<M> = Number<<M as Machine>::Int>;
 
@@ -339,8 +345,17 @@ impl<M: Machine> Arithmetic<'_, M> {
     /// # Errors
     /// [`TooWide`].
     pub fn pick(&mut self, bits: &[M::Bit], values: &[i128]) -> Result<On<M>, TooWide> {
-        let hull = |range: Range, value: &i128| range.hull(Range::point(*value));
-        let range = self.fits(Some(values.iter().fold(Range::point(0), hull)))?;
+        self.pick_within(bits, values, hull_of(values))
+    }
+
+    /// [`Arithmetic::pick`] of values whose range with 0 is known.
+    pub(crate) fn pick_within(
+        &mut self,
+        bits: &[M::Bit],
+        values: &[i128],
+        range: Range,
+    ) -> Result<On<M>, TooWide> {
+        let range = self.fits(Some(range))?;
         let int = self.0.pick(bits, values, range);
         Ok(Number { int, range })
     }

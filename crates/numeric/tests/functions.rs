@@ -40,7 +40,7 @@ fn worst(
 }
 
 /// Ranges in real numbers on which functions are tested.
-fn domain(function: Function) -> (i128, i128) {
+pub(crate) fn domain(function: Function) -> (i128, i128) {
     match function {
         Function::Exp2 => (-12, 6),
         Function::Exp => (-8, 4),
@@ -56,7 +56,7 @@ fn domain(function: Function) -> (i128, i128) {
     }
 }
 
-fn range(function: Function, places: u32) -> Range {
+pub(crate) fn range(function: Function, places: u32) -> Range {
     let (low, high) = domain(function);
     let low = match (low, function) {
         // The smallest number is far above 0, so that results are not too large.

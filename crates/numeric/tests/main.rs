@@ -4,5 +4,6 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
+mod binades;
 mod exact;
 mod functions;

@@ -127,6 +127,14 @@ pub enum JobProblem {
     /// The file cannot be read.
     #[error("cannot read the job: {0}")]
     Read(#[source] io::Error),
+    /// A function that is none.
+    #[error("{what}: {reason}")]
+    Function {
+        /// The function.
+        what: String,
+        /// Why.
+        reason: String,
+    },
     /// Larger than any job.
     #[error(
         "the job has {bytes} bytes, and the limit is {limit}; data belong into files of their own"

@@ -66,6 +66,24 @@ pub(crate) struct RawJob {
     /// Models that queries apply, by name.
     #[serde(default)]
     pub(crate) model: Models,
+    /// Functions that queries call, by name.
+    #[serde(default)]
+    pub(crate) function: BTreeMap<Spanned<String>, Spanned<RawFunction>>,
+}
+
+/// A function that is given by its values.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawFunction {
+    /// The first argument.
+    pub(crate) first: Option<Spanned<RawNumber>>,
+    /// How far arguments are apart.
+    pub(crate) step: Option<Spanned<RawNumber>>,
+    /// The texts of a category, in the place of numbers.
+    pub(crate) of: Option<Vec<Spanned<String>>>,
+    /// Decimal places of the values.
+    pub(crate) scale: Option<Spanned<u8>>,
+    pub(crate) values: Vec<Spanned<RawNumber>>,
 }
 
 /// Models by name.

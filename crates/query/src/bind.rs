@@ -9,6 +9,7 @@ use veil_relation::{
 };
 
 use crate::error::{Problem, SqlError};
+use crate::functions::TableFunction;
 use crate::job::Bound;
 use crate::order::JoinCost;
 use crate::rel::{Rel, folded};
@@ -34,6 +35,7 @@ pub(crate) struct Binder<'a> {
     pub(crate) cost: &'a dyn JoinCost,
     pub(crate) bounds: &'a [Bound],
     pub(crate) models: &'a [Trained],
+    pub(crate) functions: &'a [TableFunction],
     /// Names of common table expressions in scope, each with its step; later ones hide earlier ones.
     pub(crate) ctes: Vec<(String, String)>,
     /// The bound on what is being bound, if it has a name with one.

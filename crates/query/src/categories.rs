@@ -134,6 +134,7 @@ impl Binder<'_> {
         };
         Ok(Expr::Lookup {
             of: Box::new(of),
+            first: 0,
             kind: Kind::Category(to.clone()),
             table: parts.iter().map(index).collect(),
         })

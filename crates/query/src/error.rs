@@ -82,6 +82,18 @@ pub enum Problem {
         /// The name.
         name: String,
     },
+    /// A function of the job, of what it may have no value for.
+    #[error("`{name}(x)` has values for {known}; x is {found}")]
+    NoValue {
+        /// Its name.
+        name: String,
+        /// What it has values for.
+        known: String,
+        /// What the argument may be.
+        found: String,
+        /// How to say it.
+        instead: String,
+    },
     /// An expression without a type.
     #[error(transparent)]
     Type(TypeError),
@@ -138,6 +150,7 @@ impl fmt::Display for SqlError {
                 instead: Some(instead),
                 ..
             } => write!(f, "\n  {instead}"),
+            Problem::NoValue { instead, .. } => write!(f, "\n  {instead}"),
             problem => match problem.range().map(RangeError::instead) {
                 Some(instead) if !instead.is_empty() => write!(f, "\n  {instead}"),
                 _ => Ok(()),

@@ -448,6 +448,10 @@ impl Binder<'_> {
                 return Err(self.source.refused(at, what, None));
             }
             _ => {
+                let mut functions = self.functions.iter();
+                if let Some(function) = functions.find(|function| function.name == call.name) {
+                    return self.tabulated(scope, &terms, function, args);
+                }
                 let name = call.name;
                 return Err(self.source.error(at, Problem::NoFunction { name }));
             }

@@ -12,6 +12,7 @@ use crate::apply::{Application, ApplyError, applied};
 use crate::bind::{Binder, Level};
 use crate::cuts::{Cuts, cuts_of, in_units};
 use crate::error::{Problem, QueryError};
+use crate::functions::TableFunction;
 use crate::order::JoinCost;
 use crate::rules;
 use crate::source::{Source, error_in, range_at};
@@ -105,6 +106,8 @@ pub struct Job {
     pub bounds: Vec<Bound>,
     /// Models that were trained elsewhere, which queries apply by their names.
     pub models: Vec<Trained>,
+    /// Functions that are given by their values, which queries call by their names.
+    pub functions: Vec<TableFunction>,
 }
 
 /// The program of a job's queries, rewritten by the rules of [`crate::rules`].
@@ -202,6 +205,15 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
     if models.len() != job.models.len() {
         return wrong(job.models[0].name(), "two models have one name");
     }
+    let mut functions = BTreeSet::new();
+    for function in &job.functions {
+        if let Err(what) = function.check() {
+            return wrong(&function.name, what);
+        }
+        if !functions.insert(function.name.as_str()) {
+            return wrong(&function.name, "two functions have this name");
+        }
+    }
     let bounded: BTreeSet<&str> = job.bounds.iter().map(|bound| bound.of.as_str()).collect();
     if bounded.len() != job.bounds.len() {
         return wrong(&job.bounds[0].of, "a relation has one bound");
@@ -246,6 +258,7 @@ pub fn bind(job: &Job, cost: &dyn JoinCost) -> Result<Program, QueryError> {
             cost,
             bounds: &job.bounds,
             models: &job.models,
+            functions: &job.functions,
             ctes: Vec::new(),
             bound,
             name: &query.name,

@@ -29,7 +29,7 @@
 //!     unique: vec![],
 //! };
 //! let query = |sql: &str| Query { name: "q".into(), sql: sql.into(), to: Some("ministry".into()), keep: None, min_count: 10, fit: None, apply: None };
-//! let job = |sql| Job { tables: vec![stays.clone()], queries: vec![query(sql)], bounds: vec![], models: vec![] };
+//! let job = |sql| Job { tables: vec![stays.clone()], queries: vec![query(sql)], bounds: vec![], models: vec![], functions: vec![] };
 //!
 //! let program = compile(&job("SELECT ward, avg(days) AS days FROM stays GROUP BY ward"), &SortedBytes)?;
 //! assert!(program.to_string().contains("(aggregates (\"aggregate1\" (avg #1)))"));
@@ -67,6 +67,7 @@ mod cuts;
 mod error;
 mod family;
 mod from;
+mod functions;
 mod group;
 mod grouping;
 mod job;
@@ -90,6 +91,7 @@ pub use apply::{Application, ApplyError};
 pub use cuts::{Cuts, EVEN_CUTS};
 pub use error::{Place, Problem, QueryError, SqlError};
 pub use family::families;
+pub use functions::{Arguments, TableFunction};
 pub use job::{Bound, Job, Model, ModelKind, Query, ROWS_A_TERM, bind, compile, fields};
 pub use order::{JoinCost, JoinFacts, SortedBytes};
 pub use source::{Part, check_part, range_at, refused_at};

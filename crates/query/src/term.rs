@@ -317,6 +317,7 @@ pub(crate) fn decided(of: Expr, values: &Values, by: impl Fn(&str) -> bool) -> E
         .collect();
     Expr::Lookup {
         of: Box::new(of),
+        first: 0,
         kind: Kind::Bool,
         table,
     }
@@ -333,6 +334,7 @@ pub(crate) fn recoded(of: Expr, from: &Values, to: &Values) -> Expr {
     };
     Expr::Lookup {
         of: Box::new(of),
+        first: 0,
         kind: Kind::Category(to.clone()),
         table: from.texts().iter().map(index).collect(),
     }

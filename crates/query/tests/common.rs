@@ -174,6 +174,7 @@ pub(crate) fn job(tables: Vec<Table>, sql: &str) -> Job {
         queries: vec![query(sql)],
         bounds: Vec::<Bound>::new(),
         models: vec![],
+        functions: vec![],
     }
 }
 

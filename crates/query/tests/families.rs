@@ -13,6 +13,7 @@ fn job(tables: Vec<Table>, sql: &str) -> Job {
         queries: vec![common::query(sql)],
         bounds: vec![],
         models: vec![],
+        functions: vec![],
     }
 }
 
@@ -141,6 +142,7 @@ fn what_a_job_declares_makes_no_other_family() {
         queries: vec![query],
         bounds: vec![],
         models: vec![],
+        functions: vec![],
     };
     assert_eq!(families(&job, &SortedBytes).unwrap(), first);
     let bounded = |rows| {

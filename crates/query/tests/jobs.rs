@@ -11,6 +11,7 @@ fn job(sql: &str) -> Job {
         queries: vec![query(sql)],
         bounds: Vec::new(),
         models: vec![],
+        functions: vec![],
     }
 }
 

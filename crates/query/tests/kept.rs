@@ -30,6 +30,7 @@ fn compiled(tables: &[Table], queries: Vec<Query>) -> Program {
         queries,
         bounds: vec![],
         models: vec![],
+        functions: vec![],
     };
     compile(&job, &SortedBytes).unwrap()
 }
@@ -333,6 +334,7 @@ fn words_of_owners_go_with_what_is_kept() {
             queries: vec![query(sql)],
             bounds: vec![],
             models: vec![],
+            functions: vec![],
         };
         compile(&job, &SortedBytes)
             .map(drop)
@@ -366,6 +368,7 @@ fn what_cannot_be_kept_is_refused() {
             queries,
             bounds: vec![],
             models: vec![],
+            functions: vec![],
         };
         match compile(&job, &SortedBytes) {
             Err(error) => error.to_string(),

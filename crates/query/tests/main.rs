@@ -11,6 +11,7 @@ mod descent;
 mod families;
 mod flags;
 mod forests;
+mod functions;
 mod inference;
 mod jobs;
 mod kept;

@@ -485,6 +485,7 @@ fn a_job_that_is_none() {
         )],
         bounds: Vec::new(),
         models: vec![],
+        functions: vec![],
     };
     let message = |change: fn(&mut Job)| {
         let mut job = base();

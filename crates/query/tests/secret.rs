@@ -295,6 +295,7 @@ fn parties_apply_weights_that_they_have_kept() {
         let first = Job {
             queries: vec![keep],
             models: vec![],
+            functions: vec![],
             ..job.clone()
         };
         let first = compile(&first, &SortedBytes).unwrap();

@@ -37,6 +37,7 @@ fn compiled(tables: &[Table], queries: Vec<Query>) -> Result<Program, String> {
         queries,
         bounds: vec![],
         models: vec![],
+        functions: vec![],
     };
     compile(&job, &SortedBytes).map_err(|error| error.to_string())
 }

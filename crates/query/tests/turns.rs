@@ -34,6 +34,7 @@ fn program(rows: u32, turns: usize, last: &str) -> Program {
         queries,
         bounds: vec![],
         models: vec![],
+        functions: vec![],
     };
     compile(&job, &SortedBytes).unwrap()
 }

@@ -203,6 +203,9 @@ pub enum DatePart {
     Month,
 }
 
+/// Most results of a table that is applied to a number.
+pub const MOST_POINTS: usize = 1 << 12;
+
 /// A scalar expression.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Expr {
@@ -239,13 +242,15 @@ pub enum Expr {
     DaysBetween(Box<Expr>, Box<Expr>),
     /// A part of a date, as an integer.
     Extract(DatePart, Box<Expr>),
-    /// A public table applied to a value of a category: `LIKE`, `IN`, comparisons with texts, parts of texts, another list.
+    /// A public table applied to a value of a category: `LIKE`, `IN`, comparisons with texts, parts of texts, another list; or to a number whose range is within the table.
     Lookup {
-        /// The category.
+        /// The category, or the number.
         of: Box<Expr>,
+        /// The units of the number that the first result is for; 0 for a category.
+        first: i128,
         /// The kind of the results.
         kind: Kind,
-        /// A result for each index; null is one.
+        /// A result for each index, or for each number from the first on, of which there are [`MOST_POINTS`] at most; null is one.
         table: Vec<Value>,
     },
     /// The value of the first branch whose condition is true, else the last expression. All values have one kind but for ranges.
@@ -385,8 +390,14 @@ impl Expr {
             Self::Real(function, a, places) => Self::Real(function, one(a)?, places),
             Self::Rescale(a, places) => Self::Rescale(one(a)?, places),
             Self::Extract(part, a) => Self::Extract(part, one(a)?),
-            Self::Lookup { of, kind, table } => Self::Lookup {
+            Self::Lookup {
+                of,
+                first,
+                kind,
+                table,
+            } => Self::Lookup {
                 of: one(of)?,
+                first,
                 kind,
                 table,
             },

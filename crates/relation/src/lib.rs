@@ -82,7 +82,7 @@ mod weights;
 
 pub use apply::{Apply, CLASS, MOST_SCORE_PLACES};
 pub use consent::{ColumnUse, ConsentError};
-pub use expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
+pub use expr::{Arithmetic, Comparison, DatePart, Expr, Literal, MOST_POINTS};
 pub use fit::{CLUSTERS, COMPONENTS, Fit, FitKind, Fitting, INTERCEPT};
 pub use fit_tree::{TREE, TreeFitting};
 pub use forest::{Forest, ForestError};

@@ -167,11 +167,14 @@ pub(crate) fn expr(of: &Expr) -> Sexp {
         Expr::Extract(DatePart::Month, _) => operands("month"),
         Expr::Lookup {
             of,
+            first,
             kind: result,
             table,
         } => {
             let table = Sexp::List(table.iter().copied().map(value).collect());
-            Sexp::list("lookup", [expr(of), kind(result), table])
+            let first = (*first != 0).then(|| Sexp::word(first));
+            let head = [expr(of), kind(result)].into_iter().chain(first);
+            Sexp::list("lookup", head.chain([table]))
         }
         Expr::Case { .. } => operands("case"),
         Expr::Coalesce(_) => operands("coalesce"),

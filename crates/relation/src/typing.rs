@@ -5,7 +5,7 @@
 use veil_numeric::Range;
 
 use crate::calendar::{self, FIRST_DAY, LAST_DAY};
-use crate::expr::{Arithmetic, Comparison, DatePart, Expr, Literal};
+use crate::expr::{Arithmetic, Comparison, DatePart, Expr, Literal, MOST_POINTS};
 use crate::forest::Misfit;
 use crate::fraction::{self, Fraction};
 use crate::kind::{Kind, MOST_PLACES, Type, Value};
@@ -240,16 +240,34 @@ impl Expr {
                 let range = range.ok_or_else(|| self.form("a date"))?;
                 Ok(Type::of(Kind::Integer(range)).or_null(ty.nullable))
             }
-            Self::Lookup { of, kind, table } => {
+            Self::Lookup {
+                of,
+                first,
+                kind,
+                table,
+            } => {
                 let ty = kind_of(of)?;
-                let Kind::Category(values) = ty.kind else {
-                    return Err(operand("a category", &ty.kind));
-                };
                 let fits = |value: &Value| *value == Value::Null || kind.holds(value);
-                if table.len() != values.texts().len() || !table.iter().all(fits) {
-                    return Err(self.form(
-                        "a result for each value of the category, of the kind that it says",
-                    ));
+                match (&ty.kind, ty.kind.number()) {
+                    (Kind::Category(values), _) => {
+                        let whole = *first == 0 && table.len() == values.texts().len();
+                        if !whole || !table.iter().all(fits) {
+                            return Err(self.form(
+                                "a result for each value of the category, of the kind that it says",
+                            ));
+                        }
+                    }
+                    (_, Some((_, range))) => {
+                        let end = first.checked_add(table.len() as i128);
+                        let within =
+                            *first <= range.min() && end.is_some_and(|end| range.max() < end);
+                        if table.len() > MOST_POINTS || !within || !table.iter().all(fits) {
+                            return Err(self.form(
+                                "a result for each number of the operand's range, of the kind that it says, and 4096 at most",
+                            ));
+                        }
+                    }
+                    _ => return Err(operand("a category or a number", &ty.kind)),
                 }
                 if matches!(kind, Kind::Ratio { .. } | Kind::Key { .. }) {
                     return Err(self.form("results are numbers, dates, categories or bools"));

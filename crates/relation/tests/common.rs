@@ -175,13 +175,15 @@ pub(crate) fn exprs() -> impl Strategy<Value = Expr> {
             one.clone().prop_map(|a| Expr::Extract(DatePart::Month, a)),
             (
                 one.clone(),
+                -2_i128..2,
                 prop::collection::vec(
                     prop_oneof![Just(Value::Null), (0_i128..9).prop_map(Value::Number)],
                     4
                 )
             )
-                .prop_map(|(of, table)| Expr::Lookup {
+                .prop_map(|(of, first, table)| Expr::Lookup {
                     of,
+                    first,
                     kind: Kind::Integer(range(0, 8)),
                     table
                 }),

@@ -58,6 +58,7 @@ fn expressions() {
         (
             Expr::Lookup {
                 of: boxed(6),
+                first: 0,
                 kind: Kind::Bool,
                 table: vec![Value::Null; letters().texts().len() - 1],
             },

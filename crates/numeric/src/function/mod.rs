@@ -10,6 +10,7 @@
 //! | log2, ln, log10 | likewise | of the mantissa | a public number for each place |
 //! | sigmoid, tanh, erf, softplus | the sign; pieces of |x| up to where the function is near its limit | on each piece | the sign |
 
+mod double;
 mod normal;
 mod polynomial;
 mod power;

@@ -5,7 +5,7 @@ use crate::coefficients::PIECES;
 use crate::curve::{Curve, Pieces, UNIT};
 use crate::exact::Enclosure;
 use crate::machine::Machine;
-use crate::number::{Arithmetic, On, Times, TooWide};
+use crate::number::{Arithmetic, On, Times, TooWide, hull_of};
 use crate::range::Range;
 
 /// Most binary places of the values of a polynomial.
@@ -17,8 +17,8 @@ pub(super) struct Polynomial {
     pieces: &'static Pieces,
     /// Binary places of its values.
     pub(super) places: u32,
-    /// By power of the variable: the coefficient of each piece.
-    coefficients: Vec<Vec<i128>>,
+    /// By power of the variable: the coefficient of each piece, less the limit where the power is 0, and the range of these and 0.
+    coefficients: Vec<(Vec<i128>, Range)>,
     /// What the curve nears behind the last piece, in units.
     limit: i128,
     /// The values, in units.
@@ -37,13 +37,16 @@ impl Polynomial {
             let drop = UNIT - places;
             (i128::from(*coefficient) + (1 << (drop - 1))) >> drop
         };
-        let power = |k: usize| {
-            let all = (0..pieces.count()).map(|piece| unit(&pieces.piece(piece)[k]));
-            all.collect()
-        };
         let limit = match curve {
             Curve::Sigmoid | Curve::Erf => 1 << places,
             _ => 0,
+        };
+        let power = |k: usize| {
+            let behind = if k == 0 { limit } else { 0 };
+            let all = (0..pieces.count()).map(|piece| unit(&pieces.piece(piece)[k]) - behind);
+            let all: Vec<i128> = all.collect();
+            let range = hull_of(&all);
+            (all, range)
         };
         let mut made = Self {
             pieces,
@@ -113,10 +116,9 @@ impl Polynomial {
         let v = on.scale_down(&v, drop as i32)?;
         let places = v_places - drop;
         let mut value: Option<On<M>> = None;
-        for (k, coefficients) in self.coefficients.iter().enumerate().rev() {
+        for (k, (coefficients, range)) in self.coefficients.iter().enumerate().rev() {
             let behind = if k == 0 { self.limit } else { 0 };
-            let less: Vec<i128> = coefficients.iter().map(|c| c - behind).collect();
-            let coefficient = on.pick(&which, &less)?;
+            let coefficient = on.pick_within(&which, coefficients, *range)?;
             let coefficient = on.plus(&coefficient, behind)?;
             value = Some(match value {
                 None => coefficient,

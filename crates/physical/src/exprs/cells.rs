@@ -89,7 +89,12 @@ impl Exprs {
                 }
                 Ok(extract(&mut exprs.b, *part, word, range, exprs.aim))
             }),
-            Expr::Lookup { of, kind, table } => self.lookup(expr, of, kind, table),
+            Expr::Lookup {
+                of,
+                first,
+                kind,
+                table,
+            } => self.lookup(expr, of, *first, (kind, table)),
             Expr::Case {
                 branches,
                 otherwise,
@@ -274,35 +279,37 @@ impl Exprs {
         &mut self,
         expr: &Expr,
         of: &Expr,
-        kind: &Kind,
-        table: &[Value],
+        first: i128,
+        (kind, table): (&Kind, &[Value]),
     ) -> Result<Cell, ExprError> {
-        let nulls = table.contains(&Value::Null);
         let least = kind.range().map_or(0, Range::min);
         let len = kind.bits().unwrap_or(0);
-        let mut rows: Vec<u128> = Vec::with_capacity(table.len());
-        let mut none = Vec::with_capacity(table.len());
-        for value in table {
-            rows.push(match value {
-                Value::Number(number) => number.wrapping_sub(least) as u128,
-                Value::Bool(bit) => (*bit).into(),
-                // What a null stands on is free: the same as before it changes least.
-                _ => rows.last().copied().unwrap_or(0),
-            });
-            none.push(u128::from(*value == Value::Null));
-        }
         let mut null = None;
-        let cell = self.of_word(expr, of, |exprs, word, _| {
+        let cell = self.of_word(expr, of, |exprs, word, range| {
             if word.range.bits() > MOST_INDEX {
                 let expr = Shown::of(expr);
                 return Err(ExprError::TooLarge { expr });
             }
+            // A number's range may be less than the table is of.
+            let before = word.range.min().saturating_sub(first);
+            let table = table.get(usize::try_from(before).unwrap_or(0)..);
+            let table = table.unwrap_or_default();
+            let mut rows: Vec<u128> = Vec::with_capacity(table.len());
+            let mut none = Vec::with_capacity(table.len());
+            for value in table.iter().take(1 << word.range.bits()) {
+                rows.push(match value {
+                    Value::Number(number) => number.wrapping_sub(least) as u128,
+                    Value::Bool(bit) => (*bit).into(),
+                    // What a null stands on is free: the same as before it changes least.
+                    _ => rows.last().copied().unwrap_or(0),
+                });
+                none.push(u128::from(*value == Value::Null));
+            }
             let (b, aim) = (&mut exprs.b, exprs.aim);
             let index = word.normal(b, aim);
-            if nulls {
+            if none.contains(&1) {
                 null = Some(look_up(b, &index, &none, 1, aim)[0]);
             }
-            let range = kind.range().unwrap_or(Range::point(0));
             Ok(Word::of_bits(look_up(b, &index, &rows, len, aim), range))
         })?;
         let null = self.either_null(cell.null, null);

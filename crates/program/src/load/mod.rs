@@ -493,6 +493,7 @@ impl Job {
                 "[[query]]",
                 "[[bound]]",
                 "[model]",
+                "[function]",
                 "salt",
                 "[[analysis]]",
                 "[derived]",
@@ -501,7 +502,14 @@ impl Job {
             let missing = [("[[analysis]]", raw.analysis.is_empty())];
             sections(raw, "stats (over tables)", &own, &missing)?;
         } else {
-            let own = ["[[table]]", "[[query]]", "[[bound]]", "[model]", "salt"];
+            let own = [
+                "[[table]]",
+                "[[query]]",
+                "[[bound]]",
+                "[model]",
+                "[function]",
+                "salt",
+            ];
             let missing = [
                 ("[[table]]", raw.table.is_empty()),
                 ("[[query]]", raw.query.0.is_empty()),
@@ -663,6 +671,10 @@ fn sections(
         ),
         ("[[bound]]", raw.bound.first().map(toml::Spanned::span)),
         ("[model]", raw.model.keys().next().map(toml::Spanned::span)),
+        (
+            "[function]",
+            raw.function.keys().next().map(toml::Spanned::span),
+        ),
         ("salt", raw.salt.as_ref().map(toml::Spanned::span)),
         (
             "most_opened",

@@ -70,6 +70,7 @@ impl Queries {
             queries: queries.iter().map(compiled).collect(),
             bounds: bounds.collect::<Result<_, _>>()?,
             models: super::trained::models(raw, job_files)?,
+            functions: super::functions::functions(raw)?,
         };
         let analyses = stats::of_tables(raw, roles, &job)?;
         queries.extend(analyses.iter().map(TableAnalysis::query));
@@ -94,6 +95,7 @@ impl Queries {
         let mut queries = Self {
             physical: Arc::new(nothing()),
             tables,
+            functions: job.functions,
             asked: queries,
             analyses,
             most_opened,
@@ -320,6 +322,9 @@ impl Queries {
             }
         }
         let _ = writeln!(text, "{}", self.program);
+        for function in &self.functions {
+            let _ = writeln!(text, "{}", super::functions::canonical(function));
+        }
         for query in &self.asked {
             let _ = writeln!(text, "query {:?} {:?}", query.name, query.sql);
         }

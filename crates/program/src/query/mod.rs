@@ -11,6 +11,7 @@ mod declare;
 mod explain;
 mod forest;
 mod forests;
+mod functions;
 mod gradient;
 mod keys;
 mod lower;
@@ -33,7 +34,7 @@ use std::sync::Arc;
 
 use veil_job::Holder;
 use veil_physical::{Opening, PhysicalPlan};
-use veil_query::{Application, Model, ModelKind};
+use veil_query::{Application, Model, ModelKind, TableFunction};
 use veil_relation::{Kept, Program, Table};
 
 pub use explain::{ColumnFacts, KeptFacts, Opens, Operator, TableFacts, openings};
@@ -56,6 +57,8 @@ pub(crate) use source::{OwnTable, QuerySource};
 pub struct Queries {
     /// The tables, in the order of the program's.
     pub(crate) tables: Vec<OwnerTable>,
+    /// The functions that are given by their values.
+    pub(crate) functions: Vec<TableFunction>,
     /// The queries, those of analyses among them.
     pub(crate) asked: Vec<NamedQuery>,
     /// The analyses of a job with statistics.

@@ -3,6 +3,7 @@
 mod claims;
 mod descent;
 mod forests;
+mod functions;
 mod inexact;
 mod models;
 mod networks;

@@ -183,6 +183,7 @@ fn rewritten(of: Expr, types: &[Type]) -> Expr {
             Expr::Compare(sign, a, b) => Expr::Compare(sign.opposite(), a, b),
             Expr::Lookup {
                 of,
+                first,
                 kind: Kind::Bool,
                 table,
             } => {
@@ -193,28 +194,42 @@ fn rewritten(of: Expr, types: &[Type]) -> Expr {
                 let table = table.into_iter().map(not).collect();
                 Expr::Lookup {
                     of,
+                    first,
                     kind: Kind::Bool,
                     table,
                 }
             }
             other => Expr::Not(Box::new(other)),
         },
-        Expr::Lookup { of, kind, table } => match *of {
+        Expr::Lookup {
+            of,
+            first,
+            kind,
+            table,
+        } => match *of {
+            // What the inner one gives is within the outer one's table.
             Expr::Lookup {
                 of,
-                kind: Kind::Category(_),
-                table: first,
+                first: inner_first,
+                kind: _,
+                table: inner,
             } => {
-                let second = |value: Value| {
+                let outer = |value: Value| {
                     value
                         .number()
-                        .map_or(Value::Null, |index| table[index as usize])
+                        .map_or(Value::Null, |number| table[(number - first) as usize])
                 };
-                let table = first.into_iter().map(second).collect();
-                Expr::Lookup { of, kind, table }
+                let table = inner.into_iter().map(outer).collect();
+                Expr::Lookup {
+                    of,
+                    first: inner_first,
+                    kind,
+                    table,
+                }
             }
             of => Expr::Lookup {
                 of: Box::new(of),
+                first,
                 kind,
                 table,
             },
@@ -262,6 +277,7 @@ fn rewritten(of: Expr, types: &[Type]) -> Expr {
                 let table = table.collect();
                 Expr::Lookup {
                     of: Box::new(a),
+                    first: 0,
                     kind: Kind::Bool,
                     table,
                 }

@@ -145,9 +145,14 @@ impl<'a> Row<'a> {
                 }
                 _ => Value::Null,
             }),
-            Expr::Lookup { of, kind, table } => match self.value(of) {
-                Value::Number(index) => Cell {
-                    value: table[index as usize],
+            Expr::Lookup {
+                of,
+                first,
+                kind,
+                table,
+            } => match self.value(of) {
+                Value::Number(number) => Cell {
+                    value: table[(number - first) as usize],
                     places: places(kind),
                 },
                 _ => Cell::NULL,

@@ -281,8 +281,15 @@ fn expr(item: &Sexp) -> Result<Expr> {
         ("days-between", [a, b]) => Expr::DaysBetween(boxed(a)?, boxed(b)?),
         ("year", [a]) => Expr::Extract(DatePart::Year, boxed(a)?),
         ("month", [a]) => Expr::Extract(DatePart::Month, boxed(a)?),
-        ("lookup", [of, result, table]) => Expr::Lookup {
+        ("lookup", [of, result, first @ .., table]) if first.len() < 2 => Expr::Lookup {
             of: boxed(of)?,
+            first: match first {
+                // It is not written where it is 0.
+                [first] => Some(number(first)?)
+                    .filter(|first| *first != 0)
+                    .ok_or_else(wrong)?,
+                _ => 0,
+            },
             kind: kind(result)?,
             table: items(table)?.iter().map(value).collect::<Result<_>>()?,
         },

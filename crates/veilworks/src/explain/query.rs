@@ -54,6 +54,9 @@ pub struct Explained {
     /// What is said of models that are fitted.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     models: Vec<String>,
+    /// Functions that are given by their values.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    functions: Vec<String>,
     /// What it costs to look at what owners supply.
     checks: Vec<CheckCost>,
     /// How likely two different keys have one digest.
@@ -207,6 +210,7 @@ pub fn of_queries(
         networks: queries.networks(),
         secret_weights: !queries.program().weights().is_empty(),
         models: queries.models(),
+        functions: queries.functions(),
         checks: checks(queries, &costs.passes),
         collisions: queries
             .collisions()
@@ -320,6 +324,10 @@ impl Explained {
                 .collect::<Vec<_>>(),
         );
         text += &veil_program::openings(&self.opened, &self.hidden, &self.kept);
+        if !self.functions.is_empty() {
+            text += "\nfunctions that are given by their values, public to all participants\n";
+        }
+        text += &list(self.functions.iter().cloned());
         if !self.inexact.is_empty() {
             text += "\nfunctions without exact values, rounded to their last place\n";
         }

@@ -171,6 +171,7 @@ pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>, of: Fitted) ->
         }],
         bounds: vec![],
         models: vec![],
+        functions: vec![],
     };
     if !args.json {
         println!("{HEADER}");

@@ -83,6 +83,7 @@ fn job(model: &Forest, owned: &Owned) -> Job {
         }],
         bounds: vec![],
         models: vec![model.clone().into()],
+        functions: vec![],
     }
 }
 

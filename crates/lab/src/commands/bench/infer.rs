@@ -120,6 +120,7 @@ fn job(network: &Network, owned: &Owned) -> Job {
         }],
         bounds: vec![],
         models: vec![network.clone().into()],
+        functions: vec![],
     }
 }
 

@@ -93,6 +93,7 @@ fn ready(
         }],
         bounds: vec![],
         models: vec![],
+        functions: vec![],
     };
     Ready::new(&job, &owned, (security, options), sf <= COMPARED)
 }

@@ -143,7 +143,12 @@ fn tables_of_categories() {
     let lookup = |count: usize, kind: Kind, table: Vec<Value>| {
         assert_eq!(table.len(), count);
         let of = Box::new(x());
-        Expr::Lookup { of, kind, table }
+        Expr::Lookup {
+            of,
+            first: 0,
+            kind,
+            table,
+        }
     };
     for count in [3, 25, 150, 1000] {
         let ty = [Type::of(categories(count))];
@@ -409,6 +414,14 @@ fn long_expressions() {
     let of = Box::new(x());
     let kind = wide.kind;
     // Any table of 16 bits to 8: products of either half of the index, and for each bit as many more as a half has values.
-    let found = ands(&ty, Expr::Lookup { of, kind, table });
+    let found = ands(
+        &ty,
+        Expr::Lookup {
+            of,
+            first: 0,
+            kind,
+            table,
+        },
+    );
     assert!(found <= 2 * 247 + 8 * 256, "{found}");
 }

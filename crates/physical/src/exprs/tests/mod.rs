@@ -3,6 +3,7 @@
 mod counts;
 mod forest;
 mod groups;
+mod lookups;
 mod random;
 mod real;
 mod small;

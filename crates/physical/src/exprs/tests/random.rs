@@ -173,7 +173,12 @@ impl Generator<'_> {
                 let ty = Type::of(kind.clone()).or_null(self.random.below(2) == 0);
                 let table = (0..count).map(|_| self.random.cell(&ty)).collect();
                 let of = boxed(of);
-                Expr::Lookup { of, kind, table }
+                Expr::Lookup {
+                    of,
+                    first: 0,
+                    kind,
+                    table,
+                }
             }
             Class::Key => self.leaf(Class::Key),
         }
@@ -219,15 +224,23 @@ impl Generator<'_> {
                 boxed(self.of(Class::Date, depth)),
             ),
             _ => {
-                let of = self.of(Class::Category, depth);
-                let Ok(Kind::Category(values)) = of.ty(self.types).map(|ty| ty.kind) else {
+                let (of, behind) = if self.random.below(2) == 0 {
+                    (self.of(Class::Category, depth), 0)
+                } else {
+                    let of = Expr::Modulo(boxed(self.of(Class::Number, depth)), 12);
+                    (of, self.random.below(4) as i128)
+                };
+                let found = of.ty(self.types).ok().and_then(|ty| ty.kind.range());
+                let Some(range) = found else {
                     return of;
                 };
+                let (first, end) = (range.min() - behind, range.max() + 1 + behind);
                 let ty = decimals(1, -40, 900).or_null(self.random.below(2) == 0);
                 let cell = |_| self.random.cell(&ty);
-                let table = (0..values.texts().len()).map(cell).collect();
+                let table = (first..end).map(cell).collect();
                 Expr::Lookup {
                     of: boxed(of),
+                    first,
                     kind: ty.kind,
                     table,
                 }
@@ -288,6 +301,7 @@ impl Generator<'_> {
                 Expr::Lookup {
                     table: table.collect(),
                     of: boxed(of),
+                    first: 0,
                     kind: Kind::Bool,
                 }
             }
@@ -505,7 +519,7 @@ fn all_forms_are_made() {
         }
     }
     let mut counts = std::collections::BTreeMap::new();
-    for seed in 0..440 {
+    for seed in 0..480 {
         let (_, _, exprs) = case(seed, 24, 1 + (seed % 4) as u32);
         for expr in &exprs {
             count(expr, &mut counts);

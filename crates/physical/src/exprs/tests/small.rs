@@ -276,6 +276,7 @@ fn all_tables_of_eight_values_and_some_of_more() {
         rows.extend(ty.nullable.then(|| vec![Value::Null]));
         let bools = |set: &dyn Fn(usize) -> bool| Expr::Lookup {
             of: of(),
+            first: 0,
             kind: Kind::Bool,
             table: (0..count).map(|at| Value::Bool(set(at))).collect(),
         };
@@ -293,6 +294,7 @@ fn all_tables_of_eight_values_and_some_of_more() {
             let kind = kind.kind;
             exprs.push(Expr::Lookup {
                 of: of(),
+                first: 0,
                 kind,
                 table,
             });
