@@ -374,7 +374,13 @@ impl Columns {
             }),
             Take::Rows { of, first, step } => {
                 let bytes = self.bytes_of(of[0]);
-                into.fill(0);
+                // Where all rows are there, zeros would be written over.
+                let end = first + rows.end as i64;
+                let there = |column: &ColumnId| self.read(*column, |c| i64::from(c.plan.rows));
+                let full = *step == 1 && first + rows.start as i64 >= 0;
+                if !full || end > of.iter().map(there).sum() {
+                    into.fill(0);
+                }
                 let mut begin = 0;
                 for column in of {
                     // Its row 0 is row `begin` of all.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use veil_device::{Layout, Residency, Span};
 use veil_job::Slice;
-use veil_protocol::passes::{ColumnId, Take};
+use veil_protocol::passes::{ColumnId, Pass, Take};
 use veil_protocol::{Stored, WorkspaceOf};
 use veil_session::Wiped;
 
@@ -52,23 +52,26 @@ impl Worker {
         let ending: HashSet<ColumnId> = acts.program().ending(self.pass).collect();
         let mut put = HashSet::new();
         for (stored, take) in taken {
-            // What is taken as it is, here and nowhere else.
-            let ends = match **take {
-                Take::Of(column) => {
-                    (times[&column] == 1 && ending.contains(&column)).then_some(column)
-                }
+            // What is taken as it is, here and nowhere else in this pass.
+            let alone = match **take {
+                Take::Of(column) => (times[&column] == 1).then_some(column),
                 _ => None,
             };
+            let ends = alone.filter(|column| ending.contains(column));
+            // A product reads its matrices and no more: a column that is taken later goes back as it is.
+            let comes_back =
+                alone.filter(|_| ends.is_none() && matches!(pass, Pass::Product { .. }));
             let slice = Slice {
                 rows: pass.taken_rows(stored.port).unwrap_or(run.slice().rows),
                 ..run.slice()
             };
             for (component, span) in stored.components.iter().enumerate() {
-                let mut memory = match ends {
+                let comes_back = comes_back.filter(|_| is_lent(layout, *span));
+                let mut memory = match ends.or(comes_back) {
                     Some(column) => shared.columns.take_whole(column, component),
                     None => shared.columns.memory(bytes(*span)),
                 };
-                if ends.is_none() {
+                if ends.or(comes_back).is_none() {
                     let of = (component, constants >> component & 1 == 1);
                     let columns = &shared.columns;
                     columns.load(take, of, slice, None, &mut memory);
@@ -79,7 +82,14 @@ impl Worker {
                     let into = self.device.map(run.workspace, *span)?;
                     into.copy_from_slice(&memory);
                 }
-                shared.columns.give_back(memory);
+                match comes_back {
+                    Some(column) if exchanged => {
+                        self.borrowed.push((*span, column, component));
+                        shared.columns.give_back(memory);
+                    }
+                    Some(column) => shared.columns.leave_whole(column, component, memory),
+                    None => shared.columns.give_back(memory),
+                }
                 put.insert(*span);
             }
         }
@@ -116,7 +126,14 @@ impl Worker {
                 shared.columns.leave_whole(column, component, memory);
             }
         }
-        for span in lent(layout) {
+        let borrowed = std::mem::take(&mut self.borrowed);
+        for (span, column, component) in &borrowed {
+            let mut memory = Wiped::default();
+            self.device.swap(run.workspace, *span, &mut memory)?;
+            shared.columns.leave_whole(*column, *component, memory);
+        }
+        let back: HashSet<Span> = borrowed.iter().map(|(span, ..)| *span).collect();
+        for span in lent(layout).filter(|span| !back.contains(span)) {
             let mut memory = Wiped::default();
             if !self.device.swap(run.workspace, span, &mut memory)? {
                 break;

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use veil_device::{Device, Fault, Outcome, Tag, Workspace};
+use veil_device::{Device, Fault, Outcome, Span, Tag, Workspace};
 use veil_link::{Link, Meters, Woken};
-use veil_protocol::passes::Pass;
+use veil_protocol::passes::{ColumnId, Pass};
 use veil_protocol::{Plan, Protocol, Spans, Task};
 use veil_session::{Frame, Peer};
 
@@ -111,6 +111,8 @@ pub struct Worker {
     active: VecDeque<Run>,
     /// Workspaces of chunks of the present pass that are over, with their rows, for those that follow.
     left: Vec<(u32, Workspace)>,
+    /// Where columns are that a product reads and that are taken again: the place, the column and the component.
+    borrowed: Vec<(Span, ColumnId, usize)>,
     /// This lane's share of the sums, per component.
     sums: Vec<Vec<u8>>,
     ended: Vec<(Tag, Outcome)>,
@@ -196,6 +198,7 @@ impl Worker {
             first: None,
             active: VecDeque::new(),
             left: Vec::new(),
+            borrowed: Vec::new(),
             sums: Vec::new(),
             ended: Vec::new(),
             tags: 0,

@@ -58,7 +58,10 @@ impl Planner<'_> {
         for _ in 0..of.spec().epochs {
             for batch in &batches {
                 let count = batch.len() as u32;
-                let taken = |of: &Shared| of.rows_from(batch.start.into());
+                let taken = |of: &Shared| match batches.len() {
+                    1 => of.take(),
+                    _ => of.rows_from(batch.start.into()),
+                };
                 let left: Vec<Take> = cells.iter().map(taken).collect();
                 let sum = match state.coefficients {
                     None => public(NARROW, 0),
