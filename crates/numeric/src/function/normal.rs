@@ -170,16 +170,13 @@ impl Normal {
         let rest = on.below(&rest, &piece, places)?;
         let value = self.polynomial.on(on, &piece, &rest, places)?;
         let by_place = on.pick(leading, &self.by_place)?;
-        let result = match self.logarithm {
-            Some(factor) => {
-                let value = on.times(&value, factor)?;
-                let sum = on.add(&value, &by_place)?;
-                on.scale_down(&sum, self.back as i32)?
-            }
-            None => {
-                let back = self.polynomial.places + self.back;
-                on.scaled_sum((&value, Times::Secret(&by_place)), back as i32, None)?
-            }
+        let result = if let Some(factor) = self.logarithm {
+            let value = on.times(&value, factor)?;
+            let sum = on.add(&value, &by_place)?;
+            on.scale_down(&sum, self.back as i32)?
+        } else {
+            let back = self.polynomial.places + self.back;
+            on.scaled_sum((&value, Times::Secret(&by_place)), back as i32, None)?
         };
         if self.negative {
             on.times(&result, -1)

@@ -127,7 +127,14 @@ impl Plan {
                 .max()
                 .unwrap_or(0);
             let slots = schedule.slots.saturating_add(beside);
-            rows::of_chunk(words, [slots, schedule.bit_slots], widest, wish)
+            let of_layers = schedule.layers.iter().map(|l| {
+                let of_bits = l.bits.as_ref().map_or(0, |bits| bits.products().0);
+                let of_ring = u64::from(l.program.products().0) * u64::from(words.bits());
+                of_ring + u64::from(of_bits)
+            });
+            let layers: Vec<u64> = of_layers.filter(|bits| *bits > 0).collect();
+            let width = layers.iter().sum::<u64>() / layers.len().max(1) as u64;
+            rows::of_chunk(words, [slots, schedule.bit_slots], (width, widest), wish)
         });
         if let (Choice::Cut, 2..) = (choice, chunk_rows) {
             return Err(PlanError::Fit(job.security, "chunks of one row"));

@@ -34,6 +34,15 @@ pub(super) fn stride(ring: Ring, chunk_rows: u32) -> u64 {
 /// Bytes that the live slots of a chunk may take: a share of a 1 MiB level-2 cache, beside messages and the other workspaces of the core.
 const CACHED_BYTES: u64 = 512 * 1024;
 
+/// Bytes of the products of a layer of a chunk, on average, below which a message takes longer to pass on than to compute.
+const THIN_BYTES: u64 = 8 * 1024;
+
+/// Bytes that the live slots of a chunk with thin layers may take.
+const THIN_CACHED_BYTES: u64 = 8 * 1024 * 1024;
+
+/// The longest chunk that thin layers ask for.
+const THIN_ROWS: u64 = 4096;
+
 /// Bytes that they may take where a job or a device asks for longer chunks: of every chunk in flight, at every party.
 const WISHED_BYTES: u64 = 256 * 1024 * 1024;
 
@@ -132,18 +141,25 @@ impl Plan {
 }
 
 /// Rows such that the slots of a workspace, of the circuit's ring and of bits beside it, two components each, fit the budget, and the products of a
-/// layer of `widest` that are proved fit one batch: a power of two, whole vectors but of very wide layers.
+/// layer of `widest` that are proved fit one batch: a power of two, whole vectors but of very wide layers. Where the products of a layer have only `width` bits on average, the budget is larger.
 ///
 /// With a wish the budget is that of memory, and the wish the most; a chunk is no shorter than without, unless the wish is.
 pub(super) fn of_chunk(
     ring: Ring,
     [slots, bit_slots]: [u32; 2],
-    widest: u64,
+    (width, widest): (u64, u64),
     wish: Option<ChunkRows>,
 ) -> u32 {
     let bits = 2 * (u64::from(slots.max(1)) * u64::from(ring.bits()) + u64::from(bit_slots));
     let (budget, most) = limits(wish, CHUNK_ROWS.1, WISHED_BYTES);
-    let rows = (budget * 8 / bits).clamp(CHUNK_ROWS.0.min(most), most);
+    let thin = (THIN_BYTES * 8 / width.max(1)).min(THIN_ROWS);
+    let thin = if width > 0 {
+        thin.min(THIN_CACHED_BYTES * 8 / bits)
+    } else {
+        0
+    };
+    let fewest = CHUNK_ROWS.0.max(thin);
+    let rows = (budget * 8 / bits).clamp(fewest.min(most), most);
     let most = (PROVED_GATES / widest.max(1)).max(FEWEST_PROVED_ROWS);
     1 << rows.min(most).ilog2()
 }
@@ -225,17 +241,20 @@ mod tests {
             ring in prop::sample::select(vec![Ring::Bits, Ring::Z64, Ring::Z128]),
             slots in 0..1_000_000u32,
             bit_slots in 0..1_000_000u32,
+            width in prop_oneof![Just(0), 1..100_000u64],
             widest in prop_oneof![Just(0), 1..(PROVED_GATES * 4)],
             wish in prop::option::of(prop::sample::select(ChunkRows::ALL)),
         ) {
-            let rows = u64::from(of_chunk(ring, [slots, bit_slots], widest, wish));
+            let rows = u64::from(of_chunk(ring, [slots, bit_slots], (width, widest), wish));
             let (budget, longest) = match wish {
                 None => (CACHED_BYTES, CHUNK_ROWS.1),
                 Some(wish) => (WISHED_BYTES, wish.count().into()),
             };
             let workspace = |rows: u64| {
                 let of_row = u64::from(slots.max(1)) * u64::from(ring.bits()) + u64::from(bit_slots);
-                2 * of_row * rows <= budget * 8 || rows <= CHUNK_ROWS.0
+                let cached = 2 * of_row * rows <= budget * 8 || rows <= CHUNK_ROWS.0;
+                let thin = width > 0 && width * rows <= THIN_BYTES * 8 && rows <= THIN_ROWS;
+                cached || (thin && 2 * of_row * rows <= THIN_CACHED_BYTES * 8)
             };
             let batch = |rows: u64| widest * rows <= PROVED_GATES || rows <= FEWEST_PROVED_ROWS;
             prop_assert!(rows.is_power_of_two());
