@@ -39,6 +39,8 @@ CASES: dict[str, Callable[[], Case]] = {
     "same, upper": lambda: ([node("Conv", "x w b", "y", auto_pad="SAME_UPPER", strides=[2, 2])], [1, 7, 6], random(8, w=(2, 1, 4, 3), b=(2,)), {}),
     "same, lower": lambda: ([node("Conv", "x w b", "y", auto_pad="SAME_LOWER", strides=[1, 2])], [1, 7, 6], random(9, w=(2, 1, 4, 3), b=(2,)), {}),
     "valid": lambda: ([node("Conv", "x w b", "y", auto_pad="VALID", dilations=[1, 1], group=1)], [1, 7, 6], random(9, w=(2, 1, 4, 3), b=(2,)), {}),
+    "convolution by groups": lambda: ([node("Conv", "x w b", "y", group=2)], [4, 6, 5], random(20, w=(6, 2, 3, 2), b=(6,)), {}),
+    "depthwise, then pointwise": lambda: ([node("Conv", "x w", "a", group=3, pads=[1, 1, 1, 1]), node("Conv", "a v b", "y")], [3, 5, 4], random(21, w=(3, 1, 3, 3), v=(2, 3, 1, 1), b=(2,)), {}),
     "pools": lambda: (
         [node("MaxPool", "x", "a", kernel_shape=[3, 2], strides=[1, 2]), node("AveragePool", "a", "y", kernel_shape=[2, 2], count_include_pad=1)], [2, 7, 8], {}, {}
     ),

@@ -36,7 +36,9 @@ def test_operators_that_are_not_read(tmp_path: pathlib.Path) -> None:
     refuse("Gemm `y`: its bias `b` has the dimensions \\[3\\], and it has 4 outputs", [node("Gemm", "x w b", "y")], [4], w | {"b": np.ones(3)})
     refuse("MatMul `y`: it is of weights alone", [node("MatMul", "w x", "y")], [4], w)
     refuse("MatMul `y`: its weights are no constants", [gemm, node("MatMul", "a x", "y")], [4], w)
-    refuse("Conv `y`: convolutions by groups", [node("Conv", "x k", "y", group=2)], image, w)
+    refuse("Conv `y`: it takes 2 channels, and there are 1", [node("Conv", "x k", "y", group=2)], image, w)
+    for groups in (-1, 0, 3, 2**40):
+        refuse(f"Conv `y`: its 2 outputs are of {groups} groups", [node("Conv", "x k", "y", group=groups)], image, w)
     refuse("Conv `y`: windows with gaps", [node("Conv", "x k", "y", dilations=[2, 2])], image, w)
     refuse("Conv `y`: it takes images", [node("Conv", "x k", "y")], [36], w)
     refuse("Conv `y`: it takes 1 channels, and there are 2", [node("Conv", "x k", "y")], [2, 6, 6], w)

@@ -139,10 +139,11 @@ class _Reader:
         if len(weights.sizes) != 4 or 0 in weights.sizes:
             raise ValueError(f"its weights `{weights.name}` have the dimensions {list(weights.sizes)}: convolutions are of two dimensions")
         outputs, channels, *size = weights.sizes
-        if node.attributes.integer("group", 1) != 1:
-            raise ValueError("convolutions by groups of channels are not read")
-        if channels != seen.sizes[0]:
-            raise ValueError(f"it takes {channels} channels, and there are {seen.sizes[0]}")
+        groups = node.attributes.integer("group", 1)
+        if not 1 <= groups <= outputs or outputs % groups:
+            raise ValueError(f"its {outputs} outputs are of {groups} groups")
+        if channels * groups != seen.sizes[0]:
+            raise ValueError(f"it takes {channels * groups} channels, and there are {seen.sizes[0]}")
         window = _window(node, seen, size)
         bias: list[Number] = [0.0] * outputs
         if self._of(node, 2) is not None:
@@ -152,7 +153,12 @@ class _Reader:
             bias = list(added.floats())
         numbers = weights.floats()
         terms = len(numbers) // outputs
-        value = self.chain.linear(seen.value, [list(numbers[first : first + terms]) for first in range(0, len(numbers), terms)], bias, window)
+        rows: list[list[Number]] = []
+        for at in range(outputs):
+            # An output has no weight for channels of other groups.
+            before = at * groups // outputs * terms
+            rows.append([0.0] * before + list(numbers[at * terms : (at + 1) * terms]) + [0.0] * ((groups - 1) * terms - before))
+        value = self.chain.linear(seen.value, rows, bias, window)
         return _Seen(value, value.cells, True)
 
     def pool(self, node: Node) -> _Seen:
