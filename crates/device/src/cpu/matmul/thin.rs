@@ -58,7 +58,7 @@ impl Columns {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512dq,avx512vl")]
+#[target_feature(enable = "avx512f,avx512dq")]
 unsafe fn thin_512<W: Word>(columns: &mut Columns, of: &OfSums) {
     // SAFETY: the caller's.
     unsafe { thin::<W>(columns, of) }
