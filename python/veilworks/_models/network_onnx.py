@@ -157,7 +157,9 @@ class _Reader:
         for at in range(outputs):
             # An output has no weight for channels of other groups.
             before = at * groups // outputs * terms
-            rows.append([0.0] * before + list(numbers[at * terms : (at + 1) * terms]) + [0.0] * ((groups - 1) * terms - before))
+            row: list[Number] = [0.0] * (groups * terms)
+            row[before : before + terms] = numbers[at * terms : (at + 1) * terms]
+            rows.append(row)
         value = self.chain.linear(seen.value, rows, bias, window)
         return _Seen(value, value.cells, True)
 
