@@ -159,8 +159,15 @@ fn made() -> Result<String, CurveError> {
         });
         joined.collect()
     });
+    let mut last = None;
     for ((curve, tier), fitted) in jobs.iter().zip(fitted) {
         let fitted = fitted?;
+        let here = Some((*curve, fitted.finer, fitted.coefficients.clone()));
+        // Polynomials of a coarser tier may be near enough for the next.
+        if last == here {
+            continue;
+        }
+        last = here;
         let _ = writeln!(
             text,
             "    // 2^-{:.1}, for {tier} places.",

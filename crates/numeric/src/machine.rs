@@ -44,6 +44,10 @@ pub trait Machine {
     }
     /// The value whose bit is 1, of which at most one is, else 0.
     fn pick(&mut self, bits: &[Self::Bit], values: &[i128], range: Range) -> Self::Int {
+        self.pick_lifted(bits, values, range)
+    }
+    /// [`Machine::pick`] by a sum of lifted bits, each times its value.
+    fn pick_lifted(&mut self, bits: &[Self::Bit], values: &[i128], range: Range) -> Self::Int {
         let mut sum = self.constant(0);
         for (bit, &value) in bits.iter().zip(values).filter(|(_, value)| **value != 0) {
             let bit = self.lift(bit);
@@ -51,6 +55,22 @@ pub trait Machine {
             sum = self.add(&sum, &part, range);
         }
         sum
+    }
+    /// The bits of what [`Machine::pick`] picks, less the least of the range, lowest first: each an exclusive or.
+    fn pick_bits(&mut self, which: &[Self::Bit], values: &[i128], range: Range) -> Vec<Self::Bit> {
+        let less = |value: i128| value.wrapping_sub(range.min()) as u128;
+        let none = less(0);
+        let places = 0..range.bits();
+        let mut bits: Vec<Self::Bit> = places.map(|j| self.truth(none >> j & 1 == 1)).collect();
+        for (one, &value) in which.iter().zip(values) {
+            let change = less(value) ^ none;
+            for (j, bit) in bits.iter_mut().enumerate() {
+                if change >> j & 1 == 1 {
+                    *bit = self.xor(bit, one);
+                }
+            }
+        }
+        bits
     }
     /// The integer from 0 on of these bits, lowest first, times 2^by of the bit of `which` that is 1, of which at most one is; else 0.
     fn raise(

@@ -77,26 +77,13 @@ impl Machine for OnRing<'_> {
 
     /// Of many values the bits are picked, each an exclusive or, and lifted; of few values what picks them.
     fn pick(&mut self, which: &[Wire], values: &[i128], range: Range) -> Wire {
-        let least = range.min();
-        let less = |value: i128| value.wrapping_sub(least) as u128;
-        let (places, mut sum) = (range.bits(), self.constant(least));
-        if values.iter().filter(|value| **value != 0).count() <= 2 * places as usize {
-            let zero = self.constant(0);
-            let parts = which.iter().zip(values).filter(|(_, value)| **value != 0);
-            return parts.fold(zero, |sum, (bit, &value)| {
-                let bit = self.b.lift(*bit);
-                let part = self.times(&bit, value, range);
-                self.b.add(sum, part)
-            });
+        let picked = values.iter().filter(|value| **value != 0).count();
+        if picked <= 2 * range.bits() as usize {
+            return self.pick_lifted(which, values, range);
         }
-        for place in 0..places {
-            let mut bit = self.b.constant_bit(less(0) >> place & 1 == 1);
-            for (&one, &value) in which.iter().zip(values) {
-                if (less(value) ^ less(0)) >> place & 1 == 1 {
-                    bit = self.b.xor(bit, one);
-                }
-            }
-            let bit = self.b.lift(bit);
+        let mut sum = self.constant(range.min());
+        for (place, bit) in self.pick_bits(which, values, range).iter().enumerate() {
+            let bit = self.lift(bit);
             let part = self.times(&bit, 1 << place, range);
             sum = self.b.add(sum, part);
         }

@@ -1,6 +1,6 @@
 //! Functions that have no exact values: the arithmetic of [`veil_numeric`] on bits.
 
-use veil_circuit::generate::{Aim, constant_bits};
+use veil_circuit::generate::Aim;
 use veil_circuit::{Builder, Wire};
 use veil_numeric::{Choice, Factor, Function, FunctionError, Machine, Number, Scaled};
 use veil_relation::{Expr, Range, real};
@@ -81,18 +81,7 @@ impl Machine for Bits<'_> {
 
     /// Bit by bit the exclusive or of those whose value has it: without an AND.
     fn pick(&mut self, which: &[Wire], values: &[i128], range: Range) -> Word {
-        let less = |value: i128| value.wrapping_sub(range.min()) as u128;
-        let none = less(0);
-        let mut bits = constant_bits(self.b, none, range.bits());
-        for (&one, &value) in which.iter().zip(values) {
-            let change = less(value) ^ none;
-            for (j, bit) in bits.iter_mut().enumerate() {
-                if change >> j & 1 == 1 {
-                    *bit = self.b.xor(*bit, one);
-                }
-            }
-        }
-        Word::of_bits(bits, range)
+        Word::of_bits(self.pick_bits(which, values, range), range)
     }
 
     /// Each bit of the result is one of the integer's: an inner product with `which`.

@@ -285,6 +285,12 @@ impl Columns {
         }
     }
 
+    /// A component of a column of the left matrix.
+    #[inline(always)]
+    fn left_at<W>(&self, column: usize, component: u8) -> *const W {
+        self.left[column * self.parts + usize::from(component)].cast()
+    }
+
     /// A column of the product, and its bytes.
     fn column(&self, target: usize, column: usize) -> (*mut u8, usize) {
         let bytes = self.rows * self.form.ring.bytes(1) as usize;

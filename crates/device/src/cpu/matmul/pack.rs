@@ -129,7 +129,10 @@ impl Columns {
         const GROUP: usize = 4;
         const { assert!(K::ROWS.is_multiple_of(GROUP)) };
         let depth = terms.len().next_multiple_of(K::TERMS);
-        let row = |row: usize| self.left_at::<K>(row, component).wrapping_add(terms.start);
+        let row = |row: usize| {
+            self.left_at::<K::Word>(row, component)
+                .wrapping_add(terms.start)
+        };
         for (line, first) in rows.clone().enumerate().step_by(GROUP) {
             let (panel, r) = (line / K::ROWS * K::LEFT * depth, line % K::ROWS);
             let lines = into[panel..][..K::ROWS * terms.len()].chunks_exact_mut(K::ROWS);
@@ -166,7 +169,7 @@ impl Columns {
     ) {
         let depth = terms.len().next_multiple_of(K::TERMS);
         for (at, k) in terms.clone().enumerate() {
-            let column = self.left_at::<K>(k, component);
+            let column = self.left_at::<K::Word>(k, component);
             let panels = into.chunks_mut(K::LEFT * depth);
             for (first, panel) in rows.clone().step_by(K::ROWS).zip(panels) {
                 let from = column.wrapping_add(first);
@@ -178,11 +181,6 @@ impl Columns {
                 }
             }
         }
-    }
-
-    /// A component of a column of the left matrix.
-    fn left_at<K: Kernel>(&self, column: usize, component: u8) -> *const K::Word {
-        self.left[column * self.parts + usize::from(component)].cast()
     }
 }
 

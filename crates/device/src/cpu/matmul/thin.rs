@@ -43,13 +43,6 @@ impl Columns {
         }
     }
 
-    /// Where elements from `first` on of a component of a column are.
-    #[inline(always)]
-    fn of_left<W>(&self, column: usize, component: u8, first: usize) -> *const W {
-        let at = column * self.parts + usize::from(component);
-        self.left[at].cast::<W>().wrapping_add(first)
-    }
-
     #[inline(always)]
     fn of_right<W>(&self, column: usize, component: u8, first: usize) -> *const W {
         let at = column * self.parts + usize::from(component);
@@ -99,7 +92,7 @@ unsafe fn multiples<W: Word>(columns: &mut Columns, of: &OfSums, j: usize, block
                 factor = factor.add(unsafe { W::get(columns.of_right(j, *component, k)) });
             }
             for component in &of.left {
-                let column = columns.of_left::<W>(k, *component, first);
+                let column = columns.left_at::<W>(k, *component).wrapping_add(first);
                 for (r, sum) in sums.iter_mut().enumerate() {
                     // SAFETY: the caller's.
                     *sum = sum.add(unsafe { W::get(column.add(r)) }.mul(factor));
@@ -132,7 +125,7 @@ unsafe fn inner_products<W: Word>(columns: &mut Columns, of: &OfSums, j: usize, 
         for i in 0..columns.rows {
             let mut sum = W::default();
             for component in &of.left {
-                let column = columns.of_left::<W>(i, *component, first);
+                let column = columns.left_at::<W>(i, *component).wrapping_add(first);
                 for (k, factor) in factors.iter().enumerate() {
                     // SAFETY: the caller's.
                     sum = sum.add(unsafe { W::get(column.add(k)) }.mul(*factor));
