@@ -55,7 +55,6 @@ DEV wide target(wide a, wide b, u64 ha, u64 hb, u64 hx, u32 r, u32 s) {
   return make_wide(other ^ (rs & (a.hi ^ b.lo)) ^ (ss & (a.lo ^ b.hi ^ b.lo)) ^ (every(1 ^ u32(b.lo)) & a.lo),
                    both ^ (rs & (a.hi ^ a.lo ^ b.hi)) ^ (ss & (a.hi ^ b.lo)) ^ (every(1 ^ u32(a.lo)) & b.hi));
 }
-DEV wide wide_xor(wide a, wide b) { return make_wide(a.lo ^ b.lo, a.hi ^ b.hi); }
 DEV wide wide_if(u32 bit, wide a) { return make_wide(a.lo & every(bit), a.hi & every(bit)); }
 
 // The five bits of a table in the rows of a warp, each in its item.

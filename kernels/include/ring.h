@@ -21,6 +21,7 @@ DEV wide wide_add(wide a, wide b) {
   const u64 lo = a.lo + b.lo;
   return make_wide(lo, a.hi + b.hi + (lo < a.lo));
 }
+DEV wide wide_xor(wide a, wide b) { return make_wide(a.lo ^ b.lo, a.hi ^ b.hi); }
 DEV wide wide_sub(wide a, wide b) { return make_wide(a.lo - b.lo, a.hi - b.hi - (a.lo < b.lo)); }
 DEV wide wide_mul(wide a, wide b) { return make_wide(a.lo * b.lo, multiply_high(a.lo, b.lo) + a.lo * b.hi + a.hi * b.lo); }
 DEV wide wide_shift(wide a, u32 by) {

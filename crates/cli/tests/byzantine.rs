@@ -114,6 +114,8 @@ output = [{ port = "out0", to = "eve", format = "hex", file = "all.hex" },
     const CIRCUIT: &str = "3 6\n1 3\n2 1 1\n\n2 1 0 1 3 AND\n2 1 3 2 4 AND\n2 1 4 3 5 XOR\n";
 
     const PRODUCT: Round = Round::of(Kind::Product, PROOF);
+    const READY: Round = Round::of(Kind::ProofReady, "the seed of a proof");
+    const SEED: Round = Round::of(Kind::ProofSeed, "the challenge to a proof");
     const SHARE: Round = Round::of(Kind::ProofShare, PROOF);
     const CHALLENGE: Round = Round::of(Kind::Challenge, "the challenge to a proof");
     const ECHO: Round = Round::of(Kind::Echo, "the challenge to a proof");
@@ -136,10 +138,12 @@ output = [{ port = "out0", to = "eve", format = "hex", file = "all.hex" },
         site.is_killed(Round::INPUTS, [0, 2]);
         site.is_killed(PRODUCT, [2, 0]);
         site.is_killed(PRODUCT.after(1), [0, 1]);
+        site.is_killed(READY, [1, 0]);
+        site.is_killed(SEED, [2, 1]);
         site.is_killed(SHARE, [1, 2]);
         site.is_killed(SHARE.after(3), [2, 0]);
         site.is_killed(CHALLENGE, [0, 2]);
-        site.is_killed(CHALLENGE.after(3), [1, 0]);
+        site.is_killed(CHALLENGE.after(2), [1, 0]);
         site.is_killed(ECHO, [2, 1]);
         site.is_killed(FINDINGS, [0, 1]);
         site.is_killed(Round::AGREEMENT, [0, 2]);
@@ -151,6 +155,8 @@ output = [{ port = "out0", to = "eve", format = "hex", file = "all.hex" },
             site,
             [
                 (PRODUCT, [0, 1]),
+                (READY, [0, 2]),
+                (SEED, [2, 1]),
                 (SHARE.after(1), [1, 2]),
                 (CHALLENGE.after(2), [2, 1]),
                 (ECHO.after(2), [0, 2]),
@@ -175,7 +181,9 @@ output = [{ port = "out0", to = "eve", format = "hex", file = "all.hex" },
         site.lies(PRODUCT.after(1), [0, 1], &[1, 2]);
         site.lies(SHARE, [2, 0], &[0, 1]);
         site.lies(SHARE.after(3), [1, 2], &[0, 2]);
-        // Who tells the previous party another challenge is found by the next one, which is the other verifier.
+        // Who tells the previous party another seed or challenge is found by the next one, which is the other verifier.
+        site.lies(READY, [1, 0], &[0]);
+        site.lies(SEED, [2, 1], &[0]);
         site.lies(CHALLENGE, [1, 0], &[2]);
         site.lies(CHALLENGE.after(2), [0, 2], &[1]);
         site.lies(ECHO, [2, 1], &[1]);

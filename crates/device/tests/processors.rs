@@ -5,8 +5,8 @@ use std::path::Path;
 
 use veil_device::Isa;
 
-/// Features that kernels are compiled for and that every x86-64 has, or that the kernel's own module asks for.
-const ELSEWHERE: [&str; 2] = ["sse2", "avx512vpopcntdq"];
+/// Features that kernels are compiled for and that every x86-64 has.
+const ELSEWHERE: [&str; 1] = ["sse2"];
 
 /// Features in the text of a source: what stands between quotes and is a list of names of which one is an instruction set.
 fn features(text: &str, found: &mut BTreeSet<String>) {

@@ -206,7 +206,7 @@ fn steps_of_a_proof_stay_within_their_spans() {
         regions: vec![
             region(Residency::Resident, bits, TRACE_PARTS, 5),
             region(Residency::Mapped, bits, 1, 5),
-            region(Residency::Resident, element, 4, 16),
+            region(Residency::Resident, element, 4, 32),
             region(Residency::Mapped, element, 1, 300),
         ],
     };
@@ -217,32 +217,62 @@ fn steps_of_a_proof_stay_within_their_spans() {
         ..layout.all(3, 0)
     };
     let gates = vec![all(0, 0), all(1, 0)];
-    let expand = [gates.clone(), vec![some(0, 1), some(1, 1)]].concat();
+    let seeded = [gates.clone(), vec![some(0, 2)]].concat();
+    let expand = [seeded.clone(), vec![some(2, 1), some(3, 1)]].concat();
     let side = Side::OwnNext;
+    let claims = |side| Proof::Claims { side };
     let share = |level, products, last| Proof::Share {
         level,
         products,
         last,
     };
     let fold = |level, products| Proof::Fold { level, products };
+    let verify = |level, last| Proof::Verify { level, last };
     let vectors = vec![all(2, 0), all(2, 1)];
-    let (short, challenge) = (some(2, 15), some(0, 1));
+    let (short, challenge) = (some(2, 31), some(0, 1));
+    let pieces = some(0, 32);
+    let with = |spans: &[Span], also: Span| [spans, &[also]].concat();
+    let folded = vec![all(2, 0), challenge];
+    let one = vec![some(299, 1)];
     let cases = [
-        (Proof::Counts, gates.clone(), vec![some(0, 256)], true),
-        (Proof::Counts, gates.clone(), vec![some(0, 255)], false),
+        (claims(Side::Next), seeded.clone(), vec![pieces], true),
+        (claims(Side::Next), seeded.clone(), vec![some(0, 31)], false),
+        (claims(side), seeded.clone(), vec![pieces], false),
+        (claims(Side::Next), gates.clone(), vec![pieces], false),
         (
-            Proof::Counts,
-            vec![all(1, 0), all(1, 0)],
-            vec![some(0, 256)],
+            claims(Side::Next),
+            with(&gates, challenge),
+            vec![pieces],
             false,
         ),
         (
-            Proof::Counts,
-            vec![all(0, 1), all(1, 0)],
-            vec![some(0, 256)],
+            claims(Side::Next),
+            vec![all(1, 0), all(1, 0), some(0, 2)],
+            vec![pieces],
             false,
         ),
-        // Five products of eight rows are two eights of values.
+        (
+            claims(Side::Next),
+            vec![all(0, 1), all(1, 0), some(0, 2)],
+            vec![pieces],
+            false,
+        ),
+        (share(1, 5, false), seeded.clone(), vec![some(10, 31)], true),
+        (
+            share(1, 4, false),
+            seeded.clone(),
+            vec![some(10, 31)],
+            false,
+        ),
+        (share(1, 5, true), seeded.clone(), vec![some(10, 31)], false),
+        (share(2, 5, false), seeded.clone(), vec![some(10, 6)], false),
+        (
+            share(2, 5, false),
+            with(&seeded, challenge),
+            vec![some(10, 6)],
+            true,
+        ),
+        // Five products of eight rows are a word of each piece: 32 values after two levels.
         (
             Proof::Expand { side },
             expand.clone(),
@@ -252,44 +282,61 @@ fn steps_of_a_proof_stay_within_their_spans() {
         (Proof::Expand { side }, expand.clone(), vec![short], false),
         (
             Proof::Expand { side },
-            expand[..3].to_vec(),
+            expand[..4].to_vec(),
             vec![all(2, 3)],
             false,
         ),
-        (
-            fold(3, 5),
-            vec![all(2, 0), challenge],
-            vec![all(2, 0)],
-            true,
-        ),
-        (
-            fold(3, 9),
-            vec![all(2, 0), challenge],
-            vec![all(2, 0)],
-            false,
-        ),
-        (
-            fold(2, 5),
-            vec![all(2, 0), challenge],
-            vec![all(2, 0)],
-            false,
-        ),
-        (
-            fold(3, 5),
-            vec![all(2, 0), challenge],
-            vec![all(2, 1)],
-            false,
-        ),
-        (share(3, 5, false), vectors.clone(), vec![some(0, 7)], true),
+        (fold(3, 32), folded.clone(), vec![all(2, 0)], true),
+        (fold(3, 33), folded.clone(), vec![all(2, 0)], false),
+        (fold(2, 5), folded.clone(), vec![all(2, 0)], false),
+        (fold(3, 5), folded, vec![all(2, 1)], false),
+        (share(3, 5, false), vectors.clone(), vec![some(0, 14)], true),
         (
             share(3, 5, false),
             vectors.clone(),
             vec![some(0, 15)],
             false,
         ),
-        (share(3, 5, true), vectors.clone(), vec![some(0, 7)], false),
-        (share(3, 9, false), vectors, vec![some(0, 7)], false),
+        (share(3, 5, true), vectors.clone(), vec![some(0, 14)], false),
+        (share(3, 33, false), vectors, vec![some(0, 14)], false),
+        (
+            verify(1, false),
+            vec![pieces, some(40, 31), challenge],
+            one.clone(),
+            true,
+        ),
+        (
+            verify(1, true),
+            vec![pieces, some(40, 31), challenge],
+            one.clone(),
+            false,
+        ),
+        (
+            verify(2, false),
+            vec![some(0, 1), some(40, 6), challenge],
+            one.clone(),
+            true,
+        ),
+        (
+            verify(2, false),
+            vec![pieces, some(40, 6), challenge],
+            one.clone(),
+            false,
+        ),
+        (
+            verify(3, true),
+            vec![some(0, 1), some(40, 14), challenge],
+            one.clone(),
+            true,
+        ),
+        (
+            verify(0, false),
+            vec![some(0, 1), some(40, 14), challenge],
+            one,
+            false,
+        ),
         (Proof::Compare, vec![some(0, 1), some(1, 1)], vec![], false),
+        (Proof::Compare, vec![some(0, 3), some(5, 3)], vec![], false),
     ];
     each(|device| {
         let frame = Frame {
@@ -307,7 +354,7 @@ fn steps_of_a_proof_stay_within_their_spans() {
             let call = PrfCall {
                 key: KeyId(0),
                 tag: DomainTag::AND3,
-                first: 0,
+                first: 100 * k as u64,
             };
             command.calls = vec![call; usize::from(matches!(proof, Proof::Share { .. }))];
             let done = device.submit(workspace, &[command], Tag(k as u64));

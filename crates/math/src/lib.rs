@@ -1,7 +1,7 @@
-//! Rings, prime fields, bit matrices and word helpers; no protocol, no I/O.
+//! Rings, a field of bits, bit matrices and word helpers; no protocol, no I/O.
 //!
 //! The crates above this one compute on columns: one wire of a batch of `n` rows is `n` bits, or `n` little-endian ring elements, in
-//! consecutive bytes. [`Ring`] says how those bytes are read; [`Mersenne`] and [`P61`] are the prime fields of proofs about products;
+//! consecutive bytes. [`Ring`] says how those bytes are read; [`Gf64`] is the field of proofs about products;
 //! [`bits_from_rows`] and [`bits_to_rows`] transpose between the rows of a file and the columns of a device.
 //!
 //! ```text
@@ -29,11 +29,11 @@
 //!
 //! - Ring and field operations are on single elements; devices compute whole columns.
 
-mod field;
+mod binary;
 mod ring;
 mod transpose;
 
-pub use field::{Mersenne, P61};
+pub use binary::Gf64;
 pub use ring::Ring;
 pub use transpose::{
     bits_from_places, bits_from_rows, bits_from_words, bits_to_rows, bits_to_words, transpose64,

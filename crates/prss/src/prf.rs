@@ -70,6 +70,14 @@ impl DomainTag {
         DomainTag(0x1300 | prover as u16)
     }
 
+    /// The seed of the weights of a proof, by both verifiers for the prover.
+    pub const fn dzkp_seed(prover: u8) -> DomainTag {
+        DomainTag(0x1c00 | prover as u16)
+    }
+
+    /// Weights of a proof, under its seed.
+    pub const DZKP_THETA: DomainTag = DomainTag(0x1d00);
+
     /// The key that the MACs of integers are products with, once in a chunk.
     pub const MAC_KEY3: DomainTag = DomainTag(0x1400);
     /// Weights of pairs of values and MACs in a check: of rows, and of sums.

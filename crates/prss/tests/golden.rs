@@ -94,6 +94,8 @@ fn families_have_the_numbers_of_the_model() {
         ("DZKP_PMASK", DomainTag::dzkp_p_mask(0)),
         ("DZKP_QMASK", DomainTag::dzkp_q_mask(0)),
         ("DZKP_CHAL", DomainTag::dzkp_challenge(0)),
+        ("DZKP_SEED", DomainTag::dzkp_seed(0)),
+        ("DZKP_THETA", DomainTag::DZKP_THETA),
         ("PERM3", DomainTag::perm3(0)),
         ("MOVE3", DomainTag::move3(0)),
         ("PERM4", DomainTag::perm4(0)),
@@ -102,7 +104,7 @@ fn families_have_the_numbers_of_the_model() {
     for (name, tag) in ours {
         assert_eq!(tag.0, number::<u16>(&families[name]) << 8, "{name}");
     }
-    let numbered: [(&str, Numbered); 16] = [
+    let numbered: [(&str, Numbered); 17] = [
         ("INPUT3", DomainTag::input3),
         ("INPUT4", DomainTag::input4),
         ("JOINT4", DomainTag::joint4),
@@ -115,6 +117,7 @@ fn families_have_the_numbers_of_the_model() {
         ("DZKP_PMASK", DomainTag::dzkp_p_mask),
         ("DZKP_QMASK", DomainTag::dzkp_q_mask),
         ("DZKP_CHAL", DomainTag::dzkp_challenge),
+        ("DZKP_SEED", DomainTag::dzkp_seed),
         ("PERM3", DomainTag::perm3),
         ("MOVE3", DomainTag::move3),
         ("PERM4", DomainTag::perm4),

@@ -93,11 +93,15 @@ kinds! {
     JobProduct,
     /// The MAC of a message of products of values per job, by who vouches for it.
     JobMac,
+    /// The seed of the weights in the proof that products of values per job are right, between its verifiers.
+    JobProofReady,
+    /// The seed, to the prover.
+    JobProofSeed,
     /// A level's share of the proof that products of values per job are right.
     JobProofShare,
     /// The challenge to a level of it.
     JobChallenge,
-    /// The challenge that its prover was told, to its other verifier.
+    /// The seed, or challenge, that its prover was told, to its other verifier.
     JobEcho,
     /// A verifier's findings about it.
     JobFindings,
@@ -125,11 +129,15 @@ kinds! {
     SumProduct,
     /// The MAC of a message of products, by who vouches for it.
     Mac,
+    /// The seed of the weights in the proof that products are right, to the verifier who tells it, from the one who has computed the batch.
+    ProofReady,
+    /// The seed, to the prover.
+    ProofSeed,
     /// A level's share of the proof that products are right.
     ProofShare,
     /// The challenge to a level of a proof.
     Challenge,
-    /// The challenge that its prover was told, to its other verifier.
+    /// The seed, or challenge, that its prover was told, to its other verifier.
     Echo,
     /// A verifier's findings about a proof.
     Findings,
@@ -256,6 +264,10 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
     if let Some(message) = rep3::proof_message(send) {
         let set_up = task == Task::SetUp;
         return match (message, set_up) {
+            (ProofMessage::Ready, false) => Kind::ProofReady,
+            (ProofMessage::Ready, true) => Kind::JobProofReady,
+            (ProofMessage::Seed, false) => Kind::ProofSeed,
+            (ProofMessage::Seed, true) => Kind::JobProofSeed,
             (ProofMessage::Share, false) => Kind::ProofShare,
             (ProofMessage::Share, true) => Kind::JobProofShare,
             (ProofMessage::Challenge, false) => Kind::Challenge,

@@ -167,6 +167,8 @@ fn a_wrong_product_is_found_before_anything_is_opened() {
 fn what_was_said_of_an_earlier_chunk_does_not_count_again() {
     for kind in [
         Kind::Product,
+        Kind::ProofReady,
+        Kind::ProofSeed,
         Kind::ProofShare,
         Kind::Challenge,
         Kind::Echo,
@@ -174,7 +176,7 @@ fn what_was_said_of_an_earlier_chunk_does_not_count_again() {
     ] {
         let (from, to) = match kind {
             Kind::Echo => (peer(1), peer(0)),
-            Kind::Challenge => (peer(2), peer(1)),
+            Kind::ProofReady | Kind::ProofSeed | Kind::Challenge => (peer(2), peer(1)),
             _ => (peer(1), peer(2)),
         };
         let kept: Mutex<BTreeMap<_, Vec<u8>>> = Mutex::default();
@@ -196,7 +198,15 @@ fn what_was_said_of_an_earlier_chunk_does_not_count_again() {
         let prover = peer((kind != Kind::Findings).into());
         let found = match kind {
             Kind::Product => found_of_product(from, Kind::Findings),
-            Kind::Challenge | Kind::Echo => found_of_challenge(prover, Kind::Echo),
+            Kind::ProofReady => vec![Found::Check {
+                by: to,
+                round: Kind::ProofReady,
+                suspects: vec![from],
+                what: "the seed of a proof",
+            }],
+            Kind::ProofSeed | Kind::Challenge | Kind::Echo => {
+                found_of_challenge(prover, Kind::Echo)
+            }
             _ => found_about(prover, Kind::Findings),
         };
         assert_found(&outcome, 2, &found, from);
@@ -210,20 +220,19 @@ fn a_wrong_challenge_is_found_before_a_party_says_what_follows_from_it() {
     let honest = world(&[24], 8, 1).window(1);
     let outcome = honest.run();
     outcome.assert_right();
-    let levels = outcome
-        .of(Kind::Challenge)
-        .filter(|m| (m.from, m.to, m.at.frame.chunk) == (peer(2), peer(1), 2));
-    let mut places: Vec<u32> = levels.map(|m| m.at.step.place).collect();
-    places.sort_unstable();
-    // No party proves anything by the last one.
-    places.pop();
-    assert!(places.len() >= 3, "four levels at least");
+    let told = |m: &Message| {
+        matches!(m.kind, Some(Kind::ProofSeed | Kind::Challenge))
+            && (m.from, m.to, m.at.frame.chunk) == (peer(2), peer(1), 2)
+    };
+    let levels = outcome.transcript.iter().filter(|m| told(m));
+    let places: Vec<u32> = levels.map(|m| m.at.step.place).collect();
+    assert!(
+        places.len() >= 4,
+        "a seed, and challenges of three levels at least"
+    );
     for place in places {
         let cheat = move |m: &Message| {
-            let lie = m.kind == Some(Kind::Challenge)
-                && (m.from, m.to) == (peer(2), peer(1))
-                && (m.at.frame.chunk, m.at.step.place) == (2, place);
-            if lie {
+            if told(m) && m.at.step.place == place {
                 Fate::Replace(flipped(&m.bytes))
             } else {
                 Fate::Pass

@@ -1,27 +1,34 @@
 //! Steps of proofs as launches of kernels/device/proof.cu.
 
-use veil_device::proof::{COUNTS, Proof, Side, factor, length, values};
+use veil_device::proof::{PIECES, Proof, Side, factor, length, values, words};
 use veil_device::{Command, Fault, PrfCall, Span};
-use veil_math::P61;
+use veil_math::Gf64;
+use veil_prss::{DomainTag, Prf};
 use zeroize::Zeroizing;
 
 use super::queue::{Argument, Queue};
 use crate::kernels;
 
-/// Weights and masks that a call has room for.
-const WEIGHTS: usize = 8;
-
 /// Numbers of a call that has masks, at most: it does not move while it is made.
-const CALL: usize = 32;
+const CALL: usize = 40;
 
-/// What the basis polynomials of places 0, …, n - 1 are divided by: products of their distances.
-fn weights(places: u32) -> Vec<u64> {
-    let distance = |i: u32, j: u32| P61::signed(i64::from(i) - i64::from(j));
-    let weight = |i: u32| {
-        let others = (0..places).filter(|j| *j != i);
-        P61::inverse(others.fold(1, |product, j| P61::mul(product, distance(i, j))))
-    };
-    (0..places).map(weight).collect()
+/// Sums of pairs of pieces, two numbers each: keys of weights are behind them.
+const FIRST_SUMS: u64 = (PIECES * (PIECES + 1)) as u64;
+
+/// Traced products and what was received of them, as a kernel sees them.
+struct Gates {
+    call: Vec<u64>,
+    /// Words of a piece.
+    words: u64,
+    /// Where the seed is.
+    seed: u64,
+}
+
+impl Gates {
+    /// The call with more numbers behind.
+    fn with(&self, more: &[u64]) -> Vec<u64> {
+        [&self.call, more].concat()
+    }
 }
 
 impl Queue<'_> {
@@ -39,23 +46,29 @@ impl Queue<'_> {
             u128::from_le_bytes(prf.block(prf_call.tag, frame.lane, counter, frame.chunk))
         };
         let mut elements = Zeroizing::new(Vec::with_capacity(count as usize));
-        elements.extend((0..count).map(|k| P61::from_place(block(k), from)));
+        elements.extend((0..count).map(|k| Gf64::from_place(block(k), from)));
         Ok(elements)
     }
 
-    /// Traced products and what was received of them, for a kernel.
-    fn traced(&self, trace: Span, received: Span) -> Vec<u64> {
-        let rows = u64::from(self.memory.frame.rows);
-        let products = u64::from(trace.count);
-        vec![
-            self.memory.at(trace),
-            self.memory.part(trace.region),
-            self.memory.at(received),
-            self.memory.item(trace.region),
-            rows,
-            products,
-            products.div_ceil(4),
-        ]
+    /// The gates of a command.
+    fn traced(&self, src: &[Span]) -> Gates {
+        let rows = self.memory.frame.rows;
+        let words = words(src[0].count, rows);
+        let call = vec![
+            self.memory.at(src[0]),
+            self.memory.part(src[0].region),
+            self.memory.at(src[1]),
+            self.memory.item(src[0].region),
+            rows.into(),
+            src[0].count.into(),
+            rows.div_ceil(64).into(),
+            words,
+        ];
+        Gates {
+            call,
+            words,
+            seed: self.memory.at(src[2]),
+        }
     }
 
     /// A launch with sums of all threads.
@@ -63,28 +76,40 @@ impl Queue<'_> {
         let call = self.call(numbers);
         let arguments = [Argument::Workspace, Argument::Sums, call, Argument::Verdict];
         self.step(kernel, work, &arguments);
-        self.sums = self.sums.max(8 * u64::from(COUNTS));
+        self.sums = self.sums.max(8 * FIRST_SUMS);
     }
 
-    /// The share of a level: what it follows from, sources, length of vectors, and masks of the last pieces.
-    fn share(
+    /// Makes the keys of a command's weights, does `steps`, and clears them.
+    fn weighted(
         &mut self,
-        level: u32,
-        command: &Command,
-        kind: u64,
-        length: u64,
-        last: [u64; 2],
+        gates: &Gates,
+        steps: impl FnOnce(&mut Self) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
-        let (src, to) = (&command.src, self.memory.at(command.dst[0]));
+        let frame = self.memory.frame;
+        let input = Prf::input(DomainTag::DZKP_THETA, frame.lane, 0, frame.chunk);
+        let word = |at: usize| {
+            let word = input[at..].first_chunk().expect("four bytes");
+            u64::from(u32::from_le_bytes(*word))
+        };
+        let call = gates.with(&[gates.seed, word(0), word(12)]);
+        let counters = gates.words.div_ceil(2);
+        self.summed(&kernels::WEIGHTS, Some(counters), &call);
+        self.sums = self.sums.max(8 * (FIRST_SUMS + gates.words));
+        steps(self)?;
+        let call = self.call(&gates.call);
+        let arguments = [Argument::Sums, call, Argument::Verdict];
+        self.step(&kernels::CLEAR, Some(gates.words), &arguments);
+        Ok(())
+    }
+
+    /// The share of a level, of which there are sums of pairs.
+    fn share(&mut self, level: u32, command: &Command) -> Result<(), Fault> {
         let places = factor(level);
-        let source = |k: usize| src.get(k).map_or(0, |from| self.memory.at(*from));
-        let [a, b] = [source(0), source(1)];
+        let first = if level == 1 { places } else { 1 };
         let mut call = Zeroizing::new(Vec::with_capacity(CALL));
-        call.extend([kind, to, u64::from(places), a, b, length]);
-        call.extend(last);
-        let mut weights = weights(places);
-        weights.resize(WEIGHTS, 0);
-        call.extend(weights);
+        call.push(self.memory.at(command.dst[0]));
+        call.extend([places, first, values(level)].map(u64::from));
+        call.push(Gf64::divisor(places));
         call.extend(self.elements(command.calls[0], 0, values(level))?.iter());
         self.summed(&kernels::SHARE, None, &call);
         Ok(())
@@ -98,66 +123,76 @@ impl Queue<'_> {
         command: &Command,
     ) -> Result<(), Fault> {
         let (src, dst) = (&command.src, &command.dst);
-        let at = |span: Span| self.memory.at(span);
         let rows = self.memory.frame.rows;
+        let at = |queue: &Self, span: Span| queue.memory.at(span);
         match step {
             Proof::Elements { from } => {
                 let drawn = self.elements(command.calls[0], from, dst[0].count)?;
                 let mut call = Zeroizing::new(Vec::with_capacity(CALL));
-                call.extend([at(dst[0]), u64::from(dst[0].count)]);
+                call.extend([at(self, dst[0]), u64::from(dst[0].count)]);
                 call.extend(drawn.iter());
                 self.plain(&kernels::PUT, None, &call);
             }
-            Proof::Claim { products } => {
-                let gates = P61::reduce(u64::from(products) * u64::from(rows));
-                let claim = P61::sub(0, P61::mul(gates, P61::HALF));
-                self.plain(&kernels::PUT, None, &[at(dst[0]), 1, claim]);
+            Proof::Claims { side } => {
+                let (gates, to) = (self.traced(src), at(self, dst[0]));
+                self.weighted(&gates, |queue| {
+                    let work = gates.words * u64::from(PIECES);
+                    let call = gates.with(&[number(side)]);
+                    queue.summed(&kernels::CLAIMS, Some(work), &call);
+                    queue.summed(&kernels::CLAIMS_END, None, &[to]);
+                    Ok(())
+                })?;
             }
-            Proof::Counts => {
-                let gates = self.traced(src[0], src[1]);
-                let to = at(dst[0]);
-                // Each thread of a block has its own counts, and blocks have parts of the gates.
-                let work = gates[6] * gates[3].div_ceil(4) * 16;
-                self.summed(&kernels::COUNTS, Some(work), &gates);
-                self.summed(&kernels::COUNTS_END, Some(COUNTS.into()), &[to]);
+            Proof::Share { level: 1, .. } => {
+                let gates = self.traced(src);
+                self.weighted(&gates, |queue| {
+                    // Each thread of a block has its own pairs, and blocks have parts of the words.
+                    let work = gates.words * kernels::FIRST.block as u64;
+                    queue.summed(&kernels::FIRST, Some(work), &gates.call);
+                    queue.share(1, command)
+                })?;
             }
-            Proof::Share { level, last, .. } if level < 3 && !last => {
-                self.share(level, command, u64::from(level - 1), 0, [0, 0])?;
+            Proof::Share { level: 2, .. } => {
+                let gates = self.traced(src);
+                let call = gates.with(&[at(self, src[3]), Gf64::divisor(PIECES)]);
+                self.weighted(&gates, |queue| {
+                    queue.summed(&kernels::SECOND, Some(32 * gates.words), &call);
+                    queue.share(2, command)
+                })?;
             }
             Proof::Share {
                 level,
                 products,
-                last: false,
+                last,
             } => {
-                let (length, places) = (length(products, rows, level), u64::from(factor(level)));
-                let call = [at(src[0]), at(src[1]), length, places];
-                self.summed(&kernels::GRAM, Some(length), &call);
-                self.share(level, command, 2, length, [0, 0])?;
-            }
-            Proof::Share {
-                level, products, ..
-            } => {
-                let drawn = |k: usize| self.elements(command.calls[k], 0, 1);
-                let masks = [drawn(1)?[0], drawn(2)?[0]];
-                self.share(level, command, 3, length(products, rows, level), masks)?;
+                let (length, places) = (length(products, rows, level), factor(level).into());
+                let mut call = Zeroizing::new(vec![at(self, src[0]), at(self, src[1])]);
+                call.extend([length, places]);
+                if last {
+                    for k in [1, 2] {
+                        call.push(self.elements(command.calls[k], 0, 1)?[0]);
+                    }
+                    self.summed(&kernels::LAST, None, &call);
+                } else {
+                    self.summed(&kernels::PAIRS, Some(length), &call);
+                }
+                self.share(level, command)?;
             }
             Proof::Expand { side } => {
-                let mut call = self.traced(src[0], src[1]);
-                let work = call[6] * 8 * call[3];
-                let side = match side {
-                    Side::OwnNext => 0,
-                    Side::OwnPrevious => 1,
-                    Side::Previous => 2,
-                    Side::Next => 3,
-                };
-                call.extend([side, at(dst[0]), at(src[2]), at(src[3])]);
-                call.extend(weights(4));
-                self.plain(&kernels::EXPAND, Some(work), &call);
+                let gates = self.traced(src);
+                let mut call = gates.with(&[number(side)]);
+                call.extend([dst[0], src[3], src[4]].map(|span| at(self, span)));
+                call.extend([PIECES, factor(2)].map(Gf64::divisor));
+                self.weighted(&gates, |queue| {
+                    queue.summed(&kernels::EXPAND, Some(32 * gates.words), &call);
+                    Ok(())
+                })?;
             }
             Proof::Fold { level, products } => {
                 let (length, places) = (length(products, rows, level), factor(level));
-                let mut call = vec![at(src[0]), length, u64::from(places), at(src[1])];
-                call.extend(weights(places));
+                let challenge = at(self, src[1]);
+                let call = [at(self, src[0]), length, places.into(), challenge];
+                let call = [&call[..], &[Gf64::divisor(places)]].concat();
                 let work = length.div_ceil(u64::from(places));
                 self.plain(&kernels::FOLD, Some(work), &call);
             }
@@ -165,27 +200,42 @@ impl Queue<'_> {
                 let mask = self.elements(command.calls[0], 0, 1)?[0];
                 let places = factor(level);
                 let mut call = Zeroizing::new(Vec::with_capacity(CALL));
-                call.extend([at(dst[0]), at(src[0])]);
+                call.extend([at(self, dst[0]), at(self, src[0])]);
                 call.push(length(products, rows, level));
-                call.extend([u64::from(places), at(src[1]), mask]);
-                call.extend(weights(places));
+                call.extend([u64::from(places), at(self, src[1]), mask]);
+                call.push(Gf64::divisor(places));
                 self.plain(&kernels::END, None, &call);
             }
-            Proof::Verify { last } => {
-                let count = src[1].count;
-                let added = count.div_ceil(2) - u32::from(last);
-                let mut call = vec![at(src[0]), at(src[1]), u64::from(count), at(src[2])];
-                call.extend([u64::from(added), at(dst[0]), at(dst[1])]);
-                call.extend(weights(count));
+            Proof::Verify { last, .. } => {
+                let [claims, share] = [src[0].count, src[1].count];
+                // From the second level on, one claim is that of a sum.
+                let added = if claims == 1 {
+                    share / 2 - u32::from(last)
+                } else {
+                    0
+                };
+                let mut call = vec![at(self, dst[0]), at(self, src[0]), claims.into()];
+                call.extend([at(self, src[1]), share.into(), at(self, src[2])]);
+                call.extend([added.into(), Gf64::divisor(claims + share)]);
                 self.plain(&kernels::VERIFY, None, &call);
             }
             Proof::Compare => {
-                let call = [at(src[0]), at(src[1]), u64::from(src[0].count)];
+                let call = [at(self, src[0]), at(self, src[1])];
                 self.plain(&kernels::COMPARE_FOUND, None, &call);
                 let command = Argument::Number(index as u32);
                 self.step(&kernels::DECIDE, None, &[Argument::Verdict, command]);
             }
         }
         Ok(())
+    }
+}
+
+/// A side, as kernels number them.
+fn number(side: Side) -> u64 {
+    match side {
+        Side::OwnNext => 0,
+        Side::OwnPrevious => 1,
+        Side::Previous => 2,
+        Side::Next => 3,
     }
 }

@@ -7,7 +7,7 @@ use veil_prss::DomainTag;
 use veil_session::{Frame, Secret, SessionId};
 
 use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions};
-use crate::proof::{COUNTS, MOST_VALUES, TRACE_PARTS, length, levels, values};
+use crate::proof::{MOST_VALUES, PIECES, SEED, TRACE_PARTS, length, levels, values};
 use crate::{
     ColumnType, Command, Device, Fault, Form, Instr, KeyId, Layout, Op, Outcome, PrfCall, Program,
     Proof, Reference, Residency, Side, Span, Src, Tag, completion,
@@ -20,10 +20,15 @@ const SUMS: u16 = 3;
 const MESSAGE: u16 = 4;
 const RECEIVED: u16 = 5;
 const TRACE: u16 = 6;
-const COUNTED: u16 = 7;
-const VECTORS: u16 = 8;
-const SCALARS: u16 = 9;
-const OUT: u16 = 10;
+const VECTORS: u16 = 7;
+const SCALARS: u16 = 8;
+const OUT: u16 = 9;
+
+/// Where in [`SCALARS`] a share is, and what is written beside it; before, challenges and seeds.
+const SHARE: u32 = 40;
+const WRITTEN: u32 = 80;
+const CLAIMS: u32 = 96;
+const ALL_SCALARS: u32 = CLAIMS + 2 * PIECES;
 
 /// Slots that are operands; a product each follows.
 const OPERANDS: u32 = 6;
@@ -46,10 +51,9 @@ fn layout(chunk_rows: u32, products: u32) -> Layout {
             (mapped, rows, 1, products),
             (mapped, rows, 1, products),
             (resident, rows, TRACE_PARTS, products),
-            (resident, element, 1, COUNTS),
             (resident, element, 4, vectors),
-            (mapped, element, 1, 64),
-            (mapped, element, 1, vectors.max(COUNTS)),
+            (mapped, element, 1, ALL_SCALARS),
+            (mapped, element, 1, vectors),
         ],
     )
 }
@@ -71,7 +75,7 @@ struct Case {
     keys: [Secret; 2],
     input: [Vec<u8>; 2],
     received: Vec<u8>,
-    /// Elements of challenges and masks, some of them beyond the prime: peers may send any.
+    /// Seeds, challenges, and what steps write over: peers may send any.
     elements: Vec<u8>,
     first: u64,
 }
@@ -84,7 +88,9 @@ pub(super) fn one(
 ) -> Result<(), Difference> {
     let rows = ROWS[1 + rng.below(ROWS.len() - 1)];
     let chunk_rows = rows + rng.below(3) as u32 * 100;
-    let products = 1 + rng.below(if rows > 600 { 5 } else { 11 }) as u32;
+    // Few, or enough for pieces of some words.
+    let products = [5, 11, 150][rng.below(if rows > 600 { 2 } else { 3 })];
+    let products = 1 + rng.below(products) as u32;
     let layout = layout(chunk_rows, products);
     let bytes = |rng: &mut SplitMix, span| {
         let length = layout.bytes(span, rows);
@@ -102,7 +108,7 @@ pub(super) fn one(
         keys: [(); 2].map(|()| Secret::new(std::array::from_fn(|_| rng.next() as u8))),
         input: [0, 1].map(|part| bytes(rng, layout.all(IN, part))),
         received: bytes(rng, layout.all(RECEIVED, 0)),
-        elements: rng.bytes(64 * 8),
+        elements: rng.bytes(8 * ALL_SCALARS as usize),
         first: rng.next() >> 8,
         layout,
     };
@@ -200,7 +206,6 @@ impl Case {
             look("the message of traced products", layout.all(MESSAGE, 0))?;
             look("an element of a proof", layout.all(SCALARS, 0))?;
             for (what, region, part) in [
-                ("counts of a proof", COUNTED, 0),
                 ("a vector of a proof", VECTORS, 0),
                 ("a vector of a proof", VECTORS, 1),
                 ("a vector of a proof", VECTORS, 2),
@@ -222,7 +227,7 @@ impl Case {
             }
             let compared = self.step(
                 Proof::Compare,
-                vec![scalars(0, 9), scalars(20, 9)],
+                vec![scalars(0, 2), scalars(20, 2)],
                 vec![],
                 0,
             );
@@ -265,13 +270,18 @@ impl Case {
         let layout = &self.layout;
         let products = self.products;
         let gates = [layout.all(TRACE, 0), layout.all(RECEIVED, 0)];
-        let counts = layout.all(COUNTED, 0);
-        let challenge = |level: u32| scalars(15 + level % 5, 1);
+        let challenge = |level: u32| scalars(32 + level % 5, 1);
+        let seed = |of: u32| scalars(37 + of, SEED);
         let vector = |side| layout.all(VECTORS, side as u8);
-        let mut steps = vec![self.step(Proof::Counts, gates.to_vec(), vec![counts], 0)];
+        let mut steps = Vec::new();
+        for (of, side) in [(0, Side::Previous), (1, Side::Next)] {
+            let src = [&gates[..], &[seed(of)]].concat();
+            let claims = scalars(CLAIMS + PIECES * of, PIECES);
+            steps.push(self.step(Proof::Claims { side }, src, vec![claims], 0));
+        }
         if level >= 3 {
             for (k, side) in Side::ALL.into_iter().enumerate() {
-                let src = [&gates[..], &[challenge(1), challenge(2)]].concat();
+                let src = [&gates[..], &[seed(0), challenge(1), challenge(2)]].concat();
                 steps.push(self.step(Proof::Expand { side }, src, vec![vector(k)], 0));
             }
         }
@@ -291,11 +301,11 @@ impl Case {
             last,
         };
         let src = match level {
-            1 => vec![counts],
-            2 => vec![counts, challenge(1)],
+            1 => [&gates[..], &[seed(1)]].concat(),
+            2 => [&gates[..], &[seed(1), challenge(1)]].concat(),
             _ => vec![vector(0), vector(1)],
         };
-        let share = scalars(30, values(level));
+        let share = scalars(SHARE, values(level));
         steps.push(self.step(proof, src, vec![share], if last { 3 } else { 1 }));
         let mut drawn = self.step(
             Proof::Elements { from: level },
@@ -304,21 +314,17 @@ impl Case {
             1,
         );
         drawn.calls[0].tag = DomainTag(0x8010);
-        let verify = vec![scalars(50, 1), share, challenge(level)];
+        let claims = if level == 1 { PIECES } else { 1 };
+        let verify = vec![scalars(CLAIMS, claims), share, challenge(level)];
+        let next = vec![scalars(WRITTEN, 1)];
         steps.extend([
             drawn,
-            self.step(Proof::Claim { products }, vec![], vec![scalars(51, 1)], 0),
-            self.step(
-                Proof::Verify { last },
-                verify,
-                vec![scalars(52, 1), scalars(53, 1)],
-                0,
-            ),
+            self.step(Proof::Verify { level, last }, verify, next, 0),
         ]);
         if last {
             let end = Proof::End { level, products };
             let src = vec![vector(2), challenge(level)];
-            let mut end = self.step(end, src, vec![scalars(54, 1)], 1);
+            let mut end = self.step(end, src, vec![scalars(WRITTEN + 1, 1)], 1);
             end.calls[0].tag = DomainTag(0x8020);
             steps.push(end);
         }

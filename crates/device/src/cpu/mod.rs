@@ -55,7 +55,7 @@ pub enum Isa {
     Avx512,
     /// 256-bit vectors, VAES, VPCLMULQDQ.
     Avx2Vaes,
-    /// 256-bit vectors, AES-NI.
+    /// 256-bit vectors, AES-NI, PCLMULQDQ.
     Avx2,
     /// 64-bit words and the `aes` crate.
     Portable,
@@ -92,7 +92,7 @@ impl Isa {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2Vaes => needs!("avx2", "aes", "vaes", "bmi2", "vpclmulqdq", "pclmulqdq"),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => needs!("avx2", "aes"),
+            Isa::Avx2 => needs!("avx2", "aes", "pclmulqdq"),
             #[cfg(not(target_arch = "x86_64"))]
             Isa::Avx512 | Isa::Avx2Vaes | Isa::Avx2 => vec![("x86-64", false)],
             Isa::Portable => Vec::new(),

@@ -2,7 +2,9 @@
 
 use veil_math::Ring;
 
-use super::{COUNTS, MOST_VALUES, Proof, TRACE_PARTS, length, values};
+use super::{
+    FINDINGS, MOST_VALUES, PIECES, Proof, SEED, Side, TRACE_PARTS, factor, length, values,
+};
 use crate::command::Command;
 use crate::layout::{ColumnType, Layout, Residency, Span};
 
@@ -23,7 +25,7 @@ pub(crate) fn check(
     };
     let long = |span: &Span, length: u64| elements(span) && u64::from(span.count) >= length;
     // The trace of some products, and as many received messages.
-    let gates = |spans: &[Span]| match spans {
+    let bits = |spans: &[Span]| match spans {
         [trace, received] => {
             let bits = |s: &Span| region(s).column == ColumnType::Rows(Ring::Bits);
             let traced = (
@@ -41,25 +43,32 @@ pub(crate) fn check(
         _ => false,
     };
     let (src, dst) = (&command.src[..], &command.dst[..]);
+    // Gates, a seed, and so many challenges.
+    let gates = |challenges: usize| {
+        let counts = [SEED, 1, 1];
+        src.len() == 3 + challenges && bits(&src[..2]) && has(&src[2..], &counts[..=challenges])
+    };
     let calls = |count| command.calls.len() == count;
     let products_there =
         |products: u32, level: u32| products > 0 && (3..=MOST_LEVELS).contains(&level);
+    let ends = |products, level| length(products, rows, level) < u64::from(factor(level));
     let fits = match proof {
         Proof::Elements { .. } => {
             calls(1) && dst.len() == 1 && elements(&dst[0]) && dst[0].count <= MOST_VALUES
         }
-        Proof::Claim { .. } => has(dst, &[1]),
-        Proof::Counts => gates(src) && has(dst, &[COUNTS]),
+        Proof::Claims { side } => {
+            matches!(side, Side::Previous | Side::Next) && gates(0) && has(dst, &[PIECES])
+        }
         Proof::Share {
-            level: 1,
+            level: level @ (1 | 2),
+            products,
             last: false,
-            ..
-        } => calls(1) && has(src, &[COUNTS]) && has(dst, &[values(1)]),
-        Proof::Share {
-            level: 2,
-            last: false,
-            ..
-        } => calls(1) && has(src, &[COUNTS, 1]) && has(dst, &[values(2)]),
+        } => {
+            calls(1)
+                && gates(level as usize - 1)
+                && src[0].count == products
+                && has(dst, &[values(level)])
+        }
         Proof::Share {
             level,
             products,
@@ -70,14 +79,10 @@ pub(crate) fn check(
                 && has(dst, &[values(level)])
                 && src.len() == 2
                 && src.iter().all(|s| long(s, length(products, rows, level)))
-                && (!last || length(products, rows, level) < u64::from(super::factor(level)))
+                && (!last || ends(products, level))
         }
         Proof::Expand { .. } => {
-            src.len() == 4
-                && gates(&src[..2])
-                && has(&src[2..], &[1, 1])
-                && dst.len() == 1
-                && long(&dst[0], length(src[0].count, rows, 3))
+            gates(2) && dst.len() == 1 && long(&dst[0], length(src[0].count, rows, 3))
         }
         Proof::Fold { level, products } => {
             products_there(products, level)
@@ -94,16 +99,16 @@ pub(crate) fn check(
                 && has(&src[1..], &[1])
                 && has(dst, &[1])
                 && long(&src[0], length(products, rows, level))
-                && length(products, rows, level) < u64::from(super::factor(level))
+                && ends(products, level)
         }
-        Proof::Verify { .. } => {
-            src.len() == 3
-                && (has(src, &[1, values(1), 1]) || has(src, &[1, MOST_VALUES, 1]))
-                && has(dst, &[1, 1])
+        Proof::Verify { level, last } => {
+            let claims = if level == 1 { PIECES } else { 1 };
+            (1..=MOST_LEVELS).contains(&level)
+                && (!last || level > 2)
+                && has(src, &[claims, values(level), 1])
+                && has(dst, &[1])
         }
-        Proof::Compare => {
-            src.len() == 2 && src[0].count >= 2 && has(src, &[src[0].count, src[0].count])
-        }
+        Proof::Compare => has(src, &[FINDINGS; 2]),
     };
     if fits {
         Ok(())

@@ -1,9 +1,10 @@
 //! Steps of a proof whose time does not depend on the length of the batch: the same code for every device.
 
-use veil_math::P61;
+use veil_math::Gf64;
+use veil_session::Secret;
 use zeroize::Zeroizing;
 
-use super::{Proof, factor, length, scalar, values};
+use super::{PIECES, Proof, SEED, factor, length, scalar, values};
 use crate::Fault;
 use crate::command::Command;
 use crate::layout::Span;
@@ -21,7 +22,7 @@ pub(crate) trait Elements {
     fn elements(&self, span: Span, count: usize) -> Zeroizing<Vec<u64>> {
         let words = self.bytes_of(span).chunks_exact(8).take(count);
         let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("8 bytes"));
-        Zeroizing::new(words.map(|bytes| P61::reduce(word(bytes))).collect())
+        Zeroizing::new(words.map(word).collect())
     }
 
     /// One element.
@@ -44,23 +45,35 @@ fn drawn(blocks: &[u8], from: u32) -> Zeroizing<Vec<u64>> {
     let elements = blocks.chunks_exact(16);
     Zeroizing::new(
         elements
-            .map(|bytes| P61::from_place(block(bytes), from))
+            .map(|bytes| Gf64::from_place(block(bytes), from))
             .collect(),
     )
 }
 
-/// Writes the share of a level whose pieces have these inner products: its values, less the elements of call 0.
+/// The key that the elements of a seed are.
+pub(crate) fn seed_of(memory: &impl Elements, span: Span) -> Secret {
+    let mut key = Zeroizing::new([0; 16]);
+    let elements = memory.elements(span, SEED as usize);
+    for (half, element) in key.chunks_exact_mut(8).zip(elements.iter()) {
+        half.copy_from_slice(&element.to_le_bytes());
+    }
+    Secret::new(*key)
+}
+
+/// Writes the share of a level whose pairs of places have these sums: values, less the elements of call 0.
 pub(crate) fn put_share(
     memory: &mut impl Elements,
     to: Span,
-    gram: &[u64],
-    places: usize,
+    sums: &[u64],
+    level: u32,
     blocks: &[u8],
 ) {
-    let values = scalar::gram_values::<61>(gram, places);
-    let masks = drawn(blocks, 0);
-    let shares = values.iter().zip(masks.iter());
-    let shares: Vec<u64> = shares.map(|(v, m)| P61::sub(*v, *m)).collect();
+    // Claims are the others.
+    let from = if level == 1 { PIECES } else { 1 };
+    let mut shares = scalar::values_from(sums, factor(level), from);
+    for (share, mask) in shares.iter_mut().zip(drawn(blocks, 0).iter()) {
+        *share ^= mask;
+    }
     memory.put(to, &shares);
 }
 
@@ -82,22 +95,6 @@ pub(crate) fn step<M: Elements>(
             let blocks = blocks(memory, 0, dst[0].count)?;
             memory.put(dst[0], &drawn(&blocks, from));
         }
-        Proof::Claim { products } => {
-            let gates = P61::reduce(u64::from(products) * u64::from(rows));
-            memory.put(dst[0], &[P61::sub(0, P61::mul(gates, P61::HALF))]);
-        }
-        Proof::Share {
-            level: level @ (1 | 2),
-            ..
-        } => {
-            let counts = memory.elements(src[0], super::COUNTS as usize);
-            let gram = match level {
-                1 => scalar::first_gram::<61>(&counts),
-                _ => scalar::second_gram::<61>(&counts, memory.element(src[1])),
-            };
-            let masks = blocks(memory, 0, values(level))?;
-            put_share(memory, dst[0], &gram, factor(level) as usize, &masks);
-        }
         Proof::Share {
             level,
             products,
@@ -111,30 +108,28 @@ pub(crate) fn step<M: Elements>(
                 let vector = vector(memory, *span, products, level);
                 pieces.push(scalar::masked(&vector, places, mask));
             }
-            let gram = scalar::gram(&pieces[0], &pieces[1], places);
+            let sums = scalar::pair_sums(&pieces[0], &pieces[1], places);
             let masks = blocks(memory, 0, values(level))?;
-            put_share(memory, dst[0], &gram, places, &masks);
+            put_share(memory, dst[0], &sums, level, &masks);
         }
         Proof::End { level, products } => {
             let mask = drawn(&blocks(memory, 0, 1)?, 0)[0];
             let vector = vector(memory, src[0], products, level);
             let piece = scalar::masked(&vector, factor(level) as usize, mask);
-            let value = scalar::at::<61>(&piece, memory.element(src[1]));
-            memory.put(dst[0], &[value]);
+            let basis = scalar::basis(factor(level), memory.element(src[1]));
+            memory.put(dst[0], &[Gf64::dot(&basis, &piece)]);
         }
-        Proof::Verify { last } => {
-            let share = memory.elements(src[1], src[1].count as usize);
-            let (claim, r) = (memory.element(src[0]), memory.element(src[2]));
-            let [difference, next] = scalar::verify::<61>(claim, &share, r, last);
-            memory.put(dst[0], &[difference]);
-            memory.put(dst[1], &[next]);
+        Proof::Verify { last, .. } => {
+            let [claims, share] = [src[0], src[1]].map(|s| memory.elements(s, s.count as usize));
+            let next = scalar::verify(&claims, &share, memory.element(src[2]), last);
+            memory.put(dst[0], &[next]);
         }
         Proof::Compare => {
             let count = src[0].count as usize;
             let [mine, theirs] = [src[0], src[1]].map(|span| memory.elements(span, count));
-            return Ok(Some(scalar::accepts::<61>(&mine, &theirs)));
+            return Ok(Some(scalar::accepts(&mine, &theirs)));
         }
-        Proof::Counts | Proof::Share { .. } | Proof::Expand { .. } | Proof::Fold { .. } => {
+        Proof::Claims { .. } | Proof::Share { .. } | Proof::Expand { .. } | Proof::Fold { .. } => {
             return Ok(None);
         }
     }

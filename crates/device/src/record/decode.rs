@@ -515,20 +515,13 @@ impl Parser<'_> {
     fn proof(&mut self) -> Parsed<Proof> {
         Ok(match self.u8()? {
             0 => Proof::Elements { from: self.u32()? },
-            1 => Proof::Claim {
-                products: self.u32()?,
-            },
-            2 => Proof::Counts,
+            1 => Proof::Claims { side: self.side()? },
             3 => Proof::Share {
                 level: self.u32()?,
                 products: self.u32()?,
                 last: self.u32()? != 0,
             },
-            4 => {
-                let side = Side::ALL.get(self.u32()? as usize);
-                let side = *side.ok_or("an unknown side of a proof")?;
-                Proof::Expand { side }
-            }
+            4 => Proof::Expand { side: self.side()? },
             5 => Proof::Fold {
                 level: self.u32()?,
                 products: self.u32()?,
@@ -538,11 +531,17 @@ impl Parser<'_> {
                 products: self.u32()?,
             },
             7 => Proof::Verify {
+                level: self.u32()?,
                 last: self.u32()? != 0,
             },
             8 => Proof::Compare,
             _ => return Err("an unknown step of a proof"),
         })
+    }
+
+    fn side(&mut self) -> Parsed<Side> {
+        let side = Side::ALL.get(self.u32()? as usize);
+        side.copied().ok_or("an unknown side of a proof")
     }
 
     fn form(&mut self) -> Parsed<&'static Form> {

@@ -262,22 +262,22 @@ impl Writer<'_> {
     }
 
     fn proof(&mut self, proof: Proof) {
+        let number = |side| {
+            let side = Side::ALL.iter().position(|s| *s == side);
+            side.map_or(0, |k| k as u32)
+        };
         let numbers: (u8, &[u32]) = match proof {
             Proof::Elements { from } => (0, &[from]),
-            Proof::Claim { products } => (1, &[products]),
-            Proof::Counts => (2, &[]),
+            Proof::Claims { side } => (1, &[number(side)]),
             Proof::Share {
                 level,
                 products,
                 last,
             } => (3, &[level, products, last.into()]),
-            Proof::Expand { side } => {
-                let side = Side::ALL.iter().position(|s| *s == side);
-                (4, &[side.map_or(0, |k| k as u32)])
-            }
+            Proof::Expand { side } => (4, &[number(side)]),
             Proof::Fold { level, products } => (5, &[level, products]),
             Proof::End { level, products } => (6, &[level, products]),
-            Proof::Verify { last } => (7, &[last.into()]),
+            Proof::Verify { level, last } => (7, &[level, last.into()]),
             Proof::Compare => (8, &[]),
         };
         self.u8(numbers.0);

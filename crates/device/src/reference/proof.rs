@@ -1,12 +1,12 @@
 //! The steps of a proof that go through the whole batch, gate by gate and value by value.
 
-use veil_math::{P61, Ring};
+use veil_math::{Gf64, Ring};
 use zeroize::Zeroizing;
 
 use super::{Memory, Reference};
 use crate::command::Command;
 use crate::layout::{ColumnType, Span};
-use crate::proof::{self, BASE, Elements, Proof, Side, Table, factor, length};
+use crate::proof::{self, Elements, PIECES, Proof, Side, WORD, factor, length};
 use crate::{Fault, mac};
 
 impl Elements for Memory {
@@ -23,85 +23,138 @@ impl Elements for Memory {
     }
 }
 
-/// The trace of a batch and what was received of it.
+/// The trace of a batch and what was received of it, with the keys of its weights.
 struct Gates<'a> {
     memory: &'a Memory,
     trace: Span,
     received: Span,
+    keys: Zeroizing<Vec<u64>>,
 }
 
-impl Gates<'_> {
-    fn products(&self) -> u32 {
-        self.trace.count
-    }
-
-    /// Products of a quarter; the last one may have fewer.
-    fn quarter(&self) -> u32 {
-        self.products().div_ceil(BASE as u32)
-    }
-
-    /// Three bits of a gate.
-    fn half(&self, side: Side, product: u32, row: u32) -> [u64; 3] {
-        let bit = |span: Span, part| {
-            let first = span.first + product;
-            let item = Span {
-                component: part,
-                first,
-                ..span
-            };
-            self.memory.get(item, Ring::Bits, row as usize) as u64
-        };
-        let [u, u1, w, w1, mask, mask1] = [0, 1, 2, 3, 4, 5].map(|part| bit(self.trace, part));
-        match side {
-            Side::OwnNext => [u, w, (u & w1) ^ (w & u1) ^ mask1 ^ (u1 & w1)],
-            Side::OwnPrevious => [w1, u1, mask1 ^ (u1 & w1)],
-            Side::Previous => [u1, w1, bit(self.received, self.received.component) ^ mask1],
-            Side::Next => [w, u, mask ^ (u & w)],
+impl<'a> Gates<'a> {
+    fn new(memory: &'a Memory, src: &[Span]) -> Self {
+        let words = proof::words(src[0].count, memory.frame.rows);
+        Gates {
+            memory,
+            trace: src[0],
+            received: src[1],
+            keys: proof::weights(
+                &proof::seed_of(memory, src[2]),
+                memory.frame,
+                words as usize,
+            ),
         }
     }
 
-    /// [`Proof::Counts`].
-    fn counts(&self) -> Zeroizing<Vec<u64>> {
-        let mut sums = Zeroizing::new(vec![0i64; proof::COUNTS as usize]);
-        let numbers = |[x, y, _]: [u64; 3]| [x & y, y, x, 1];
-        for at in 0..self.quarter() {
-            let of = |quarter: usize| quarter as u32 * self.quarter() + at;
-            for row in 0..self.memory.frame.rows {
-                for pair in 0..BASE * BASE {
-                    let (i, j) = (of(pair / BASE), of(pair % BASE));
-                    if i.max(j) >= self.products() {
-                        continue;
-                    }
-                    let left = self.half(Side::OwnNext, i, row);
-                    let right = self.half(Side::OwnPrevious, j, row);
-                    let sign = 1 - 2 * (left[2] ^ right[2]) as i64;
-                    let (n, m) = (numbers(left), numbers(right));
-                    for kl in 0..BASE * BASE {
-                        let product = (n[kl / BASE] & m[kl % BASE]) as i64;
-                        sums[pair * BASE * BASE + kl] += sign * product;
-                    }
+    /// Positions of a piece.
+    fn positions(&self) -> usize {
+        self.keys.len() * WORD as usize
+    }
+
+    /// The weight of a position.
+    fn weight(&self, position: usize) -> u64 {
+        let bits = WORD as usize;
+        let key = self.keys[position / bits];
+        (0..position % bits).fold(key, |weight, _| Gf64::times_x(weight))
+    }
+
+    /// A bit of the gate at a position of a piece: of component `part` of the trace, or received; 0 if there is none.
+    fn bit(&self, part: Option<u8>, piece: usize, position: usize) -> u64 {
+        let bits = WORD as usize;
+        let rows = self.memory.frame.rows as usize;
+        let per_product = rows.div_ceil(bits);
+        let word = piece * self.keys.len() + position / bits;
+        let (product, row) = (
+            word / per_product,
+            word % per_product * bits + position % bits,
+        );
+        if product >= self.trace.count as usize || row >= rows {
+            return 0;
+        }
+        let span = part.map_or(self.received, |component| Span {
+            component,
+            ..self.trace
+        });
+        let item = Span {
+            first: span.first + product as u32,
+            ..span
+        };
+        self.memory.get(item, Ring::Bits, row) as u64
+    }
+
+    /// The bits of a gate that a side multiplies.
+    fn factors(&self, side: Side, piece: usize, position: usize) -> [u64; 2] {
+        let [first, second] = match side {
+            Side::OwnNext => [0, 2],
+            Side::OwnPrevious => [3, 1],
+            Side::Previous => [1, 3],
+            Side::Next => [2, 0],
+        };
+        [first, second].map(|part| self.bit(Some(part), piece, position))
+    }
+
+    /// What a verifier adds of a gate.
+    fn addend(&self, side: Side, piece: usize, position: usize) -> u64 {
+        let of = |part| self.bit(part, piece, position);
+        match side {
+            Side::Previous => of(None) ^ of(Some(5)),
+            _ => of(Some(4)) ^ (of(Some(0)) & of(Some(2))),
+        }
+    }
+
+    /// [`Proof::Claims`].
+    fn claims(&self, side: Side) -> Zeroizing<Vec<u64>> {
+        let claim = |piece: usize| {
+            (0..self.positions()).fold(0, |sum, position| {
+                let wrong = self.addend(side, piece, position).wrapping_neg();
+                sum ^ (self.weight(position) & wrong)
+            })
+        };
+        Zeroizing::new((0..PIECES as usize).map(claim).collect())
+    }
+
+    /// Sums of pairs of pieces, of the gates' weighted products.
+    fn first_sums(&self) -> Zeroizing<Vec<u64>> {
+        let pieces = PIECES as usize;
+        let mut sums = Zeroizing::new(vec![0; pieces * (pieces + 1) / 2]);
+        for position in 0..self.positions() {
+            let weight = self.weight(position);
+            let of = |side| {
+                let factors = (0..pieces).map(|piece| self.factors(side, piece, position));
+                Zeroizing::new(factors.collect::<Vec<[u64; 2]>>())
+            };
+            let (left, right) = (of(Side::OwnNext), of(Side::OwnPrevious));
+            for (i, [a, c]) in left.iter().enumerate() {
+                for (j, [b, d]) in right.iter().enumerate() {
+                    let product = (a & b) ^ (c & d);
+                    sums[proof::pair_of(pieces, i, j)] ^= weight & product.wrapping_neg();
                 }
             }
         }
-        Zeroizing::new(sums.iter().map(|sum| P61::signed(*sum)).collect())
+        sums
     }
 
-    /// [`Proof::Expand`].
-    fn expand(&self, side: Side, challenges: [u64; 2]) -> Zeroizing<Vec<u64>> {
-        let table = Table::new::<61>(side.is_left(), challenges);
-        let rows = self.memory.frame.rows;
-        let width = rows.div_ceil(8) * 8;
-        let mut vector = Zeroizing::new(vec![0; length(self.products(), rows, 3) as usize]);
-        for at in 0..self.quarter() {
-            for row in 0..rows {
-                let value = &mut vector[(at * width + row) as usize];
-                for quarter in 0..BASE {
-                    let product = quarter as u32 * self.quarter() + at;
-                    if product < self.products() {
-                        let half = self.half(side, product, row);
-                        *value = P61::add(*value, table.value::<61>(quarter, half));
-                    }
+    /// The vector of a side after the first level, of which `r` is the challenge.
+    fn vector(&self, side: Side, r: u64) -> Zeroizing<Vec<u64>> {
+        let basis = proof::basis(PIECES, r);
+        let (words, bits) = (self.keys.len(), WORD as usize);
+        let mut vector = Zeroizing::new(vec![0; 2 * self.positions()]);
+        for position in 0..self.positions() {
+            let mut both = [0; 2];
+            for (piece, basis) in basis.iter().enumerate() {
+                let factors = self.factors(side, piece, position);
+                for (value, bit) in both.iter_mut().zip(factors) {
+                    *value ^= basis & bit.wrapping_neg();
                 }
+            }
+            let weight = if side.is_left() {
+                self.weight(position)
+            } else {
+                1
+            };
+            let at = position % bits * words + position / bits;
+            for (half, value) in vector.chunks_exact_mut(self.positions()).zip(both) {
+                half[at] = Gf64::mul(value, weight);
             }
         }
         vector
@@ -124,28 +177,25 @@ impl Reference {
             return Ok(fits);
         }
         let (src, dst) = (&command.src, &command.dst);
-        let gates = |memory| Gates {
-            memory,
-            trace: src[0],
-            received: src[1],
-        };
         let vector = |memory: &Memory, span, products, level| {
             let length = length(products, memory.frame.rows, level);
             memory.elements(span, length as usize)
         };
         match step {
-            Proof::Counts => {
-                let counts = gates(memory).counts();
-                memory.put(dst[0], &counts);
+            Proof::Claims { side } => {
+                let claims = Gates::new(memory, src).claims(side);
+                memory.put(dst[0], &claims);
             }
             Proof::Expand { side } => {
-                let challenges = [src[2], src[3]].map(|span| memory.element(span));
-                let vector = gates(memory).expand(side, challenges);
-                memory.put(dst[0], &vector);
+                let mut expanded = Gates::new(memory, src).vector(side, memory.element(src[3]));
+                let basis = proof::basis(factor(2), memory.element(src[4]));
+                proof::fold(&mut expanded, &basis);
+                let left = expanded.len() / basis.len();
+                memory.put(dst[0], &expanded[..left]);
             }
             Proof::Fold { level, products } => {
                 let mut folded = vector(memory, src[0], products, level);
-                let basis = proof::basis_of(factor(level) as usize, memory.element(src[1]));
+                let basis = proof::basis(factor(level), memory.element(src[1]));
                 proof::fold(&mut folded, &basis);
                 let left = folded.len().div_ceil(basis.len());
                 memory.put(dst[0], &folded[..left]);
@@ -154,10 +204,21 @@ impl Reference {
                 level, products, ..
             } => {
                 let places = factor(level) as usize;
-                let [a, b] = [src[0], src[1]].map(|span| vector(memory, span, products, level));
-                let gram = proof::gram(&a, &b, places);
-                let masks = blocks(memory, 0, 2 * places as u32 - 1)?;
-                proof::put_share(memory, dst[0], &gram, places, &masks);
+                let sums = match level {
+                    1 => Gates::new(memory, src).first_sums(),
+                    2 => {
+                        let gates = Gates::new(memory, src);
+                        let [a, b] = [Side::OwnNext, Side::OwnPrevious]
+                            .map(|side| gates.vector(side, memory.element(src[3])));
+                        proof::pair_sums(&a, &b, places)
+                    }
+                    _ => {
+                        let [a, b] = [0, 1].map(|k| vector(memory, src[k], products, level));
+                        proof::pair_sums(&a, &b, places)
+                    }
+                };
+                let masks = blocks(memory, 0, proof::values(level))?;
+                proof::put_share(memory, dst[0], &sums, level, &masks);
             }
             // Those that every device does alike.
             _ => return Err(Fault::Program("a step of a proof that no party does")),

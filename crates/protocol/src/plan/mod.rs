@@ -209,9 +209,9 @@ pub(crate) const PROVED_GATES: u64 = 1 << 19;
 pub(crate) const SLOTS: u16 = 0;
 pub(crate) const JOB_WIDE: u16 = 1;
 pub(crate) const SUMS: u16 = 2;
-pub(crate) const BIT_SLOTS: u16 = 24;
-pub(crate) const BIT_JOB_WIDE: u16 = 25;
-pub(crate) const BIT_SUMS: u16 = 26;
+pub(crate) const BIT_SLOTS: u16 = 23;
+pub(crate) const BIT_JOB_WIDE: u16 = 24;
+pub(crate) const BIT_SUMS: u16 = 25;
 
 /// Slots, job-wide values and sums: of the circuit's ring, and of bits in a circuit of integers, which has no job-wide values and sums of them.
 const REGIONS: [[u16; 3]; 2] = [[SLOTS, JOB_WIDE, SUMS], [BIT_SLOTS, BIT_JOB_WIDE, BIT_SUMS]];

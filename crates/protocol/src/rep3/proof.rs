@@ -1,20 +1,22 @@
 //! The proof that a batch's products of bits are right: every party proves it to the other two, level by level.
 //!
 //! Party i proves of each of its messages that a b + c d + e + f = 0 over bits, where a = u_i, c = w_i, e = r_i + ρ_i are known to the
-//! next party as well, and b = w_(i-1), d = u_(i-1), f = ρ_(i-1) + u_(i-1) w_(i-1) to the previous one. For each level it shares the
-//! values of a polynomial: the previous party draws its share, the next one is sent the rest, and only then tells the challenge, which
-//! both of them draw under the key that the prover lacks. With the next share the prover tells the previous party which challenge it was
-//! told: a wrong one would make it share another polynomial, whose difference is a secret. In the end both compare what they found.
+//! next party as well, and b = w_(i-1), d = u_(i-1), f = ρ_(i-1) + u_(i-1) w_(i-1) to the previous one. When the previous party has computed
+//! all of the batch, it tells the next one, and when that has all of the batch's messages, it tells the prover the seed of their weights: from
+//! then on nothing that the prover sends changes what the weights are for. For each level the prover shares values of a polynomial: the previous
+//! party draws its share, the next one is sent the rest, and only then tells the challenge. Both verifiers draw the seed and the challenges
+//! under the key that the prover lacks, and with each share the prover tells the previous party what it was told before: by another seed,
+//! or challenge, it would share another polynomial, whose difference is a secret. In the end both compare what they found.
 //!
 //! `docs/protocol-rep3.md` has the equations, and what a forged proof has to guess.
 
-use veil_device::proof::{COUNTS, Side, factor, length, levels, values};
+use veil_device::proof::{FINDINGS, PIECES, SEED, Side, factor, length, levels, values};
 use veil_device::{Command, KeyId, Op, PrfCall, Proof, Span};
 use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
 use super::{KEY_OWN, KEY_PREVIOUS, SCHEME};
-use crate::replicated::regions::{PROOF, PROOF_COUNTS, TRACE, VECTORS};
+use crate::replicated::regions::{PROOF, TRACE, VECTORS};
 use crate::replicated::{Batch, ProofOf, check, transfer};
 use crate::round::{Check, Cost, Round, Transfer};
 
@@ -23,11 +25,15 @@ pub(super) const PROOF_OF: ProofOf = ProofOf { rounds, cost };
 /// A message of a proof.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum ProofMessage {
+    /// A verifier has computed the batch, to the other one: the seed.
+    Ready,
+    /// The seed of the weights, from verifier to prover.
+    Seed,
     /// A level's share, from prover to verifier.
     Share,
     /// The challenge of a level, from verifier to prover.
     Challenge,
-    /// The challenge that the prover was told, to the other verifier.
+    /// The seed, or challenge, that the prover was told, to the other verifier.
     Echo,
     /// A verifier's findings, to the other one.
     Findings,
@@ -36,6 +42,8 @@ pub enum ProofMessage {
 /// The kind of message that is sent from, or received to, a span.
 pub fn proof_message(of: &Transfer) -> Option<ProofMessage> {
     let all = [
+        ProofMessage::Ready,
+        ProofMessage::Seed,
         ProofMessage::Share,
         ProofMessage::Challenge,
         ProofMessage::Echo,
@@ -52,23 +60,26 @@ const fn part(message: ProofMessage) -> u16 {
         ProofMessage::Challenge => 1,
         ProofMessage::Findings => 2,
         ProofMessage::Echo => 3,
+        ProofMessage::Seed => 4,
+        ProofMessage::Ready => 5,
     }
 }
 
-/// Elements of a level: shares that are sent, received and drawn, 16 each, then single ones.
-const LEVEL: u32 = 64;
+/// Elements of a level, from 0, whose challenge is the seed: claims about both provers, then shares that are sent, received and drawn, then what
+/// is told.
+const LEVEL: u32 = 176;
 
-/// Single elements of a level.
+/// What a party is told of a level, or tells.
 #[derive(Clone, Copy)]
 enum One {
     /// The challenge to this party.
     Challenge,
     /// The challenges to the previous one, and to the next.
     Given([u32; 1]),
-    /// Claims about the previous one, and the next.
-    Claim([u32; 1]),
     /// The challenge that the next one was told.
     Echo,
+    /// The seed that the next one has for the previous one.
+    Ready,
 }
 
 fn element(first: u32, count: u32) -> Span {
@@ -80,19 +91,25 @@ fn element(first: u32, count: u32) -> Span {
     }
 }
 
+/// What the shares of a level are to add up to: of each piece of the batch at level 1, later one element.
+fn claims(level: u32, prover: u32) -> Span {
+    let count = if level == 1 { PIECES } else { 1 };
+    element(LEVEL * level + PIECES * prover, count)
+}
+
 /// Shares of a level: 0 sent, 1 received, 2 drawn.
 fn share(level: u32, which: u32) -> Span {
-    element(LEVEL * (level - 1) + 16 * which, values(level))
+    element(LEVEL * level + 64 + 32 * which, values(level))
 }
 
 fn one(level: u32, which: One) -> Span {
     let at = match which {
-        One::Challenge => 48,
-        One::Given([of]) => 49 + of,
-        One::Claim([of]) => 51 + of,
-        One::Echo => 53,
+        One::Challenge => 160,
+        One::Given([of]) => 162 + 2 * of,
+        One::Echo => 166,
+        One::Ready => 168,
     };
-    element(LEVEL * (level - 1) + at, 1)
+    element(LEVEL * level + at, if level == 0 { SEED } else { 1 })
 }
 
 /// The two provers that a party verifies.
@@ -101,8 +118,7 @@ const NEXT_PROVER: u32 = 1;
 
 /// Elements of the region [`PROOF`] that a batch takes.
 pub(crate) fn elements(batch: &Batch) -> u32 {
-    let levels = levels(batch.products, batch.rows);
-    LEVEL * levels + 4 * findings(levels)
+    LEVEL * (levels(batch.products, batch.rows) + 1) + 4 * FINDINGS
 }
 
 /// Elements of the vectors of a batch.
@@ -111,17 +127,11 @@ pub(crate) fn longest(batch: &Batch) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// Elements that a verifier tells the other one: a difference of each level, a value, a share.
-fn findings(levels: u32) -> u32 {
-    levels + 2
-}
-
-/// What was found about a prover: by this party, or told by the other verifier.
+/// What was found about a prover, a value and a share of the last claim: by this party, or told by the other verifier.
 fn found(levels: u32, prover: u32, told: bool) -> Span {
-    let count = findings(levels);
     element(
-        LEVEL * levels + count * (2 * prover + u32::from(told)),
-        count,
+        LEVEL * (levels + 1) + FINDINGS * (2 * prover + u32::from(told)),
+        FINDINGS,
     )
 }
 
@@ -169,8 +179,13 @@ fn rounds(me: PartyId, batch: &Batch) -> Vec<Round> {
         me,
         levels: levels(batch.products, batch.rows),
     };
-    let levels = (1..=prover.levels).flat_map(|level| [prover.prove(level), prover.verify(level)]);
-    let mut rounds: Vec<Round> = levels.chain([prover.compare()]).collect();
+    let levels = (1..=prover.levels).flat_map(|level| {
+        let verify = (level < prover.levels).then(|| prover.verify(level));
+        [Some(prover.prove(level)), verify]
+    });
+    let mut rounds = vec![prover.ready(), prover.seeds()];
+    rounds.extend(levels.flatten());
+    rounds.push(prover.compare());
     for (place, round) in (batch.place..).zip(&mut rounds) {
         round.place = place;
     }
@@ -201,14 +216,36 @@ impl Prover<'_> {
         PrfCall { key, tag, first }
     }
 
+    /// Elements of both other parties' proofs that both of their verifiers draw.
+    fn elements(&self, from: u32, to: Span, call: PrfCall) -> Command {
+        with_calls(step(Proof::Elements { from }, vec![], vec![to]), vec![call])
+    }
+
+    /// The steps in which this party draws what it, and the other verifier, tell the previous party and the next one: seeds at level 0, else challenges.
+    fn draw_given(&self, level: u32) -> [Command; 2] {
+        let [previous, next] = [self.previous(), self.next()].map(|p| p.index() as u8);
+        let provers = [
+            (PREVIOUS_PROVER, KEY_OWN, previous),
+            (NEXT_PROVER, KEY_PREVIOUS, next),
+        ];
+        provers.map(|(prover, key, index)| {
+            let (from, tag) = match level {
+                0 => (0, DomainTag::dzkp_seed(index)),
+                _ => (factor(level), DomainTag::dzkp_challenge(index)),
+            };
+            let to = one(level, One::Given([prover]));
+            self.elements(from, to, self.call(key, tag, level))
+        })
+    }
+
     /// Makes the vectors of `sides` those after `level`, of which the challenges are those of `which`.
     fn fold(&self, level: u32, sides: &[(Side, One)]) -> Vec<Command> {
         let products = self.batch.products;
         let fold = |&(side, which): &(Side, One)| {
             let vector = vector(side, self.batch);
             if level == 2 {
-                let challenges = [1, 2].map(|level| one(level, which));
-                let src = self.gates().into_iter().chain(challenges).collect();
+                let told = [0, 1, 2].map(|level| one(level, which));
+                let src = self.gates().into_iter().chain(told).collect();
                 step(Proof::Expand { side }, src, vec![vector])
             } else {
                 let src = vec![vector, one(level, which)];
@@ -219,28 +256,50 @@ impl Prover<'_> {
         if level < 2 { vec![] } else { folds.collect() }
     }
 
-    /// The round in which this party shares a level of its proof with the next, and compares the challenge that the next was told with its own.
+    /// The round in which this party, which has computed the batch, tells the previous one the seed for the next one, as both are its verifiers.
+    fn ready(&self) -> Round {
+        let part = part(ProofMessage::Ready);
+        let [mine, theirs] = [NEXT_PROVER, PREVIOUS_PROVER].map(|p| one(0, One::Given([p])));
+        let told = one(0, One::Ready);
+        let next = Peer::Party(self.next());
+        let mut round = Round {
+            local: self.draw_given(0).to_vec(),
+            sends: vec![transfer(mine, Peer::Party(self.previous()), part)],
+            recvs: vec![transfer(told, next, part)],
+            ..Round::default()
+        };
+        check(&mut round, told, theirs, vec![next], "the seed of a proof");
+        round
+    }
+
+    /// The round in which this party, which has all of the previous one's messages and heard that the next one has computed the batch, tells the
+    /// previous one the seed of its weights.
+    fn seeds(&self) -> Round {
+        let part = part(ProofMessage::Seed);
+        let given = one(0, One::Given([PREVIOUS_PROVER]));
+        Round {
+            sends: vec![transfer(given, Peer::Party(self.previous()), part)],
+            recvs: vec![transfer(
+                one(0, One::Challenge),
+                Peer::Party(self.next()),
+                part,
+            )],
+            ..Round::default()
+        }
+    }
+
+    /// The round in which this party shares a level of its proof with the next, and compares what the next was told with its own.
     fn prove(&self, level: u32) -> Round {
         let me = self.me.index() as u8;
         let products = self.batch.products;
         let last = level == self.levels;
-        let counts = Span {
-            region: PROOF_COUNTS,
-            component: 0,
-            first: 0,
-            count: COUNTS,
-        };
         let own = [Side::OwnNext, Side::OwnPrevious];
         let mut local = self.fold(level - 1, &own.map(|side| (side, One::Challenge)));
-        let src = match level {
-            1 => {
-                let claim = one(1, One::Claim([PREVIOUS_PROVER]));
-                local.push(step(Proof::Claim { products }, vec![], vec![claim]));
-                local.push(step(Proof::Counts, self.gates().to_vec(), vec![counts]));
-                vec![counts]
-            }
-            2 => vec![counts, one(1, One::Challenge)],
-            _ => own.map(|side| vector(side, self.batch)).to_vec(),
+        let src = if level <= 2 {
+            let told = (0..level).map(|level| one(level, One::Challenge));
+            self.gates().into_iter().chain(told).collect()
+        } else {
+            own.map(|side| vector(side, self.batch)).to_vec()
         };
         let mut calls = vec![self.call(KEY_PREVIOUS, DomainTag::dzkp_share(me), level)];
         if last {
@@ -258,114 +317,108 @@ impl Prover<'_> {
         ));
         let [previous, next] = [self.previous(), self.next()].map(Peer::Party);
         let shares = part(ProofMessage::Share);
+        let echo = part(ProofMessage::Echo);
+        let [mine, told, given] = [One::Challenge, One::Echo, One::Given([NEXT_PROVER])]
+            .map(|which| one(level - 1, which));
         let mut round = Round {
             local,
-            sends: vec![transfer(share(level, 0), next, shares)],
-            recvs: vec![transfer(share(level, 1), previous, shares)],
+            sends: vec![
+                transfer(share(level, 0), next, shares),
+                transfer(mine, previous, echo),
+            ],
+            recvs: vec![
+                transfer(share(level, 1), previous, shares),
+                transfer(told, next, echo),
+            ],
             ..Round::default()
         };
-        if level > 1 {
-            let [mine, told, given] = [One::Challenge, One::Echo, One::Given([NEXT_PROVER])]
-                .map(|which| one(level - 1, which));
-            let echo = part(ProofMessage::Echo);
-            round.sends.push(transfer(mine, previous, echo));
-            round.recvs.push(transfer(told, next, echo));
-            let suspects = vec![next, previous];
-            check(
-                &mut round,
-                told,
-                given,
-                suspects,
-                "the challenge to a proof",
-            );
-        }
+        let suspects = vec![next, previous];
+        check(
+            &mut round,
+            told,
+            given,
+            suspects,
+            "the challenge to a proof",
+        );
         round
+    }
+
+    /// The steps in which this party, which has a level of both others' proofs, draws its challenges and makes the claims that follow: the next
+    /// level's, or what was found at last.
+    fn claims(&self, level: u32) -> Vec<Command> {
+        let last = level == self.levels;
+        let mut steps = self.draw_given(level).to_vec();
+        let next = self.next().index() as u8;
+        steps.push(self.elements(
+            0,
+            share(level, 2),
+            self.call(KEY_OWN, DomainTag::dzkp_share(next), level),
+        ));
+        for (prover, side) in [(PREVIOUS_PROVER, Side::Previous), (NEXT_PROVER, Side::Next)] {
+            let given = |level| one(level, One::Given([prover]));
+            let claim = claims(level, prover);
+            if level == 1 {
+                let src = self.gates().into_iter().chain([given(0)]).collect();
+                steps.push(step(Proof::Claims { side }, src, vec![claim]));
+            }
+            let then = if last {
+                nth(found(self.levels, prover, false), 1)
+            } else {
+                claims(level + 1, prover)
+            };
+            let src = vec![claim, share(level, 1 + prover), given(level)];
+            steps.push(step(Proof::Verify { level, last }, src, vec![then]));
+        }
+        steps
     }
 
     /// The round in which this party, which has a level of both others' proofs, challenges the previous one.
     fn verify(&self, level: u32) -> Round {
-        let [previous, next] = [self.previous(), self.next()].map(|p| p.index() as u8);
-        let products = self.batch.products;
-        let last = level == self.levels;
-        let from = factor(level);
-        let elements = |from, to: Span, call| {
-            let elements = step(Proof::Elements { from }, vec![], vec![to]);
-            with_calls(elements, vec![call])
-        };
-        let given = [PREVIOUS_PROVER, NEXT_PROVER].map(|p| one(level, One::Given([p])));
-        let mut local = vec![
-            elements(
-                from,
-                given[0],
-                self.call(KEY_OWN, DomainTag::dzkp_challenge(previous), level),
-            ),
-            elements(
-                from,
-                given[1],
-                self.call(KEY_PREVIOUS, DomainTag::dzkp_challenge(next), level),
-            ),
-            elements(
-                0,
-                share(level, 2),
-                self.call(KEY_OWN, DomainTag::dzkp_share(next), level),
-            ),
-        ];
-        for prover in [PREVIOUS_PROVER, NEXT_PROVER] {
-            let found = found(self.levels, prover, false);
-            let then = if last {
-                nth(found, self.levels + 1)
-            } else {
-                one(level + 1, One::Claim([prover]))
-            };
-            let src = vec![
-                one(level, One::Claim([prover])),
-                share(level, 1 + prover),
-                given[prover as usize],
-            ];
-            let dst = vec![nth(found, level - 1), then];
-            local.push(step(Proof::Verify { last }, src, dst));
-        }
-        let sides = [
-            (Side::Previous, One::Given([PREVIOUS_PROVER])),
-            (Side::Next, One::Given([NEXT_PROVER])),
-        ];
-        if last {
-            let masks = [
-                self.call(KEY_PREVIOUS, DomainTag::dzkp_p_mask(previous), 0),
-                self.call(KEY_OWN, DomainTag::dzkp_q_mask(next), 0),
-            ];
-            for (prover, (side, mask)) in
-                (0..).zip(sides.map(|(side, _)| side).into_iter().zip(masks))
-            {
-                let src = vec![vector(side, self.batch), given[prover as usize]];
-                let to = nth(found(self.levels, prover, false), self.levels);
-                let end = step(Proof::End { level, products }, src, vec![to]);
-                local.push(with_calls(end, vec![mask]));
-            }
-        } else {
-            local.extend(self.fold(level, &sides));
-        }
+        let given = [PREVIOUS_PROVER, NEXT_PROVER].map(|prover| One::Given([prover]));
+        let mut local = self.claims(level);
+        local.extend(self.fold(level, &[(Side::Previous, given[0]), (Side::Next, given[1])]));
         let part = part(ProofMessage::Challenge);
         let received = one(level, One::Challenge);
+        let sent = one(level, given[0]);
         Round {
             local,
-            sends: vec![transfer(given[0], Peer::Party(self.previous()), part)],
+            sends: vec![transfer(sent, Peer::Party(self.previous()), part)],
             recvs: vec![transfer(received, Peer::Party(self.next()), part)],
             ..Round::default()
         }
     }
 
-    /// The round in which both verifiers of a proof tell each other what they found.
+    /// The round in which both verifiers of a proof tell each other what they found. All echoes were right before.
     fn compare(&self) -> Round {
-        let [previous, next] = [self.previous(), self.next()].map(Peer::Party);
+        let [previous, next] = [self.previous(), self.next()];
+        let (level, products) = (self.levels, self.batch.products);
+        let mut local = self.claims(level);
+        let masks = [
+            self.call(
+                KEY_PREVIOUS,
+                DomainTag::dzkp_p_mask(previous.index() as u8),
+                0,
+            ),
+            self.call(KEY_OWN, DomainTag::dzkp_q_mask(next.index() as u8), 0),
+        ];
+        for ((prover, side), mask) in (0..).zip([Side::Previous, Side::Next]).zip(masks) {
+            let src = vec![vector(side, self.batch), one(level, One::Given([prover]))];
+            let to = nth(found(level, prover, false), 0);
+            let end = step(Proof::End { level, products }, src, vec![to]);
+            local.push(with_calls(end, vec![mask]));
+        }
         let part = part(ProofMessage::Findings);
-        let mut round = Round::default();
+        let mut round = Round {
+            local,
+            ..Round::default()
+        };
+        let [previous, next] = [previous, next].map(Peer::Party);
         // Of each prover this party and the other verifier, who is the third.
         for (prover, of, other) in [
             (PREVIOUS_PROVER, previous, next),
             (NEXT_PROVER, next, previous),
         ] {
-            let [mine, theirs] = [false, true].map(|told| found(self.levels, prover, told));
+            let [mine, theirs] = [false, true].map(|told| found(level, prover, told));
             round.sends.push(transfer(mine, other, part));
             round.recvs.push(transfer(theirs, other, part));
             round.checks.push(Check {
@@ -380,16 +433,18 @@ impl Prover<'_> {
     }
 }
 
-/// A share and a challenge of each level, all challenges but the last once more, and what was found about both others.
+/// A seed to the other verifier and to the prover, a share of each level, a challenge of each but the last, all that was told to the prover once
+/// more, and what was found about both others.
 fn cost(batch: &Batch) -> Cost {
     if batch.products == 0 {
         return Cost::default();
     }
     let levels = levels(batch.products, batch.rows);
     let shares: u32 = (1..=levels).map(values).sum();
+    let told = SEED + levels - 1;
     Cost {
-        rounds: 2 * u64::from(levels) + 1,
-        messages: 3 * u64::from(levels) + 1,
-        bytes: 8 * u64::from(shares + 2 * levels - 1 + 2 * findings(levels)),
+        rounds: 2 * u64::from(levels) + 2,
+        messages: 3 * u64::from(levels) + 3,
+        bytes: 8 * u64::from(SEED + shares + 2 * told + 2 * FINDINGS),
     }
 }

@@ -1,7 +1,7 @@
 //! The regions of a participant's workspace, and where the host reaches in.
 
 use veil_circuit::Per;
-use veil_device::proof::{COUNTS, TRACE_PARTS};
+use veil_device::proof::TRACE_PARTS;
 use veil_device::{ColumnType, Layout, Region, Residency, Side, Span};
 use veil_job::{Audience, Holder};
 use veil_math::Ring;
@@ -45,28 +45,26 @@ pub(crate) const MACS: u16 = 19;
 pub(crate) const TRACE: u16 = 20;
 /// Vectors of the proofs that a party makes and verifies, one part each.
 pub(crate) const VECTORS: u16 = 21;
-/// What the first levels of a party's own proof follow from.
-pub(crate) const PROOF_COUNTS: u16 = 22;
 /// Messages and single elements of proofs.
-pub(crate) const PROOF: u16 = 23;
+pub(crate) const PROOF: u16 = 22;
 /// Messages of products of bits in a circuit of integers. What they are computed from has the numbers before these.
-pub(crate) const BIT_SEND: u16 = 27;
-pub(crate) const BIT_RECEIVE: u16 = 28;
+pub(crate) const BIT_SEND: u16 = 26;
+pub(crate) const BIT_RECEIVE: u16 = 27;
 /// Masked values that are opened while the parties compute, of the circuit's ring and of bits: a party's parts and the one received.
-pub(super) const MASKED: u16 = 29;
-pub(super) const MASKED_BITS: u16 = 30;
+pub(super) const MASKED: u16 = 28;
+pub(super) const MASKED_BITS: u16 = 29;
 
 /// What pairs of values and MACs of a layer are multiplied with for their check: pairs of rows, and of single elements.
-pub(crate) const WEIGHTS: u16 = 31;
-pub(crate) const SUM_WEIGHTS: u16 = 32;
+pub(crate) const WEIGHTS: u16 = 30;
+pub(crate) const SUM_WEIGHTS: u16 = 31;
 /// Elements of a check.
-pub(crate) const CHECK: u16 = 33;
+pub(crate) const CHECK: u16 = 32;
 /// A component in the ring of the inputs, and what is computed of it.
-pub(super) const NARROW: u16 = 34;
+pub(super) const NARROW: u16 = 33;
 
 /// Messages of lifts of bits, where they are no components.
-pub(crate) const LIFT_SEND: u16 = 35;
-pub(crate) const LIFT_RECEIVE: u16 = 36;
+pub(crate) const LIFT_SEND: u16 = 34;
+pub(crate) const LIFT_RECEIVE: u16 = 35;
 
 /// The regions of `me`, in the workspaces of chunks or in those of the set-up and the totals. Every participant has all of them in both, some
 /// empty: one numbering for all. They differ in what layers have there.
@@ -245,8 +243,6 @@ pub(super) fn layout(scheme: &Scheme, plan: &Plan, me: Peer, workspace: Workspac
         sides,
         most(proof_longest),
     );
-    let counts = when(proved > 0, COUNTS);
-    add(PROOF_COUNTS, Residency::Resident, element, 1, counts);
     add(PROOF, Residency::Mapped, element, 1, most(proof_elements));
     add(BIT_SLOTS, Residency::Plane, bits, parts, bit_slots);
     add(BIT_JOB_WIDE, Residency::Mapped, bit, parts, 0);

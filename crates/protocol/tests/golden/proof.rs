@@ -70,7 +70,7 @@ fn party_at(index: usize) -> Peer {
 }
 
 fn proof_rounds(case: &Value) -> usize {
-    2 * number::<u64>(&case["levels"]) as usize + 1
+    2 * number::<u64>(&case["levels"]) as usize + 2
 }
 
 #[test]
@@ -116,21 +116,21 @@ fn proofs_are_those_of_the_model() {
                 .collect();
             assert_eq!(products, bytes(&case["messages"][i]), "{what}: products");
             let model = &case["proofs"][i];
-            let levels = list(&model["shares"])
-                .iter()
-                .zip(list(&model["challenges"]));
-            for (level, (share, challenge)) in levels.enumerate() {
+            // The seed, then challenges, of which the last one is told to no prover.
+            let challenges = list(&model["challenges"]);
+            let told = std::iter::once(&model["seed"]).chain(challenges);
+            for (level, (share, told)) in list(&model["shares"]).iter().zip(told).enumerate() {
                 let what = format!("{what}: level {} of party {i}", level + 1);
-                assert_eq!(sent(2 * level, i, i + 1), bytes(share), "{what}");
-                assert_eq!(sent(2 * level + 1, i + 1, i), bytes(challenge), "{what}");
-                if 2 * level + 3 < proof_rounds(case) - 1 {
-                    assert_eq!(
-                        sent(2 * level + 2, i, i + 2),
-                        bytes(challenge),
-                        "{what}: echo"
-                    );
-                }
+                assert_eq!(sent(2 * level + 1, i + 1, i), bytes(told), "{what}");
+                let echo = sent(2 * level + 2, i, i + 2);
+                assert_eq!(echo, bytes(told), "{what}: echo");
+                assert_eq!(sent(2 * level + 2, i, i + 1), bytes(share), "{what}");
             }
+            assert_eq!(
+                sent(0, i + 2, i + 1),
+                bytes(&model["seed"]),
+                "{what}: ready"
+            );
             let last = proof_rounds(case) - 1;
             assert_eq!(
                 sent(last, i + 1, i + 2),

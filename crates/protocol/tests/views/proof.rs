@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use veil_device::{Command, Span};
 use veil_job::Adversary;
-use veil_math::{P61, Ring};
+use veil_math::{Gf64, Ring};
 use veil_protocol::rep3::{ProofMessage, proof_message};
 use veil_protocol::{Options, Plan, Task};
 use veil_prss::{DomainTag, Prf};
@@ -26,7 +26,7 @@ static SCHEME: Scheme = Scheme {
 /// Levels of the proof of one product in so many rows or fewer, and what the last one folds.
 const LEVELS: usize = 4;
 const FEW: u32 = 24;
-const LAST: usize = 8;
+const LAST: u32 = 8;
 
 /// All that was said in the rounds of one product and its proof: by sender, receiver and place, then kind.
 type Said = BTreeMap<(usize, usize, ProofMessage), Vec<Vec<u64>>>;
@@ -122,7 +122,7 @@ fn drawn(seed: u64, [a, b]: [usize; 2], tag: DomainTag, counter: u64, from: u32)
     let prf = Prf::new(&Secret::new(Seeded(seed).pair(a, b)));
     let frame = plan(1).chunk(0).expect("a chunk").frame;
     let block = prf.block(tag, frame.lane, counter, frame.chunk);
-    P61::from_place(u128::from_le_bytes(block), from)
+    Gf64::from_place(u128::from_le_bytes(block), from)
 }
 
 /// The prover, and the verifiers after and before it.
@@ -170,7 +170,7 @@ proptest! {
                 let at = counter(level) + k;
                 let [first, second] =
                     [at, at + MOVED].map(|at| drawn(seed, [previous, prover], tag, at, 0));
-                prop_assert_eq!(P61::add(*one, first), P61::add(*two, second));
+                prop_assert_eq!(one ^ first, two ^ second);
                 prop_assert_ne!(one, two);
             }
         }
@@ -195,19 +195,21 @@ proptest! {
             (DomainTag::dzkp_q_mask(prover as u8), previous, next)
         };
         let [a, b] = [None, Some(tag)].map(|moved| run(seed, rows, [x, y], moved));
-        let r = a.said[&(next, prover, ProofMessage::Challenge)][LEVELS - 1][0];
-        prop_assert!(r >= LAST as u64);
-        let weight = P61::basis::<LAST>(r)[LAST - 1];
+        // No party tells it.
+        let challenge = DomainTag::dzkp_challenge(prover as u8);
+        let r = drawn(seed, [next, previous], challenge, counter(LEVELS), LAST);
+        prop_assert!(r >= LAST.into());
+        let weight = *Gf64::basis(LAST, r).last().expect("places");
         prop_assert_ne!(weight, 0);
         // Of its two provers, the previous one comes first.
         let value = |run: &Run| {
             let findings = &run.said[&(who, other, ProofMessage::Findings)];
-            findings[0][LEVELS]
+            findings[0][0]
         };
         let [m, n] = [0, MOVED].map(|at| drawn(seed, [prover, who], tag, at, 0));
-        let difference = P61::mul(weight, P61::sub(n, m));
+        let difference = Gf64::mul(weight, n ^ m);
         prop_assert_ne!(difference, 0);
-        prop_assert_eq!(P61::add(value(&a), difference), value(&b));
+        prop_assert_eq!(value(&a) ^ difference, value(&b));
         // The share of the verifier before the prover is drawn: what it finds on it does not depend on the polynomial.
         let mut want = vec![
             (prover, next, ProofMessage::Share, LEVELS - 1),
@@ -218,9 +220,8 @@ proptest! {
         prop_assert_eq!(changed(&a, &b), want);
     }
 
-    /// A challenge is what both verifiers draw, and the prover cannot; the share that it is about was sent before it. Of what a verifier
-    /// is told in the end all but one value follows from what it tells the other: differences are the negated ones, and both shares of
-    /// the last value are the product of both values.
+    /// A challenge is what both verifiers draw, and the prover cannot; the share that it is about was sent before it. So is the seed. Of what a
+    /// verifier is told in the end one value follows from what it tells the other: both shares of the last claim are the product of both values.
     #[test]
     fn the_rest_follows_from_what_is_known(
         seed in any::<u64>(), rows in 1..=FEW, x in 0..2u128, y in 0..2u128, prover in 0..3usize,
@@ -228,23 +229,25 @@ proptest! {
         let [prover, next, previous] = all(prover);
         let tag = DomainTag::dzkp_challenge(prover as u8);
         let [a, b] = [None, Some(tag)].map(|moved| run(seed, rows, [x, y], moved));
-        let told = &a.said[&(next, prover, ProofMessage::Challenge)];
-        for (level, challenge) in (1..).zip(told) {
-            let places = if level == LEVELS { LAST as u32 } else { 4 };
+        let challenges = &a.said[&(next, prover, ProofMessage::Challenge)];
+        prop_assert_eq!(challenges.len(), LEVELS - 1);
+        for (level, challenge) in (1..).zip(challenges) {
+            let places = [32, 4, LAST][level - 1];
             let want = drawn(seed, [next, previous], tag, counter(level), places);
             prop_assert_eq!(challenge, &[want]);
         }
+        let weights = &a.said[&(next, prover, ProofMessage::Seed)];
+        prop_assert_eq!(weights, &a.said[&(previous, next, ProofMessage::Ready)]);
+        let tag = DomainTag::dzkp_seed(prover as u8);
+        let want = [0, 1].map(|k| drawn(seed, [next, previous], tag, k, 0));
+        prop_assert_eq!(weights, &[want]);
         let echoed = &a.said[&(prover, previous, ProofMessage::Echo)];
-        prop_assert_eq!(&echoed[..], &told[..LEVELS - 1]);
+        prop_assert_eq!(echoed, &[weights.clone(), challenges.clone()].concat());
         let first = |run: &Run| run.said[&(prover, next, ProofMessage::Share)][0].clone();
         prop_assert_eq!(first(&a), first(&b));
         let findings = |from, to| a.said[&(from, to, ProofMessage::Findings)][0].clone();
         let (one, other) = (findings(next, previous), findings(previous, next));
-        for k in 0..LEVELS {
-            prop_assert_eq!(P61::add(one[k], other[k]), 0);
-        }
-        let product = P61::mul(one[LEVELS], other[LEVELS]);
-        prop_assert_eq!(product, P61::add(one[LEVELS + 1], other[LEVELS + 1]));
+        prop_assert_eq!(Gf64::mul(one[0], other[0]), one[1] ^ other[1]);
     }
 }
 
@@ -266,16 +269,15 @@ fn seen(input: [u128; 2], runs: std::ops::Range<u64>, masked: bool) -> Vec<Seen>
         for ((_, to, kind), messages) in &run.said {
             let told = all_seen[*to].told.entry(*kind).or_default();
             let elements = messages.iter().flatten();
-            // The eighth byte has five bits of the prime.
-            told.extend(elements.flat_map(|element| element.to_le_bytes().into_iter().take(7)));
+            told.extend(elements.flat_map(|element| element.to_le_bytes()));
         }
         for prover in 0..3 {
             let [prover, next, previous] = all(prover);
             let share = run.said[&(prover, next, ProofMessage::Share)][0][0];
             let tag = DomainTag::dzkp_share(prover as u8);
             let mask = drawn(seed, [previous, prover], tag, counter(1), 0);
-            let share = if masked { share } else { P61::add(share, mask) };
-            let value = run.said[&(previous, next, ProofMessage::Findings)][0][LEVELS];
+            let share = if masked { share } else { share ^ mask };
+            let value = run.said[&(previous, next, ProofMessage::Findings)][0][0];
             let own = run.shares[next].iter().fold(0, |cell, bit| cell << 1 | bit);
             for (joint, element) in all_seen[next].joint.iter_mut().zip([share, value]) {
                 joint.push(own << 2 | (element & 3) as u8);
@@ -298,7 +300,7 @@ fn what_is_told_does_not_depend_on_the_inputs() {
             assert!(alike(&bits(told), &bits(other), 2), "{kind:?} to {party}");
             assert!(alike(told, other, 256), "bytes of {kind:?} to {party}");
         }
-        assert_eq!(a.told.len(), 4, "every kind");
+        assert_eq!(a.told.len(), 6, "every kind");
         for (k, (a, b)) in a.joint.iter().zip(&b.joint).enumerate() {
             assert!(alike(a, b, CELLS), "element {k} with the shares of {party}");
         }

@@ -9,21 +9,18 @@ use veil_testkit::{Kind, flipped};
 use super::{Case, Found, ROWS, check, in_eights};
 use crate::common::{found_about, found_of_challenge, found_of_product};
 
-/// The prime of proofs.
-const P: u64 = (1 << 61) - 1;
-
 /// Element `k` plus `by`.
 fn plus(bytes: &[u8], k: usize, by: u64) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     let element: &mut [u8] = &mut bytes[8 * k..][..8];
     let value = u64::from_le_bytes(element.try_into().expect("8 bytes"));
-    element.copy_from_slice(&((value + by) % P).to_le_bytes());
+    element.copy_from_slice(&(value ^ by).to_le_bytes());
     bytes
 }
 
-/// Another share whose sum is the same: the sum check passes.
+/// Another share whose sum is the same.
 fn forged(bytes: &[u8]) -> Vec<u8> {
-    plus(&plus(bytes, 0, 1), 1, P - 1)
+    plus(&plus(bytes, 0, 1), 1, 1)
 }
 
 /// Another value of a vector: the last but one.
@@ -36,9 +33,14 @@ fn other_share(bytes: &[u8]) -> Vec<u8> {
     plus(bytes, bytes.len() / 8 - 1, 1)
 }
 
-/// Numbers that are no elements: they count modulo the prime.
-fn no_elements(bytes: &[u8]) -> Vec<u8> {
+/// The largest numbers.
+fn largest(bytes: &[u8]) -> Vec<u8> {
     vec![0xff; bytes.len()]
+}
+
+/// Nothing.
+fn zeros(bytes: &[u8]) -> Vec<u8> {
+    vec![0; bytes.len()]
 }
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -95,12 +97,21 @@ pub(crate) fn cases() -> Vec<Case> {
             found(p2),
         ),
         case(
-            "a share of no elements",
+            "a share of the largest numbers",
             1,
             Kind::ProofShare,
             p0,
             p1,
-            no_elements,
+            largest,
+            found(p0),
+        ),
+        case(
+            "a share of zeros",
+            2,
+            Kind::ProofShare,
+            p0,
+            p1,
+            zeros,
             found(p0),
         ),
         case(
@@ -111,6 +122,52 @@ pub(crate) fn cases() -> Vec<Case> {
             p2,
             forged,
             job_found(p1),
+        ),
+        case(
+            "a seed, between verifiers",
+            2,
+            Kind::ProofReady,
+            p2,
+            p1,
+            flipped,
+            vec![check(p1, Kind::ProofReady, &[p2], "the seed of a proof")],
+        ),
+        case(
+            "a seed of values per job, between verifiers",
+            0,
+            Kind::JobProofReady,
+            p0,
+            p2,
+            zeros,
+            vec![check(p2, Kind::JobProofReady, &[p0], "the seed of a proof")],
+        ),
+        // A prover with other weights proves another statement; the other verifier hears of them before it tells anything.
+        case(
+            "a seed",
+            2,
+            Kind::ProofSeed,
+            p2,
+            p1,
+            flipped,
+            found_of_challenge(p1, Kind::Echo),
+        ),
+        case(
+            "a seed of zeros",
+            1,
+            Kind::ProofSeed,
+            p0,
+            p2,
+            zeros,
+            found_of_challenge(p2, Kind::Echo),
+        ),
+        case(
+            "a seed of values per job",
+            0,
+            Kind::JobProofSeed,
+            p1,
+            p0,
+            flipped,
+            found_of_challenge(p0, Kind::JobEcho),
         ),
         // Before the prover that was told another challenge has proved anything by it to the other verifier.
         case(
@@ -150,7 +207,7 @@ pub(crate) fn cases() -> Vec<Case> {
             found_of_challenge(p2, Kind::JobEcho),
         ),
         case(
-            "a difference, by the verifier after the prover",
+            "what the verifier after the prover found",
             2,
             findings,
             p2,
@@ -159,7 +216,7 @@ pub(crate) fn cases() -> Vec<Case> {
             told(p1, p0, findings),
         ),
         case(
-            "a difference, by the verifier before the prover",
+            "what the verifier before the prover found",
             1,
             findings,
             p0,

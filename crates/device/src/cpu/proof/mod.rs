@@ -1,23 +1,26 @@
-//! The steps of a proof that go through the whole batch, register by register.
+//! The steps of a proof that go through the whole batch, eight words of 64 gates at a time.
 
 #![allow(
     clippy::inline_always,
     reason = "everything is inlined into the function that enables the instruction set"
 )]
 
-mod portable;
-#[cfg(target_arch = "x86_64")]
-mod wide;
+mod expand;
+mod first;
+mod gates;
+mod multiply;
+mod vectors;
 
-use veil_math::P61;
 use zeroize::Zeroizing;
 
+use self::gates::Gates;
+use self::multiply::{Multiply, Portable};
 use super::vector::VECTOR;
 use super::workspace::Memory;
 use super::{Cpu, Isa};
 use crate::command::Command;
 use crate::layout::Span;
-use crate::proof::{self, BASE, COUNTS, Elements, Proof, Side, Table, factor, length};
+use crate::proof::{self, Elements, PIECES, Proof, Side, factor, length};
 use crate::{Fault, mac};
 
 impl Elements for Memory {
@@ -34,187 +37,125 @@ impl Elements for Memory {
     }
 }
 
-/// 512 rows of bits.
-type Register = [u64; VECTOR / 8];
+/// Words, or elements, of a register.
+const LANES: usize = VECTOR / 8;
 
-/// Of 512 gates, three bits each: x, y, s. Rows that do not exist are zero.
-type Half = [Register; 3];
+/// Eight words of gates, or eight elements.
+type Register = [u64; LANES];
 
-/// Rows of items in a region of the workspace.
-struct Columns<'a> {
-    region: &'a [u8],
-    /// Of item 0 of part 0 in the region.
-    offset: usize,
-    column: usize,
-    component: usize,
+/// Sums of pairs of the places of a level that folds so many values.
+const fn pairs(places: usize) -> usize {
+    places * (places + 1) / 2
 }
 
-impl<'a> Columns<'a> {
-    fn new(
-        region: &'a [u8],
-        (place, column, component): (usize, usize, usize),
-        first: usize,
-    ) -> Self {
-        Columns {
-            region,
-            offset: first - place,
-            column,
-            component,
-        }
-    }
-
-    /// A register of an item, of which `bytes` bytes count from there on.
-    #[inline(always)]
-    fn register(&self, component: usize, column: u32, register: usize, bytes: usize) -> Register {
-        let at = self.offset
-            + component * self.component
-            + column as usize * self.column
-            + register * VECTOR;
-        let bytes = &self.region[at..][..bytes.min(VECTOR)];
-        let mut all = [0; VECTOR];
-        match bytes.first_chunk::<VECTOR>() {
-            Some(whole) => all = *whole,
-            None => all[..bytes.len()].copy_from_slice(bytes),
-        }
-        let mut words = [0; VECTOR / 8];
-        for (word, bytes) in words.iter_mut().zip(all.as_chunks::<8>().0) {
-            *word = u64::from_le_bytes(*bytes);
-        }
-        words
-    }
+/// What goes through a batch.
+enum Pass<'a> {
+    Claims(Side, &'a mut [u64; PIECES as usize]),
+    FirstSums(&'a mut [u64; pairs(PIECES as usize)]),
+    SecondSums(u64, &'a mut [u64; pairs(4)]),
+    Expand(Side, [u64; 2], &'a mut [u64]),
 }
 
-/// The trace of a batch and what was received of it.
-pub(super) struct Gates<'a> {
-    trace: Columns<'a>,
-    received: Columns<'a>,
-    products: u32,
-    rows: usize,
-}
-
-impl Gates<'_> {
-    fn products(&self) -> u32 {
-        self.products
-    }
-
-    fn quarter(&self) -> u32 {
-        self.products.div_ceil(BASE as u32)
-    }
-
-    fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Bytes of a product's rows.
-    fn bytes(&self) -> usize {
-        self.rows.div_ceil(8)
-    }
-
-    fn registers(&self) -> usize {
-        self.bytes().div_ceil(VECTOR)
-    }
-
-    /// Ones in the rows that exist of a register.
-    #[inline(always)]
-    fn present(&self, register: usize) -> Register {
-        let left = self.rows - register * VECTOR * 8;
-        let mut present = [0; VECTOR / 8];
-        for (k, word) in present.iter_mut().enumerate() {
-            *word = match left.saturating_sub(k * 64) {
-                0 => 0,
-                left if left < 64 => (1 << left) - 1,
-                _ => u64::MAX,
-            };
-        }
-        present
-    }
-
-    /// One half of 512 gates. `present` is what [`Self::present`] says of the register.
-    #[inline(always)]
-    fn half(&self, side: Side, product: u32, register: usize, present: &Register) -> Half {
-        let bytes = self.bytes() - register * VECTOR;
-        let trace = |component| self.trace.register(component, product, register, bytes);
-        let (u, u1, w, w1) = (trace(0), trace(1), trace(2), trace(3));
-        let mask = trace(if side == Side::Next { 4 } else { 5 });
-        let received = match side {
-            Side::Previous => self.received.register(0, product, register, bytes),
-            _ => [0; VECTOR / 8],
-        };
-        let mut half = match side {
-            Side::OwnNext => [u, w, mask],
-            Side::OwnPrevious => [w1, u1, mask],
-            Side::Previous => [u1, w1, mask],
-            Side::Next => [w, u, mask],
-        };
-        for k in 0..VECTOR / 8 {
-            half[2][k] ^= match side {
-                Side::OwnNext => (u[k] & w1[k]) ^ (w[k] & u1[k]) ^ (u1[k] & w1[k]),
-                Side::OwnPrevious => u1[k] & w1[k],
-                Side::Previous => received[k],
-                Side::Next => u[k] & w[k],
-            };
-            for bits in &mut half {
-                bits[k] &= present[k];
-            }
-        }
-        half
-    }
-}
-
-/// The kernels that a device uses.
+/// The instructions that a device uses.
 #[derive(Clone, Copy)]
-enum Kernels {
-    #[cfg(target_arch = "x86_64")]
-    Wide,
-    Portable,
-}
+struct Kernels(Isa);
 
 impl Kernels {
     fn of(isa: Isa) -> Self {
-        #[cfg(target_arch = "x86_64")]
-        if isa == Isa::Avx512 && wide::is_there() {
-            return Kernels::Wide;
-        }
-        let _ = isa;
-        Kernels::Portable
+        Kernels(if cfg!(veil_portable) {
+            Isa::Portable
+        } else {
+            isa
+        })
     }
 
-    fn counts(self, gates: &Gates<'_>, counts: &mut [i64; COUNTS as usize]) {
-        match self {
+    fn pass(self, gates: &Gates<'_>, pass: Pass<'_>) {
+        match self.0 {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: `of` looked for the instructions, here and below.
-            Kernels::Wide => unsafe { wide::counts(gates, counts) },
-            Kernels::Portable => portable::counts(gates, counts),
-        }
-    }
-
-    fn expand(self, gates: &Gates<'_>, side: Side, table: &Table, vector: &mut [u64]) {
-        match self {
+            // SAFETY: the device looked for the instructions, here and below.
+            Isa::Avx512 => unsafe { pass_avx512(gates, pass) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
-            Kernels::Wide => unsafe { wide::expand(gates, side, table, vector) },
-            Kernels::Portable => portable::expand(gates, side, table, vector),
+            Isa::Avx2Vaes | Isa::Avx2 => unsafe { pass_avx2(gates, pass) },
+            _ => all::<Portable>(gates, pass),
         }
     }
 
-    fn gram(self, a: &[u64], b: &[u64], places: usize) -> Zeroizing<Vec<u64>> {
-        match self {
+    fn pair_sums(self, a: &[u64], b: &[u64], places: usize) -> Zeroizing<Vec<u64>> {
+        let mut sums = Zeroizing::new(vec![0; pairs(places)]);
+        match self.0 {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
-            Kernels::Wide => unsafe { wide::gram(a, b, places) },
-            Kernels::Portable => proof::gram(a, b, places),
+            Isa::Avx512 => unsafe { pair_sums_avx512(a, b, places, &mut sums) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Isa::Avx2Vaes | Isa::Avx2 => unsafe { pair_sums_avx2(a, b, places, &mut sums) },
+            _ => vectors::pair_sums::<Portable>(a, b, places, &mut sums),
         }
+        sums
     }
 
     fn fold(self, vector: &mut [u64], basis: &[u64]) {
-        match self {
+        match self.0 {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
-            Kernels::Wide => unsafe { wide::fold(vector, basis) },
-            Kernels::Portable => proof::fold(vector, basis),
+            Isa::Avx512 => unsafe { fold_avx512(vector, basis) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Isa::Avx2Vaes | Isa::Avx2 => unsafe { fold_avx2(vector, basis) },
+            _ => vectors::fold::<Portable>(vector, basis),
         }
     }
 }
+
+#[inline(always)]
+fn all<M: Multiply>(gates: &Gates<'_>, pass: Pass<'_>) {
+    match pass {
+        Pass::Claims(side, claims) => first::claims::<M>(gates, side, claims),
+        Pass::FirstSums(sums) => first::sums::<M>(gates, sums),
+        Pass::SecondSums(r, sums) => expand::sums::<M>(gates, r, sums),
+        Pass::Expand(side, challenges, vector) => {
+            expand::expand::<M>(gates, side, challenges, vector);
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! kernels {
+    ($features:literal, $multiply:ty, $pass:ident, $pair_sums:ident, $fold:ident) => {
+        #[target_feature(enable = $features)]
+        fn $pass(gates: &Gates<'_>, pass: Pass<'_>) {
+            all::<$multiply>(gates, pass);
+        }
+
+        #[target_feature(enable = $features)]
+        fn $pair_sums(a: &[u64], b: &[u64], places: usize, sums: &mut [u64]) {
+            vectors::pair_sums::<$multiply>(a, b, places, sums);
+        }
+
+        #[target_feature(enable = $features)]
+        fn $fold(vector: &mut [u64], basis: &[u64]) {
+            vectors::fold::<$multiply>(vector, basis);
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+kernels!(
+    "avx512f,avx512bw,avx512dq,vpclmulqdq,pclmulqdq",
+    multiply::Avx512,
+    pass_avx512,
+    pair_sums_avx512,
+    fold_avx512
+);
+#[cfg(target_arch = "x86_64")]
+kernels!(
+    "avx2,pclmulqdq",
+    multiply::Sse,
+    pass_avx2,
+    pair_sums_avx2,
+    fold_avx2
+);
 
 /// The first elements of a region's bytes, as this machine has numbers.
 fn words(bytes: &[u8], length: usize) -> &[u64] {
@@ -229,13 +170,6 @@ fn words_mut(bytes: &mut [u8], length: usize) -> &mut [u64] {
     let (before, words, _) = unsafe { bytes.align_to_mut::<u64>() };
     assert!(before.is_empty(), "regions of a workspace are aligned");
     &mut words[..length]
-}
-
-/// Where a span begins in its region: of the region, of an item, of a part, of the span.
-fn shape(memory: &Memory, span: Span) -> ((usize, usize, usize), usize) {
-    let strides = memory.all_strides[span.region as usize];
-    let first = memory.column(span, 0).0;
-    ((strides.offset, strides.column, strides.component), first)
 }
 
 impl Cpu {
@@ -258,38 +192,51 @@ impl Cpu {
         let (src, dst) = (&command.src, &command.dst);
         let (rows, kernels) = (memory.frame.rows, Kernels::of(self.isa));
         match step {
-            Proof::Counts => {
-                let mut counts = Zeroizing::new([0i64; COUNTS as usize]);
-                with_gates(memory, src, dst[0], |gates, _| {
-                    kernels.counts(gates, &mut counts);
+            Proof::Claims { side } => {
+                let mut claims = Zeroizing::new([0; PIECES as usize]);
+                gates::with(memory, src, dst[0], |gates, _| {
+                    kernels.pass(gates, Pass::Claims(side, &mut claims));
                 })?;
-                let counts = counts.iter().map(|count| P61::signed(*count));
-                let counts = Zeroizing::new(counts.collect::<Vec<u64>>());
-                memory.put(dst[0], &counts);
+                memory.put(dst[0], &*claims);
             }
             Proof::Expand { side } => {
-                let challenges = [src[2], src[3]].map(|span| memory.element(span));
-                let table = Table::new::<61>(side.is_left(), challenges);
+                let challenges = [src[3], src[4]].map(|span| memory.element(span));
                 let length = length(src[0].count, rows, 3) as usize;
-                with_gates(memory, src, dst[0], |gates, bytes| {
-                    kernels.expand(gates, side, &table, words_mut(bytes, length));
+                gates::with(memory, src, dst[0], |gates, bytes| {
+                    let vector = words_mut(bytes, length);
+                    kernels.pass(gates, Pass::Expand(side, challenges, vector));
                 })?;
             }
             Proof::Fold { level, products } => {
                 let length = length(products, rows, level) as usize;
-                let places = factor(level) as usize;
-                let basis = proof::basis_of(places, memory.element(src[1]));
+                let basis = proof::basis(factor(level), memory.element(src[1]));
                 kernels.fold(words_mut(memory.bytes_mut(dst[0]), length), &basis);
+            }
+            Proof::Share { level: 1, .. } => {
+                let mut sums = Zeroizing::new([0; pairs(PIECES as usize)]);
+                gates::with(memory, src, dst[0], |gates, _| {
+                    kernels.pass(gates, Pass::FirstSums(&mut sums));
+                })?;
+                let masks = blocks(memory, 0, proof::values(1))?;
+                proof::put_share(memory, dst[0], &*sums, 1, &masks);
+            }
+            Proof::Share { level: 2, .. } => {
+                let mut sums = Zeroizing::new([0; pairs(4)]);
+                let r = memory.element(src[3]);
+                gates::with(memory, src, dst[0], |gates, _| {
+                    kernels.pass(gates, Pass::SecondSums(r, &mut sums));
+                })?;
+                let masks = blocks(memory, 0, proof::values(2))?;
+                proof::put_share(memory, dst[0], &*sums, 2, &masks);
             }
             Proof::Share {
                 level, products, ..
             } => {
                 let length = length(products, rows, level) as usize;
-                let places = factor(level) as usize;
                 let [a, b] = [src[0], src[1]].map(|span| words(memory.bytes(span), length));
-                let gram = kernels.gram(a, b, places);
-                let masks = blocks(memory, 0, 2 * places as u32 - 1)?;
-                proof::put_share(memory, dst[0], &gram, places, &masks);
+                let sums = kernels.pair_sums(a, b, factor(level) as usize);
+                let masks = blocks(memory, 0, proof::values(level))?;
+                proof::put_share(memory, dst[0], &sums, level, &masks);
             }
             // Those that every device does alike.
             _ => return Err(Fault::Program("a step of a proof that no party does")),
@@ -298,56 +245,33 @@ impl Cpu {
     }
 }
 
-/// Lets `act` see the gates of `src` and write the bytes of a span, which is in another region.
-fn with_gates(
-    memory: &mut Memory,
-    src: &[Span],
-    to: Span,
-    act: impl FnOnce(&Gates<'_>, &mut [u8]),
-) -> Result<(), Fault> {
-    let rows = memory.frame.rows as usize;
-    let [trace, received, out] = [src[0], src[1], to].map(|span| shape(memory, span));
-    let bytes = memory.bytes(to).len();
-    let regions = [src[0].region, src[1].region, to.region];
-    let [of_trace, of_received, of_out] = memory.regions_mut(regions)?;
-    let gates = Gates {
-        trace: Columns::new(of_trace, trace.0, trace.1),
-        received: Columns::new(of_received, received.0, received.1),
-        products: src[0].count,
-        rows,
-    };
-    let first = out.1 - out.0.0;
-    act(&gates, &mut of_out[first..][..bytes]);
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Vectors of all lengths around registers and blocks, of the largest elements and of others.
+    /// Vectors of all lengths around registers, of the largest elements and of others.
     #[test]
-    fn inner_products_and_folds_are_those_of_the_reference() {
+    fn pairs_and_folds_are_those_of_the_reference() {
         let kernels: Vec<Kernels> = Isa::available().into_iter().map(Kernels::of).collect();
         let lengths = [
-            1, 2, 7, 8, 9, 31, 32, 33, 255, 256, 257, 1030, 2048, 8200, 9001,
+            1, 2, 7, 8, 9, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1030, 2048, 9001,
         ];
         for (length, places) in lengths.into_iter().flat_map(|l| [(l, 4), (l, 8)]) {
             let mut x = 1u64;
             let mut random = || {
                 x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(99);
-                (x >> 3) % P61::P
+                x ^ x >> 32
             };
-            let largest = vec![P61::P - 1; length];
+            let largest = vec![u64::MAX; length];
             let other: Vec<u64> = (0..length).map(|_| random()).collect();
             let basis: Vec<u64> = (0..places).map(|_| random()).collect();
             for (a, b) in [(&largest, &largest), (&largest, &other), (&other, &other)] {
-                let gram = proof::gram(a, b, places);
+                let sums = proof::pair_sums(a, b, places);
                 let mut folded = a.clone();
                 proof::fold(&mut folded, &basis);
                 let left = length.div_ceil(places);
                 for kernels in &kernels {
-                    assert_eq!(kernels.gram(a, b, places), gram, "{length}, {places}");
+                    assert_eq!(kernels.pair_sums(a, b, places), sums, "{length}, {places}");
                     let mut vector = a.clone();
                     kernels.fold(&mut vector, &basis);
                     assert_eq!(vector[..left], folded[..left], "{length}, {places}");
