@@ -1,5 +1,11 @@
 //! The field of 2^64 elements, and polynomials over it that are given by their values at some places.
 
+#![allow(
+    clippy::inline_always,
+    clippy::needless_range_loop,
+    reason = "everything is inlined into the function that enables the instruction, and closures would not be"
+)]
+
 /// The field GF(2)\[x\] / (x^64 + x^4 + x^3 + x + 1).
 ///
 /// An element is a `u64` whose bit i is the coefficient of x^i; the sum of two is their XOR. *Place* k is the element whose number is k.
@@ -36,8 +42,8 @@ impl Gf64 {
     #[inline]
     pub fn product(a: u64, b: u64) -> u128 {
         #[cfg(target_arch = "x86_64")]
-        if cfg!(not(veil_portable)) && is_x86_feature_detected!("pclmulqdq") {
-            // SAFETY: the processor has the instruction.
+        if has_instruction() {
+            // SAFETY: the processor has it.
             return unsafe { product_by_instruction(a, b) };
         }
         product_by_numbers(a, b)
@@ -86,8 +92,12 @@ impl Gf64 {
             b.len(),
             "an inner product is of equally long vectors"
         );
-        let terms = a.iter().zip(b);
-        Self::reduce(terms.fold(0, |sum, (a, b)| sum ^ Self::product(*a, *b)))
+        #[cfg(target_arch = "x86_64")]
+        if has_instruction() {
+            // SAFETY: the processor has it.
+            return unsafe { dot_by_instruction(a, b) };
+        }
+        dot::<ByNumbers>(a, b)
     }
 
     /// Σ a.
@@ -101,27 +111,15 @@ impl Gf64 {
     /// # Panics
     /// If `places` is neither a power of two from 2 to 64 nor one less: only these places are a subspace, or one but for its last element.
     pub fn basis(places: u32, x: u64) -> Vec<u64> {
-        let (all, divisor) = (places.next_power_of_two(), Self::divisor(places));
-        // The difference to the place that is left out, if one is, is no longer in a polynomial's divisor.
-        let scale = |place: u32| {
-            let left_out = u64::from(place ^ (all - 1));
-            if all == places {
-                divisor
-            } else {
-                Self::mul(divisor, left_out)
-            }
-        };
-        let mut basis: Vec<u64> = (0..places).map(scale).collect();
-        let mut before = 1;
-        for (place, value) in (0..).zip(&mut basis) {
-            *value = Self::mul(*value, before);
-            before = Self::mul(before, x ^ place);
+        let divisor = Self::divisor(places);
+        let mut basis = vec![divisor; places as usize];
+        #[cfg(target_arch = "x86_64")]
+        if has_instruction() {
+            // SAFETY: the processor has it.
+            unsafe { basis_by_instruction(&mut basis, x) };
+            return basis;
         }
-        let mut after = 1;
-        for (place, value) in basis.iter_mut().enumerate().rev() {
-            *value = Self::mul(*value, after);
-            after = Self::mul(after, x ^ place as u64);
-        }
+        fill_basis::<ByNumbers>(&mut basis, x);
         basis
     }
 
@@ -177,18 +175,95 @@ const fn times_tail(x: u128) -> u128 {
     x ^ x << 1 ^ x << 3 ^ x << 4
 }
 
-/// [`Gf64::product`] by PCLMULQDQ.
+/// Whether the processor has PCLMULQDQ.
+#[cfg(target_arch = "x86_64")]
+fn has_instruction() -> bool {
+    cfg!(not(veil_portable)) && is_x86_feature_detected!("pclmulqdq")
+}
+
+/// How polynomials are multiplied. Always inlined, into a function that enables the instruction.
+trait Products {
+    fn product(a: u64, b: u64) -> u128;
+}
+
+/// By integers.
+struct ByNumbers;
+
+impl Products for ByNumbers {
+    fn product(a: u64, b: u64) -> u128 {
+        product_by_numbers(a, b)
+    }
+}
+
+/// By PCLMULQDQ.
+#[cfg(target_arch = "x86_64")]
+struct ByInstruction;
+
+#[cfg(target_arch = "x86_64")]
+impl Products for ByInstruction {
+    #[inline(always)]
+    fn product(a: u64, b: u64) -> u128 {
+        use std::arch::x86_64::{_mm_clmulepi64_si128, _mm_cvtsi64_si128};
+        use std::arch::x86_64::{_mm_cvtsi128_si64, _mm_unpackhi_epi64};
+
+        // SAFETY: the caller enables the instruction.
+        unsafe {
+            let (a, b) = (_mm_cvtsi64_si128(a as i64), _mm_cvtsi64_si128(b as i64));
+            let product = _mm_clmulepi64_si128::<0>(a, b);
+            let low = _mm_cvtsi128_si64(product) as u64;
+            let high = _mm_cvtsi128_si64(_mm_unpackhi_epi64(product, product)) as u64;
+            (high as u128) << 64 | low as u128
+        }
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "sse2,pclmulqdq")]
 fn product_by_instruction(a: u64, b: u64) -> u128 {
-    use std::arch::x86_64::{_mm_clmulepi64_si128, _mm_cvtsi64_si128};
-    use std::arch::x86_64::{_mm_cvtsi128_si64, _mm_unpackhi_epi64};
+    ByInstruction::product(a, b)
+}
 
-    let [a, b] = [a, b].map(|x| _mm_cvtsi64_si128(x.cast_signed()));
-    let product = _mm_clmulepi64_si128::<0>(a, b);
-    let [low, high] = [product, _mm_unpackhi_epi64(product, product)]
-        .map(|half| u128::from(_mm_cvtsi128_si64(half).cast_unsigned()));
-    high << 64 | low
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "sse2,pclmulqdq")]
+fn dot_by_instruction(a: &[u64], b: &[u64]) -> u64 {
+    dot::<ByInstruction>(a, b)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "sse2,pclmulqdq")]
+fn basis_by_instruction(basis: &mut [u64], x: u64) {
+    fill_basis::<ByInstruction>(basis, x);
+}
+
+/// [`Gf64::dot`] of equally long vectors.
+#[inline(always)]
+fn dot<P: Products>(a: &[u64], b: &[u64]) -> u64 {
+    let mut sum = 0;
+    for k in 0..a.len() {
+        sum ^= P::product(a[k], b[k]);
+    }
+    Gf64::reduce(sum)
+}
+
+/// [`Gf64::basis`] at as many places as there are divisors, all alike, in its place.
+#[inline(always)]
+fn fill_basis<P: Products>(basis: &mut [u64], x: u64) {
+    let left_out = basis.len().next_power_of_two() - 1;
+    if left_out == basis.len() {
+        // The difference to the place that is left out is not in a polynomial's divisor.
+        for place in 0..basis.len() {
+            let difference = (place ^ left_out) as u64;
+            basis[place] = Gf64::reduce(P::product(basis[place], difference));
+        }
+    }
+    let (mut before, mut after) = (1, 1);
+    for place in 0..basis.len() {
+        let at = basis.len() - 1 - place;
+        basis[place] = Gf64::reduce(P::product(basis[place], before));
+        before = Gf64::reduce(P::product(before, x ^ place as u64));
+        basis[at] = Gf64::reduce(P::product(basis[at], after));
+        after = Gf64::reduce(P::product(after, x ^ at as u64));
+    }
 }
 
 /// [`Gf64::product`] by integers.

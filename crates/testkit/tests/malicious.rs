@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use crate::common::{assert_found, found_about, found_of_challenge, found_of_product};
+use crate::common::{Found, assert_found, found_about, found_of_challenge, found_of_product};
 use veil_circuit::{Builder, Per};
 use veil_device::Cpu;
 use veil_engine::Abort;
@@ -14,7 +15,7 @@ use veil_math::Ring;
 use veil_protocol::{Options, Plan, PlanError, Protocol, Replicated, Task};
 use veil_session::Peer;
 use veil_testkit::sample::{against_malicious, everything, job, party, peer, product};
-use veil_testkit::{Kind, Message, World, flipped};
+use veil_testkit::{Kind, Message, Outcome, World, flipped};
 
 fn world(blocks: &[u64], chunk_rows: u32, lanes: u16) -> World {
     World::in_chunks(
@@ -210,6 +211,51 @@ fn what_was_said_of_an_earlier_chunk_does_not_count_again() {
             _ => found_about(prover, Kind::Findings),
         };
         assert_found(&outcome, 2, &found, from);
+    }
+}
+
+/// A11: a prover that holds its input to one verifier back hears no seed of the other, who has all of its products and would else tell it the
+/// weights while it could still choose which products are wrong.
+#[test]
+fn no_seed_is_told_before_the_other_verifier_has_its_inputs() {
+    let mut b = Builder::new(Ring::Bits);
+    let [x, y] = ["x", "y"].map(|name| b.input(name, 1, Per::Row)[0]);
+    let z = b.mul(x, y);
+    b.output("z", &[z]);
+    let circuit = b.finish().expect("a valid circuit");
+    let holders = [0, 1].map(|owner| Holder::Party(party(owner)));
+    let job = job(circuit, &[(64, &holders)], &[Audience::Recipient(0)]);
+    let honest = World::in_chunks(against_malicious(job), 64, 1);
+    let cheat = |m: &Message| {
+        let held = m.kind == Some(Kind::PartyInput) && (m.from, m.to) == (peer(0), peer(2));
+        if held { Fate::Drop } else { Fate::Pass }
+    };
+    let seeds = |outcome: &Outcome| {
+        let told = outcome.of(Kind::ProofSeed);
+        told.filter(|m| (m.from, m.to) == (peer(1), peer(0)))
+            .count()
+    };
+    assert!(seeds(&honest.run()) > 0);
+    let late = honest
+        .timeout(Duration::from_secs(2))
+        .cheat(cheat)
+        .run_apart();
+    let sent = |kind| {
+        late.of(kind)
+            .filter(|m| m.from == peer(0) && m.to == peer(1))
+            .count()
+    };
+    assert!(
+        sent(Kind::Product) > 0,
+        "party 1 has all products of party 0"
+    );
+    assert_eq!(seeds(&late), 0, "{}", late.seed);
+    for party in [1, 2].map(peer) {
+        let found = late.abort(party);
+        assert!(
+            matches!(found, Abort::Stalled { .. } | Abort::Told { .. }),
+            "{found:?}"
+        );
     }
 }
 

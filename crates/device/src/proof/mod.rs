@@ -21,7 +21,7 @@ mod scalar;
 mod steps;
 
 pub(crate) use check::check;
-pub(crate) use scalar::{basis, fold, pair_of, pair_sums, weights};
+pub(crate) use scalar::{basis, fold, pair_of, pair_sums, share_of, weights};
 pub(crate) use steps::{Elements, put_share, seed_of, step};
 
 /// One of the halves of statements that a party holds.

@@ -5,7 +5,7 @@ use veil_prss::{DomainTag, Prf};
 use veil_session::{Frame, Secret};
 use zeroize::Zeroizing;
 
-use super::PIECES;
+use super::{PIECES, factor};
 
 /// [`Gf64::basis`], wiped.
 pub(crate) fn basis(places: u32, x: u64) -> Zeroizing<Vec<u64>> {
@@ -49,8 +49,11 @@ pub(crate) fn pair_sums(a: &[u64], b: &[u64], places: usize) -> Zeroizing<Vec<u6
     sums
 }
 
-/// The values at `from`, …, 2L - 2 of Σ p q, of which [`pair_sums`] are given.
-pub(crate) fn values_from(sums: &[u64], places: u32, from: u32) -> Zeroizing<Vec<u64>> {
+/// The values of Σ p q that are shared at a level, of which [`pair_sums`] are given.
+pub(crate) fn share_of(level: u32, sums: &[u64]) -> Zeroizing<Vec<u64>> {
+    let places = factor(level);
+    // Claims are the others.
+    let from = if level == 1 { places } else { 1 };
     let value = |x: u32| {
         let basis = basis(places, x.into());
         let mut sums = sums;

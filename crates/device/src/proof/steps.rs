@@ -4,7 +4,7 @@ use veil_math::Gf64;
 use veil_session::Secret;
 use zeroize::Zeroizing;
 
-use super::{PIECES, Proof, SEED, factor, length, scalar, values};
+use super::{Proof, SEED, factor, length, scalar, values};
 use crate::Fault;
 use crate::command::Command;
 use crate::layout::Span;
@@ -60,17 +60,9 @@ pub(crate) fn seed_of(memory: &impl Elements, span: Span) -> Secret {
     Secret::new(*key)
 }
 
-/// Writes the share of a level whose pairs of places have these sums: values, less the elements of call 0.
-pub(crate) fn put_share(
-    memory: &mut impl Elements,
-    to: Span,
-    sums: &[u64],
-    level: u32,
-    blocks: &[u8],
-) {
-    // Claims are the others.
-    let from = if level == 1 { PIECES } else { 1 };
-    let mut shares = scalar::values_from(sums, factor(level), from);
+/// Writes the share of a level: values of its polynomial, less the elements of call 0.
+pub(crate) fn put_share(memory: &mut impl Elements, to: Span, values: &[u64], blocks: &[u8]) {
+    let mut shares = Zeroizing::new(values.to_vec());
     for (share, mask) in shares.iter_mut().zip(drawn(blocks, 0).iter()) {
         *share ^= mask;
     }
@@ -110,7 +102,8 @@ pub(crate) fn step<M: Elements>(
             }
             let sums = scalar::pair_sums(&pieces[0], &pieces[1], places);
             let masks = blocks(memory, 0, values(level))?;
-            put_share(memory, dst[0], &sums, level, &masks);
+            let values = scalar::share_of(level, &sums);
+            put_share(memory, dst[0], &values, &masks);
         }
         Proof::End { level, products } => {
             let mask = drawn(&blocks(memory, 0, 1)?, 0)[0];

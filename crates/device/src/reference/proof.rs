@@ -218,7 +218,8 @@ impl Reference {
                     }
                 };
                 let masks = blocks(memory, 0, proof::values(level))?;
-                proof::put_share(memory, dst[0], &sums, level, &masks);
+                let values = proof::share_of(level, &sums);
+                proof::put_share(memory, dst[0], &values, &masks);
             }
             // Those that every device does alike.
             _ => return Err(Fault::Program("a step of a proof that no party does")),

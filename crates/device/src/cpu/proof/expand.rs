@@ -1,10 +1,10 @@
 //! From bits to elements: the polynomials of all positions at the challenge of the first level, with weights.
 
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
-use super::gates::Gates;
-use super::multiply::{Multiply, Sums, element, times_x, xor};
-use super::{LANES, Register, pairs};
+use super::gates::{Gates, Place, parts};
+use super::lanes::{LANES, Lanes, Register, element};
+use super::pairs;
 use crate::proof::{self, PIECES, Side, WORD, factor};
 
 /// Bits of a word, and of an element.
@@ -13,6 +13,9 @@ const BITS: usize = WORD as usize;
 /// Pieces that are looked up together.
 const GROUP: usize = 4;
 const GROUPS: usize = PIECES as usize / GROUP;
+
+/// Quarters of a vector at the second level.
+const QUARTERS: usize = 4;
 
 /// Eight words of a side as elements: those of bit b of the words, for a or b and for c or d.
 type Expanded = [[Register; BITS]; 2];
@@ -29,16 +32,16 @@ struct Scratch {
 
 impl Scratch {
     fn new() -> Zeroizing<Self> {
-        let expanded = || Box::new([[[0; LANES]; BITS]; 2]);
+        let expanded = || Box::new([[Register::ZERO; BITS]; 2]);
         Zeroizing::new(Scratch {
-            groups: Box::new([[[0; LANES]; 1 << GROUP]; GROUPS]),
+            groups: Box::new([[Register::ZERO; 1 << GROUP]; GROUPS]),
             left: expanded(),
             right: expanded(),
         })
     }
 }
 
-impl zeroize::Zeroize for Scratch {
+impl Zeroize for Scratch {
     fn zeroize(&mut self) {
         self.groups.zeroize();
         self.left.zeroize();
@@ -46,7 +49,8 @@ impl zeroize::Zeroize for Scratch {
     }
 }
 
-/// For each bit of an element, the pieces that are added up for it: of each group a bit for each piece. By the challenge alone.
+/// For each bit of an element, the pieces that are added up for it: of each group a bit for each piece. By the challenge alone, which is known to
+/// the verifiers when they ask for it and to the prover.
 struct Choice(Zeroizing<[[u8; GROUPS]; BITS]>);
 
 impl Choice {
@@ -66,104 +70,130 @@ impl Choice {
 
 /// Elements of words `first` to `first` + 7.
 #[inline(always)]
-fn elements(
+fn elements<L: Lanes>(
     gates: &Gates<'_>,
     side: Side,
     choice: &Choice,
     first: usize,
     (groups, out): (&mut Sixteen, &mut Expanded),
 ) {
-    let mut places = [gates.place(0, first); PIECES as usize];
-    for (piece, place) in places.iter_mut().enumerate().skip(1) {
-        *place = gates.place(piece, first);
+    let mut places = [Place::default(); PIECES as usize];
+    for piece in 0..PIECES as usize {
+        places[piece] = gates.place(piece, first);
     }
-    for (half, out) in out.iter_mut().enumerate() {
-        for (sums, places) in groups.iter_mut().zip(places.as_chunks::<GROUP>().0) {
-            sums[0] = [0; LANES];
-            for (k, place) in places.iter().enumerate() {
-                let word = gates.factors(side, place)[half];
-                for before in 0..1 << k {
-                    sums[1 << k | before] = xor(sums[before], word);
+    for half in 0..2 {
+        for group in 0..GROUPS {
+            let sums = &mut groups[group];
+            for k in 0..GROUP {
+                let place = &places[GROUP * group + k];
+                let word: L = gates.trace(parts(side)[half], place);
+                word.store(&mut sums[1 << k].0);
+                for before in 1..1 << k {
+                    let sum = L::load(&sums[before].0).xor(word);
+                    sum.store(&mut sums[1 << k | before].0);
                 }
             }
         }
-        for (out, choice) in out.iter_mut().zip(choice.0.iter()) {
-            let mut sum = [0; LANES];
-            for (sums, choice) in groups.iter().zip(choice) {
-                sum = xor(sum, sums[usize::from(*choice) % (1 << GROUP)]);
+        let out = &mut out[half];
+        // Bits of elements, and the first half of a turn: in each lane bit b of register i becomes bit i of register b.
+        for first in 0..EIGHT {
+            let mut registers = [L::zero(); EIGHT];
+            for k in 0..EIGHT {
+                let choice = &choice.0[first + EIGHT * k];
+                let mut sum = L::zero();
+                for group in 0..GROUPS {
+                    // The first sum is zero, and stays it.
+                    let which = usize::from(choice[group]) % (1 << GROUP);
+                    sum = sum.xor(L::load(&groups[group][which].0));
+                }
+                registers[k] = sum;
             }
-            *out = sum;
+            swap::<L, 4, 32>(&mut registers, 0x0000_0000_ffff_ffff);
+            swap::<L, 2, 16>(&mut registers, 0x0000_ffff_0000_ffff);
+            swap::<L, 1, 8>(&mut registers, 0x00ff_00ff_00ff_00ff);
+            for k in 0..EIGHT {
+                registers[k].store(&mut out[first + EIGHT * k].0);
+            }
         }
-        turn(out);
+        for first in 0..EIGHT {
+            let mut registers = [L::zero(); EIGHT];
+            for k in 0..EIGHT {
+                registers[k] = L::load(&out[EIGHT * first + k].0);
+            }
+            swap::<L, 4, 4>(&mut registers, 0x0f0f_0f0f_0f0f_0f0f);
+            swap::<L, 2, 2>(&mut registers, 0x3333_3333_3333_3333);
+            swap::<L, 1, 1>(&mut registers, 0x5555_5555_5555_5555);
+            for k in 0..EIGHT {
+                registers[k].store(&mut out[EIGHT * first + k].0);
+            }
+        }
     }
 }
 
-/// In each lane, bit b of register i becomes bit i of register b.
+/// Registers that are turned together.
+const EIGHT: usize = 8;
+
+/// Exchanges bits of registers that are `DISTANCE` from each other, `SHIFT` to the left: all but those of `mask` of the first with those of `mask` of the
+/// second.
 #[inline(always)]
-fn turn(square: &mut [Register; BITS]) {
-    let mut mask = u64::MAX >> (BITS / 2);
-    let mut distance = BITS / 2;
-    while distance > 0 {
-        for block in (0..BITS).step_by(2 * distance) {
-            for k in block..block + distance {
-                let (mut low, mut high) = (square[k], square[k + distance]);
-                for lane in 0..LANES {
-                    let (a, b) = (low[lane], high[lane]);
-                    low[lane] = a & mask | (b & mask) << distance;
-                    high[lane] = (a >> distance) & mask | b & !mask;
-                }
-                (square[k], square[k + distance]) = (low, high);
-            }
+fn swap<L: Lanes, const DISTANCE: usize, const SHIFT: u32>(registers: &mut [L; EIGHT], mask: u64) {
+    let (mask, rest) = (L::splat(mask), L::splat(!mask));
+    let mut block = 0;
+    while block < EIGHT {
+        for k in block..block + DISTANCE {
+            let (low, high) = (registers[k], registers[k + DISTANCE]);
+            registers[k] = low.and(mask).xor(high.left::<SHIFT>().and(rest));
+            registers[k + DISTANCE] = low.right::<SHIFT>().and(mask).xor(high.and(rest));
         }
-        distance /= 2;
-        mask ^= mask << distance;
+        block += 2 * DISTANCE;
     }
 }
 
 /// Weights of the quarters of a vector that a side's elements are in, of bits 0 and 32 of eight words, times `by`.
-struct Weights([Register; 4]);
-
-impl Weights {
-    #[inline(always)]
-    fn new<M: Multiply>(gates: &Gates<'_>, side: Side, first: usize, by: [u64; 4]) -> Self {
-        let mut weights = by.map(|by| [by; LANES]);
+#[inline(always)]
+fn weights<L: Lanes>(
+    gates: &Gates<'_>,
+    side: Side,
+    first: usize,
+    by: &[u64; QUARTERS],
+) -> [L; QUARTERS] {
+    let mut weights = [L::zero(); QUARTERS];
+    for quarter in 0..QUARTERS {
+        weights[quarter] = L::splat(by[quarter]);
         if side.is_left() {
-            let keys = gates.keys(first);
-            for (quarter, weight) in weights.iter_mut().enumerate() {
-                // x^32 of the upper half of the bits.
-                let power = 1 << (BITS / 2 * (quarter % 2));
-                let key = M::multiply(keys, [power; LANES]);
-                *weight = M::multiply(*weight, key);
-            }
+            // x^32 of the upper half of the bits.
+            let power = L::splat(1 << (BITS / 2 * (quarter % 2)));
+            let key = gates.keys::<L>(first).multiply(power);
+            weights[quarter] = weights[quarter].multiply(key);
         }
-        Weights(weights)
     }
+    weights
+}
 
-    /// Those of the next bits.
-    #[inline(always)]
-    fn next(&mut self, side: Side) {
-        if side.is_left() {
-            for weight in &mut self.0 {
-                *weight = times_x(*weight);
-            }
+/// Weights of the next bits.
+#[inline(always)]
+fn next<L: Lanes>(side: Side, weights: &mut [L; QUARTERS]) {
+    if side.is_left() {
+        for quarter in 0..QUARTERS {
+            weights[quarter] = weights[quarter].times_x();
         }
     }
 }
 
 /// Elements of one position of each quarter.
 #[inline(always)]
-fn quarters(of: &Expanded, bit: usize) -> [Register; 4] {
+fn quarters<L: Lanes>(of: &Expanded, bit: usize) -> [L; QUARTERS] {
     [
-        of[0][bit],
-        of[0][bit + BITS / 2],
-        of[1][bit],
-        of[1][bit + BITS / 2],
+        L::load(&of[0][bit].0),
+        L::load(&of[0][bit + BITS / 2].0),
+        L::load(&of[1][bit].0),
+        L::load(&of[1][bit + BITS / 2].0),
     ]
 }
 
 /// Sums of pairs of quarters, at the second level: `r` is the challenge of the first.
 #[inline(always)]
-pub(super) fn sums<M: Multiply>(gates: &Gates<'_>, r: u64, out: &mut [u64; pairs(4)]) {
+pub(super) fn sums<L: Lanes>(gates: &Gates<'_>, r: u64, out: &mut [u64; pairs(QUARTERS)]) {
     let choice = Choice::new(r);
     let mut scratch = Scratch::new();
     let Scratch {
@@ -171,36 +201,40 @@ pub(super) fn sums<M: Multiply>(gates: &Gates<'_>, r: u64, out: &mut [u64; pairs
         left,
         right,
     } = &mut *scratch;
-    let mut sums = Zeroizing::new([[0; LANES]; pairs(4)]);
-    for first in (0..gates.words()).step_by(LANES) {
-        elements(gates, Side::OwnNext, &choice, first, (groups, left));
-        elements(gates, Side::OwnPrevious, &choice, first, (groups, right));
-        let mut weights = Weights::new::<M>(gates, Side::OwnNext, first, [1; 4]);
+    let mut sums = Zeroizing::new([Register::ZERO; pairs(QUARTERS)]);
+    let mut first = 0;
+    while first < gates.words() {
+        elements::<L>(gates, Side::OwnNext, &choice, first, (groups, left));
+        elements::<L>(gates, Side::OwnPrevious, &choice, first, (groups, right));
+        let mut of_bit: [L; QUARTERS] = weights(gates, Side::OwnNext, first, &[1; QUARTERS]);
+        let mut all = [L::zero(); pairs(QUARTERS)];
         for bit in 0..BITS / 2 {
-            let (mut a, b) = (quarters(left, bit), quarters(right, bit));
-            for (a, weight) in a.iter_mut().zip(weights.0) {
-                *a = M::multiply(*a, weight);
+            let (mut a, b): ([L; QUARTERS], _) = (quarters(left, bit), quarters(right, bit));
+            for quarter in 0..QUARTERS {
+                a[quarter] = a[quarter].multiply(of_bit[quarter]);
             }
-            pair_products::<M>(&a, &b, &mut *sums);
-            weights.next(Side::OwnNext);
+            pair_products(&a, &b, &mut all);
+            next(Side::OwnNext, &mut of_bit);
         }
+        for k in 0..pairs(QUARTERS) {
+            let sum = &mut sums[k].0;
+            L::load(sum).xor(all[k]).store(sum);
+        }
+        first += LANES;
     }
-    finish(&*sums, 4, out);
+    finish(&*sums, QUARTERS, out);
 }
 
 /// Adds the products of each pair of places: those of both sums where there are two places.
 #[inline(always)]
-pub(super) fn pair_products<M: Multiply>(a: &[Register], b: &[Register], sums: &mut [Register]) {
-    let mut sums = sums.iter_mut();
+pub(super) fn pair_products<L: Lanes>(a: &[L], b: &[L], sums: &mut [L]) {
+    let mut at = 0;
     for i in 0..a.len() {
-        for j in i..a.len() {
-            let (p, q) = if i == j {
-                (a[i], b[i])
-            } else {
-                (xor(a[i], a[j]), xor(b[i], b[j]))
-            };
-            let sum = sums.next().expect("a sum of each pair");
-            *sum = xor(*sum, M::products(p, q).join());
+        sums[at] = sums[at].add_products(a[i], b[i]);
+        at += 1;
+        for j in i + 1..a.len() {
+            sums[at] = sums[at].add_products(a[i].xor(a[j]), b[i].xor(b[j]));
+            at += 1;
         }
     }
 }
@@ -220,7 +254,7 @@ pub(super) fn finish(sums: &[Register], places: usize, out: &mut [u64]) {
 
 /// The vector of a side after both levels.
 #[inline(always)]
-pub(super) fn expand<M: Multiply>(
+pub(super) fn expand<L: Lanes>(
     gates: &Gates<'_>,
     side: Side,
     challenges: [u64; 2],
@@ -232,21 +266,33 @@ pub(super) fn expand<M: Multiply>(
     let mut scratch = Scratch::new();
     let Scratch { groups, left, .. } = &mut *scratch;
     let words = gates.words();
-    for first in (0..words).step_by(LANES) {
-        elements(gates, side, &choice, first, (groups, left));
-        let mut weights = Weights::new::<M>(gates, side, first, by);
+    let mut first = 0;
+    while first < words {
+        elements::<L>(gates, side, &choice, first, (groups, left));
+        let mut of_bit: [L; QUARTERS] = weights(gates, side, first, &by);
         let count = (words - first).min(LANES);
-        for (bit, to) in vector.chunks_exact_mut(words).enumerate() {
-            let mut sum = Sums::ZERO;
-            for (element, weight) in quarters(left, bit).into_iter().zip(weights.0) {
-                sum.add(M::products(element, weight));
+        for bit in 0..BITS / 2 {
+            let elements: [L; QUARTERS] = quarters(left, bit);
+            let mut sum = elements[0].products(of_bit[0]);
+            for quarter in 1..QUARTERS {
+                let [even, odd] = elements[quarter].products(of_bit[quarter]);
+                sum = [sum[0].xor(even), sum[1].xor(odd)];
             }
-            let element = M::reduce(sum);
-            match to[first..].first_chunk_mut::<LANES>() {
-                Some(whole) => *whole = element,
-                None => to[first..].copy_from_slice(&element[..count]),
-            }
-            weights.next(side);
+            put(L::reduce(sum), &mut vector[bit * words + first..][..count]);
+            next(side, &mut of_bit);
         }
+        first += LANES;
+    }
+}
+
+/// Writes the first elements, as many as there is room for.
+#[inline(always)]
+pub(super) fn put<L: Lanes>(elements: L, to: &mut [u64]) {
+    if let Some(whole) = to.first_chunk_mut() {
+        elements.store(whole);
+    } else {
+        let mut all = [0; LANES];
+        elements.store(&mut all);
+        to.copy_from_slice(&all[..to.len()]);
     }
 }

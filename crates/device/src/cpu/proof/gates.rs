@@ -1,17 +1,15 @@
 //! The gates of a batch: words of 64 rows of the trace and of what was received.
 
-use veil_session::Secret;
+use veil_prss::DomainTag;
 use zeroize::Zeroizing;
 
-use super::multiply::{and, xor};
-use super::{LANES, Register};
+use super::lanes::{LANES, Lanes, Register};
 use crate::Fault;
+use crate::cpu::vector::{Domain, RoundKeys};
 use crate::cpu::workspace::Memory;
+use crate::cpu::{Cpu, exec::Mask};
 use crate::layout::Span;
 use crate::proof::{self, PIECES, Side, WORD};
-
-/// Bytes of a register.
-const BYTES: usize = 8 * LANES;
 
 /// Rows of products in a region of the workspace.
 struct Columns<'a> {
@@ -24,16 +22,13 @@ struct Columns<'a> {
 }
 
 /// Eight words of a piece, or fewer, and zeros.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Place {
-    product: usize,
-    /// Of the product.
+    /// The first of them, of all words of the batch.
     word: usize,
     count: usize,
-    /// Whether all words are there, and of this product or of products without gaps.
+    /// Whether they lie side by side, and all of their rows exist.
     whole: bool,
-    /// Rows that exist.
-    rows: Register,
 }
 
 /// The trace of a batch and what was received of it, with the keys of weights.
@@ -42,6 +37,10 @@ pub(super) struct Gates<'a> {
     received: Columns<'a>,
     products: usize,
     rows: usize,
+    /// Words of a product.
+    per_product: usize,
+    /// Whether the words of all products lie side by side, and all of their rows exist.
+    dense: bool,
     keys: Zeroizing<Vec<u64>>,
 }
 
@@ -51,137 +50,133 @@ impl Gates<'_> {
         self.keys.len()
     }
 
-    /// Words of a product.
-    fn per_product(&self) -> usize {
-        self.rows.div_ceil(WORD as usize)
-    }
-
     /// Keys of eight words of a piece, and zeros.
     #[inline(always)]
-    pub(super) fn keys(&self, first: usize) -> Register {
+    pub(super) fn keys<L: Lanes>(&self, first: usize) -> L {
         load(&self.keys[first..])
     }
 
     /// Where words `first` to `first` + 7 of a piece are.
     #[inline(always)]
     pub(super) fn place(&self, piece: usize, first: usize) -> Place {
-        let all = self.products * self.per_product();
-        let at = piece * self.words() + first;
-        let left = all.saturating_sub(at).min(self.words() - first);
-        let count = left.min(LANES);
-        let (product, word) = (at / self.per_product(), at % self.per_product());
-        // Products follow each other without gaps.
-        let dense = self.trace.column == 8 * self.per_product()
-            && self.received.column == self.trace.column;
-        let whole = count == LANES && (dense || word + LANES <= self.per_product());
-        let mut rows = [u64::MAX; LANES];
-        let rest = self.rows % WORD as usize;
-        if count < LANES || rest > 0 {
-            for (k, rows) in rows.iter_mut().enumerate() {
-                let last = (word + k) % self.per_product() == self.per_product() - 1;
-                *rows = match (k < count, last && rest > 0) {
-                    (false, _) => 0,
-                    (true, true) => (1 << rest) - 1,
-                    (true, false) => u64::MAX,
-                };
-            }
-        }
+        let word = piece * self.words() + first;
+        let there = (self.products * self.per_product).saturating_sub(word);
+        let count = there.min(self.words() - first).min(LANES);
         Place {
-            product,
             word,
             count,
-            whole,
-            rows,
+            whole: self.dense && count == LANES,
         }
     }
 
     /// The words there of a part.
     #[inline(always)]
-    fn register(&self, columns: &Columns<'_>, part: usize, place: &Place) -> Register {
-        let at = part * columns.component + place.product * columns.column + 8 * place.word;
-        let whole = if place.whole {
-            columns.bytes[at.min(columns.bytes.len())..].first_chunk::<BYTES>()
+    fn register<L: Lanes>(&self, columns: &Columns<'_>, part: usize, place: &Place) -> L {
+        if place.whole {
+            let at = part * columns.component + 8 * place.word;
+            L::bytes(columns.bytes[at..].first_chunk().expect("whole words"))
         } else {
-            None
-        };
-        let words = match whole {
-            Some(bytes) => from_bytes(bytes),
-            None => self.gathered(columns, part, place),
-        };
-        and(words, place.rows)
+            let mut register = Register::ZERO;
+            self.gather(columns, part, place, &mut register.0);
+            L::load(&register.0)
+        }
     }
 
     /// The same, word by word.
     #[inline(never)]
-    fn gathered(&self, columns: &Columns<'_>, part: usize, place: &Place) -> Register {
-        let mut bytes = [0; BYTES];
-        let (mut product, mut word) = (place.product, place.word);
-        for out in bytes.chunks_exact_mut(8).take(place.count) {
-            let at = part * columns.component + product * columns.column + 8 * word;
-            let there = (self.rows.div_ceil(8) - 8 * word).min(8);
-            out[..there].copy_from_slice(&columns.bytes[at..][..there]);
+    fn gather(&self, columns: &Columns<'_>, part: usize, place: &Place, out: &mut [u64; LANES]) {
+        let mut product = place.word / self.per_product;
+        let mut word = place.word % self.per_product;
+        for out in out.iter_mut().take(place.count) {
+            let column = part * columns.component + product * columns.column;
+            let bytes = (self.rows.div_ceil(8) - 8 * word).min(8);
+            let from = &columns.bytes[column + 8 * word..][..bytes];
+            let mut all = [0; 8];
+            all[..bytes].copy_from_slice(from);
+            let rows = (self.rows - 64 * word).min(64);
+            *out = u64::from_le_bytes(all) & u64::MAX >> (64 - rows);
             word += 1;
-            if word == self.per_product() {
+            if word == self.per_product {
                 (product, word) = (product + 1, 0);
             }
         }
-        from_bytes(&bytes)
     }
 
-    /// The bits of gates that a side multiplies: a and c, or b and d.
+    /// The words there of a part of the trace.
     #[inline(always)]
-    pub(super) fn factors(&self, side: Side, place: &Place) -> [Register; 2] {
-        let parts = match side {
-            Side::OwnNext => [0, 2],
-            Side::OwnPrevious => [3, 1],
-            Side::Previous => [1, 3],
-            Side::Next => [2, 0],
-        };
-        parts.map(|part| self.register(&self.trace, part, place))
+    pub(super) fn trace<L: Lanes>(&self, part: usize, place: &Place) -> L {
+        self.register(&self.trace, part, place)
     }
 
     /// What a verifier adds of gates: e, or f.
     #[inline(always)]
-    pub(super) fn addends(&self, side: Side, place: &Place) -> Register {
-        let trace = |part| self.register(&self.trace, part, place);
-        match side {
-            Side::Previous => xor(self.register(&self.received, 0, place), trace(5)),
-            _ => xor(trace(4), and(trace(0), trace(2))),
+    pub(super) fn addends<L: Lanes>(&self, side: Side, place: &Place) -> L {
+        if side == Side::Previous {
+            let received: L = self.register(&self.received, 0, place);
+            received.xor(self.register(&self.trace, 5, place))
+        } else {
+            let u: L = self.register(&self.trace, 0, place);
+            let mask: L = self.register(&self.trace, 4, place);
+            mask.xor(u.and(self.register(&self.trace, 2, place)))
         }
+    }
+}
+
+/// The parts of the trace that a side multiplies: a and c, or b and d.
+pub(super) const fn parts(side: Side) -> [usize; 2] {
+    match side {
+        Side::OwnNext => [0, 2],
+        Side::OwnPrevious => [3, 1],
+        Side::Previous => [1, 3],
+        Side::Next => [2, 0],
     }
 }
 
 /// The first eight elements, and zeros.
 #[inline(always)]
-pub(super) fn load(elements: &[u64]) -> Register {
+pub(super) fn load<L: Lanes>(elements: &[u64]) -> L {
     if let Some(whole) = elements.first_chunk() {
-        return *whole;
+        return L::load(whole);
     }
     let mut register = [0; LANES];
     register[..elements.len()].copy_from_slice(elements);
-    register
+    L::load(&register)
 }
 
-#[inline(always)]
-fn from_bytes(bytes: &[u8; BYTES]) -> Register {
-    let mut words = [0; LANES];
-    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
-        *word = u64::from_le_bytes(*bytes);
+/// As [`proof::weights`].
+fn keys(device: &Cpu, memory: &Memory, src: &[Span]) -> Zeroizing<Vec<u64>> {
+    let frame = memory.frame;
+    let words = proof::words(src[0].count, frame.rows) as usize;
+    let key = RoundKeys::new(&proof::seed_of(memory, src[2]));
+    let mask = Mask {
+        key: &key,
+        domain: Domain {
+            tag: DomainTag::DZKP_THETA,
+            lane: frame.lane,
+            j: frame.chunk,
+        },
+        first: 0,
+    };
+    let mut bytes = Zeroizing::new(vec![0; 8 * words]);
+    device.random(mask, 0, &mut bytes);
+    let mut keys = Zeroizing::new(Vec::with_capacity(words));
+    for word in bytes.as_chunks::<8>().0 {
+        keys.push(u64::from_le_bytes(*word));
     }
-    words
+    keys
 }
 
 /// Lets `act` see the gates of `src`, a trace, what was received and a seed, and write the bytes of a span, which is in another region than
 /// the first two.
 pub(super) fn with(
+    device: &Cpu,
     memory: &mut Memory,
     src: &[Span],
     to: Span,
     act: impl FnOnce(&Gates<'_>, &mut [u8]),
 ) -> Result<(), Fault> {
     let frame = memory.frame;
-    let seed: Secret = proof::seed_of(memory, src[2]);
-    let words = proof::words(src[0].count, frame.rows);
+    let keys = keys(device, memory, src);
     // Where a span begins in its region, and how far parts and items are from each other.
     let [trace, received, out] = [src[0], src[1], to].map(|span| {
         let strides = memory.all_strides[span.region as usize];
@@ -199,14 +194,18 @@ pub(super) fn with(
             component,
         }
     };
+    let per_product = frame.rows.div_ceil(WORD) as usize;
+    let side_by_side = [trace, received].map(|(_, column, _)| column == 8 * per_product);
     let gates = Gates {
+        dense: side_by_side == [true; 2] && frame.rows % WORD == 0,
+        per_product,
         trace: columns(of_trace, trace),
         received: columns(of_received, received),
         products: src[0].count as usize,
         rows: frame.rows as usize,
-        keys: proof::weights(&seed, frame, words as usize),
+        keys,
     };
-    debug_assert!(gates.words() * PIECES as usize >= gates.products * gates.per_product());
+    debug_assert!(gates.words() * PIECES as usize >= gates.products * per_product);
     act(&gates, &mut of_out[out.0..][..bytes]);
     Ok(())
 }

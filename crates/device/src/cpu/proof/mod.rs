@@ -2,20 +2,20 @@
 
 #![allow(
     clippy::inline_always,
-    reason = "everything is inlined into the function that enables the instruction set"
+    clippy::needless_range_loop,
+    reason = "everything is inlined into the function that enables the instruction set, and closures would not be"
 )]
 
 mod expand;
 mod first;
 mod gates;
-mod multiply;
+mod lanes;
 mod vectors;
 
 use zeroize::Zeroizing;
 
 use self::gates::Gates;
-use self::multiply::{Multiply, Portable};
-use super::vector::VECTOR;
+use self::lanes::{Lanes, Portable};
 use super::workspace::Memory;
 use super::{Cpu, Isa};
 use crate::command::Command;
@@ -36,12 +36,6 @@ impl Elements for Memory {
         self.frame.rows
     }
 }
-
-/// Words, or elements, of a register.
-const LANES: usize = VECTOR / 8;
-
-/// Eight words of gates, or eight elements.
-type Register = [u64; LANES];
 
 /// Sums of pairs of the places of a level that folds so many values.
 const fn pairs(places: usize) -> usize {
@@ -95,6 +89,20 @@ impl Kernels {
         sums
     }
 
+    fn first_values(self, sums: &[u64; pairs(PIECES as usize)]) -> Zeroizing<Vec<u64>> {
+        let mut values = Zeroizing::new(vec![0; proof::values(1) as usize]);
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Isa::Avx512 => unsafe { first_values_avx512(sums, &mut values) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Isa::Avx2Vaes | Isa::Avx2 => unsafe { first_values_avx2(sums, &mut values) },
+            _ => first::values::<Portable>(sums, &mut values),
+        }
+        values
+    }
+
     fn fold(self, vector: &mut [u64], basis: &[u64]) {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
@@ -109,33 +117,38 @@ impl Kernels {
 }
 
 #[inline(always)]
-fn all<M: Multiply>(gates: &Gates<'_>, pass: Pass<'_>) {
+fn all<L: Lanes>(gates: &Gates<'_>, pass: Pass<'_>) {
     match pass {
-        Pass::Claims(side, claims) => first::claims::<M>(gates, side, claims),
-        Pass::FirstSums(sums) => first::sums::<M>(gates, sums),
-        Pass::SecondSums(r, sums) => expand::sums::<M>(gates, r, sums),
+        Pass::Claims(side, claims) => first::claims::<L>(gates, side, claims),
+        Pass::FirstSums(sums) => first::sums::<L>(gates, sums),
+        Pass::SecondSums(r, sums) => expand::sums::<L>(gates, r, sums),
         Pass::Expand(side, challenges, vector) => {
-            expand::expand::<M>(gates, side, challenges, vector);
+            expand::expand::<L>(gates, side, challenges, vector);
         }
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 macro_rules! kernels {
-    ($features:literal, $multiply:ty, $pass:ident, $pair_sums:ident, $fold:ident) => {
+    ($features:literal, $lanes:ty, $pass:ident, $pair_sums:ident, $fold:ident, $values:ident) => {
         #[target_feature(enable = $features)]
         fn $pass(gates: &Gates<'_>, pass: Pass<'_>) {
-            all::<$multiply>(gates, pass);
+            all::<$lanes>(gates, pass);
         }
 
         #[target_feature(enable = $features)]
         fn $pair_sums(a: &[u64], b: &[u64], places: usize, sums: &mut [u64]) {
-            vectors::pair_sums::<$multiply>(a, b, places, sums);
+            vectors::pair_sums::<$lanes>(a, b, places, sums);
+        }
+
+        #[target_feature(enable = $features)]
+        fn $values(sums: &[u64; pairs(PIECES as usize)], values: &mut [u64]) {
+            first::values::<$lanes>(sums, values);
         }
 
         #[target_feature(enable = $features)]
         fn $fold(vector: &mut [u64], basis: &[u64]) {
-            vectors::fold::<$multiply>(vector, basis);
+            vectors::fold::<$lanes>(vector, basis);
         }
     };
 }
@@ -143,18 +156,20 @@ macro_rules! kernels {
 #[cfg(target_arch = "x86_64")]
 kernels!(
     "avx512f,avx512bw,avx512dq,vpclmulqdq,pclmulqdq",
-    multiply::Avx512,
+    lanes::Avx512,
     pass_avx512,
     pair_sums_avx512,
-    fold_avx512
+    fold_avx512,
+    first_values_avx512
 );
 #[cfg(target_arch = "x86_64")]
 kernels!(
     "avx2,pclmulqdq",
-    multiply::Sse,
+    lanes::Avx2,
     pass_avx2,
     pair_sums_avx2,
-    fold_avx2
+    fold_avx2,
+    first_values_avx2
 );
 
 /// The first elements of a region's bytes, as this machine has numbers.
@@ -194,7 +209,7 @@ impl Cpu {
         match step {
             Proof::Claims { side } => {
                 let mut claims = Zeroizing::new([0; PIECES as usize]);
-                gates::with(memory, src, dst[0], |gates, _| {
+                gates::with(self, memory, src, dst[0], |gates, _| {
                     kernels.pass(gates, Pass::Claims(side, &mut claims));
                 })?;
                 memory.put(dst[0], &*claims);
@@ -202,7 +217,7 @@ impl Cpu {
             Proof::Expand { side } => {
                 let challenges = [src[3], src[4]].map(|span| memory.element(span));
                 let length = length(src[0].count, rows, 3) as usize;
-                gates::with(memory, src, dst[0], |gates, bytes| {
+                gates::with(self, memory, src, dst[0], |gates, bytes| {
                     let vector = words_mut(bytes, length);
                     kernels.pass(gates, Pass::Expand(side, challenges, vector));
                 })?;
@@ -214,20 +229,21 @@ impl Cpu {
             }
             Proof::Share { level: 1, .. } => {
                 let mut sums = Zeroizing::new([0; pairs(PIECES as usize)]);
-                gates::with(memory, src, dst[0], |gates, _| {
+                gates::with(self, memory, src, dst[0], |gates, _| {
                     kernels.pass(gates, Pass::FirstSums(&mut sums));
                 })?;
                 let masks = blocks(memory, 0, proof::values(1))?;
-                proof::put_share(memory, dst[0], &*sums, 1, &masks);
+                proof::put_share(memory, dst[0], &kernels.first_values(&sums), &masks);
             }
             Proof::Share { level: 2, .. } => {
                 let mut sums = Zeroizing::new([0; pairs(4)]);
                 let r = memory.element(src[3]);
-                gates::with(memory, src, dst[0], |gates, _| {
+                gates::with(self, memory, src, dst[0], |gates, _| {
                     kernels.pass(gates, Pass::SecondSums(r, &mut sums));
                 })?;
                 let masks = blocks(memory, 0, proof::values(2))?;
-                proof::put_share(memory, dst[0], &*sums, 2, &masks);
+                let values = proof::share_of(2, &*sums);
+                proof::put_share(memory, dst[0], &values, &masks);
             }
             Proof::Share {
                 level, products, ..
@@ -236,7 +252,8 @@ impl Cpu {
                 let [a, b] = [src[0], src[1]].map(|span| words(memory.bytes(span), length));
                 let sums = kernels.pair_sums(a, b, factor(level) as usize);
                 let masks = blocks(memory, 0, proof::values(level))?;
-                proof::put_share(memory, dst[0], &sums, level, &masks);
+                let values = proof::share_of(level, &sums);
+                proof::put_share(memory, dst[0], &values, &masks);
             }
             // Those that every device does alike.
             _ => return Err(Fault::Program("a step of a proof that no party does")),
@@ -248,6 +265,20 @@ impl Cpu {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Sums of which one is not zero, and of which none is.
+    #[test]
+    fn values_of_the_first_level_are_those_of_the_reference() {
+        let all = pairs(PIECES as usize);
+        let one = (0..all).map(|at| std::array::from_fn(|k| if k == at { u64::MAX } else { 0 }));
+        let many = std::array::from_fn(|k| (k as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        for sums in one.chain([many]) {
+            let want = proof::share_of(1, &sums);
+            for isa in Isa::available() {
+                assert_eq!(Kernels::of(isa).first_values(&sums), want, "{isa:?}");
+            }
+        }
+    }
 
     /// Vectors of all lengths around registers, of the largest elements and of others.
     #[test]

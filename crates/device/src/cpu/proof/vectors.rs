@@ -2,49 +2,57 @@
 
 use zeroize::Zeroizing;
 
-use super::expand::{finish, pair_products};
+use super::expand::{finish, pair_products, put};
 use super::gates::load;
-use super::multiply::{Multiply, Sums};
-use super::{LANES, Register, pairs};
+use super::lanes::{LANES, Lanes, Register};
+use super::pairs;
 
 /// Most values that are folded into one.
 const MOST: usize = 8;
 
 /// Values `at` to `at` + 7 of those at a place, which are `n`.
 #[inline(always)]
-fn piece(vector: &[u64], n: usize, place: usize, at: usize) -> Register {
+fn piece<L: Lanes>(vector: &[u64], n: usize, place: usize, at: usize) -> L {
     let end = ((place + 1) * n).min(vector.len());
     load(&vector[(place * n + at).min(end)..end])
 }
 
 /// As [`crate::proof::pair_sums`].
 #[inline(always)]
-pub(super) fn pair_sums<M: Multiply>(a: &[u64], b: &[u64], places: usize, out: &mut [u64]) {
+pub(super) fn pair_sums<L: Lanes>(a: &[u64], b: &[u64], places: usize, out: &mut [u64]) {
     let n = a.len().div_ceil(places);
-    let mut sums = Zeroizing::new([[0; LANES]; pairs(MOST)]);
-    for at in (0..n).step_by(LANES) {
-        let (mut left, mut right) = ([[0; LANES]; MOST], [[0; LANES]; MOST]);
+    let mut sums = Zeroizing::new([Register::ZERO; pairs(MOST)]);
+    let mut all = [L::zero(); pairs(MOST)];
+    let mut at = 0;
+    while at < n {
+        let (mut left, mut right) = ([L::zero(); MOST], [L::zero(); MOST]);
         for place in 0..places {
             left[place] = piece(a, n, place, at);
             right[place] = piece(b, n, place, at);
         }
-        pair_products::<M>(&left[..places], &right[..places], &mut *sums);
+        pair_products(&left[..places], &right[..places], &mut all);
+        at += LANES;
+    }
+    for k in 0..pairs(MOST) {
+        all[k].store(&mut sums[k].0);
     }
     finish(&sums[..pairs(places)], places, out);
 }
 
 /// As [`crate::proof::fold`].
 #[inline(always)]
-pub(super) fn fold<M: Multiply>(vector: &mut [u64], basis: &[u64]) {
+pub(super) fn fold<L: Lanes>(vector: &mut [u64], basis: &[u64]) {
     let n = vector.len().div_ceil(basis.len());
-    for at in (0..n).step_by(LANES) {
-        let mut sum = Sums::ZERO;
-        for (place, basis) in basis.iter().enumerate() {
-            let values = piece(vector, n, place, at);
-            sum.add(M::products(values, [*basis; LANES]));
+    let mut at = 0;
+    while at < n {
+        let mut sum = [L::zero(); 2];
+        for place in 0..basis.len() {
+            let values: L = piece(vector, n, place, at);
+            let [even, odd] = values.products(L::splat(basis[place]));
+            sum = [sum[0].xor(even), sum[1].xor(odd)];
         }
-        let folded = M::reduce(sum);
         let count = (n - at).min(LANES);
-        vector[at..at + count].copy_from_slice(&folded[..count]);
+        put(L::reduce(sum), &mut vector[at..][..count]);
+        at += LANES;
     }
 }
