@@ -44,32 +44,51 @@ impl Columns {
         let (high, broad) = (columns(self.rows, LEFT), columns(self.width, RIGHT));
         let mut left = Wiped::<u64>::zeros(high * stride);
         let mut right = Wiped::<u64>::zeros(broad * stride);
-        let mut sums = Wiped::<u64>::zeros(high * broad);
-        for of in all {
-            for j in (0..self.width).step_by(BLOCK) {
-                for i in (0..self.rows).step_by(BLOCK) {
-                    let height = BLOCK.min(self.rows - i);
-                    let width = BLOCK.min(self.width - j);
-                    sums.fill(0);
-                    for first in (0..self.inner).step_by(DEPTH) {
-                        let terms = (first, DEPTH.min(self.inner - first));
+        // Of each product a block of the result.
+        let each = high * broad;
+        let mut sums = Wiped::<u64>::zeros(all.len() * each);
+        for j in (0..self.width).step_by(BLOCK) {
+            for i in (0..self.rows).step_by(BLOCK) {
+                let height = BLOCK.min(self.rows - i);
+                let width = BLOCK.min(self.width - j);
+                sums.fill(0);
+                for first in (0..self.inner).step_by(DEPTH) {
+                    let terms = (first, DEPTH.min(self.inner - first));
+                    let groups = terms.1.div_ceil(TERMS);
+                    for (of, sums) in all.iter().zip(sums.chunks_exact_mut(each)) {
                         // SAFETY: the caller's, and the blocks are within the matrices.
                         unsafe {
                             self.pack(Side::Left, &of.left, (i, height), terms, &mut left);
                             self.pack(Side::Right, &of.right, (j, width), terms, &mut right);
-                            let groups = terms.1.div_ceil(TERMS);
-                            block((&left, height), (&right, width), groups, (&mut sums, high));
+                            block((&left, height), (&right, width), groups, (sums, high));
                         }
                     }
-                    for (target, minus) in &of.into {
-                        for (c, sums) in sums.chunks(high).take(width).enumerate() {
-                            let to = self.column(*target, j + c).0.cast::<u64>();
-                            for (r, sum) in sums[..height].iter().enumerate() {
-                                // SAFETY: the caller's.
-                                unsafe { sum.grow(to.add(i + r), *minus) };
-                            }
-                        }
-                    }
+                }
+                for (of, sums) in all.iter().zip(sums.chunks_exact(each)) {
+                    // SAFETY: the caller's.
+                    unsafe { self.grow((i, height), (j, width), of, (sums, high)) };
+                }
+            }
+        }
+    }
+
+    /// Adds a block of a product where it belongs: sums column by column, `high` rows each.
+    ///
+    /// # Safety
+    /// That of [`Columns::dots`], and the block is within the product.
+    unsafe fn grow(
+        &mut self,
+        (first_row, height): (usize, usize),
+        (first_column, width): (usize, usize),
+        of: &OfSums,
+        (sums, high): (&[u64], usize),
+    ) {
+        for (target, minus) in &of.into {
+            for (c, sums) in sums.chunks(high).take(width).enumerate() {
+                let to = self.column(*target, first_column + c).0.cast::<u64>();
+                for (r, sum) in sums[..height].iter().enumerate() {
+                    // SAFETY: the caller's.
+                    unsafe { sum.grow(to.add(first_row + r), *minus) };
                 }
             }
         }
@@ -187,28 +206,36 @@ unsafe fn block(
 #[target_feature(enable = "avx512f,avx512ifma,avx512vnni")]
 unsafe fn inner_products(left: *const u64, right: *const u64, groups: usize) -> __m512i {
     let [mut low, mut high, mut cross] = [[[_mm512_setzero_si512(); LEFT]; RIGHT]; 3];
-    let vector = |of: *const u64, column: usize, at: usize| {
-        // SAFETY: the caller's.
-        unsafe { _mm512_loadu_si512(of.add(column * groups * WORDS + at).cast()) }
-    };
+    let column = groups * WORDS;
     for group in 0..groups {
-        for half in 0..2 {
-            let at = group * WORDS + half * 8;
-            let a: [_; LEFT] = std::array::from_fn(|i| vector(left, i, at));
-            for j in 0..RIGHT {
-                let b = vector(right, j, at);
+        let (left, right) = (
+            left.wrapping_add(group * WORDS),
+            right.wrapping_add(group * WORDS),
+        );
+        // SAFETY: the caller's.
+        unsafe {
+            for at in [0, 8] {
+                let mut a = [_mm512_setzero_si512(); LEFT];
                 for i in 0..LEFT {
-                    low[j][i] = _mm512_madd52lo_epu64(low[j][i], a[i], b);
-                    high[j][i] = _mm512_madd52hi_epu64(high[j][i], a[i], b);
+                    a[i] = _mm512_loadu_si512(left.add(i * column + at).cast());
+                }
+                for j in 0..RIGHT {
+                    let b = _mm512_loadu_si512(right.add(j * column + at).cast());
+                    for i in 0..LEFT {
+                        low[j][i] = _mm512_madd52lo_epu64(low[j][i], a[i], b);
+                        high[j][i] = _mm512_madd52hi_epu64(high[j][i], a[i], b);
+                    }
                 }
             }
-        }
-        let at = group * WORDS + TERMS;
-        let a: [_; LEFT] = std::array::from_fn(|i| vector(left, i, at));
-        for j in 0..RIGHT {
-            let b = vector(right, j, at);
+            let mut a = [_mm512_setzero_si512(); LEFT];
             for i in 0..LEFT {
-                cross[j][i] = _mm512_dpwssd_epi32(cross[j][i], a[i], b);
+                a[i] = _mm512_loadu_si512(left.add(i * column + TERMS).cast());
+            }
+            for j in 0..RIGHT {
+                let b = _mm512_loadu_si512(right.add(j * column + TERMS).cast());
+                for i in 0..LEFT {
+                    cross[j][i] = _mm512_dpwssd_epi32(cross[j][i], a[i], b);
+                }
             }
         }
     }
@@ -226,14 +253,25 @@ unsafe fn inner_products(left: *const u64, right: *const u64, groups: usize) -> 
 /// Of each vector the sum of its words.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn added_up(of: [__m512i; 8]) -> __m512i {
-    let words = |[a, b]: [__m512i; 2]| {
-        _mm512_add_epi64(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b))
-    };
-    let pairs = |[a, b]: [__m512i; 2]| {
-        let even = _mm512_shuffle_i64x2::<0b10_00_10_00>(a, b);
-        _mm512_add_epi64(even, _mm512_shuffle_i64x2::<0b11_01_11_01>(a, b))
-    };
-    let [a, b, c, d] = std::array::from_fn(|k| words([of[2 * k], of[2 * k + 1]]));
-    pairs([pairs([a, b]), pairs([c, d])])
+fn added_up(of: [__m512i; LEFT * RIGHT]) -> __m512i {
+    let [a, b, c, d, e, f, g, h] = of;
+    pairs(
+        pairs(words(a, b), words(c, d)),
+        pairs(words(e, f), words(g, h)),
+    )
+}
+
+/// Of each two words the sum, of either vector in turns.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn words(a: __m512i, b: __m512i) -> __m512i {
+    _mm512_add_epi64(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b))
+}
+
+/// The sums of two pairs of words each of one vector, then of the other.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn pairs(a: __m512i, b: __m512i) -> __m512i {
+    let even = _mm512_shuffle_i64x2::<0b10_00_10_00>(a, b);
+    _mm512_add_epi64(even, _mm512_shuffle_i64x2::<0b11_01_11_01>(a, b))
 }

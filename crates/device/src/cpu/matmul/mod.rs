@@ -168,7 +168,7 @@ fn add(ring: Ring, into: &mut [u8], from: &[u8], minus: bool) {
         ($word:ty) => {
             let into = into.as_chunks_mut().0.iter_mut();
             for (into, from) in into.zip(from.as_chunks().0) {
-                let [a, b] = [*into, *from].map(<$word>::from_le_bytes);
+                let (a, b) = (<$word>::from_le_bytes(*into), <$word>::from_le_bytes(*from));
                 let sum = if minus {
                     a.wrapping_sub(b)
                 } else {

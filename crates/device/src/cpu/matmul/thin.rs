@@ -157,21 +157,44 @@ unsafe fn inner_products<W: Word>(columns: &mut Columns, of: &OfSums, j: usize, 
     }
 }
 
-/// The sums of [`SUMS_OF_FOUR`].
-#[inline(always)]
-fn sums_of_four<W: Word>([a, b, c]: [W; 3]) -> [W; FIVE] {
-    let both = b.add(c);
-    [both, c, a.add(b), b, a.add(both)]
-}
-
-/// All three components of an element, added up.
+/// The sums of [`SUMS_OF_FOUR`], of the components of element `at` of a column.
 ///
 /// # Safety
 /// There are elements at these places.
 #[inline(always)]
-unsafe fn get_of_four<W: Word>(from: [*const W; 3]) -> [W; FIVE] {
+unsafe fn sums_of_four<W: Word>(from: [*const W; 3], at: usize) -> [W; FIVE] {
     // SAFETY: the caller's.
-    sums_of_four(from.map(|part| unsafe { W::get(part) }))
+    let [a, b, c] = unsafe {
+        [
+            W::get(from[0].add(at)),
+            W::get(from[1].add(at)),
+            W::get(from[2].add(at)),
+        ]
+    };
+    let both = b.add(c);
+    [both, c, a.add(b), b, a.add(both)]
+}
+
+impl Columns {
+    /// All three components of a column of the left matrix, from element `first` on.
+    #[inline(always)]
+    fn left_of_four<W>(&self, column: usize, first: usize) -> [*const W; 3] {
+        [
+            self.left_at::<W>(column, 0).wrapping_add(first),
+            self.left_at::<W>(column, 1).wrapping_add(first),
+            self.left_at::<W>(column, 2).wrapping_add(first),
+        ]
+    }
+
+    /// The same of the right matrix.
+    #[inline(always)]
+    fn right_of_four<W>(&self, column: usize, first: usize) -> [*const W; 3] {
+        [
+            self.right_at::<W>(column, 0).wrapping_add(first),
+            self.right_at::<W>(column, 1).wrapping_add(first),
+            self.right_at::<W>(column, 2).wrapping_add(first),
+        ]
+    }
 }
 
 /// [`multiples`] of all products of four parties: each element is read once.
@@ -186,21 +209,16 @@ unsafe fn multiples_of_four<W: Word>(
         let count = BLOCK_OF_FOUR.min(columns.rows - first);
         block.fill(W::default());
         for k in 0..columns.inner {
-            let factor = [0, 1, 2].map(|part| columns.right_at::<W>(j, part).wrapping_add(k));
             // SAFETY: the caller's.
-            let factor = unsafe { get_of_four(factor) };
-            let column = [0, 1, 2].map(|part| columns.left_at::<W>(k, part).wrapping_add(first));
-            let mut sums = block.chunks_exact_mut(BLOCK_OF_FOUR);
-            let sums: [_; FIVE] = std::array::from_fn(|_| {
-                let sums = sums.next().expect("there is a block for each product");
-                sums.as_mut_ptr()
-            });
+            let factor = unsafe { sums_of_four(columns.right_of_four::<W>(j, k), 0) };
+            let column = columns.left_of_four::<W>(k, first);
+            let sums = block.as_mut_ptr();
             for r in 0..count {
-                // SAFETY: the caller's, and a block has room for so many sums.
+                // SAFETY: the caller's, and there is a block for each product.
                 unsafe {
-                    let elements = get_of_four(column.map(|column| column.add(r)));
+                    let elements = sums_of_four(column, r);
                     for s in 0..FIVE {
-                        let sum = sums[s].add(r);
+                        let sum = sums.add(s * BLOCK_OF_FOUR + r);
                         sum.write(sum.read().add(elements[s].mul(factor[s])));
                     }
                 }
@@ -228,25 +246,27 @@ unsafe fn inner_products_of_four<W: Word>(
 ) {
     for first in (0..columns.inner).step_by(BLOCK_OF_FOUR) {
         let count = BLOCK_OF_FOUR.min(columns.inner - first);
-        let column = [0, 1, 2].map(|part| columns.right_at::<W>(j, part).wrapping_add(first));
+        let column = columns.right_of_four::<W>(j, first);
+        let factors = block.as_mut_ptr();
         for k in 0..count {
-            // SAFETY: the caller's.
-            let factors = unsafe { get_of_four(column.map(|column| column.add(k))) };
-            for (s, factor) in factors.into_iter().enumerate() {
-                block[s * BLOCK_OF_FOUR + k] = factor;
+            // SAFETY: the caller's, and there is a block for each product.
+            unsafe {
+                let sums = sums_of_four(column, k);
+                for s in 0..FIVE {
+                    factors.add(s * BLOCK_OF_FOUR + k).write(sums[s]);
+                }
             }
         }
         for i in 0..columns.rows {
-            let column = [0, 1, 2].map(|part| columns.left_at::<W>(i, part).wrapping_add(first));
-            let factors: [_; FIVE] =
-                std::array::from_fn(|s| block[s * BLOCK_OF_FOUR..][..count].as_ptr());
+            let column = columns.left_of_four::<W>(i, first);
             let mut sums = [W::default(); FIVE];
             for k in 0..count {
                 // SAFETY: the caller's, and there are so many factors.
                 unsafe {
-                    let elements = get_of_four(column.map(|column| column.add(k)));
+                    let elements = sums_of_four(column, k);
                     for s in 0..FIVE {
-                        sums[s] = sums[s].add(elements[s].mul(factors[s].add(k).read()));
+                        let factor = factors.add(s * BLOCK_OF_FOUR + k).read();
+                        sums[s] = sums[s].add(elements[s].mul(factor));
                     }
                 }
             }
