@@ -4,6 +4,11 @@
 //! Columns are packed in groups of sixteen terms: the elements, then the lowest and the highest bits of terms k and k + 8 in a word, whose cross products one instruction adds
 //! as it does for [`Wide512`](super::kernel::Wide512).
 
+#![allow(
+    clippy::cast_ptr_alignment,
+    reason = "elements are added to by `Word::grow`, which takes places that are not aligned"
+)]
+
 use std::arch::x86_64::{
     __m512i, _mm512_add_epi64, _mm512_and_si512, _mm512_dpwssd_epi32, _mm512_loadu_si512,
     _mm512_madd52hi_epu64, _mm512_madd52lo_epu64, _mm512_maskz_loadu_epi64, _mm512_or_si512,
@@ -247,14 +252,14 @@ unsafe fn inner_products(left: *const u64, right: *const u64, groups: usize) -> 
             sums[j * LEFT + i] = _mm512_add_epi64(low[j][i], above);
         }
     }
-    added_up(sums)
+    added_up(&sums)
 }
 
 /// Of each vector the sum of its words.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn added_up(of: [__m512i; LEFT * RIGHT]) -> __m512i {
-    let [a, b, c, d, e, f, g, h] = of;
+fn added_up(of: &[__m512i; LEFT * RIGHT]) -> __m512i {
+    let [a, b, c, d, e, f, g, h] = *of;
     pairs(
         pairs(words(a, b), words(c, d)),
         pairs(words(e, f), words(g, h)),
