@@ -72,6 +72,9 @@ pub struct OfSums {
     pub into: Vec<(usize, bool)>,
 }
 
+/// Components whose sums four parties multiply, in the order of [`MatMul::of_sums`]: the same of both matrices.
+pub(crate) const SUMS_OF_FOUR: [&[u8]; 5] = [&[1, 2], &[2], &[0, 1], &[1], &[0, 1, 2]];
+
 impl MatMul {
     /// What the form multiplies: u (w + w') + u' w takes a product for each left component. The three cross terms of four parties take five in all, not six, with
     /// u_ij = u_i + u_j, and so on:
@@ -89,18 +92,20 @@ impl MatMul {
         let mut all: Vec<OfSums> = Vec::new();
         if self.zeros == 0 && form.crosses.len() == 3 && form.is_replicated() {
             let [next, previous, opposite] = [0, 1, 2];
-            let of = |components: &[u8], into: &[(usize, bool)]| OfSums {
+            let into: [&[(usize, bool)]; 5] = [
+                &[(next, false), (opposite, true)],
+                &[(next, true)],
+                &[(previous, false), (opposite, true)],
+                &[(previous, true), (opposite, false)],
+                &[(opposite, false)],
+            ];
+            let all = SUMS_OF_FOUR.into_iter().zip(into);
+            let all = all.map(|(components, into)| OfSums {
                 left: components.to_vec(),
                 right: components.to_vec(),
                 into: into.to_vec(),
-            };
-            return vec![
-                of(&[1, 2], &[(next, false), (opposite, true)]),
-                of(&[2], &[(next, true)]),
-                of(&[0, 1], &[(previous, false), (opposite, true)]),
-                of(&[1], &[(previous, true), (opposite, false)]),
-                of(&[0, 1, 2], &[(opposite, false)]),
-            ];
+            });
+            return all.collect();
         }
         for (number, cross) in form.crosses.iter().enumerate() {
             let into = [(number, false)];

@@ -265,14 +265,21 @@ mod tests {
                 (false, [20, 260, 150]),
                 (true, [300, 140, 9]),
                 (true, [300, 9, 200]),
+                (true, [531, 67, 65]),
+                (false, [1100, 3, 2]),
+                (true, [1100, 3, 2]),
             ] {
-                for isa in Isa::available() {
+                let four = shape[2] < 70;
+                for (isa, saturated) in Isa::available()
+                    .into_iter()
+                    .flat_map(|isa| [(isa, false), (isa, true)])
+                {
                     let of = Product {
                         ring,
-                        four: false,
+                        four,
                         transposed,
                         shape,
-                        saturated: false,
+                        saturated,
                     };
                     let reference = &mut Reference::default();
                     let same = check_product(&mut Cpu::with(isa), reference, of);

@@ -8,6 +8,8 @@
     reason = "registers are numbered, and everything is inlined into the function that enables the instruction set"
 )]
 
+#[cfg(target_arch = "x86_64")]
+mod dots;
 mod kernel;
 mod pack;
 mod thin;
@@ -82,39 +84,17 @@ impl Cpu {
         for (cross, target) in of.form.crosses.iter().zip(&targets) {
             columns.begin(*target, cross.masks, &drawn);
         }
-        for of_sums in &mut of.of_sums() {
-            for (cross, _) in &mut of_sums.into {
-                *cross = targets[*cross];
-            }
-            if columns.is_thin() {
-                // SAFETY: as below.
-                unsafe { columns.thin(of.form.ring, self.isa, of_sums) };
-                continue;
-            }
-            // SAFETY: `with` checked the instruction set, and spans were checked: columns have so many elements of the ring.
-            unsafe {
-                match (of.form.ring, self.isa) {
-                    #[cfg(target_arch = "x86_64")]
-                    (Ring::Z64, Isa::Avx512) => {
-                        columns.multiply::<kernel::Wide512>(of_sums);
-                    }
-                    #[cfg(target_arch = "x86_64")]
-                    (Ring::Z32, Isa::Avx512) => {
-                        columns.multiply::<kernel::Narrow512>(of_sums);
-                    }
-                    #[cfg(target_arch = "x86_64")]
-                    (Ring::Z64, Isa::Avx2Vaes | Isa::Avx2) => {
-                        columns.multiply::<kernel::Wide>(of_sums);
-                    }
-                    #[cfg(target_arch = "x86_64")]
-                    (Ring::Z32, Isa::Avx2Vaes | Isa::Avx2) => {
-                        columns.multiply::<kernel::Narrow>(of_sums);
-                    }
-                    (Ring::Z32, _) => columns.multiply::<Portable<u32>>(of_sums),
-                    (Ring::Z64, _) => columns.multiply::<Portable<u64>>(of_sums),
-                    (Ring::Z128, _) => columns.multiply::<Portable<u128>>(of_sums),
-                    (Ring::Bits, _) => unreachable!("it was checked"),
-                }
+        let mut all = of.of_sums();
+        for (cross, _) in all.iter_mut().flat_map(|of_sums| &mut of_sums.into) {
+            *cross = targets[*cross];
+        }
+        // SAFETY: `with` checked the instruction set, and spans were checked: columns have so many elements of the ring.
+        unsafe {
+            match (of.form.ring, self.isa) {
+                (ring, isa) if columns.is_thin() => columns.thin(ring, isa, &all),
+                #[cfg(target_arch = "x86_64")]
+                (Ring::Z64, Isa::Avx512) if of.transposed => columns.dots(&all),
+                (ring, isa) => columns.panels(ring, isa, &all),
             }
         }
         for (number, part) in rank::written(of.form).enumerate() {
@@ -188,7 +168,7 @@ fn add(ring: Ring, into: &mut [u8], from: &[u8], minus: bool) {
         ($word:ty) => {
             let into = into.as_chunks_mut().0.iter_mut();
             for (into, from) in into.zip(from.as_chunks().0) {
-                let [a, b] = [*into, *from].map(<$word>::from_le_bytes);
+                let (a, b) = (<$word>::from_le_bytes(*into), <$word>::from_le_bytes(*from));
                 let sum = if minus {
                     a.wrapping_sub(b)
                 } else {
@@ -291,6 +271,12 @@ impl Columns {
         self.left[column * self.parts + usize::from(component)].cast()
     }
 
+    /// The same of the right matrix.
+    #[inline(always)]
+    fn right_at<W>(&self, column: usize, component: u8) -> *const W {
+        self.right[column * self.parts + usize::from(component)].cast()
+    }
+
     /// A column of the product, and its bytes.
     fn column(&self, target: usize, column: usize) -> (*mut u8, usize) {
         let bytes = self.rows * self.form.ring.bytes(1) as usize;
@@ -325,7 +311,33 @@ impl Columns {
         }
     }
 
-    /// Adds a product of sums of components where it belongs: to components and messages by their numbers.
+    /// Adds products of sums of components where they belong: to components and messages by their numbers.
+    ///
+    /// # Safety
+    /// The processor has the instructions of `isa`, and columns have so many elements of the ring.
+    unsafe fn panels(&mut self, ring: Ring, isa: Isa, all: &[OfSums]) {
+        for of in all {
+            // SAFETY: the caller's.
+            unsafe {
+                match (ring, isa) {
+                    #[cfg(target_arch = "x86_64")]
+                    (Ring::Z64, Isa::Avx512) => self.multiply::<kernel::Wide512>(of),
+                    #[cfg(target_arch = "x86_64")]
+                    (Ring::Z32, Isa::Avx512) => self.multiply::<kernel::Narrow512>(of),
+                    #[cfg(target_arch = "x86_64")]
+                    (Ring::Z64, Isa::Avx2Vaes | Isa::Avx2) => self.multiply::<kernel::Wide>(of),
+                    #[cfg(target_arch = "x86_64")]
+                    (Ring::Z32, Isa::Avx2Vaes | Isa::Avx2) => self.multiply::<kernel::Narrow>(of),
+                    (Ring::Z32, _) => self.multiply::<Portable<u32>>(of),
+                    (Ring::Z64, _) => self.multiply::<Portable<u64>>(of),
+                    (Ring::Z128, _) => self.multiply::<Portable<u128>>(of),
+                    (Ring::Bits, _) => unreachable!("it was checked"),
+                }
+            }
+        }
+    }
+
+    /// The same of one product.
     ///
     /// # Safety
     /// The processor has the instructions of the kernel.

@@ -48,8 +48,8 @@ impl Columns {
             behind.fill(K::Right::default());
             let parts = |column: usize| {
                 components.map(|component| {
-                    let part = self.right[column * self.parts + usize::from(component)];
-                    part.cast::<K::Word>().wrapping_add(terms.start)
+                    let part = self.right_at::<K::Word>(column, component);
+                    part.wrapping_add(terms.start)
                 })
             };
             let sum = |parts: &[*const K::Word; N], k: usize| {
