@@ -14,7 +14,7 @@ use crate::{Bounds, LinkError, LinkFault};
 pub(crate) const EARLY_OVERHEAD: u64 = 64;
 
 /// How many landed names are remembered, to tell a repeated message from an unknown one. A power of two.
-const REMEMBERED: usize = 256;
+const REMEMBERED: usize = 1024;
 
 /// May the payload of an announced message be read now?
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -342,7 +342,7 @@ fn place(at: &Channel) -> usize {
         .step
         .place
         .wrapping_add(at.step.cycle as u32)
-        .wrapping_add(u32::from(at.part) << 4);
+        .wrapping_add(u32::from(at.part) << 5);
     (mixed ^ at.frame.chunk.wrapping_mul(0x9e37_79b1)) as usize % REMEMBERED
 }
 

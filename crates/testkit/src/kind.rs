@@ -97,11 +97,13 @@ kinds! {
     JobProofReady,
     /// The seed, to the prover.
     JobProofSeed,
+    /// The seed that the prover was told, to its other verifier.
+    JobProofSeedEcho,
     /// A level's share of the proof that products of values per job are right.
     JobProofShare,
     /// The challenge to a level of it.
     JobChallenge,
-    /// The seed, or challenge, that its prover was told, to its other verifier.
+    /// The challenge that its prover was told, to its other verifier.
     JobEcho,
     /// A verifier's findings about it.
     JobFindings,
@@ -133,11 +135,13 @@ kinds! {
     ProofReady,
     /// The seed, to the prover.
     ProofSeed,
+    /// The seed that the prover was told, to its other verifier.
+    ProofSeedEcho,
     /// A level's share of the proof that products are right.
     ProofShare,
     /// The challenge to a level of a proof.
     Challenge,
-    /// The seed, or challenge, that its prover was told, to its other verifier.
+    /// The challenge that its prover was told, to its other verifier.
     Echo,
     /// A verifier's findings about a proof.
     Findings,
@@ -268,6 +272,8 @@ fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
             (ProofMessage::Ready, true) => Kind::JobProofReady,
             (ProofMessage::Seed, false) => Kind::ProofSeed,
             (ProofMessage::Seed, true) => Kind::JobProofSeed,
+            (ProofMessage::SeedEcho, false) => Kind::ProofSeedEcho,
+            (ProofMessage::SeedEcho, true) => Kind::JobProofSeedEcho,
             (ProofMessage::Share, false) => Kind::ProofShare,
             (ProofMessage::Share, true) => Kind::JobProofShare,
             (ProofMessage::Challenge, false) => Kind::Challenge,

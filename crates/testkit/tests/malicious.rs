@@ -170,13 +170,14 @@ fn what_was_said_of_an_earlier_chunk_does_not_count_again() {
         Kind::Product,
         Kind::ProofReady,
         Kind::ProofSeed,
+        Kind::ProofSeedEcho,
         Kind::ProofShare,
         Kind::Challenge,
         Kind::Echo,
         Kind::Findings,
     ] {
         let (from, to) = match kind {
-            Kind::Echo => (peer(1), peer(0)),
+            Kind::Echo | Kind::ProofSeedEcho => (peer(1), peer(0)),
             Kind::ProofReady | Kind::ProofSeed | Kind::Challenge => (peer(2), peer(1)),
             _ => (peer(1), peer(2)),
         };
@@ -205,9 +206,10 @@ fn what_was_said_of_an_earlier_chunk_does_not_count_again() {
                 suspects: vec![from],
                 what: "the seed of a proof",
             }],
-            Kind::ProofSeed | Kind::Challenge | Kind::Echo => {
-                found_of_challenge(prover, Kind::Echo)
+            Kind::ProofSeed | Kind::ProofSeedEcho => {
+                found_of_challenge(prover, Kind::ProofSeedEcho)
             }
+            Kind::Challenge | Kind::Echo => found_of_challenge(prover, Kind::Echo),
             _ => found_about(prover, Kind::Findings),
         };
         assert_found(&outcome, 2, &found, from);

@@ -33,7 +33,9 @@ pub enum ProofMessage {
     Share,
     /// The challenge of a level, from verifier to prover.
     Challenge,
-    /// The seed, or challenge, that the prover was told, to the other verifier.
+    /// The seed that the prover was told, to the other verifier.
+    SeedEcho,
+    /// The challenge that the prover was told, to the other verifier.
     Echo,
     /// A verifier's findings, to the other one.
     Findings,
@@ -44,6 +46,7 @@ pub fn proof_message(of: &Transfer) -> Option<ProofMessage> {
     let all = [
         ProofMessage::Ready,
         ProofMessage::Seed,
+        ProofMessage::SeedEcho,
         ProofMessage::Share,
         ProofMessage::Challenge,
         ProofMessage::Echo,
@@ -62,6 +65,7 @@ const fn part(message: ProofMessage) -> u16 {
         ProofMessage::Echo => 3,
         ProofMessage::Seed => 4,
         ProofMessage::Ready => 5,
+        ProofMessage::SeedEcho => 6,
     }
 }
 
@@ -317,7 +321,10 @@ impl Prover<'_> {
         ));
         let [previous, next] = [self.previous(), self.next()].map(Peer::Party);
         let shares = part(ProofMessage::Share);
-        let echo = part(ProofMessage::Echo);
+        let echo = part(match level {
+            1 => ProofMessage::SeedEcho,
+            _ => ProofMessage::Echo,
+        });
         let [mine, told, given] = [One::Challenge, One::Echo, One::Given([NEXT_PROVER])]
             .map(|which| one(level - 1, which));
         let mut round = Round {

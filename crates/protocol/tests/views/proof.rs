@@ -242,7 +242,8 @@ proptest! {
         let want = [0, 1].map(|k| drawn(seed, [next, previous], tag, k, 0));
         prop_assert_eq!(weights, &[want]);
         let echoed = &a.said[&(prover, previous, ProofMessage::Echo)];
-        prop_assert_eq!(echoed, &[weights.clone(), challenges.clone()].concat());
+        prop_assert_eq!(echoed, challenges);
+        prop_assert_eq!(&a.said[&(prover, previous, ProofMessage::SeedEcho)], weights);
         let first = |run: &Run| run.said[&(prover, next, ProofMessage::Share)][0].clone();
         prop_assert_eq!(first(&a), first(&b));
         let findings = |from, to| a.said[&(from, to, ProofMessage::Findings)][0].clone();
@@ -300,7 +301,7 @@ fn what_is_told_does_not_depend_on_the_inputs() {
             assert!(alike(&bits(told), &bits(other), 2), "{kind:?} to {party}");
             assert!(alike(told, other, 256), "bytes of {kind:?} to {party}");
         }
-        assert_eq!(a.told.len(), 6, "every kind");
+        assert_eq!(a.told.len(), 7, "every kind");
         for (k, (a, b)) in a.joint.iter().zip(&b.joint).enumerate() {
             assert!(alike(a, b, CELLS), "element {k} with the shares of {party}");
         }

@@ -149,7 +149,7 @@ pub(crate) fn cases() -> Vec<Case> {
             p2,
             p1,
             flipped,
-            found_of_challenge(p1, Kind::Echo),
+            found_of_challenge(p1, Kind::ProofSeedEcho),
         ),
         case(
             "a seed of zeros",
@@ -158,7 +158,7 @@ pub(crate) fn cases() -> Vec<Case> {
             p0,
             p2,
             zeros,
-            found_of_challenge(p2, Kind::Echo),
+            found_of_challenge(p2, Kind::ProofSeedEcho),
         ),
         case(
             "a seed of values per job",
@@ -167,7 +167,25 @@ pub(crate) fn cases() -> Vec<Case> {
             p1,
             p0,
             flipped,
-            found_of_challenge(p0, Kind::JobEcho),
+            found_of_challenge(p0, Kind::JobProofSeedEcho),
+        ),
+        case(
+            "what a prover says was its seed",
+            2,
+            Kind::ProofSeedEcho,
+            p1,
+            p0,
+            flipped,
+            found_of_challenge(p1, Kind::ProofSeedEcho),
+        ),
+        case(
+            "what a prover says was its seed, of values per job",
+            0,
+            Kind::JobProofSeedEcho,
+            p2,
+            p1,
+            zeros,
+            found_of_challenge(p2, Kind::JobProofSeedEcho),
         ),
         // Before the prover that was told another challenge has proved anything by it to the other verifier.
         case(

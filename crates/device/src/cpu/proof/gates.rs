@@ -11,6 +11,9 @@ use crate::cpu::{Cpu, exec::Mask};
 use crate::layout::Span;
 use crate::proof::{self, PIECES, Side, WORD};
 
+/// How far ahead words are fetched, in bytes: some registers.
+const AHEAD: usize = 128;
+
 /// Rows of products in a region of the workspace.
 struct Columns<'a> {
     /// From the first product on.
@@ -74,7 +77,10 @@ impl Gates<'_> {
     fn register<L: Lanes>(&self, columns: &Columns<'_>, part: usize, place: &Place) -> L {
         if place.whole {
             let at = part * columns.component + 8 * place.word;
-            L::bytes(columns.bytes[at..].first_chunk().expect("whole words"))
+            let from = columns.bytes[at..].first_chunk().expect("whole words");
+            // Pieces lie far apart: a processor does not see by itself that they are read in order.
+            L::prefetch(from.as_ptr().wrapping_add(AHEAD));
+            L::bytes(from)
         } else {
             let mut register = Register::ZERO;
             self.gather(columns, part, place, &mut register.0);

@@ -30,6 +30,8 @@ impl Register {
 pub(super) trait Lanes: Copy {
     fn load(from: &[u64; LANES]) -> Self;
     fn bytes(from: &[u8; 8 * LANES]) -> Self;
+    /// Says that what is there will be read soon; it may be anywhere.
+    fn prefetch(_from: *const u8) {}
     fn store(self, to: &mut [u64; LANES]);
     fn splat(word: u64) -> Self;
     fn xor(self, other: Self) -> Self;
@@ -194,6 +196,11 @@ impl Avx2 {
 #[cfg(target_arch = "x86_64")]
 impl Lanes for Avx2 {
     #[inline(always)]
+    fn prefetch(from: *const u8) {
+        // SAFETY: no address is wrong for it; the caller enables the instructions.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) };
+    }
+    #[inline(always)]
     fn load(from: &[u64; LANES]) -> Self {
         // SAFETY: eight words are two registers; the caller enables the instructions, here and below.
         unsafe {
@@ -321,6 +328,11 @@ impl Avx512 {
 
 #[cfg(target_arch = "x86_64")]
 impl Lanes for Avx512 {
+    #[inline(always)]
+    fn prefetch(from: *const u8) {
+        // SAFETY: no address is wrong for it; the caller enables the instructions.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) };
+    }
     #[inline(always)]
     fn load(from: &[u64; LANES]) -> Self {
         // SAFETY: eight words are a register; the caller enables the instructions, here and below.
