@@ -162,6 +162,11 @@ fn step(proof: Proof, src: Vec<Span>, dst: Vec<Span>) -> Command {
     Command::new(Op::Proof(proof), src, dst)
 }
 
+/// Draws elements from `from` on.
+fn draw(from: u32, to: Span, call: PrfCall) -> Command {
+    with_calls(step(Proof::Elements { from }, vec![], vec![to]), vec![call])
+}
+
 fn with_calls(mut command: Command, calls: Vec<PrfCall>) -> Command {
     command.calls = calls;
     command
@@ -220,11 +225,6 @@ impl Prover<'_> {
         PrfCall { key, tag, first }
     }
 
-    /// Elements of both other parties' proofs that both of their verifiers draw.
-    fn elements(&self, from: u32, to: Span, call: PrfCall) -> Command {
-        with_calls(step(Proof::Elements { from }, vec![], vec![to]), vec![call])
-    }
-
     /// The steps in which this party draws what it, and the other verifier, tell the previous party and the next one: seeds at level 0, else challenges.
     fn draw_given(&self, level: u32) -> [Command; 2] {
         let [previous, next] = [self.previous(), self.next()].map(|p| p.index() as u8);
@@ -238,7 +238,7 @@ impl Prover<'_> {
                 _ => (factor(level), DomainTag::dzkp_challenge(index)),
             };
             let to = one(level, One::Given([prover]));
-            self.elements(from, to, self.call(key, tag, level))
+            draw(from, to, self.call(key, tag, level))
         })
     }
 
@@ -356,7 +356,7 @@ impl Prover<'_> {
         let last = level == self.levels;
         let mut steps = self.draw_given(level).to_vec();
         let next = self.next().index() as u8;
-        steps.push(self.elements(
+        steps.push(draw(
             0,
             share(level, 2),
             self.call(KEY_OWN, DomainTag::dzkp_share(next), level),

@@ -203,7 +203,7 @@ pub(super) fn with(
     let per_product = frame.rows.div_ceil(WORD) as usize;
     let side_by_side = [trace, received].map(|(_, column, _)| column == 8 * per_product);
     let gates = Gates {
-        dense: side_by_side == [true; 2] && frame.rows % WORD == 0,
+        dense: side_by_side == [true; 2] && frame.rows.is_multiple_of(WORD),
         per_product,
         trace: columns(of_trace, trace),
         received: columns(of_received, received),
