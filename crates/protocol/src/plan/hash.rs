@@ -144,7 +144,7 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
         e.int(plan.macs_of_job_wide.of.len() as u64);
     }
     if proves(plan) {
-        e.text("proved, challenges echoed");
+        e.text("proved over GF(2^64), seeds and challenges echoed");
         e.int(super::PROVED_GATES);
     }
     if let Schedule::List(_) = plan.job.security.schedule {
