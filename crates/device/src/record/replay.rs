@@ -11,7 +11,10 @@ use super::decode::Reader;
 use super::format::{Bytes, Call, Damage};
 use crate::program::Needs;
 use crate::written::{Written, differ};
-use crate::{Command, Completion, Device, Fault, Layout, Outcome, ProgramId, Span, Tag, Workspace};
+use crate::{
+    Command, Completion, Device, Fault, Layout, Op, Outcome, ProgramId, Residency, Span, Tag,
+    Workspace,
+};
 
 /// Bytes of all workspaces that a record may have open together.
 const MOST_BYTES: u64 = 1 << 32;
@@ -188,6 +191,27 @@ struct Open {
     bytes: u64,
     frame: Frame,
     written: Written,
+    /// Columns of planes that the host may look at: published ones, and those that it wrote.
+    published: Vec<Span>,
+}
+
+impl Open {
+    fn publish(&mut self, span: Span) {
+        if !self.published.contains(&span) {
+            self.published.push(span);
+        }
+    }
+
+    /// Whether every column of a span was published.
+    fn is_published(&self, span: Span) -> bool {
+        let mut columns = span.first..span.first + span.count;
+        columns.all(|column| {
+            self.published.iter().any(|of| {
+                (of.region, of.component) == (span.region, span.component)
+                    && (of.first..of.first + of.count).contains(&column)
+            })
+        })
+    }
 }
 
 impl Player<'_> {
@@ -238,6 +262,9 @@ impl Player<'_> {
             }
             Call::Write(recorded, span, bytes) => {
                 let workspace = self.spanned(recorded, span, &bytes)?;
+                if let Some(open) = self.workspaces.get_mut(&recorded.0) {
+                    open.publish(span);
+                }
                 self.call(|device| device.write(workspace, span, &bytes.0))?;
             }
             Call::View(recorded, span, bytes) => self.view(recorded, span, &bytes)?,
@@ -282,6 +309,7 @@ impl Player<'_> {
                 bytes,
                 frame,
                 written: Written::default(),
+                published: Vec::new(),
             },
         );
         Ok(())
@@ -307,6 +335,12 @@ impl Player<'_> {
 
     fn view(&mut self, recorded: Workspace, span: Span, want: &Bytes) -> Result<(), ReplayError> {
         let workspace = self.spanned(recorded, span, want)?;
+        let open = &self.workspaces[&recorded.0];
+        let region = &self.layouts[open.layout].regions[span.region as usize];
+        if region.residency == Residency::Plane && !open.is_published(span) {
+            // What a device has of them is its own affair.
+            return Err(self.nonsense("columns of a plane that were not published"));
+        }
         let began = Instant::now();
         let step = self.step;
         let got = self
@@ -364,6 +398,10 @@ impl Player<'_> {
             }
             slots.push(needs.map(Needs::slots));
             command.program = program.map(|(id, _)| *id);
+        }
+        let published = batch.iter().filter(|c| matches!(c.op, Op::Publish));
+        for span in published.flat_map(|command| command.src.clone()) {
+            open.publish(span);
         }
         open.written.batch(layout, batch.iter().zip(slots));
         let workspace = open.workspace;
