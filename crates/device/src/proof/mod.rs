@@ -21,7 +21,7 @@ mod scalar;
 mod steps;
 
 pub(crate) use check::check;
-pub(crate) use scalar::{basis, fold, pair_of, pair_sums, share_of, weights};
+pub(crate) use scalar::{basis, fold, pair_of, pair_sums, pairs, share_of, weights};
 pub(crate) use steps::{Elements, put_share, seed_of, step};
 
 /// One of the halves of statements that a party holds.
@@ -40,6 +40,16 @@ pub enum Side {
 impl Side {
     /// All of them: vector k of a workspace is side k.
     pub const ALL: [Side; 4] = [Side::OwnNext, Side::OwnPrevious, Side::Previous, Side::Next];
+
+    /// The parts of the trace that it multiplies: a and c, or b and d.
+    pub(crate) const fn parts(self) -> [u8; 2] {
+        match self {
+            Side::OwnNext => [0, 2],
+            Side::OwnPrevious => [3, 1],
+            Side::Previous => [1, 3],
+            Side::Next => [2, 0],
+        }
+    }
 
     /// Whether it is the half that has the weights.
     pub(crate) const fn is_left(self) -> bool {

@@ -26,6 +26,11 @@ pub(crate) fn weights(seed: &Secret, frame: Frame, n: usize) -> Zeroizing<Vec<u6
     keys
 }
 
+/// Pairs of so many places, each of two or of one with itself.
+pub(crate) const fn pairs(places: usize) -> usize {
+    places * (places + 1) / 2
+}
+
 /// Where in [`pair_sums`] the pair of two places is, in either order.
 pub(crate) const fn pair_of(places: usize, i: usize, j: usize) -> usize {
     let (i, j) = if i < j { (i, j) } else { (j, i) };
@@ -37,7 +42,7 @@ pub(crate) const fn pair_of(places: usize, i: usize, j: usize) -> usize {
 pub(crate) fn pair_sums(a: &[u64], b: &[u64], places: usize) -> Zeroizing<Vec<u64>> {
     let n = a.len().div_ceil(places);
     let value = |v: &[u64], i: usize, at: usize| v.get(i * n + at).copied().unwrap_or(0);
-    let mut sums = Zeroizing::new(vec![0; places * (places + 1) / 2]);
+    let mut sums = Zeroizing::new(vec![0; pairs(places)]);
     for i in 0..places {
         for j in 0..places {
             let sum = &mut sums[pair_of(places, i, j)];

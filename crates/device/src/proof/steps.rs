@@ -61,12 +61,16 @@ pub(crate) fn seed_of(memory: &impl Elements, span: Span) -> Secret {
 }
 
 /// Writes the share of a level: values of its polynomial, less the elements of call 0.
-pub(crate) fn put_share(memory: &mut impl Elements, to: Span, values: &[u64], blocks: &[u8]) {
-    let mut shares = Zeroizing::new(values.to_vec());
-    for (share, mask) in shares.iter_mut().zip(drawn(blocks, 0).iter()) {
-        *share ^= mask;
+pub(crate) fn put_share(
+    memory: &mut impl Elements,
+    to: Span,
+    mut values: Zeroizing<Vec<u64>>,
+    blocks: &[u8],
+) {
+    for (value, mask) in values.iter_mut().zip(drawn(blocks, 0).iter()) {
+        *value ^= mask;
     }
-    memory.put(to, &shares);
+    memory.put(to, &values);
 }
 
 /// Does a step, or says that its device has to: what a comparison found. `blocks` gives `count` blocks of call `index`.
@@ -103,7 +107,7 @@ pub(crate) fn step<M: Elements>(
             let sums = scalar::pair_sums(&pieces[0], &pieces[1], places);
             let masks = blocks(memory, 0, values(level))?;
             let values = scalar::share_of(level, &sums);
-            put_share(memory, dst[0], &values, &masks);
+            put_share(memory, dst[0], values, &masks);
         }
         Proof::End { level, products } => {
             let mask = drawn(&blocks(memory, 0, 1)?, 0)[0];

@@ -84,13 +84,8 @@ impl<'a> Gates<'a> {
 
     /// The bits of a gate that a side multiplies.
     fn factors(&self, side: Side, piece: usize, position: usize) -> [u64; 2] {
-        let [first, second] = match side {
-            Side::OwnNext => [0, 2],
-            Side::OwnPrevious => [3, 1],
-            Side::Previous => [1, 3],
-            Side::Next => [2, 0],
-        };
-        [first, second].map(|part| self.bit(Some(part), piece, position))
+        side.parts()
+            .map(|part| self.bit(Some(part), piece, position))
     }
 
     /// What a verifier adds of a gate.
@@ -116,7 +111,7 @@ impl<'a> Gates<'a> {
     /// Sums of pairs of pieces, of the gates' weighted products.
     fn first_sums(&self) -> Zeroizing<Vec<u64>> {
         let pieces = PIECES as usize;
-        let mut sums = Zeroizing::new(vec![0; pieces * (pieces + 1) / 2]);
+        let mut sums = Zeroizing::new(vec![0; proof::pairs(pieces)]);
         for position in 0..self.positions() {
             let weight = self.weight(position);
             let of = |side| {
@@ -219,7 +214,7 @@ impl Reference {
                 };
                 let masks = blocks(memory, 0, proof::values(level))?;
                 let values = proof::share_of(level, &sums);
-                proof::put_share(memory, dst[0], &values, &masks);
+                proof::put_share(memory, dst[0], values, &masks);
             }
             // Those that every device does alike.
             _ => return Err(Fault::Program("a step of a proof that no party does")),

@@ -2,10 +2,9 @@
 
 use zeroize::{Zeroize, Zeroizing};
 
-use super::gates::{Gates, Place, parts};
+use super::gates::{Gates, Place};
 use super::lanes::{LANES, Lanes, Register, element};
-use super::pairs;
-use crate::proof::{self, PIECES, Side, WORD, factor};
+use crate::proof::{self, PIECES, Side, WORD, factor, pairs};
 
 /// Bits of a word, and of an element.
 const BITS: usize = WORD as usize;
@@ -86,7 +85,7 @@ fn elements<L: Lanes>(
             let sums = &mut groups[group];
             for k in 0..GROUP {
                 let place = &places[GROUP * group + k];
-                let word: L = gates.trace(parts(side)[half], place);
+                let word: L = gates.trace(side.parts()[half], place);
                 word.store(&mut sums[1 << k].0);
                 for before in 1..1 << k {
                     let sum = L::load(&sums[before].0).xor(word);

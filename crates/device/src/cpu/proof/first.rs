@@ -6,10 +6,9 @@ use veil_math::Gf64;
 use zeroize::Zeroizing;
 
 use super::expand::put;
-use super::gates::{Gates, parts};
+use super::gates::Gates;
 use super::lanes::{LANES, Lanes, Register, element};
-use super::pairs;
-use crate::proof::{self, PIECES, Side};
+use crate::proof::{self, PIECES, Side, pairs};
 
 const ALL: usize = PIECES as usize;
 
@@ -73,7 +72,7 @@ pub(super) fn sums<L: Lanes>(gates: &Gates<'_>, out: &mut [u64; pairs(ALL)]) {
             for piece in 0..ALL {
                 let place = gates.place(piece, first);
                 // a, b, c, d.
-                let ([a, c], [b, d]) = (parts(Side::OwnNext), parts(Side::OwnPrevious));
+                let ([a, c], [b, d]) = (Side::OwnNext.parts(), Side::OwnPrevious.parts());
                 let near = &mut near[piece][k];
                 gates.trace::<L>(a, &place).store(&mut near[0].0);
                 gates.trace::<L>(b, &place).store(&mut near[1].0);

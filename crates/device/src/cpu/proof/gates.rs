@@ -74,9 +74,9 @@ impl Gates<'_> {
 
     /// The words there of a part.
     #[inline(always)]
-    fn register<L: Lanes>(&self, columns: &Columns<'_>, part: usize, place: &Place) -> L {
+    fn register<L: Lanes>(&self, columns: &Columns<'_>, part: u8, place: &Place) -> L {
         if place.whole {
-            let at = part * columns.component + 8 * place.word;
+            let at = usize::from(part) * columns.component + 8 * place.word;
             let from = columns.bytes[at..].first_chunk().expect("whole words");
             // Pieces lie far apart: a processor does not see by itself that they are read in order.
             L::prefetch(from.as_ptr().wrapping_add(AHEAD));
@@ -90,11 +90,11 @@ impl Gates<'_> {
 
     /// The same, word by word.
     #[inline(never)]
-    fn gather(&self, columns: &Columns<'_>, part: usize, place: &Place, out: &mut [u64; LANES]) {
+    fn gather(&self, columns: &Columns<'_>, part: u8, place: &Place, out: &mut [u64; LANES]) {
         let mut product = place.word / self.per_product;
         let mut word = place.word % self.per_product;
         for out in out.iter_mut().take(place.count) {
-            let column = part * columns.component + product * columns.column;
+            let column = usize::from(part) * columns.component + product * columns.column;
             let bytes = (self.rows.div_ceil(8) - 8 * word).min(8);
             let from = &columns.bytes[column + 8 * word..][..bytes];
             let mut all = [0; 8];
@@ -110,7 +110,7 @@ impl Gates<'_> {
 
     /// The words there of a part of the trace.
     #[inline(always)]
-    pub(super) fn trace<L: Lanes>(&self, part: usize, place: &Place) -> L {
+    pub(super) fn trace<L: Lanes>(&self, part: u8, place: &Place) -> L {
         self.register(&self.trace, part, place)
     }
 
@@ -125,16 +125,6 @@ impl Gates<'_> {
             let mask: L = self.register(&self.trace, 4, place);
             mask.xor(u.and(self.register(&self.trace, 2, place)))
         }
-    }
-}
-
-/// The parts of the trace that a side multiplies: a and c, or b and d.
-pub(super) const fn parts(side: Side) -> [usize; 2] {
-    match side {
-        Side::OwnNext => [0, 2],
-        Side::OwnPrevious => [3, 1],
-        Side::Previous => [1, 3],
-        Side::Next => [2, 0],
     }
 }
 

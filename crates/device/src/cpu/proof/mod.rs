@@ -20,7 +20,7 @@ use super::workspace::Memory;
 use super::{Cpu, Isa};
 use crate::command::Command;
 use crate::layout::Span;
-use crate::proof::{self, Elements, PIECES, Proof, Side, factor, length};
+use crate::proof::{self, Elements, PIECES, Proof, Side, factor, length, pairs};
 use crate::{Fault, mac};
 
 impl Elements for Memory {
@@ -37,140 +37,60 @@ impl Elements for Memory {
     }
 }
 
-/// Sums of pairs of the places of a level that folds so many values.
-const fn pairs(places: usize) -> usize {
-    places * (places + 1) / 2
-}
-
-/// What goes through a batch.
+/// What goes through a batch, or follows from what did.
 enum Pass<'a> {
-    Claims(Side, &'a mut [u64; PIECES as usize]),
-    FirstSums(&'a mut [u64; pairs(PIECES as usize)]),
-    SecondSums(u64, &'a mut [u64; pairs(4)]),
-    Expand(Side, [u64; 2], &'a mut [u64]),
+    Claims(&'a Gates<'a>, Side, &'a mut [u64; ALL]),
+    FirstSums(&'a Gates<'a>, &'a mut [u64; pairs(ALL)]),
+    SecondSums(&'a Gates<'a>, u64, &'a mut [u64; pairs(4)]),
+    Expand(&'a Gates<'a>, Side, [u64; 2], &'a mut [u64]),
+    /// The values that are shared at the first level, from its sums.
+    FirstValues(&'a [u64; pairs(ALL)], &'a mut [u64]),
+    PairSums([&'a [u64]; 2], usize, &'a mut [u64]),
+    Fold(&'a mut [u64], &'a [u64]),
 }
 
-/// The instructions that a device uses.
-#[derive(Clone, Copy)]
-struct Kernels(Isa);
+/// Pieces, as a length.
+const ALL: usize = PIECES as usize;
 
-impl Kernels {
-    fn of(isa: Isa) -> Self {
-        Kernels(if cfg!(veil_portable) {
-            Isa::Portable
-        } else {
-            isa
-        })
+/// Does it by the instructions of `isa`, which the processor has.
+fn pass(isa: Isa, pass: Pass<'_>) {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the device looked for the instructions, here and below.
+        Isa::Avx512 => unsafe { pass_avx512(pass) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: as above.
+        Isa::Avx2Vaes | Isa::Avx2 => unsafe { pass_avx2(pass) },
+        _ => all::<Portable>(pass),
     }
+}
 
-    fn pass(self, gates: &Gates<'_>, pass: Pass<'_>) {
-        match self.0 {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: the device looked for the instructions, here and below.
-            Isa::Avx512 => unsafe { pass_avx512(gates, pass) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
-            Isa::Avx2Vaes | Isa::Avx2 => unsafe { pass_avx2(gates, pass) },
-            _ => all::<Portable>(gates, pass),
-        }
-    }
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,vpclmulqdq,pclmulqdq")]
+fn pass_avx512(pass: Pass<'_>) {
+    all::<lanes::Avx512>(pass);
+}
 
-    fn pair_sums(self, a: &[u64], b: &[u64], places: usize) -> Zeroizing<Vec<u64>> {
-        let mut sums = Zeroizing::new(vec![0; pairs(places)]);
-        match self.0 {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
-            Isa::Avx512 => unsafe { pair_sums_avx512(a, b, places, &mut sums) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
-            Isa::Avx2Vaes | Isa::Avx2 => unsafe { pair_sums_avx2(a, b, places, &mut sums) },
-            _ => vectors::pair_sums::<Portable>(a, b, places, &mut sums),
-        }
-        sums
-    }
-
-    fn first_values(self, sums: &[u64; pairs(PIECES as usize)]) -> Zeroizing<Vec<u64>> {
-        let mut values = Zeroizing::new(vec![0; proof::values(1) as usize]);
-        match self.0 {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
-            Isa::Avx512 => unsafe { first_values_avx512(sums, &mut values) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
-            Isa::Avx2Vaes | Isa::Avx2 => unsafe { first_values_avx2(sums, &mut values) },
-            _ => first::values::<Portable>(sums, &mut values),
-        }
-        values
-    }
-
-    fn fold(self, vector: &mut [u64], basis: &[u64]) {
-        match self.0 {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
-            Isa::Avx512 => unsafe { fold_avx512(vector, basis) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
-            Isa::Avx2Vaes | Isa::Avx2 => unsafe { fold_avx2(vector, basis) },
-            _ => vectors::fold::<Portable>(vector, basis),
-        }
-    }
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,pclmulqdq")]
+fn pass_avx2(pass: Pass<'_>) {
+    all::<lanes::Avx2>(pass);
 }
 
 #[inline(always)]
-fn all<L: Lanes>(gates: &Gates<'_>, pass: Pass<'_>) {
+fn all<L: Lanes>(pass: Pass<'_>) {
     match pass {
-        Pass::Claims(side, claims) => first::claims::<L>(gates, side, claims),
-        Pass::FirstSums(sums) => first::sums::<L>(gates, sums),
-        Pass::SecondSums(r, sums) => expand::sums::<L>(gates, r, sums),
-        Pass::Expand(side, challenges, vector) => {
+        Pass::Claims(gates, side, claims) => first::claims::<L>(gates, side, claims),
+        Pass::FirstSums(gates, sums) => first::sums::<L>(gates, sums),
+        Pass::SecondSums(gates, r, sums) => expand::sums::<L>(gates, r, sums),
+        Pass::Expand(gates, side, challenges, vector) => {
             expand::expand::<L>(gates, side, challenges, vector);
         }
+        Pass::FirstValues(sums, values) => first::values::<L>(sums, values),
+        Pass::PairSums([a, b], places, sums) => vectors::pair_sums::<L>(a, b, places, sums),
+        Pass::Fold(vector, basis) => vectors::fold::<L>(vector, basis),
     }
 }
-
-#[cfg(target_arch = "x86_64")]
-macro_rules! kernels {
-    ($features:literal, $lanes:ty, $pass:ident, $pair_sums:ident, $fold:ident, $values:ident) => {
-        #[target_feature(enable = $features)]
-        fn $pass(gates: &Gates<'_>, pass: Pass<'_>) {
-            all::<$lanes>(gates, pass);
-        }
-
-        #[target_feature(enable = $features)]
-        fn $pair_sums(a: &[u64], b: &[u64], places: usize, sums: &mut [u64]) {
-            vectors::pair_sums::<$lanes>(a, b, places, sums);
-        }
-
-        #[target_feature(enable = $features)]
-        fn $values(sums: &[u64; pairs(PIECES as usize)], values: &mut [u64]) {
-            first::values::<$lanes>(sums, values);
-        }
-
-        #[target_feature(enable = $features)]
-        fn $fold(vector: &mut [u64], basis: &[u64]) {
-            vectors::fold::<$lanes>(vector, basis);
-        }
-    };
-}
-
-#[cfg(target_arch = "x86_64")]
-kernels!(
-    "avx512f,avx512bw,avx512dq,vpclmulqdq,pclmulqdq",
-    lanes::Avx512,
-    pass_avx512,
-    pair_sums_avx512,
-    fold_avx512,
-    first_values_avx512
-);
-#[cfg(target_arch = "x86_64")]
-kernels!(
-    "avx2,pclmulqdq",
-    lanes::Avx2,
-    pass_avx2,
-    pair_sums_avx2,
-    fold_avx2,
-    first_values_avx2
-);
 
 /// The first elements of a region's bytes, as this machine has numbers.
 fn words(bytes: &[u8], length: usize) -> &[u64] {
@@ -185,6 +105,20 @@ fn words_mut(bytes: &mut [u8], length: usize) -> &mut [u64] {
     let (before, words, _) = unsafe { bytes.align_to_mut::<u64>() };
     assert!(before.is_empty(), "regions of a workspace are aligned");
     &mut words[..length]
+}
+
+/// As [`proof::share_of`] of the first level.
+fn first_values(isa: Isa, sums: &[u64; pairs(ALL)]) -> Zeroizing<Vec<u64>> {
+    let mut values = Zeroizing::new(vec![0; proof::values(1) as usize]);
+    pass(isa, Pass::FirstValues(sums, &mut values));
+    values
+}
+
+/// As [`proof::pair_sums`].
+fn pair_sums(isa: Isa, vectors: [&[u64]; 2], places: usize) -> Zeroizing<Vec<u64>> {
+    let mut sums = Zeroizing::new(vec![0; pairs(places)]);
+    pass(isa, Pass::PairSums(vectors, places, &mut sums));
+    sums
 }
 
 impl Cpu {
@@ -205,12 +139,12 @@ impl Cpu {
             return Ok(fits);
         }
         let (src, dst) = (&command.src, &command.dst);
-        let (rows, kernels) = (memory.frame.rows, Kernels::of(self.isa));
+        let (rows, isa) = (memory.frame.rows, self.isa);
         match step {
             Proof::Claims { side } => {
-                let mut claims = Zeroizing::new([0; PIECES as usize]);
+                let mut claims = Zeroizing::new([0; ALL]);
                 gates::with(self, memory, src, dst[0], |gates, _| {
-                    kernels.pass(gates, Pass::Claims(side, &mut claims));
+                    pass(isa, Pass::Claims(gates, side, &mut claims));
                 })?;
                 memory.put(dst[0], &*claims);
             }
@@ -219,41 +153,43 @@ impl Cpu {
                 let length = length(src[0].count, rows, 3) as usize;
                 gates::with(self, memory, src, dst[0], |gates, bytes| {
                     let vector = words_mut(bytes, length);
-                    kernels.pass(gates, Pass::Expand(side, challenges, vector));
+                    pass(isa, Pass::Expand(gates, side, challenges, vector));
                 })?;
             }
             Proof::Fold { level, products } => {
                 let length = length(products, rows, level) as usize;
                 let basis = proof::basis(factor(level), memory.element(src[1]));
-                kernels.fold(words_mut(memory.bytes_mut(dst[0]), length), &basis);
-            }
-            Proof::Share { level: 1, .. } => {
-                let mut sums = Zeroizing::new([0; pairs(PIECES as usize)]);
-                gates::with(self, memory, src, dst[0], |gates, _| {
-                    kernels.pass(gates, Pass::FirstSums(&mut sums));
-                })?;
-                let masks = blocks(memory, 0, proof::values(1))?;
-                proof::put_share(memory, dst[0], &kernels.first_values(&sums), &masks);
-            }
-            Proof::Share { level: 2, .. } => {
-                let mut sums = Zeroizing::new([0; pairs(4)]);
-                let r = memory.element(src[3]);
-                gates::with(self, memory, src, dst[0], |gates, _| {
-                    kernels.pass(gates, Pass::SecondSums(r, &mut sums));
-                })?;
-                let masks = blocks(memory, 0, proof::values(2))?;
-                let values = proof::share_of(2, &*sums);
-                proof::put_share(memory, dst[0], &values, &masks);
+                let vector = words_mut(memory.bytes_mut(dst[0]), length);
+                pass(isa, Pass::Fold(vector, &basis));
             }
             Proof::Share {
                 level, products, ..
             } => {
-                let length = length(products, rows, level) as usize;
-                let [a, b] = [src[0], src[1]].map(|span| words(memory.bytes(span), length));
-                let sums = kernels.pair_sums(a, b, factor(level) as usize);
+                let values = match level {
+                    1 => {
+                        let mut sums = Zeroizing::new([0; pairs(ALL)]);
+                        gates::with(self, memory, src, dst[0], |gates, _| {
+                            pass(isa, Pass::FirstSums(gates, &mut sums));
+                        })?;
+                        first_values(isa, &sums)
+                    }
+                    2 => {
+                        let mut sums = Zeroizing::new([0; pairs(4)]);
+                        let r = memory.element(src[3]);
+                        gates::with(self, memory, src, dst[0], |gates, _| {
+                            pass(isa, Pass::SecondSums(gates, r, &mut sums));
+                        })?;
+                        proof::share_of(level, &*sums)
+                    }
+                    _ => {
+                        let length = length(products, rows, level) as usize;
+                        let vectors = [src[0], src[1]].map(|s| words(memory.bytes(s), length));
+                        let sums = pair_sums(isa, vectors, factor(level) as usize);
+                        proof::share_of(level, &sums)
+                    }
+                };
                 let masks = blocks(memory, 0, proof::values(level))?;
-                let values = proof::share_of(level, &sums);
-                proof::put_share(memory, dst[0], &values, &masks);
+                proof::put_share(memory, dst[0], values, &masks);
             }
             // Those that every device does alike.
             _ => return Err(Fault::Program("a step of a proof that no party does")),
@@ -269,13 +205,13 @@ mod tests {
     /// Sums of which one is not zero, and of which none is.
     #[test]
     fn values_of_the_first_level_are_those_of_the_reference() {
-        let all = pairs(PIECES as usize);
-        let one = (0..all).map(|at| std::array::from_fn(|k| if k == at { u64::MAX } else { 0 }));
+        let one =
+            (0..pairs(ALL)).map(|at| std::array::from_fn(|k| if k == at { u64::MAX } else { 0 }));
         let many = std::array::from_fn(|k| (k as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         for sums in one.chain([many]) {
             let want = proof::share_of(1, &sums);
             for isa in Isa::available() {
-                assert_eq!(Kernels::of(isa).first_values(&sums), want, "{isa:?}");
+                assert_eq!(first_values(isa, &sums), want, "{isa:?}");
             }
         }
     }
@@ -283,7 +219,6 @@ mod tests {
     /// Vectors of all lengths around registers, of the largest elements and of others.
     #[test]
     fn pairs_and_folds_are_those_of_the_reference() {
-        let kernels: Vec<Kernels> = Isa::available().into_iter().map(Kernels::of).collect();
         let lengths = [
             1, 2, 7, 8, 9, 31, 32, 33, 63, 64, 65, 255, 256, 257, 1030, 2048, 9001,
         ];
@@ -301,10 +236,11 @@ mod tests {
                 let mut folded = a.clone();
                 proof::fold(&mut folded, &basis);
                 let left = length.div_ceil(places);
-                for kernels in &kernels {
-                    assert_eq!(kernels.pair_sums(a, b, places), sums, "{length}, {places}");
+                for isa in Isa::available() {
+                    let got = pair_sums(isa, [a, b], places);
+                    assert_eq!(got, sums, "{length}, {places}");
                     let mut vector = a.clone();
-                    kernels.fold(&mut vector, &basis);
+                    pass(isa, Pass::Fold(&mut vector, &basis));
                     assert_eq!(vector[..left], folded[..left], "{length}, {places}");
                 }
             }

@@ -5,7 +5,7 @@ use zeroize::Zeroizing;
 use super::expand::{finish, pair_products, put};
 use super::gates::load;
 use super::lanes::{LANES, Lanes, Register};
-use super::pairs;
+use crate::proof::pairs;
 
 /// Most values that are folded into one.
 const MOST: usize = 8;
