@@ -5,6 +5,7 @@ use std::sync::Arc;
 use veil_math::Ring;
 use veil_prss::DomainTag;
 
+use crate::ag::{self, Ag};
 use crate::cut::{self, Cut};
 use crate::garble::{self, Garbling};
 use crate::layout::{ColumnType, Layout, Residency, Span};
@@ -163,6 +164,8 @@ pub enum Op {
     Ot(Ot),
     /// A step of cut-and-choose between two parties, in a workspace whose rows are circuits.
     Cut(Cut),
+    /// A step of authenticated garbling between two parties.
+    Ag(Ag),
     /// Runs the program, whose slots are [`ColumnType::Labels`], as the garbler: every value is its zero-label. A sum is an XOR, a public 1 is
     /// the offset Δ (so that x + 1 is x ⊕ Δ, and the constant c is c Δ), and each product is an AND, whose table goes into the messages
     /// that are the dst: [`Garbling::tables`]. A program without products needs neither messages nor calls.
@@ -454,6 +457,12 @@ impl Command {
             Op::Ot(step) => return ot::check(*step, self, (layout, rows)).or_else(shape),
             Op::Cut(step) => {
                 return cut::check(*step, self, (layout, rows), program).or_else(shape);
+            }
+            Op::Ag(step) => {
+                if program.is_some_and(|program| !program.met_by(layout)) {
+                    return Err(OTHER_LAYOUT);
+                }
+                return ag::check(*step, self, (layout, rows), program).or_else(shape);
             }
             Op::Garble { .. } | Op::Evaluate { .. } => {
                 if !program.ok_or(NO_PROGRAM)?.met_by(layout) {

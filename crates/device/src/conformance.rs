@@ -2,6 +2,7 @@
 //!
 //! Cases are drawn from a seed: random programs over every ring, with chains and sums of products, on ragged numbers of rows.
 
+mod ag;
 mod cut;
 mod integers;
 mod labels;
@@ -57,7 +58,7 @@ const ROWS: [u32; 18] = [
     0, 1, 2, 7, 8, 9, 31, 63, 64, 65, 127, 129, 511, 512, 513, 1000, 2048, 2500,
 ];
 
-/// After so many cases comes one about proofs, one about integers, one over Z_2^32, one about lifts and truncations, one about moves, one about products of matrices, one about labels, one about transfers, one about cut-and-choose, and one about repetitions.
+/// After so many cases comes one about proofs, one about integers, one over Z_2^32, one about lifts and truncations, one about moves, one about products of matrices, one about labels, one about transfers, one about cut-and-choose, one about authenticated garbling, and one about repetitions.
 const PROOFS: u32 = 4;
 
 /// The subject of cases.
@@ -83,13 +84,15 @@ pub enum Section {
     Transfers,
     /// Steps of cut-and-choose.
     Cut,
+    /// Steps of authenticated garbling.
+    Authenticated,
     /// Repetitions, and workspaces that serve several chunks.
     Repeats,
 }
 
 impl Section {
     /// All of them.
-    pub const ALL: [Section; 11] = [
+    pub const ALL: [Section; 12] = [
         Section::Rings,
         Section::Proofs,
         Section::Integers,
@@ -100,6 +103,7 @@ impl Section {
         Section::Labels,
         Section::Transfers,
         Section::Cut,
+        Section::Authenticated,
         Section::Repeats,
     ];
 }
@@ -127,6 +131,7 @@ pub fn check_section(
         Section::Labels => labels::one,
         Section::Transfers => ot::one,
         Section::Cut => cut::one,
+        Section::Authenticated => authenticated,
         Section::Repeats => repeated,
     };
     for case in 0..cases {
@@ -154,6 +159,7 @@ pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Diffe
             labels::one(device, &mut rng, case)?;
             ot::one(device, &mut rng, case)?;
             cut::one(device, &mut rng, case)?;
+            authenticated(device, &mut rng, case)?;
             repeated(device, &mut rng, case)?;
         }
     }
@@ -189,7 +195,12 @@ fn matrices(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<()
     offered(matmul::one(device, rng, case))
 }
 
-/// A device that refuses programs or workspaces over Z_2^32, moves, or products of matrices, as [`Fault::Unsupported`], has no such cases.
+/// A random case about authenticated garbling.
+fn authenticated(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Difference> {
+    offered(ag::one(device, rng, case))
+}
+
+/// A device that refuses programs or workspaces over Z_2^32, moves, products of matrices, or authenticated garbling, as [`Fault::Unsupported`], has no such cases.
 fn offered(ended: Result<(), Difference>) -> Result<(), Difference> {
     match ended {
         Err(Difference::Fault {

@@ -41,6 +41,7 @@
 //!
 //! - A device keeps no secret from the operator of its machine.
 
+pub mod ag;
 mod command;
 mod compiled;
 pub mod conformance;
@@ -68,6 +69,7 @@ mod truncation;
 mod waiting;
 mod written;
 
+pub use ag::Ag;
 pub use command::{Command, Completion, KeyId, Op, Outcome, PrfCall, ProgramId, Tag};
 pub use compiled::Compiled;
 pub use cpu::{Cpu, Gates, HashRate, Isa, Shares};

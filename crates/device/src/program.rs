@@ -303,10 +303,8 @@ impl Needs {
             labels,
             writes: if labels { writes(program) } else { Vec::new() },
         };
-        if labels && (needs.regions[0].components, needs.single) != (1, true) {
-            return Err(Fault::Program(
-                "labels of several components, or a product of several pairs",
-            ));
+        if labels && !needs.single {
+            return Err(Fault::Program("a product of labels of several pairs"));
         }
         if labels && !numbered_apart(program) {
             // Two gates under one tweak reveal the offset.

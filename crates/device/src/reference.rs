@@ -7,6 +7,7 @@ use veil_prss::{Ledger, Prf};
 use veil_session::{Frame, Secret, SessionId};
 use zeroize::Zeroize;
 
+mod ag;
 mod commands;
 mod cut;
 mod garble;

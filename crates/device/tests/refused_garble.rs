@@ -367,7 +367,7 @@ fn labels_and_bits_that_do_not_fit_are_refused() {
     every_device_says(ROWS, &cases);
 }
 
-/// Programs over labels have one component, products of one pair, no sums, and numbers that differ.
+/// Programs over labels have products of one pair, no sums, and numbers that differ.
 #[test]
 fn programs_that_would_repeat_a_tweak_are_refused() {
     let pairs = Instr::Product {
@@ -388,7 +388,7 @@ fn programs_that_would_repeat_a_tweak_are_refused() {
             ),
             (
                 vec![pairs.clone()],
-                "labels of several components, or a product of several pairs",
+                "a product of labels of several pairs",
             ),
             (
                 vec![sum.clone()],

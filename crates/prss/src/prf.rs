@@ -147,6 +147,17 @@ impl DomainTag {
     /// Active labels of what the garbler supplies, by both.
     pub const ACTIVE: DomainTag = DomainTag(0x1511);
 
+    /// The start point of the hash of leaky products, one for each chunk, by both.
+    pub const AG_LEAKY: DomainTag = DomainTag(0x1512);
+    /// Authenticated garbling, by each party alone: its parts of authenticated bits;
+    pub const AG_PARTS: DomainTag = DomainTag(0x1513);
+    /// challenges of openings;
+    pub const AG_CHALLENGE: DomainTag = DomainTag(0x1514);
+    /// coins;
+    pub const AG_COIN: DomainTag = DomainTag(0x1515);
+    /// what hides commitments.
+    pub const AG_NONCE: DomainTag = DomainTag(0x1516);
+
     /// Cut-and-choose, by each party alone: seeds of circuits;
     pub const CUT_SEED: DomainTag = DomainTag(0x1600);
     /// what hides commitments to seeds and to coins;

@@ -371,6 +371,12 @@ impl Queue<'_> {
             Op::Encode { offset } => self.encode(*offset, command)?,
             Op::Colour => self.colour(command),
             Op::Cut(step) => self.cut(index, *step, command)?,
+            Op::Ag(_) => {
+                return Err(Fault::Unsupported {
+                    device: "cuda",
+                    what: "authenticated garbling",
+                });
+            }
             Op::Repeat(repeat) => {
                 for command in repeat.commands() {
                     self.checked(index, &command)?;

@@ -50,6 +50,17 @@ impl MacKey {
         Zeroizing::new(state.finalize().into())
     }
 
+    /// POLYVAL of more whole blocks, of which the first is changed, behind those that gave `state`.
+    pub(super) fn go_on(
+        &self,
+        isa: Isa,
+        state: &[u8; BLOCK],
+        blocks: &mut [u8],
+    ) -> Zeroizing<[u8; BLOCK]> {
+        blocks.iter_mut().zip(state).for_each(|(a, b)| *a ^= b);
+        self.blocks(isa, blocks)
+    }
+
     /// The hash of the sources, which `isa` has the instructions for.
     pub(super) fn hash<'a>(
         &self,

@@ -1,5 +1,6 @@
 //! The CPU device: programs become tapes, tapes run 512 bits at a time.
 
+mod ag;
 mod commands;
 mod convert;
 mod cut;

@@ -93,12 +93,12 @@ impl<R: Read> Reader<R> {
     }
 }
 
-struct Parser<'a> {
+pub(super) struct Parser<'a> {
     rest: &'a [u8],
     forms: &'a mut Vec<&'static Form>,
 }
 
-type Parsed<T> = Result<T, &'static str>;
+pub(super) type Parsed<T> = Result<T, &'static str>;
 
 impl Parser<'_> {
     fn bytes<const N: usize>(&mut self) -> Parsed<[u8; N]> {
@@ -107,15 +107,15 @@ impl Parser<'_> {
         Ok(*bytes)
     }
 
-    fn u8(&mut self) -> Parsed<u8> {
+    pub(super) fn u8(&mut self) -> Parsed<u8> {
         Ok(self.bytes::<1>()?[0])
     }
 
-    fn u16(&mut self) -> Parsed<u16> {
+    pub(super) fn u16(&mut self) -> Parsed<u16> {
         self.bytes().map(u16::from_le_bytes)
     }
 
-    fn u32(&mut self) -> Parsed<u32> {
+    pub(super) fn u32(&mut self) -> Parsed<u32> {
         self.bytes().map(u32::from_le_bytes)
     }
 
@@ -424,6 +424,7 @@ impl Parser<'_> {
             19 => Op::Ot(self.transfer()?),
             21 => Op::Cut(self.cut()?),
             22 => Op::Publish,
+            31 => Op::Ag(self.authenticated()?),
             _ => return Err("an unknown command"),
         };
         self.command_of(op)

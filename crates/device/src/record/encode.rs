@@ -109,18 +109,18 @@ impl Step<'_> {
     }
 }
 
-struct Writer<'a>(&'a mut Vec<u8>);
+pub(super) struct Writer<'a>(&'a mut Vec<u8>);
 
 impl Writer<'_> {
-    fn u8(&mut self, x: u8) {
+    pub(super) fn u8(&mut self, x: u8) {
         self.0.push(x);
     }
 
-    fn u16(&mut self, x: u16) {
+    pub(super) fn u16(&mut self, x: u16) {
         self.0.extend_from_slice(&x.to_le_bytes());
     }
 
-    fn u32(&mut self, x: u32) {
+    pub(super) fn u32(&mut self, x: u32) {
         self.0.extend_from_slice(&x.to_le_bytes());
     }
 
@@ -507,6 +507,10 @@ impl Writer<'_> {
             Op::Cut(step) => {
                 self.u8(21);
                 self.cut(*step);
+            }
+            Op::Ag(step) => {
+                self.u8(31);
+                self.authenticated(*step);
             }
         }
         match command.program {

@@ -28,6 +28,7 @@
 //! allowed to be; a file that was changed or cut is refused by its digests before a device sees the change. Does not promise
 //! secrecy, nor that a record was made by whom it says: the digests have no key.
 
+mod authenticated;
 mod decode;
 mod encode;
 mod format;

@@ -69,6 +69,7 @@ impl Reference {
             Op::Proof(step) => return self.proof(memory, *step, command),
             Op::Ot(step) => return self.transfer(memory, *step, command),
             Op::Cut(step) => return self.cut(memory, *step, command),
+            Op::Ag(step) => self.authenticated(memory, *step, command)?,
             Op::Garble { .. } | Op::Evaluate { .. } | Op::Encode { .. } | Op::Colour => {
                 self.labels(memory, command)?;
             }

@@ -151,7 +151,7 @@ impl Reference {
         run(memory, program, of, messages, Zeroizing::default())
     }
 
-    fn prf(&self, key: KeyId) -> Result<&Prf, Fault> {
+    pub(super) fn prf(&self, key: KeyId) -> Result<&Prf, Fault> {
         let prf = self.keys.get(&key);
         prf.ok_or(Fault::Unknown("the key of a draw"))
     }
@@ -195,6 +195,33 @@ fn run(
     messages: &[Span],
     dice: Zeroizing<Vec<u8>>,
 ) -> Result<(), Fault> {
+    let tables = Tables {
+        rows: memory.frame.rows as usize,
+        messages,
+        circuits,
+        scheme,
+        first,
+        dice,
+    };
+    walk(memory, program, 0, tables)
+}
+
+/// What a program over labels makes of its products and of a public 1.
+pub(super) trait Products {
+    /// What a public 1 adds to a value of row `row`.
+    fn one(&self, row: usize) -> u128;
+    /// The result of product `index` in row `row`.
+    fn product(&mut self, memory: &mut Memory, index: u32, row: usize, operands: [u128; 2])
+    -> u128;
+}
+
+/// Runs a program over labels on component `part` of its slots.
+pub(super) fn walk(
+    memory: &mut Memory,
+    program: &Program,
+    part: u8,
+    products: impl Products,
+) -> Result<(), Fault> {
     let rows = memory.frame.rows as usize;
     let temps = u64::from(program.temps).saturating_mul(rows as u64);
     if temps > MOST_LABELS {
@@ -202,14 +229,11 @@ fn run(
     }
     let mut running = Running {
         temps: vec![0; temps as usize],
-        messages,
         memory,
         program,
-        circuits,
-        scheme,
-        first,
+        part,
+        products,
         rows,
-        dice,
     };
     for instr in &program.code {
         running.instr(instr);
@@ -218,48 +242,53 @@ fn run(
 }
 
 /// A program over labels that runs.
-struct Running<'a> {
+struct Running<'a, P> {
     memory: &'a mut Memory,
     program: &'a Program,
-    circuits: Circuits,
-    scheme: Garbling,
-    /// Number of product 0.
-    first: u64,
+    part: u8,
+    products: P,
     rows: usize,
-    /// Tables.
-    messages: &'a [Span],
-    /// `[product][row]`.
-    dice: Zeroizing<Vec<u8>>,
     /// `[temp][row]`.
     temps: Vec<u128>,
 }
 
-impl Drop for Running<'_> {
+impl<P> Drop for Running<'_, P> {
     fn drop(&mut self) {
         self.temps.zeroize();
     }
 }
 
-impl Running<'_> {
+impl<P: Products> Running<'_, P> {
+    fn column(&self, region: u16, first: u32) -> Span {
+        Span {
+            region,
+            component: self.part,
+            first,
+            count: 1,
+        }
+    }
+
     fn read(&self, src: Src, row: usize) -> u128 {
         match src {
-            Src::Slot(s) => self.memory.label(column(self.program.slots, s), row),
+            Src::Slot(s) => self.memory.label(self.column(self.program.slots, s), row),
             Src::Temp(t) => self.temps[t as usize * self.rows + row],
-            Src::JobWide(u) => self.memory.label(column(self.program.job_wide, u), 0),
+            Src::JobWide(u) => self.memory.label(self.column(self.program.job_wide, u), 0),
         }
     }
 
     fn write(&mut self, dst: Dst, row: usize, label: u128) {
         match dst {
-            Dst::Slot(s) => (self.memory).set_label(column(self.program.slots, s), row, label),
+            Dst::Slot(s) => {
+                let to = self.column(self.program.slots, s);
+                self.memory.set_label(to, row, label);
+            }
             Dst::Temp(t) => self.temps[t as usize * self.rows + row] = label,
         }
     }
 
     fn instr(&mut self, instr: &Instr) {
         for row in 0..self.rows {
-            // What a public 1 adds to a label: nothing at the evaluator.
-            let offset = self.circuits.of(row).0.unwrap_or(0);
+            let offset = self.products.one(row);
             let one = |c: u128| (c & 1).wrapping_neg() & offset;
             let (label, out) = match *instr {
                 Instr::Add(a, b, out) | Instr::Sub(a, b, out) => {
@@ -275,7 +304,9 @@ impl Running<'_> {
                     index,
                 } => {
                     let (a, b) = self.program.pairs[pairs.start as usize];
-                    (self.product([a, b], index, row), Dst::Slot(out))
+                    let operands = [a, b].map(|src| self.read(src, row));
+                    let made = self.products.product(self.memory, index, row, operands);
+                    (made, Dst::Slot(out))
                 }
                 // Bits have no sums; this was checked.
                 Instr::ProductSum { .. } | Instr::Sum(..) => continue,
@@ -283,73 +314,84 @@ impl Running<'_> {
             self.write(out, row, label);
         }
     }
+}
 
-    fn product(&mut self, operands: [Src; 2], index: u32, row: usize) -> u128 {
-        let labels = operands.map(|src| self.read(src, row));
+/// Products as gates with tables.
+struct Tables<'a> {
+    circuits: Circuits,
+    scheme: Garbling,
+    /// Number of product 0.
+    first: u64,
+    rows: usize,
+    messages: &'a [Span],
+    /// `[product][row]`.
+    dice: Zeroizing<Vec<u8>>,
+}
+
+impl Products for Tables<'_> {
+    fn one(&self, row: usize) -> u128 {
+        // Nothing at the evaluator.
+        self.circuits.of(row).0.unwrap_or(0)
+    }
+
+    fn product(&mut self, memory: &mut Memory, index: u32, row: usize, labels: [u128; 2]) -> u128 {
         let product = self.first + u64::from(index);
         let (offset, start, number) = self.circuits.of(row);
         let gate = Gate::new(self.scheme, start, product, number);
         let Some(offset) = offset else {
-            return gate.evaluate(labels, &self.table(index, row));
+            return gate.evaluate(labels, &self.table(memory, index, row));
         };
         let at = index as usize * self.rows + row;
         let dice = self.dice.get(at).copied().unwrap_or(0);
         let (out, table) = gate.garble(offset, labels, dice);
-        self.put_table(index, row, &table);
+        self.put_table(memory, index, row, &table);
         out
     }
+}
 
+impl Tables<'_> {
     /// Where entry `k` of kind `kind` of a product's table is.
     fn entry(&self, kind: usize, index: u32, k: u32) -> Span {
         let (_, count) = self.scheme.tables()[kind];
         self.messages[kind].column(index * count + k)
     }
 
-    fn put_table(&mut self, index: u32, row: usize, table: &Table) {
+    fn put_table(&self, memory: &mut Memory, index: u32, row: usize, table: &Table) {
         let (kind, count) = self.scheme.tables()[0];
         for k in 0..count {
             let (to, label) = (self.entry(0, index, k), table.labels[k as usize]);
             match kind {
-                ColumnType::Halves => self.memory.set(to, Ring::Z64, row, label),
-                _ => self.memory.set_label(to, row, label),
+                ColumnType::Halves => memory.set(to, Ring::Z64, row, label),
+                _ => memory.set_label(to, row, label),
             }
         }
         if let Some((_, count)) = self.scheme.tables().get(1) {
             for k in 0..*count {
                 let to = self.entry(1, index, k);
                 let bit = u128::from(table.bits >> k & 1);
-                self.memory.set(to, Ring::Bits, row, bit);
-                self.memory.clear_padding(to);
+                memory.set(to, Ring::Bits, row, bit);
+                memory.clear_padding(to);
             }
         }
     }
 
-    fn table(&self, index: u32, row: usize) -> Table {
+    fn table(&self, memory: &Memory, index: u32, row: usize) -> Table {
         let mut table = Table::default();
         let (kind, count) = self.scheme.tables()[0];
         for k in 0..count {
             let from = self.entry(0, index, k);
             table.labels[k as usize] = match kind {
-                ColumnType::Halves => self.memory.get(from, Ring::Z64, row),
-                _ => self.memory.label(from, row),
+                ColumnType::Halves => memory.get(from, Ring::Z64, row),
+                _ => memory.label(from, row),
             };
         }
         if let Some((_, count)) = self.scheme.tables().get(1) {
             for k in 0..*count {
-                let bit = self.memory.get(self.entry(1, index, k), Ring::Bits, row);
+                let bit = memory.get(self.entry(1, index, k), Ring::Bits, row);
                 table.bits |= (bit as u8) << k;
             }
         }
         table
-    }
-}
-
-fn column(region: u16, first: u32) -> Span {
-    Span {
-        region,
-        component: 0,
-        first,
-        count: 1,
     }
 }
 
@@ -358,7 +400,7 @@ impl Memory {
         self.get(span, Ring::Z128, row)
     }
 
-    fn set_label(&mut self, span: Span, row: usize, label: u128) {
+    pub(super) fn set_label(&mut self, span: Span, row: usize, label: u128) {
         self.set(span, Ring::Z128, row, label);
     }
 

@@ -212,6 +212,10 @@ impl Blocks for Xmm {
         unsafe { each!(_mm_shuffle_epi32::<0x44>, self).spread() }
     }
     #[inline(always)]
+    unsafe fn second(self) -> Self {
+        unsafe { each!(_mm_srli_epi64::<1>, self).colour() }
+    }
+    #[inline(always)]
     unsafe fn high_colour(self) -> Self {
         unsafe { each!(_mm_shuffle_epi32::<0xee>, self).spread() }
     }

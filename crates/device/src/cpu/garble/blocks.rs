@@ -100,6 +100,8 @@ pub(crate) trait Blocks: Copy + 'static {
 
     /// Bit 0 of each lane.
     unsafe fn colour(self) -> Self::Bits;
+    /// Bit 1 of each lane.
+    unsafe fn second(self) -> Self::Bits;
     /// Bit 64 of each lane.
     unsafe fn high_colour(self) -> Self::Bits;
     /// Bits from the low bits of a number, lane 0 first.

@@ -185,6 +185,24 @@ impl GateGroup {
         LabelPointers(place)
     }
 
+    /// Number of the block of a lane where a product has one for each row.
+    #[inline(always)]
+    pub(super) fn block(&self, wires: &Wires, lane: usize) -> usize {
+        self.index[lane] as usize * wires.rows + self.which[lane].1
+    }
+
+    /// Blocks of an array of such blocks, at `at`.
+    #[inline(always)]
+    pub(super) fn array<const NARROW: bool>(&self, wires: &Wires, at: usize) -> LabelPointers {
+        let mut place = [wires.base; LANES];
+        for lane in 0..LANES {
+            if NARROW || lane == 0 {
+                place[lane] = wires.base.wrapping_add(at + 16 * self.block(wires, lane));
+            }
+        }
+        LabelPointers(place)
+    }
+
     /// Where the byte with a lane's row of item `k` of bits of the tables is.
     #[inline(always)]
     fn byte(&self, wires: &Wires, run: &Run<'_>, k: usize, lane: usize) -> *mut u8 {

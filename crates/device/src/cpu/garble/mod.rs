@@ -11,6 +11,9 @@ mod dice;
 mod gates;
 #[cfg(target_arch = "x86_64")]
 mod half;
+mod masked;
+#[cfg(target_arch = "x86_64")]
+mod masks;
 #[cfg(target_arch = "x86_64")]
 mod narrow;
 #[cfg(target_arch = "x86_64")]
@@ -41,12 +44,19 @@ use crate::command::{Command, KeyId, Op};
 use crate::garble::{Garbling, NO_OFFSET};
 use crate::layout::{ColumnType, Span};
 use dice::Dice;
+use masked::Masked;
 #[cfg(target_arch = "x86_64")]
 use {aesni::Xmm, vaes::Ymm, x86::Zmm};
 
 /// Everything a run of a tape over labels needs.
 struct Run<'a> {
     tape: &'a Tape,
+    /// Component of the slots.
+    part: u8,
+    /// What a public 1 adds to a label, unless rows are circuits.
+    one: u128,
+    /// What products are, if they are no gates with tables of `scheme`.
+    masked: Option<Masked>,
     scheme: Garbling,
     /// The garbler's offset.
     offset: Option<u128>,
@@ -82,6 +92,9 @@ impl Cpu {
         let at = |span: Span| memory.column(span, 0).0;
         let run = Run {
             tape,
+            part: 0,
+            one: 0,
+            masked: None,
             scheme: Garbling::HalfGates,
             offset: offsets.map(|_| 0),
             start: 0,
@@ -184,6 +197,9 @@ impl Cpu {
     ) -> Result<(), Fault> {
         let mut run = Run {
             tape,
+            part: 0,
+            one: offset.unwrap_or(0),
+            masked: None,
             scheme,
             offset,
             start: 0,
@@ -212,6 +228,7 @@ impl Cpu {
         }
         self.gates_of(memory, &run);
         run.offset.zeroize();
+        run.one.zeroize();
         Ok(())
     }
 

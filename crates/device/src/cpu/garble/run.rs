@@ -14,7 +14,7 @@ use super::super::vector::{Kernel, Vector};
 use super::super::workspace::Memory;
 use super::blocks::{Blocks, Constants, LANES, each};
 use super::gates::{GateGroup, GateWalk, Wires};
-use super::{Dice, Each, Run, half, narrow, one, three};
+use super::{Dice, Each, Run, half, masks, narrow, one, three};
 use crate::garble::{Garbling, ROW_BITS};
 
 /// From the tweaks of a product of half-gates to those of the next one.
@@ -47,8 +47,9 @@ pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize, const T: usize>(
     let tape = run.tape;
     let strides = memory.all_strides[tape.slots as usize];
     let job_wide = memory.all_strides[tape.job_wide as usize];
+    let part = usize::from(run.part);
     let wires = Wires {
-        slots: strides.offset,
+        slots: strides.offset + part * strides.component,
         slot: strides.column,
         rows: memory.frame.rows as usize,
         base: memory.base(),
@@ -71,7 +72,8 @@ pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize, const T: usize>(
             if job_value == NO_JOB_WIDE {
                 return 0;
             }
-            let at = job_wide.offset + job_value as usize * job_wide.column;
+            let at =
+                job_wide.offset + part * job_wide.component + job_value as usize * job_wide.column;
             let label = wires.base.wrapping_add(at).cast::<[u8; 16]>();
             u128::from_le_bytes(label.read_unaligned())
         };
@@ -89,7 +91,7 @@ pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize, const T: usize>(
                 } => {
                     let bit = u128::from(one).wrapping_neg();
                     let rows = &tape.srcs[start as usize..][..len as usize];
-                    sum::<V>(&wires, rows, (bit & offset) ^ job_value(of), out);
+                    sum::<V>(&wires, rows, (bit & run.one) ^ job_value(of), out);
                     if let (true, Some(each)) = (one, &run.each) {
                         add_offsets::<B>(&wires, each, out);
                     }
@@ -97,6 +99,10 @@ pub(super) unsafe fn run<V: Vector, B: Blocks, const N: usize, const T: usize>(
                 TapeOp::Spread { job_value: of, out } => sum::<V>(&wires, &[], job_value(of), out),
                 TapeOp::Products { start, len } => {
                     let products = &tape.products[start as usize..][..len as usize];
+                    if let Some(masked) = &run.masked {
+                        masks::products::<B, N>(&wires, (run, masked), products, &fixed);
+                        continue;
+                    }
                     dice.throw::<V>(run, products);
                     let gates = (&wires, run, products, &*dice, &fixed);
                     if run.offset.is_some() {
@@ -303,7 +309,7 @@ unsafe fn group_of<
 
 /// Operands of a group.
 #[inline(always)]
-unsafe fn operands<B: Blocks, const N: usize, const NARROW: bool>(
+pub(super) unsafe fn operands<B: Blocks, const N: usize, const NARROW: bool>(
     group: &[GateGroup; N],
     fixed: &Fixed<B>,
 ) -> [[B; N]; 2] {
@@ -320,7 +326,7 @@ unsafe fn operands<B: Blocks, const N: usize, const NARROW: bool>(
 
 /// Keys of a group: the start point ⊕ tweaks in the high halves.
 #[inline(always)]
-unsafe fn keys<B: Blocks, const N: usize, const K: usize, const NARROW: bool>(
+pub(super) unsafe fn keys<B: Blocks, const N: usize, const K: usize, const NARROW: bool>(
     run: &Run<'_>,
     group: &[GateGroup; N],
     fixed: &Fixed<B>,

@@ -9,24 +9,24 @@ use crate::garble::{Gate, Table};
 use crate::layout::{ColumnType, Span};
 
 /// Labels of a workspace by row of the tape.
-struct Wires<'a> {
-    bytes: &'a mut [u8],
+pub(super) struct Wires<'a> {
+    pub(super) bytes: &'a mut [u8],
     /// Offset of slot 0, and bytes from a slot to the next.
     slots: (usize, usize),
     /// The same of job-wide values.
     job_wide: (usize, usize),
-    rows: usize,
+    pub(super) rows: usize,
 }
 
 impl Wires<'_> {
-    fn get(&self, row: Row, k: usize) -> u128 {
+    pub(super) fn get(&self, row: Row, k: usize) -> u128 {
         label(
             self.bytes,
             self.slots.0 + row as usize * self.slots.1 + 16 * k,
         )
     }
 
-    fn set(&mut self, row: Row, k: usize, value: u128) {
+    pub(super) fn set(&mut self, row: Row, k: usize, value: u128) {
         let at = self.slots.0 + row as usize * self.slots.1 + 16 * k;
         self.bytes[at..][..16].copy_from_slice(&value.to_le_bytes());
     }
@@ -71,7 +71,7 @@ impl Wires<'_> {
     }
 }
 
-fn label(bytes: &[u8], at: usize) -> u128 {
+pub(super) fn label(bytes: &[u8], at: usize) -> u128 {
     let mut label = [0; 16];
     label.copy_from_slice(&bytes[at..at + 16]);
     u128::from_le_bytes(label)
@@ -82,7 +82,8 @@ pub(super) fn run(memory: &mut Memory, run: &Run<'_>, dice: &mut Dice) {
     let tape = run.tape;
     let of = |region: u16| {
         let strides = memory.all_strides[region as usize];
-        (strides.offset, strides.column)
+        let part = usize::from(run.part) * strides.component;
+        (strides.offset + part, strides.column)
     };
     let mut wires = Wires {
         slots: of(tape.slots),
@@ -106,7 +107,7 @@ pub(super) fn run(memory: &mut Memory, run: &Run<'_>, dice: &mut Dice) {
                 job_value,
                 out,
             } => {
-                let one = u128::from(bit).wrapping_neg() & run.offset.unwrap_or(0);
+                let one = u128::from(bit).wrapping_neg() & run.one;
                 let rows = &tape.srcs[start as usize..][..len as usize];
                 wires.xor(rows, one ^ wires.job_value(job_value), out);
                 if bit {
@@ -116,6 +117,12 @@ pub(super) fn run(memory: &mut Memory, run: &Run<'_>, dice: &mut Dice) {
             TapeOp::Spread { job_value, out } => wires.xor(&[], wires.job_value(job_value), out),
             TapeOp::Products { start, len } => {
                 let products = &tape.products[start as usize..][..len as usize];
+                if let Some(masked) = &run.masked {
+                    for product in products {
+                        masked.product(&mut wires, run, product);
+                    }
+                    continue;
+                }
                 // SAFETY: every machine has these instructions.
                 unsafe { dice.throw::<Portable>(run, products) };
                 for (k, product) in products.iter().enumerate() {

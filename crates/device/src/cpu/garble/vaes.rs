@@ -268,6 +268,10 @@ impl Blocks for Ymm {
         unsafe { both!(_mm256_shuffle_epi32::<0x44>, self).spread() }
     }
     #[inline(always)]
+    unsafe fn second(self) -> Self {
+        unsafe { both!(_mm256_srli_epi64::<1>, self).colour() }
+    }
+    #[inline(always)]
     unsafe fn high_colour(self) -> Self {
         unsafe { both!(_mm256_shuffle_epi32::<0xee>, self).spread() }
     }

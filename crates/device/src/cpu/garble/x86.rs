@@ -189,6 +189,13 @@ impl Blocks for Zmm {
         }
     }
     #[inline(always)]
+    unsafe fn second(self) -> __mmask8 {
+        unsafe {
+            let low = _mm512_shuffle_epi32::<0x44>(self.0);
+            _mm512_test_epi64_mask(low, _mm512_set1_epi64(2))
+        }
+    }
+    #[inline(always)]
     unsafe fn high_colour(self) -> __mmask8 {
         unsafe {
             let high = _mm512_shuffle_epi32::<0xee>(self.0);

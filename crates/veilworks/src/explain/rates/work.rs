@@ -441,6 +441,29 @@ fn count(
         Op::Proof(_) => add(Kind::Proof, both),
         Op::Ot(_) => add(Kind::Transfer, both),
         Op::Cut(_) => add(Kind::Cut, both),
+        Op::Ag(Ag::Garble { .. } | Ag::Evaluate) => {
+            let Some(code) = program() else { return };
+            // Garbling hashes twice as many labels.
+            let hashed = match command.op {
+                Op::Ag(Ag::Garble { .. }) => 2 * labels,
+                _ => labels,
+            };
+            add(Kind::Instruction, code.instructions);
+            add(Kind::Label, code.linear * labels + both);
+            add(Kind::HalfGates, code.products * hashed);
+        }
+        // A hash is half of what an evaluated gate has.
+        Op::Ag(Ag::Offer { .. } | Ag::Take { .. }) => {
+            add(Kind::Label, both);
+            add(Kind::HalfGates, workspace.padded(&command.dst, VECTOR));
+        }
+        Op::Ag(Ag::Masks { .. }) => {
+            let Some(code) = program() else { return };
+            add(Kind::Instruction, code.instructions);
+            add(Kind::Label, code.linear * labels + both);
+        }
+        Op::Ag(Ag::Fold { .. }) => add(Kind::Mac, from),
+        Op::Ag(_) => add(Kind::Label, both),
         Op::Repeat(repeat) => {
             let times = times.saturating_mul(repeat.count.into());
             for step in &repeat.body {
