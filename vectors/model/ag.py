@@ -193,6 +193,7 @@ def run_of(source, start, first, inputs, offsets):
         mask, public = run.masks[wire], run.public(wire)
         require(mask.hold(offsets) and xor(mask.values(), public) == values, f"wire {wire}")
         require(run.active[wire] == [w ^ bit * offsets[A] for w, bit in zip(run.zero[wire], public)], f"labels of wire {wire}")
+    require(run.accepted, "an opening of true bits fails")
     for name in ("label_folds", "mask_folds"):
         mine, other = getattr(run, name)(source(name))
         require(mine == other, f"{name} differ")
@@ -214,10 +215,10 @@ def garble_fields(rows, first):
     source = sources("garble")
     offsets, start = both_offsets(source), source("start")
     # For all values of the inputs, of which the vectors have a few rows.
-    every = list(zip(*itertools.product((0, 1), repeat=inputs)))
-    whole = run_of(sources("garble/all"), start, first, [list(column) for column in every], offsets)
-    for row, values in enumerate(zip(*every)):
-        require([whole.masks[w].values()[row] ^ whole.public(w)[row] for w in outputs] == plain(values), f"outputs of {values}")
+    every = list(itertools.product((0, 1), repeat=inputs))
+    whole = run_of(sources("garble/all"), start, first, [list(column) for column in zip(*every)], offsets)
+    results = [xor(whole.open(whole.masks[w], f"output/{w}"), whole.public(w)) for w in outputs]
+    require(whole.accepted and [list(row) for row in zip(*results)] == [plain(values) for values in every], "outputs")
     run = run_of(source, start, first, [[source(f"value/{w}/{row}") & 1 for row in range(rows)] for w in range(inputs)], offsets)
     checks = {}
     for name in ("label", "mask"):

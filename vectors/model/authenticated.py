@@ -230,11 +230,12 @@ def parts(offsets, bits):
 class Run:
     """A circuit on rows, at both sides. A gate is its kind and its operands; results are numbered behind the inputs."""
 
-    def __init__(self, source, offsets, hash_of, first, layers, inputs, sent=as_it_is):
-        """`inputs` are the values of wires, by wire and row."""
+    def __init__(self, source, offsets, hash_of, first, layers, inputs, triples=None, fold=folded, sent=as_it_is):
+        """`inputs` are the values of wires, by wire and row; `triples(product)` those of all rows, or they are dealt."""
         self.source, self.offsets, self.hash_of, self.first = source, offsets, hash_of, first
-        self.rows, self.sent = len(inputs[0]), sent
-        # By wire: bits, masks, labels of the public value 0 at A, labels at B. By product: operands, result, sharing, tables, public bits.
+        self.triples = triples or (lambda product: dealt_triple(self.under(f"triple/{product}"), offsets, self.rows))
+        self.rows, self.fold, self.sent, self.accepted = len(inputs[0]), fold, sent, True
+        # By wire: bits, masks, labels of the public value 0 at A, labels at B. By product: operands, result, sharing of σ + mask, tables.
         self.values, self.masks, self.zero, self.active, self.products = [], [], [], [], []
         for wire, values in enumerate(inputs):
             mask = dealt(self.under(f"mask/{wire}"), offsets, self.rows)
@@ -258,11 +259,17 @@ class Run:
         ones = [1] * self.rows
         self.put(xor(self.values[a], ones), self.masks[a].plus(self.offsets, ones), self.zero[a], self.active[a])
 
+    def open(self, bits, name):
+        """What bits are opened to, each party telling its shares."""
+        told = [opened(self.offsets, bits, p, self.source(f"{name}/{p}"), self.fold, self.sent) for p in PARTIES]
+        self.accepted &= all(accepted for _, accepted in told)
+        return xor(*(shares for shares, _ in told))
+
     def product(self, a, b):
         number = len(self.products)
         mask = dealt(self.under(f"mask of product/{number}"), self.offsets, self.rows)
-        triple = dealt_triple(self.under(f"triple/{number}"), self.offsets, self.rows)
-        epsilon, delta = ((self.masks[x] ^ factor).values() for x, factor in ((a, triple[0]), (b, triple[1])))
+        triple = self.triples(number)
+        epsilon, delta = (self.open(self.masks[x] ^ factor, f"{number}/{x}") for x, factor in ((a, triple[0]), (b, triple[1])))
         sharing = used(self.offsets, triple, epsilon, delta) ^ mask
         of = [parts(self.offsets, bits) for bits in (self.masks[a], self.masks[b], sharing)]
         tables, zero, active = [], [], []
@@ -280,16 +287,16 @@ class Run:
         """The values that B sees."""
         return [label >> 1 & 1 for label in self.active[wire]]
 
-    def label_folds(self, challenge, fold=folded):
+    def label_folds(self, challenge):
         """What A computes, of the public values that B tells, and what B sends: products in order, and of each its rows."""
         wanted, sent = [], []
         for product in self.products:
             told = self.sent(B, "public", self.public(product.result))
             wanted += [w ^ bit * self.offsets[A] for w, bit in zip(self.zero[product.result], told)]
             sent += self.active[product.result]
-        return fold(challenge, wanted), fold(challenge, sent)
+        return self.fold(challenge, wanted), self.fold(challenge, sent)
 
-    def mask_folds(self, challenge, fold=folded):
+    def mask_folds(self, challenge):
         """What A sends and what B computes: MACs and keys of bits that are 0. A has the public values once the labels are checked."""
         sent, wanted = [], []
         for product in self.products:
@@ -300,4 +307,4 @@ class Run:
             # The public part is B's: its share is A's if the bit is 0.
             share = xor(tau.shares(B), conjunction(of_a, of_b), self.public(product.result))
             wanted += [k ^ bit * self.offsets[B] for k, bit in zip(tau.k[B], share)]
-        return fold(challenge, sent), fold(challenge, wanted)
+        return self.fold(challenge, sent), self.fold(challenge, wanted)
