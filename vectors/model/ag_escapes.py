@@ -3,8 +3,8 @@
     python3 vectors/model/ag.py --escapes
 
 Marks are candidates of which A sent a wrong offer G: the check of leaky ANDs passes if A guessed B's share of a, and then A knows it. A bucket all of whose
-candidates are marked gives A B's share of a mask. Folds run over GF(2^8) in the place of GF(2^128), MACs and labels too, whose offsets have six unknown bits. Then come
-three conditions, each with the attack that succeeds for certain without it, and how often the other party aborts for both values of its input.
+candidates are marked gives A B's share of a mask. Folds run over GF(2^8) in the place of GF(2^128), MACs and labels too, whose offsets have six unknown
+bits. Then come three conditions, each with the attack that succeeds for certain without it, and how often the other party aborts for both values of its input.
 The hash is SHA-256 here: escapes do not depend on which one it is.
 """
 
