@@ -371,12 +371,7 @@ impl Queue<'_> {
             Op::Encode { offset } => self.encode(*offset, command)?,
             Op::Colour => self.colour(command),
             Op::Cut(step) => self.cut(index, *step, command)?,
-            Op::Ag(_) => {
-                return Err(Fault::Unsupported {
-                    device: "cuda",
-                    what: "authenticated garbling",
-                });
-            }
+            Op::Ag(_) => return Err(unsupported("authenticated garbling")),
             Op::Repeat(repeat) => {
                 for command in repeat.commands() {
                     self.checked(index, &command)?;

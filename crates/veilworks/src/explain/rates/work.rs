@@ -3,7 +3,7 @@
 use std::ops::{Add, AddAssign, Mul};
 
 use veil_circuit::Per;
-use veil_device::{ColumnType, Command, Garbling, Instr, Layout, Op, Program, ProgramId, Span};
+use veil_device::{Ag, ColumnType, Command, Garbling, Instr, Layout, Op, Program, ProgramId, Span};
 use veil_link::HEADER_BYTES;
 use veil_math::Ring;
 use veil_protocol::{Cleared, Cost, Plan, Protocol, Round, Task, WorkspaceOf};
