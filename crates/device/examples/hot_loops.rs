@@ -7,7 +7,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use veil_device::ot::{COLUMNS, column_bytes};
+use veil_device::ot::{COLUMNS, Choices, column_bytes};
 use veil_device::{
     ColumnType, Command, Cpu, Device, Dst, Form, Frame, Garbling, Instr, Isa, KeyId, Layout,
     Lifting, Op, Ot, Outcome, PrfCall, Program, Region, Residency, Span, Src, Tag, Trees,
@@ -231,7 +231,13 @@ fn hot_loops() -> Vec<HotLoop> {
         integers("combine", Ring::Bits, combine, 64),
         transfer("ot_receive", Ot::Receive { trees }),
         transfer("ot_send", Ot::Send { trees, offset }),
-        transfer("ot_fold", Ot::Fold { items: CHOICES }),
+        transfer(
+            "ot_fold",
+            Ot::Fold {
+                items: CHOICES,
+                of: Choices::Rows,
+            },
+        ),
         transfer("ot_compare", Ot::Compare { offset }),
         transfer("ot_labels", Ot::Labels),
         transfer(
@@ -537,7 +543,7 @@ fn transfers(isa: Isa, rows: u32, (step, times): (Ot, u64), seed: u8) {
         layout.all(region, 0)
     };
     let (bits, block) = (ColumnType::Rows(Ring::Bits), ColumnType::Bytes(16));
-    let column = ColumnType::Bytes(column_bytes(CHOICES, rows) as u32);
+    let column = ColumnType::Bytes(column_bytes(Choices::Rows, CHOICES, rows) as u32);
     let choices = add(Residency::Resident, bits, CHOICES);
     let corrections = add(Residency::Mapped, bits, CHOICES * trees.count());
     let last = add(Residency::Mapped, block, trees.count() - 1);

@@ -1,6 +1,6 @@
 //! Steps of transfers that fit no workspace, or lack a key, are refused by every device.
 
-use veil_device::ot::{COLUMNS, blocks, column_bytes};
+use veil_device::ot::{COLUMNS, Choices, blocks, column_bytes};
 use veil_device::{
     ColumnType, Command, Cpu, Device, Fault, Frame, KeyId, Layout, Op, Ot, Outcome, PrfCall,
     Reference, Region, Residency, Span, Tag, Trees,
@@ -19,7 +19,7 @@ const START: KeyId = KeyId(1);
 /// Regions of every step, each with a part and an item more than are needed.
 fn layout() -> Layout {
     let bits = ColumnType::Rows(Ring::Bits);
-    let column = ColumnType::Bytes(column_bytes(ITEMS, ROWS) as u32);
+    let column = ColumnType::Bytes(column_bytes(Choices::Rows, ITEMS, ROWS) as u32);
     let region = |residency, column, count| Region {
         residency,
         column,
@@ -78,7 +78,10 @@ fn steps() -> Vec<Command> {
         ),
         step(Ot::Send { trees, offset }, message, vec![some], leaves),
         step(
-            Ot::Fold { items },
+            Ot::Fold {
+                items,
+                of: Choices::Rows,
+            },
             vec![all, span(4, 0, 1)],
             vec![span(5, 0, COLUMNS + 1)],
             vec![],
@@ -229,7 +232,10 @@ fn steps_that_do_not_fit_are_refused() {
         }
         if let Op::Ot(Ot::Fold { .. }) = good.op {
             let mut long = good.clone();
-            long.op = Op::Ot(Ot::Fold { items: u32::MAX });
+            long.op = Op::Ot(Ot::Fold {
+                items: u32::MAX,
+                of: Choices::Rows,
+            });
             bad.push(long);
         }
         if let Op::Ot(Ot::Keys { .. }) = good.op {

@@ -1,12 +1,13 @@
 //! Steps of oblivious transfers as launches of kernels/ot and kernels/device/transfers.cu.
 
 use veil_device::ot::{BLOCK, COLUMNS, Ot, Trees, blocks};
-use veil_device::{Command, Fault, KeyId, PrfCall, Span};
+use veil_device::{ColumnType, Command, Fault, KeyId, PrfCall, Span};
 use veil_math::Ring;
 use zeroize::Zeroizing;
 
 use super::labels::numbers;
 use super::queue::{Argument, Queue};
+use super::unsupported;
 use crate::kernels::{
     CHOOSE, COMPARE_FOLDS, DECIDE, GATHER, OT_APPLY, OT_CORRECT, OT_EXPAND, OT_FOLD, OT_KEYS,
     OT_LABELS, SPREAD,
@@ -152,6 +153,10 @@ impl Queue<'_> {
             let length = u64::from(items) * Ring::Bits.bytes(u64::from(rows));
             (blocks(items, rows), length)
         };
+        let of = src.first().map(|span| self.item(*span));
+        if let (Ot::Receive { .. } | Ot::Send { .. }, Some(ColumnType::Bytes(_))) = (step, of) {
+            return Err(unsupported("transfers whose choices are bytes"));
+        }
         match step {
             Ot::Receive { trees } => {
                 let (blocks, length) = strings(src[0].count);
@@ -214,7 +219,7 @@ impl Queue<'_> {
                 self.spread(0, string, columns);
                 self.temps = self.temps.max(sums + count * string);
             }
-            Ot::Fold { items } => {
+            Ot::Fold { items, of: _ } => {
                 let (blocks, _) = strings(items);
                 let string = BYTES * blocks;
                 let count = u64::from(dst[0].count);

@@ -159,7 +159,7 @@ pub(crate) fn check(
                 _ => false,
             }
         }
-        Ag::Masks { .. } | Ag::Garble { .. } | Ag::Evaluate => {
+        Ag::Masks { .. } | Ag::Garble { .. } | Ag::Evaluate { .. } => {
             return programs(step, command, &spans, program);
         }
     };
@@ -190,7 +190,10 @@ fn programs(
         return Err("its program is not over labels");
     }
     let products = program.messages[0];
-    let gates = u64::from(products) * u64::from(spans.rows);
+    let (Ag::Masks { at, .. } | Ag::Garble { at, .. } | Ag::Evaluate { at }) = step else {
+        return Err(SPANS);
+    };
+    let gates = (u64::from(at) + u64::from(products)) * u64::from(spans.rows);
     let (src, dst) = (&command.src[..], &command.dst[..]);
     let long = |of: &[Span], shape: Shape| spans.arrays(of, shape) && shape.1 >= gates;
     let shape = |of: Option<&Span>| of.and_then(|span| spans.array(span)).filter(|s| s.0 == 1);
@@ -221,18 +224,20 @@ fn programs(
             }
             None => false,
         },
-        (Ag::Evaluate, [from, z, masks @ ..], [labels, bits @ ..]) => match shape(Some(labels)) {
-            Some(of) => {
-                (masks.len(), bits.len()) == (3, 3)
-                    && long(masks, of)
-                    && long(&[*labels], of)
-                    && spans.bits(&[*z], of)
-                    && spans.bits(bits, of)
-                    && tables(from)
-                    && numbered()
+        (Ag::Evaluate { .. }, [from, z, masks @ ..], [labels, bits @ ..]) => {
+            match shape(Some(labels)) {
+                Some(of) => {
+                    (masks.len(), bits.len()) == (3, 3)
+                        && long(masks, of)
+                        && long(&[*labels], of)
+                        && spans.bits(&[*z], of)
+                        && spans.bits(bits, of)
+                        && tables(from)
+                        && numbered()
+                }
+                None => false,
             }
-            None => false,
-        },
+        }
         _ => false,
     };
     if fits && apart(command, false) {

@@ -53,7 +53,7 @@ mod plain;
 use crate::command::KeyId;
 
 pub(crate) use check::check;
-pub(crate) use plain::{Known, step};
+pub(crate) use plain::{Known, clear, clear_bits, step};
 
 /// Bytes of a block.
 pub(crate) const BLOCK: usize = 16;
@@ -159,21 +159,29 @@ pub enum Ag {
         products: u32,
     },
     /// Runs the program on component `part` of its slots: masks, or Λ. Results of products are read, and operands written: src 0: results. dst: first operands, second
-    /// operands. Row r of product p is block p R + r of R rows; blocks behind the last become zero.
+    /// operands. Row r of product p is block (at + p) R + r of R rows; blocks behind the last become zero, and those before product 0 stay.
     Masks {
         /// Component of the slots.
         part: u8,
+        /// Products before product 0.
+        at: u32,
         /// Public constants.
         one: One,
     },
     /// Runs the program as the garbler on component 0 of its slots. src: M\[λ_α\], K\[λ_α\], M\[λ_β\], K\[λ_β\], M\[σ ⊕ λ_γ\], K\[σ ⊕ λ_γ\]. dst: tables, two labels for each
-    /// product; bits z; labels of results. calls: the start point of the hash, as of half-gates ([`garble`](crate::garble)).
+    /// product, counted from the first of the span; bits z; labels of results. calls: the start point of the hash, as of half-gates ([`garble`](crate::garble)). Blocks and
+    /// bits are as in [`Ag::Masks`].
     Garble {
+        /// Products before product 0.
+        at: u32,
         /// The key that is Δ_A; its bits 0 and 1 are 1.
         offset: KeyId,
     },
     /// The same as the evaluator. src: tables; bits z; M\[λ_α\], M\[λ_β\], M\[σ ⊕ λ_γ\]. dst: labels of results; bits Λ_α, Λ_β, Λ_γ.
-    Evaluate,
+    Evaluate {
+        /// Products before product 0.
+        at: u32,
+    },
 }
 
 impl Ag {
@@ -184,7 +192,7 @@ impl Ag {
             | Ag::Take { offset, .. }
             | Ag::Settle { offset, .. }
             | Ag::Spend { offset, .. }
-            | Ag::Garble { offset } => Some(offset),
+            | Ag::Garble { offset, .. } => Some(offset),
             Ag::Fold { offset } | Ag::Gates { offset, .. } => offset,
             Ag::Masks {
                 one: One::Offset(offset),

@@ -221,7 +221,7 @@ pub(crate) fn step<W: Columns>(workspace: &mut W, known: &Known, step: Ag, comma
             let used = products as usize * workspace.frame().rows as usize;
             gates(workspace, of.map(|_| offset), used, src, dst[0]);
         }
-        Ag::Masks { .. } | Ag::Garble { .. } | Ag::Evaluate => {
+        Ag::Masks { .. } | Ag::Garble { .. } | Ag::Evaluate { .. } => {
             unreachable!("these steps have programs")
         }
     }
@@ -306,4 +306,18 @@ fn gates<W: Columns>(workspace: &mut W, offset: Option<u128>, used: usize, src: 
         }
         tile.put(to, &blocks);
     });
+}
+
+/// Makes the blocks of an array of one column zero, from number `at` on.
+pub(crate) fn clear(workspace: &mut impl Columns, span: Span, at: usize) {
+    workspace.get_mut(span, 0)[BLOCK * at..].fill(0);
+}
+
+/// Makes packed bits zero, from number `at` on.
+pub(crate) fn clear_bits(workspace: &mut impl Columns, span: Span, at: usize) {
+    let bytes = &mut workspace.get_mut(span, 0)[at / 8..];
+    if let Some((first, others)) = bytes.split_first_mut() {
+        *first &= (1 << (at % 8)) - 1;
+        others.fill(0);
+    }
 }

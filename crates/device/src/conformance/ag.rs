@@ -48,6 +48,8 @@ struct Case {
     role: Role,
     first: u64,
     part: u8,
+    /// Products before those of the program.
+    at: u32,
 }
 
 /// A random case on `device` and the reference.
@@ -74,7 +76,8 @@ impl Case {
         };
         let program = Arc::new(program::labels(rng));
         // Long enough for the program, and not always whole words.
-        let blocks = program.products().0 * rows + 1 + rng.below(200) as u32;
+        let at = rng.below(3) as u32 * rng.below(20) as u32;
+        let blocks = (at + program.products().0) * rows + 1 + rng.below(200) as u32;
         let (mapped, resident) = (Residency::Mapped, Residency::Resident);
         let layout = regions(
             rows,
@@ -114,6 +117,7 @@ impl Case {
             keys: keys.map(key),
             first: rng.next() >> [20, 40, 63][rng.below(3)],
             part: rng.below(usize::from(PARTS)) as u8,
+            at,
             layout,
             program,
             written,
@@ -256,20 +260,20 @@ impl Case {
             1 => One::Unit,
             _ => One::Offset(OFFSET),
         };
-        let part = self.part;
+        let (part, at) = (self.part, self.at);
         let masks = run(
-            Ag::Masks { part, one },
+            Ag::Masks { part, at, one },
             vec![array(0)],
             vec![array(8), array(9)],
         );
         let six: Vec<Span> = (0..6).map(array).collect();
         let garble = run(
-            Ag::Garble { offset: OFFSET },
+            Ag::Garble { at, offset: OFFSET },
             six,
             vec![tables, bits(7), array(8)],
         );
         let evaluate = run(
-            Ag::Evaluate,
+            Ag::Evaluate { at },
             vec![tables, bits(0), array(0), array(1), array(2)],
             vec![array(8), bits(7), bits(8), bits(9)],
         );

@@ -5,7 +5,7 @@ use veil_prss::DomainTag;
 use veil_session::{Frame, Secret, SessionId};
 
 use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions};
-use crate::ot::{COLUMNS, column_bytes};
+use crate::ot::{COLUMNS, Choices, column_bytes};
 use crate::{
     ColumnType, Command, Device, Fault, KeyId, Layout, Op, Ot, Outcome, PrfCall, Reference,
     Residency, Span, Tag, Trees, completion,
@@ -32,6 +32,7 @@ const KINDS: u32 = 6;
 struct Case {
     trees: Trees,
     items: u32,
+    of: Choices,
     layout: Layout,
     frame: Frame,
     keys: Vec<(KeyId, Secret)>,
@@ -69,11 +70,16 @@ pub(super) fn one(
             keys.push((KeyId(ALL + trees.index(tree, leaf)), key));
         }
     }
-    let layout = layout(chunk_rows, trees, items, rng.below(3) as u32 * 20);
+    let of = match rng.below(3) {
+        0 => Choices::Bytes(1 + rng.below(100) as u32),
+        _ => Choices::Rows,
+    };
+    let layout = layout(chunk_rows, trees, (items, of), rng.below(3) as u32 * 20);
     let corrections = layout.bytes(layout.all(CORRECTIONS, 0), rows) as usize;
     let of = Case {
         trees,
         items,
+        of,
         frame: Frame {
             epoch: 0,
             lane: rng.next() as u16,
@@ -95,21 +101,25 @@ pub(super) fn one(
     )
 }
 
-fn layout(chunk_rows: u32, trees: Trees, items: u32, slack: u32) -> Layout {
-    let (bits, block) = (ColumnType::Rows(Ring::Bits), ColumnType::Bytes(16));
-    let column = ColumnType::Bytes(column_bytes(items, chunk_rows) as u32 + slack);
+fn layout(chunk_rows: u32, trees: Trees, (items, of): (u32, Choices), slack: u32) -> Layout {
+    let (choices, block) = (of.column(), ColumnType::Bytes(16));
+    let labels = match of {
+        Choices::Rows => ColumnType::Labels,
+        Choices::Bytes(bytes) => ColumnType::Bytes(128 * bytes),
+    };
+    let column = ColumnType::Bytes(column_bytes(of, items, chunk_rows) as u32 + slack);
     let (resident, mapped) = (Residency::Resident, Residency::Mapped);
     regions(
         chunk_rows,
         &[
-            (mapped, bits, 1, items),
-            (mapped, bits, 1, items * trees.count()),
+            (mapped, choices, 1, items),
+            (mapped, choices, 1, items * trees.count()),
             (mapped, block, 1, trees.count() - 1),
             (resident, column, 1, COLUMNS + 1),
             (resident, column, 1, COLUMNS),
             (mapped, block, 1, 2 * COLUMNS + 1),
             (mapped, ColumnType::Bytes(32), 1, 1),
-            (mapped, ColumnType::Labels, 1, KINDS * items),
+            (mapped, labels, 1, KINDS * items),
         ],
     )
 }
@@ -196,7 +206,10 @@ impl Case {
             ..self.all(RECEIVED)
         };
         let [own, theirs] = self.folds();
-        let fold = Ot::Fold { items: self.items };
+        let fold = Ot::Fold {
+            items: self.items,
+            of: self.of,
+        };
         let challenge = self.all(CHALLENGE);
         let [t, q, key, zero, one, chosen] = [0, 1, 2, 3, 4, 5].map(|kind| self.labels(kind));
         let keys = |offset, from, to: &[Span]| {
@@ -204,15 +217,21 @@ impl Case {
             command.calls = self.call(START, DomainTag::OT_KEYS);
             command
         };
-        vec![
+        let mut commands = vec![
             ot(fold, &[self.all(RECEIVED), challenge], &[own]),
             ot(fold, &[self.all(SENT), challenge], &[theirs]),
             ot(Ot::Labels, &[received], &[t]),
             ot(Ot::Labels, &[self.all(SENT)], &[q]),
+        ];
+        if self.of != Choices::Rows {
+            return commands;
+        }
+        commands.extend([
             keys(None, t, &[key]),
             keys(Some(OFFSET), q, &[zero, one]),
             ot(Ot::Choose, &[zero, one, self.all(CHOICES)], &[chosen]),
             ot(Ot::Choose, &[chosen, t, self.all(CHOICES)], &[chosen]),
-        ]
+        ]);
+        commands
     }
 }

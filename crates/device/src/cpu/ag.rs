@@ -35,7 +35,7 @@ impl Cpu {
         step: Ag,
         command: &Command,
     ) -> Result<(), Fault> {
-        if let Ag::Masks { .. } | Ag::Garble { .. } | Ag::Evaluate = step {
+        if let Ag::Masks { .. } | Ag::Garble { .. } | Ag::Evaluate { .. } = step {
             return self.gates_with_masks(memory, tape, step, command);
         }
         let offset = match step.offset() {

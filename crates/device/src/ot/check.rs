@@ -2,7 +2,7 @@
 
 use veil_math::Ring;
 
-use super::{COLUMNS, FOLD, Ot, Trees, column_bytes};
+use super::{COLUMNS, Choices, FOLD, Ot, Trees, column_bytes};
 use crate::command::Command;
 use crate::garble::{MOST_PRODUCTS, ROW_BITS};
 use crate::layout::{ColumnType, Layout, Residency, Span};
@@ -18,16 +18,21 @@ pub(crate) fn check(
     let bits = |span: &Span| item(span) == ColumnType::Rows(Ring::Bits);
     // What came from a peer or goes to it.
     let message = |span: &Span| region(span).residency.is_packed();
-    let columns = |span: &Span, count: u32, items: u32| {
-        let long = match item(span) {
-            ColumnType::Bytes(bytes) => u64::from(bytes) >= column_bytes(items, rows),
+    let of = |span: &Span| {
+        Choices::of(item(span)).filter(|of| of.bytes(rows) > 0 || *of == Choices::Rows)
+    };
+    let columns = |span: &Span, count: u32, (items, of): (u32, Option<Choices>)| {
+        let long = match (item(span), of) {
+            (ColumnType::Bytes(bytes), Some(of)) => {
+                u64::from(bytes) >= column_bytes(of, items, rows)
+            }
             _ => false,
         };
         long && region(span).residency == Residency::Resident && span.count == count
     };
     let corrections = |trees: Trees, spans: &[Span], items: u32| {
         let [rows, last] = spans else { return false };
-        bits(rows)
+        of(rows).is_some()
             && item(last) == FOLD
             && message(rows)
             && message(last)
@@ -44,20 +49,23 @@ pub(crate) fn check(
     let (src, dst) = (&command.src[..], &command.dst[..]);
     let fits = match (step, src, dst) {
         (Ot::Receive { trees }, [choices], [message @ .., to]) => {
-            bits(choices)
+            of(choices).is_some()
                 && corrections(trees, message, choices.count)
+                && item(choices) == item(&message[0])
                 && !choices.overlaps(message[0])
-                && columns(to, COLUMNS + 1, choices.count)
+                && columns(to, COLUMNS + 1, (choices.count, of(choices)))
                 && leaves(trees)
         }
         (Ot::Send { trees, .. }, [from, _], [to]) => {
             let items = from.count / trees.count();
-            corrections(trees, src, items) && columns(to, COLUMNS, items) && leaves(trees)
+            corrections(trees, src, items)
+                && columns(to, COLUMNS, (items, of(from)))
+                && leaves(trees)
         }
-        (Ot::Fold { items }, [from, challenge], [to]) => {
+        (Ot::Fold { items, of }, [from, challenge], [to]) => {
             let long =
                 matches!(item(challenge), ColumnType::Bytes(n) if n as usize >= super::BLOCK);
-            columns(from, from.count, items)
+            columns(from, from.count, (items, Some(of)))
                 && long
                 && challenge.count == 1
                 && item(to) == FOLD
@@ -68,7 +76,14 @@ pub(crate) fn check(
                 && (own.count, theirs.count) == (COLUMNS, COLUMNS + 1)
         }
         (Ot::Labels, [from], [to]) => {
-            columns(from, COLUMNS, to.count) && item(to) == ColumnType::Labels
+            let of = match item(to) {
+                ColumnType::Labels => Some(Choices::Rows),
+                ColumnType::Bytes(bytes) if bytes > 0 && bytes % 128 == 0 => {
+                    Some(Choices::Bytes(bytes / 128))
+                }
+                _ => None,
+            };
+            columns(from, COLUMNS, (to.count, of))
         }
         (Ot::Keys { offset }, [from], to) => {
             let keys = |span: &Span| {

@@ -9,7 +9,7 @@
 //! # Strings
 //!
 //! A command is about `items` items of choices in all rows of a chunk. They are taken as one *string* of bits: the packed bytes of the
-//! items, one after the other, padded with zeros to B whole blocks of 16 bytes; then one block more, of transfers that are never used: they
+//! items, one after the other (or, where items are bytes and not rows, all their bits: [`Choices`]), padded with zeros to B whole blocks of 16 bytes; then one block more, of transfers that are never used: they
 //! hide what the check tells about the others. [`blocks`] is B + 1. A leaf s is stretched to the string L_s = PRF_s(tag, lane, first,
 //! chunk) ‖ PRF_s(…, first + 1, …) ‖ …, B + 1 blocks.
 //!
@@ -49,7 +49,7 @@ pub(crate) use check::check;
 /// neither read nor written.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Ot {
-    /// The receiver's columns, and its message. src: choices, rows of bits. dst: corrections, rows of bits, of each tree as many items as
+    /// The receiver's columns, and its message. src: choices, rows of bits or bytes. dst: corrections, of the same column type, of each tree as many items as
     /// there are choices; corrections of the last block, of each tree but the first 16 bytes; 129 columns, of which the last is the
     /// string of choices. calls: the first leaf of the first tree, and the counter of the first block.
     Receive {
@@ -67,6 +67,8 @@ pub enum Ot {
     Fold {
         /// Items of choices.
         items: u32,
+        /// What each of them is.
+        of: Choices,
     },
     /// Compares at the sender the folds of its 128 columns, src 0, with the 129 folds of the receiver, src 1; if they do not
     /// fit, the batch ends with [`Outcome::Mismatch`](crate::Outcome::Mismatch).
@@ -74,7 +76,7 @@ pub enum Ot {
         /// The key that is Δ.
         offset: KeyId,
     },
-    /// dst 0 = the labels of src 0, the first 128 columns: an item for each item of choices.
+    /// dst 0 = the labels of src 0, the first 128 columns: an item for each item of choices, a column of labels for rows of bits, 128 bytes for each byte.
     Labels,
     /// Keys of transfers, of which no two have anything to do with each other: the hash of [`garble`](crate::garble#hash) of labels
     /// src 0. Row r of item p has the tweak (first + p) · 2^16 + r, and the start point is block 0 of call 0. At the receiver, which has
@@ -87,14 +89,52 @@ pub enum Ot {
     Choose,
 }
 
-/// Blocks of the string of `items` items in a chunk of `rows` rows: B + 1. As many counters are drawn, for a full chunk.
-pub const fn blocks(items: u32, rows: u32) -> u64 {
-    (items as u64 * Ring::Bits.bytes(rows as u64)).div_ceil(BLOCK as u64) + 1
+/// An item of choices.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Choices {
+    /// A bit for each row.
+    Rows,
+    /// So many bytes, all of whose bits are choices, whatever rows there are.
+    Bytes(u32),
 }
 
-/// Bytes of a column.
-pub const fn column_bytes(items: u32, rows: u32) -> u64 {
-    blocks(items, rows) * BLOCK as u64
+impl Choices {
+    /// What a column is an item of, if it is one of any.
+    pub(crate) const fn of(column: ColumnType) -> Option<Self> {
+        match column {
+            ColumnType::Rows(Ring::Bits) => Some(Choices::Rows),
+            ColumnType::Bytes(bytes) => Some(Choices::Bytes(bytes)),
+            _ => None,
+        }
+    }
+
+    /// What an item is as a column.
+    pub const fn column(self) -> ColumnType {
+        match self {
+            Choices::Rows => ColumnType::Rows(Ring::Bits),
+            Choices::Bytes(bytes) => ColumnType::Bytes(bytes),
+        }
+    }
+
+    /// Bytes of an item in `rows` rows.
+    pub const fn bytes(self, rows: u32) -> u64 {
+        self.column().bytes(rows)
+    }
+
+    /// Blocks of the string of `items` items in a chunk of `rows` rows: B + 1. As many counters are drawn, for a full chunk.
+    pub const fn blocks(self, items: u32, rows: u32) -> u64 {
+        (items as u64 * self.bytes(rows)).div_ceil(BLOCK as u64) + 1
+    }
+}
+
+/// Blocks of the string of `items` items with a bit for each of `rows` rows.
+pub const fn blocks(items: u32, rows: u32) -> u64 {
+    Choices::Rows.blocks(items, rows)
+}
+
+/// Bytes of a column of `items` items in a chunk of `rows` rows.
+pub const fn column_bytes(of: Choices, items: u32, rows: u32) -> u64 {
+    of.blocks(items, rows) * BLOCK as u64
 }
 
 /// h of a string of whole blocks, at least one: POLYVAL of all of them but the last under the challenge, XOR the last.

@@ -47,9 +47,10 @@ impl Writer<'_> {
                     self.u16(offset.0);
                 }
             }
-            Ag::Masks { part, one } => {
+            Ag::Masks { part, at, one } => {
                 self.u8(13);
                 self.u8(part);
+                self.u32(at);
                 match one {
                     One::Nothing => self.u8(0),
                     One::Unit => self.u8(1),
@@ -59,11 +60,15 @@ impl Writer<'_> {
                     }
                 }
             }
-            Ag::Garble { offset } => {
+            Ag::Garble { at, offset } => {
                 self.u8(14);
+                self.u32(at);
                 self.u16(offset.0);
             }
-            Ag::Evaluate => self.u8(15),
+            Ag::Evaluate { at } => {
+                self.u8(15);
+                self.u32(at);
+            }
         }
     }
 }
@@ -112,6 +117,7 @@ impl Parser<'_> {
             },
             13 => Ag::Masks {
                 part: self.u8()?,
+                at: self.u32()?,
                 one: match self.u8()? {
                     0 => One::Nothing,
                     1 => One::Unit,
@@ -120,9 +126,10 @@ impl Parser<'_> {
                 },
             },
             14 => Ag::Garble {
+                at: self.u32()?,
                 offset: KeyId(self.u16()?),
             },
-            15 => Ag::Evaluate,
+            15 => Ag::Evaluate { at: self.u32()? },
             _ => return Err("an unknown step of authenticated garbling"),
         })
     }

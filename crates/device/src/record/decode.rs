@@ -12,6 +12,7 @@ use zeroize::Zeroize;
 use super::format::{Bytes, Call, Damage, MAGIC};
 use super::tape::chain;
 use crate::cut::By;
+use crate::ot::Choices;
 use crate::{
     ColumnType, Command, Completion, Cross, Cut, Dst, Form, Garbling, Instr, KeyId, Layout,
     Lifting, MatMul, Op, Ot, Outcome, PrfCall, Program, ProgramId, Proof, Region, Repeat,
@@ -465,7 +466,14 @@ impl Parser<'_> {
                 trees: self.trees()?,
                 offset: key(self)?,
             },
-            2 => Ot::Fold { items: self.u32()? },
+            2 => Ot::Fold {
+                items: self.u32()?,
+                of: Choices::Rows,
+            },
+            8 => Ot::Fold {
+                items: self.u32()?,
+                of: Choices::Bytes(self.u32()?),
+            },
             3 => Ot::Compare { offset: key(self)? },
             4 => Ot::Labels,
             5 => Ot::Keys { offset: None },

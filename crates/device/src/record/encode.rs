@@ -3,6 +3,7 @@
 use veil_math::Ring;
 
 use super::format::Step;
+use crate::ot::Choices;
 use crate::{
     ColumnType, Command, Cut, Dst, Form, Instr, Layout, Lifting, Op, Ot, Outcome, Program, Proof,
     Repeat, Residency, Side, Span, Src, Truncation,
@@ -328,9 +329,12 @@ impl Writer<'_> {
                 self.u8(trees.bits() as u8);
                 self.u16(offset.0);
             }
-            Ot::Fold { items } => {
-                self.u8(2);
+            Ot::Fold { items, of } => {
+                self.u8(if of == Choices::Rows { 2 } else { 8 });
                 self.u32(items);
+                if let Choices::Bytes(bytes) = of {
+                    self.u32(bytes);
+                }
             }
             Ot::Compare { offset } => {
                 self.u8(3);

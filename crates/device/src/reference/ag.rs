@@ -24,61 +24,65 @@ impl Reference {
         let program = program.map(|(program, _)| program.clone());
         let (src, dst) = (&command.src[..], &command.dst[..]);
         match step {
-            Ag::Masks { part, one } => {
+            Ag::Masks { part, at, one } => {
                 let program = program.ok_or(NO_PROGRAM)?;
                 let one = match one {
                     One::Nothing => 0,
                     One::Unit => 1,
                     One::Offset(key) => self.offset(key)? ^ 1,
                 };
+                let rows = memory.frame.rows as usize;
+                let first = at as usize * rows;
                 for to in dst {
-                    memory.bytes_mut(*to).fill(0);
+                    ag::clear(memory, *to, first);
                 }
                 let masks = Masks {
+                    at: first,
                     one: Zeroizing::new(one),
-                    rows: memory.frame.rows as usize,
+                    rows,
                     results: src[0],
                     operands: [dst[0], dst[1]],
                 };
                 walk(memory, &program, part, masks)
             }
-            Ag::Garble { offset } => {
+            Ag::Garble { at, offset } => {
                 let program = program.ok_or(NO_PROGRAM)?;
                 let offset = self.offset(offset)?;
                 if offset & 3 != 3 {
                     return Err(NO_OFFSET);
                 }
                 let start = self.start(memory, command, program.products().0)?;
-                for to in &dst[1..] {
-                    memory.bytes_mut(*to).fill(0);
-                }
+                let rows = memory.frame.rows as usize;
+                let first = at as usize * rows;
+                ag::clear_bits(memory, dst[1], first);
+                ag::clear(memory, dst[2], first);
                 let gates = Garbler {
+                    at: first,
                     offset: Zeroizing::new(offset),
                     start,
-                    rows: memory.frame.rows as usize,
+                    rows,
                     src,
                     dst,
                 };
                 walk(memory, &program, 0, gates)
             }
-            Ag::Evaluate => {
+            Ag::Evaluate { at } => {
                 let program = program.ok_or(NO_PROGRAM)?;
                 let start = self.start(memory, command, program.products().0)?;
-                for to in dst {
-                    memory.bytes_mut(*to).fill(0);
-                }
                 let rows = memory.frame.rows as usize;
-                walk(
-                    memory,
-                    &program,
-                    0,
-                    Evaluator {
-                        start,
-                        rows,
-                        src,
-                        dst,
-                    },
-                )
+                let at = at as usize * rows;
+                ag::clear(memory, dst[0], at);
+                for to in &dst[1..] {
+                    ag::clear_bits(memory, *to, at);
+                }
+                let gates = Evaluator {
+                    at,
+                    start,
+                    rows,
+                    src,
+                    dst,
+                };
+                walk(memory, &program, 0, gates)
             }
             _ => {
                 let known = self.known(memory, step, command)?;
@@ -157,6 +161,8 @@ fn set_bit(memory: &mut Memory, span: Span, at: usize, bit: u128) {
 
 /// Products whose results are there already.
 struct Masks {
+    /// Block of row 0 of product 0.
+    at: usize,
     one: Zeroizing<u128>,
     rows: usize,
     results: Span,
@@ -175,7 +181,7 @@ impl Products for Masks {
         row: usize,
         operands: [u128; 2],
     ) -> u128 {
-        let at = index as usize * self.rows + row;
+        let at = self.at + index as usize * self.rows + row;
         for (to, operand) in self.operands.iter().zip(operands) {
             memory.set_label(*to, at, operand);
         }
@@ -185,6 +191,8 @@ impl Products for Masks {
 
 /// Gates at the garbler.
 struct Garbler<'a> {
+    /// Block of row 0 of product 0.
+    at: usize,
     offset: Zeroizing<u128>,
     start: (u128, u64),
     rows: usize,
@@ -198,7 +206,7 @@ impl Products for Garbler<'_> {
     }
 
     fn product(&mut self, memory: &mut Memory, index: u32, row: usize, labels: [u128; 2]) -> u128 {
-        let at = index as usize * self.rows + row;
+        let at = self.at + index as usize * self.rows + row;
         let masks = [0, 2, 4].map(|k: usize| {
             let of = [self.src[k], self.src[k + 1]];
             of.map(|span| memory.label(span, at))
@@ -216,6 +224,8 @@ impl Products for Garbler<'_> {
 
 /// Gates at the evaluator.
 struct Evaluator<'a> {
+    /// Block of row 0 of product 0.
+    at: usize,
     start: (u128, u64),
     rows: usize,
     src: &'a [Span],
@@ -228,7 +238,7 @@ impl Products for Evaluator<'_> {
     }
 
     fn product(&mut self, memory: &mut Memory, index: u32, row: usize, labels: [u128; 2]) -> u128 {
-        let at = index as usize * self.rows + row;
+        let at = self.at + index as usize * self.rows + row;
         let tables = [0, 1].map(|k| memory.label(self.src[0].column(2 * index + k), row));
         let masks = [2, 3, 4].map(|k: usize| memory.label(self.src[k], at));
         let z = bit(memory, self.src[1], at);

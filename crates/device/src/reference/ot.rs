@@ -8,7 +8,7 @@ use crate::Fault;
 use crate::command::{Command, KeyId, PrfCall};
 use crate::garble::{ROW_BITS, hash};
 use crate::layout::Span;
-use crate::ot::{BLOCK, COLUMNS, Ot, Trees, blocks, fold};
+use crate::ot::{BLOCK, COLUMNS, Choices, Ot, Trees, fold};
 
 /// A string, whole blocks.
 type Bytes = Zeroizing<Vec<u8>>;
@@ -30,8 +30,8 @@ impl Reference {
                 let offset = self.offset(offset)?;
                 self.send(memory, trees, command.calls[0], offset, src, dst[0])?;
             }
-            Ot::Fold { items } => {
-                let blocks = blocks(items, memory.frame.rows) as usize;
+            Ot::Fold { items, of } => {
+                let blocks = of.blocks(items, memory.frame.rows) as usize;
                 for k in 0..dst[0].count {
                     let challenge = memory.bytes(src[1]).first_chunk();
                     let challenge = challenge.expect("a challenge has 16 bytes");
@@ -60,15 +60,20 @@ impl Reference {
     }
 
     /// L of a leaf.
-    fn string(&mut self, memory: &Memory, items: u32, call: PrfCall) -> Result<Bytes, Fault> {
+    fn string(
+        &mut self,
+        memory: &Memory,
+        (items, of): (u32, Choices),
+        call: PrfCall,
+    ) -> Result<Bytes, Fault> {
         let frame = memory.frame;
         let prf = self.keys.get(&call.key);
         let prf = prf.ok_or(Fault::Unknown("a leaf of the trees"))?;
-        let drawn = blocks(items, memory.layout.chunk_rows);
+        let drawn = of.blocks(items, memory.layout.chunk_rows);
         let key = call.key.0;
         self.ledger
             .record_call(key, call.tag, frame.lane, frame.chunk, call.first, drawn)?;
-        let mut bytes = Zeroizing::new(vec![0; blocks(items, frame.rows) as usize * BLOCK]);
+        let mut bytes = Zeroizing::new(vec![0; of.blocks(items, frame.rows) as usize * BLOCK]);
         prf.stream(call.tag, frame.lane, call.first, frame.chunk, &mut bytes);
         Ok(bytes)
     }
@@ -77,11 +82,12 @@ impl Reference {
     fn sums(
         &mut self,
         memory: &Memory,
-        items: u32,
+        items: (u32, Choices),
         (trees, tree, first): (Trees, u32, u32),
         call: PrfCall,
     ) -> Result<(Bytes, Vec<Bytes>), Fault> {
-        let none = Zeroizing::new(vec![0; blocks(items, memory.frame.rows) as usize * BLOCK]);
+        let blocks = items.1.blocks(items.0, memory.frame.rows);
+        let none = Zeroizing::new(vec![0; blocks as usize * BLOCK]);
         let (mut all, mut sums) = (none.clone(), vec![none; trees.bits() as usize]);
         for leaf in first..trees.leaves() {
             let key = KeyId(call.key.0 + trees.index(tree, leaf));
@@ -113,10 +119,11 @@ impl Reference {
                 *byte &= keep;
             }
         }
-        let end = (blocks(items, memory.frame.rows) as usize - 1) * BLOCK;
+        let of = choices_of(memory, choices);
+        let end = (of.blocks(items, memory.frame.rows) as usize - 1) * BLOCK;
         x.resize(end, 0);
         for tree in 0..trees.count() {
-            let (u, sums) = self.sums(memory, items, (trees, tree, 0), call)?;
+            let (u, sums) = self.sums(memory, (items, of), (trees, tree, 0), call)?;
             if tree == 0 {
                 x.extend_from_slice(&u[end..]);
             }
@@ -151,7 +158,8 @@ impl Reference {
     ) -> Result<(), Fault> {
         let (corrections, last) = (src[0], src[1]);
         let items = corrections.count / trees.count();
-        let end = (blocks(items, memory.frame.rows) as usize - 1) * BLOCK;
+        let of = choices_of(memory, corrections);
+        let end = (of.blocks(items, memory.frame.rows) as usize - 1) * BLOCK;
         for tree in 0..trees.count() {
             let of_tree = Span {
                 first: corrections.first + tree * items,
@@ -165,7 +173,7 @@ impl Reference {
                 0 => d.resize(end + BLOCK, 0),
                 _ => d.extend_from_slice(memory.bytes(last.column(tree - 1))),
             }
-            let (_, sums) = self.sums(memory, items, (trees, tree, 1), call)?;
+            let (_, sums) = self.sums(memory, (items, of), (trees, tree, 1), call)?;
             for (p, mut sum) in (0..).zip(sums) {
                 let c = trees.bits() * tree + p;
                 xor_where(bit(offset, c), &mut sum, &d);
@@ -200,10 +208,17 @@ impl Reference {
     }
 }
 
+/// What the items of a checked span are.
+fn choices_of(memory: &Memory, span: Span) -> Choices {
+    Choices::of(memory.column(span)).unwrap_or(Choices::Rows)
+}
+
 fn labels(memory: &mut Memory, columns: Span, to: Span) {
-    let width = memory.frame.rows.div_ceil(8) as usize;
+    // Labels of an item, each of a bit of it.
+    let count = (memory.column(to).bytes(memory.frame.rows) / 16) as u32;
+    let width = count.div_ceil(8) as usize;
     for p in 0..to.count {
-        for row in 0..memory.frame.rows {
+        for row in 0..count {
             let (byte, bit) = (p as usize * width + row as usize / 8, row % 8);
             let label = (0..COLUMNS).fold(0, |label, c| {
                 let column = memory.bytes(columns.column(c));

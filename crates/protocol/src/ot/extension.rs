@@ -21,11 +21,10 @@
 //! that has survived a guess knows those bits; so the sender's offset is worth 127 bits less them, with the probability that they were
 //! guessed.
 
-use veil_device::ot::{COLUMNS, Ot, column_bytes};
+use veil_device::ot::{COLUMNS, Choices, Ot, column_bytes};
 use veil_device::{
     ColumnType, Command, KeyId, Layout, Op, PrfCall, Region, Residency, Span, Trees,
 };
-use veil_math::Ring;
 use veil_prss::DomainTag;
 use veil_session::Peer;
 
@@ -66,6 +65,8 @@ pub struct At {
 struct End {
     peer: Peer,
     trees: Trees,
+    /// What an item of choices is.
+    of: Choices,
     challenge: Challenge,
     /// The first leaf of the first tree.
     leaves: KeyId,
@@ -85,11 +86,11 @@ const CHECKED: &str = "corrections of oblivious transfer";
 impl End {
     fn new(
         layout: &mut Layout,
-        (peer, trees, items): (Peer, Trees, u32),
+        (peer, trees, (items, of)): (Peer, Trees, (u32, Choices)),
         (challenge, leaves): (Challenge, KeyId),
         columns: u32,
     ) -> Self {
-        let bytes = column_bytes(items, layout.chunk_rows);
+        let bytes = column_bytes(of, items, layout.chunk_rows);
         let column =
             ColumnType::Bytes(u32::try_from(bytes).expect("a workspace is smaller than 4 GiB"));
         let mut add = |residency, column, count| {
@@ -102,13 +103,13 @@ impl End {
             layout.all(region, 0)
         };
         let (block, digest) = (ColumnType::Bytes(16), ColumnType::Bytes(32));
-        let bits = ColumnType::Rows(Ring::Bits);
         End {
             peer,
             trees,
+            of,
             challenge,
             leaves,
-            corrections: add(Residency::Mapped, bits, items * trees.count()),
+            corrections: add(Residency::Mapped, of.column(), items * trees.count()),
             last: add(Residency::Mapped, block, trees.count() - 1),
             columns: add(Residency::Resident, column, columns),
             folds: add(Residency::Mapped, block, columns),
@@ -149,6 +150,7 @@ impl End {
     fn fold(&self) -> Command {
         let op = Op::Ot(Ot::Fold {
             items: self.items(),
+            of: self.of,
         });
         Command::new(op, vec![self.columns, self.chosen], vec![self.folds])
     }
@@ -181,7 +183,7 @@ impl End {
 pub struct Receiver(End);
 
 impl Receiver {
-    /// Adds to a layout what transfers of `items` items need. `peer` is the sender, and `leaves` the key of leaf 0 of tree 0, which the
+    /// Adds to a layout what transfers of `items` items of choices need, each of its column type. `peer` is the sender, and `leaves` the key of leaf 0 of tree 0, which the
     /// others follow ([`Trees::index`]).
     ///
     /// # Panics
@@ -189,7 +191,7 @@ impl Receiver {
     pub fn new(
         layout: &mut Layout,
         peer: Peer,
-        (trees, items): (Trees, u32),
+        (trees, items): (Trees, (u32, Choices)),
         challenge: Challenge,
         leaves: KeyId,
     ) -> Self {
@@ -202,7 +204,7 @@ impl Receiver {
         Receiver(end)
     }
 
-    /// The rounds of transfers of `choices` (rows of bits), whose labels go `to` as many items. They write over what the use before has left in
+    /// The rounds of transfers of `choices`, whose labels go `to` as many items. They write over what the use before has left in
     /// the workspace.
     pub fn rounds(&self, at: At, choices: Span, to: Span) -> Vec<Round> {
         let end = &self.0;
@@ -236,7 +238,7 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Adds to a layout what transfers of `items` items need. `peer` is the receiver, `leaves` the key of leaf 0 of tree 0, though there is
+    /// Adds to a layout what transfers of `items` items of choices need, each of its column type. `peer` is the receiver, `leaves` the key of leaf 0 of tree 0, though there is
     /// none, and `offset` the key that is Δ.
     ///
     /// # Panics
@@ -244,7 +246,7 @@ impl Sender {
     pub fn new(
         layout: &mut Layout,
         peer: Peer,
-        (trees, items): (Trees, u32),
+        (trees, items): (Trees, (u32, Choices)),
         challenge: Challenge,
         (leaves, offset): (KeyId, KeyId),
     ) -> Self {

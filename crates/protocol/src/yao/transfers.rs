@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use veil_device::ot::COLUMNS;
+use veil_device::ot::{COLUMNS, Choices};
 use veil_device::{Layout, Span, Trees};
 use veil_math::Ring;
 use veil_session::Peer;
@@ -40,11 +40,27 @@ impl Ends {
         let wires = wires.iter().copied().filter(|wires| *wires > 0);
         let (garbler, evaluator) = (Peer::Party(GARBLER), Peer::Party(EVALUATOR));
         if me == evaluator {
-            let mut end = |n| Receiver::new(layout, garbler, (TREES, n), CHALLENGE, LEAVES);
+            let mut end = |n| {
+                Receiver::new(
+                    layout,
+                    garbler,
+                    (TREES, (n, Choices::Rows)),
+                    CHALLENGE,
+                    LEAVES,
+                )
+            };
             Ends::Chooses(wires.map(|n| (n, end(n))).collect())
         } else if me == garbler {
             let keys = (LEAVES, OFFSET);
-            let mut end = |n| Sender::new(layout, evaluator, (TREES, n), CHALLENGE, keys);
+            let mut end = |n| {
+                Sender::new(
+                    layout,
+                    evaluator,
+                    (TREES, (n, Choices::Rows)),
+                    CHALLENGE,
+                    keys,
+                )
+            };
             Ends::Offers(wires.map(|n| (n, end(n))).collect())
         } else {
             Ends::None

@@ -1,5 +1,6 @@
 //! Both parties of transfers, on any device, and what goes between them.
 
+use veil_device::ot::Choices;
 use veil_device::{
     ColumnType, Device, Frame, KeyId, Layout, Op, Outcome, Region, Residency, Span, Tag, Trees,
     Workspace, completion,
@@ -162,7 +163,7 @@ impl Pair {
             };
             let labels = add(ColumnType::Labels, KINDS * items);
             let choices = add(ColumnType::Rows(Ring::Bits), items);
-            let both = (trees, items);
+            let both = (trees, (items, Choices::Rows));
             if me == SENDER {
                 sender = Some(Sender::new(
                     &mut layout,

@@ -187,17 +187,24 @@ impl GateGroup {
 
     /// Number of the block of a lane where a product has one for each row.
     #[inline(always)]
-    pub(super) fn block(&self, wires: &Wires, lane: usize) -> usize {
-        self.index[lane] as usize * wires.rows + self.which[lane].1
+    pub(super) fn block(&self, wires: &Wires, run: &Run<'_>, lane: usize) -> usize {
+        (run.at + self.index[lane] as usize) * wires.rows + self.which[lane].1
     }
 
     /// Blocks of an array of such blocks, at `at`.
     #[inline(always)]
-    pub(super) fn array<const NARROW: bool>(&self, wires: &Wires, at: usize) -> LabelPointers {
+    pub(super) fn array<const NARROW: bool>(
+        &self,
+        wires: &Wires,
+        run: &Run<'_>,
+        at: usize,
+    ) -> LabelPointers {
         let mut place = [wires.base; LANES];
         for lane in 0..LANES {
             if NARROW || lane == 0 {
-                place[lane] = wires.base.wrapping_add(at + 16 * self.block(wires, lane));
+                place[lane] = wires
+                    .base
+                    .wrapping_add(at + 16 * self.block(wires, run, lane));
             }
         }
         LabelPointers(place)

@@ -10,7 +10,7 @@ use super::Run;
 use super::scalar::{Wires, label};
 use crate::Fault;
 use crate::ag::gate::{Gate, all};
-use crate::ag::{Ag, One};
+use crate::ag::{Ag, One, clear, clear_bits};
 use crate::command::Command;
 use crate::garble::{Garbling, NO_OFFSET, ROW_BITS};
 use crate::layout::Span;
@@ -48,12 +48,16 @@ impl Cpu {
         command: &Command,
     ) -> Result<(), Fault> {
         let tape = fitting(tape, memory)?;
-        let at = |memory: &Memory, span: &Span| memory.column(*span, 0).0;
+        let place = |memory: &Memory, span: &Span| memory.column(*span, 0).0;
         let (src, dst) = (&command.src[..], &command.dst[..]);
-        let of = |spans: &[Span], k: usize| at(memory, &spans[k]);
+        let of = |spans: &[Span], k: usize| place(memory, &spans[k]);
         let (mut one, mut offset) = (Zeroizing::new(0), Zeroizing::new(None));
-        let (part, masked, tables, zeros) = match step {
-            Ag::Masks { part, one: public } => {
+        let (part, at, masked, tables) = match step {
+            Ag::Masks {
+                part,
+                at,
+                one: public,
+            } => {
                 *one = match public {
                     One::Nothing => 0,
                     One::Unit => 1,
@@ -63,9 +67,9 @@ impl Cpu {
                     results: of(src, 0),
                     operands: [of(dst, 0), of(dst, 1)],
                 };
-                (part, masks, 0, dst)
+                (part, at, masks, 0)
             }
-            Ag::Garble { offset: key } => {
+            Ag::Garble { at, offset: key } => {
                 let key = self.offset(key)?;
                 if key & 3 != 3 {
                     return Err(NO_OFFSET);
@@ -76,17 +80,18 @@ impl Cpu {
                     z: of(dst, 1),
                     labels: of(dst, 2),
                 };
-                (0, garbler, of(dst, 0), &dst[1..])
+                (0, at, garbler, of(dst, 0))
             }
-            _ => {
+            Ag::Evaluate { at } => {
                 let evaluator = Masked::Evaluator {
                     masks: std::array::from_fn(|k| of(src, 2 + k)),
                     z: of(src, 1),
                     labels: of(dst, 0),
                     public: std::array::from_fn(|k| of(dst, 1 + k)),
                 };
-                (0, evaluator, of(src, 0), dst)
+                (0, at, evaluator, of(src, 0))
             }
+            _ => unreachable!("this step has no program"),
         };
         let (mut start, mut first) = (0, 0);
         if let (false, Some(call)) = (matches!(step, Ag::Masks { .. }), command.calls.first()) {
@@ -94,14 +99,20 @@ impl Cpu {
             start = Garbling::HalfGates.start(key.key.prf(), call.tag, memory.frame);
             first = call.first;
         }
-        for to in zeros {
-            memory.bytes_mut(*to).fill(0);
-        }
+        let block = at as usize * memory.frame.rows as usize;
+        let (arrays, bits) = match step {
+            Ag::Masks { .. } => (dst, &[][..]),
+            Ag::Garble { .. } => (&dst[2..], &dst[1..2]),
+            _ => dst.split_at(1),
+        };
+        arrays.iter().for_each(|to| clear(memory, *to, block));
+        bits.iter().for_each(|to| clear_bits(memory, *to, block));
         let run = Run {
             tape,
             part,
             one: *one,
             masked: Some(masked),
+            at: at as usize,
             scheme: Garbling::HalfGates,
             offset: *offset,
             start,
@@ -131,7 +142,7 @@ impl Masked {
         let (a, b) = run.tape.pairs[product.start as usize];
         for row in 0..wires.rows {
             let operands = [a, b].map(|wire| wires.get(wire, row));
-            let at = product.index as usize * wires.rows + row;
+            let at = (run.at + product.index as usize) * wires.rows + row;
             let number = (run.first + u64::from(product.index)) << ROW_BITS;
             let gate = Gate {
                 start: run.start,

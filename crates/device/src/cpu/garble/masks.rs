@@ -88,7 +88,7 @@ unsafe fn group_of<B: Blocks, const N: usize, const NARROW: bool>(
             } => {
                 each!(n < N, {
                     let lanes = group[n].lanes;
-                    let array = |at| group[n].array::<NARROW>(wires, at);
+                    let array = |at| group[n].array::<NARROW>(wires, run, at);
                     array(to[0]).store_part::<B, NARROW>(a[n], lanes);
                     array(to[1]).store_part::<B, NARROW>(b[n], lanes);
                     let out = array(results).load_part::<B, NARROW>(lanes);
@@ -138,8 +138,8 @@ unsafe fn garble<B: Blocks, const N: usize, const NARROW: bool>(
             let lanes = gates.lanes;
             let mut own = [fixed.start; 3];
             for k in 0..3 {
-                let mac = gates.array::<NARROW>(wires, masks[2 * k]);
-                let key = gates.array::<NARROW>(wires, masks[2 * k + 1]);
+                let mac = gates.array::<NARROW>(wires, run, masks[2 * k]);
+                let key = gates.array::<NARROW>(wires, run, masks[2 * k + 1]);
                 let mac = mac.load_part::<B, NARROW>(lanes);
                 let key = key.load_part::<B, NARROW>(lanes);
                 own[k] = key.xor_where(mac.colour(), offset);
@@ -152,8 +152,8 @@ unsafe fn garble<B: Blocks, const N: usize, const NARROW: bool>(
                 let to = gates.table::<NARROW>(wires, run, k, (16, 2));
                 to.store_part::<B, NARROW>(tables[k], lanes);
             }
-            put_bits::<NARROW>(wires, gates, z, B::number(bits));
-            let to = gates.array::<NARROW>(wires, labels);
+            put_bits::<NARROW>(wires, run, gates, z, B::number(bits));
+            let to = gates.array::<NARROW>(wires, run, labels);
             to.store_part::<B, NARROW>(out, lanes);
             gates.out.store::<B, NARROW>(out, lanes);
         });
@@ -181,7 +181,7 @@ unsafe fn evaluate<B: Blocks, const N: usize, const NARROW: bool>(
             let lanes = gates.lanes;
             let mut own = [fixed.start; 3];
             for k in 0..3 {
-                let mac = gates.array::<NARROW>(wires, masks[k]);
+                let mac = gates.array::<NARROW>(wires, run, masks[k]);
                 own[k] = mac.load_part::<B, NARROW>(lanes);
             }
             let mut tables = [fixed.start; 2];
@@ -193,12 +193,12 @@ unsafe fn evaluate<B: Blocks, const N: usize, const NARROW: bool>(
             let c = ha.xor3(hb, own[2]);
             let c = c.xor_where(of_a, tables[0].xor(own[1]));
             let c = c.xor_where(of_b, tables[1].xor3(a[n], own[0]));
-            let z = bits::<NARROW>(wires, gates, z);
+            let z = bits::<NARROW>(wires, run, gates, z);
             let out = c.xor_where(B::bits(z), B::splat(2));
-            put_bits::<NARROW>(wires, gates, public[0], B::number(of_a));
-            put_bits::<NARROW>(wires, gates, public[1], B::number(of_b));
-            put_bits::<NARROW>(wires, gates, public[2], B::number(out.second()));
-            let to = gates.array::<NARROW>(wires, labels);
+            put_bits::<NARROW>(wires, run, gates, public[0], B::number(of_a));
+            put_bits::<NARROW>(wires, run, gates, public[1], B::number(of_b));
+            put_bits::<NARROW>(wires, run, gates, public[2], B::number(out.second()));
+            let to = gates.array::<NARROW>(wires, run, labels);
             to.store_part::<B, NARROW>(out, lanes);
             gates.out.store::<B, NARROW>(out, lanes);
         });
@@ -207,14 +207,20 @@ unsafe fn evaluate<B: Blocks, const N: usize, const NARROW: bool>(
 
 /// Sets bits of the blocks of a group, which were 0.
 #[inline(always)]
-unsafe fn put_bits<const NARROW: bool>(wires: &Wires, gates: &GateGroup, at: usize, bits: u8) {
+unsafe fn put_bits<const NARROW: bool>(
+    wires: &Wires,
+    run: &Run<'_>,
+    gates: &GateGroup,
+    at: usize,
+    bits: u8,
+) {
     // SAFETY: there is a bit for each block.
     unsafe {
         for lane in 0..gates.lanes {
             let number = if NARROW {
-                gates.block(wires, lane)
+                gates.block(wires, run, lane)
             } else {
-                gates.block(wires, 0) + lane
+                gates.block(wires, run, 0) + lane
             };
             let to = wires.base.wrapping_add(at + number / 8);
             to.write(to.read() | (bits >> lane & 1) << (number % 8));
@@ -224,13 +230,18 @@ unsafe fn put_bits<const NARROW: bool>(wires: &Wires, gates: &GateGroup, at: usi
 
 /// Bits of the blocks of a group.
 #[inline(always)]
-unsafe fn bits<const NARROW: bool>(wires: &Wires, gates: &GateGroup, at: usize) -> u8 {
+unsafe fn bits<const NARROW: bool>(
+    wires: &Wires,
+    run: &Run<'_>,
+    gates: &GateGroup,
+    at: usize,
+) -> u8 {
     let mut bits = 0;
     for lane in 0..gates.lanes {
         let number = if NARROW {
-            gates.block(wires, lane)
+            gates.block(wires, run, lane)
         } else {
-            gates.block(wires, 0) + lane
+            gates.block(wires, run, 0) + lane
         };
         // SAFETY: there is a bit for each block.
         let byte = unsafe { wires.base.wrapping_add(at + number / 8).read() };

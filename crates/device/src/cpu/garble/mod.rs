@@ -57,6 +57,8 @@ struct Run<'a> {
     one: u128,
     /// What products are, if they are no gates with tables of `scheme`.
     masked: Option<Masked>,
+    /// Products whose blocks come before those of product 0, where products are masked.
+    at: usize,
     scheme: Garbling,
     /// The garbler's offset.
     offset: Option<u128>,
@@ -95,6 +97,7 @@ impl Cpu {
             part: 0,
             one: 0,
             masked: None,
+            at: 0,
             scheme: Garbling::HalfGates,
             offset: offsets.map(|_| 0),
             start: 0,
@@ -200,6 +203,7 @@ impl Cpu {
             part: 0,
             one: offset.unwrap_or(0),
             masked: None,
+            at: 0,
             scheme,
             offset,
             start: 0,

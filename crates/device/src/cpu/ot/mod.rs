@@ -23,8 +23,8 @@ use super::{Cpu, Isa};
 use crate::Fault;
 use crate::command::{Command, KeyId, PrfCall};
 use crate::garble::{ROW_BITS, hash};
-use crate::layout::Span;
-use crate::ot::{BLOCK, COLUMNS, Ot, Trees, blocks};
+use crate::layout::{ColumnType, Span};
+use crate::ot::{BLOCK, COLUMNS, Choices, Ot, Trees};
 #[cfg(target_arch = "x86_64")]
 use keys::Labels;
 use stretch::{LeafSum, TILE_BYTES, Tree, stretch};
@@ -47,7 +47,14 @@ impl Cpu {
                 let offset = self.offset(offset)?;
                 self.send(memory, trees, command.calls[0], offset, src, dst[0])?;
             }
-            Ot::Fold { items } => self.fold(memory, items, [src[0], src[1]], dst[0]),
+            Ot::Fold { items, of } => {
+                self.fold(
+                    memory,
+                    of.blocks(items, memory.frame.rows),
+                    [src[0], src[1]],
+                    dst[0],
+                );
+            }
             Ot::Compare { offset } => {
                 return Ok(compare(memory, self.offset(offset)?, [src[0], src[1]]));
             }
@@ -92,7 +99,7 @@ impl Cpu {
     ) -> Result<(), Fault> {
         let leaves = self.leaves(trees, call.key, 0)?;
         let [corrections, last, columns] = [dst[0], dst[1], dst[2]];
-        let bytes = blocks(choices.count, memory.frame.rows) as usize * BLOCK;
+        let bytes = string_blocks(memory, choices, choices.count) as usize * BLOCK;
         let end = bytes - BLOCK;
         let mut x = string_of(memory, choices, bytes);
         let length = memory
@@ -136,7 +143,7 @@ impl Cpu {
         let leaves = self.leaves(trees, call.key, 1)?;
         let (corrections, last) = (src[0], src[1]);
         let items = corrections.count / trees.count();
-        let bytes = blocks(items, memory.frame.rows) as usize * BLOCK;
+        let bytes = string_blocks(memory, corrections, items) as usize * BLOCK;
         let mut d = vec![0; bytes.next_multiple_of(TILE_BYTES)];
         let masks: Zeroizing<Vec<u64>> = Zeroizing::new(
             (0..COLUMNS)
@@ -203,8 +210,8 @@ impl Cpu {
         }
     }
 
-    fn fold(&self, memory: &mut Memory, items: u32, [columns, challenge]: [Span; 2], to: Span) {
-        let bytes = blocks(items, memory.frame.rows) as usize * BLOCK;
+    fn fold(&self, memory: &mut Memory, blocks: u64, [columns, challenge]: [Span; 2], to: Span) {
+        let bytes = blocks as usize * BLOCK;
         let challenge = &memory.column_bytes(challenge, 0)[..BLOCK];
         let key = MacKey::of(self.isa, challenge.try_into().expect("16 bytes"));
         for k in 0..to.count {
@@ -266,8 +273,14 @@ impl Cpu {
     }
 
     fn transpose(&self, memory: &mut Memory, columns: Span, to: Span) {
-        let width = memory.frame.rows.div_ceil(8) as usize;
-        let rows = memory.frame.rows as usize;
+        // Bytes of an item in the string, and labels of it.
+        let (width, rows) = match memory.layout.regions[to.region as usize].column {
+            ColumnType::Bytes(bytes) => (bytes as usize / 128, bytes as usize / 16),
+            _ => {
+                let rows = memory.frame.rows;
+                (rows.div_ceil(8) as usize, rows as usize)
+            }
+        };
         let length = width * to.count as usize;
         let (first, stride) = memory.column(columns, 0);
         let mut scratch = Scratch::new();
@@ -346,6 +359,12 @@ impl Drop for Scratch {
         // The zeros are seen by a reader, as far as the compiler knows, and are written as fast as a fill.
         std::hint::black_box(&*self);
     }
+}
+
+/// Blocks of the string of so many items as those of a span.
+fn string_blocks(memory: &Memory, of: Span, items: u32) -> u64 {
+    let of = Choices::of(memory.layout.regions[of.region as usize].column);
+    of.map_or(0, |of| of.blocks(items, memory.frame.rows))
 }
 
 /// The string of choices: packed items without their padding, and zeros.

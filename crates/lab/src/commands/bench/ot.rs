@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use miette::{IntoDiagnostic, Result, miette};
 use plotters::prelude::*;
-use veil_device::ot::blocks;
+use veil_device::ot::{Choices, blocks};
 use veil_device::{
     ColumnType, Command, Cpu, Device, Frame, KeyId, Layout, Op, Outcome, PrfCall, Region,
     Residency, Span, Tag, Trees, Workspace, completion,
@@ -219,7 +219,7 @@ impl Pair {
             }
         }
         ends[0].device.load_key(OFFSET, &offset).into_diagnostic()?;
-        let (challenge, both) = (Challenge::Coin(PRIVATE), (trees, ITEMS));
+        let (challenge, both) = (Challenge::Coin(PRIVATE), (trees, (ITEMS, Choices::Rows)));
         let layout = &mut ends[0].layout;
         let sender = Sender::new(layout, RECEIVER, both, challenge, (LEAVES, OFFSET));
         let receiver = Receiver::new(&mut ends[1].layout, SENDER, both, challenge, LEAVES);

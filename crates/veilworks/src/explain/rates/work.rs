@@ -441,7 +441,7 @@ fn count(
         Op::Proof(_) => add(Kind::Proof, both),
         Op::Ot(_) => add(Kind::Transfer, both),
         Op::Cut(_) => add(Kind::Cut, both),
-        Op::Ag(Ag::Garble { .. } | Ag::Evaluate) => {
+        Op::Ag(Ag::Garble { .. } | Ag::Evaluate { .. }) => {
             let Some(code) = program() else { return };
             // Garbling hashes twice as many labels.
             let hashed = match command.op {
