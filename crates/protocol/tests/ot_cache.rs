@@ -7,7 +7,7 @@ use veil_device::ot::fold;
 use veil_protocol::ot::base::TRANSFERS;
 use veil_protocol::ot::cache::{CachedReceiver, CachedSender, claim};
 use veil_protocol::ot::reversal::{self, MESSAGE, choose, offer};
-use veil_protocol::ot::{Cheat, Ends, ReceiverSetUp, SenderSetUp, SenderTrees};
+use veil_protocol::ot::{Cheat, Ends, Pins, ReceiverSetUp, SenderSetUp, SenderTrees};
 use veil_session::Secret;
 
 /// Bytes of a fold and of a seal.
@@ -234,8 +234,9 @@ fn again(
 ) -> (SenderTrees, ReceiverSetUp, Vec<u8>) {
     let (mine, theirs) = kept;
     let seed = u64::from(session);
+    let pins = Pins::default();
     let Ok((sender, message)) =
-        SenderSetUp::again(&ends(session), trees, mine, &mut never(drawn(seed)));
+        SenderSetUp::again(&ends(session), trees, pins, mine, &mut never(drawn(seed)));
     let Ok(receiver) = ReceiverSetUp::again(
         &ends(session),
         trees,

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use veil_device::Trees;
 use veil_protocol::ot::base::{BaseReceiver, BaseSender, RECEIVER_MESSAGE, TRANSFERS};
 use veil_protocol::ot::trees::{choices, grow, puncture};
-use veil_protocol::ot::{Cheat, Ends, ReceiverSetUp, SenderSetUp};
+use veil_protocol::ot::{Cheat, Ends, Pins, ReceiverSetUp, SenderSetUp};
 use veil_session::Secret;
 use zeroize::Zeroizing;
 
@@ -296,7 +296,7 @@ fn no_randomness_no_set_up() {
     let mut none = |_: &mut [u8]| Err("none");
     let trees = Trees::default();
     assert_eq!(
-        SenderSetUp::start(&ends(1), trees, &mut none).err(),
+        SenderSetUp::start(&ends(1), trees, Pins::default(), &mut none).err(),
         Some("none")
     );
     assert_eq!(

@@ -9,7 +9,7 @@ use veil_session::{PartyId, Peer, Secret, SessionId};
 
 use super::hash::{For, SEAL, seal};
 use super::trees::message_length;
-use super::{Ends, ReceiverSetUp, SenderSetUp};
+use super::{Ends, Pins, ReceiverSetUp, SenderSetUp};
 
 /// Which message is changed.
 #[derive(Clone, Copy)]
@@ -78,7 +78,7 @@ fn drawn(seed: u8) -> impl FnMut(&mut [u8]) -> Result<(), Infallible> {
 }
 
 fn sender() -> (SenderSetUp, Vec<u8>) {
-    let Ok(started) = SenderSetUp::start(&ends(), TREES, &mut drawn(1));
+    let Ok(started) = SenderSetUp::start(&ends(), TREES, Pins::default(), &mut drawn(1));
     started
 }
 

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use sha2::{Digest, Sha256};
 use veil_device::Trees;
-use veil_protocol::ot::{Ends, Leaf, ReceiverSetUp, SenderSetUp};
+use veil_protocol::ot::{Ends, Leaf, Pins, ReceiverSetUp, SenderSetUp};
 use veil_session::{PartyId, Peer, Secret, SessionId};
 
 /// Bytes that follow from a number: SHA-256 in counter mode.
@@ -55,7 +55,7 @@ pub(crate) fn never(mut drawn: Drawn) -> impl FnMut(&mut [u8]) -> Result<(), Inf
 
 pub(crate) fn start(session: u8, trees: Trees) -> (SenderSetUp, Vec<u8>, ReceiverSetUp, Vec<u8>) {
     let seed = u64::from(session);
-    let sender = SenderSetUp::start(&ends(session), trees, &mut never(drawn(seed)));
+    let sender = SenderSetUp::start(&ends(session), trees, Pins::default(), &mut never(drawn(seed)));
     let receiver = ReceiverSetUp::start(&ends(session), trees, &mut never(drawn(1000 + seed)));
     let ((s, to_receiver), (r, to_sender)) = match (sender, receiver) {
         (Ok(s), Ok(r)) => (s, r),

@@ -6,7 +6,7 @@ use veil_device::Trees;
 use veil_protocol::ot::base::BaseSender;
 use veil_protocol::ot::cache::claim;
 use veil_protocol::ot::trees::grow;
-use veil_protocol::ot::{Ends, Leaf, ReceiverSetUp, SenderSetUp};
+use veil_protocol::ot::{Ends, Leaf, Pins, ReceiverSetUp, SenderSetUp};
 use veil_session::{Peer, Secret, SessionId};
 
 const VECTORS: &str = include_str!("../../../../vectors/ot_set_up.json");
@@ -61,7 +61,7 @@ fn the_set_up_is_that_of_the_model() {
     let vectors: Value = serde_json::from_str(VECTORS).expect("the vectors are JSON");
     let (ends, case) = (ends(&vectors), &vectors["set_up"]);
     let mut random = Listed(hex(&case["sender_random"]));
-    let (sender, points) = SenderSetUp::start(&ends, trees(case), &mut |b| {
+    let (sender, points) = SenderSetUp::start(&ends, trees(case), Pins::default(), &mut |b| {
         random.fill(b);
         Ok::<_, ()>(())
     })
@@ -123,7 +123,7 @@ fn the_session_after_is_that_of_the_model() {
         }
     };
     let (sender, points) =
-        SenderSetUp::start(&first, trees, &mut listed(&case["sender_random"])).unwrap();
+        SenderSetUp::start(&first, trees, Pins::default(), &mut listed(&case["sender_random"])).unwrap();
     let (receiver, point) =
         ReceiverSetUp::start(&first, trees, &mut listed(&case["receiver_random"])).unwrap();
     let choices = secret(&again["kept_choices"]);
@@ -142,7 +142,7 @@ fn the_session_after_is_that_of_the_model() {
         assert_eq!(claim(&ends, by, &key)[..], hex(&again["claims"][want]));
     }
     let mut random = listed(&again["sender_random"]);
-    let (sender, message) = SenderSetUp::again(&ends, trees, mine, &mut random).unwrap();
+    let (sender, message) = SenderSetUp::again(&ends, trees, Pins::default(), mine, &mut random).unwrap();
     assert_eq!(message, hex(&again["first"]));
     let mut random = listed(&again["receiver_random"]);
     let receiver = ReceiverSetUp::again(&ends, trees, theirs, &mut random).unwrap();
