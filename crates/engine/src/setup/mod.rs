@@ -6,6 +6,8 @@
 
 mod exchange;
 mod pairs;
+#[cfg(test)]
+mod tests;
 pub(crate) mod transfers;
 
 use std::collections::BTreeMap;
