@@ -139,6 +139,9 @@ fn plan() -> Plan {
 /// A message that a party has posted: its place among those of the handshake, and its bytes.
 type Posted = (u32, Vec<u8>);
 
+/// Keys by their numbers.
+type Numbered = BTreeMap<u16, [u8; 16]>;
+
 /// How a handshake ended.
 struct Ended {
     keys: BTreeMap<Peer, Result<Keys, Abort>>,
@@ -206,10 +209,10 @@ fn pass(_: Peer, _: Peer, _: u32, _: &[u8]) -> Fate {
 
 impl Ended {
     /// The keys of an end by their numbers.
-    fn of(&self, end: Peer) -> BTreeMap<u16, [u8; 16]> {
+    fn of(&self, end: Peer) -> Numbered {
         let made = self.keys[&end].as_ref().expect("it ended well");
         let keys = made.secrets.iter();
-        let all: BTreeMap<_, _> = keys.map(|(id, key)| (id.0, *key.expose())).collect();
+        let all: Numbered = keys.map(|(id, key)| (id.0, *key.expose())).collect();
         assert_eq!(all.len(), made.secrets.len(), "every key has its number");
         all
     }
@@ -234,10 +237,7 @@ impl Ended {
 }
 
 /// Leaves and offset of a direction are at each end what they should be.
-fn agree(
-    (sender, receiver): (&BTreeMap<u16, [u8; 16]>, &BTreeMap<u16, [u8; 16]>),
-    (offset, leaves): (KeyId, KeyId),
-) -> u128 {
+fn agree((sender, receiver): (&Numbered, &Numbered), (offset, leaves): (KeyId, KeyId)) -> u128 {
     let trees = Trees::default();
     assert!(!receiver.contains_key(&offset.0));
     let offset = u128::from_le_bytes(sender[&offset.0]);
@@ -264,7 +264,7 @@ fn both_directions_are_there_after_one_set_of_curves() {
         agree((&b, &a), (OFFSET, LEAVES)),
     ];
     assert_eq!(offsets.map(|offset| offset & 3), [3, 1]);
-    let leaves = |keys: &BTreeMap<u16, [u8; 16]>, from: KeyId| -> BTreeSet<[u8; 16]> {
+    let leaves = |keys: &Numbered, from: KeyId| -> BTreeSet<[u8; 16]> {
         let all = keys.range(from.0..from.0 + 512);
         all.map(|(_, key)| *key).collect()
     };

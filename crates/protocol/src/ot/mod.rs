@@ -64,6 +64,12 @@ pub use set_up::{Random, ReceiverSetUp, SenderSetUp, SenderTrees, secrets};
 /// Number of a leaf among the leaves of all trees ([`Trees::index`](veil_device::Trees::index)), and the leaf.
 pub type Leaf = (u16, veil_session::Secret);
 
+/// The end of a set-up at the sender: the offset Δ, and all leaves but one of each tree.
+pub type Punctured = (veil_session::Secret, Vec<Leaf>);
+
+/// The end of a set-up at the receiver: its message with the trees, and all leaves.
+pub type Whole = (Vec<u8>, Vec<Leaf>);
+
 /// The other end of a set-up did not follow the protocol. The session is over: the other end may have guessed bits of the offset, so no key
 /// of this set-up is used for anything (rule R3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

@@ -32,7 +32,7 @@ use super::base::{
     BaseReceiver, BaseSender, RECEIVER_MESSAGE, RECEIVER_RANDOM, SENDER_MESSAGE, SENDER_RANDOM,
 };
 use super::cache::{CachedReceiver, CachedSender};
-use super::{Cheat, Ends, Leaf, Pins, reversal, trees};
+use super::{Cheat, Ends, Leaf, Pins, Punctured, Whole, reversal, trees};
 
 /// Where secrets come from: the operating system, unless a run is rehearsed.
 pub type Random<'a, E> = &'a mut dyn FnMut(&mut [u8]) -> Result<(), E>;
@@ -103,7 +103,7 @@ impl ReceiverSetUp {
     ///
     /// # Errors
     /// [`Cheat`] as of [`BaseSender::finish`] or, with cached transfers, of [`reversal::offer`].
-    pub fn finish(self, message: &[u8]) -> Result<(Vec<u8>, Vec<Leaf>), Cheat> {
+    pub fn finish(self, message: &[u8]) -> Result<Whole, Cheat> {
         let (message, leaves, _) = self.grown(message)?;
         Ok((message, leaves))
     }
@@ -279,7 +279,7 @@ impl SenderTrees {
     ///
     /// # Errors
     /// [`Cheat`] as of [`trees::puncture`].
-    pub fn finish(self, message: &[u8]) -> Result<(Secret, Vec<Leaf>), Cheat> {
+    pub fn finish(self, message: &[u8]) -> Result<Punctured, Cheat> {
         let leaves = trees::puncture(&self.ends, self.trees, &self.offset, &self.keys, message)?;
         Ok((self.offset, leaves))
     }
@@ -309,7 +309,7 @@ impl SenderTrees {
         self,
         message: &[u8],
         roots: &[Secret],
-    ) -> Result<((Secret, Vec<Leaf>), (Vec<u8>, Vec<Leaf>)), Cheat> {
+    ) -> Result<(Punctured, Whole), Cheat> {
         let (leaves, pairs) = self.turned(message)?;
         let grown = trees::grow(&self.ends.reversed(), self.trees, roots, &pairs);
         Ok(((self.offset, leaves), grown))
