@@ -199,6 +199,31 @@ def again(k, pairs, chosen):
     }
 
 
+def both(k, pairs, chosen):
+    """Transfers of the other direction in the same session: the owner of both keys of each base transfer turns them by an offset of its own, whose
+    bit 0 is 1 and bit 1 is 0, and the other end makes trees."""
+    mask, value = 3, 1
+    drawn, grown = draw("ot/both/offset", 16), draw("ot/both/roots", 16 * (128 // k))
+    offset = int.from_bytes(drawn, "little") & ~mask | value
+    choices = [1 - bit for bit in path_bits(k, offset)]
+    turned, keys = turn(ENDS, pairs, choices, chosen)
+    leaves, message = grow(k, [grown[16 * t : 16 * t + 16] for t in range(128 // k)], keys, (SESSION, RECEIVER, SENDER))
+    for tree, nodes in enumerate(descend(k, offset, [pair[c] for pair, c in zip(keys, choices)], message)):
+        path = offset >> (k * tree) & (1 << k) - 1
+        require(nodes[path] is None, "an end has a leaf that it must not have")
+        nodes[path] = leaves[tree][path]
+        require(nodes == leaves[tree], "leaves of the other direction are wrong")
+    return {
+        "pins": [f"{pin:x}" for pin in (mask, value)],
+        "drawn": drawn.hex(),
+        "roots": grown.hex(),
+        "turned": turned.hex(),
+        "trees": message.hex(),
+        "offset": offset.to_bytes(16, "little").hex(),
+        "leaves": [[leaf.hex() for leaf in tree] for tree in leaves],
+    }
+
+
 def base_vectors():
     """The set-up for trees of four bits, in full."""
     k = 4
@@ -227,6 +252,7 @@ def base_vectors():
         "trees": message.hex(),
         "leaves": [[leaf.hex() for leaf in tree] for tree in leaves],
         "again": again(k, keys, choices),
+        "both": both(k, keys, choices),
     }
 
 

@@ -19,7 +19,7 @@ pub fn bounds(plan: &Plan, protocol: &dyn Protocol) -> Bounds {
         // A correct neighbour is at most two rounds ahead in each chunk of its window, and an owner fills what it is given.
         early: 3 * LARGEST_WINDOW as u64 * (longest + 64) + (1 << 16),
         credit: 2 * longest + (1 << 18),
-        places: protocol.places() + setup::PLACES,
+        places: protocol.places() + setup::places(protocol),
         chunks: plan.chunks() + 2,
         epochs: 1,
     }
@@ -59,7 +59,7 @@ fn of_whole(frame: Frame, protocol: &dyn Protocol) -> Bounds {
         longest,
         early: 2 * all + (1 << 16),
         credit: 2 * longest + (1 << 18),
-        places: protocol.places() + setup::PLACES,
+        places: protocol.places() + setup::places(protocol),
         chunks: 2,
         epochs: 1,
     }

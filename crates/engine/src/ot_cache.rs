@@ -233,7 +233,7 @@ impl OtCache {
 mod tests {
     use std::convert::Infallible;
 
-    use veil_protocol::ot::{Ends, ReceiverSetUp, SenderSetUp};
+    use veil_protocol::ot::{Ends, Pins, ReceiverSetUp, SenderSetUp};
     use veil_session::{PartyId, Peer};
 
     use super::*;
@@ -265,7 +265,7 @@ mod tests {
             Ok::<_, Infallible>(())
         };
         let trees = Trees::default();
-        let Ok((sender, points)) = SenderSetUp::start(&ends, trees, &mut random);
+        let Ok((sender, points)) = SenderSetUp::start(&ends, trees, Pins::default(), &mut random);
         let Ok((receiver, point)) = ReceiverSetUp::start(&ends, trees, &mut random);
         let choices = Secret::new([3; 16]);
         let made = receiver.finish_and_keep(&points, &choices);

@@ -78,6 +78,6 @@ pub use plan::{
 };
 pub use replicated::{Replicated, is_masked};
 pub use round::{
-    Check, Cleared, Cost, Flow, Meaning, Protocol, Round, Seed, Spans, Stored, Task, Transfer,
-    Transfers, seed_digest,
+    Back, Check, Cleared, Cost, Flow, Meaning, Protocol, Round, Seed, Spans, Stored, Task,
+    Transfer, Transfers, seed_digest,
 };

@@ -7,6 +7,7 @@ pub use veil_device::{Check, Round, Transfer};
 use veil_device::{Layout, Program, Span, Trees};
 use veil_session::{Frame, Peer, Secret};
 
+use crate::ot::Pins;
 use crate::plan::WorkspaceOf;
 
 /// A task that the engine asks of a protocol, in the order in which the security argument needs it.
@@ -274,7 +275,8 @@ pub trait Protocol: Send + Sync {
     }
 }
 
-/// Oblivious transfers between two parties, which draw on trees of keys ([`ot`](crate::ot)).
+/// Oblivious transfers between two parties, which draw on trees of keys ([`ot`](crate::ot)). The numbers of all keys that a participant gets are
+/// different.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfers {
     /// Who has the offset.
@@ -287,6 +289,22 @@ pub struct Transfers {
     pub offset: veil_device::KeyId,
     /// Number of the first leaf; others follow as [`Trees::index`] says.
     pub leaves: veil_device::KeyId,
+    /// Bits of the offset that are fixed.
+    pub pins: Pins,
+    /// Transfers of the opposite direction, if there are any.
+    pub back: Option<Back>,
+}
+
+/// Transfers whose sender is the receiver of others, and whose receiver is their sender, over trees of the same size. Keys of one direction tell
+/// nothing about those of the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Back {
+    /// Number of the offset, at the receiver of the others.
+    pub offset: veil_device::KeyId,
+    /// Number of the first leaf; others follow as [`Trees::index`] says.
+    pub leaves: veil_device::KeyId,
+    /// Bits of the offset that are fixed.
+    pub pins: Pins,
 }
 
 /// A key that one participant chooses and sends to the parties that hold the values drawn from it.

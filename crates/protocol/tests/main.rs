@@ -8,6 +8,7 @@ mod checks;
 mod common;
 mod contract;
 mod hashes;
+mod ot_both;
 mod ot_cache;
 mod ot_set_up;
 mod ot_transfers;

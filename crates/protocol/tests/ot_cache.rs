@@ -1,18 +1,16 @@
 //! Sessions that begin with transfers that were kept from the one before, between honest ends and with ends that cheat (cases D1 to D3).
 
-use crate::common::transfers::{Drawn, agree, drawn, ends, never, start};
-use sha2::{Digest, Sha256};
+use crate::common::transfers::{Drawn, For, SEAL, agree, drawn, ends, hash, never, sealed, start};
 use veil_device::Trees;
 use veil_device::ot::fold;
 use veil_protocol::ot::base::TRANSFERS;
 use veil_protocol::ot::cache::{CachedReceiver, CachedSender, claim};
 use veil_protocol::ot::reversal::{self, MESSAGE, choose, offer};
-use veil_protocol::ot::{Cheat, Ends, ReceiverSetUp, SenderSetUp, SenderTrees};
+use veil_protocol::ot::{Cheat, Ends, Pins, ReceiverSetUp, SenderSetUp, SenderTrees};
 use veil_session::Secret;
 
-/// Bytes of a fold and of a seal.
+/// Bytes of a fold.
 const FOLD: usize = 16;
-const SEAL: usize = 32;
 /// Where the folds begin.
 const FOLDS: usize = MESSAGE - SEAL - (TRANSFERS + 1) * FOLD;
 
@@ -36,28 +34,6 @@ fn old(random: &mut Drawn) -> Old {
         pairs,
         choices,
     }
-}
-
-/// The message with the seal that it should have.
-fn sealed(ends: &Ends, mut message: Vec<u8>) -> Vec<u8> {
-    message.truncate(message.len() - SEAL);
-    let seal = hash(ends, 10, &[&message]);
-    message.extend_from_slice(&seal);
-    message
-}
-
-/// A hash of the set-up.
-fn hash(ends: &Ends, what: u8, parts: &[&[u8]]) -> [u8; 32] {
-    let mut hash = Sha256::new();
-    hash.update(b"veilworks oblivious transfer 1");
-    hash.update([what]);
-    hash.update(ends.session.0);
-    hash.update(ends.sender.to_bytes());
-    hash.update(ends.receiver.to_bytes());
-    for part in parts {
-        hash.update(part);
-    }
-    hash.finalize().into()
 }
 
 #[test]
@@ -107,7 +83,7 @@ fn a_turn_of_another_session_is_refused() {
         let (message, _) = choose(&other, &old.pairs, &choices);
         assert_eq!(told(&message), Some(Cheat::Stranger));
         // Who seals it anew has a challenge of the other session.
-        let anew = sealed(&ends(1), message);
+        let anew = sealed(&ends(1), For::Turn, message);
         assert_eq!(told(&anew), Some(Cheat::Reversed));
     }
     let (message, _) = choose(&ends(1), &old.pairs, &choices);
@@ -147,7 +123,12 @@ fn other_folds_are_caught() {
     for fold in 0..=TRANSFERS {
         let mut other = message.clone();
         other[FOLDS + FOLD * fold + fold % FOLD] ^= 1 << (fold % 8);
-        let told = offer(&ends(1), &old.choices, &old.keys, &sealed(&ends(1), other));
+        let told = offer(
+            &ends(1),
+            &old.choices,
+            &old.keys,
+            &sealed(&ends(1), For::Turn, other),
+        );
         assert_eq!(told.err(), Some(Cheat::Reversed), "{fold}");
     }
 }
@@ -162,7 +143,7 @@ fn forged(ends: &Ends, pairs: &[[Secret; 2]], choices: &reversal::Choices, lies:
             &[j],
             pairs[i][usize::from(j)].expose(),
         ];
-        hash(ends, 7, &parts)
+        hash(ends, For::String, &parts)
     };
     let mut x = vec![0; 16];
     for (i, choice) in choices.iter().enumerate() {
@@ -179,7 +160,7 @@ fn forged(ends: &Ends, pairs: &[[Secret; 2]], choices: &reversal::Choices, lies:
         }
         message.extend_from_slice(&d[..if i == 0 { 16 } else { 32 }]);
     }
-    let digest = hash(ends, 8, &[&message]);
+    let digest = hash(ends, For::Challenge, &[&message]);
     let challenge = digest.first_chunk().expect("16 of 32 bytes");
     for i in 0..TRANSFERS {
         let mut told = fold(challenge, &string(i, 1)).to_vec();
@@ -190,7 +171,7 @@ fn forged(ends: &Ends, pairs: &[[Secret; 2]], choices: &reversal::Choices, lies:
     }
     message.extend_from_slice(&fold(challenge, &x));
     message.extend_from_slice(&[0; SEAL]);
-    sealed(ends, message)
+    sealed(ends, For::Turn, message)
 }
 
 /// Case D2: who makes other choices in some corrections passes if it has guessed for each of them which key the other end lacks, and not
@@ -234,8 +215,9 @@ fn again(
 ) -> (SenderTrees, ReceiverSetUp, Vec<u8>) {
     let (mine, theirs) = kept;
     let seed = u64::from(session);
+    let pins = Pins::default();
     let Ok((sender, message)) =
-        SenderSetUp::again(&ends(session), trees, mine, &mut never(drawn(seed)));
+        SenderSetUp::again(&ends(session), trees, pins, mine, &mut never(drawn(seed)));
     let Ok(receiver) = ReceiverSetUp::again(
         &ends(session),
         trees,

@@ -1,37 +1,12 @@
 //! Set-ups of oblivious transfer between honest ends, and with ends that cheat (cases D1 and D3).
 
-use crate::common::transfers::{agree, drawn, ends, start};
-use sha2::{Digest, Sha256};
+use crate::common::transfers::{For, SEAL, agree, drawn, ends, sealed, start};
 use veil_device::Trees;
 use veil_protocol::ot::base::{BaseReceiver, BaseSender, RECEIVER_MESSAGE, TRANSFERS};
 use veil_protocol::ot::trees::{choices, grow, puncture};
-use veil_protocol::ot::{Cheat, Ends, ReceiverSetUp, SenderSetUp};
+use veil_protocol::ot::{Cheat, Ends, Pins, ReceiverSetUp, SenderSetUp};
 use veil_session::Secret;
 use zeroize::Zeroizing;
-
-/// What a message is, in its seal.
-#[derive(Clone, Copy)]
-enum For {
-    BaseSender = 3,
-    BaseReceiver = 4,
-    Trees = 6,
-}
-
-/// Bytes of a seal.
-const SEAL: usize = 32;
-
-fn sealed(ends: &Ends, what: For, mut message: Vec<u8>) -> Vec<u8> {
-    message.truncate(message.len() - SEAL);
-    let mut seal = Sha256::new();
-    seal.update(b"veilworks oblivious transfer 1");
-    seal.update([what as u8]);
-    seal.update(ends.session.0);
-    seal.update(ends.sender.to_bytes());
-    seal.update(ends.receiver.to_bytes());
-    seal.update(&message);
-    message.extend_from_slice(&seal.finalize());
-    message
-}
 
 #[test]
 fn the_sender_lacks_the_leaves_that_its_offset_says() {
@@ -296,7 +271,7 @@ fn no_randomness_no_set_up() {
     let mut none = |_: &mut [u8]| Err("none");
     let trees = Trees::default();
     assert_eq!(
-        SenderSetUp::start(&ends(1), trees, &mut none).err(),
+        SenderSetUp::start(&ends(1), trees, Pins::default(), &mut none).err(),
         Some("none")
     );
     assert_eq!(

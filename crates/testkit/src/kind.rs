@@ -218,7 +218,8 @@ impl Kinds {
             Some(5) => Some(Kind::OrderHeard),
             Some(6) => Some(Kind::Written),
             Some(7) => Some(Kind::Points),
-            Some(8) => Some(Kind::Trees),
+            // Of the first direction, and of the second.
+            Some(8 | 9) => Some(Kind::Trees),
             Some(_) => None,
             None => self.named.get(&(from, to, at.step.place, at.part)).copied(),
         }

@@ -6,6 +6,8 @@
 
 mod exchange;
 mod pairs;
+#[cfg(test)]
+mod tests;
 pub(crate) mod transfers;
 
 use std::collections::BTreeMap;
@@ -28,13 +30,15 @@ use exchange::exchange;
 pub(crate) use exchange::Exchange;
 
 /// Places of messages beside those of the plan, after them: hello, proof, seeds, three for the order of blocks, the last word, and two for
-/// oblivious transfers.
-pub(crate) const PLACES: u32 = TRANSFERS + transfers::PLACES;
+/// oblivious transfers, or three if they are of both directions.
+pub(crate) fn places(protocol: &dyn Protocol) -> u32 {
+    TRANSFERS + transfers::places(protocol)
+}
 /// The first of the three.
 const ORDER: u32 = 3;
 /// The last word of a run.
 pub(crate) const LAST_WORD: u32 = 6;
-/// The first of the two.
+/// The first of those for transfers.
 const TRANSFERS: u32 = 7;
 
 const HELLO: usize = 96;

@@ -1,5 +1,6 @@
 //! The set-up of oblivious transfers, as steps of the handshake: two messages that cross, and one more. Where both ends have cached transfers
-//! from the run before ([`OtCache`]), one message in the place of the first two.
+//! from the run before ([`OtCache`]), one message in the place of the first two. Where there are transfers of both directions, a message of the
+//! sender comes last, and there is no cache: its transfers are those that this run turns for itself.
 //!
 //! With its proof of the keys, each end states its cached transfers: that it keeps none, none yet, or a claim that only the end with the same
 //! transfers can make and check. If the claims do not match, both ends wipe what they had and run the base OT on curves. A peer that claims
@@ -11,7 +12,7 @@ use subtle::ConstantTimeEq;
 use veil_device::KeyId;
 use veil_protocol::ot::cache::{CLAIM, claim};
 use veil_protocol::ot::{self, ReceiverSetUp, SenderSetUp, SenderTrees, reversal};
-use veil_protocol::{Cost, Plan, Protocol, Transfers};
+use veil_protocol::{Back, Cost, Plan, Protocol, Transfers};
 use veil_session::{Label, Peer, Secret, SessionId};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -21,8 +22,11 @@ use crate::abort::Abort;
 use crate::ot_cache::{Chain, End, OtCache, PendingEntry, State as Held, With};
 use crate::status::TransfersFrom;
 
-/// Places of its steps.
-pub(super) const PLACES: u32 = 2;
+/// Places of its steps, also where there are none.
+pub(super) fn places(protocol: &dyn Protocol) -> u32 {
+    let back = protocol.transfers().and_then(|transfers| transfers.back);
+    2 + u32::from(back.is_some())
+}
 
 /// Bytes that an end says of what it has kept: one of those below, and its claim or zeros.
 pub(super) const WORD: usize = 1 + CLAIM;
@@ -41,6 +45,8 @@ pub(super) struct SetUp {
     place: u32,
     /// What it will draw: the session is not known yet.
     random: Zeroizing<Vec<u8>>,
+    /// What it has drawn for transfers of the other direction: the sender roots of trees, the receiver the bits that its offset is made of.
+    back: Vec<Secret>,
     state: State,
     keeps: Option<Keeps>,
     from: TransfersFrom,
@@ -74,10 +80,17 @@ enum State {
     /// The sender has turned what it kept.
     Turned(SenderTrees),
     Trees(SenderTrees),
-    /// The receiver has its keys; its last message is on its way.
+    /// The receiver has all leaves; its trees are on their way, and what it begins the other direction with.
+    Answered(SenderTrees, Vec<ot::Leaf>),
+    /// It waits for trees.
+    Back(SenderTrees, Vec<ot::Leaf>),
+    /// This end has its keys; its last message is on its way.
     Sent(Box<Made>),
     Over,
 }
+
+/// The keys of one direction at an end: its offset if it is the sender there, and leaves.
+type Half = (Option<Secret>, Vec<ot::Leaf>);
 
 /// What follows a step.
 pub(super) enum Next {
@@ -96,7 +109,7 @@ pub(crate) struct Made {
 }
 
 impl SetUp {
-    /// Of a participant, which keeps transfers if it has where; nothing if it takes part in none.
+    /// Of a participant, which keeps transfers if it has where and they are of one direction; nothing if it takes part in none.
     pub(super) fn new(
         protocol: &dyn Protocol,
         place: u32,
@@ -106,11 +119,14 @@ impl SetUp {
         let Some(transfers) = protocol.transfers() else {
             return Ok(None);
         };
+        let store = store.filter(|_| transfers.back.is_none());
+        let more = store.is_some() || transfers.back.is_some();
         let bytes = if protocol.me() == transfers.sender {
-            SenderSetUp::RANDOM
+            let trees = transfers.back.map_or(0, |_| transfers.trees.count());
+            SenderSetUp::RANDOM + 16 * trees as usize
         } else {
-            // And choices of the transfers that it leaves.
-            ReceiverSetUp::random(transfers.trees) + store.map_or(0, |_| 16)
+            // And choices: of the transfers that it leaves, or an offset of its own.
+            ReceiverSetUp::random(transfers.trees) + if more { 16 } else { 0 }
         };
         let mut drawn = Zeroizing::new(vec![0; bytes]);
         random(&mut drawn)?;
@@ -126,6 +142,7 @@ impl SetUp {
             transfers,
             place,
             random: drawn,
+            back: Vec::new(),
             state: State::Begins,
             keeps,
             from: TransfersFrom::Curves,
@@ -172,7 +189,8 @@ impl SetUp {
     ) -> Result<(), Abort> {
         let (ends, other) = (self.ends(session), self.other(protocol));
         let (&what, theirs) = word.split_first().expect("a word has 33 bytes");
-        if what > SOME || what < SOME && theirs.iter().any(|b| *b != 0) {
+        let most = self.transfers.back.map_or(SOME, |_| NEVER);
+        if what > most || what < SOME && theirs.iter().any(|b| *b != 0) {
             return Err(Abort::SetUp {
                 peer: other,
                 what: "says of kept transfers what no party says",
@@ -200,11 +218,8 @@ impl SetUp {
         session: SessionId,
         schedules: &super::Schedules,
     ) -> Exchange {
-        let (trees, ends, other) = (
-            self.transfers.trees,
-            self.ends(session),
-            self.other(protocol),
-        );
+        let Transfers { trees, pins, .. } = self.transfers;
+        let (ends, other) = (self.ends(session), self.other(protocol));
         let mut at = 0;
         let drawn = &self.random;
         let mut call = |bytes: &mut [u8]| {
@@ -216,7 +231,7 @@ impl SetUp {
         let sends = protocol.me() == self.transfers.sender;
         let (state, message, expects) = match held.map(|held| held.end) {
             Some(End::Sender(cache)) => {
-                let Ok((trees, message)) = SenderSetUp::again(&ends, trees, cache, &mut call);
+                let Ok((trees, message)) = SenderSetUp::again(&ends, trees, pins, cache, &mut call);
                 (State::Turned(trees), Some(message), None)
             }
             Some(End::Receiver(cache)) => {
@@ -224,7 +239,7 @@ impl SetUp {
                 (State::Receiver(set_up), None, Some(reversal::MESSAGE))
             }
             None if sends => {
-                let Ok((set_up, message)) = SenderSetUp::start(&ends, trees, &mut call);
+                let Ok((set_up, message)) = SenderSetUp::start(&ends, trees, pins, &mut call);
                 let expects = SenderSetUp::EXPECTS;
                 (State::Sender(set_up), Some(message), Some(expects))
             }
@@ -247,6 +262,11 @@ impl SetUp {
             }
             let choices = Secret::new(*choices);
             keeps.next = Some(Box::new(Leaves { key, choices }));
+        }
+        if self.transfers.back.is_some() {
+            let count = if sends { trees.count() } else { 1 };
+            let Ok(secrets) = ot::secrets(count as usize, &mut call);
+            self.back = secrets;
         }
         self.random.zeroize();
         self.state = state;
@@ -271,8 +291,19 @@ impl SetUp {
         };
         let place = self.place + 1;
         let next = self.keeps.as_mut().and_then(|keeps| keeps.next.take());
-        let more = next.as_ref().map_or(0, |_| reversal::MESSAGE);
         let sender = match std::mem::replace(&mut self.state, State::Over) {
+            State::Receiver(receiver) if let Some(Back { pins, .. }) = self.transfers.back => {
+                let [drawn] = &self.back[..] else {
+                    unreachable!("a receiver that begins has drawn one secret");
+                };
+                let made = receiver.finish_and_turn(message, drawn, pins);
+                let (message, all, trees) = made.map_err(cheated)?;
+                self.back.clear();
+                let to = |peer| (peer == other).then(|| message.clone());
+                let exchange = exchange(plan, protocol, place, to, |_| None);
+                self.state = State::Answered(trees, all);
+                return Ok(Next::Goes(exchange));
+            }
             State::Receiver(receiver) => {
                 let (message, leaves, end) = if let Some(next) = &next {
                     let made = receiver.finish_and_keep(message, &next.choices);
@@ -284,11 +315,33 @@ impl SetUp {
                 };
                 let to = |peer| (peer == other).then(|| message.clone());
                 let exchange = exchange(plan, protocol, place, to, |_| None);
-                self.state = State::Sent(self.made(session, None, leaves, next, end));
+                let halves = [(None, leaves), Half::default()];
+                self.state = State::Sent(self.made(session, halves, next, end));
                 return Ok(Next::Goes(exchange));
+            }
+            State::Answered(trees, all) => {
+                let from = |peer| (peer == other).then_some(trees.expects());
+                let exchange = exchange(plan, protocol, place + 1, |_| None, from);
+                self.state = State::Back(trees, all);
+                return Ok(Next::Goes(exchange));
+            }
+            State::Back(trees, all) => {
+                let (offset, some) = trees.finish(message).map_err(cheated)?;
+                let halves = [(None, all), (Some(offset), some)];
+                return Ok(Next::Over(self.made(session, halves, None, None)));
             }
             State::Sender(sender) => sender.base(message).map_err(cheated)?,
             State::Turned(trees) => trees,
+            State::Trees(trees) if self.transfers.back.is_some() => {
+                let made = trees.finish_and_grow(message, &self.back);
+                let ((offset, some), (message, all)) = made.map_err(cheated)?;
+                self.back.clear();
+                let to = |peer| (peer == other).then(|| message.clone());
+                let exchange = exchange(plan, protocol, place + 1, to, |_| None);
+                let halves = [(Some(offset), some), (None, all)];
+                self.state = State::Sent(self.made(session, halves, None, None));
+                return Ok(Next::Goes(exchange));
+            }
             State::Trees(trees) => {
                 let (offset, leaves, end) = if next.is_some() {
                     let made = trees.finish_and_keep(message).map_err(cheated)?;
@@ -297,17 +350,19 @@ impl SetUp {
                     let (offset, leaves) = trees.finish(message).map_err(cheated)?;
                     (offset, leaves, None)
                 };
-                let made = self.made(session, Some(offset), leaves, next, end);
-                return Ok(Next::Over(made));
+                let halves = [(Some(offset), leaves), Half::default()];
+                return Ok(Next::Over(self.made(session, halves, next, end)));
             }
             State::Sent(made) => return Ok(Next::Over(made)),
             State::Begins | State::Over => {
                 unreachable!("a set-up is stepped from its beginning to its end")
             }
         };
+        let turns = next.is_some() || self.transfers.back.is_some();
         if let Some(keeps) = &mut self.keeps {
             keeps.next = next;
         }
+        let more = if turns { reversal::MESSAGE } else { 0 };
         let from = |peer| (peer == other).then_some(sender.expects() + more);
         let exchange = exchange(plan, protocol, place, |_| None, from);
         self.state = State::Trees(sender);
@@ -331,22 +386,22 @@ impl SetUp {
         }
     }
 
+    /// What it ends with, of both directions.
     fn made(
         &mut self,
         session: SessionId,
-        offset: Option<Secret>,
-        leaves: Vec<ot::Leaf>,
+        [first, second]: [Half; 2],
         next: Option<Box<Leaves>>,
         end: Option<End>,
     ) -> Box<Made> {
         let Transfers {
-            leaves: first,
-            offset: number,
+            offset,
+            leaves,
+            back,
             ..
         } = self.transfers;
-        let leaf = |(index, key)| (KeyId(first.0 + index), key);
-        let offset = offset.map(|offset| (number, offset));
-        let keys = offset.into_iter().chain(leaves.into_iter().map(leaf));
+        let back = back.map_or((offset, leaves), |back| (back.offset, back.leaves));
+        let keys = numbered((offset, leaves), first).chain(numbered(back, second));
         let pending = self.keeps.take().and_then(|keeps| {
             let state = Box::new(Held {
                 end: end?,
@@ -364,18 +419,30 @@ impl SetUp {
     }
 }
 
+/// The keys of a direction by their numbers: that of the offset, and that of the first leaf.
+fn numbered(
+    (number, first): (KeyId, KeyId),
+    (offset, leaves): Half,
+) -> impl Iterator<Item = (KeyId, Secret)> {
+    let leaf = move |(index, key)| (KeyId(first.0 + index), key);
+    let offset = offset.map(|offset| (number, offset));
+    offset.into_iter().chain(leaves.into_iter().map(leaf))
+}
+
 /// What the set-up costs a participant that keeps nothing, with what it says of that.
 pub(super) fn cost(protocol: &dyn Protocol) -> Cost {
-    let Some(Transfers { sender, trees, .. }) = protocol.transfers() else {
+    let Some(transfers) = protocol.transfers() else {
         return Cost::default();
     };
-    let sent = if protocol.me() == sender {
-        vec![ReceiverSetUp::EXPECTS]
-    } else {
-        vec![SenderSetUp::EXPECTS, ot::trees::message_length(trees)]
+    let trees = ot::trees::message_length(transfers.trees);
+    let sent = match (protocol.me() == transfers.sender, transfers.back) {
+        (true, None) => vec![ReceiverSetUp::EXPECTS],
+        (true, Some(_)) => vec![ReceiverSetUp::EXPECTS, trees],
+        (false, None) => vec![SenderSetUp::EXPECTS, trees],
+        (false, Some(_)) => vec![SenderSetUp::EXPECTS, trees + reversal::MESSAGE],
     };
     Cost {
-        rounds: PLACES.into(),
+        rounds: places(protocol).into(),
         messages: sent.len() as u64,
         bytes: sent.iter().map(|bytes| *bytes as u64).sum::<u64>() + WORD as u64,
     }

@@ -5,15 +5,16 @@
 //!   "SoftSpokenOT: Communication-Computation Tradeoffs in OT Extension", 2022). [`SenderSetUp`] and [`ReceiverSetUp`] are both
 //!   steps as machines: messages in and out as bytes of fixed length, no I/O.
 //!
-//! - [`reversal`]: reverses transfers, from one direction to the other, and [`cache`] holds transfers for the next session between the same two
-//!   ends, which then needs no curves.
+//! - [`reversal`]: reverses transfers, from one direction to the other. So the same two ends have transfers of both directions after one set of
+//!   curves ([`ReceiverSetUp::finish_and_turn`], [`SenderTrees::finish_and_grow`]); and [`cache`] holds transfers for their next session, which
+//!   then needs no curves.
 //!
 //! Roles are named after the final transfers: the *receiver* chooses, the *sender* does not learn the choice. In the base transfers, and
 //! only there, they change places.
 //!
 //! ```
 //! use veil_device::Trees;
-//! use veil_protocol::ot::{Ends, ReceiverSetUp, SenderSetUp};
+//! use veil_protocol::ot::{Ends, Pins, ReceiverSetUp, SenderSetUp};
 //! use veil_session::{PartyId, Peer, SessionId};
 //! let ends = Ends {
 //!     session: SessionId([7; 32]),
@@ -27,7 +28,7 @@
 //!     Ok::<(), std::convert::Infallible>(())
 //! };
 //! let trees = Trees::default();
-//! let (sender, to_receiver) = SenderSetUp::start(&ends, trees, &mut random).unwrap();
+//! let (sender, to_receiver) = SenderSetUp::start(&ends, trees, Pins::default(), &mut random).unwrap();
 //! let (receiver, to_sender) = ReceiverSetUp::start(&ends, trees, &mut random).unwrap();
 //! // Both messages cross; then the receiver sends one more.
 //! assert_eq!((to_receiver.len(), to_sender.len()), (ReceiverSetUp::EXPECTS, SenderSetUp::EXPECTS));
@@ -48,6 +49,7 @@ pub mod cache;
 pub mod extension;
 mod fuzz;
 mod hash;
+mod pins;
 pub mod reversal;
 mod set_up;
 pub mod transfer;
@@ -56,10 +58,17 @@ pub mod trees;
 #[doc(hidden)]
 pub use fuzz::fuzz_set_up;
 pub use hash::Ends;
-pub use set_up::{Random, ReceiverSetUp, SenderSetUp, SenderTrees};
+pub use pins::Pins;
+pub use set_up::{Random, ReceiverSetUp, SenderSetUp, SenderTrees, secrets};
 
 /// Number of a leaf among the leaves of all trees ([`Trees::index`](veil_device::Trees::index)), and the leaf.
 pub type Leaf = (u16, veil_session::Secret);
+
+/// The end of a set-up at the sender: the offset Δ, and all leaves but one of each tree.
+pub type Punctured = (veil_session::Secret, Vec<Leaf>);
+
+/// The end of a set-up at the receiver: its message with the trees, and all leaves.
+pub type Whole = (Vec<u8>, Vec<Leaf>);
 
 /// The other end of a set-up did not follow the protocol. The session is over: the other end may have guessed bits of the offset, so no key
 /// of this set-up is used for anything (rule R3).

@@ -14,6 +14,14 @@
 //!
 //! If both keep something for the next session, the receiver turns the base transfers of this one in the message with the trees.
 //!
+//! With transfers of both directions (names of the ends are those of the first direction):
+//!
+//! | | sender → receiver | receiver → sender |
+//! | --- | --- | --- |
+//! | first, at once | points of 128 base transfers | the point of their sender |
+//! | then | | sums of trees, and their check; the base transfers, turned by the receiver's own offset |
+//! | then | sums of trees of the other direction, and their check | |
+//!
 //! Every error is the peer's doing: lengths, encodings and digests are all its own.
 
 use veil_device::Trees;
@@ -24,7 +32,7 @@ use super::base::{
     BaseReceiver, BaseSender, RECEIVER_MESSAGE, RECEIVER_RANDOM, SENDER_MESSAGE, SENDER_RANDOM,
 };
 use super::cache::{CachedReceiver, CachedSender};
-use super::{Cheat, Ends, Leaf, reversal, trees};
+use super::{Cheat, Ends, Leaf, Pins, Punctured, Whole, reversal, trees};
 
 /// Where secrets come from: the operating system, unless a run is rehearsed.
 pub type Random<'a, E> = &'a mut dyn FnMut(&mut [u8]) -> Result<(), E>;
@@ -68,7 +76,7 @@ impl ReceiverSetUp {
             ends: *ends,
             trees,
             base: Base::Points(base),
-            roots: roots(trees, random)?,
+            roots: secrets(trees.count() as usize, random)?,
         };
         Ok((set_up, message))
     }
@@ -87,7 +95,7 @@ impl ReceiverSetUp {
             ends: *ends,
             trees,
             base: Base::Cached(kept),
-            roots: roots(trees, random)?,
+            roots: secrets(trees.count() as usize, random)?,
         })
     }
 
@@ -95,7 +103,7 @@ impl ReceiverSetUp {
     ///
     /// # Errors
     /// [`Cheat`] as of [`BaseSender::finish`] or, with cached transfers, of [`reversal::offer`].
-    pub fn finish(self, message: &[u8]) -> Result<(Vec<u8>, Vec<Leaf>), Cheat> {
+    pub fn finish(self, message: &[u8]) -> Result<Whole, Cheat> {
         let (message, leaves, _) = self.grown(message)?;
         Ok((message, leaves))
     }
@@ -118,6 +126,33 @@ impl ReceiverSetUp {
         Ok((message, leaves, CachedReceiver { choices, keys }))
     }
 
+    /// As [`ReceiverSetUp::finish`], and begins transfers of the other direction, in which this end is the sender. Its offset there is `drawn`,
+    /// random bits that are used for nothing else, with pinned bits as `pins` say. It turns the base transfers by that offset:
+    /// [`reversal::MESSAGE`] bytes follow in the message. Then the end waits for trees, as every sender does.
+    ///
+    /// # Errors
+    /// [`Cheat`] as of [`ReceiverSetUp::finish`].
+    pub fn finish_and_turn(
+        self,
+        message: &[u8],
+        drawn: &Secret,
+        pins: Pins,
+    ) -> Result<(Vec<u8>, Vec<Leaf>, SenderTrees), Cheat> {
+        let (ends, trees) = (self.ends, self.trees);
+        let (mut message, leaves, pairs) = self.grown(message)?;
+        let offset = pins.offset(drawn);
+        let choices = trees::choices(trees, &offset);
+        let (more, keys) = reversal::choose(&ends, &pairs, &choices);
+        message.extend_from_slice(&more);
+        let back = SenderTrees {
+            ends: ends.reversed(),
+            trees,
+            offset,
+            keys,
+        };
+        Ok((message, leaves, back))
+    }
+
     /// The message with the trees, the leaves, and the base transfers.
     fn grown(self, message: &[u8]) -> Result<Grown, Cheat> {
         let pairs = match self.base {
@@ -134,13 +169,16 @@ impl ReceiverSetUp {
 /// A message with trees, all leaves, and both keys of each base transfer.
 type Grown = (Vec<u8>, Vec<Leaf>, Vec<[Secret; 2]>);
 
-/// Draws the roots of all trees.
-fn roots<E>(trees: Trees, random: Random<'_, E>) -> Result<Vec<Secret>, E> {
-    let mut roots = Vec::with_capacity(trees.count() as usize);
-    for _ in 0..trees.count() {
-        roots.push(secret(random)?);
+/// Draws secrets, 16 bytes each: one for each tree, its root.
+///
+/// # Errors
+/// The error of `random`, unchanged.
+pub fn secrets<E>(count: usize, random: Random<'_, E>) -> Result<Vec<Secret>, E> {
+    let mut secrets = Vec::with_capacity(count);
+    for _ in 0..count {
+        secrets.push(secret(random)?);
     }
-    Ok(roots)
+    Ok(secrets)
 }
 
 /// The sender's end: it has the offset, and is the receiver of the base transfers. Wiped on drop.
@@ -157,17 +195,18 @@ impl SenderSetUp {
     /// Bytes that it draws.
     pub const RANDOM: usize = 16 + RECEIVER_RANDOM;
 
-    /// The sender, and its first message ([`ReceiverSetUp::EXPECTS`]). Draws 16 bytes, which become the offset but for bit 0 of byte 0, which
-    /// is 1; and 128 for each base transfer.
+    /// The sender, and its first message ([`ReceiverSetUp::EXPECTS`]). Draws 16 bytes, which become the offset but for the bits that are pinned;
+    /// and 128 for each base transfer.
     ///
     /// # Errors
     /// The error of `random`, unchanged.
     pub fn start<E>(
         ends: &Ends,
         trees: Trees,
+        pins: Pins,
         random: Random<'_, E>,
     ) -> Result<(Self, Vec<u8>), E> {
-        let offset = offset(random)?;
+        let offset = pins.offset(&secret(random)?);
         let mut seed = Zeroizing::new([0; RECEIVER_RANDOM]);
         random(&mut seed[..])?;
         let (base, message) = BaseReceiver::start(ends, trees::choices(trees, &offset), &seed);
@@ -188,10 +227,11 @@ impl SenderSetUp {
     pub fn again<E>(
         ends: &Ends,
         trees: Trees,
+        pins: Pins,
         kept: CachedSender,
         random: Random<'_, E>,
     ) -> Result<(SenderTrees, Vec<u8>), E> {
-        let offset = offset(random)?;
+        let offset = pins.offset(&secret(random)?);
         let choices = trees::choices(trees, &offset);
         let CachedSender { pairs } = kept;
         let (message, keys) = reversal::choose(&ends.reversed(), &pairs, &choices);
@@ -220,7 +260,7 @@ impl SenderSetUp {
     }
 }
 
-/// The sender between both messages of the receiver.
+/// The sender before it has trees; also the receiver, in the direction in which it is the sender. Wiped on drop.
 pub struct SenderTrees {
     ends: Ends,
     trees: Trees,
@@ -234,12 +274,12 @@ impl SenderTrees {
         trees::message_length(self.trees)
     }
 
-    /// The offset Δ (little-endian; bit 0 is 1) and all leaves but one of each tree, numbered as [`trees::puncture`] does, if the message passes
+    /// The offset Δ (little-endian; pinned bits are as they should be) and all leaves but one of each tree, numbered as [`trees::puncture`] does, if the message passes
     /// its check. Before this nothing may be made with the offset.
     ///
     /// # Errors
     /// [`Cheat`] as of [`trees::puncture`].
-    pub fn finish(self, message: &[u8]) -> Result<(Secret, Vec<Leaf>), Cheat> {
+    pub fn finish(self, message: &[u8]) -> Result<Punctured, Cheat> {
         let leaves = trees::puncture(&self.ends, self.trees, &self.offset, &self.keys, message)?;
         Ok((self.offset, leaves))
     }
@@ -252,24 +292,39 @@ impl SenderTrees {
         self,
         message: &[u8],
     ) -> Result<(Secret, Vec<Leaf>, CachedSender), Cheat> {
-        let Some((message, reversed)) = message.split_at_checked(self.expects()) else {
+        let (leaves, pairs) = self.turned(message)?;
+        Ok((self.offset, leaves, CachedSender { pairs }))
+    }
+
+    /// As [`SenderTrees::finish`], of a message that [`reversal::MESSAGE`] bytes follow ([`ReceiverSetUp::finish_and_turn`]); and then what
+    /// [`ReceiverSetUp::finish`] gives, in the other direction, where this end is the receiver: the message with trees that grow from these roots,
+    /// and all their leaves. Roots are new random bits ([`secrets`]).
+    ///
+    /// # Panics
+    /// If there are not as many roots as trees.
+    ///
+    /// # Errors
+    /// [`Cheat`] as of [`SenderTrees::finish_and_keep`].
+    pub fn finish_and_grow(
+        self,
+        message: &[u8],
+        roots: &[Secret],
+    ) -> Result<(Punctured, Whole), Cheat> {
+        let (leaves, pairs) = self.turned(message)?;
+        let grown = trees::grow(&self.ends.reversed(), self.trees, roots, &pairs);
+        Ok(((self.offset, leaves), grown))
+    }
+
+    /// The leaves, and both keys of each turned transfer: all that the receiver has sent has passed its checks.
+    fn turned(&self, message: &[u8]) -> Result<(Vec<Leaf>, Vec<[Secret; 2]>), Cheat> {
+        let Some((message, turn)) = message.split_at_checked(self.expects()) else {
             return Err(Cheat::Length);
         };
         let choices = trees::choices(self.trees, &self.offset);
         let leaves = trees::puncture(&self.ends, self.trees, &self.offset, &self.keys, message)?;
-        let pairs = reversal::offer(&self.ends, &choices, &self.keys, reversed)?;
-        Ok((self.offset, leaves, CachedSender { pairs }))
+        let pairs = reversal::offer(&self.ends, &choices, &self.keys, turn)?;
+        Ok((leaves, pairs))
     }
-}
-
-/// Draws an offset.
-fn offset<E>(random: Random<'_, E>) -> Result<Secret, E> {
-    let drawn = secret(random)?;
-    let mut bytes = *drawn.expose();
-    bytes[0] |= 1;
-    let offset = Secret::new(bytes);
-    bytes.zeroize();
-    Ok(offset)
 }
 
 fn secret<E>(random: Random<'_, E>) -> Result<Secret, E> {

@@ -34,6 +34,7 @@ use veil_device::{Command, KeyId, Layout, Op, Program, Span};
 use veil_math::Ring;
 use veil_session::{Frame, PartyId, Peer};
 
+use crate::ot::Pins;
 use crate::plan::{Plan, WorkspaceOf};
 use crate::round::{Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfer, Transfers};
 
@@ -256,6 +257,8 @@ pub(crate) fn transfers(me: Peer) -> Option<Transfers> {
         trees: transfers::TREES,
         offset: OFFSET,
         leaves: LEAVES,
+        pins: Pins::default(),
+        back: None,
     })
 }
 

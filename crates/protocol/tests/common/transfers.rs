@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use sha2::{Digest, Sha256};
 use veil_device::Trees;
-use veil_protocol::ot::{Ends, Leaf, ReceiverSetUp, SenderSetUp};
+use veil_protocol::ot::{Ends, Leaf, Pins, ReceiverSetUp, SenderSetUp};
 use veil_session::{PartyId, Peer, Secret, SessionId};
 
 /// Bytes that follow from a number: SHA-256 in counter mode.
@@ -53,9 +53,54 @@ pub(crate) fn never(mut drawn: Drawn) -> impl FnMut(&mut [u8]) -> Result<(), Inf
     }
 }
 
+/// What a hash of the set-up is for.
+#[derive(Clone, Copy)]
+pub(crate) enum For {
+    BaseSender = 3,
+    BaseReceiver = 4,
+    Trees = 6,
+    String = 7,
+    Challenge = 8,
+    Turn = 10,
+}
+
+/// A hash of the set-up.
+pub(crate) fn hash(ends: &Ends, what: For, parts: &[&[u8]]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update(b"veilworks oblivious transfer 1");
+    hash.update([what as u8]);
+    hash.update(ends.session.0);
+    hash.update(ends.sender.to_bytes());
+    hash.update(ends.receiver.to_bytes());
+    for part in parts {
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
+
+/// Bytes of a seal.
+pub(crate) const SEAL: usize = 32;
+
+/// The message with the seal that it should have.
+pub(crate) fn sealed(ends: &Ends, what: For, mut message: Vec<u8>) -> Vec<u8> {
+    message.truncate(message.len() - SEAL);
+    let seal = hash(ends, what, &[&message]);
+    message.extend_from_slice(&seal);
+    message
+}
+
 pub(crate) fn start(session: u8, trees: Trees) -> (SenderSetUp, Vec<u8>, ReceiverSetUp, Vec<u8>) {
+    start_pinned(session, trees, Pins::default())
+}
+
+/// Both ends and their first messages, that to the receiver first; some bits of the sender's offset are fixed.
+pub(crate) fn start_pinned(
+    session: u8,
+    trees: Trees,
+    pins: Pins,
+) -> (SenderSetUp, Vec<u8>, ReceiverSetUp, Vec<u8>) {
     let seed = u64::from(session);
-    let sender = SenderSetUp::start(&ends(session), trees, &mut never(drawn(seed)));
+    let sender = SenderSetUp::start(&ends(session), trees, pins, &mut never(drawn(seed)));
     let receiver = ReceiverSetUp::start(&ends(session), trees, &mut never(drawn(1000 + seed)));
     let ((s, to_receiver), (r, to_sender)) = match (sender, receiver) {
         (Ok(s), Ok(r)) => (s, r),

@@ -6,7 +6,7 @@ use veil_device::Trees;
 use veil_protocol::ot::base::BaseSender;
 use veil_protocol::ot::cache::claim;
 use veil_protocol::ot::trees::grow;
-use veil_protocol::ot::{Ends, Leaf, ReceiverSetUp, SenderSetUp};
+use veil_protocol::ot::{Ends, Leaf, Pins, ReceiverSetUp, SenderSetUp};
 use veil_session::{Peer, Secret, SessionId};
 
 const VECTORS: &str = include_str!("../../../../vectors/ot_set_up.json");
@@ -61,7 +61,7 @@ fn the_set_up_is_that_of_the_model() {
     let vectors: Value = serde_json::from_str(VECTORS).expect("the vectors are JSON");
     let (ends, case) = (ends(&vectors), &vectors["set_up"]);
     let mut random = Listed(hex(&case["sender_random"]));
-    let (sender, points) = SenderSetUp::start(&ends, trees(case), &mut |b| {
+    let (sender, points) = SenderSetUp::start(&ends, trees(case), Pins::default(), &mut |b| {
         random.fill(b);
         Ok::<_, ()>(())
     })
@@ -122,8 +122,13 @@ fn the_session_after_is_that_of_the_model() {
             Ok::<_, ()>(())
         }
     };
-    let (sender, points) =
-        SenderSetUp::start(&first, trees, &mut listed(&case["sender_random"])).unwrap();
+    let (sender, points) = SenderSetUp::start(
+        &first,
+        trees,
+        Pins::default(),
+        &mut listed(&case["sender_random"]),
+    )
+    .unwrap();
     let (receiver, point) =
         ReceiverSetUp::start(&first, trees, &mut listed(&case["receiver_random"])).unwrap();
     let choices = secret(&again["kept_choices"]);
@@ -142,7 +147,8 @@ fn the_session_after_is_that_of_the_model() {
         assert_eq!(claim(&ends, by, &key)[..], hex(&again["claims"][want]));
     }
     let mut random = listed(&again["sender_random"]);
-    let (sender, message) = SenderSetUp::again(&ends, trees, mine, &mut random).unwrap();
+    let (sender, message) =
+        SenderSetUp::again(&ends, trees, Pins::default(), mine, &mut random).unwrap();
     assert_eq!(message, hex(&again["first"]));
     let mut random = listed(&again["receiver_random"]);
     let receiver = ReceiverSetUp::again(&ends, trees, theirs, &mut random).unwrap();
@@ -156,6 +162,57 @@ fn the_session_after_is_that_of_the_model() {
     }
     let (offset, _) = sender.finish(&message).unwrap();
     assert_eq!(offset.expose()[..], hex(&again["offset"]));
+}
+
+/// Transfers of the other direction in the same session.
+#[test]
+fn both_directions_are_those_of_the_model() {
+    let vectors: Value = serde_json::from_str(VECTORS).expect("the vectors are JSON");
+    let (ends, case) = (ends(&vectors), &vectors["set_up"]);
+    let (trees, both) = (trees(case), &case["both"]);
+    let listed = |value: &Value| {
+        let mut random = Listed(hex(value));
+        move |bytes: &mut [u8]| {
+            random.fill(bytes);
+            Ok::<_, ()>(())
+        }
+    };
+    let number = |value: &Value| {
+        let text = value.as_str().expect("hex digits");
+        u128::from_str_radix(text, 16).expect("hex digits")
+    };
+    let mut random = listed(&case["sender_random"]);
+    let (sender, points) = SenderSetUp::start(&ends, trees, Pins::default(), &mut random).unwrap();
+    let mut random = listed(&case["receiver_random"]);
+    let (receiver, point) = ReceiverSetUp::start(&ends, trees, &mut random).unwrap();
+    let drawn = Secret::new(hex(&both["drawn"]).try_into().expect("16 bytes"));
+    let pins = Pins::new(number(&both["pins"][0]), number(&both["pins"][1]));
+    let (message, _, back) = receiver.finish_and_turn(&points, &drawn, pins).unwrap();
+    assert_eq!(
+        message,
+        [hex(&case["trees"]), hex(&both["turned"])].concat()
+    );
+    let roots = hex(&both["roots"]);
+    let roots: Vec<Secret> = (roots.as_chunks().0.iter().copied())
+        .map(Secret::new)
+        .collect();
+    let sender = sender.base(&point).unwrap();
+    let (_, (message, all)) = sender.finish_and_grow(&message, &roots).unwrap();
+    assert_eq!(message, hex(&both["trees"]));
+    let leaves: Vec<Secret> = (both["leaves"].as_array().expect("a list").iter())
+        .flat_map(secrets)
+        .collect();
+    assert_eq!(all.len(), leaves.len());
+    for ((_, got), want) in all.iter().zip(&leaves) {
+        assert_eq!(got.expose(), want.expose());
+    }
+    let (offset, some) = back.finish(&message).unwrap();
+    assert_eq!(offset.expose()[..], hex(&both["offset"]));
+    for (number, got) in &some {
+        let path = u16::from(offset.expose()[usize::from(number / 32)] >> (number / 16 % 2 * 4));
+        let want = &leaves[usize::from(number ^ path & 15)];
+        assert_eq!(got.expose(), want.expose(), "leaf {number}");
+    }
 }
 
 #[test]

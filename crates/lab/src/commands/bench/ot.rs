@@ -13,7 +13,7 @@ use veil_math::Ring;
 use veil_protocol::Round;
 use veil_protocol::ot::extension::{At, Challenge, Receiver, Sender};
 use veil_protocol::ot::transfer::keys;
-use veil_protocol::ot::{Ends, ReceiverSetUp, SenderSetUp};
+use veil_protocol::ot::{Ends, Pins, ReceiverSetUp, SenderSetUp};
 use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer, Secret, SessionId};
 
@@ -192,7 +192,7 @@ impl Pair {
         let drawn = |e| miette!("no randomness: {e}");
         let start = Instant::now();
         let ends = names(7);
-        let (sender, points) = SenderSetUp::start(&ends, trees, &mut random).map_err(drawn)?;
+        let (sender, points) = SenderSetUp::start(&ends, trees, Pins::default(), &mut random).map_err(drawn)?;
         let (receiver, point) = ReceiverSetUp::start(&ends, trees, &mut random).map_err(drawn)?;
         let choices = Secret::new(key[3]);
         let made = receiver.finish_and_keep(&points, &choices);
@@ -201,7 +201,7 @@ impl Pair {
         let (_, _, mine) = sender.finish_and_keep(&message).into_diagnostic()?;
         let curves = start.elapsed();
         let (start, ends) = (Instant::now(), names(8));
-        let again = SenderSetUp::again(&ends, trees, mine, &mut random);
+        let again = SenderSetUp::again(&ends, trees, Pins::default(), mine, &mut random);
         let (sender, message) = again.map_err(drawn)?;
         let receiver = ReceiverSetUp::again(&ends, trees, theirs, &mut random).map_err(drawn)?;
         let made = receiver.finish_and_keep(&message, &choices);
