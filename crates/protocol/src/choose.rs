@@ -6,6 +6,7 @@ use veil_device::Garbling;
 use veil_job::{Adversary, Delivery, ProtocolKind, Security, Tables};
 use veil_session::Peer;
 
+use crate::ag;
 use crate::cut::CutAndChoose;
 use crate::plan::Plan;
 use crate::replicated::{Replicated, Scheme};
@@ -22,6 +23,8 @@ pub(crate) enum Choice {
     Garbled(Garbling),
     /// Wires have labels in many circuits, of which some are opened.
     Cut,
+    /// Wires have labels, and masks with MACs.
+    Authenticated,
 }
 
 impl Choice {
@@ -58,6 +61,7 @@ impl Choice {
                 Choice::Garbled(garbling(tables))
             }
             (ProtocolKind::Yao, Adversary::CutAndChoose, Delivery::Abort) => Choice::Cut,
+            (ProtocolKind::Yao, Adversary::Malicious, Delivery::Abort) => Choice::Authenticated,
             _ => return None,
         })
     }
@@ -66,20 +70,23 @@ impl Choice {
     pub(crate) fn proves(self) -> bool {
         match self {
             Choice::Shared(scheme) => scheme.products.proof.is_some(),
-            Choice::Garbled(_) | Choice::Cut => false,
+            Choice::Garbled(_) | Choice::Cut | Choice::Authenticated => false,
         }
     }
 
     /// Whether wires have labels.
     pub(crate) fn garbles(self) -> bool {
-        matches!(self, Choice::Garbled(_) | Choice::Cut)
+        matches!(
+            self,
+            Choice::Garbled(_) | Choice::Cut | Choice::Authenticated
+        )
     }
 
     /// Whether every product of bits has one pair of operands: what is proved is proved of one each, and a garbled table is of one gate.
     pub(crate) fn multiplies_singly(self) -> bool {
         match self {
             Choice::Shared(_) => self.proves(),
-            Choice::Garbled(_) | Choice::Cut => true,
+            Choice::Garbled(_) | Choice::Cut | Choice::Authenticated => true,
         }
     }
 }
@@ -92,12 +99,13 @@ pub(crate) fn garbling(tables: Tables) -> Garbling {
     }
 }
 
-/// The protocol that the job of a plan asks for, as participant `me` runs it: [`rep3`], [`rep4`], [`yao`](crate::yao) or
-/// [`cut`](crate::cut).
+/// The protocol that the job of a plan asks for, as participant `me` runs it: [`rep3`], [`rep4`], [`yao`](crate::yao),
+/// [`cut`](crate::cut) or [`ag`].
 pub fn protocol(plan: Arc<Plan>, me: Peer) -> Arc<dyn Protocol> {
     match Choice::of(plan.job.security) {
         Some(Choice::Garbled(_)) => Arc::new(Yao::new(plan, me)),
         Some(Choice::Cut) => Arc::new(CutAndChoose::new(plan, me)),
+        Some(Choice::Authenticated) => Arc::new(ag::Authenticated::new(plan, me)),
         _ => Arc::new(Replicated::new(plan, me)),
     }
 }

@@ -59,6 +59,7 @@
 //!
 //! - A plan does not say whether a job is worth consent: the job says what is opened.
 
+pub mod ag;
 mod choose;
 pub mod cut;
 pub mod ot;

@@ -283,7 +283,7 @@ fn transfers(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
     );
     let last = ColumnType::Bytes(16);
     let last = add(&mut layout, Residency::Mapped, last, 1, trees.count() - 1);
-    let column = ColumnType::Bytes(column_bytes(items, effort.rows) as u32);
+    let column = ColumnType::Bytes(column_bytes(Choices::Rows, items, effort.rows) as u32);
     let columns = add(&mut layout, Residency::Resident, column, 1, 129);
     for tree in 0..trees.count() {
         for leaf in 0..trees.leaves() {

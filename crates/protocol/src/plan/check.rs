@@ -81,6 +81,9 @@ fn protocol(job: &JobSpec) -> Result<(), PlanError> {
     if let (Choice::Cut, Some(what)) = (choice, crate::cut::unfit(job)) {
         return Err(PlanError::Fit(job.security, what));
     }
+    if let (Choice::Authenticated, Some(what)) = (choice, crate::ag::unfit(job)) {
+        return Err(PlanError::Fit(job.security, what));
+    }
     let mut circuits = std::iter::once(&job.circuit).chain(&job.totals);
     if job.security.delivery == Delivery::Guaranteed && circuits.any(Circuit::is_random) {
         return Err(PlanError::Random);

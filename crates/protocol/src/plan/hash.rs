@@ -169,5 +169,9 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
         e.list(&crate::cut::sizes(plan), |e, size| e.int(*size));
         e.bytes(&crate::cut::ENCODING);
     }
+    if let Some(Choice::Authenticated) = Choice::of(plan.job.security) {
+        e.text("authenticated garbling");
+        e.list(&crate::ag::Shape::of(plan).sizes(), |e, size| e.int(*size));
+    }
     PlanHash(e.0.finalize().into())
 }

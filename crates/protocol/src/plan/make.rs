@@ -44,7 +44,7 @@ impl Plan {
         let choice = Choice::of(job.security).ok_or(PlanError::NoProtocol(job.security))?;
         let of_one_row;
         let circuit = match choice {
-            Choice::Cut => {
+            Choice::Cut | Choice::Authenticated => {
                 of_one_row = crate::cut::of_one_row(circuit);
                 &of_one_row
             }
@@ -56,6 +56,7 @@ impl Plan {
             most: match choice {
                 Choice::Garbled(_) => rows::WIDEST_GARBLED,
                 Choice::Cut => crate::cut::WIDEST,
+                Choice::Authenticated => crate::ag::WIDEST,
                 Choice::Shared(_) => u32::MAX,
             },
             side_by_side: matches!(choice, Choice::Shared(_)),
@@ -103,6 +104,9 @@ impl Plan {
         let chunk_rows = options.chunk_rows.unwrap_or_else(|| {
             if let Choice::Cut = choice {
                 return 1;
+            }
+            if let Choice::Authenticated = choice {
+                return crate::ag::ROWS;
             }
             if let Choice::Garbled(garbling) = choice {
                 let gates = schedule.layers.iter().map(|l| l.program.products().0);

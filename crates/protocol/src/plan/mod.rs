@@ -98,7 +98,7 @@ pub enum PlanError {
         /// Why there is none.
         error: ScheduleError,
     },
-    /// A property of the job that cut-and-choose does not support.
+    /// A property of the job that its protocol does not support.
     #[error("{0} computes {1} only, and the job has others")]
     Fit(Security, &'static str),
     /// A job of two parties that keeps or loads shares.

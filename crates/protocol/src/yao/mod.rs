@@ -52,7 +52,7 @@ pub const PRIVATE: KeyId = KeyId(2);
 /// The seed of owner 0, at the owner and at the evaluator; those of others follow.
 const FIRST_SEED: u16 = 16;
 /// The first leaf of the trees of oblivious transfer; those of others follow.
-const LEAVES: KeyId = KeyId(FIRST_SEED + MOST_OWNERS);
+pub(crate) const LEAVES: KeyId = KeyId(FIRST_SEED + MOST_OWNERS);
 /// As many owners as a job has.
 const MOST_OWNERS: u16 = 1024;
 

@@ -1,0 +1,482 @@
+//! A batch: leaky products of random authenticated bits, buckets of them, and the gates of some layers, which take a product each.
+//!
+//! Every message whose content another one must not depend on waits for it: the order is that of `docs/protocol-ag.md`.
+
+use veil_device::ag::{Ag, One, Role};
+use veil_device::{Command, PrfCall, ProgramId, Span};
+use veil_prss::DomainTag;
+
+use super::regions::{self, By, Of, Said, Use, items, part};
+use super::steps::{Party, Rounds, ag, digest, fold, random};
+use super::{Ends, Shape, label, place, what};
+use crate::ot::extension::At;
+use crate::plan::{LayerPlan, Plan};
+use crate::round::Round;
+use crate::yao::{COMMON, Group, OFFSET, PRIVATE};
+
+/// Rounds of a batch, each of which has a place.
+pub(super) const ROUNDS: u32 = 18;
+
+/// Challenges that a party draws for a batch, and digests.
+const CHALLENGES: u64 = 3;
+
+/// A batch of one party.
+pub(super) struct Batch<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) shape: &'a Shape,
+    pub(super) me: Party,
+    /// Its number in the chunk.
+    pub(super) number: u32,
+    pub(super) group: &'a Group,
+    /// Gates before its own.
+    pub(super) gate: u64,
+}
+
+impl Shape {
+    /// The number of the first challenge of the opening of outputs: behind those of inputs and of all batches.
+    pub(super) fn openings_before(&self) -> u64 {
+        1 + CHALLENGES * self.groups.len() as u64
+    }
+}
+
+impl Batch<'_> {
+    /// Its number among challenges and digests.
+    fn first(&self) -> u64 {
+        1 + CHALLENGES * u64::from(self.number)
+    }
+
+    /// The layers of the batch, with the number of gates before each.
+    fn layers(&self) -> impl Iterator<Item = (u32, &LayerPlan)> {
+        let layers = &self.plan.layers[self.group.layers.clone()];
+        let mut at = 0;
+        layers.iter().map(move |layer| {
+            let before = at;
+            at += layer.products;
+            (before, layer)
+        })
+    }
+
+    /// A step with the program of a layer.
+    fn run(&self, step: Ag, layer: &LayerPlan, src: Vec<Span>, dst: Vec<Span>) -> Command {
+        let mut command = ag(step, src, dst);
+        command.program = Some(ProgramId(layer.program as u32));
+        command
+    }
+
+    pub(super) fn rounds(&self, ends: &Ends) -> Vec<Round> {
+        let first = place::BATCHES + ROUNDS * self.number;
+        let mut rounds = Rounds::new(self.me, first);
+        if self.group.gates == 0 {
+            // What is linear has no products, and says nothing.
+            rounds.next();
+            self.masks().for_each(|command| rounds.local(command));
+            self.gates().for_each(|command| rounds.local(command));
+            self.public(&mut rounds);
+            return rounds.made;
+        }
+        self.transfer(&mut rounds, ends, first);
+        self.leaky(&mut rounds);
+        self.compare(&mut rounds);
+        self.open(&mut rounds);
+        self.garble(&mut rounds);
+        self.check(&mut rounds);
+        rounds.made
+    }
+
+    /// Authenticated bits: three of each candidate, and a mask of each result.
+    fn transfer(&self, rounds: &mut Rounds, ends: &Ends, place: u32) {
+        let shape = self.shape;
+        let parts = regions::flat_parts(shape);
+        let [macs, keys] = regions::authenticated(shape);
+        let number = u64::from(self.number);
+        let at = At {
+            place,
+            first: shape.leaves[0] + number * shape.leaves[1],
+            label: 0,
+        };
+        rounds.both(ends.rounds(at, parts, [macs, keys]));
+        let first = shape.parts[0] + number * shape.parts[1];
+        let draw = random(PRIVATE, DomainTag::AG_PARTS, first, parts);
+        rounds.made[0].local.insert(0, draw);
+        rounds.finish(ag(Ag::Pin { bit: 0 }, vec![macs, parts], vec![macs]));
+        rounds.finish(ag(Ag::Pin { bit: 0 }, vec![keys], vec![keys]));
+    }
+
+    /// Leaky products of all layers.
+    fn leaky(&self, rounds: &mut Rounds) {
+        let (shape, role) = (self.shape, self.me.role());
+        let [[mac_a, key_a], [mac_b, key_b], [mac_c, key_c]] =
+            [Of::A, Of::B, Of::C].map(|of| regions::candidates(shape, of));
+        let all = u64::from(shape.layers) * u64::from(shape.candidates);
+        let calls = vec![PrfCall {
+            key: COMMON,
+            tag: DomainTag::AG_LEAKY,
+            first: u64::from(self.number) * all,
+        }];
+        let offset = OFFSET;
+        rounds.next();
+        let to = regions::offers(shape, By::Me);
+        let mut offer = ag(
+            Ag::Offer { offset, role },
+            vec![key_a, mac_b, key_b],
+            vec![to],
+        );
+        offer.calls.clone_from(&calls);
+        rounds.local(offer);
+        rounds.exchange(|by| regions::offers(shape, by), 0);
+        rounds.next();
+        let from = vec![
+            mac_a,
+            key_a,
+            mac_b,
+            key_b,
+            mac_c,
+            key_c,
+            regions::offers(shape, By::Them),
+        ];
+        let (sums, bits) = (regions::sums(shape), |by| regions::bits(shape, by));
+        let mut take = ag(Ag::Take { offset, role }, from, vec![sums, bits(By::Me)]);
+        take.calls = calls;
+        rounds.local(take);
+        rounds.exchange(bits, 0);
+        let changed = match role {
+            Role::Garbler => mac_c,
+            Role::Evaluator => key_c,
+        };
+        rounds.finish(ag(
+            Ag::Settle { offset, role },
+            vec![bits(By::Me), bits(By::Them)],
+            vec![sums, changed],
+        ));
+    }
+
+    /// Digests of what both have of leaky products, and the coins of the shifts.
+    fn compare(&self, rounds: &mut Rounds) {
+        let me = self.me;
+        let coin = regions::coin;
+        let (garbler, evaluator) = (Role::Garbler, Role::Evaluator);
+        rounds.next();
+        rounds.challenge(Use::Products, self.first(), 0);
+        rounds.challenged(Use::Products, 0);
+        rounds.next();
+        if me.garbles() {
+            self.own_digest(rounds, Said::Digest);
+            rounds.local(self.draw(DomainTag::AG_NONCE, Said::Nonce));
+            let from = vec![coin(Said::Nonce), coin(Said::Digest)];
+            rounds.local(self.hash(label::PRODUCTS, from, coin(Said::Commitment)));
+        }
+        rounds.from(garbler, |_| coin(Said::Commitment), 0);
+        rounds.next();
+        if !me.garbles() {
+            self.own_digest(rounds, Said::Other);
+            rounds.local(self.draw(DomainTag::AG_COIN, Said::OtherCoin));
+            rounds.local(self.draw(DomainTag::AG_NONCE, Said::OtherNonce));
+            let from = vec![coin(Said::OtherNonce), coin(Said::OtherCoin)];
+            rounds.local(self.hash(label::COIN, from, coin(Said::OtherCommitment)));
+        }
+        rounds.from(evaluator, |_| coin(Said::Other), 0);
+        rounds.from(evaluator, |_| coin(Said::OtherCommitment), 1);
+        if me.garbles() {
+            rounds.compare([coin(Said::Other), coin(Said::Digest)], what::PRODUCTS);
+        }
+        rounds.next();
+        if me.garbles() {
+            rounds.local(self.draw(DomainTag::AG_COIN, Said::Coin));
+        }
+        for (k, said) in (0..).zip([Said::Nonce, Said::Digest, Said::Coin]) {
+            rounds.from(garbler, |_| coin(said), k);
+        }
+        if !me.garbles() {
+            let from = vec![coin(Said::Nonce), coin(Said::Digest)];
+            rounds.finish(self.hash(label::PRODUCTS, from, regions::digest()));
+            rounds.compare(
+                [coin(Said::Commitment), regions::digest()],
+                what::COMMITMENT,
+            );
+            rounds.compare([coin(Said::Other), coin(Said::Digest)], what::PRODUCTS);
+        }
+    }
+
+    /// A random value of this party, two blocks for each batch.
+    fn draw(&self, tag: DomainTag, to: Said) -> Command {
+        let first = 2 * u64::from(self.number);
+        random(PRIVATE, tag, first, regions::coin(to))
+    }
+
+    fn hash(&self, label: u16, from: Vec<Span>, to: Span) -> Command {
+        digest(label, self.first(), from, to)
+    }
+
+    /// The digest of L under both parties' challenges.
+    fn own_digest(&self, rounds: &mut Rounds, to: Said) {
+        let sums = regions::sums(self.shape);
+        for (k, role) in (0..).zip([Role::Garbler, Role::Evaluator]) {
+            let challenge = regions::challenge(self.me.by(role), Use::Products);
+            rounds.local(fold(challenge, None, &[sums], regions::own_folds(k, 1)));
+        }
+        let from = vec![regions::own_folds(0, 2)];
+        rounds.local(self.hash(label::EQUAL, from, regions::coin(to)));
+    }
+
+    /// Layers rotated, and the bits that this party opens.
+    fn combined(&self) -> Vec<Command> {
+        let shape = self.shape;
+        let coins = vec![regions::coin(Said::Coin), regions::coin(Said::OtherCoin)];
+        let mut commands = vec![self.hash(label::SHIFTS, coins, regions::shifts())];
+        for layer in 1..shape.layers {
+            for of in [Of::A, Of::B, Of::C] {
+                for array in regions::layer(shape, of, layer) {
+                    let src = vec![regions::shifts(), array];
+                    commands.push(ag(Ag::Rotate { layer }, src, vec![array]));
+                }
+            }
+        }
+        commands.extend(self.masks());
+        for (k, arrays) in (0..).zip(self.opened()) {
+            let macs = arrays.iter().map(|[mac, _]| *mac).collect();
+            let to = items(regions::opened_bits(shape, By::Me), k, 1);
+            commands.push(ag(Ag::Bits { bit: 0 }, macs, vec![to]));
+        }
+        commands
+    }
+
+    /// MACs and keys of what is opened, as sums: d of every layer but the first, ε, δ.
+    fn opened(&self) -> Vec<Vec<[Span; 2]>> {
+        let shape = self.shape;
+        let layer = |of, layer| regions::layer(shape, of, layer);
+        let [alpha, beta, _] = regions::masks();
+        let others = 1..shape.layers;
+        let mut opened: Vec<Vec<[Span; 2]>> = others
+            .map(|k| vec![layer(Of::B, 0), layer(Of::B, k)])
+            .collect();
+        let all = (0..shape.layers).map(|k| layer(Of::A, k));
+        opened.push([alpha].into_iter().chain(all).collect());
+        opened.push(vec![beta, layer(Of::B, 0)]);
+        opened
+    }
+
+    /// The opening of d, ε and δ, with its checks, and σ.
+    fn open(&self, rounds: &mut Rounds) {
+        let (shape, me) = (self.shape, self.me);
+        let coin = regions::coin;
+        let (garbler, evaluator) = (Role::Garbler, Role::Evaluator);
+        let count = shape.layers + 1;
+        let bits = |by| regions::opened_bits(shape, by);
+        rounds.next();
+        if !me.garbles() {
+            self.combined().into_iter().for_each(|c| rounds.local(c));
+        }
+        rounds.from(evaluator, |_| coin(Said::OtherCoin), 0);
+        rounds.from(evaluator, |_| coin(Said::OtherNonce), 1);
+        rounds.from(evaluator, bits, 2);
+        if me.garbles() {
+            let from = vec![coin(Said::OtherNonce), coin(Said::OtherCoin)];
+            rounds.finish(self.hash(label::COIN, from, regions::digest()));
+            let compared = [coin(Said::OtherCommitment), regions::digest()];
+            rounds.compare(compared, what::COMMITMENT);
+            self.combined().into_iter().for_each(|c| rounds.finish(c));
+        }
+        rounds.next();
+        rounds.from(garbler, bits, 0);
+        if me.garbles() {
+            rounds.challenge(Use::Opening, self.first() + 1, 1);
+        } else {
+            rounds.challenged(Use::Opening, 1);
+        }
+        for told in [evaluator, garbler] {
+            rounds.next();
+            if me.role() == told {
+                for (k, arrays) in (0..).zip(self.opened()) {
+                    let macs: Vec<Span> = arrays.iter().map(|[mac, _]| *mac).collect();
+                    let challenge = regions::challenge(By::Them, Use::Opening);
+                    let to = regions::folds(By::Me, k, 1);
+                    rounds.local(fold(challenge, None, &macs, to));
+                }
+                rounds.send(regions::folds(By::Me, 0, count), 0);
+                if told == evaluator {
+                    rounds.challenge(Use::Opening, self.first() + 1, 1);
+                }
+            } else {
+                rounds.receive(regions::folds(By::Them, 0, count), 0);
+                if told == evaluator {
+                    rounds.challenged(Use::Opening, 1);
+                }
+                for (k, arrays) in (0..).zip(self.opened()) {
+                    let keys: Vec<Span> = arrays.iter().map(|[_, key]| *key).collect();
+                    let challenge = regions::challenge(By::Me, Use::Opening);
+                    let of = Some(items(bits(By::Them), k, 1));
+                    let to = regions::own_folds(k, 1);
+                    rounds.finish(fold(challenge, of, &keys, to));
+                }
+                let compared = [
+                    regions::folds(By::Them, 0, count),
+                    regions::own_folds(0, count),
+                ];
+                rounds.compare(compared, what::BITS);
+            }
+        }
+        self.spend(rounds);
+    }
+
+    /// Layers become one, and products those of the gates.
+    fn spend(&self, rounds: &mut Rounds) {
+        let (shape, role) = (self.shape, self.me.role());
+        let bits = |by, k| items(regions::opened_bits(shape, by), k, 1);
+        let both = |k| [bits(By::Me, k), bits(By::Them, k)];
+        let layer = |of, k| regions::layer(shape, of, k);
+        for k in 1..shape.layers {
+            let from = [both(k - 1), layer(Of::A, k), layer(Of::C, k)].concat();
+            let to = [layer(Of::A, 0), layer(Of::C, 0)].concat();
+            rounds.finish(ag(Ag::Absorb, from, to));
+        }
+        let (epsilon, delta) = (both(shape.layers - 1), both(shape.layers));
+        let products = [Of::A, Of::B, Of::C].map(|of| layer(of, 0));
+        let from = [epsilon, delta]
+            .into_iter()
+            .chain(products)
+            .chain([regions::fresh(shape)]);
+        let [_, _, to] = regions::masks();
+        let step = Ag::Spend {
+            offset: OFFSET,
+            role,
+        };
+        rounds.finish(ag(step, from.flatten().collect(), to.to_vec()));
+    }
+
+    /// Masks of all wires of the batch's layers, with those of operands.
+    fn masks(&self) -> impl Iterator<Item = Command> {
+        let [alpha, beta, _] = regions::masks();
+        let fresh = regions::fresh(self.shape);
+        let ones = match self.me.role() {
+            Role::Garbler => [One::Unit, One::Nothing],
+            Role::Evaluator => [One::Nothing, One::Offset(OFFSET)],
+        };
+        let parts = [part::MAC, part::KEY];
+        (0..2).flat_map(move |k| {
+            let (part, one) = (parts[k], ones[k]);
+            let to = vec![alpha[k], beta[k]];
+            self.layers().map(move |(at, layer)| {
+                let step = Ag::Masks { part, at, one };
+                self.run(step, layer, vec![fresh[k]], to.clone())
+            })
+        })
+    }
+
+    /// Tables of all gates, or the labels that they give.
+    fn gates(&self) -> impl Iterator<Item = Command> {
+        let masks = regions::masks();
+        let calls = |at| PrfCall {
+            key: COMMON,
+            tag: DomainTag::GARBLE,
+            first: self.gate + u64::from(at),
+        };
+        self.layers().map(move |(at, layer)| {
+            let tables = regions::tables(at, layer.products);
+            let mut command = if self.me.garbles() {
+                let to = vec![tables, regions::z(), regions::results()];
+                let step = Ag::Garble { at, offset: OFFSET };
+                self.run(step, layer, masks.concat(), to)
+            } else {
+                let macs = masks.map(|[mac, _]| mac);
+                let from = [&[tables, regions::z()], &macs[..]].concat();
+                let to = [&[regions::results()], &regions::lambda()[..]].concat();
+                self.run(Ag::Evaluate { at }, layer, from, to)
+            };
+            command.calls = vec![calls(at)];
+            command
+        })
+    }
+
+    /// Λ of all wires at the garbler, from that of results.
+    fn public(&self, rounds: &mut Rounds) {
+        if !self.me.garbles() {
+            return;
+        }
+        let [alpha, beta, gamma] = regions::lambda();
+        let [of, first, second] = [0, 1, 2].map(regions::work);
+        rounds.finish(ag(Ag::Expand, vec![gamma], vec![of]));
+        for (at, layer) in self.layers() {
+            let step = Ag::Masks {
+                part: part::PUBLIC,
+                at,
+                one: One::Nothing,
+            };
+            rounds.finish(self.run(step, layer, vec![of], vec![first, second]));
+        }
+        for (from, to) in [(first, alpha), (second, beta)] {
+            rounds.finish(ag(Ag::Bits { bit: 0 }, vec![from], vec![to]));
+        }
+    }
+
+    /// Tables go to the evaluator, and Λ of results back.
+    fn garble(&self, rounds: &mut Rounds) {
+        let tables = regions::tables(0, self.group.gates);
+        rounds.next();
+        if self.me.garbles() {
+            self.gates().for_each(|command| rounds.local(command));
+        }
+        rounds.from(Role::Garbler, |_| tables, 0);
+        rounds.from(Role::Garbler, |_| regions::z(), 1);
+        if !self.me.garbles() {
+            self.gates().for_each(|command| rounds.finish(command));
+        }
+        rounds.next();
+        let [_, _, gamma] = regions::lambda();
+        rounds.from(Role::Evaluator, |_| gamma, 0);
+        if self.me.garbles() {
+            rounds.challenged(Use::Gates, 1);
+        } else {
+            rounds.challenge(Use::Gates, self.first() + 2, 1);
+        }
+        self.public(rounds);
+    }
+
+    /// The garbler checks labels, then the evaluator masks.
+    fn check(&self, rounds: &mut Rounds) {
+        let [alpha, beta, gamma] = regions::lambda();
+        let masks = regions::masks();
+        let (own, told) = (regions::own_folds(0, 1), |by| regions::folds(by, 0, 1));
+        let asked = regions::challenge(By::Them, Use::Gates);
+        let chosen = regions::challenge(By::Me, Use::Gates);
+        rounds.next();
+        if self.me.garbles() {
+            rounds.challenge(Use::Gates, self.first() + 2, 0);
+        } else {
+            rounds.challenged(Use::Gates, 0);
+        }
+        rounds.next();
+        if !self.me.garbles() {
+            rounds.local(fold(asked, None, &[regions::results()], told(By::Me)));
+        }
+        rounds.from(Role::Evaluator, told, 0);
+        if self.me.garbles() {
+            rounds.finish(fold(chosen, Some(gamma), &[regions::results()], own));
+            rounds.compare([told(By::Them), own], what::LABELS);
+        }
+        rounds.next();
+        let products = self.group.gates;
+        let sum = regions::work(0);
+        let macs = masks.map(|[mac, _]| mac);
+        if self.me.garbles() {
+            let step = Ag::Gates {
+                offset: None,
+                products,
+            };
+            let from = [&[alpha, beta], &macs[..]].concat();
+            rounds.local(ag(step, from, vec![sum]));
+            rounds.local(fold(asked, None, &[sum], told(By::Me)));
+        }
+        rounds.from(Role::Garbler, told, 0);
+        if !self.me.garbles() {
+            let step = Ag::Gates {
+                offset: Some(OFFSET),
+                products,
+            };
+            let keys = masks.map(|[_, key]| key);
+            let from = [&[alpha, beta, gamma], &macs[..], &keys[..]].concat();
+            rounds.finish(ag(step, from, vec![sum]));
+            rounds.finish(fold(chosen, None, &[sum], own));
+            rounds.compare([told(By::Them), own], what::GATES);
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! Authenticated garbling: garbled circuits between two parties, secure against one that does whatever it likes.
+//!
+//! Functionality: a circuit of bits, evaluated on the inputs of the two parties and opened to one of them, or to both.
+//!
+//! Model: two parties, of whom one may be corrupt and malicious; a pairwise key; encrypted, authenticated links; security with abort. Party 0 garbles,
+//! party 1 evaluates, both with masks of which each has a part, and with MACs of these parts. A party that lies is found before anything is
+//! opened, but for an error of 2^-s in each batch.
+//!
+//! From: Wang, Ranellucci, Katz, "Authenticated Garbling and Efficient Maliciously Secure Two-Party Computation", CCS 2017; Katz, Ranellucci,
+//! Rosulek, Wang, "Optimizing Authenticated Garbling for Faster Secure Two-Party Computation", CRYPTO 2018. Transfers: Roy, "SoftSpokenOT", CRYPTO
+//! 2022. Hash: Guo, Katz, Wang, Weng, Yu, "Better Concrete Security for Half-Gates Garbling", CRYPTO 2020. What differs, and why, is in
+//! `docs/protocol-ag.md`: products of random bits in the place of one of the gate's own masks, folds of MACs in the place of hashes, and an
+//! order of checks in which no message depends on what is not checked.
+
+mod batch;
+mod bounds;
+mod inputs;
+mod opening;
+mod regions;
+mod steps;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use veil_circuit::Per;
+use veil_device::ot::Choices;
+use veil_device::{KeyId, Layout, Program, Span, Trees};
+use veil_job::{Audience, Holder, Schedule, Tables};
+use veil_math::Ring;
+use veil_session::{Frame, Peer};
+
+use crate::ot::Pins;
+use crate::ot::extension::{At, Challenge, Receiver, Sender};
+use crate::plan::{Plan, WorkspaceOf};
+use crate::round::{Back, Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfer, Transfers};
+use crate::yao::{EVALUATOR, GARBLER, Group, LEAVES, OFFSET, PRIVATE, grouped, keys, list, other};
+use batch::Batch;
+pub use bounds::layers;
+use steps::Party;
+
+/// Gates of a layer, at most.
+pub(crate) const WIDEST: u32 = 256;
+
+/// Rows of a chunk, at most, unless the job or the caller says so.
+pub(crate) const ROWS: u32 = 64;
+
+/// Gates of all rows of a batch: another layer is put into it as long as there are no more. Four layers of candidates are then enough for 2^-40.
+const GATES: u64 = 1 << 14;
+
+/// Four bits of an offset for each tree.
+const TREES: Trees = match Trees::new(4) {
+    Some(trees) => trees,
+    None => unreachable!(),
+};
+
+/// Leaves of the trees of which the garbler has all.
+const BACK_LEAVES: KeyId = KeyId(LEAVES.0 + (TREES.count() * TREES.leaves()) as u16);
+
+/// Places of rounds in the plan. The same for both.
+mod place {
+    pub(super) const LIST: u32 = 0;
+    pub(super) const INPUTS: u32 = 1;
+    /// Seven rounds of inputs, and three of outputs.
+    pub(super) const OPEN: u32 = 8;
+    pub(super) const BATCHES: u32 = 11;
+}
+
+/// What is hashed.
+mod label {
+    /// What both have of leaky products.
+    pub(super) const EQUAL: u16 = 20;
+    /// The commitment to that.
+    pub(super) const PRODUCTS: u16 = 21;
+    /// The commitment to a coin.
+    pub(super) const COIN: u16 = 22;
+    /// What the shifts follow from.
+    pub(super) const SHIFTS: u16 = 23;
+}
+
+/// What checks compare, in errors.
+mod what {
+    pub(super) const INPUTS: &str = "parts of masks of inputs";
+    pub(super) const OUTPUTS: &str = "parts of masks of outputs";
+    pub(super) const PRODUCTS: &str = "leaky products of authenticated bits";
+    pub(super) const COMMITMENT: &str = "what the other party committed to";
+    pub(super) const BITS: &str = "bits that are opened of a batch";
+    pub(super) const LABELS: &str = "labels of results";
+    pub(super) const GATES: &str = "masks of gates";
+}
+
+/// The kind of a message, except for tables and transfers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AgMessage {
+    /// Parts of masks of inputs.
+    InputParts,
+    /// A challenge.
+    Challenge,
+    /// Folds of MACs, or of labels.
+    Folds,
+    /// Λ of inputs.
+    Public,
+    /// G of leaky products.
+    Offers,
+    /// Bits d of leaky products.
+    Differences,
+    /// Digests, commitments and coins.
+    Coins,
+    /// Bits that are opened of a batch.
+    Opened,
+    /// Bits z of tables.
+    Colours,
+    /// Λ of results.
+    Results,
+    /// Parts of masks of outputs.
+    OutputParts,
+}
+
+/// The kind of a message of this protocol.
+pub fn ag_message(of: &Transfer) -> Option<AgMessage> {
+    regions::message(of.span.region)
+}
+
+/// Sizes of a plan: of its batches and of what is staged.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    /// Consecutive layers whose gates are a batch.
+    groups: Vec<Group>,
+    /// Candidates of a layer of a batch.
+    candidates: u32,
+    /// Layers of candidates.
+    layers: u32,
+    /// Gates of the longest batch, in a row.
+    gates: u32,
+    /// Input wires.
+    inputs: u32,
+    /// Counters of leaves before those of batches, and of each batch.
+    leaves: [u64; 2],
+    /// Counters of drawn parts, the same.
+    parts: [u64; 2],
+}
+
+impl Shape {
+    pub(crate) fn of(plan: &Plan) -> Self {
+        let rows = u64::from(plan.longest_chunk().max(1));
+        let groups = grouped(&plan.layers, GATES / rows);
+        let gates = groups.iter().map(|group| group.gates).max().unwrap_or(0);
+        let candidates = (u64::from(gates) * rows).max(bounds::LEAST.into());
+        let candidates = u32::try_from(candidates.next_multiple_of(128));
+        let candidates = candidates.expect("a chunk that fits into memory has fewer gates");
+        let layers = layers(plan.job.security.statistical.bits(), candidates);
+        let inputs = inputs::wires(plan);
+        let arrays = 3 * layers + 1;
+        let strings = Choices::Bytes(candidates / 8).blocks(arrays, plan.chunk_rows);
+        let blocks = u64::from(candidates / 8).div_ceil(16);
+        Shape {
+            leaves: [Choices::Rows.blocks(inputs, plan.chunk_rows), strings],
+            parts: [
+                u64::from(inputs) * plan.stride(Ring::Bits),
+                u64::from(arrays) * blocks,
+            ],
+            groups,
+            candidates,
+            layers,
+            gates,
+            inputs,
+        }
+    }
+
+    /// Under the plan hash.
+    pub(crate) fn sizes(&self) -> [u64; 4] {
+        [
+            self.candidates.into(),
+            self.layers.into(),
+            self.groups.len() as u64,
+            self.inputs.into(),
+        ]
+    }
+}
+
+/// Both ends of the transfers of a party, of some items of choices.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    sender: Sender,
+    receiver: Receiver,
+}
+
+impl Ends {
+    fn new(layout: &mut Layout, me: Party, items: (u32, Choices)) -> Self {
+        let (some, all) = if me.garbles() {
+            (LEAVES, BACK_LEAVES)
+        } else {
+            (BACK_LEAVES, LEAVES)
+        };
+        let challenge = Challenge::Coin(PRIVATE);
+        let peer = me.peer();
+        Ends {
+            sender: Sender::new(layout, peer, (TREES, items), challenge, (some, OFFSET)),
+            receiver: Receiver::new(layout, peer, (TREES, items), challenge, all),
+        }
+    }
+
+    /// The rounds in which parts become MACs, and the other party's parts keys.
+    fn rounds(&self, at: At, parts: Span, [macs, keys]: [Span; 2]) -> [Vec<Round>; 2] {
+        [
+            self.receiver.rounds(at, parts, macs),
+            self.sender.rounds(at, keys),
+        ]
+    }
+}
+
+/// Authenticated garbling, as one participant runs it.
+#[derive(Debug)]
+pub struct Authenticated {
+    plan: Arc<Plan>,
+    me: Peer,
+    shape: Arc<Shape>,
+    /// Of the workspaces of chunks, and of that of the set-up.
+    layouts: [Layout; 2],
+    spans: Spans,
+    set_up: Arc<[Arc<Round>]>,
+    inputs: Vec<Arc<[Arc<Round>]>>,
+    open: Arc<[Arc<Round>]>,
+    /// The transfers of a batch, at a party.
+    ends: Option<(Party, Ends)>,
+}
+
+impl Authenticated {
+    /// The rounds of participant `me`.
+    pub fn new(plan: Arc<Plan>, me: Peer) -> Self {
+        let shape = Shape::of(&plan);
+        let [mut rows, job] = [true, false].map(|rows| regions::layout(&plan, &shape, me, rows));
+        let party = me.party().map(Party);
+        let shared = |rounds: Vec<Round>| -> Arc<[Arc<Round>]> {
+            rounds.into_iter().map(Arc::new).collect()
+        };
+        let ends = party.map(|me| {
+            let of_inputs = Ends::new(&mut rows, me, (shape.inputs, Choices::Rows));
+            let packed = Choices::Bytes(shape.candidates / 8);
+            (
+                me,
+                of_inputs,
+                Ends::new(&mut rows, me, (shape.arrays(), packed)),
+            )
+        });
+        let inputs = (0..plan.job.blocks.len()).map(|block| {
+            let rounds = ends.as_ref().map(|(me, of_inputs, _)| {
+                let ends = (of_inputs, place::INPUTS);
+                inputs::rounds(&plan, &shape, (*me, block), ends)
+            });
+            shared(rounds.unwrap_or_default())
+        });
+        let lists = [true, false].map(regions::list);
+        let set_up = me.party().map(|me| list(me, place::LIST, lists));
+        let open = party.map(|me| opening::rounds(&plan, &shape, me));
+        Authenticated {
+            spans: regions::spans(&plan, me),
+            set_up: shared(set_up.into_iter().collect()),
+            inputs: inputs.collect(),
+            open: shared(open.unwrap_or_default()),
+            ends: ends.map(|(me, _, of_batches)| (me, of_batches)),
+            layouts: [rows, job],
+            shape: Arc::new(shape),
+            plan,
+            me,
+        }
+    }
+
+    /// The rounds of all batches, made one batch at a time.
+    fn batches(&self) -> Flow {
+        let Some((me, ends)) = self.ends else {
+            return Flow::of(vec![]);
+        };
+        let (plan, shape) = (Arc::clone(&self.plan), Arc::clone(&self.shape));
+        let count = shape.groups.len() as u64;
+        if count == 0 {
+            return Flow::of(vec![]);
+        }
+        let rounds = move |number: u64| -> Arc<[Arc<Round>]> {
+            let before = &shape.groups[..number as usize];
+            let batch = Batch {
+                plan: &plan,
+                shape: &shape,
+                me,
+                number: number as u32,
+                group: &shape.groups[number as usize],
+                gate: before.iter().map(|group| u64::from(group.gates)).sum(),
+            };
+            batch.rounds(&ends).into_iter().map(Arc::new).collect()
+        };
+        Flow::pieces(count, Arc::new(rounds))
+    }
+}
+
+/// What the protocol does not compute, if the job asks for it.
+pub(crate) fn unfit(job: &veil_job::JobSpec) -> Option<&'static str> {
+    let circuit = &job.circuit;
+    let by_parties = |holders: &[Holder]| holders.iter().all(|h| matches!(h, Holder::Party(_)));
+    let to_parties = |a: &Audience| matches!(a, Audience::Party(_) | Audience::Parties);
+    if circuit.is_sequential() {
+        Some("circuits without cycles")
+    } else if circuit.inputs.iter().any(|port| port.per == Per::Job) && job.rows() > 1 {
+        Some("inputs with a value in every row, where there are several rows,")
+    } else if !job.blocks.iter().all(|block| by_parties(&block.holders)) {
+        Some("inputs of the two parties")
+    } else if !job.audiences.iter().all(to_parties) {
+        Some("outputs to the two parties")
+    } else if job.security.tables != Tables::HalfGates {
+        Some("half-gates")
+    } else if job.security.schedule != Schedule::Layers {
+        Some("gates in the order of layers")
+    } else {
+        None
+    }
+}
+
+impl Protocol for Authenticated {
+    fn name(&self) -> &'static str {
+        "yao"
+    }
+
+    fn guarantee(&self) -> Cow<'static, str> {
+        let bits = self.plan.job.security.statistical.bits();
+        format!(
+            "malicious, with abort: private and right against either party, but for an error of 2^-{bits} in each batch of {} gates, by authenticated garbling",
+            self.shape.candidates
+        )
+        .into()
+    }
+
+    fn me(&self) -> Peer {
+        self.me
+    }
+
+    fn layout(&self, of: WorkspaceOf) -> &Layout {
+        let [rows, job] = &self.layouts;
+        match of {
+            WorkspaceOf::Rows => rows,
+            WorkspaceOf::Job => job,
+        }
+    }
+
+    fn programs(&self) -> &[Arc<Program>] {
+        match self.me {
+            Peer::Party(_) => &self.plan.programs,
+            Peer::Owner(_) | Peer::Recipient(_) => &[],
+        }
+    }
+
+    fn flow(&self, task: Task, _: Frame) -> Flow {
+        let (rounds, clears) = match task {
+            Task::SetUp => (Arc::clone(&self.set_up), false),
+            Task::Inputs { block } => (Arc::clone(&self.inputs[block as usize]), false),
+            Task::Layers => return self.batches(),
+            // Each party has checked what the other one said of every batch, and opens nothing to a party that it has not checked.
+            Task::Agree => (Arc::from([]), true),
+            Task::Open(_) => (Arc::clone(&self.open), false),
+            Task::Totals | Task::OpenTotals(_) => (Arc::from([]), false),
+        };
+        Flow::new(rounds, clears)
+    }
+
+    fn cost(&self, task: Task, frame: Frame) -> Cost {
+        let (workspace, rounds) = match task {
+            Task::SetUp => (WorkspaceOf::Job, Flow::new(Arc::clone(&self.set_up), false)),
+            Task::Inputs { .. } | Task::Layers | Task::Open(_) => {
+                (WorkspaceOf::Rows, self.flow(task, frame))
+            }
+            Task::Agree | Task::Totals | Task::OpenTotals(_) => return Cost::default(),
+        };
+        let layout = self.layout(workspace);
+        let bytes = |t: &Transfer| t.bytes(layout, frame.rows);
+        let of = |round: Arc<Round>| {
+            let sent = round.sends.iter().map(bytes).filter(|bytes| *bytes > 0);
+            Cost {
+                rounds: u64::from(round.recvs.iter().any(|t| bytes(t) > 0)),
+                messages: sent.clone().count() as u64,
+                bytes: sent.sum(),
+            }
+        };
+        rounds.all().map(of).fold(Cost::default(), |a, b| a + b)
+    }
+
+    fn spans(&self) -> &Spans {
+        &self.spans
+    }
+
+    fn places(&self) -> u32 {
+        place::BATCHES + batch::ROUNDS * self.shape.groups.len() as u32
+    }
+
+    fn peers(&self) -> Vec<Peer> {
+        match self.me {
+            Peer::Party(me) => vec![other(me)],
+            Peer::Owner(_) | Peer::Recipient(_) => vec![],
+        }
+    }
+
+    fn keys(&self, peer: Peer) -> Vec<(&'static str, KeyId)> {
+        keys(self.me, peer)
+    }
+
+    fn transfers(&self) -> Option<Transfers> {
+        // Bit 1 of the garbler's offset is 1, that of the evaluator's 0.
+        let pins = |value| Pins::new(3, value);
+        self.me.party().map(|_| Transfers {
+            sender: Peer::Party(GARBLER),
+            receiver: Peer::Party(EVALUATOR),
+            trees: TREES,
+            offset: OFFSET,
+            leaves: LEAVES,
+            pins: pins(3),
+            back: Some(Back {
+                offset: OFFSET,
+                leaves: BACK_LEAVES,
+                pins: pins(1),
+            }),
+        })
+    }
+
+    fn dealt(&self, by: Peer) -> Vec<Seed> {
+        let private = Seed {
+            index: 0,
+            key: PRIVATE,
+            holders: vec![],
+            digest: None,
+        };
+        let own = self.me == by && by.party().is_some();
+        if own { vec![private] } else { vec![] }
+    }
+}

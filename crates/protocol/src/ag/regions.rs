@@ -1,0 +1,400 @@
+//! The regions of a party's workspace, and where the host reaches in.
+
+use veil_device::{ColumnType, Layout, Region, Residency, Span};
+use veil_math::Ring;
+use veil_session::{PartyId, Peer};
+
+use super::{AgMessage, Shape};
+use crate::plan::{OutputPlan, Plan};
+use crate::round::Spans;
+
+pub(super) use crate::plan::SLOTS;
+
+const INPUT: u16 = 3;
+const PARTS: u16 = 4;
+const STAGED: u16 = 5;
+const SAID: u16 = 6;
+const PUBLIC: u16 = 7;
+const CHALLENGES: u16 = 8;
+const FOLDS: u16 = 9;
+const FLAT_PARTS: u16 = 10;
+const MACS: u16 = 11;
+const KEYS: u16 = 12;
+const OFFERS: u16 = 13;
+const SUMS: u16 = 14;
+const BITS: u16 = 15;
+const COINS: u16 = 16;
+const DIGESTS: u16 = 17;
+const OPENED_BITS: u16 = 18;
+const MASKS: u16 = 19;
+const TABLES: u16 = 20;
+const Z: u16 = 21;
+const WORK: u16 = 22;
+const LAMBDA: u16 = 23;
+const OUTPUT: u16 = 24;
+const OPENED: u16 = 25;
+const LISTS: u16 = 26;
+
+/// Components of the slots: the label, the MAC and the key of the mask; at the garbler Λ, as a number in a label.
+pub(super) mod part {
+    pub(in crate::ag) const LABEL: u8 = 0;
+    pub(in crate::ag) const MAC: u8 = 1;
+    pub(in crate::ag) const KEY: u8 = 2;
+    pub(in crate::ag) const PUBLIC: u8 = 3;
+    /// How many there are.
+    pub(in crate::ag) const ALL: u8 = 4;
+}
+
+/// Who said it: this party, or the other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum By {
+    Me,
+    Them,
+}
+
+impl By {
+    const fn component(self) -> u8 {
+        match self {
+            By::Me => 0,
+            By::Them => 1,
+        }
+    }
+}
+
+fn span(region: u16, component: u8, first: u32, count: u32) -> Span {
+    Span {
+        region,
+        component,
+        first,
+        count,
+    }
+}
+
+/// Items of a span, from number `first` of it on.
+pub(super) fn items(of: Span, first: u32, count: u32) -> Span {
+    Span {
+        first: of.first + first,
+        count,
+        ..of
+    }
+}
+
+/// The workspace of `me`; without rows that of the set-up, which has the same regions and computes nothing.
+pub(super) fn layout(plan: &Plan, shape: &Shape, me: Peer, rows: bool) -> Layout {
+    let party = me.party().is_some() && rows;
+    let when = |there: bool, count: u32| if there { count } else { 0 };
+    let (bits, labels) = (ColumnType::Rows(Ring::Bits), ColumnType::Labels);
+    let blocks = ColumnType::Bytes(16 * shape.candidates);
+    let packed = ColumnType::Bytes(shape.candidates / 8);
+    let (digest, block) = (ColumnType::Bytes(32), ColumnType::Bytes(16));
+    let (resident, mapped) = (Residency::Resident, Residency::Mapped);
+    let outputs: u32 = plan.outputs.iter().map(|output| output.width).sum();
+    let inputs = shape.inputs;
+    let layers = shape.layers;
+    let all = [
+        (resident, labels, part::ALL, plan.slots),
+        (mapped, ColumnType::Label, part::ALL, plan.job_wide),
+        (mapped, ColumnType::Label, part::ALL, 0),
+        (mapped, bits, 1, inputs),
+        (resident, bits, 1, inputs),
+        // Labels, MACs, keys, and Λ of inputs.
+        (resident, labels, part::ALL, inputs),
+        (mapped, bits, 2, inputs),
+        (mapped, bits, 1, inputs),
+        (mapped, block, 2, CHALLENGE_COUNT),
+        (mapped, block, 3, shape.folds(plan)),
+        (resident, packed, 1, shape.arrays()),
+        (resident, blocks, 1, shape.arrays()),
+        (resident, blocks, 1, shape.arrays()),
+        (mapped, blocks, 2, layers),
+        (resident, blocks, 1, layers),
+        (mapped, packed, 2, layers),
+        (mapped, digest, 1, COIN_COUNT),
+        (resident, digest, 1, 3),
+        (mapped, packed, 2, layers + 1),
+        (resident, blocks, 1, 6),
+        (mapped, labels, 1, 2 * shape.gates),
+        (mapped, packed, 1, 1),
+        (resident, blocks, 1, 4),
+        (mapped, packed, 1, 3),
+        (mapped, bits, 4, outputs),
+        (Residency::Public, bits, 1, outputs),
+    ];
+    let mut layout = Layout {
+        chunk_rows: plan.chunk_rows,
+        regions: Vec::new(),
+    };
+    for (residency, column, components, count) in all {
+        layout.add(Region {
+            residency,
+            column,
+            components,
+            count: when(party, count),
+        });
+    }
+    let lists = layout.add(Region {
+        residency: mapped,
+        column: digest,
+        components: 1,
+        count: when(me.party().is_some(), 2),
+    });
+    assert_eq!(
+        lists, LISTS,
+        "regions are added in the order of their numbers"
+    );
+    layout
+}
+
+/// Challenges of a workspace at a time: of the comparison of leaky products, of an opening, of gates.
+const CHALLENGE_COUNT: u32 = 3;
+/// Coins, nonces, commitments and digests of both parties.
+const COIN_COUNT: u32 = 8;
+
+/// What a challenge is for.
+#[derive(Clone, Copy)]
+pub(super) enum Use {
+    Products,
+    Opening,
+    Gates,
+}
+
+/// The challenge that a party has sent.
+pub(super) fn challenge(by: By, of: Use) -> Span {
+    span(CHALLENGES, by.component(), of as u32, 1)
+}
+
+/// Folds from number `first` on: what a party has sent.
+pub(super) fn folds(by: By, first: u32, count: u32) -> Span {
+    span(FOLDS, by.component(), first, count)
+}
+
+/// The same, as this party computes them to compare.
+pub(super) fn own_folds(first: u32, count: u32) -> Span {
+    span(FOLDS, 2, first, count)
+}
+
+/// The clear values of an input port: ports side by side, in order.
+pub(super) fn input(plan: &Plan, port: usize) -> Span {
+    let before = plan.inputs[..port].iter().map(|port| port.width).sum();
+    span(INPUT, 0, before, plan.inputs[port].width)
+}
+
+/// Parts of masks of inputs that this party has drawn.
+pub(super) fn parts(shape: &Shape) -> Span {
+    span(PARTS, 0, 0, shape.inputs)
+}
+
+/// A component of inputs on their way in.
+pub(super) fn staged(shape: &Shape, component: u8) -> Span {
+    span(STAGED, component, 0, shape.inputs)
+}
+
+/// Parts of masks of inputs that a party has sent.
+pub(super) fn said(shape: &Shape, by: By) -> Span {
+    span(SAID, by.component(), 0, shape.inputs)
+}
+
+/// Λ of inputs.
+pub(super) fn public(shape: &Shape) -> Span {
+    span(PUBLIC, 0, 0, shape.inputs)
+}
+
+/// A component of the slots of a port.
+pub(super) fn slots(component: u8, first: u32, width: u32) -> Span {
+    span(SLOTS, component, first, width)
+}
+
+/// What an array holds of each candidate of a batch.
+#[derive(Clone, Copy)]
+pub(super) enum Of {
+    A,
+    B,
+    C,
+}
+
+impl Shape {
+    /// Arrays of authenticated bits of a batch: three of each layer, and masks of results.
+    pub(super) const fn arrays(&self) -> u32 {
+        3 * self.layers + 1
+    }
+
+    /// Folds that a party sends at once, at most.
+    fn folds(&self, plan: &Plan) -> u32 {
+        (self.layers + 1).max(plan.outputs.len() as u32).max(2)
+    }
+}
+
+/// All parts that this party has drawn for a batch.
+pub(super) fn flat_parts(shape: &Shape) -> Span {
+    span(FLAT_PARTS, 0, 0, shape.arrays())
+}
+
+/// All MACs of a batch, and all keys.
+pub(super) fn authenticated(shape: &Shape) -> [Span; 2] {
+    [MACS, KEYS].map(|region| span(region, 0, 0, shape.arrays()))
+}
+
+/// MACs and keys of the candidates of all layers.
+pub(super) fn candidates(shape: &Shape, of: Of) -> [Span; 2] {
+    authenticated(shape).map(|all| items(all, of as u32 * shape.layers, shape.layers))
+}
+
+/// The same of one layer.
+pub(super) fn layer(shape: &Shape, of: Of, layer: u32) -> [Span; 2] {
+    candidates(shape, of).map(|all| items(all, layer, 1))
+}
+
+/// MACs and keys of masks of results.
+pub(super) fn fresh(shape: &Shape) -> [Span; 2] {
+    authenticated(shape).map(|all| items(all, 3 * shape.layers, 1))
+}
+
+/// G of a party, of all layers.
+pub(super) fn offers(shape: &Shape, by: By) -> Span {
+    span(OFFERS, by.component(), 0, shape.layers)
+}
+
+/// S, then L, of all layers.
+pub(super) fn sums(shape: &Shape) -> Span {
+    span(SUMS, 0, 0, shape.layers)
+}
+
+/// Bits d of a party, of all layers.
+pub(super) fn bits(shape: &Shape, by: By) -> Span {
+    span(BITS, by.component(), 0, shape.layers)
+}
+
+/// What the parties say while they toss coins.
+#[derive(Clone, Copy)]
+pub(super) enum Said {
+    /// The garbler's digest of leaky products, what hides it, and the commitment to it.
+    Digest,
+    Nonce,
+    Commitment,
+    /// The evaluator's digest.
+    Other,
+    /// The garbler's coin.
+    Coin,
+    /// The evaluator's coin, what hides it, and the commitment to it.
+    OtherCoin,
+    OtherNonce,
+    OtherCommitment,
+}
+
+pub(super) fn coin(said: Said) -> Span {
+    span(COINS, 0, said as u32, 1)
+}
+
+/// Digests that this party computes: to compare, and of the shifts.
+pub(super) fn digest() -> Span {
+    span(DIGESTS, 0, 0, 1)
+}
+
+pub(super) fn shifts() -> Span {
+    span(DIGESTS, 0, 1, 1)
+}
+
+/// Bits that a party opens of a batch: of every layer but the first d, then ε and δ.
+pub(super) fn opened_bits(shape: &Shape, by: By) -> Span {
+    span(OPENED_BITS, by.component(), 0, shape.layers + 1)
+}
+
+/// MACs and keys of masks of first operands, of second operands, and of σ ⊕ λ_γ.
+pub(super) fn masks() -> [[Span; 2]; 3] {
+    [0, 2, 4].map(|first| [0, 1].map(|k| span(MASKS, 0, first + k, 1)))
+}
+
+/// Tables of `gates` gates from number `first` of the message on.
+pub(super) fn tables(first: u32, gates: u32) -> Span {
+    span(TABLES, 0, 2 * first, 2 * gates)
+}
+
+pub(super) fn z() -> Span {
+    span(Z, 0, 0, 1)
+}
+
+/// Labels of results; three arrays of work.
+pub(super) fn results() -> Span {
+    span(WORK, 0, 0, 1)
+}
+
+pub(super) fn work(k: u32) -> Span {
+    span(WORK, 0, 1 + k, 1)
+}
+
+/// Bits Λ of first operands, of second operands and of results.
+pub(super) fn lambda() -> [Span; 3] {
+    [0, 1, 2].map(|k| span(LAMBDA, 0, k, 1))
+}
+
+/// Bits of outputs: parts of masks that a party opens; Λ; the own part.
+#[derive(Clone, Copy)]
+pub(super) enum Part {
+    Opened(By),
+    Public,
+    Own,
+}
+
+/// Bits of an output port.
+pub(super) fn output(plan: &Plan, port: usize, of: Part) -> Span {
+    let component = match of {
+        Part::Opened(by) => by.component(),
+        Part::Public => 2,
+        Part::Own => 3,
+    };
+    let before = plan.outputs[..port].iter().map(|output| output.width).sum();
+    span(OUTPUT, component, before, plan.outputs[port].width)
+}
+
+/// A component of an output when it is computed.
+pub(super) fn result(output: &OutputPlan, component: u8) -> Span {
+    slots(component, output.first, output.width)
+}
+
+/// The opened values of an output.
+pub(super) fn opened(plan: &Plan, port: usize) -> Span {
+    Span {
+        region: OPENED,
+        component: 0,
+        ..output(plan, port, Part::Own)
+    }
+}
+
+/// The digest of the list of accepted inputs, of this party or of the other.
+pub(super) fn list(mine: bool) -> Span {
+    span(LISTS, 0, u32::from(!mine), 1)
+}
+
+pub(super) fn spans(plan: &Plan, me: Peer) -> Spans {
+    let blocks = &plan.job.blocks;
+    let supplies = |k: usize| blocks.iter().any(|b| b.holders[k].peer() == Some(me));
+    let ports = (0..plan.inputs.len()).filter(|k| supplies(*k));
+    let sees = |k: &usize| plan.job.audiences[*k].includes(me);
+    Spans {
+        inputs: ports.map(|k| (k, input(plan, k))).collect(),
+        list: me.party().map(|_: PartyId| list(true)),
+        opened: (0..plan.outputs.len())
+            .filter(sees)
+            .map(|k| (k, opened(plan, k)))
+            .collect(),
+        ..Spans::default()
+    }
+}
+
+/// The kind of a message whose bytes are in a region.
+pub(super) fn message(region: u16) -> Option<AgMessage> {
+    Some(match region {
+        SAID => AgMessage::InputParts,
+        CHALLENGES => AgMessage::Challenge,
+        FOLDS => AgMessage::Folds,
+        PUBLIC => AgMessage::Public,
+        OFFERS => AgMessage::Offers,
+        BITS => AgMessage::Differences,
+        COINS => AgMessage::Coins,
+        OPENED_BITS => AgMessage::Opened,
+        Z => AgMessage::Colours,
+        LAMBDA => AgMessage::Results,
+        OUTPUT => AgMessage::OutputParts,
+        _ => return None,
+    })
+}

@@ -1,0 +1,104 @@
+//! Authenticated garbling between two parties: results on every device, declared costs, and what it does not compute.
+
+use std::sync::Arc;
+
+use veil_circuit::{Per, make};
+use veil_device::{Cpu, Device, Isa, Reference};
+use veil_job::{Adversary, Audience, Holder, JobSpec, Tables};
+use veil_math::Ring;
+use veil_protocol::{Options, Plan, PlanError};
+use veil_session::{PartyId, Peer};
+use veil_testkit::World;
+use veil_testkit::sample::{between_two, everything, job, party};
+
+const GARBLER: Holder = Holder::Party(PartyId::TWO[0]);
+const EVALUATOR: Holder = Holder::Party(PartyId::TWO[1]);
+
+/// A job against a party that cheats.
+fn authenticated(job: JobSpec) -> JobSpec {
+    let mut job = between_two(job);
+    job.security = job.security.against(Adversary::Malicious);
+    job
+}
+
+fn adder(rows: u64, holders: [Holder; 2], audience: Audience) -> JobSpec {
+    let circuit = make("adder:9").expect("the catalogue has it");
+    authenticated(job(circuit, &[(rows, &holders)], &[audience]))
+}
+
+#[test]
+fn results_are_those_of_the_clear_evaluation_whoever_supplies_and_reads() {
+    let audiences = [
+        Audience::Party(party(0)),
+        Audience::Party(party(1)),
+        Audience::Parties,
+    ];
+    for x in [GARBLER, EVALUATOR] {
+        for y in [GARBLER, EVALUATOR] {
+            for audience in audiences {
+                let world = World::in_chunks(adder(3, [x, y], audience), 1, 2);
+                world.run().assert_right();
+            }
+        }
+    }
+}
+
+#[test]
+fn every_device_at_either_end() {
+    for rows in [1, 5, 37] {
+        let job = adder(rows, [GARBLER, EVALUATOR], Audience::Parties);
+        for isa in Isa::available() {
+            for other in [0, 1] {
+                let world = World::in_chunks(job.clone(), 2, 16);
+                let mixed = world.devices(move |peer| -> Box<dyn Device> {
+                    if peer == Peer::Party(party(other)) {
+                        Box::new(Cpu::with(isa))
+                    } else {
+                        Box::new(Reference::default())
+                    }
+                });
+                mixed.run().assert_right();
+            }
+        }
+    }
+}
+
+/// Several batches, each with several layers.
+#[test]
+fn a_circuit_of_many_batches() {
+    let circuit = make("aes128").expect("the catalogue has it");
+    let holders = [GARBLER, EVALUATOR];
+    let of = job(circuit, &[(5, &holders)], &[Audience::Parties]);
+    let world = World::in_chunks(authenticated(of), 1, 4);
+    world
+        .devices(|_| Box::new(Cpu::detect()))
+        .run()
+        .assert_right();
+}
+
+#[test]
+fn what_it_does_not_compute_is_refused() {
+    let refused = |job: JobSpec| match Plan::new(Arc::new(job), Options::default()) {
+        Err(PlanError::Fit(_, what)) => what,
+        other => panic!("{other:?}"),
+    };
+    let good = adder(2, [GARBLER, EVALUATOR], Audience::Parties);
+    let owner = adder(2, [GARBLER, Holder::Owner(0)], Audience::Parties);
+    assert_eq!(refused(owner), "inputs of the two parties");
+    let mut outside = good.clone();
+    outside.recipients = vec!["rita".into()];
+    outside.audiences = vec![Audience::Recipient(0)];
+    assert_eq!(refused(outside), "outputs to the two parties");
+    let mut once = good.clone();
+    once.circuit.inputs[0].per = Per::Job;
+    assert!(refused(once.clone()).starts_with("inputs with a value in every row"));
+    // One row's values per job are its own.
+    once.blocks[0].rows = 1;
+    World::in_chunks(once, 1, 1).run().assert_right();
+    let mut three = good;
+    three.security.tables = Tables::ThreeHalves;
+    assert_eq!(refused(three), "half-gates");
+    let integers = authenticated(everything(Ring::Z64, &[3]));
+    let plan = Plan::new(Arc::new(integers), Options::default());
+    assert!(matches!(plan, Err(PlanError::BitsOnly(_))), "{plan:?}");
+}
