@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use veil_device::Trees;
-use veil_protocol::ot::base::TRANSFERS;
+use veil_protocol::ot::base::{BaseSender, TRANSFERS};
 use veil_protocol::ot::reversal::{MESSAGE, choices, choose};
 use veil_protocol::ot::trees::{self, message_length};
 use veil_protocol::ot::{Cheat, Ends, Leaf, Pins, ReceiverSetUp, SenderTrees};
@@ -12,6 +12,7 @@ use veil_session::Secret;
 
 use crate::common::Kind;
 use crate::common::transfers::{For, SEAL, agree, drawn, ends, sealed, start_pinned};
+use crate::ot_cache::forged;
 use crate::ot_transfers::pair::{PRIVATE, Pair, SHAPE, START, Shape, block, choices as bits};
 
 /// Fixed bits of both offsets, the first sender's first: bit 0 is 1 in both, bit 1 in one.
@@ -246,6 +247,41 @@ fn a_wrong_sum_of_the_second_direction_costs_a_guess() {
             assert_eq!(told.err(), want, "transfer {transfer} side {side}");
         }
     }
+}
+
+/// Cases D2 and D3: the end that turns the base transfers deviates in a sum of its trees and in two corrections of its turn. It passes if it has
+/// guessed the bits of the first offset for all three, and otherwise the first check that fails ends the session.
+#[test]
+fn guesses_of_an_offset_add_up() {
+    let (halves, [turned, grown]) = honest(9, TREES);
+    let used = trees::choices(TREES, &halves[0].offset);
+    let by = Box::new(trees::choices(TREES, &halves[1].offset));
+    let mut own = [0; 64];
+    drawn(1009).fill(&mut own);
+    let base = BaseSender::start(&ends(9), &own).0;
+    let pairs = base.finish(&begin(9, TREES).2).expect("both are honest");
+    let honest = forged(&ends(9), &pairs, &by, &[]);
+    assert_eq!(honest, turned[grown.len()..]);
+    let mut passed = 0;
+    for guess in 0..8u8 {
+        let [sum, lies @ ..] = [0, 1, 2].map(|i| guess >> i & 1);
+        let mut first = turned[..grown.len()].to_vec();
+        first[32 * 64 + 16 * usize::from(1 - sum)] ^= 1;
+        let first = sealed(&ends(9), For::Trees, first);
+        let message = [first, forged(&ends(9), &pairs, &by, &lies)].concat();
+        let told = begin(9, TREES)
+            .0
+            .finish_and_grow(&message, &roots(9, TREES));
+        let right = (0..2).all(|i| lies[i] == 1 - used[i]);
+        let want = match (used[64] == sum, right) {
+            (false, _) => Some(Cheat::Trees),
+            (true, false) => Some(Cheat::Reversed),
+            (true, true) => None,
+        };
+        assert_eq!(told.as_ref().err(), want.as_ref(), "{guess}");
+        passed += u32::from(told.is_ok());
+    }
+    assert_eq!(passed, 1);
 }
 
 /// An end that turns the base transfers by another offset than it uses gets no trees.

@@ -135,7 +135,12 @@ fn other_folds_are_caught() {
 
 /// The message of an end that makes the other choice in transfer 0 in some of its corrections, and of each of those guesses what the other end
 /// lacks, to mend its fold.
-fn forged(ends: &Ends, pairs: &[[Secret; 2]], choices: &reversal::Choices, lies: &[u8]) -> Vec<u8> {
+pub(crate) fn forged(
+    ends: &Ends,
+    pairs: &[[Secret; 2]],
+    choices: &reversal::Choices,
+    lies: &[u8],
+) -> Vec<u8> {
     let add = |a: &[u8], b: &[u8]| -> Vec<u8> { a.iter().zip(b).map(|(a, b)| a ^ b).collect() };
     let string = |i: usize, j: u8| {
         let parts = [

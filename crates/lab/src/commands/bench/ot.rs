@@ -192,7 +192,8 @@ impl Pair {
         let drawn = |e| miette!("no randomness: {e}");
         let start = Instant::now();
         let ends = names(7);
-        let (sender, points) = SenderSetUp::start(&ends, trees, Pins::default(), &mut random).map_err(drawn)?;
+        let (sender, points) =
+            SenderSetUp::start(&ends, trees, Pins::default(), &mut random).map_err(drawn)?;
         let (receiver, point) = ReceiverSetUp::start(&ends, trees, &mut random).map_err(drawn)?;
         let choices = Secret::new(key[3]);
         let made = receiver.finish_and_keep(&points, &choices);
