@@ -444,7 +444,7 @@ fn a_query_is_asked_with_the_words_of_a_run() {
     refused(
         &["--statistical", "40"],
         3,
-        &["only `technique = \"cut-and-choose\"` has a statistical parameter"],
+        &["only two parties have a statistical parameter, against a malicious one"],
     );
     refused(&["--adversary", "nice"], 2, &["nice", "semi-honest"]);
     refused(&["--chunk-rows", "100"], 2, &["100"]);

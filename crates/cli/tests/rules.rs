@@ -155,7 +155,7 @@ fn cut_and_choose_is_as_strong_as_its_parameter() {
     assert_eq!(ann.check(&job(""))["allowed"], true);
     ann.rules(&[&rule("statistical = 59")]);
     let decided = ann.decision(&job(""));
-    let want = "rule `sums`: a cheat gets away with probability 2^-40 in each row, and the rule wants 2^-59 at most";
+    let want = "rule `sums`: a cheat gets away with probability 2^-40 in each row or batch, and the rule wants 2^-59 at most";
     assert!(decided.contains(want), "{decided}");
     assert_eq!(ann.check(&job("statistical = \"59\"\n"))["allowed"], true);
     let said = ann.0.succeed("policy check job.toml --home a");

@@ -3,7 +3,7 @@
 
 use crate::common::{bytes, given};
 use veil_device::garble::hash;
-use veil_device::ot::{Trees, column_bytes, fold};
+use veil_device::ot::{Choices, Trees, column_bytes, fold};
 use veil_device_cuda::backend::{Arg, Backend, Buffer, Emulator, Launch, Order};
 use veil_device_cuda::kernels::{
     Kernel, OT_APPLY, OT_CORRECT, OT_EXPAND, OT_FOLD, OT_KEYS, OT_LABELS,
@@ -45,7 +45,7 @@ fn transfers(order: Order, trees: Trees, items: u32, rows: u32) {
     let on = &mut Emulator::new(order);
     let (tag, lane, first, chunk) = (DomainTag::OT_LEAF, 3, 0xffff_fffe_u64, 9);
     let (bits, offset) = (trees.bits(), some(5) | 1);
-    let size = column_bytes(items, rows) as usize;
+    let size = column_bytes(Choices::Rows, items, rows) as usize;
     let blocks = (size / 16) as u32;
     let length = (items * rows.div_ceil(8)) as usize;
     let end = size - 16;

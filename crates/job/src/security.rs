@@ -47,7 +47,8 @@ pub enum Tables {
     ThreeHalves,
 }
 
-/// The statistical parameter s of cut-and-choose: a cheating garbler is not found with probability 2^-s. More circuits take more time.
+/// The statistical parameter s between two parties of whom one may be malicious: a cheat is not found with probability 2^-s, by cut-and-choose in each row, by
+/// authenticated garbling in each batch of gates. More circuits, or more candidates for each gate, take more time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Statistical(u8);
 
@@ -224,7 +225,7 @@ pub struct Security {
     pub tables: Tables,
     /// In which order they are, where they are.
     pub schedule: Schedule,
-    /// How likely a cheat of cut-and-choose gets away, where there is one.
+    /// How likely a cheat gets away, where two parties garble against a malicious one.
     pub statistical: Statistical,
     /// Rows that are computed together, at most; without a number the planner's.
     pub chunk_rows: Option<ChunkRows>,
@@ -253,6 +254,12 @@ impl Security {
         }
     }
 
+    /// The statistical parameter, where there is one.
+    pub fn error(self) -> Option<Statistical> {
+        let garbled = self.protocol == ProtocolKind::Yao;
+        (garbled && self.adversary != Adversary::SemiHonest).then_some(self.statistical)
+    }
+
     /// The same against another adversary.
     #[must_use]
     pub const fn against(self, adversary: Adversary) -> Self {
@@ -273,9 +280,9 @@ impl fmt::Display for Security {
             Schedule::Layers => Ok(()),
             Schedule::List(_) => write!(f, ", {}", self.schedule.word()),
         }?;
-        match self.adversary {
-            Adversary::CutAndChoose => write!(f, ", 2^-{}", self.statistical.bits()),
-            Adversary::SemiHonest | Adversary::Malicious => Ok(()),
+        match self.error() {
+            Some(error) => write!(f, ", 2^-{}", error.bits()),
+            None => Ok(()),
         }
     }
 }
@@ -291,7 +298,7 @@ pub struct Guarantee {
     pub delivery: String,
     /// How many parties computed.
     pub parties: usize,
-    /// A cheat that cut-and-choose misses has probability 2 to the minus this, in each row.
+    /// A cheat between two parties is missed with probability 2 to the minus this: in each row by cut-and-choose, else in each batch of gates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statistical: Option<u8>,
     /// The party of the job that was out when the others finished it.
@@ -307,8 +314,7 @@ impl Guarantee {
             adversary: security.adversary.word().to_owned(),
             delivery: security.delivery.word().to_owned(),
             parties: security.protocol.parties(),
-            statistical: (security.adversary == Adversary::CutAndChoose)
-                .then(|| security.statistical.bits()),
+            statistical: security.error().map(Statistical::bits),
             without: None,
         }
     }
@@ -369,5 +375,9 @@ mod tests {
         let two = Security::of(ProtocolKind::Yao).against(Adversary::CutAndChoose);
         let want = "yao, malicious-cutchoose, abort, 2 parties, error of 2^-40";
         assert_eq!(said(&Guarantee::of(two)), want);
+        let want = "yao, malicious, abort, 2 parties, error of 2^-40";
+        let authenticated = two.against(Adversary::Malicious);
+        assert_eq!(said(&Guarantee::of(authenticated)), want);
+        assert_eq!(authenticated.to_string(), "yao, malicious, abort, 2^-40");
     }
 }

@@ -82,8 +82,8 @@ impl Words {
             return Err(wrong(schedule, reason));
         }
         let cuts = security.adversary == Adversary::CutAndChoose;
-        if let (Some(statistical), false) = (self.statistical, cuts) {
-            let reason = "only `technique = \"cut-and-choose\"` has a statistical parameter; leave it out, or write that";
+        if let (Some(statistical), None) = (self.statistical, security.error()) {
+            let reason = "only two parties have a statistical parameter, against a malicious one; leave it out, or write `adversary = \"malicious\"` between two";
             return Err(wrong(statistical, reason.to_owned()));
         }
         if let (Some(rows), true) = (self.chunk_rows, cuts) {
@@ -96,10 +96,6 @@ impl Words {
                 protocol.word()
             );
             return Err(wrong(security.adversary, reason));
-        }
-        if security.adversary == Adversary::Malicious && protocol == ProtocolKind::Yao {
-            let reason = "garbled circuits hold against such a party by cut-and-choose; add `technique = \"cut-and-choose\"`, or name three parties";
-            return Err(wrong(security.adversary, reason.to_owned()));
         }
         if security.delivery == Delivery::Guaranteed {
             // No protocol is left out: one more says here whether a lost party stops it.
@@ -257,11 +253,7 @@ mod tests {
                         let guaranteed = delivery != Some(Delivery::Guaranteed)
                             || parties == 4 && adversary != Some(Adversary::SemiHonest);
                         let garbles = parties == 2;
-                        let cut = match adversary {
-                            Some(Adversary::CutAndChoose) => garbles,
-                            Some(Adversary::Malicious) => !garbles,
-                            Some(Adversary::SemiHonest) | None => true,
-                        };
+                        let cut = adversary != Some(Adversary::CutAndChoose) || garbles;
                         let meant = words.among(parties);
                         let good = fits && guaranteed && cut;
                         assert_eq!(meant.is_ok(), good, "{words:?} {parties}");

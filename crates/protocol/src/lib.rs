@@ -12,6 +12,7 @@
 //!
 //! rep3, rep4   replicated sharing, three and four parties     yao   garbled circuits, two parties
 //! ot           oblivious transfer and its extension            cut   cut-and-choose
+//!                                                              ag    authenticated garbling
 //! ```
 //!
 //! # Getting started

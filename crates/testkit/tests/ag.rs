@@ -66,7 +66,11 @@ fn every_device_at_either_end() {
 /// Several batches, each with several layers.
 #[test]
 fn a_circuit_of_many_batches() {
-    let circuit = make("aes128").expect("the catalogue has it");
+    let mut circuit = make("aes128").expect("the catalogue has it");
+    circuit
+        .inputs
+        .iter_mut()
+        .for_each(|port| port.per = Per::Row);
     let holders = [GARBLER, EVALUATOR];
     let of = job(circuit, &[(5, &holders)], &[Audience::Parties]);
     let world = World::in_chunks(authenticated(of), 1, 4);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
-use veil_job::{Adversary, Audience, Holder, InputSpec, Word};
+use veil_job::{Adversary, Audience, Holder, InputSpec, Statistical, Word};
 use veil_program::stats::{Missing, Stats};
 use veil_program::{Job, Kind, Queries};
 use veil_protocol::{Plan, Protocol};
@@ -120,8 +120,7 @@ impl Facts {
             min_count: 0,
             protocol: protocol.name().to_owned(),
             adversary: spec.security.adversary.word().to_owned(),
-            statistical: (spec.security.adversary == Adversary::CutAndChoose)
-                .then(|| spec.security.statistical.bits()),
+            statistical: spec.security.error().map(Statistical::bits),
             delivery: spec.security.delivery.word().to_owned(),
         };
         match job.kind() {

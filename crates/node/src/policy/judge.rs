@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(
             judge(rule, &weak).reasons,
             [
-                "rule `m`: a cheat gets away with probability 2^-9 in each row, and the rule wants 2^-40 at most"
+                "rule `m`: a cheat gets away with probability 2^-9 in each row or batch, and the rule wants 2^-40 at most"
             ]
         );
     }

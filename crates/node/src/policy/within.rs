@@ -108,10 +108,10 @@ fn holds_against(rule: &Rule, facts: &Facts) -> Result<(), String> {
     }
     let least = (rule.statistical).unwrap_or(Statistical::LEAST.bits().into());
     match facts.statistical {
-        _ if has != Some(Adversary::CutAndChoose) => Ok(()),
         Some(bits) if u64::from(bits) >= least => Ok(()),
+        None if has != Some(Adversary::CutAndChoose) => Ok(()),
         Some(bits) => Err(format!(
-            "a cheat gets away with probability 2^-{bits} in each row, and the rule wants 2^-{least} at most"
+            "a cheat gets away with probability 2^-{bits} in each row or batch, and the rule wants 2^-{least} at most"
         )),
         None => Err(format!(
             "the probability of a cheat that gets away is unknown, and the rule wants 2^-{least} at most"

@@ -148,7 +148,7 @@ impl Job {
     /// to be secure against one that lies.
     pub(super) fn secure(&mut self, security: Security) -> Result<(), JobProblem> {
         let bits = security.statistical.bits();
-        if security.adversary == Adversary::CutAndChoose && bits < Statistical::LEAST.bits() {
+        if security.error().is_some() && bits < Statistical::LEAST.bits() {
             let least = Statistical::LEAST.word();
             let reason = format!(
                 "a cheat would get away with probability 2^-{bits}; write \"{least}\" or more, less is for `veil-lab bench cut` alone"

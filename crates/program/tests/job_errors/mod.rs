@@ -526,11 +526,5 @@ fn mistakes_are_told_in_words_of_a_job() {
     let one = STATS.replace("to = \"press\"", "to = [\"press\"]");
     Case::new(&[("job.toml", &one)]).load().unwrap();
     let two = CIRCUIT.replace(", \"r\"]", "]\nadversary = \"malicious\"");
-    let found = Case::new(&[("job.toml", &two)]).load().unwrap_err();
-    assert!(
-        found.contains(
-            "garbled circuits hold against such a party by cut-and-choose; add `technique = \"cut-and-choose\"`, or name three parties"
-        ),
-        "{found}"
-    );
+    Case::new(&[("job.toml", &two)]).load().unwrap();
 }

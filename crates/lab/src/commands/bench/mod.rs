@@ -46,6 +46,7 @@ use workload::Name;
   veil-lab bench mul128 --protocol rep4    products among four parties, checked
   veil-lab bench garble --svg fig.svg      ANDs garbled and evaluated on one core, against the rows of a chunk
   veil-lab bench yao --svg yao.svg         ANDs garbled and evaluated, in process and over TLS; then against the link
+  veil-lab bench ag                        the same against a malicious party
   veil-lab bench yao --ands 1e9            so many over cycles and over a batch, and what a party's memory is
   veil-lab bench cut --svg cut.svg         AES-128 against a malicious party, against the statistical parameter
   veil-lab bench rep4-mul --svg fig3.svg   cores that fill 10 and 100 Gb/s, semi-honest and malicious
@@ -290,7 +291,7 @@ impl BenchArgs {
     fn security(&self, sharing: ProtocolKind, words: Words) -> Result<Security> {
         let words = Words {
             protocol: Some(sharing),
-            adversary: self.adversary,
+            adversary: words.adversary.or(self.adversary),
             ..words
         };
         words.among(sharing.parties()).into_diagnostic()
@@ -396,13 +397,14 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
     };
     let batch = args.batch.unwrap_or_else(|| name.batch()).max(1);
     let usual = match name {
-        Name::Yao => ProtocolKind::Yao,
+        Name::Yao | Name::Ag => ProtocolKind::Yao,
         _ => ProtocolKind::Rep3,
     };
     let sharing = args.protocol.unwrap_or(usual);
     let words = Words {
         tables: args.tables,
         statistical: args.statistical,
+        adversary: (name == Name::Ag).then_some(Adversary::Malicious),
         ..Words::default()
     };
     let security = args.security(sharing, words)?;
