@@ -53,7 +53,7 @@ mod plain;
 use crate::command::KeyId;
 
 pub(crate) use check::check;
-pub(crate) use plain::{Known, clear, clear_bits, step};
+pub(crate) use plain::{Known, clear, clear_bits, public, step};
 
 /// Bytes of a block.
 pub(crate) const BLOCK: usize = 16;

@@ -228,7 +228,7 @@ pub(crate) fn step<W: Columns>(workspace: &mut W, known: &Known, step: Ag, comma
 }
 
 /// What the party of a role adds to its MAC, or to its key, for a public 1.
-fn public(role: Role, offset: u128) -> u128 {
+pub(crate) fn public(role: Role, offset: u128) -> u128 {
     match role {
         Role::Garbler => 1,
         Role::Evaluator => offset ^ 1,

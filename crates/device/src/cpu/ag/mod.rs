@@ -1,4 +1,4 @@
-//! Steps of authenticated garbling: hashes of candidates side by side, folds by vectors, and everything else as it is defined.
+//! Steps of authenticated garbling: hashes of candidates side by side, sums and folds by vectors, and everything else as it is defined.
 
 #![allow(
     clippy::inline_always,
@@ -6,7 +6,13 @@
     reason = "everything is inlined into the function that enables the instruction set, and closures would not be"
 )]
 
+#[cfg(target_arch = "x86_64")]
+mod mix;
+
 use zeroize::Zeroizing;
+
+#[cfg(target_arch = "x86_64")]
+use mix::{Chosen, Sum};
 
 #[cfg(target_arch = "x86_64")]
 use super::garble::{
@@ -60,6 +66,8 @@ impl Cpu {
                 let offset = offset.map(|_| *known.offset);
                 self.fold_arrays(memory, offset, &command.src, command.dst[0]);
             }
+            #[cfg(target_arch = "x86_64")]
+            _ if self.isa != Isa::Portable && self.sums(memory, &known, step, command) => {}
             _ => ag::step(memory, &known, step, command),
         }
         Ok(())
@@ -83,15 +91,31 @@ impl Cpu {
             let blocks = memory.column_bytes(arrays[0], k).len() / BLOCK;
             for at in (0..blocks).step_by(TILE) {
                 let len = TILE.min(blocks - at);
+                let at = BLOCK * at..BLOCK * (at + len);
+                #[cfg(target_arch = "x86_64")]
+                if self.isa != Isa::Portable {
+                    let of = |span: &Span| memory.column_bytes(*span, k)[at.clone()].as_ptr();
+                    let chosen = bits.map(|bits| Chosen {
+                        bits: memory.column_bytes(bits, k)[at.start / (8 * BLOCK)..].as_ptr(),
+                        from: None,
+                        block: offset,
+                    });
+                    let arrays: Vec<*const u8> = arrays.iter().map(of).collect();
+                    let sum = Sum::new(len, &arrays, chosen.as_slice());
+                    // SAFETY: arrays have these blocks, and bits a bit for each.
+                    unsafe { mix::put(self.isa, &sum, bytes.as_mut_ptr()) };
+                    state = key.go_on(self.isa, &state, &mut bytes[..BLOCK * len]);
+                    continue;
+                }
                 sum.fill(0);
                 for array in arrays {
-                    let from = &memory.column_bytes(*array, k)[BLOCK * at..][..BLOCK * len];
+                    let from = &memory.column_bytes(*array, k)[at.clone()];
                     for (sum, block) in sum.iter_mut().zip(from.as_chunks::<BLOCK>().0) {
                         *sum ^= u128::from_le_bytes(*block);
                     }
                 }
                 if let Some(bits) = bits {
-                    let bits = &memory.column_bytes(bits, k)[at / 8..];
+                    let bits = &memory.column_bytes(bits, k)[at.start / (8 * BLOCK)..];
                     for (i, sum) in sum[..len].iter_mut().enumerate() {
                         let bit = std::hint::black_box(bits[i / 8] >> (i % 8) & 1);
                         *sum ^= u128::from(bit).wrapping_neg() & offset;
@@ -104,6 +128,125 @@ impl Cpu {
             }
         }
         memory.column_bytes_mut(to, 0).copy_from_slice(&state[..]);
+    }
+
+    /// Does a step that is sums of blocks and of chosen ones, if it is one.
+    #[cfg(target_arch = "x86_64")]
+    fn sums(&self, memory: &mut Memory, known: &Known, step: Ag, command: &Command) -> bool {
+        let (src, dst) = (&command.src[..], &command.dst[..]);
+        let offset = *known.offset;
+        let columns = src.iter().chain(dst).map(|span| span.count).max();
+        // Arrays with a bit for each block, but for steps whose bits are of one array.
+        for k in 0..columns.unwrap_or(0) {
+            let base = memory.base();
+            let place = |span: &Span| memory.column(*span, k);
+            // SAFETY: the offset is within the workspace, here and below.
+            let at = |span: &Span| unsafe { base.add(place(span).0) };
+            let read = |span: &Span| at(span).cast_const();
+            let blocks = |span: &Span| place(span).1 / BLOCK;
+            let packed = |span: &Span| {
+                let (at, len) = place(span);
+                // SAFETY: the bytes are initialised, and nothing writes them while this is borrowed.
+                Zeroizing::new(unsafe { std::slice::from_raw_parts(base.add(at), len) }.to_vec())
+            };
+            let both = |a: &Span, b: &Span| xor(packed(a), &packed(b));
+            let same = |bits: &[u8], block| Chosen {
+                bits: bits.as_ptr(),
+                from: None,
+                block,
+            };
+            let array = |bits: &[u8], span: &Span| Chosen {
+                bits: bits.as_ptr(),
+                from: Some(read(span)),
+                block: 0,
+            };
+            let put = |to: &Span, arrays: &[*const u8], chosen: &[Chosen]| {
+                let sum = Sum::new(blocks(to), arrays, chosen);
+                // SAFETY: the command was checked: arrays have as many blocks, and bits a bit for each; the instruction set is there.
+                unsafe { mix::put(self.isa, &sum, at(to)) };
+            };
+            let bits_of = |arrays: &[*const u8], count: usize, second: bool| {
+                let mut bits = Zeroizing::new(vec![0; count.div_ceil(8)]);
+                let sum = Sum::new(count, arrays, &[]);
+                // SAFETY: as above.
+                unsafe { mix::put_bits(self.isa, &sum, second, bits.as_mut_ptr()) };
+                bits
+            };
+            match step {
+                Ag::Pin { bit } => {
+                    let from = read(&src[0]);
+                    let mut flips = bits_of(&[from], blocks(&src[0]), bit == 1);
+                    if let Some(wanted) = src.get(1) {
+                        flips = xor(flips, &packed(wanted));
+                    }
+                    put(&dst[0], &[from], &[same(&flips, 1 << bit)]);
+                }
+                Ag::Expand => put(&dst[0], &[], &[same(&packed(&src[0]), 1)]),
+                Ag::Bits { bit } if src.len() <= 16 => {
+                    let arrays: Vec<*const u8> = src.iter().map(read).collect();
+                    let bits = bits_of(&arrays, blocks(&src[0]), bit == 1);
+                    let to = memory.column_bytes_mut(dst[0], k);
+                    let (own, behind) = to.split_at_mut(bits.len());
+                    own.copy_from_slice(&bits);
+                    behind.fill(0);
+                }
+                Ag::Settle { role, .. } => {
+                    let d = both(&src[0], &src[1]);
+                    let one = ag::public(role, offset);
+                    put(&dst[0], &[read(&dst[0])], &[same(&d, offset)]);
+                    put(&dst[1], &[read(&dst[1])], &[same(&d, one)]);
+                }
+                Ag::Absorb => {
+                    let d = both(&src[0], &src[1]);
+                    for p in 0..2 {
+                        let (a, c) = (&src[2 + p], &src[4 + p]);
+                        let (to_a, to_c) = (&dst[p], &dst[2 + p]);
+                        put(to_a, &[read(to_a), read(a)], &[]);
+                        put(to_c, &[read(to_c), read(c)], &[array(&d, a)]);
+                    }
+                }
+                Ag::Spend { role, .. } => {
+                    let epsilon = both(&src[0], &src[1]);
+                    let delta = both(&src[2], &src[3]);
+                    let public = and(epsilon.clone(), &delta);
+                    for p in 0..2 {
+                        let [a, b, c, gamma] = [4, 6, 8, 10].map(|s: usize| &src[s + p]);
+                        let adds = p as u64 == role.number();
+                        let one = if adds { ag::public(role, offset) } else { 0 };
+                        let chosen = [array(&epsilon, b), array(&delta, a), same(&public, one)];
+                        put(&dst[p], &[read(c), read(gamma)], &chosen);
+                    }
+                }
+                Ag::Gates {
+                    offset: of,
+                    products,
+                } => {
+                    let [alpha, beta] = [0, 1].map(|s: usize| packed(&src[s]));
+                    let used = products as usize * memory.frame.rows as usize;
+                    let first = if of.is_some() { 3 } else { 2 };
+                    let [a, b, s] = [0, 1, 2].map(|k: usize| &src[first + k]);
+                    if of.is_some() {
+                        let count = blocks(s);
+                        let [of_a, of_b, of_s] =
+                            [a, b, s].map(|span| bits_of(&[read(span)], count, false));
+                        let gamma = packed(&src[2]);
+                        let mut public = xor(and(alpha.clone(), &beta), &gamma);
+                        public = xor(public, &and(alpha.clone(), &of_b));
+                        public = xor(public, &and(beta.clone(), &of_a));
+                        public = xor(public, &of_s);
+                        let [a, b, s] = [3, 4, 5].map(|k: usize| &src[first + k]);
+                        let chosen = [array(&alpha, b), array(&beta, a), same(&public, offset)];
+                        put(&dst[0], &[read(s)], &chosen);
+                    } else {
+                        let chosen = [array(&alpha, b), array(&beta, a)];
+                        put(&dst[0], &[read(s)], &chosen);
+                    }
+                    ag::clear(memory, dst[0], used);
+                }
+                _ => return false,
+            }
+        }
+        true
     }
 
     /// Candidates four at a time.
@@ -155,6 +298,20 @@ impl Cpu {
             zeroize::Zeroize::zeroize(&mut of.offset);
         }
     }
+}
+
+/// a ⊕ b, byte by byte, of the first.
+#[cfg(target_arch = "x86_64")]
+fn xor(mut a: Zeroizing<Vec<u8>>, b: &[u8]) -> Zeroizing<Vec<u8>> {
+    a.iter_mut().zip(b).for_each(|(a, b)| *a ^= b);
+    a
+}
+
+/// a · b, bit by bit, of the first.
+#[cfg(target_arch = "x86_64")]
+fn and(mut a: Zeroizing<Vec<u8>>, b: &[u8]) -> Zeroizing<Vec<u8>> {
+    a.iter_mut().zip(b).for_each(|(a, b)| *a &= b);
+    a
 }
 
 /// Candidates of a column.
