@@ -386,10 +386,7 @@ fn programs_that_would_repeat_a_tweak_are_refused() {
                 vec![product(0, 1), product(1, 1)],
                 "two products of labels with one number",
             ),
-            (
-                vec![pairs.clone()],
-                "a product of labels of several pairs",
-            ),
+            (vec![pairs.clone()], "a product of labels of several pairs"),
             (
                 vec![sum.clone()],
                 "an operand that does not exist or is not yet there",
