@@ -190,8 +190,8 @@ KERNEL void ag_spend(u8 *bank, const u64 *__restrict__ call, const u32 *__restri
   }
 }
 
-// What both parties compare of gates. call: blocks, of which are gates, to, whether at the evaluator, its offset, then where bits and where arrays are: bits of
-// both operands, of the result at the evaluator; MACs, keys at the evaluator, of both operands and of the sum with the result's mask.
+// What both parties compare of gates. call: blocks, of which are gates, to, whether at the evaluator, its offset, then where bits and arrays are: bits of both
+// operands, of the result at the evaluator; MACs, and keys at the evaluator, of both operands and of the sum with the result's mask.
 KERNEL void ag_gates(u8 *bank, const u64 *__restrict__ call, const u32 *__restrict__ verdict) {
   if (verdict[0]) return;
   const bool evaluator = call[3] != 0;
