@@ -1,5 +1,6 @@
 // All kernels, as one piece of code: for a compiler of GPUs, and for the emulator.
 #include "aes/aes.cu"
+#include "ag/ag.cu"
 #include "cutchoose/cutchoose.cu"
 #include "device/commands.cu"
 #include "device/gates.cu"

@@ -8,23 +8,14 @@
 
 #define SHA256_START {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}
 
-DEV uint4 *labels_at(u8 *bank, u64 at) { return reinterpret_cast<uint4 *>(bank + at); }
-DEV const uint4 *labels_at(const u8 *bank, u64 at) { return reinterpret_cast<const uint4 *>(bank + at); }
 // The label where a bit is 1, else zeros.
 DEV uint4 label_if(u32 bit, uint4 x) { return label_add(make_uint4(0, 0, 0, 0), x, 0 - (bit & 1)); }
-DEV u32 bit_at(const u8 *bits, u64 row) { return (bits[row >> 3] >> (row & 7)) & 1; }
 // AES of a block under a key that is used once or twice.
 DEV uint4 once(const u32 *table, uint4 key, uint4 block) {
   uint4 blocks[1] = {block};
   aes_encrypt_rekeyed<1>(table, (threadIdx.x & 31) * 4, key, blocks);
   return blocks[0];
 }
-
-#define WITH_AES(table)                  \
-  SHARED_DYNAMIC(u32, table, AES_TABLE_WORDS); \
-  if (verdict[0]) return;                \
-  aes_fill(table);                       \
-  BLOCK_BARRIER();
 
 // What follows from seeds: block k under the seed of a row is its offset, its start point, then labels. call: rows, blocks, seeds, offsets, start
 // points, labels.

@@ -2,6 +2,7 @@
 // in 32 rows, whose bits of tables lie together; who does what is in program.h. The schemes are those of crates/device (garble). The launch is cooperative if blocks meet.
 //
 // `code` is as in program.cu; a constant is all ones or nothing. `call`: where what is, and what both sides or the garbler alone know.
+#include "../ag/gate.h"
 #include "../garble/garble.h"
 #include "program.h"
 
@@ -19,7 +20,12 @@ enum LabelCall {
   LABEL_OFFSET = LABEL_START + 2,
   LABEL_DICE = LABEL_OFFSET + 2,  // word of the schedule, first counter, head | tail, counters of a product
   LABEL_EACH = LABEL_DICE + 4,    // whether each row is a circuit with a start point and an offset of its own, and where these are
+  LABEL_FLAGS = LABEL_EACH + 3,   // with authenticated masks: a byte for each gate, apart, and where arrays are
+  LABEL_ARRAYS,
 };
+// How products are made: tables of two labels or of three halves; with authenticated masks (../ag/gate.h); or not at all, as results are there: masks, of
+// which operands are wanted.
+enum LabelScheme { HALF_GATES, THREE_HALVES, MASKED, MASKS };
 
 struct labels {
   u8 *bank, *temps;
@@ -132,7 +138,25 @@ DEV uint4 three_evaluate(const labels &r, u64 index, uint4 x, uint4 y) {
   return words_of(wide_xor(y_of, make_wide((every(k) & halves[rows]) ^ shared, (every(j) & halves[0]) ^ shared)));
 }
 
-template <bool GARBLER, bool THREE>
+// The gate with authenticated masks of a product.
+DEV masked_gate gate_of(const labels &r, u64 product) {
+  const u64 *call = r.call, rows = call[LABEL_ROWS];
+  masked_gate g;
+  g.table = r.table, g.lane4 = r.lane4, g.start = r.start, g.offset = r.offset;
+  g.number = ((call[LABEL_NUMBER] + product) << 16) + r.row, g.at = product * rows + r.row, g.step = rows;
+  g.bank = r.bank, g.flags = r.temps + call[LABEL_FLAGS], g.arrays = call + LABEL_ARRAYS;
+  g.tables = labels_at(r.bank, call[LABEL_TABLES]) + 2 * product * rows + r.row;
+  return g;
+}
+// The result of a product that is there already: its operands are put down.
+DEV uint4 masks_product(const labels &r, u64 product, uint4 a, uint4 b) {
+  const u64 *arrays = r.call + LABEL_ARRAYS, at = product * r.call[LABEL_ROWS] + r.row;
+  store128(labels_at(r.bank, arrays[1]) + at, a);
+  store128(labels_at(r.bank, arrays[2]) + at, b);
+  return load128(labels_at(r.bank, arrays[0]) + at);
+}
+
+template <u32 SCHEME, bool GARBLER>
 DEV void run_labels(u8 *bank, u8 *temps, const u64 *call, const u32 *schedules, const u32 *code, const u32 *table) {
   labels r;
   r.bank = bank, r.temps = temps, r.call = call, r.table = table, r.lane4 = (threadIdx.x & 31) * 4;
@@ -161,14 +185,19 @@ DEV void run_labels(u8 *bank, u8 *temps, const u64 *call, const u32 *schedules, 
           const uint4 x = load128(label_at(r, pair[0])), y = load128(label_at(r, pair[1]));
           uint4 *tables = reinterpret_cast<uint4 *>(bank + call[LABEL_TABLES]) + 2 * u64(a) * rows + r.row;
           const u64 gate = ((call[LABEL_NUMBER] + a) << 16) + r.place;
-          if (THREE)
+          if (SCHEME == MASKS)
+            out = masks_product(r, a, x, y);
+          else if (SCHEME == MASKED)
+            out = GARBLER ? masked_garble(gate_of(r, a), x, y) : masked_evaluate(gate_of(r, a), x, y);
+          else if (SCHEME == THREE_HALVES)
             out = GARBLER ? three_garble(r, schedules, a, x, y, bits) : three_evaluate(r, a, x, y);
           else
             out = GARBLER ? half_garble(table, r.lane4, r.start, r.offset, gate, x, y, tables, tables + rows)
                           : half_evaluate(table, r.lane4, r.start, gate, x, y, tables, tables + rows);
         } else {
           const uint4 constant = load128(reinterpret_cast<const uint4 *>(instruction + 4));
-          const uint4 one = ring_mul<BITS>(constant, r.offset);
+          // Labels with authenticated masks are those of the public value 0, which a constant leaves as it is.
+          const uint4 one = SCHEME == MASKED ? make_uint4(0, 0, 0, 0) : ring_mul<BITS>(constant, r.offset);
           out = op == CONSTANT ? one : load128(label_at(r, a));
           if (op == ADD || op == SUB) out = xor128(out, load128(label_at(r, b)));
           if (op == TIMES) out = ring_mul<BITS>(out, constant);
@@ -176,22 +205,31 @@ DEV void run_labels(u8 *bank, u8 *temps, const u64 *call, const u32 *schedules, 
         }
         store128(label_at(r, instruction[1]), out);
       }
-      if (GARBLER && THREE && op == PRODUCT) put_bits(r, a, bits);
+      if (GARBLER && SCHEME == THREE_HALVES && op == PRODUCT) put_bits(r, a, bits);
     }
     share_meet(s, group);
   }
 }
 
-#define LABELS(name, garbler, is_three)                                                                                           \
+#define LABELS(name, scheme, garbler)                                                                                             \
   KERNEL void LAUNCH_BOUNDS(512, 1) name(u8 *bank, u8 *temps, const u64 *__restrict__ call, const u32 *__restrict__ verdict,      \
                                          const u32 *__restrict__ schedules, const u32 *__restrict__ code) {                       \
     SHARED_DYNAMIC(u32, table, AES_TABLE_WORDS);                                                                                  \
     if (verdict[0]) return;                                                                                                       \
     aes_fill(table);                                                                                                              \
     BLOCK_BARRIER();                                                                                                              \
-    run_labels<garbler, is_three>(bank, temps, call, schedules, code, table);                                                     \
+    run_labels<scheme, garbler>(bank, temps, call, schedules, code, table);                                                       \
   }
-LABELS(labels_garble_half, true, false)
-LABELS(labels_garble_three, true, true)
-LABELS(labels_evaluate_half, false, false)
-LABELS(labels_evaluate_three, false, true)
+LABELS(labels_garble_half, HALF_GATES, true)
+LABELS(labels_garble_three, THREE_HALVES, true)
+LABELS(labels_garble_masked, MASKED, true)
+LABELS(labels_evaluate_half, HALF_GATES, false)
+LABELS(labels_evaluate_three, THREE_HALVES, false)
+LABELS(labels_evaluate_masked, MASKED, false)
+
+// Nothing is hashed: there are no tables of AES.
+KERNEL void LAUNCH_BOUNDS(512, 1) labels_masks(u8 *bank, u8 *temps, const u64 *__restrict__ call, const u32 *__restrict__ verdict,
+                                               const u32 *__restrict__ schedules, const u32 *__restrict__ code) {
+  if (verdict[0]) return;
+  run_labels<MASKS, false>(bank, temps, call, schedules, code, nullptr);
+}

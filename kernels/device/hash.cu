@@ -94,23 +94,10 @@ KERNEL void device_hash(u8 *bank, const u8 *temps, const u64 *__restrict__ call,
   for (u32 k = 0; k < 32; k++) bank[call[0] + k] = u8(s[k >> 2] >> (24 - 8 * (k & 3)));
 }
 
-// 1 of the field, as its product has it: x^128.
-#define POLYVAL_ONE make_wide(1, 0xc200000000000000ull)
-// The key to the power n, which is not secret.
-DEV wide polyval_power(wide key, u64 n) {
-  wide out = POLYVAL_ONE;
-  for (; n; n >>= 1) {
-    if (n & 1) out = polyval_mul(out, key);
-    key = polyval_mul(key, key);
-  }
-  return out;
-}
-
 // Adds POLYVAL of sources to a sum: thread t of T has each T-th block, with zeros in front so that all have as many. call: to, sources, key, mask, bytes of
 // all sources (the last block), then where each source is, and its bytes.
 KERNEL void device_mac(const u8 *__restrict__ bank, u64 *sums, const u64 *__restrict__ call, const u32 *__restrict__ verdict) {
   if (verdict[0]) return;
-  u32 *sum = reinterpret_cast<u32 *>(sums);
   const wide key = make_wide(call[2], call[3]);
   const u64 sources = call[1], threads = STEP_OF_GRID, thread = FIRST_OF_GRID;
   u64 blocks = 1;
@@ -136,13 +123,7 @@ KERNEL void device_mac(const u8 *__restrict__ bank, u64 *sums, const u64 *__rest
     hash = make_wide(hash.lo ^ block.lo, hash.hi ^ block.hi);
   }
   // To the power of the blocks from this thread's on.
-  const uint4 words = words_of(polyval_mul(hash, polyval_power(key, threads - thread)));
-  u32 own[4] = {words.x, words.y, words.z, words.w};
-  UNROLL
-  for (u32 k = 0; k < 4; k++) {
-    for (u32 mask = 16; mask; mask >>= 1) own[k] ^= WARP_SHUFFLE_XOR(own[k], mask);
-    if ((threadIdx.x & 31) == 0) atomic_xor(sum + k, own[k]);
-  }
+  polyval_add(sums, polyval_mul(hash, polyval_power(key, threads - thread)));
 }
 // Puts it where it belongs, under its mask, and forgets it. call: that of `device_mac`.
 KERNEL void device_mac_end(u8 *bank, u64 *sums, const u64 *__restrict__ call, const u32 *__restrict__ verdict) {

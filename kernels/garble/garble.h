@@ -3,6 +3,18 @@
 #include "../aes/aes.h"
 #include "../include/ring.h"
 
+// Labels of a bank, and a bit of packed bits.
+DEV uint4 *labels_at(u8 *bank, u64 at) { return reinterpret_cast<uint4 *>(bank + at); }
+DEV const uint4 *labels_at(const u8 *bank, u64 at) { return reinterpret_cast<const uint4 *>(bank + at); }
+DEV u32 bit_at(const u8 *bits, u64 row) { return (bits[row >> 3] >> (row & 7)) & 1; }
+
+// The beginning of a kernel that makes AES, in which all threads of a block are together.
+#define WITH_AES(table)                  \
+  SHARED_DYNAMIC(u32, table, AES_TABLE_WORDS); \
+  if (verdict[0]) return;                \
+  aes_fill(table);                       \
+  BLOCK_BARRIER();
+
 DEV uint4 label_sigma(uint4 x) { return make_uint4(x.z, x.w, x.z ^ x.x, x.w ^ x.y); }
 DEV u32 label_colour(uint4 x) { return 0 - (x.x & 1); }
 // a, and b where the mask is ones.

@@ -15,3 +15,27 @@ DEV wide polyval_mul(wide a, wide b) {
   }
   return out;
 }
+
+// 1 of the field, as its product has it: x^128.
+#define POLYVAL_ONE make_wide(1, 0xc200000000000000ull)
+// The key to the power n, which is not secret.
+DEV wide polyval_power(wide key, u64 n) {
+  wide out = POLYVAL_ONE;
+  for (; n; n >>= 1) {
+    if (n & 1) out = polyval_mul(out, key);
+    key = polyval_mul(key, key);
+  }
+  return out;
+}
+
+// Adds what all threads have to a sum. All lanes of a warp come here.
+DEV void polyval_add(u64 *sums, wide v) {
+  u32 *sum = reinterpret_cast<u32 *>(sums);
+  const uint4 words = words_of(v);
+  u32 own[4] = {words.x, words.y, words.z, words.w};
+  UNROLL
+  for (u32 k = 0; k < 4; k++) {
+    for (u32 mask = 16; mask; mask >>= 1) own[k] ^= WARP_SHUFFLE_XOR(own[k], mask);
+    if ((threadIdx.x & 31) == 0) atomic_xor(sum + k, own[k]);
+  }
+}

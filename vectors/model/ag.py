@@ -34,13 +34,16 @@ from authenticated import (
     used,
     xor,
 )
-from common import BITS, draw, require, write_or_check
-from garbling import hashed
+from common import BITS, draw, prf_block, require, write_or_check
+from garbling import GARBLE, hashed
 from ot import polyval
 
 # Security parameters, and batches: powers of two, by their logarithms, and other sizes.
 STATISTICAL, SIZES, ODD_SIZES = (40, 64, 80), range(10, 25), (1025, (1 << 13) - 1, (1 << 16) + 1, 1_000_000, (1 << 20) + 1)
 
+
+# Where start points stand, and those of leaky ANDs.
+LANE, CHUNK, LEAKY = 5, 80_003, 0x1512
 
 # A name of a method of the model for each kind of gate of the vectors.
 KINDS = {"xor": "xor", "not": "inverse", "and": "product"}
@@ -64,6 +67,12 @@ def sources(name):
 
 def both_offsets(source):
     return [offset(p, source(f"offset/{p}")) for p in PARTIES]
+
+
+def start_of(name, use):
+    """The key, and the start point that it gives."""
+    key = draw(f"ag/{name}/key", 16)
+    return key, int.from_bytes(prf_block(key, use, LANE, 0, CHUNK), "little")
 
 
 def hash_under(start):
@@ -98,13 +107,14 @@ def pin_fields():
 
 def leaky_fields(count, first):
     source = sources(f"leaky/{count}")
-    offsets, start, challenge = both_offsets(source), source("start"), source("challenge")
+    (key, start), offsets, challenge = start_of(f"leaky/{count}", LEAKY), both_offsets(source), source("challenge")
     a, b, r = (dealt(lambda label, of=of: source(f"{of}/{label}"), offsets, count) for of in "abr")
     of = leaky(offsets, a, b, r, first, hash_under(start))
     triple_fields(offsets, (a, b, of.c), "leaky ANDs")
     require(of.checks[A] == of.checks[B], "checks of leaky ANDs differ")
     return {
         "offsets": [le(x).hex() for x in offsets],
+        "key": key.hex(),
         "start": le(start).hex(),
         "first": str(first),
         "candidates": count,
@@ -213,7 +223,7 @@ def plain(values):
 def garble_fields(rows, first):
     inputs, layers, outputs = circuit()
     source = sources("garble")
-    offsets, start = both_offsets(source), source("start")
+    offsets, (key, start) = both_offsets(source), start_of("garble", GARBLE)
     # For all values of the inputs, of which the vectors have a few rows.
     every = list(itertools.product((0, 1), repeat=inputs))
     whole = run_of(sources("garble/all"), start, first, [list(column) for column in zip(*every)], offsets)
@@ -237,6 +247,7 @@ def garble_fields(rows, first):
         products.append(fields | {"tables": hexes((zero, one)), "z": BITS.hex(z), "public": BITS.hex(run.public(product.result))})
     return {
         "offsets": [le(x).hex() for x in offsets],
+        "key": key.hex(),
         "start": le(start).hex(),
         "first": str(first),
         "rows": rows,
@@ -270,6 +281,8 @@ def main():
         ag_escapes.main()
         return
     content = {
+        "lane": LANE,
+        "chunk": CHUNK,
         "pin": pin_fields(),
         "leaky": [leaky_fields(128, (1 << 40) + 5), leaky_fields(13, (1 << 63) - 13)],
         "bucket": bucket_fields(3, 128),

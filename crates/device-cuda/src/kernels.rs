@@ -3,7 +3,12 @@
 //! Whatever is launched is checked against this table, so that no kernel leaves the memory that it is given. Who writes a kernel says here what it
 //! reads and writes; a kernel that follows addresses which are data itself is known to this crate alone, which makes the data.
 
+#[cfg(feature = "probes")]
+mod probes;
+
 use crate::backend::{Arg, Error, Launch};
+#[cfg(feature = "probes")]
+pub use probes::*;
 
 /// A kernel that may be launched.
 #[derive(Debug)]
@@ -284,85 +289,6 @@ pub static RATE_MMA: Kernel = Kernel {
     parameters: RATE,
 };
 
-/// A sum of all words, and how many are odd: words, a word for each block, two words, how many.
-#[cfg(feature = "probes")]
-pub static PROBE_SUM: Kernel = Kernel {
-    name: "probe_sum",
-    block: 1024,
-    shared: 0,
-    cooperative: true,
-    apart: None,
-    parameters: &[
-        Memory(|call| call.times(3, 4)),
-        Memory(|call| Some(4 * u64::from(call.launch.grid))),
-        Memory(|_| Some(8)),
-        U32,
-    ],
-};
-
-/// [`PROBE_SUM`], launched without all blocks at once.
-#[cfg(feature = "probes")]
-pub static PROBE_SUM_APART: Kernel = Kernel {
-    name: "probe_sum",
-    block: 1024,
-    shared: 0,
-    cooperative: false,
-    apart: None,
-    parameters: PROBE_SUM.parameters,
-};
-
-/// What neighbours wrote: a word for each thread, whether there is a barrier.
-#[cfg(feature = "probes")]
-pub static PROBE_NEIGHBOURS: Kernel = Kernel {
-    name: "probe_neighbours",
-    block: 1024,
-    shared: 0,
-    cooperative: false,
-    apart: None,
-    parameters: &[
-        Memory(|call| Some(4 * u64::from(call.launch.grid) * u64::from(call.launch.block))),
-        U32,
-    ],
-};
-
-/// Threads that do not meet: in which way.
-#[cfg(feature = "probes")]
-pub static PROBE_DIVERGING: Kernel = Kernel {
-    name: "probe_diverging",
-    block: 1024,
-    shared: 0,
-    cooperative: false,
-    apart: None,
-    parameters: &[U32],
-};
-
-/// Shared memory of two sizes.
-#[cfg(feature = "probes")]
-pub static PROBE_GROWING: Kernel = Kernel {
-    name: "probe_growing",
-    block: 1024,
-    shared: 0,
-    cooperative: false,
-    apart: None,
-    parameters: &[],
-};
-
-/// A product of bytes: the left matrix, the right one, words of each warp to which it is added twice, whether copies are waited for.
-#[cfg(feature = "probes")]
-pub static PROBE_MATRIX: Kernel = Kernel {
-    name: "probe_matrix",
-    block: 1024,
-    shared: 0,
-    cooperative: false,
-    apart: None,
-    parameters: &[
-        Memory(|_| Some(16 * 32)),
-        Memory(|_| Some(8 * 32)),
-        Memory(|call| Some(16 * u64::from(call.launch.grid) * u64::from(call.launch.block))),
-        U32,
-    ],
-};
-
 /// Memory whose addresses are data that this crate made: of a workspace, or of what a command says.
 const TRUSTED: Parameter = Memory(|_| Some(0));
 /// The verdict of a batch.
@@ -388,6 +314,12 @@ pub(crate) static TOGETHER_OR_WITH_TABLES: &[&Kernel] = &[
     &GARBLE_THREE,
     &EVALUATE_HALF,
     &EVALUATE_THREE,
+    &GARBLE_MASKED,
+    &EVALUATE_MASKED,
+    &MASKS,
+    &AG_OFFER,
+    &AG_TAKE,
+    &AG_SHIFT,
     &CUT_STRETCH,
     &CUT_MATRIX,
     &CUT_MASK,
@@ -454,6 +386,23 @@ of_device! {
     GARBLE_THREE "labels_garble_three", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED] together;
     EVALUATE_HALF "labels_evaluate_half", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED] together;
     EVALUATE_THREE "labels_evaluate_three", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED] together;
+    GARBLE_MASKED "labels_garble_masked", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED] together;
+    EVALUATE_MASKED "labels_evaluate_masked", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED] together;
+    MASKS "labels_masks", 512, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT, TRUSTED, TRUSTED] together;
+    AG_PIN "ag_pin", 256, 0, [TRUSTED, TRUSTED, VERDICT];
+    AG_EXPAND "ag_expand", 256, 0, [TRUSTED, TRUSTED, VERDICT];
+    AG_BITS "ag_bits", 256, 0, [TRUSTED, TRUSTED, VERDICT];
+    AG_PACK "ag_pack", 256, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT];
+    AG_OFFER "ag_offer", 512, AES_TABLES, [TRUSTED, TRUSTED, VERDICT];
+    AG_TAKE "ag_take", 512, AES_TABLES, [TRUSTED, TRUSTED, VERDICT];
+    AG_SETTLE "ag_settle", 256, 0, [TRUSTED, TRUSTED, VERDICT];
+    AG_SHIFT "ag_shift", 512, AES_TABLES, [TRUSTED, TRUSTED, TRUSTED, VERDICT];
+    AG_ROTATE "ag_rotate", 256, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT];
+    AG_ABSORB "ag_absorb", 256, 0, [TRUSTED, TRUSTED, VERDICT];
+    AG_SPEND "ag_spend", 256, 0, [TRUSTED, TRUSTED, VERDICT];
+    AG_GATES "ag_gates", 256, 0, [TRUSTED, TRUSTED, VERDICT];
+    AG_FOLD "ag_fold", 256, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT];
+    AG_FOLD_END "ag_fold_end", 32, 0, [TRUSTED, TRUSTED, TRUSTED, VERDICT];
     CUT_STRETCH "cut_stretch", 512, AES_TABLES, [TRUSTED, TRUSTED, VERDICT];
     CUT_NUMBER "cut_number", 256, 0, [TRUSTED, TRUSTED, VERDICT];
     CUT_DIGEST "cut_digest", 256, 0, [TRUSTED, TRUSTED, VERDICT];

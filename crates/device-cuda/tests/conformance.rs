@@ -120,6 +120,11 @@ fn steps_of_cut_and_choose_equal_the_reference() {
     passes(Section::Cut, 25);
 }
 
+#[test]
+fn steps_of_authenticated_garbling_equal_the_reference() {
+    passes(Section::Authenticated, 30);
+}
+
 /// A copy that is not waited for comes too late here.
 #[test]
 fn streams_do_what_they_were_told_in_whatever_order() {

@@ -4,6 +4,9 @@
 //! `cargo xtask counts` runs it under callgrind and compares the instructions per element with `bench/instructions.toml`; and it compares the
 //! instructions on values of one seed with those on values of another, which are as many if no branch depends on a value.
 
+#[path = "hot_loops/authenticated.rs"]
+mod authenticated;
+
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -137,7 +140,10 @@ fn hot_loops() -> Vec<HotLoop> {
     };
     let evaluate = |scheme| Op::Evaluate { scheme };
     let (half, three) = (Garbling::HalfGates, Garbling::ThreeHalves);
-    vec![
+    // A block for each wire in each row.
+    let authenticated = authenticated::steps().into_iter();
+    let authenticated = authenticated.map(|(name, step)| labels(name, Op::Ag(step), 16));
+    let mut all = vec![
         labels("garble", garble(half), 32),
         labels("garble_one", garble(half), 1),
         labels("evaluate", evaluate(half), 32),
@@ -247,7 +253,9 @@ fn hot_loops() -> Vec<HotLoop> {
             },
         ),
         transfer("ot_choose", Ot::Choose),
-    ]
+    ];
+    all.extend(authenticated);
+    all
 }
 
 impl HotLoop {
@@ -281,6 +289,9 @@ impl HotLoop {
     fn run(&self, isa: Isa, times: u64, seed: u8) {
         if let Op::Ot(step) = self.op {
             return transfers(isa, self.rows, (step, times), seed);
+        }
+        if let Op::Ag(step) = self.op {
+            return authenticated::run(isa, self.rows, (step, times), seed);
         }
         if self.code.is_empty() && self.op != Op::Random {
             return self.columns(isa, times, seed);

@@ -131,7 +131,7 @@ pub fn check_section(
         Section::Labels => labels::one,
         Section::Transfers => ot::one,
         Section::Cut => cut::one,
-        Section::Authenticated => authenticated,
+        Section::Authenticated => ag::one,
         Section::Repeats => repeated,
     };
     for case in 0..cases {
@@ -159,7 +159,7 @@ pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Diffe
             labels::one(device, &mut rng, case)?;
             ot::one(device, &mut rng, case)?;
             cut::one(device, &mut rng, case)?;
-            authenticated(device, &mut rng, case)?;
+            ag::one(device, &mut rng, case)?;
             repeated(device, &mut rng, case)?;
         }
     }
@@ -195,12 +195,7 @@ fn matrices(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<()
     offered(matmul::one(device, rng, case))
 }
 
-/// A random case about authenticated garbling.
-fn authenticated(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Difference> {
-    offered(ag::one(device, rng, case))
-}
-
-/// A device that refuses programs or workspaces over Z_2^32, moves, products of matrices, or authenticated garbling, as [`Fault::Unsupported`], has no such cases.
+/// A device that refuses programs or workspaces over Z_2^32, moves, or products of matrices, as [`Fault::Unsupported`], has no such cases.
 fn offered(ended: Result<(), Difference>) -> Result<(), Difference> {
     match ended {
         Err(Difference::Fault {

@@ -253,6 +253,11 @@ pub struct Needs {
 }
 
 impl Needs {
+    /// Whether a span lies in a region of the program.
+    pub(crate) fn has(&self, span: Span) -> bool {
+        self.at.contains(&span.region)
+    }
+
     /// Checks a program against the regions it names.
     ///
     /// # Errors

@@ -10,5 +10,6 @@ mod moves;
 mod one_row;
 mod processors;
 mod refused;
+mod refused_ag;
 mod refused_garble;
 mod refused_ot;

@@ -7,6 +7,7 @@
 //! `submit` says all of a batch in numbers, and queues its copies and launches. `poll` looks whether the first batch has ended, and never waits. A
 //! check that fails stops what comes after it on the device, without the host. Once the GPU has failed, both say why.
 
+mod ag;
 mod cut;
 mod labels;
 mod lift;

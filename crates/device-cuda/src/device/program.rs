@@ -54,6 +54,8 @@ pub(super) struct Code {
     /// Where pairs begin, and products by their places: words.
     pub(super) pairs: u32,
     pub(super) products: u32,
+    /// Numbers of products of rows: one more than the largest.
+    pub(super) numbers: u32,
     /// Products of rows, and sums, of products or not.
     pub(super) counts: [u32; 2],
     /// Of those, sums of products.
@@ -318,6 +320,7 @@ impl Code {
             levels,
             pairs: at,
             products: list,
+            numbers: program.products().0,
             counts,
             product_sums,
             partial,

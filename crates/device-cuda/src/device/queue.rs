@@ -371,24 +371,29 @@ impl Queue<'_> {
             Op::Encode { offset } => self.encode(*offset, command)?,
             Op::Colour => self.colour(command),
             Op::Cut(step) => self.cut(index, *step, command)?,
-            Op::Ag(_) => return Err(unsupported("authenticated garbling")),
+            Op::Ag(step) => self.authenticated(*step, command)?,
             Op::Repeat(repeat) => {
                 for command in repeat.commands() {
                     self.checked(index, &command)?;
                 }
                 let codes = self.codes;
                 for dead in repeat.dead(|id| needs(codes, id)) {
-                    let nothing = Op::Combine {
-                        ring: Ring::Bits,
-                        minus: 0,
-                    };
-                    self.command(index, &Command::new(nothing, vec![], vec![dead]))?;
+                    self.clear(dead)?;
                 }
             }
             _ => return Err(unsupported("an operation that it does not know")),
         }
         self.written.extend(dst);
         Ok(())
+    }
+
+    /// Zeros: a sum of nothing.
+    pub(super) fn clear(&mut self, to: Span) -> Result<(), Fault> {
+        let nothing = Op::Combine {
+            ring: Ring::Bits,
+            minus: 0,
+        };
+        self.command(0, &Command::new(nothing, vec![], vec![to]))
     }
 
     /// Of long sources the digests of pieces, level by level; then one of all.

@@ -42,6 +42,18 @@ impl Queue<'_> {
         self.gather_items(from, (to, pitch, wanted), (1, 0xff));
     }
 
+    /// The bytes of a span, apart.
+    pub(super) fn copy_apart(&mut self, span: Span, to: u64) {
+        let bytes = self.bytes(span);
+        let from = Strings::one(self.memory.at(span), bytes);
+        self.gather(from, to, bytes, bytes);
+    }
+
+    /// Zeros, apart.
+    pub(super) fn zeros_apart(&mut self, to: u64, bytes: u64) {
+        self.gather(Strings::one(0, 0), to, bytes, bytes);
+    }
+
     /// The same of items of so many bytes, of whose last byte these bits are kept.
     fn gather_items(
         &mut self,

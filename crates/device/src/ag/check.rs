@@ -1,5 +1,7 @@
 //! Checks of a step of authenticated garbling, so that it stays within its spans and repeats no tweak.
 
+use std::ops::Range;
+
 use veil_math::Ring;
 
 use super::{Ag, BLOCK};
@@ -55,14 +57,33 @@ impl Spans<'_> {
     }
 }
 
-/// Whether destinations are apart, and sources of the same place or apart from all.
-fn apart(command: &Command, in_place: bool) -> bool {
+/// Whether destinations are apart, and each source apart from all, or an array in the place of one. Bits that lie in the place of blocks
+/// would change before all of them are read.
+fn apart(command: &Command, arrays: Range<usize>, of_arrays: usize) -> bool {
     let dst = &command.dst;
     let mut others = dst.iter().enumerate();
     others.all(|(k, to)| {
-        let source = |from: &Span| !to.overlaps(*from) || in_place && to == from;
-        dst[..k].iter().all(|other| !to.overlaps(*other)) && command.src.iter().all(source)
+        let mut sources = command.src.iter().enumerate();
+        dst[..k].iter().all(|other| !to.overlaps(*other))
+            && sources.all(|(s, from)| {
+                !to.overlaps(*from) || to == from && k < of_arrays && arrays.contains(&s)
+            })
     })
+}
+
+/// Sources of a step that are arrays, in whose place destinations may be.
+fn in_place(step: Ag) -> Range<usize> {
+    match step {
+        Ag::Pin { .. } => 0..1,
+        Ag::Offer { .. } => 0..3,
+        Ag::Take { .. } => 0..7,
+        Ag::Rotate { .. } => 1..2,
+        Ag::Absorb => 2..6,
+        Ag::Spend { .. } => 4..12,
+        Ag::Gates { offset: None, .. } => 2..5,
+        Ag::Gates { .. } => 3..9,
+        _ => 0..0,
+    }
 }
 
 /// The first thing that is wrong with a step, in a workspace of `layout` with `rows` rows.
@@ -163,13 +184,14 @@ pub(crate) fn check(
             return programs(step, command, &spans, program);
         }
     };
-    // A rotation copies what it reads first, and the others read a block of all sources before they write it.
-    if fits
-        && apart(
-            command,
-            !matches!(step, Ag::Fold { .. } | Ag::Bits { .. } | Ag::Expand),
-        )
-    {
+    // A rotation copies what it reads first, and the others read a block of all sources before they write it. Only the second
+    // destination of `Take` is no array where sources are.
+    let of_arrays = if let Ag::Take { .. } = step {
+        1
+    } else {
+        dst.len()
+    };
+    if fits && apart(command, in_place(step), of_arrays) {
         Ok(())
     } else {
         Err(SPANS)
@@ -240,7 +262,9 @@ fn programs(
         }
         _ => false,
     };
-    if fits && apart(command, false) {
+    // What a program changes is read and written by nothing else.
+    let mut all = src.iter().chain(dst);
+    if fits && apart(command, 0..0, 0) && !all.any(|span| program.has(*span)) {
         Ok(())
     } else {
         Err(SPANS)

@@ -15,8 +15,9 @@
 //!
 //! A step is about *arrays* of blocks of 16 bytes: columns of [`Labels`](crate::ColumnType::Labels), of [`Label`](crate::ColumnType::Label), or of
 //! [`Bytes`](crate::ColumnType::Bytes) whose number is a multiple of 16; and about their bits, packed: rows of bits, bits that all rows share, or
-//! bytes, of which bit i is bit i mod 8 of byte ⌊i / 8⌋. Spans of a step have as many columns each, and columns as many blocks. A destination is
-//! a source of the same place, or overlaps none. Of bits that are written, those behind the last block become zero.
+//! bytes, of which bit i is bit i mod 8 of byte ⌊i / 8⌋. Spans of a step have as many columns each, and columns as many blocks. A destination
+//! overlaps no source; an array may be in the place of a source that is an array, except in folds, of bits and in steps with a program, whose
+//! spans lie in none of the program's regions. Of bits that are written, those behind the last block become zero.
 //!
 //! # Leaky products
 //!

@@ -29,6 +29,7 @@ struct Tile<'a, W> {
     k: u32,
     at: usize,
     len: usize,
+    last: bool,
 }
 
 impl<W: Columns> Tile<'_, W> {
@@ -67,7 +68,7 @@ impl<W: Columns> Tile<'_, W> {
         let whole = self.len.div_ceil(8);
         to[..whole].copy_from_slice(&bits.to_le_bytes()[..whole]);
         // Behind the last block there is nothing.
-        if self.len < TILE {
+        if self.last {
             to[whole..].fill(0);
         }
     }
@@ -88,6 +89,7 @@ fn tiles<W: Columns>(workspace: &mut W, span: Span, mut with: impl FnMut(&mut Ti
                 k,
                 at,
                 len: TILE.min(blocks - at),
+                last: blocks - at <= TILE,
             });
         }
     }
@@ -183,15 +185,19 @@ pub(crate) fn step<W: Columns>(workspace: &mut W, known: &Known, step: Ag, comma
         }
         Ag::Absorb => tiles(workspace, src[2], |tile| {
             let d = tile.bits(src[0]) ^ tile.bits(src[1]);
-            for p in 0..2 {
+            // Destinations may be in the place of sources.
+            let sums = [0, 1].map(|p: usize| {
                 let (a, c) = (tile.blocks(src[2 + p]), tile.blocks(src[4 + p]));
                 let mut sums = [dst[p], dst[2 + p]].map(|to| tile.blocks(to));
                 for i in 0..tile.len {
                     sums[0][i] ^= a[i];
                     sums[1][i] ^= c[i] ^ (where_set(d, i) & a[i]);
                 }
-                tile.put(dst[p], &sums[0]);
-                tile.put(dst[2 + p], &sums[1]);
+                sums
+            });
+            for (p, [a, c]) in sums.iter().enumerate() {
+                tile.put(dst[p], a);
+                tile.put(dst[2 + p], c);
             }
         }),
         Ag::Spend { role, .. } => {
@@ -199,7 +205,7 @@ pub(crate) fn step<W: Columns>(workspace: &mut W, known: &Known, step: Ag, comma
             tiles(workspace, src[4], |tile| {
                 let epsilon = tile.bits(src[0]) ^ tile.bits(src[1]);
                 let delta = tile.bits(src[2]) ^ tile.bits(src[3]);
-                for p in 0..2 {
+                let sums = [0, 1].map(|p: usize| {
                     let [a, b, mut c, gamma] =
                         [4, 6, 8, 10].map(|s: usize| tile.blocks(src[s + p]));
                     let adds = p as u64 == role.number();
@@ -210,7 +216,10 @@ pub(crate) fn step<W: Columns>(workspace: &mut W, known: &Known, step: Ag, comma
                             ^ (where_set(delta, i) & a[i])
                             ^ (where_set(epsilon & delta, i) & one);
                     }
-                    tile.put(dst[p], &c);
+                    c
+                });
+                for (to, sums) in dst.iter().zip(&sums) {
+                    tile.put(*to, sums);
                 }
             });
         }

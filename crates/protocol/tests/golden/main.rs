@@ -4,6 +4,7 @@
     reason = "a test that unwraps says what it expects by failing there"
 )]
 
+mod ag;
 #[path = "../common/mod.rs"]
 mod common;
 mod conversions;
