@@ -146,7 +146,7 @@ pub(super) fn run(isa: Isa, rows: u32, (step, times): (Ag, u64), seed: u8) {
             .collect(),
     });
     let id = device.load(&program, &layout).expect("a program that fits");
-    if let Ag::Masks { .. } | Ag::Garble { .. } | Ag::Evaluate = step {
+    if let Ag::Masks { .. } | Ag::Garble { .. } | Ag::Evaluate { .. } = step {
         command.program = Some(id);
     }
     let call = |tag, first| PrfCall {
@@ -156,7 +156,7 @@ pub(super) fn run(isa: Isa, rows: u32, (step, times): (Ag, u64), seed: u8) {
     };
     command.calls = match step {
         Ag::Offer { .. } | Ag::Take { .. } => vec![call(DomainTag::AG_LEAKY, 0)],
-        Ag::Garble { .. } | Ag::Evaluate => vec![call(DomainTag::GARBLE, 0)],
+        Ag::Garble { .. } | Ag::Evaluate { .. } => vec![call(DomainTag::GARBLE, 0)],
         _ => vec![],
     };
     let frame = Frame {
