@@ -124,7 +124,7 @@ pub(super) fn run(isa: Isa, rows: u32, (step, times): (Ag, u64), seed: u8) {
     let mut command = Command::new(Op::Ag(step), src, dst);
     let mut device = Cpu::with(isa);
     // Bits 0 and 1 of the offset are 1.
-    for (id, byte) in [(START, 4 * seed), (OFFSET, 3 | 4 * seed)] {
+    for (id, byte) in [(START, 4 * seed), (OFFSET, 3 | (4 * seed))] {
         let key = Secret::new([byte; 16]);
         device.load_key(id, &key).expect("a key");
     }

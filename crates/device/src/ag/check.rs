@@ -28,7 +28,7 @@ impl Spans<'_> {
         let column = self.column(span);
         let whole = match column {
             ColumnType::Labels | ColumnType::Label => true,
-            ColumnType::Bytes(bytes) => bytes > 0 && bytes as usize % BLOCK == 0,
+            ColumnType::Bytes(bytes) => bytes > 0 && (bytes as usize).is_multiple_of(BLOCK),
             _ => false,
         };
         (whole && span.count > 0).then_some((span.count, column.bytes(self.rows) / BLOCK as u64))
@@ -235,7 +235,7 @@ fn programs(
             Some(of) => part < program.regions[0].components && long(src, of) && long(dst, of),
             None => false,
         },
-        (Ag::Garble { .. }, [masks @ ..], [to, z, labels]) => match shape(Some(labels)) {
+        (Ag::Garble { .. }, masks, [to, z, labels]) => match shape(Some(labels)) {
             Some(of) => {
                 masks.len() == 6
                     && long(masks, of)

@@ -193,12 +193,12 @@ impl Ag {
             | Ag::Take { offset, .. }
             | Ag::Settle { offset, .. }
             | Ag::Spend { offset, .. }
-            | Ag::Garble { offset, .. } => Some(offset),
-            Ag::Fold { offset } | Ag::Gates { offset, .. } => offset,
-            Ag::Masks {
+            | Ag::Garble { offset, .. }
+            | Ag::Masks {
                 one: One::Offset(offset),
                 ..
             } => Some(offset),
+            Ag::Fold { offset } | Ag::Gates { offset, .. } => offset,
             _ => None,
         }
     }

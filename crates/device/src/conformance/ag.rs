@@ -172,7 +172,7 @@ impl Case {
         }];
         let in_place = vec![array(1), bits(6)];
         let mut taken_again = step(Ag::Take { offset, role }, arrays(0..7), in_place);
-        taken_again.calls = take.calls.clone();
+        taken_again.calls.clone_from(&take.calls);
         // Destinations that take the places of sources, in another order.
         let in_place = vec![
             step(

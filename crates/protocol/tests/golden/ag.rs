@@ -9,8 +9,8 @@ use crate::common::{Kind, SESSION};
 use serde_json::Value;
 use veil_device::ag::{Ag, One, Role, shift};
 use veil_device::{
-    ColumnType, Command, Device, Dst, Fault, Frame, Instr, KeyId, Layout, Op, Outcome, PrfCall,
-    Program, ProgramId, Region, Residency, Span, Src, Tag, completion,
+    ColumnType, Command, Dst, Fault, Frame, Instr, KeyId, Layout, Op, Outcome, PrfCall, Program,
+    ProgramId, Region, Residency, Span, Src, Tag, completion,
 };
 use veil_math::Ring;
 use veil_prss::DomainTag;

@@ -122,9 +122,8 @@ impl Cpu {
             dice: None,
             stride: 0,
         };
-        let mut run = Zeroizing::new(run);
+        let run = Zeroizing::new(run);
         self.gates_of(memory, &run);
-        drop(std::mem::take(&mut run.masked));
         Ok(())
     }
 }

@@ -110,7 +110,7 @@ impl<'a> Side<'a> {
         self.run(&[Command::new(xor, vec![from], vec![to])])
     }
 
-    /// A component of slots, and of values that all rows share.
+    /// A component of slots, and of job-wide values.
     pub(super) fn load(
         &mut self,
         part: u8,

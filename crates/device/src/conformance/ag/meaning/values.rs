@@ -74,7 +74,7 @@ impl Shared {
     }
 }
 
-/// Values of wires that a program begins with: those of slots and of all rows, row by row.
+/// Values that a program begins with: of slots, row by row, or job-wide.
 pub(super) struct Inputs {
     pub(super) values: Blocks,
     masks: Shared,
