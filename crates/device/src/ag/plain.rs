@@ -175,12 +175,12 @@ pub(crate) fn step<W: Columns>(workspace: &mut W, known: &Known, step: Ag, comma
         Ag::Rotate { layer } => {
             let digest = *workspace.get(src[0], 0).first_chunk().expect("32 bytes");
             for k in 0..src[1].count {
-                let from = Zeroizing::new(workspace.get(src[1], k).to_vec());
-                let at = BLOCK * shift(&digest, layer, from.len() / BLOCK);
-                let to = workspace.get_mut(dst[0], k);
-                let (begin, end) = to.split_at_mut(from.len() - at);
-                begin.copy_from_slice(&from[at..]);
-                end.copy_from_slice(&from[..at]);
+                if src[1] != dst[0] {
+                    let from = Zeroizing::new(workspace.get(src[1], k).to_vec());
+                    workspace.get_mut(dst[0], k).copy_from_slice(&from);
+                }
+                let (blocks, _) = workspace.get_mut(dst[0], k).as_chunks_mut::<BLOCK>();
+                blocks.rotate_left(shift(&digest, layer, blocks.len()));
             }
         }
         Ag::Absorb => tiles(workspace, src[2], |tile| {

@@ -2,6 +2,7 @@
 
 #![allow(
     clippy::inline_always,
+    clippy::needless_range_loop,
     reason = "everything is inlined into the function that enables the instruction set, and closures would not be"
 )]
 
@@ -47,29 +48,38 @@ impl Sum {
         sum
     }
 
-    /// Blocks from number `at` on, of which `lanes` exist.
+    /// `N` times four blocks from number `at` on, of which `lanes` of the last four exist.
     ///
     /// # Safety
-    /// As [`blocks`].
+    /// As [`put`].
     #[inline(always)]
-    unsafe fn at<B: Blocks>(&self, at: usize, lanes: usize) -> B {
+    unsafe fn at<B: Blocks, const N: usize>(&self, at: usize, lanes: usize) -> [B; N] {
         // SAFETY: the caller's.
         unsafe {
-            let mut sum = B::splat(0);
+            let mut sums = [B::splat(0); N];
             for k in 0..self.of {
-                sum = sum.xor(load(self.arrays[k].wrapping_add(BLOCK * at), lanes));
-            }
-            for k in 0..self.chosen.len() {
-                if let Some(chosen) = self.chosen[k] {
-                    let bits = chosen.bits.wrapping_add(at / 8).read() >> (at % 8) & 0xf;
-                    let block: B = match chosen.from {
-                        Some(from) => load(from.wrapping_add(BLOCK * at), lanes),
-                        None => B::splat(chosen.block),
-                    };
-                    sum = sum.xor_where(B::bits(bits), block);
+                let from = self.arrays[k].wrapping_add(BLOCK * at);
+                for n in 0..N {
+                    let from = from.wrapping_add(n * LANES * BLOCK);
+                    sums[n] = sums[n].xor(load::<B, N>(from, lanes));
                 }
             }
-            sum
+            for k in 0..self.chosen.len() {
+                let Some(chosen) = self.chosen[k] else {
+                    continue;
+                };
+                let same = B::splat(chosen.block);
+                for n in 0..N {
+                    let at = at + n * LANES;
+                    let bits = chosen.bits.wrapping_add(at / 8).read() >> (at % 8) & 0xf;
+                    let block = match chosen.from {
+                        Some(from) => load::<B, N>(from.wrapping_add(BLOCK * at), lanes),
+                        None => same,
+                    };
+                    sums[n] = sums[n].xor_where(B::bits(bits), block);
+                }
+            }
+            sums
         }
     }
 }
@@ -82,13 +92,16 @@ impl Drop for Sum {
     }
 }
 
+/// Vectors that are added up side by side.
+const WIDE: usize = 4;
+
 /// # Safety
-/// `lanes` blocks can be read, at most four.
+/// `lanes` blocks can be read, at most four, or four where there are several vectors.
 #[inline(always)]
-unsafe fn load<B: Blocks>(from: *const u8, lanes: usize) -> B {
+unsafe fn load<B: Blocks, const N: usize>(from: *const u8, lanes: usize) -> B {
     // SAFETY: the caller's.
     unsafe {
-        if lanes == LANES {
+        if N > 1 || lanes == LANES {
             B::load(from)
         } else {
             B::load_part(from, lanes)
@@ -98,40 +111,62 @@ unsafe fn load<B: Blocks>(from: *const u8, lanes: usize) -> B {
 
 #[inline(always)]
 unsafe fn blocks<B: Blocks>(sum: &Sum, to: *mut u8) {
-    for at in (0..sum.count).step_by(LANES) {
-        let lanes = (sum.count - at).min(LANES);
-        // SAFETY: the caller's.
-        unsafe {
-            let block: B = sum.at(at, lanes);
-            let to = to.wrapping_add(BLOCK * at);
-            if lanes == LANES {
-                block.store(to);
-            } else {
-                block.store_part(to, lanes);
+    let mut at = 0;
+    // SAFETY: the caller's.
+    unsafe {
+        while sum.count - at >= WIDE * LANES {
+            let blocks = sum.at::<B, WIDE>(at, LANES);
+            for n in 0..WIDE {
+                blocks[n].store(to.wrapping_add(BLOCK * (at + n * LANES)));
             }
+            at += WIDE * LANES;
+        }
+        while at < sum.count {
+            let lanes = (sum.count - at).min(LANES);
+            let [block] = sum.at::<B, 1>(at, lanes);
+            block.store_part(to.wrapping_add(BLOCK * at), lanes);
+            at += LANES;
         }
     }
 }
 
 #[inline(always)]
+unsafe fn nibble<B: Blocks>(block: B, second: bool) -> u8 {
+    // SAFETY: the caller's instruction set.
+    unsafe {
+        B::number(if second {
+            block.second()
+        } else {
+            block.colour()
+        })
+    }
+}
+
+#[inline(always)]
 unsafe fn bits<B: Blocks>(sum: &Sum, second: bool, to: *mut u8) {
-    for at in (0..sum.count).step_by(LANES) {
-        let lanes = (sum.count - at).min(LANES);
-        // SAFETY: the caller's.
-        unsafe {
-            let block: B = sum.at(at, lanes);
-            let bits = if second {
-                block.second()
-            } else {
-                block.colour()
-            };
-            let bits = B::number(bits) & ((1 << lanes) - 1);
+    let mut at = 0;
+    // SAFETY: the caller's.
+    unsafe {
+        while sum.count - at >= WIDE * LANES {
+            let blocks = sum.at::<B, WIDE>(at, LANES);
+            for n in 0..WIDE / 2 {
+                let low = nibble(blocks[2 * n], second);
+                let high = nibble(blocks[2 * n + 1], second);
+                to.wrapping_add(at / 8 + n).write(low | high << LANES);
+            }
+            at += WIDE * LANES;
+        }
+        while at < sum.count {
+            let lanes = (sum.count - at).min(LANES);
+            let [block] = sum.at::<B, 1>(at, lanes);
+            let bits = nibble(block, second) & ((1 << lanes) - 1);
             let to = to.wrapping_add(at / 8);
             if at.is_multiple_of(8) {
                 to.write(bits);
             } else {
                 to.write(to.read() | bits << LANES);
             }
+            at += LANES;
         }
     }
 }
