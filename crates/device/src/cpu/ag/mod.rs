@@ -135,6 +135,11 @@ impl Cpu {
     fn sums(&self, memory: &mut Memory, known: &Known, step: Ag, command: &Command) -> bool {
         let (src, dst) = (&command.src[..], &command.dst[..]);
         let offset = *known.offset;
+        // These write one array before they read all of another.
+        let several = matches!(step, Ag::Absorb | Ag::Spend { .. });
+        if several && dst.iter().any(|to| src.contains(to)) {
+            return false;
+        }
         let columns = src.iter().chain(dst).map(|span| span.count).max();
         // Arrays with a bit for each block, but for steps whose bits are of one array.
         for k in 0..columns.unwrap_or(0) {
