@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use veil_device::garble::Garbling;
-use veil_device::ot::column_bytes;
+use veil_device::ot::{Choices, column_bytes};
 use veil_device::{
     ColumnType, Command, Device, Form, Frame, Instr, KeyId, Layout, MatMul, Op, Ot, PrfCall,
     Program, Region, Residency, Span, Src, Trees,
