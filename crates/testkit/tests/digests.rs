@@ -9,16 +9,16 @@ use std::fmt::Write as _;
 use veil_device::{Cpu, Device, Isa};
 use veil_device_cuda::Cuda;
 use veil_device_cuda::backend::{Emulator, Order};
-use veil_job::{Adversary, Audience, Holder, JobSpec, Rows, Schedule};
+use veil_job::{Adversary, Audience, Holder, JobSpec, ProtocolKind, Rows, Schedule};
 use veil_math::Ring;
 use veil_testkit::sample::{
-    against_malicious, among_four, between_two, cut, dot, everything, job, product,
+    against_malicious, among_four, authenticated, between_two, cut, dot, everything, job, product,
 };
 use veil_testkit::{Outcome, Seed, World, clocked};
 
 const RECORDED: &str = include_str!("digests.txt");
 
-fn jobs() -> [(&'static str, JobSpec); 12] {
+fn jobs() -> [(&'static str, JobSpec); 13] {
     let garbled = between_two(everything(Ring::Bits, &[13, 9]));
     let mut listed = garbled.clone();
     listed.security.schedule = Schedule::List(Rows::Two);
@@ -51,6 +51,10 @@ fn jobs() -> [(&'static str, JobSpec); 12] {
         ("cycles over bits, garbled", between_two(cycles())),
         ("a sum of bits, cut and choose", cut("adder:4", 2)),
         (
+            "a sum of bits, authenticated",
+            authenticated("adder:9", 23, Audience::Parties),
+        ),
+        (
             "everything over bits, among four",
             among_four(everything(Ring::Bits, &[13, 9])),
         ),
@@ -72,6 +76,11 @@ fn cycles() -> JobSpec {
     let holders = [0, 1, 1, 0].map(Holder::Owner);
     let audiences = [Audience::Parties, Audience::Recipient(0)];
     job(circuit, &[(5, &holders)], &audiences)
+}
+
+fn is_authenticated(job: &JobSpec) -> bool {
+    let security = job.security;
+    (security.protocol, security.adversary) == (ProtocolKind::Yao, Adversary::Malicious)
 }
 
 fn world(job: &JobSpec, seed: u64) -> World {
@@ -111,6 +120,10 @@ fn whatever_computes_them_messages_are_the_same() {
     for (name, job) in jobs() {
         let defined = run(&job, 1).digests();
         for (device, make) in devices() {
+            if is_authenticated(&job) && make().name() == "cuda" {
+                println!("{name}: {device}: it has no authenticated garbling");
+                continue;
+            }
             let outcome = world(&job, 1).devices(move |_| make()).run();
             assert_eq!(
                 outcome.assert_right().digests(),
