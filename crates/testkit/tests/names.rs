@@ -36,7 +36,7 @@ fn one_of_each() -> Vec<(World, Message)> {
         World::in_chunks(against_malicious(everything(Ring::Z64, &[13, 9])), 8, 1),
         World::in_chunks(between_two(everything(Ring::Bits, &[13, 9])), 8, 1),
         World::in_chunks(cut("adder:9", 2), 1, 1),
-        World::in_chunks(authenticated("adder:9", 2, Audience::Parties), 1, 1),
+        World::in_chunks(authenticated("adder:9", 2, Audience::Parties), 2, 1),
         World::in_chunks(word(22, Audience::Recipient(0)), 8, 1),
     ];
     let mut kinds = BTreeMap::new();
