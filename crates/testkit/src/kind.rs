@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use veil_device::ColumnType;
 use veil_engine::participants;
-use veil_job::Adversary;
+use veil_job::{Adversary, ProtocolKind};
+use veil_protocol::ag::{AgMessage, ag_message};
 use veil_protocol::cut::{CutMessage, cut_message};
 use veil_protocol::rep3::{self, CheckMessage, ProofMessage};
 use veil_protocol::yao;
@@ -47,7 +48,7 @@ kinds! {
     Points,
     /// Trees of keys of oblivious transfers.
     Trees,
-    /// The evaluator's corrections of its bits, for their labels.
+    /// A party's corrections of its bits: the evaluator's for their labels, or those of masks of inputs for their MACs.
     Correction,
     /// The same of values per job.
     JobCorrection,
@@ -77,6 +78,58 @@ kinds! {
     ShownLabels,
     /// Colours of the sums over the garbler's inputs.
     ShownColours,
+    /// The challenge to corrections.
+    TransferChallenge,
+    /// Folds of columns that answer it.
+    TransferFolds,
+    /// A party's parts of masks of inputs that the other one owns.
+    InputParts,
+    /// The challenge to their MACs.
+    InputChallenge,
+    /// The fold of their MACs.
+    InputFold,
+    /// Masked inputs of a party.
+    MaskedInput,
+    /// Corrections of the bits of a batch.
+    BatchCorrection,
+    /// The challenge to them.
+    BatchTransferChallenge,
+    /// Folds of columns that answer it.
+    BatchTransferFolds,
+    /// What a party offers for leaky products.
+    LeakyOffer,
+    /// Bits that make leaky products right.
+    LeakyBits,
+    /// A challenge to leaky products.
+    LeakyChallenge,
+    /// The garbler's commitment to its digest of leaky products.
+    LeakyCommitment,
+    /// A digest of leaky products.
+    LeakyDigest,
+    /// The nonce of the commitment to it.
+    LeakyNonce,
+    /// Bits of a batch that are opened.
+    OpenedBits,
+    /// The challenge to their MACs.
+    BitChallenge,
+    /// Folds of their MACs.
+    BitFolds,
+    /// Colours of results at the garbler.
+    TableColours,
+    /// Masked results.
+    MaskedResults,
+    /// The challenge to labels of results, or to masks of gates.
+    GateChallenge,
+    /// The fold of labels of results.
+    LabelFold,
+    /// The fold of MACs of gates.
+    GateFold,
+    /// A party's parts of masks of outputs.
+    OutputParts,
+    /// The challenge to their MACs.
+    OutputChallenge,
+    /// Folds of their MACs.
+    OutputFolds,
     /// Digest of the list of accepted inputs.
     List,
     /// Digest of an owner's seed, or of a key that a party deals.
@@ -183,7 +236,10 @@ impl Kinds {
     pub fn of(plan: &Arc<Plan>) -> Self {
         let mut named = BTreeMap::new();
         let mut handshake = 0;
-        let cuts = plan.job.security.adversary == Adversary::CutAndChoose;
+        let security = plan.job.security;
+        let cuts = security.adversary == Adversary::CutAndChoose;
+        let authenticates =
+            (security.protocol, security.adversary) == (ProtocolKind::Yao, Adversary::Malicious);
         for me in participants(plan) {
             let protocol = veil_protocol::protocol(Arc::clone(plan), me);
             handshake = protocol.places();
@@ -198,9 +254,13 @@ impl Kinds {
             }) {
                 for send in &round.sends {
                     let name = (me, send.peer, round.place, send.part);
-                    let of_cut = (cuts).then(|| of_cut(task, send)).flatten();
+                    let own = match (cuts, authenticates) {
+                        (true, _) => of_cut(task, send),
+                        (_, true) => of_authenticated(&*protocol, task, send),
+                        _ => None,
+                    };
                     let kind = || kind(&*protocol, task, send);
-                    named.insert(name, of_cut.unwrap_or_else(kind));
+                    named.insert(name, own.unwrap_or_else(kind));
                 }
             }
         }
@@ -250,11 +310,8 @@ fn cleared(plan: &Plan, protocol: &dyn Protocol) -> Cleared {
 }
 
 fn rounds(protocol: &dyn Protocol, task: Task, frame: Frame) -> Vec<(Task, Arc<Round>)> {
-    let flow = protocol.flow(task, frame);
-    flow.rounds()
-        .iter()
-        .map(|round| (task, Arc::clone(round)))
-        .collect()
+    let all = protocol.flow(task, frame).all();
+    all.map(|round| (task, round)).collect()
 }
 
 fn kind(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Kind {
@@ -353,6 +410,57 @@ fn of_cut(task: Task, send: &Transfer) -> Option<Kind> {
         CutMessage::Seeds => Kind::OpenedSeeds,
         CutMessage::Shown => Kind::ShownLabels,
         CutMessage::Colours => Kind::ShownColours,
+    })
+}
+
+/// The kind of a message of authenticated garbling.
+fn of_authenticated(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Option<Kind> {
+    if task == Task::SetUp {
+        return None;
+    }
+    let garbles = protocol.me().party() == Some(yao::GARBLER);
+    let (inputs, opens) = (
+        matches!(task, Task::Inputs { .. }),
+        matches!(task, Task::Open(_)),
+    );
+    let Some(message) = ag_message(send) else {
+        let column = protocol.layout(WorkspaceOf::Rows).regions[send.span.region as usize].column;
+        return Some(match (column, send.part, inputs) {
+            (ColumnType::Labels, ..) => Kind::Table,
+            (_, 2, true) => Kind::TransferFolds,
+            (_, 2, false) => Kind::BatchTransferFolds,
+            (CODE, 0, true) => Kind::TransferChallenge,
+            (CODE, 0, false) => Kind::BatchTransferChallenge,
+            (_, _, true) => Kind::Correction,
+            (_, _, false) => Kind::BatchCorrection,
+        });
+    };
+    Some(match message {
+        AgMessage::InputParts => Kind::InputParts,
+        AgMessage::ProductChallenge => Kind::LeakyChallenge,
+        AgMessage::OpeningChallenge if inputs => Kind::InputChallenge,
+        AgMessage::OpeningChallenge if opens => Kind::OutputChallenge,
+        AgMessage::OpeningChallenge => Kind::BitChallenge,
+        AgMessage::GateChallenge => Kind::GateChallenge,
+        AgMessage::Folds if inputs => Kind::InputFold,
+        AgMessage::Folds if opens => Kind::OutputFolds,
+        AgMessage::Folds if send.span.count > 1 => Kind::BitFolds,
+        AgMessage::Folds if garbles => Kind::GateFold,
+        AgMessage::Folds => Kind::LabelFold,
+        AgMessage::Public => Kind::MaskedInput,
+        AgMessage::Offers => Kind::LeakyOffer,
+        AgMessage::Differences => Kind::LeakyBits,
+        AgMessage::DigestCommitment => Kind::LeakyCommitment,
+        AgMessage::Digest => Kind::LeakyDigest,
+        AgMessage::DigestNonce => Kind::LeakyNonce,
+        AgMessage::CoinCommitment => Kind::CoinCommitment,
+        AgMessage::GarblerCoin => Kind::GarblerCoin,
+        AgMessage::EvaluatorCoin => Kind::EvaluatorCoin,
+        AgMessage::CoinNonce => Kind::CoinNonce,
+        AgMessage::Opened => Kind::OpenedBits,
+        AgMessage::Colours => Kind::TableColours,
+        AgMessage::Results => Kind::MaskedResults,
+        AgMessage::OutputParts => Kind::OutputParts,
     })
 }
 

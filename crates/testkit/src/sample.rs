@@ -131,6 +131,21 @@ pub fn cut(name: &str, rows: u64) -> JobSpec {
     job
 }
 
+/// A circuit of the catalogue between two parties of whom one does whatever it likes: the first port is the garbler's, the second the
+/// evaluator's, and all outputs are for `audience`.
+///
+/// # Panics
+/// If the catalogue has no such circuit.
+pub fn authenticated(name: &str, rows: u64, audience: Audience) -> JobSpec {
+    let circuit = make(name).expect("the catalogue has it");
+    let holders: Vec<Holder> = (0..circuit.inputs.len())
+        .map(|k| Holder::Party(PartyId::TWO[k % 2]))
+        .collect();
+    let audiences = vec![audience; circuit.outputs.len()];
+    let job = between_two(job(circuit, &[(rows, &holders)], &audiences));
+    against(job, Adversary::Malicious)
+}
+
 /// The same job against another adversary.
 #[must_use]
 pub fn against(job: JobSpec, adversary: Adversary) -> JobSpec {

@@ -8,8 +8,8 @@ use veil_job::{Adversary, Audience, Holder, JobSpec, Tables};
 use veil_math::Ring;
 use veil_protocol::{Options, Plan, PlanError};
 use veil_session::{PartyId, Peer};
-use veil_testkit::World;
-use veil_testkit::sample::{between_two, everything, job, party};
+use veil_testkit::sample::{self, between_two, everything, job, party};
+use veil_testkit::{Kind, World};
 
 const GARBLER: Holder = Holder::Party(PartyId::TWO[0]);
 const EVALUATOR: Holder = Holder::Party(PartyId::TWO[1]);
@@ -63,6 +63,12 @@ fn every_device_at_either_end() {
     }
 }
 
+/// A chunk of two batches, with few gates.
+pub(crate) fn in_batches() -> World {
+    let job = sample::authenticated("adder:4", 8192, Audience::Parties);
+    World::in_chunks(job, 8192, 1)
+}
+
 /// Several batches, each with several layers.
 #[test]
 fn a_circuit_of_many_batches() {
@@ -78,6 +84,18 @@ fn a_circuit_of_many_batches() {
         .devices(|_| Box::new(Cpu::detect()))
         .run()
         .assert_right();
+}
+
+/// In a batch for each chunk, and in several.
+#[test]
+fn costs_are_as_declared() {
+    let one = World::in_chunks(adder(13, [GARBLER, EVALUATOR], Audience::Parties), 8, 1);
+    for (world, batches) in [(one, 2), (in_batches(), 2)] {
+        let outcome = world.run();
+        crate::yao::costs(&world, outcome.assert_right());
+        let offers = outcome.of(Kind::LeakyOffer).count();
+        assert_eq!(offers, 2 * batches, "one of each party in each batch");
+    }
 }
 
 #[test]

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use crate::common::{is_consequence, side_by_side};
 use veil_engine::{Abort, participants};
+use veil_job::Audience;
 use veil_math::Ring;
 use veil_session::Peer;
-use veil_testkit::sample::{among_four, between_two, cut, everything};
+use veil_testkit::sample::{among_four, authenticated, between_two, cut, everything};
 use veil_testkit::{Crash, Outcome, World};
 
 /// Long enough for an honest participant on a busy machine, short enough to be waited for a few hundred times.
@@ -37,6 +38,12 @@ fn two() -> World {
 /// Many circuits between two, of which some are opened.
 fn cut_and_chosen() -> World {
     World::in_chunks(cut("adder:9", 2), 1, 1).timeout(TIMEOUT)
+}
+
+/// Authenticated garbling: one batch.
+fn checked() -> World {
+    let job = authenticated("adder:2", 1, Audience::Parties);
+    World::in_chunks(job, 1, 1).timeout(TIMEOUT)
 }
 
 /// Runs `check` for every participant and every number of messages that it may have posted before.
@@ -116,7 +123,14 @@ fn a_killed_participant_is_named_in_one_process() {
 #[test]
 #[ignore = "tier long: seconds of one processor"]
 fn a_killed_participant_is_named_by_each() {
-    for world in [world(1), world(2), four(), two(), cut_and_chosen()] {
+    for world in [
+        world(1),
+        world(2),
+        four(),
+        two(),
+        cut_and_chosen(),
+        checked(),
+    ] {
         let world = world.timeout(PATIENCE);
         at_every_message(&world, |world, who, after| {
             let outcome = world.clone().crash(who, Crash::Killed, after).run_apart();
@@ -129,7 +143,7 @@ fn a_killed_participant_is_named_by_each() {
 #[test]
 #[ignore = "tier long: seconds of one processor"]
 fn a_paused_participant_is_named_in_one_process() {
-    for world in [world(1), four(), two()] {
+    for world in [world(1), four(), two(), checked()] {
         at_every_message(&world, |world, who, after| {
             let outcome = world.clone().crash(who, Crash::Paused, after).run();
             assert!(
@@ -145,7 +159,7 @@ fn a_paused_participant_is_named_in_one_process() {
 #[test]
 #[ignore = "tier long: seconds of one processor"]
 fn a_paused_participant_is_named_by_each() {
-    for world in [world(2), two(), cut_and_chosen()] {
+    for world in [world(2), two(), cut_and_chosen(), checked()] {
         at_every_message(&world, |world, who, after| {
             assert_ended(
                 &world.clone().crash(who, Crash::Paused, after).run_apart(),

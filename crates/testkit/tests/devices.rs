@@ -9,9 +9,9 @@ use veil_device::{Command, Completion, Cpu, Device, Fault, Frame, Layout, Tag, W
 use veil_device_cuda::Cuda;
 use veil_device_cuda::backend::{Emulator, Order};
 use veil_engine::Abort;
-use veil_job::Adversary;
+use veil_job::{Adversary, Audience};
 use veil_math::Ring;
-use veil_testkit::sample::{against, among_four, between_two, everything, peer};
+use veil_testkit::sample::{against, among_four, authenticated, between_two, everything, peer};
 use veil_testkit::{Outcome, Seed, World};
 
 /// No test lasts so long: a run that did not end by itself would not end.
@@ -75,15 +75,17 @@ impl Device for Apart {
     veil_device::forward!(self, self.inner, bind load_key load open close write map view wipe);
 }
 
-/// Three parties, four, and two, with more chunks than are in flight.
-fn worlds() -> [World; 3] {
+/// Three parties, four, and two, also where one may be malicious, with more chunks than are in flight.
+fn worlds() -> [World; 4] {
     let rows = &[40, 7];
     let two = between_two(everything(Ring::Bits, rows));
     let four = against(
         among_four(everything(Ring::Z64, rows)),
         Adversary::SemiHonest,
     );
-    [everything(Ring::Z64, rows), four, two].map(|job| World::in_chunks(job, 8, 2).seed(Seed(7)))
+    let checked = authenticated("adder:9", 47, Audience::Parties);
+    [everything(Ring::Z64, rows), four, two, checked]
+        .map(|job| World::in_chunks(job, 8, 2).seed(Seed(7)))
 }
 
 #[test]

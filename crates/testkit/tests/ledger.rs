@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use veil_circuit::{Builder, Initial, Per, generate};
+use veil_device::ag::Ag;
 use veil_device::{Command, Device, Fault, Layout, Op, Ot, Reference, Tag, Workspace};
 use veil_engine::Abort;
 use veil_job::{Audience, Holder, JobSpec, Tables};
@@ -11,7 +12,7 @@ use veil_prss::DomainTag;
 use veil_session::Frame;
 use veil_testkit::World;
 use veil_testkit::sample::{
-    against_malicious, among_four, between_two, everything, job, party, peer,
+    against_malicious, among_four, authenticated, between_two, everything, job, party, peer,
 };
 
 /// What the device gets wrong.
@@ -35,6 +36,8 @@ enum Defect {
     Gate,
     /// All transfers begin with the first bytes of the leaves.
     Leaf,
+    /// All batches begin with the first candidate.
+    Candidate,
 }
 
 /// A reference device that is told to draw twice.
@@ -77,7 +80,13 @@ impl Device for Defective {
                     | (Defect::Random, Op::Random)
                     | (Defect::Lift, Op::Lifting(_))
                     | (Defect::Truncation, Op::Truncation(_))
-                    | (Defect::Gate, Op::Garble { .. } | Op::Evaluate { .. })
+                    | (
+                        Defect::Gate,
+                        Op::Garble { .. }
+                        | Op::Evaluate { .. }
+                        | Op::Ag(Ag::Garble { .. } | Ag::Evaluate { .. }),
+                    )
+                    | (Defect::Candidate, Op::Ag(Ag::Offer { .. } | Ag::Take { .. }))
                     | (Defect::Leaf, Op::Ot(Ot::Receive { .. } | Ot::Send { .. })) => {
                         call.first = 0;
                     }
@@ -100,7 +109,12 @@ fn rings(defect: Defect, among: fn(JobSpec) -> JobSpec) -> veil_prss::Reuse {
 }
 
 fn rings_in(job: JobSpec, defect: Defect) -> veil_prss::Reuse {
-    let checked = job.parties.len() != 3;
+    // Three layers with products, one of which has sums too; three chunks.
+    rings_of(&World::in_chunks(job, 8, 1), defect)
+}
+
+fn rings_of(world: &World, defect: Defect) -> veil_prss::Reuse {
+    let checked = world.plan().job.parties.len() != 3;
     let devices = move |who| -> Box<dyn Device> {
         let inner = Reference::default();
         // Where parties check each other all have it, or the first difference would end the run; of two, each has what the other has not.
@@ -110,8 +124,7 @@ fn rings_in(job: JobSpec, defect: Defect) -> veil_prss::Reuse {
             Box::new(inner)
         }
     };
-    // Three layers with products, one of which has sums too; three chunks.
-    let outcome = World::in_chunks(job, 8, 1).window(1).devices(devices).run();
+    let outcome = world.clone().window(1).devices(devices).run();
     outcome.assert_sound(None);
     assert!(outcome.seen.values().all(|seen| !seen.finished()));
     let reuse = outcome.aborts.values().find_map(|abort| match abort {
@@ -233,6 +246,26 @@ fn inputs_of_two_parties_that_share_counters_ring() {
         let reuse = rings_in(job.clone(), defect);
         assert_eq!((reuse.tag, reuse.ctr), (tag, 0));
         World::in_chunks(job, 8, 2).run().assert_right();
+    }
+}
+
+/// Authenticated garbling: parts of masks of inputs and of a batch, their transfers, candidates of two batches, gates of two layers.
+#[test]
+fn batches_that_share_counters_ring() {
+    let small = World::in_chunks(authenticated("adder:9", 20, Audience::Parties), 8, 1);
+    let large = crate::ag::in_batches();
+    for (world, defect, tag) in [
+        (&small, Defect::Random, DomainTag::AG_PARTS),
+        (&small, Defect::Leaf, DomainTag::OT_LEAF),
+        (&small, Defect::Gate, DomainTag::GARBLE),
+        (&large, Defect::Candidate, DomainTag::AG_LEAKY),
+    ] {
+        let reuse = rings_of(world, defect);
+        assert_eq!((reuse.tag, reuse.ctr), (tag, 0));
+    }
+    assert_eq!(rings_of(&small, Defect::Chunk).j, 1);
+    for world in [small, large] {
+        world.run().assert_right();
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod ag;
 mod ahead;
+mod authenticated;
 mod chaos;
 mod cheats;
 mod common;
@@ -47,6 +48,7 @@ mod shadow;
 mod spill;
 mod stored;
 mod taint;
+mod taint_garbled;
 mod templates;
 mod three;
 mod totals;

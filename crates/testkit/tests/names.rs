@@ -16,7 +16,7 @@ use veil_math::Ring;
 use veil_protocol::protocol;
 use veil_session::{Channel, Peer};
 use veil_testkit::sample::{
-    against_malicious, among_four, between_two, cut, everything, peer, product, word,
+    against_malicious, among_four, authenticated, between_two, cut, everything, peer, product, word,
 };
 use veil_testkit::{Kind, Message, Outcome, Seed, World};
 
@@ -36,6 +36,7 @@ fn one_of_each() -> Vec<(World, Message)> {
         World::in_chunks(against_malicious(everything(Ring::Z64, &[13, 9])), 8, 1),
         World::in_chunks(between_two(everything(Ring::Bits, &[13, 9])), 8, 1),
         World::in_chunks(cut("adder:9", 2), 1, 1),
+        World::in_chunks(authenticated("adder:9", 2, Audience::Parties), 2, 1),
         World::in_chunks(word(22, Audience::Recipient(0)), 8, 1),
     ];
     let mut kinds = BTreeMap::new();
@@ -146,6 +147,7 @@ fn a_message_too_many_is_noticed_at_the_end_at_the_latest() {
             Kind::OpenedDigest,
             Kind::Total,
             Kind::TotalDigest,
+            Kind::OutputFolds,
         ]
         .map(Some);
         if last.contains(&other.kind) {

@@ -8,7 +8,7 @@ use veil_job::{Audience, Holder, JobSpec};
 use veil_math::Ring;
 use veil_session::Peer;
 use veil_testkit::sample::{
-    against_malicious, between_two, dot, everything, job, party, peer, product,
+    against_malicious, authenticated, between_two, dot, everything, job, party, peer, product,
 };
 use veil_testkit::{OneBitWrong, Seed, World, clocked, damaged};
 
@@ -73,12 +73,22 @@ fn every_role_replays_on_the_other_device() {
     }
 }
 
+#[test]
+fn authenticated_garbling_replays_on_the_other_device() {
+    let job = authenticated("adder:9", 20, Audience::Parties);
+    replays_between_two(&World::in_chunks(job, 16, 1));
+}
+
 /// Cycles that share a round are one command.
 #[test]
 fn cycles_replay_on_the_other_device() {
+    replays_between_two(&World::new(between_two(cycles())));
+}
+
+fn replays_between_two(world: &World) {
     for who in [peer(0), peer(1)] {
         for (make, other) in [(cpu as Make, reference as Make), (reference, cpu)] {
-            let record = recorded(World::new(between_two(cycles())), who, make).remove(0);
+            let record = recorded(world.clone(), who, make).remove(0);
             let replayed = replay(&record[..], &mut *other()).unwrap();
             assert!(
                 replayed.workspaces > 1 && replayed.bytes > 0,

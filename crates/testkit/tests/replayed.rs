@@ -5,18 +5,24 @@ use std::collections::HashMap;
 
 use crate::common::{Found, assert_found};
 use veil_engine::participants;
+use veil_job::Audience;
 use veil_link::tap::Fate;
 use veil_math::Ring;
 use veil_session::Peer;
-use veil_testkit::sample::{between_two, everything, peer};
+use veil_testkit::sample::{authenticated, between_two, everything, peer};
 use veil_testkit::{Kind, Message, Outcome, Seed, World};
 
 const NONCES: &str = "was told other nonces by another party";
 const SESSION: &str = "sent a message of oblivious transfer that was not made for this session";
 
-fn world(seed: Seed) -> World {
-    let job = between_two(everything(Ring::Bits, &[13, 9]));
-    World::in_chunks(job, 8, 1).window(1).seed(seed)
+type Make = fn() -> World;
+
+fn garbled() -> World {
+    World::in_chunks(between_two(everything(Ring::Bits, &[13, 9])), 8, 1)
+}
+
+fn checked() -> World {
+    World::in_chunks(authenticated("adder:9", 13, Audience::Parties), 8, 1)
 }
 
 /// Two seeds that nothing has in common.
@@ -26,7 +32,12 @@ fn seeds() -> [Seed; 2] {
 }
 
 /// A run in which what `from` says to the other party is, where it is `said`, what it said in an earlier one under the same name.
-fn replay(from: Peer, said: impl Fn(&Message) -> bool + Send + Sync + 'static) -> [Outcome; 2] {
+fn replay(
+    make: Make,
+    from: Peer,
+    said: impl Fn(&Message) -> bool + Send + Sync + 'static,
+) -> [Outcome; 2] {
+    let world = |seed| make().window(1).seed(seed);
     let [before, now] = seeds();
     let to = peer(u8::from(from == peer(0)));
     let earlier = world(before).run();
@@ -77,10 +88,104 @@ fn a_message_of_an_earlier_session_is_refused() {
                 what: corrections,
             },
         };
-        for outcome in replay(from, move |m| m.kind == Some(kind)) {
+        for outcome in replay(garbled, from, move |m| m.kind == Some(kind)) {
             println!("{kind:?} of {from}: {:?}", outcome.aborts);
             assert_found(&outcome, chunk, std::slice::from_ref(&found), from);
             no_recipient_was_given_anything(&outcome);
+        }
+    }
+}
+
+/// Messages of every step of authenticated garbling, whose checks are of this session's masks and offsets.
+#[test]
+fn a_message_of_an_earlier_session_of_authenticated_garbling_is_refused() {
+    let [garbler, evaluator] = [0, 1].map(peer);
+    let corrections = "corrections of oblivious transfer";
+    let products = "leaky products of authenticated bits";
+    let labels = "labels of results";
+    for (kind, from, by, round, what) in [
+        (
+            Kind::Correction,
+            garbler,
+            evaluator,
+            Kind::TransferFolds,
+            corrections,
+        ),
+        (
+            Kind::Correction,
+            evaluator,
+            garbler,
+            Kind::TransferFolds,
+            corrections,
+        ),
+        (
+            Kind::InputParts,
+            garbler,
+            evaluator,
+            Kind::InputFold,
+            "parts of masks of inputs",
+        ),
+        (
+            Kind::LeakyOffer,
+            garbler,
+            garbler,
+            Kind::LeakyDigest,
+            products,
+        ),
+        (
+            Kind::LeakyOffer,
+            evaluator,
+            garbler,
+            Kind::LeakyDigest,
+            products,
+        ),
+        (
+            Kind::LeakyCommitment,
+            garbler,
+            evaluator,
+            Kind::LeakyDigest,
+            "what the other party committed to",
+        ),
+        (
+            Kind::OpenedBits,
+            evaluator,
+            garbler,
+            Kind::BitFolds,
+            "bits that are opened of a batch",
+        ),
+        (Kind::Table, garbler, garbler, Kind::LabelFold, labels),
+        (
+            Kind::MaskedResults,
+            evaluator,
+            garbler,
+            Kind::LabelFold,
+            labels,
+        ),
+        (
+            Kind::GateFold,
+            garbler,
+            evaluator,
+            Kind::GateFold,
+            "masks of gates",
+        ),
+        (
+            Kind::OutputParts,
+            evaluator,
+            garbler,
+            Kind::OutputFolds,
+            "parts of masks of outputs",
+        ),
+    ] {
+        let suspect = if by == garbler { evaluator } else { garbler };
+        let found = Found::Check {
+            by,
+            round,
+            suspects: vec![suspect],
+            what,
+        };
+        for outcome in replay(checked, from, move |m| m.kind == Some(kind)) {
+            println!("{kind:?} of {from}: {:?}", outcome.aborts);
+            assert_found(&outcome, 1, std::slice::from_ref(&found), from);
         }
     }
 }
@@ -89,8 +194,13 @@ fn a_message_of_an_earlier_session_is_refused() {
 /// participants that hear both parties may be the first to say so.
 #[test]
 fn a_whole_session_cannot_be_said_again() {
-    for from in [0, 1].map(peer) {
-        for outcome in replay(from, |_| true) {
+    for (make, from) in [
+        (garbled as Make, peer(0)),
+        (garbled, peer(1)),
+        (checked, peer(0)),
+        (checked, peer(1)),
+    ] {
+        for outcome in replay(make, from, |_| true) {
             println!("{from}: {:?}", outcome.aborts);
             let everybody = participants(&outcome.plan);
             let pairs = everybody.iter().flat_map(|by| {

@@ -8,7 +8,9 @@ use veil_job::{Adversary, Audience, Holder, JobSpec};
 use veil_link::tap::Fate;
 use veil_math::Ring;
 use veil_session::Peer;
-use veil_testkit::sample::{against, among_four, between_two, cut, everything, job, party, peer};
+use veil_testkit::sample::{
+    against, among_four, authenticated, between_two, cut, everything, job, peer,
+};
 use veil_testkit::{Kind, Message, Outcome, Seed, Values, World, flipped, pack};
 
 use crate::lifts::lifts;
@@ -162,7 +164,7 @@ fn words(outcome: &Outcome) -> Vec<Vec<u8>> {
     forms.collect()
 }
 
-/// Messages of cut-and-choose that contain one of the words.
+/// Messages that contain one of the words.
 fn told<'a>(outcome: &'a Outcome, words: &[Vec<u8>]) -> Vec<&'a Message> {
     let contains = |m: &&Message| {
         let has = |word: &Vec<u8>| m.bytes.windows(word.len()).any(|window| window == word);
@@ -171,37 +173,54 @@ fn told<'a>(outcome: &'a Outcome, words: &[Vec<u8>]) -> Vec<&'a Message> {
     outcome.transcript.iter().filter(contains).collect()
 }
 
-#[test]
-#[ignore = "tier long: seconds of one processor"]
-fn no_message_of_cut_and_choose_contains_an_input() {
-    let honest = World::in_chunks(cut("adder:128", 2), 1, 1);
+/// No message contains an input, and one that does is noticed, of these kinds from these parties.
+fn tells_no_input(job: JobSpec, kinds: &[(Kind, Peer)]) {
+    let honest = World::in_chunks(job, 1, 1);
     let outcome = honest.run();
     let words = words(outcome.assert_right());
     assert_eq!(words.len(), 3 * 2 * 2);
     let found = told(&outcome, &words);
     assert!(found.is_empty(), "{}: {:?}", outcome.seed, found[0]);
-    for (kind, from) in [
-        (Kind::MaskedLabels, peer(0)),
-        (Kind::ShownLabels, peer(0)),
-        (Kind::Correction, peer(1)),
-    ] {
+    for &(kind, from) in kinds {
         for word in &words {
             let leak = word.clone();
             let leaks = move |m: &Message| {
-                if m.kind == Some(kind) && m.from == from && m.bytes.len() > leak.len() {
+                if m.kind == Some(kind) && m.from == from && m.bytes.len() >= leak.len() {
                     Fate::Replace([&leak[..], &m.bytes[leak.len()..]].concat())
                 } else {
                     Fate::Pass
                 }
             };
-            let outcome = World::in_chunks(cut("adder:128", 2), 1, 1)
-                .cheat(leaks)
-                .run();
+            let outcome = honest.clone().cheat(leaks).run();
             let leaked = |m: &&Message| m.kind == Some(kind) && m.from == from;
             let told = told(&outcome, &words);
             assert!(told.iter().any(leaked), "{}: {kind:?}", outcome.seed);
         }
     }
+}
+
+#[test]
+#[ignore = "tier long: seconds of one processor"]
+fn no_message_of_cut_and_choose_contains_an_input() {
+    let kinds = [
+        (Kind::MaskedLabels, peer(0)),
+        (Kind::ShownLabels, peer(0)),
+        (Kind::Correction, peer(1)),
+    ];
+    tells_no_input(cut("adder:128", 2), &kinds);
+}
+
+#[test]
+#[ignore = "tier long: seconds of one processor"]
+fn no_message_of_authenticated_garbling_contains_an_input() {
+    let kinds = [
+        (Kind::InputParts, peer(0)),
+        (Kind::MaskedInput, peer(0)),
+        (Kind::MaskedInput, peer(1)),
+        (Kind::LeakyOffer, peer(1)),
+        (Kind::Table, peer(0)),
+    ];
+    tells_no_input(authenticated("adder:128", 2, Audience::Parties), &kinds);
 }
 
 /// Rows of a job whose messages are long enough to count their bytes.
@@ -263,7 +282,7 @@ const BOUND: f64 = 420.0;
 
 /// Long messages that a party sends or receives, and the differences of any two of one length, which are not uniform. There are so many
 /// at least.
-fn uneven(outcome: &Outcome, long: u64, least: usize) -> Vec<String> {
+pub(crate) fn uneven(outcome: &Outcome, long: u64, least: usize) -> Vec<String> {
     let mut found = Vec::new();
     for me in outcome.plan.parties().iter().copied().map(Peer::Party) {
         let view = || {
@@ -380,60 +399,4 @@ fn a_mask_that_is_used_twice_is_noticed() {
     };
     let found = uneven_words(&constant(twice(Ring::Z64), 1, 1).cheat(again).run());
     assert!(!found.is_empty());
-}
-
-/// Rows of a job between two: a bit of each is more than a thousand bytes.
-const BITS: u64 = 16_384;
-
-/// Long messages: an owner's share of a column, corrections for it, tables, and shares of what is opened to another participant.
-fn between(holders: [Holder; 2], bit: [u128; 2]) -> World {
-    let mut b = Builder::new(Ring::Bits);
-    let (x, y) = (b.input("x", 1, Per::Row), b.input("y", 1, Per::Row));
-    let m = b.mul(x[0], y[0]);
-    let n = b.add(m, x[0]);
-    b.output("z", &[n, m]);
-    let circuit = b.finish().expect("a valid circuit");
-    let job = between_two(job(circuit, &[(BITS, &holders)], &[Audience::Recipient(0)]));
-    let values = Values::new(&job, |_, _, port, _| bit[port]);
-    World::in_chunks(job, BITS as u32, 1)
-        .seed(Seed(7))
-        .values(values)
-        .devices(|_| Box::new(Cpu::detect()))
-}
-
-#[test]
-fn messages_of_two_parties_are_uniform_whatever_the_inputs() {
-    let [garbler, evaluator] = [0, 1].map(|p| Holder::Party(party(p)));
-    let owners = [0, 1].map(Holder::Owner);
-    for holders in [owners, [garbler, evaluator], [evaluator, garbler]] {
-        for bit in [[0, 0], [1, 0], [0, 1], [1, 1]] {
-            let outcome = between(holders, bit).run();
-            let found = uneven(outcome.assert_right(), BITS / 8, 3);
-            assert!(found.is_empty(), "{holders:?}, {bit:?}: {found:?}");
-        }
-    }
-}
-
-/// Corrections without the leaves, an owner's value without its mask, and a label that is sent as it is twice.
-#[test]
-fn a_message_between_two_without_a_mask_is_noticed() {
-    let owners = [0, 1].map(Holder::Owner);
-    for (kind, unmask) in [
-        (Kind::Correction, (|_| vec![1; 1]) as fn(&[u8]) -> Vec<u8>),
-        (Kind::OwnerInput, |_| vec![0; 1]),
-        (Kind::Table, |bytes| bytes[..16].to_vec()),
-        (Kind::Opened, |_| vec![0xff; 1]),
-    ] {
-        let bare = move |m: &Message| {
-            if m.kind == Some(kind) {
-                let bytes = unmask(&m.bytes).into_iter().cycle();
-                Fate::Replace(bytes.take(m.bytes.len()).collect())
-            } else {
-                Fate::Pass
-            }
-        };
-        let outcome = between(owners, [0, 0]).cheat(bare).run();
-        let found = uneven(&outcome, BITS / 8, 2);
-        assert!(!found.is_empty(), "{kind:?}");
-    }
 }

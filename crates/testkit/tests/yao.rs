@@ -283,17 +283,18 @@ fn costs_are_as_declared() {
     }
 }
 
-fn costs(world: &World, outcome: &Outcome) {
+pub(crate) fn costs(world: &World, outcome: &Outcome) {
     let plan = world.plan();
     for peer in participants(plan) {
         let protocol = protocol(Arc::clone(plan), peer);
         let of_task = |task, frame| {
             let declared = protocol.cost(task, frame);
             let layout = protocol.layout(plan.workspace_of(frame));
-            let flow = protocol.flow(task, frame);
-            let sends = flow.rounds().iter().flat_map(|round| &round.sends);
-            let bytes = sends.clone().map(|send| send.bytes(layout, frame.rows));
-            let sent = bytes.clone().filter(|bytes| *bytes > 0).count() as u64;
+            let rounds: Vec<_> = protocol.flow(task, frame).all().collect();
+            let sends = rounds.iter().flat_map(|round| &round.sends);
+            let bytes = sends.map(|send| send.bytes(layout, frame.rows));
+            let bytes = bytes.filter(|bytes| *bytes > 0);
+            let sent = bytes.clone().count() as u64;
             assert_eq!(
                 (declared.messages, declared.bytes),
                 (sent, bytes.sum()),

@@ -93,8 +93,12 @@ mod what {
 pub enum AgMessage {
     /// Parts of masks of inputs.
     InputParts,
-    /// A challenge.
-    Challenge,
+    /// A challenge to leaky products.
+    ProductChallenge,
+    /// A challenge to MACs of bits that are opened: of masks of inputs, of a batch, of masks of outputs.
+    OpeningChallenge,
+    /// A challenge to labels of results, or to masks of gates.
+    GateChallenge,
     /// Folds of MACs, or of labels.
     Folds,
     /// Λ of inputs.
@@ -103,8 +107,20 @@ pub enum AgMessage {
     Offers,
     /// Bits d of leaky products.
     Differences,
-    /// Digests, commitments and coins.
-    Coins,
+    /// The garbler's commitment to its digest of leaky products.
+    DigestCommitment,
+    /// A digest of leaky products.
+    Digest,
+    /// What hides the garbler's.
+    DigestNonce,
+    /// The evaluator's commitment to its coin.
+    CoinCommitment,
+    /// The garbler's coin.
+    GarblerCoin,
+    /// The evaluator's coin.
+    EvaluatorCoin,
+    /// What hides it.
+    CoinNonce,
     /// Bits that are opened of a batch.
     Opened,
     /// Bits z of tables.
@@ -117,7 +133,7 @@ pub enum AgMessage {
 
 /// The kind of a message of this protocol.
 pub fn ag_message(of: &Transfer) -> Option<AgMessage> {
-    regions::message(of.span.region)
+    regions::message(of.span)
 }
 
 /// Sizes of a plan: of its batches and of what is staged.

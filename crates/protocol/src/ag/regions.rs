@@ -381,16 +381,27 @@ pub(super) fn spans(plan: &Plan, me: Peer) -> Spans {
     }
 }
 
-/// The kind of a message whose bytes are in a region.
-pub(super) fn message(region: u16) -> Option<AgMessage> {
-    Some(match region {
+/// The kind of a message whose bytes are a span.
+pub(super) fn message(of: Span) -> Option<AgMessage> {
+    let is = |all: &[Span]| all.iter().any(|one| one.first == of.first);
+    Some(match of.region {
         SAID => AgMessage::InputParts,
-        CHALLENGES => AgMessage::Challenge,
+        CHALLENGES => match of.first {
+            n if n == Use::Products as u32 => AgMessage::ProductChallenge,
+            n if n == Use::Opening as u32 => AgMessage::OpeningChallenge,
+            _ => AgMessage::GateChallenge,
+        },
         FOLDS => AgMessage::Folds,
         PUBLIC => AgMessage::Public,
         OFFERS => AgMessage::Offers,
         BITS => AgMessage::Differences,
-        COINS => AgMessage::Coins,
+        COINS if is(&[coin(Said::Commitment)]) => AgMessage::DigestCommitment,
+        COINS if is(&[coin(Said::Digest), coin(Said::Other)]) => AgMessage::Digest,
+        COINS if is(&[coin(Said::Nonce)]) => AgMessage::DigestNonce,
+        COINS if is(&[coin(Said::OtherCommitment)]) => AgMessage::CoinCommitment,
+        COINS if is(&[coin(Said::Coin)]) => AgMessage::GarblerCoin,
+        COINS if is(&[coin(Said::OtherCoin)]) => AgMessage::EvaluatorCoin,
+        COINS => AgMessage::CoinNonce,
         OPENED_BITS => AgMessage::Opened,
         Z => AgMessage::Colours,
         LAMBDA => AgMessage::Results,

@@ -16,9 +16,9 @@ use crate::common::job::pack;
 /// Slots hold labels; of a plan like this one those of `x`, of `y` and of the product.
 const SLOTS: u16 = 0;
 
-/// Which key of [`Seeded`] the leaves and the offset are: behind those of participants.
+/// Which keys of [`Seeded`] leaves and offsets are, of the first direction, and of the second: behind those of participants.
 const LEAF: u16 = 0x4000;
-const OFFSET: u16 = 0x4001;
+const OFFSET: u16 = 0x4002;
 
 const SCHEMES: [Tables; 2] = [Tables::HalfGates, Tables::ThreeHalves];
 
@@ -49,39 +49,39 @@ fn plan(tables: Tables, holders: [Holder; 2], audience: Audience) -> Plan {
     and_job((Ring::Bits, security), holders, audience)
 }
 
-/// Both parties, an owner and a recipient, with all keys that they have after a handshake.
-fn net(plan: Plan, seed: u64) -> Net {
+/// Both parties, an owner and a recipient, with all keys that they have after a handshake, of both directions where there are two.
+pub(super) fn net(plan: Plan, seed: u64) -> Net {
     let keys = Seeded(seed);
-    let offset = u128::from_le_bytes(keys.key(OFFSET, 0)) | 1;
     let kind = *Kind::all().last().expect("there is a device");
     let mut net = Net::of(plan, &PartyId::TWO, Arc::new(Seeded(seed)), kind);
     for node in &mut net.nodes {
-        let Some(Transfers {
-            sender,
-            trees,
-            offset: key,
-            leaves,
-            ..
-        }) = node.protocol.transfers()
-        else {
+        let Some(transfers) = node.protocol.transfers() else {
             continue;
         };
+        let Transfers { sender, trees, .. } = transfers;
+        let sends = node.me == sender;
+        let first = (transfers.offset, transfers.leaves, transfers.pins, sends);
+        let back = transfers.back;
+        let back = back.map(|back| (back.offset, back.leaves, back.pins, !sends));
         let mut load = |id: KeyId, secret| {
             let loaded = node.device.load_key(id, &Secret::new(secret));
             loaded.expect("room for a key");
         };
-        let sends = node.me == sender;
-        if sends {
-            load(key, offset.to_le_bytes());
-        }
-        for tree in 0..trees.count() {
-            // The leaf that the sender lacks; it counts from there.
-            let path = (offset >> (trees.bits() * tree)) as u32 & (trees.leaves() - 1);
-            for leaf in 0..trees.leaves() {
-                let secret = keys.key(LEAF, trees.index(tree, leaf).into());
-                let place = if sends { leaf ^ path } else { leaf };
-                if !sends || place > 0 {
-                    load(KeyId(leaves.0 + trees.index(tree, place)), secret);
+        for (k, (key, leaves, pins, sends)) in (0..).zip([first].into_iter().chain(back)) {
+            let drawn = u128::from_le_bytes(keys.key(OFFSET + k, 0));
+            let offset = drawn & !pins.mask() | pins.value();
+            if sends {
+                load(key, offset.to_le_bytes());
+            }
+            for tree in 0..trees.count() {
+                // The leaf that the sender lacks; it counts from there.
+                let path = (offset >> (trees.bits() * tree)) as u32 & (trees.leaves() - 1);
+                for leaf in 0..trees.leaves() {
+                    let secret = keys.key(LEAF + k, trees.index(tree, leaf).into());
+                    let place = if sends { leaf ^ path } else { leaf };
+                    if !sends || place > 0 {
+                        load(KeyId(leaves.0 + trees.index(tree, place)), secret);
+                    }
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! What one party sees does not depend on what it must not learn: exhaustively for one product, and by statistics over the real rounds.
 
+mod authenticated;
 mod exhaustive;
 mod garbled;
 mod lifts;

@@ -1,6 +1,7 @@
 //! For every message of the protocol a sender that changes it: who finds it, in which round, whom it suspects, and that nothing is
 //! opened that depends on it (attack cases A3, A4, A7, G4, G5). Last words come after all openings: G7.
 
+mod authenticated;
 mod cut;
 mod four;
 mod garbled;
@@ -74,7 +75,7 @@ fn play(cases: &[Case]) {
         let world = case.world();
         // In one process and, whichever notices first, each participant for itself.
         for outcome in [world.run(), world.run_apart()] {
-            println!("{}: {:?}", case.name, outcome.aborts);
+            println!("{:?}, {}: {:?}", case.kind, case.name, outcome.aborts);
             assert_found(&outcome, case.chunk, &case.found, case.from);
             nothing_was_opened(&outcome, case);
         }
@@ -85,7 +86,13 @@ fn play(cases: &[Case]) {
 fn nothing_was_opened(outcome: &Outcome, case: &Case) {
     let opening = matches!(
         case.kind,
-        Kind::Opened | Kind::OpenedDigest | Kind::Total | Kind::TotalDigest
+        Kind::Opened
+            | Kind::OpenedDigest
+            | Kind::Total
+            | Kind::TotalDigest
+            | Kind::OutputParts
+            | Kind::OutputChallenge
+            | Kind::OutputFolds
     );
     let plan = &outcome.plan;
     // Of four parties two others open to a third without the one who was lied to about the agreement; it had told them that its own
@@ -173,6 +180,11 @@ fn a_byzantine_party_of_cut_and_choose_is_found_before_a_result_is_told() {
     play(&cut::cases());
 }
 
+#[test]
+fn a_byzantine_party_of_authenticated_garbling_is_found_before_anything_is_opened() {
+    play(&authenticated::cases());
+}
+
 /// What two parties leave unchecked, and three against one that follows the protocol (`unchecked.rs`), four check.
 #[test]
 fn no_message_is_without_a_cheat() {
@@ -188,6 +200,7 @@ fn no_message_is_without_a_cheat() {
         masked::cases(),
         garbled::cases(),
         cut::cases(),
+        authenticated::cases(),
     ];
     let played: BTreeSet<Kind> = cases
         .iter()

@@ -250,9 +250,10 @@ impl Found {
                     what: w,
                 },
             ) => {
-                let round = outcome
-                    .of(*round)
-                    .find(|m| m.at.frame.chunk == chunk)
+                let sent = outcome.of(*round).filter(|m| m.at.frame.chunk == chunk);
+                // One to the participant itself, if there is any.
+                let round = sent
+                    .min_by_key(|m| m.to != self.by())
                     .expect("such a message was sent");
                 let place = Channel {
                     part: 0,
@@ -298,7 +299,7 @@ pub(crate) fn assert_found(outcome: &Outcome, chunk: u32, found: &[Found], corru
         matches!(
             f,
             Found::Check {
-                round: Kind::Opened | Kind::Total,
+                round: Kind::Opened | Kind::Total | Kind::OutputFolds,
                 ..
             }
         )

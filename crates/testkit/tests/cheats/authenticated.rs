@@ -1,0 +1,232 @@
+//! Cheats in authenticated garbling: every message of either party, changed on its way (attack cases D1, D2, F1, F3 to F6, T5, T7 in part).
+//! Parties that lie to their own device, consistently, are in `authenticated.rs` one folder up, with what passes half of the time.
+
+use veil_job::Audience;
+use veil_session::Peer;
+use veil_testkit::sample::{authenticated, peer};
+use veil_testkit::{Kind, World, flipped};
+
+use super::{Case, check};
+use crate::common::Found;
+
+const GARBLER: usize = 0;
+const EVALUATOR: usize = 1;
+const PARTIES: [&str; 2] = ["garbler", "evaluator"];
+
+const TRANSFERS: &str = "corrections of oblivious transfer";
+const INPUTS: &str = "parts of masks of inputs";
+const OUTPUTS: &str = "parts of masks of outputs";
+const PRODUCTS: &str = "leaky products of authenticated bits";
+const COMMITMENT: &str = "what the other party committed to";
+const BITS: &str = "bits that are opened of a batch";
+const LABELS: &str = "labels of results";
+const GATES: &str = "masks of gates";
+
+/// Who finds a change.
+#[derive(Clone, Copy)]
+enum By {
+    /// The party that gets the message.
+    Receiver,
+    /// The party that sent it, by the answer to another message.
+    Sender,
+    /// The garbler, whoever sent it: its check comes first.
+    Garbler,
+}
+
+const BOTH: &[usize] = &[GARBLER, EVALUATOR];
+const OF_GARBLER: &[usize] = &[GARBLER];
+const OF_EVALUATOR: &[usize] = &[EVALUATOR];
+
+/// A kind of messages, from whom, how it is changed, and who finds that.
+type Change = (Kind, &'static [usize], fn(&[u8]) -> Vec<u8>, By);
+
+/// What is found in the round of messages of a kind, to the party that finds it; by changes after the set-up, in the order of the messages.
+const FOUND: &[(&str, Kind, &[Change])] = &[
+    (
+        TRANSFERS,
+        Kind::TransferFolds,
+        &[
+            (Kind::Correction, BOTH, flipped, By::Receiver),
+            (Kind::TransferChallenge, BOTH, flipped, By::Sender),
+            (Kind::TransferFolds, BOTH, flipped, By::Receiver),
+        ],
+    ),
+    (
+        INPUTS,
+        Kind::InputFold,
+        &[
+            (Kind::InputParts, BOTH, flipped, By::Receiver),
+            (Kind::InputChallenge, BOTH, flipped, By::Sender),
+            (Kind::InputFold, BOTH, flipped, By::Receiver),
+        ],
+    ),
+    (
+        LABELS,
+        Kind::LabelFold,
+        &[
+            // The other party has a label of neither value.
+            (Kind::MaskedInput, BOTH, flipped, By::Garbler),
+        ],
+    ),
+    (
+        TRANSFERS,
+        Kind::BatchTransferFolds,
+        &[
+            (Kind::BatchCorrection, BOTH, flipped, By::Receiver),
+            (Kind::BatchTransferChallenge, BOTH, flipped, By::Sender),
+            (Kind::BatchTransferFolds, BOTH, flipped, By::Receiver),
+        ],
+    ),
+    (
+        PRODUCTS,
+        Kind::LeakyDigest,
+        &[
+            // Of all candidates: a change of one passes where the other party's part of a is 0.
+            (Kind::LeakyOffer, BOTH, blocks, By::Garbler),
+            (Kind::LeakyBits, BOTH, flipped, By::Garbler),
+            (Kind::LeakyChallenge, BOTH, flipped, By::Garbler),
+            (Kind::LeakyDigest, OF_EVALUATOR, flipped, By::Receiver),
+        ],
+    ),
+    (
+        COMMITMENT,
+        Kind::LeakyDigest,
+        &[
+            (Kind::LeakyCommitment, OF_GARBLER, flipped, By::Receiver),
+            (Kind::LeakyDigest, OF_GARBLER, flipped, By::Receiver),
+            (Kind::LeakyNonce, OF_GARBLER, flipped, By::Receiver),
+        ],
+    ),
+    (
+        BITS,
+        Kind::BitFolds,
+        &[
+            // The parties combine other candidates than each other.
+            (Kind::GarblerCoin, OF_GARBLER, flipped, By::Garbler),
+        ],
+    ),
+    (
+        COMMITMENT,
+        Kind::EvaluatorCoin,
+        &[
+            (Kind::CoinCommitment, OF_EVALUATOR, flipped, By::Receiver),
+            (Kind::EvaluatorCoin, OF_EVALUATOR, flipped, By::Receiver),
+            (Kind::CoinNonce, OF_EVALUATOR, flipped, By::Receiver),
+        ],
+    ),
+    (
+        BITS,
+        Kind::BitFolds,
+        &[
+            (Kind::OpenedBits, BOTH, flipped, By::Receiver),
+            (Kind::OpenedBits, BOTH, last, By::Receiver),
+            (Kind::BitChallenge, BOTH, flipped, By::Sender),
+            (Kind::BitFolds, BOTH, flipped, By::Receiver),
+            (Kind::BitFolds, BOTH, last, By::Receiver),
+        ],
+    ),
+    (
+        LABELS,
+        Kind::LabelFold,
+        &[
+            // The evaluator follows the protocol, and has labels that are none of the garbler's, who is the first to check.
+            (Kind::Table, OF_GARBLER, blocks, By::Garbler),
+            (Kind::TableColours, OF_GARBLER, flipped, By::Garbler),
+            (Kind::MaskedResults, OF_EVALUATOR, flipped, By::Garbler),
+            (Kind::GateChallenge, OF_GARBLER, flipped, By::Garbler),
+            (Kind::LabelFold, OF_EVALUATOR, flipped, By::Receiver),
+        ],
+    ),
+    (
+        GATES,
+        Kind::GateFold,
+        &[
+            (Kind::GateChallenge, OF_EVALUATOR, flipped, By::Sender),
+            (Kind::GateFold, OF_GARBLER, flipped, By::Receiver),
+        ],
+    ),
+    (
+        OUTPUTS,
+        Kind::OutputFolds,
+        &[
+            (Kind::OutputParts, BOTH, flipped, By::Receiver),
+            (Kind::OutputChallenge, BOTH, flipped, By::Sender),
+            (Kind::OutputFolds, BOTH, flipped, By::Receiver),
+        ],
+    ),
+];
+
+/// Eight rows in two chunks, of which the second is changed: enough gates that one of those that `blocks` changes has Λ = 1.
+fn world() -> World {
+    World::in_chunks(authenticated("adder:9", 8, Audience::Parties), 4, 1)
+}
+
+pub(crate) fn cases() -> Vec<Case> {
+    let parties = [GARBLER, EVALUATOR].map(|p| peer(p as u8));
+    let all = FOUND.iter().flat_map(|(what, round, changes)| {
+        let one = |change: &'static Change| (*what, *round, *change);
+        changes.iter().map(one)
+    });
+    let after = all.flat_map(|(what, round, (kind, from, change, by))| {
+        from.iter().map(move |&from| {
+            let by = match by {
+                By::Receiver => 1 - from,
+                By::Sender => from,
+                By::Garbler => GARBLER,
+            };
+            let suspects: &[Peer] = &[parties[1 - by]];
+            Case {
+                name: PARTIES[from],
+                world: world(),
+                chunk: 2,
+                kind,
+                from: parties[from],
+                to: parties[1 - from],
+                change,
+                found: vec![check(parties[by], round, suspects, what)],
+            }
+        })
+    });
+    let set_up = [
+        ("other points for base transfers", Kind::Points, GARBLER),
+        ("another point of their sender", Kind::Points, EVALUATOR),
+        ("other trees of keys", Kind::Trees, EVALUATOR),
+        ("another turn of transfers", Kind::Trees, EVALUATOR),
+        ("other trees of the second direction", Kind::Trees, GARBLER),
+    ]
+    .map(|(name, kind, from)| {
+        let (from, by) = (parties[from], parties[1 - from]);
+        Case {
+            name,
+            world: world(),
+            chunk: 0,
+            kind,
+            from,
+            to: by,
+            // The turn is behind the trees.
+            change: if name.contains("turn") { last } else { flipped },
+            found: vec![Found::SetUp {
+                by,
+                peer: from,
+                what: "sent a message of oblivious transfer that was not made for this session",
+            }],
+        }
+    });
+    set_up.into_iter().chain(after).collect()
+}
+
+/// The last bit changed.
+fn last(bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    if let Some(last) = bytes.last_mut() {
+        *last ^= 0x80;
+    }
+    bytes
+}
+
+/// The first bit of every block changed.
+fn blocks(bytes: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes.iter_mut().step_by(16).for_each(|byte| *byte ^= 1);
+    bytes
+}
