@@ -1,6 +1,7 @@
 //! Cheats in authenticated garbling: every message of either party, changed on its way (attack cases D1, D2, F1, F3 to F6, T5, T7 in part).
 //! Parties that lie to their own device, consistently, are in `authenticated.rs` one folder up, with what passes half of the time.
 
+use veil_device::Cpu;
 use veil_job::Audience;
 use veil_session::Peer;
 use veil_testkit::sample::{authenticated, peer};
@@ -159,6 +160,7 @@ const FOUND: &[(&str, Kind, &[Change])] = &[
 /// Eight rows in two chunks, of which the second is changed: enough gates that one of those that `blocks` changes has Λ = 1.
 fn world() -> World {
     World::in_chunks(authenticated("adder:9", 8, Audience::Parties), 4, 1)
+        .devices(|_| Box::new(Cpu::detect()))
 }
 
 pub(crate) fn cases() -> Vec<Case> {
