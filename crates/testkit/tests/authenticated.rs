@@ -1,5 +1,5 @@
 //! Parties of authenticated garbling that lie consistently, each by telling its own device something else, and that check nothing (attack
-//! cases F1 to F6, T5, T7): the other party finds it as often as the formulas say, whatever its input is, and gets right results else.
+//! cases F1 to F6): the other party finds it as often as the formulas say, whatever its input is, and gets right results else.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
