@@ -17,7 +17,7 @@ use veil_session::Peer;
 use veil_testkit::sample::{authenticated, peer};
 use veil_testkit::{Kind, Message, Outcome, Seed, Values, World};
 
-/// What the liar does, of the first row.
+/// What the Byzantine party does, of the first row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Lie {
     /// G of the first candidate of the first layer is wrong: a bet that the other party's part of its a is 0.
@@ -52,7 +52,7 @@ const SLOTS: u16 = 0;
 /// Where MACs of masks of inputs are on their way to slots.
 const STAGED: u16 = 5;
 
-/// Something that the liar does beside a command, on the first block or bit of a span.
+/// Something that the Byzantine party does beside a command, on the first block or bit of a span.
 #[derive(Clone, Copy)]
 enum Beside {
     /// Adds 1 to a block that no host reaches.
@@ -61,7 +61,7 @@ enum Beside {
     Byte(Span, u8),
 }
 
-/// The liar's device.
+/// The device of the Byzantine party.
 struct Liar {
     inner: Cpu,
     lie: Lie,

@@ -30,7 +30,7 @@ enum By {
     Receiver,
     /// The party that sent it, by the answer to another message.
     Sender,
-    /// The garbler, whoever sent it: its check comes first.
+    /// The garbler, also where it sent it: its check comes first.
     Garbler,
 }
 
