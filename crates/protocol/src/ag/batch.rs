@@ -32,6 +32,13 @@ pub(super) struct Batch<'a> {
     pub(super) gate: u64,
 }
 
+/// A step with the program of a layer.
+fn run(step: Ag, layer: &LayerPlan, src: Vec<Span>, dst: Vec<Span>) -> Command {
+    let mut command = ag(step, src, dst);
+    command.program = Some(ProgramId(layer.program as u32));
+    command
+}
+
 impl Shape {
     /// The number of the first challenge of the opening of outputs: behind those of inputs and of all batches.
     pub(super) fn openings_before(&self) -> u64 {
@@ -54,13 +61,6 @@ impl Batch<'_> {
             at += layer.products;
             (before, layer)
         })
-    }
-
-    /// A step with the program of a layer.
-    fn run(&self, step: Ag, layer: &LayerPlan, src: Vec<Span>, dst: Vec<Span>) -> Command {
-        let mut command = ag(step, src, dst);
-        command.program = Some(ProgramId(layer.program as u32));
-        command
     }
 
     pub(super) fn rounds(&self, ends: &Ends) -> Vec<Round> {
@@ -357,7 +357,7 @@ impl Batch<'_> {
             let to = vec![alpha[k], beta[k]];
             self.layers().map(move |(at, layer)| {
                 let step = Ag::Masks { part, at, one };
-                self.run(step, layer, vec![fresh[k]], to.clone())
+                run(step, layer, vec![fresh[k]], to.clone())
             })
         })
     }
@@ -375,12 +375,12 @@ impl Batch<'_> {
             let mut command = if self.me.garbles() {
                 let to = vec![tables, regions::z(), regions::results()];
                 let step = Ag::Garble { at, offset: OFFSET };
-                self.run(step, layer, masks.concat(), to)
+                run(step, layer, masks.concat(), to)
             } else {
                 let macs = masks.map(|[mac, _]| mac);
                 let from = [&[tables, regions::z()], &macs[..]].concat();
                 let to = [&[regions::results()], &regions::lambda()[..]].concat();
-                self.run(Ag::Evaluate { at }, layer, from, to)
+                run(Ag::Evaluate { at }, layer, from, to)
             };
             command.calls = vec![calls(at)];
             command
@@ -401,7 +401,7 @@ impl Batch<'_> {
                 at,
                 one: One::Nothing,
             };
-            rounds.finish(self.run(step, layer, vec![of], vec![first, second]));
+            rounds.finish(run(step, layer, vec![of], vec![first, second]));
         }
         for (from, to) in [(first, alpha), (second, beta)] {
             rounds.finish(ag(Ag::Bits { bit: 0 }, vec![from], vec![to]));

@@ -32,8 +32,11 @@ struct Seen {
     joint: Vec<u16>,
 }
 
+/// The bit of a row in some bytes.
+type Bit = fn(&[u8], usize) -> u8;
+
 /// A bit of each row of some bytes.
-struct Column(Vec<u8>, fn(&[u8], usize) -> u8);
+struct Column(Vec<u8>, Bit);
 
 fn packed(bytes: &[u8], row: usize) -> u8 {
     bytes[row / 8] >> (row % 8) & 1
@@ -118,7 +121,7 @@ fn seen(
         for (party, seen) in all.iter_mut().enumerate() {
             let me = Peer::Party(PartyId::TWO[party]);
             // The garbler keeps Λ in a component of its own, the evaluator in bit 1 of its labels.
-            let (component, bit): (u8, fn(&[u8], usize) -> u8) = if party == GARBLER.index() {
+            let (component, bit): (u8, Bit) = if party == GARBLER.index() {
                 (PUBLIC, lowest)
             } else {
                 (LABEL, colour)

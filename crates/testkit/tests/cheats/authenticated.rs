@@ -1,6 +1,7 @@
-//! Cheats in authenticated garbling: every message of either party, changed on its way (attack cases D1, D2, F1, F3 to F6, T5, T7 in part).
-//! Parties that lie to their own device, consistently, are in `authenticated.rs` one folder up, with what passes half of the time.
+//! Cheats in authenticated garbling: every message of either party, changed on its way (attack cases A7, D1, D2, F1 to F6).
+//! Parties that lie to their own device, consistently, are in `authenticated.rs`, with what passes half of the time.
 
+use veil_device::Cpu;
 use veil_job::Audience;
 use veil_session::Peer;
 use veil_testkit::sample::{authenticated, peer};
@@ -29,7 +30,7 @@ enum By {
     Receiver,
     /// The party that sent it, by the answer to another message.
     Sender,
-    /// The garbler, whoever sent it: its check comes first.
+    /// The garbler, also where it sent it: its check comes first.
     Garbler,
 }
 
@@ -159,6 +160,7 @@ const FOUND: &[(&str, Kind, &[Change])] = &[
 /// Eight rows in two chunks, of which the second is changed: enough gates that one of those that `blocks` changes has Λ = 1.
 fn world() -> World {
     World::in_chunks(authenticated("adder:9", 8, Audience::Parties), 4, 1)
+        .devices(|_| Box::new(Cpu::detect()))
 }
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -212,7 +214,25 @@ pub(crate) fn cases() -> Vec<Case> {
             }],
         }
     });
-    set_up.into_iter().chain(after).collect()
+    let lists = [GARBLER, EVALUATOR].map(|from| {
+        let (from, by) = (parties[from], parties[1 - from]);
+        Case {
+            name: "A7: another list",
+            world: world(),
+            chunk: 0,
+            kind: Kind::List,
+            from,
+            to: by,
+            change: flipped,
+            found: vec![check(
+                by,
+                Kind::List,
+                &[from],
+                "the list of accepted inputs",
+            )],
+        }
+    });
+    set_up.into_iter().chain(lists).chain(after).collect()
 }
 
 /// The last bit changed.
