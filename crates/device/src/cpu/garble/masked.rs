@@ -105,8 +105,12 @@ impl Cpu {
             Ag::Garble { .. } => (&dst[2..], &dst[1..2]),
             _ => dst.split_at(1),
         };
-        arrays.iter().for_each(|to| clear(memory, *to, block));
-        bits.iter().for_each(|to| clear_bits(memory, *to, block));
+        for to in arrays {
+            clear(memory, *to, block);
+        }
+        for to in bits {
+            clear_bits(memory, *to, block);
+        }
         let run = Run {
             tape,
             part,

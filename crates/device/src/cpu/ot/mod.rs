@@ -23,7 +23,7 @@ use super::{Cpu, Isa};
 use crate::Fault;
 use crate::command::{Command, KeyId, PrfCall};
 use crate::garble::{ROW_BITS, hash};
-use crate::layout::{ColumnType, Span};
+use crate::layout::Span;
 use crate::ot::{BLOCK, COLUMNS, Choices, Ot, Trees};
 #[cfg(target_arch = "x86_64")]
 use keys::Labels;
@@ -274,13 +274,9 @@ impl Cpu {
 
     fn transpose(&self, memory: &mut Memory, columns: Span, to: Span) {
         // Bytes of an item in the string, and labels of it.
-        let (width, rows) = match memory.layout.regions[to.region as usize].column {
-            ColumnType::Bytes(bytes) => (bytes as usize / 128, bytes as usize / 16),
-            _ => {
-                let rows = memory.frame.rows;
-                (rows.div_ceil(8) as usize, rows as usize)
-            }
-        };
+        let column = memory.layout.regions[to.region as usize].column;
+        let rows = (column.bytes(memory.frame.rows) / 16) as usize;
+        let width = rows.div_ceil(8);
         let length = width * to.count as usize;
         let (first, stride) = memory.column(columns, 0);
         let mut scratch = Scratch::new();

@@ -401,7 +401,6 @@ fn count(
             add(Kind::Label, code.linear * labels);
             add(kind, code.products * hashed);
         }
-        Op::Encode { .. } | Op::Colour => add(Kind::Label, both),
         Op::Random => add(Kind::Mask, to),
         Op::Combine { .. } => {
             add(Kind::Mask, to.saturating_mul(command.calls.len() as u64));
@@ -423,7 +422,7 @@ fn count(
             add(Kind::Column, both);
         }
         Op::Hash { .. } => add(Kind::Hash, from),
-        Op::Mac => add(Kind::Mac, from),
+        Op::Mac | Op::Ag(Ag::Fold { .. }) => add(Kind::Mac, from),
         Op::Split { .. } | Op::Lift => add(Kind::Converted, from.max(to)),
         Op::Scale | Op::Dot => {
             let ring = match command.src.first().map(|span| workspace.item(*span)) {
@@ -462,8 +461,7 @@ fn count(
             add(Kind::Instruction, code.instructions);
             add(Kind::Label, code.linear * labels + both);
         }
-        Op::Ag(Ag::Fold { .. }) => add(Kind::Mac, from),
-        Op::Ag(_) => add(Kind::Label, both),
+        Op::Encode { .. } | Op::Colour | Op::Ag(_) => add(Kind::Label, both),
         Op::Repeat(repeat) => {
             let times = times.saturating_mul(repeat.count.into());
             for step in &repeat.body {
