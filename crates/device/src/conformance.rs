@@ -129,9 +129,9 @@ pub fn check_section(
         Section::Moves => moves,
         Section::Matrices => matrices,
         Section::Labels => labels::one,
-        Section::Transfers => ot::one,
+        Section::Transfers => transfers,
         Section::Cut => cut::one,
-        Section::Authenticated => ag::one,
+        Section::Authenticated => authenticated,
         Section::Repeats => repeated,
     };
     for case in 0..cases {
@@ -157,9 +157,9 @@ pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Diffe
             moves(device, &mut rng, case)?;
             matrices(device, &mut rng, case)?;
             labels::one(device, &mut rng, case)?;
-            ot::one(device, &mut rng, case)?;
+            transfers(device, &mut rng, case)?;
             cut::one(device, &mut rng, case)?;
-            ag::one(device, &mut rng, case)?;
+            authenticated(device, &mut rng, case)?;
             repeated(device, &mut rng, case)?;
         }
     }
@@ -195,7 +195,18 @@ fn matrices(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<()
     offered(matmul::one(device, rng, case))
 }
 
-/// A device that refuses programs or workspaces over Z_2^32, moves, or products of matrices, as [`Fault::Unsupported`], has no such cases.
+/// A random case about oblivious transfers.
+fn transfers(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Difference> {
+    offered(ot::one(device, rng, case))
+}
+
+/// A random case about authenticated garbling.
+fn authenticated(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Difference> {
+    offered(ag::one(device, rng, case))
+}
+
+/// A device that refuses programs or workspaces over Z_2^32, moves, products of matrices, transfers whose choices are bytes, or authenticated gates behind
+/// others, as [`Fault::Unsupported`], has no such cases.
 fn offered(ended: Result<(), Difference>) -> Result<(), Difference> {
     match ended {
         Err(Difference::Fault {

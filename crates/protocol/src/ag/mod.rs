@@ -45,7 +45,7 @@ pub(crate) const WIDEST: u32 = 256;
 pub(crate) const ROWS: u32 = 64;
 
 /// Gates of all rows of a batch: another layer is put into it as long as there are no more. Four layers of candidates are then enough for 2^-40.
-const GATES: u64 = 1 << 15;
+const GATES: u64 = 1 << 14;
 
 /// Four bits of an offset for each tree.
 const TREES: Trees = match Trees::new(4) {
