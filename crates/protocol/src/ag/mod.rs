@@ -38,8 +38,8 @@ use batch::Batch;
 pub use bounds::layers;
 use steps::Party;
 
-/// Gates of a layer, at most.
-pub(crate) const WIDEST: u32 = 256;
+/// Gates of a layer, at most: batches of several layers are nearly full then.
+pub(crate) const WIDEST: u32 = 64;
 
 /// Rows of a chunk, at most, unless the job or the caller says so.
 pub(crate) const ROWS: u32 = 64;
