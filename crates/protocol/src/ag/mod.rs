@@ -53,9 +53,6 @@ const TREES: Trees = match Trees::new(4) {
     None => unreachable!(),
 };
 
-/// Parts of [`GATES`] that a batch may be limited to.
-const EIGHTHS: u64 = 8;
-
 /// Leaves of the trees of which the garbler has all.
 const BACK_LEAVES: KeyId = KeyId(LEAVES.0 + (TREES.count() * TREES.leaves()) as u16);
 
@@ -161,22 +158,12 @@ pub(crate) struct Shape {
 impl Shape {
     pub(crate) fn of(plan: &Plan) -> Self {
         let rows = u64::from(plan.longest_chunk().max(1));
-        let bits = plan.job.security.statistical.bits();
-        let sized = |most: u64| {
-            let groups = grouped(&plan.layers, most / rows);
-            let gates = groups.iter().map(|group| group.gates).max().unwrap_or(0);
-            let candidates = (u64::from(gates) * rows).max(bounds::LEAST.into());
-            let candidates = u32::try_from(candidates.next_multiple_of(128));
-            let candidates = candidates.expect("a chunk that fits into memory has fewer gates");
-            (groups, gates, candidates, layers(bits, candidates))
-        };
-        // All batches are as long as the longest: the limit that makes the fewest candidates of all, and of several the largest.
-        let limits = (EIGHTHS / 2..=EIGHTHS).rev();
-        let sizes = limits.map(|eighths| sized(GATES * eighths / EIGHTHS));
-        let sizes = sizes.min_by_key(|(groups, _, candidates, layers)| {
-            groups.len() as u64 * u64::from(*candidates) * u64::from(3 * layers + 1)
-        });
-        let (groups, gates, candidates, layers) = sizes.expect("there are limits");
+        let groups = grouped(&plan.layers, GATES / rows);
+        let gates = groups.iter().map(|group| group.gates).max().unwrap_or(0);
+        let candidates = (u64::from(gates) * rows).max(bounds::LEAST.into());
+        let candidates = u32::try_from(candidates.next_multiple_of(128));
+        let candidates = candidates.expect("a chunk that fits into memory has fewer gates");
+        let layers = layers(plan.job.security.statistical.bits(), candidates);
         let inputs = inputs::wires(plan);
         let arrays = 3 * layers + 1;
         let strings = Choices::Bytes(candidates / 8).blocks(arrays, plan.chunk_rows);
