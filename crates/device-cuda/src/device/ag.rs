@@ -1,6 +1,6 @@
 //! Steps of authenticated garbling as launches of kernels/ag and, of programs, kernels/device/gates.cu.
 
-use veil_device::ag::{Ag, One, Role};
+use veil_device::ag::{Ag, One};
 use veil_device::garble::{Garbling, NO_OFFSET};
 use veil_device::{Command, Fault, Span};
 use zeroize::Zeroizing;
@@ -58,7 +58,7 @@ impl Queue<'_> {
                 let (blocks, columns, all) = shape(&dst[0]);
                 call.extend([blocks, columns]);
                 call.extend(src.iter().flat_map(bits));
-                for (to, by) in dst.iter().zip([*offset, public(role, *offset)]) {
+                for (to, by) in dst.iter().zip([*offset, role.one(*offset)]) {
                     call.push(at(to));
                     call.extend(numbers(by));
                 }
@@ -96,7 +96,7 @@ impl Queue<'_> {
                 call.extend(src[..4].iter().flat_map(bits));
                 call.extend(src[4..].iter().chain(dst).map(at));
                 let mut ones = [0; 2];
-                ones[role.number() as usize] = public(role, *offset);
+                ones[role.number() as usize] = role.one(*offset);
                 call.extend(ones.into_iter().flat_map(numbers));
                 self.plain(&AG_SPEND, Some(all), &call);
             }
@@ -279,13 +279,5 @@ impl Queue<'_> {
         }
         self.temps = self.temps.max(flags.saturating_add(all));
         Ok(())
-    }
-}
-
-/// What the party of a role adds to its MAC, or to its key, for a public 1.
-fn public(role: Role, offset: u128) -> u128 {
-    match role {
-        Role::Garbler => 1,
-        Role::Evaluator => offset ^ 1,
     }
 }

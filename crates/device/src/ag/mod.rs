@@ -54,7 +54,7 @@ mod plain;
 use crate::command::KeyId;
 
 pub(crate) use check::check;
-pub(crate) use plain::{Known, clear, clear_bits, public, step};
+pub(crate) use plain::{Known, clear, clear_bits, step};
 
 /// Bytes of a block.
 pub(crate) const BLOCK: usize = 16;
@@ -74,6 +74,14 @@ impl Role {
         match self {
             Role::Garbler => 0,
             Role::Evaluator => 1,
+        }
+    }
+
+    /// What it adds for a public 1 under its offset: to its MAC as the garbler, to its key as the evaluator.
+    pub const fn one(self, offset: u128) -> u128 {
+        match self {
+            Role::Garbler => 1,
+            Role::Evaluator => offset ^ 1,
         }
     }
 

@@ -5,7 +5,7 @@ use polyval::universal_hash::UniversalHash;
 use zeroize::Zeroizing;
 
 use super::gate::{Candidate, all, sum};
-use super::{Ag, BLOCK, Role, shift};
+use super::{Ag, BLOCK, shift};
 use crate::command::Command;
 use crate::cut::Columns;
 use crate::layout::Span;
@@ -159,7 +159,7 @@ pub(crate) fn step<W: Columns>(workspace: &mut W, known: &Known, step: Ag, comma
             });
         }
         Ag::Settle { role, .. } => {
-            let one = public(role, offset);
+            let one = role.one(offset);
             tiles(workspace, dst[0], |tile| {
                 let d = tile.bits(src[0]) ^ tile.bits(src[1]);
                 for (to, by) in [(dst[0], offset), (dst[1], one)] {
@@ -201,7 +201,7 @@ pub(crate) fn step<W: Columns>(workspace: &mut W, known: &Known, step: Ag, comma
             }
         }),
         Ag::Spend { role, .. } => {
-            let one = public(role, offset);
+            let one = role.one(offset);
             tiles(workspace, src[4], |tile| {
                 let epsilon = tile.bits(src[0]) ^ tile.bits(src[1]);
                 let delta = tile.bits(src[2]) ^ tile.bits(src[3]);
@@ -233,14 +233,6 @@ pub(crate) fn step<W: Columns>(workspace: &mut W, known: &Known, step: Ag, comma
         Ag::Masks { .. } | Ag::Garble { .. } | Ag::Evaluate { .. } => {
             unreachable!("these steps have programs")
         }
-    }
-}
-
-/// What the party of a role adds to its MAC, or to its key, for a public 1.
-pub(crate) fn public(role: Role, offset: u128) -> u128 {
-    match role {
-        Role::Garbler => 1,
-        Role::Evaluator => offset ^ 1,
     }
 }
 

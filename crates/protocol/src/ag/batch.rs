@@ -7,12 +7,12 @@ use veil_device::{Command, PrfCall, ProgramId, Span};
 use veil_prss::DomainTag;
 
 use super::regions::{self, By, Of, Said, Use, items, part};
-use super::steps::{Party, Rounds, ag, digest, fold, random};
+use super::steps::{Party, Rounds, ag, digest, fold};
 use super::{Ends, Shape, label, place, what};
 use crate::ot::extension::At;
 use crate::plan::{LayerPlan, Plan};
 use crate::round::Round;
-use crate::yao::{COMMON, Group, OFFSET, PRIVATE};
+use crate::yao::{COMMON, Group, OFFSET, PRIVATE, random};
 
 /// Rounds of a batch, each of which has a place.
 pub(super) const ROUNDS: u32 = 18;

@@ -9,12 +9,12 @@ use veil_job::Holder;
 use veil_prss::DomainTag;
 
 use super::regions::{self, By, Use, items, part};
-use super::steps::{Party, Rounds, ag, fold, random, xor};
+use super::steps::{Party, Rounds, ag, fold};
 use super::{Ends, Shape, what};
 use crate::ot::extension::At;
 use crate::plan::Plan;
 use crate::round::Round;
-use crate::yao::{COMMON, OFFSET, PRIVATE};
+use crate::yao::{COMMON, OFFSET, PRIVATE, combine, random};
 
 /// A port on its way in.
 struct Staged {
@@ -155,7 +155,7 @@ impl Inputs<'_> {
                 staged(parts),
                 staged(said(By::Them)),
             ];
-            rounds.local(xor(from, staged(public)));
+            rounds.local(combine(from, staged(public)));
         }
         rounds.exchange(|by| self.owned(by, public), 0);
         let all = |span: Span| items(span, 0, self.wires[0] + self.wires[1]);
@@ -178,7 +178,7 @@ impl Inputs<'_> {
                 let from = items(staged(component), port.at, port.width);
                 let first = self.plan.inputs[port.port].first;
                 let to = regions::slots(component, first, port.width);
-                rounds.finish(xor(vec![from], to));
+                rounds.finish(combine(vec![from], to));
             }
         }
         rounds.made

@@ -4,10 +4,11 @@ use veil_device::ag::{Ag, Role};
 use veil_session::Peer;
 
 use super::regions::{self, By, Part, Use, part};
-use super::steps::{Party, Rounds, ag, fold, xor};
+use super::steps::{Party, Rounds, ag, fold};
 use super::{Shape, place, what};
 use crate::plan::Plan;
 use crate::round::Round;
+use crate::yao::combine;
 
 /// The opening of the outputs of a chunk.
 pub(super) fn rounds(plan: &Plan, shape: &Shape, me: Party) -> Vec<Round> {
@@ -74,7 +75,7 @@ pub(super) fn rounds(plan: &Plan, shape: &Shape, me: Party) -> Vec<Round> {
         rounds.finish(ag(Ag::Bits { bit }, vec![from], vec![public]));
         rounds.finish(ag(Ag::Bits { bit: 0 }, vec![mac(port)], vec![own]));
         let sum = vec![public, own, told(port, By::Them)];
-        rounds.finish(xor(sum, regions::opened(plan, port)));
+        rounds.finish(combine(sum, regions::opened(plan, port)));
     }
     rounds.made
 }

@@ -1,14 +1,13 @@
 //! What the rounds of this protocol are made of.
 
 use veil_device::ag::{Ag, Role};
-use veil_device::{Check, Command, KeyId, Op, PrfCall, Span};
-use veil_math::Ring;
+use veil_device::{Check, Command, Op, PrfCall, Span};
 use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
 use super::regions::{self, By, Use};
 use crate::round::{Round, Transfer};
-use crate::yao::{EVALUATOR, GARBLER, OFFSET, PRIVATE, other};
+use crate::yao::{EVALUATOR, GARBLER, OFFSET, PRIVATE, other, random};
 
 /// One of the two parties.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,22 +51,6 @@ impl Party {
 /// A step.
 pub(super) fn ag(step: Ag, src: Vec<Span>, dst: Vec<Span>) -> Command {
     Command::new(Op::Ag(step), src, dst)
-}
-
-/// dst = the XOR of the sources.
-pub(super) fn xor(src: Vec<Span>, to: Span) -> Command {
-    let op = Op::Combine {
-        ring: Ring::Bits,
-        minus: 0,
-    };
-    Command::new(op, src, vec![to])
-}
-
-/// Random values of a party's own.
-pub(super) fn random(key: KeyId, tag: DomainTag, first: u64, to: Span) -> Command {
-    let mut command = Command::new(Op::Random, vec![], vec![to]);
-    command.calls = vec![PrfCall { key, tag, first }];
-    command
 }
 
 /// A digest, under a label of its own for each kind, of the use of number `first` in the chunk.

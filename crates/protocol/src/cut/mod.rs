@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use veil_circuit::{Circuit, Per};
-use veil_device::{Check, Command, Cut, KeyId, Layout, Op, PrfCall, Program, Span};
+use veil_device::{Check, Command, Cut, KeyId, Layout, Op, Program, Span};
 use veil_job::{Audience, Holder, Schedule, Statistical, Tables};
 use veil_prss::DomainTag;
 use veil_session::{Frame, Peer};
@@ -206,9 +206,7 @@ fn transfers(ends: &Ends, shape: &Shape) -> Round {
 
 /// Random values of a party's own, from counter 0 of their use on.
 fn random(key: KeyId, to: Span, tag: DomainTag) -> Command {
-    let mut command = Command::new(Op::Random, vec![], vec![to]);
-    command.calls = vec![PrfCall { key, tag, first: 0 }];
-    command
+    crate::yao::random(key, tag, 0, to)
 }
 
 /// The commitment to a coin, with what hides it.

@@ -30,8 +30,9 @@ pub(crate) use transfers::Ends;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use veil_device::{Command, KeyId, Layout, Op, Program, Span};
+use veil_device::{Command, KeyId, Layout, Op, PrfCall, Program, Span};
 use veil_math::Ring;
+use veil_prss::DomainTag;
 use veil_session::{Frame, PartyId, Peer};
 
 use crate::ot::Pins;
@@ -279,6 +280,13 @@ pub(crate) fn combine(src: Vec<Span>, to: Span) -> Command {
         minus: 0,
     };
     Command::new(op, src, vec![to])
+}
+
+/// Random values of a party, from counter `first` of their use on.
+pub(crate) fn random(key: KeyId, tag: DomainTag, first: u64, to: Span) -> Command {
+    let mut command = Command::new(Op::Random, vec![], vec![to]);
+    command.calls = vec![PrfCall { key, tag, first }];
+    command
 }
 
 pub(crate) fn transfer(span: Span, peer: Peer, part: u16) -> Transfer {

@@ -12,7 +12,7 @@ use crate::cpu::garble::blocks::{Blocks, LANES};
 use crate::cpu::garble::{aesni::Xmm, vaes::Ymm, x86::Zmm};
 
 /// Most arrays of a sum, and most that are chosen.
-const MOST: usize = 16;
+pub(super) const MOST: usize = 16;
 
 /// Blocks where bits are 1.
 #[derive(Clone, Copy)]

@@ -21,6 +21,7 @@ use super::garble::{
     vaes::Ymm,
     x86::Zmm,
 };
+#[cfg(target_arch = "x86_64")]
 use super::mac::MacKey;
 use super::tape::Tape;
 use super::workspace::Memory;
@@ -30,6 +31,7 @@ use crate::Fault;
 use crate::ag::Role;
 use crate::ag::{self, Ag, BLOCK, Known};
 use crate::command::Command;
+#[cfg(target_arch = "x86_64")]
 use crate::layout::Span;
 
 impl Cpu {
@@ -62,7 +64,8 @@ impl Cpu {
             Ag::Offer { role, .. } | Ag::Take { role, .. } if self.isa != Isa::Portable => {
                 self.candidates(memory, &known, (step, role), command);
             }
-            Ag::Fold { offset } => {
+            #[cfg(target_arch = "x86_64")]
+            Ag::Fold { offset } if self.isa != Isa::Portable && command.src.len() <= mix::MOST => {
                 let offset = offset.map(|_| *known.offset);
                 self.fold_arrays(memory, offset, &command.src, command.dst[0]);
             }
@@ -74,6 +77,7 @@ impl Cpu {
     }
 
     /// POLYVAL of the sum of arrays, and of v Δ.
+    #[cfg(target_arch = "x86_64")]
     fn fold_arrays(&self, memory: &mut Memory, offset: Option<u128>, src: &[Span], to: Span) {
         /// Blocks that are added up at a time.
         const TILE: usize = 128;
@@ -85,45 +89,22 @@ impl Cpu {
         };
         let offset = offset.unwrap_or(0);
         let mut state = Zeroizing::new([0; BLOCK]);
-        let mut sum = Zeroizing::new([0u128; TILE]);
         let mut bytes = Zeroizing::new([0; BLOCK * TILE]);
         for k in 0..arrays[0].count {
             let blocks = memory.column_bytes(arrays[0], k).len() / BLOCK;
             for at in (0..blocks).step_by(TILE) {
                 let len = TILE.min(blocks - at);
                 let at = BLOCK * at..BLOCK * (at + len);
-                #[cfg(target_arch = "x86_64")]
-                if self.isa != Isa::Portable {
-                    let of = |span: &Span| memory.column_bytes(*span, k)[at.clone()].as_ptr();
-                    let chosen = bits.map(|bits| Chosen {
-                        bits: memory.column_bytes(bits, k)[at.start / (8 * BLOCK)..].as_ptr(),
-                        from: None,
-                        block: offset,
-                    });
-                    let arrays: Vec<*const u8> = arrays.iter().map(of).collect();
-                    let sum = Sum::new(len, &arrays, chosen.as_slice());
-                    // SAFETY: arrays have these blocks, and bits a bit for each.
-                    unsafe { mix::put(self.isa, &sum, bytes.as_mut_ptr()) };
-                    state = key.go_on(self.isa, &state, &mut bytes[..BLOCK * len]);
-                    continue;
-                }
-                sum.fill(0);
-                for array in arrays {
-                    let from = &memory.column_bytes(*array, k)[at.clone()];
-                    for (sum, block) in sum.iter_mut().zip(from.as_chunks::<BLOCK>().0) {
-                        *sum ^= u128::from_le_bytes(*block);
-                    }
-                }
-                if let Some(bits) = bits {
-                    let bits = &memory.column_bytes(bits, k)[at.start / (8 * BLOCK)..];
-                    for (i, sum) in sum[..len].iter_mut().enumerate() {
-                        let bit = std::hint::black_box(bits[i / 8] >> (i % 8) & 1);
-                        *sum ^= u128::from(bit).wrapping_neg() & offset;
-                    }
-                }
-                for (to, sum) in bytes.as_chunks_mut::<BLOCK>().0.iter_mut().zip(sum.iter()) {
-                    *to = sum.to_le_bytes();
-                }
+                let of = |span: &Span| memory.column_bytes(*span, k)[at.clone()].as_ptr();
+                let chosen = bits.map(|bits| Chosen {
+                    bits: memory.column_bytes(bits, k)[at.start / (8 * BLOCK)..].as_ptr(),
+                    from: None,
+                    block: offset,
+                });
+                let arrays: Vec<*const u8> = arrays.iter().map(of).collect();
+                let sum = Sum::new(len, &arrays, chosen.as_slice());
+                // SAFETY: arrays have these blocks, and bits a bit for each.
+                unsafe { mix::put(self.isa, &sum, bytes.as_mut_ptr()) };
                 state = key.go_on(self.isa, &state, &mut bytes[..BLOCK * len]);
             }
         }
@@ -187,7 +168,7 @@ impl Cpu {
                     put(&dst[0], &[from], &[same(&flips, 1 << bit)]);
                 }
                 Ag::Expand => put(&dst[0], &[], &[same(&packed(&src[0]), 1)]),
-                Ag::Bits { bit } if src.len() <= 16 => {
+                Ag::Bits { bit } if src.len() <= mix::MOST => {
                     let arrays: Vec<*const u8> = src.iter().map(read).collect();
                     let bits = bits_of(&arrays, blocks(&src[0]), bit == 1);
                     let to = memory.column_bytes_mut(dst[0], k);
@@ -197,7 +178,7 @@ impl Cpu {
                 }
                 Ag::Settle { role, .. } => {
                     let d = both(&src[0], &src[1]);
-                    let one = ag::public(role, offset);
+                    let one = role.one(offset);
                     put(&dst[0], &[read(&dst[0])], &[same(&d, offset)]);
                     put(&dst[1], &[read(&dst[1])], &[same(&d, one)]);
                 }
@@ -217,7 +198,7 @@ impl Cpu {
                     for p in 0..2 {
                         let [a, b, c, gamma] = [4, 6, 8, 10].map(|s: usize| &src[s + p]);
                         let adds = p as u64 == role.number();
-                        let one = if adds { ag::public(role, offset) } else { 0 };
+                        let one = if adds { role.one(offset) } else { 0 };
                         let chosen = [array(&epsilon, b), array(&delta, a), same(&public, one)];
                         put(&dst[p], &[read(c), read(gamma)], &chosen);
                     }
