@@ -16,7 +16,7 @@ const GATE: u64 = 1024;
 const ROUND: u64 = 1024;
 
 /// What any run takes: threads, connections, and code of the program that no run has used before.
-const RUN: u64 = 4 << 20;
+const RUN: u64 = 6 << 20;
 
 /// Bytes of workspaces of a lane up to which chunks begin while those in flight wait for messages.
 const AHEAD: u64 = 16 << 20;
