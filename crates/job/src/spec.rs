@@ -91,14 +91,44 @@ pub enum Order {
         /// Whether several rows may have the same key.
         duplicates: bool,
     },
+    /// The holders compare it so, of rows of which a cycle takes several: the block has one row, whose cycles take these.
+    InCycles {
+        /// Rows that are compared.
+        rows: u64,
+        /// Rows per compared digest.
+        every: u32,
+        /// Whether several rows may have the same key.
+        duplicates: bool,
+    },
 }
 
 impl Order {
     /// Rows per compared digest, if the order is compared.
     pub const fn every(self) -> Option<u32> {
         match self {
-            Order::Compared { every, .. } => Some(every),
+            Order::Compared { every, .. } | Order::InCycles { every, .. } => Some(every),
             Order::Unsaid | Order::Agreed => None,
+        }
+    }
+
+    /// How many rows of a block are compared, if they are.
+    pub const fn compared(self, block: u64) -> Option<u64> {
+        match self {
+            Order::Compared { .. } => Some(block),
+            Order::InCycles { rows, .. } => Some(rows),
+            Order::Unsaid | Order::Agreed => None,
+        }
+    }
+
+    /// The same of so many rows of which a cycle takes several, if rows are compared.
+    pub const fn in_cycles(self, rows: u64) -> Option<Self> {
+        match self {
+            Order::Compared { every, duplicates } => Some(Order::InCycles {
+                rows,
+                every,
+                duplicates,
+            }),
+            Order::Unsaid | Order::Agreed | Order::InCycles { .. } => None,
         }
     }
 }
@@ -191,7 +221,7 @@ canonical! {
     struct Security { protocol, adversary, delivery, tables, schedule, statistical, chunk_rows }
     enum Holder { 0 = Party(party), 1 = Owner(owner), 2 = Stored, 3 = Column }
     enum Audience { 0 = Parties, 1 = Party(party), 2 = Recipient(recipient), 3 = Stored, 4 = Column }
-    enum Order { 0 = Unsaid, 1 = Agreed, 2 = Compared { every, duplicates } }
+    enum Order { 0 = Unsaid, 1 = Agreed, 2 = Compared { every, duplicates }, 3 = InCycles { rows, every, duplicates } }
     enum ProtocolKind { 0 = Rep3, 1 = Rep4, 2 = Yao }
     enum Adversary { 0 = SemiHonest, 1 = Malicious, 2 = CutAndChoose }
     enum Delivery { 0 = Abort, 1 = Guaranteed }

@@ -276,8 +276,10 @@ fn fits(rule: &Written, facts: &Facts, around: &Around) -> bool {
             )
         })
         && (rule.adversary.is_none() && rule.statistical.is_none()
-            || facts.adversary != "malicious-cutchoose"
-            || facts.statistical >= rule.statistical.or(Some(40)))
+            || match facts.statistical {
+                Some(bits) => bits >= rule.statistical.unwrap_or(40),
+                None => facts.adversary != "malicious-cutchoose",
+            })
         && rule.delivery.is_none_or(|least| {
             strength(&facts.delivery).is_some_and(|s| Some(s) >= strength(least))
         });

@@ -286,11 +286,17 @@ pub enum JobProblem {
         /// How many.
         found: usize,
     },
-    /// Two parties of a statistics job.
+    /// Shares of two parties that would stay.
     #[error(
-        "a statistics job computes on integers, and two parties compute on bits alone; name three parties, or four"
+        "two parties keep no shares, and load none; name three parties, or four, or leave out `{0}`"
     )]
-    TwoParties,
+    NoShares(&'static str),
+    /// A second block whose order two parties would compare.
+    #[error(
+        "two parties compare the order of the rows of one block, and `{0}` is a second one; make one block of both, or let their owners \
+         agree on an order (`order = \"agreed\"`)"
+    )]
+    TwoOrders(String),
     /// A word of former versions.
     #[error("`{field} = \"{was}\"` is now called `{field} = \"{now}\"`; it means the same")]
     Renamed {

@@ -19,7 +19,7 @@ use crate::{
     gates::{Input, InputFormat},
     query::{OwnTable, QuerySource},
     stats::{
-        Opening, Reading, Stats, StatsResult, StatsSink, StatsSource, TableAnalysis, result, table,
+        BitSource, Opening, Reading, Stats, StatsResult, StatsSink, StatsSource, TableAnalysis, result, table,
     },
 };
 use veil_job::{DataError, Holder, Source};
@@ -271,7 +271,13 @@ impl Job {
         watch: Watch<'_>,
     ) -> Result<Box<dyn Source>, DataError> {
         match &self.kind {
-            Kind::Stats(stats) => Ok(Box::new(self.tables(stats, holder, watch)?)),
+            Kind::Stats(stats) => {
+                let tables = self.tables(stats, holder, watch)?;
+                if self.opening().is_of_bits() {
+                    return Ok(Box::new(BitSource::new(stats, self.opening(), holder, tables)?));
+                }
+                Ok(Box::new(tables))
+            }
             Kind::Circuit(gates) => {
                 let path = |input: &Input| {
                     let missing = || InputError::NoFile {

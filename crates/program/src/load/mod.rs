@@ -341,27 +341,20 @@ impl Job {
             ],
             &missing,
         )?;
-        if roles.parties.len() == PartyId::TWO.len() {
-            return Err(Fault::new(raw.parties.span(), JobProblem::TwoParties));
-        }
         let stats = Stats::parse(raw, &roles)?;
-        let made = stats.lower().map_err(|(analysis, problem)| {
+        let two = roles.parties.len() == PartyId::TWO.len();
+        let kept = raw.keep.as_ref().map(|_| "[keep]");
+        let mut blocks = stats.blocks.iter();
+        let loaded = blocks.any(|block| block.stored.is_some());
+        if let Some(what) = kept.or(loaded.then_some("stored")).filter(|_| two) {
+            return Err(Fault::new(raw.parties.span(), JobProblem::NoShares(what)));
+        }
+        let made = if two { stats.lower_bits() } else { stats.lower() };
+        let made = made.map_err(|(analysis, problem)| {
             let analysis = raw.analysis.get(analysis).map(toml::Spanned::span);
             Fault::new(analysis.unwrap_or(raw.name.span()), problem)
         })?;
-        let opening = &made.opening;
-        let blocks = (stats.blocks.iter())
-            .map(|block| Block {
-                name: block.name.clone(),
-                rows: block.rows,
-                holders: (opening.columns.iter())
-                    .map(|&column| block.holders[column])
-                    .chain(opening.extremes.iter().flat_map(|one| one.holders.clone()))
-                    .collect(),
-                stored: block.stored.clone(),
-                order: block.pairing.order(),
-            })
-            .collect();
+        let blocks = stats.shared(&made.opening);
         let circuit = made.circuit;
         let mut whole = roles.spec(raw, circuit, blocks, made.audiences, made.opened);
         whole.schema = stats.schema();

@@ -3,6 +3,7 @@
 mod alone;
 mod analysis;
 mod axis;
+mod bit_source;
 pub(crate) mod chart;
 mod clear;
 mod derive;
@@ -29,6 +30,7 @@ use std::{fmt, path::PathBuf};
 
 #[doc(hidden)]
 pub use crate::table::fuzz_table;
+pub(crate) use bit_source::BitSource;
 pub use analysis::{Analysis, End, Fraction, Statistic};
 pub use inference::{Confidence, Interval, Test};
 pub use keep::Keeping;
@@ -41,10 +43,11 @@ pub(crate) use source::{Reading, table};
 use crate::{date, number::Scaled, table::Notation};
 pub(crate) use files::ResultFiles;
 pub(crate) use lower::Opening;
+use lower::{Cell, Layout, Port};
 pub(crate) use parse::{bound, day, marks, most_opened, notation};
 pub use tables::TableAnalysis;
 pub(crate) use tables::{Relation, parse as of_tables, place, result};
-use veil_job::{Holder, Order};
+use veil_job::{Block, Holder, Order};
 
 /// The treatment of an empty cell.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -312,6 +315,44 @@ impl Stats {
     /// Rows of all blocks.
     pub fn rows(&self) -> u64 {
         self.blocks.iter().map(|block| block.rows).sum()
+    }
+
+    /// The blocks of the contract. Parties that compute on integers take every row of each; two take one row, in which the rows are those of
+    /// cycles, or sums.
+    pub(crate) fn shared(&self, opening: &Opening) -> Vec<Block> {
+        if let Some(layout) = &opening.layout {
+            return vec![self.in_cycles(layout)];
+        }
+        let blocks = self.blocks.iter();
+        let shared = blocks.map(|block| Block {
+            name: block.name.clone(),
+            rows: block.rows,
+            holders: (opening.columns.iter())
+                .map(|&column| block.holders[column])
+                .chain(opening.extremes.iter().flat_map(|one| one.holders.clone()))
+                .collect(),
+            stored: block.stored.clone(),
+            order: block.pairing.order(),
+        });
+        shared.collect()
+    }
+
+    /// The one row that two parties take.
+    fn in_cycles(&self, layout: &Layout) -> Block {
+        let joint = layout.joint();
+        let named = layout.compared.or(joint.first().copied());
+        let agreed = joint.iter().any(|&block| self.blocks[block].pairing == Pairing::Agreed);
+        let order = layout.compared.and_then(|block| {
+            let rows = self.blocks[block].rows;
+            self.blocks[block].pairing.order().in_cycles(rows)
+        });
+        Block {
+            name: self.blocks[named.unwrap_or(0)].name.clone(),
+            rows: 1,
+            holders: layout.holders(self),
+            stored: None,
+            order: order.unwrap_or(if agreed { Order::Agreed } else { Order::Unsaid }),
+        }
     }
 
     /// The columns that must have a value in a row, or it does not count for an analysis: those that the statistic

@@ -77,6 +77,21 @@ impl Monomial {
 
     /// Bits that the sum of this product over `rows` rows can need, sign included.
     pub(super) fn bits(&self, columns: &[Column], rows: u64) -> u64 {
+        let (low, high) = self.bounds(columns);
+        let (low, high) = (low * rows, high * rows);
+        // -2^63 would fit 64 bits, but the bound is kept symmetric: a value and its negative always both fit.
+        low.bits().max(high.bits()) + 1
+    }
+
+    /// The least and the largest sum of this product over `rows` rows, which need 128 bits at most.
+    pub(super) fn range(&self, columns: &[Column], rows: u64) -> (i128, i128) {
+        let (low, high) = self.bounds(columns);
+        let fits = |end: BigInt| (end * rows).try_into().expect("sums that fit were chosen");
+        (fits(low), fits(high))
+    }
+
+    /// The least and the largest value in a row.
+    fn bounds(&self, columns: &[Column]) -> (BigInt, BigInt) {
         // Any other factor than a value can be 0, and so can the value of a missing cell.
         let certain = self.cells.is_empty() && self.valid.is_empty();
         let (mut low, mut high) = (BigInt::one(), BigInt::one());
@@ -100,9 +115,7 @@ impl Monomial {
             low = low.min(BigInt::ZERO);
             high = high.max(BigInt::ZERO);
         }
-        let (low, high) = (low * rows, high * rows);
-        // -2^63 would fit 64 bits, but the bound is kept symmetric: a value and its negative always both fit.
-        low.bits().max(high.bits()) + 1
+        (low, high)
     }
 
     /// Digits after the point of the product.

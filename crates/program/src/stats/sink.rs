@@ -122,14 +122,19 @@ impl Sink for StatsSink {
     fn put(&self, port: usize, slice: Slice, values: &[u8]) -> Result<(), DataError> {
         let Slice { block, first, rows } = slice;
         let beyond = || DataError::out_of_reach(port, slice);
+        let word = self.opening.word(port);
+        let bytes = word.map_or(self.opening.ring.bytes(1), |(bits, _)| bits.into());
         let fits = self.mine.get(port) == Some(&true)
             && (block, first, rows) == (0, 0, 1)
-            && values.len() as u64 == self.opening.ring.bytes(1);
+            && values.len() as u64 == bytes;
         let mut opened = self.opened();
         if !fits || opened[port].is_some() {
             return Err(beyond());
         }
-        opened[port] = Some(signed(self.opening.ring, values));
+        opened[port] = Some(match word {
+            Some((_, signed)) => of_bits(values, signed),
+            None => signed(self.opening.ring, values),
+        });
         Ok(())
     }
 
@@ -154,6 +159,15 @@ impl Sink for StatsSink {
         let _ = self.result.set(result);
         Ok(())
     }
+}
+
+/// The number of a word of bits, a byte for each, in two's complement if it is signed.
+fn of_bits(bits: &[u8], signed: bool) -> i128 {
+    let negative = signed && bits.last().is_some_and(|bit| bit & 1 == 1);
+    let high = if negative { u128::MAX } else { 0 };
+    // From the highest bit on.
+    let number = bits.iter().rev().fold(high, |number, bit| number << 1 | u128::from(bit & 1));
+    number as i128
 }
 
 /// The ring element as a signed number.

@@ -66,6 +66,11 @@ impl StatsSource {
         self.tables.get(block)?.as_ref()
     }
 
+    /// What the owner supplies for each port of extremes: a value for each group, nothing in those of others.
+    pub(super) fn supplied(&self) -> impl Iterator<Item = &[u64]> {
+        self.extremes.iter().map(Vec::as_slice)
+    }
+
     /// Reports of the checked tables.
     pub fn reports(&self) -> impl Iterator<Item = &TableReport> {
         self.tables.iter().flatten().map(Table::report)

@@ -112,6 +112,24 @@ impl Case {
                 .collect::<Vec<_>>(),
             mine
         );
+        self.between_two(&result);
         result
+    }
+
+    /// Two parties compute the same, by a circuit of bits.
+    fn between_two(&self, want: &StatsResult) {
+        let file = self.path("job.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        let three = "parties = [\"p\", \"q\", \"c\"]";
+        if !text.contains(three) {
+            return;
+        }
+        let text = text.replace(three, "parties = [\"p\", \"c\"]");
+        let job = Job::parse(&text, &file, BTreeMap::new()).unwrap();
+        assert_eq!(job.spec().circuit.ring, veil_math::Ring::Bits);
+        let output = self.evaluate(&job, Peer::Recipient(0)).unwrap();
+        let result = output.statistics().unwrap();
+        assert_eq!(result.analyses, want.analyses);
+        assert_eq!(result.opened, want.opened);
     }
 }

@@ -5,6 +5,7 @@ mod inference;
 mod known;
 mod padded;
 mod tables;
+mod two;
 
 use crate::common::Case;
 use proptest::prelude::*;

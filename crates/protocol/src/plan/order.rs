@@ -28,9 +28,10 @@ impl OrderPlan {
     /// The rows behind digest `index` of the block: the first one, and how many.
     pub fn rows(&self, block: &Block, index: u32) -> (u64, u64) {
         let first = u64::from(index) * u64::from(self.every);
+        let rows = block.order.compared(block.rows).unwrap_or(0);
         (
             first,
-            u64::from(self.every).min(block.rows.saturating_sub(first)),
+            u64::from(self.every).min(rows.saturating_sub(first)),
         )
     }
 }
@@ -39,7 +40,8 @@ pub(super) fn of(job: &JobSpec) -> Result<Vec<OrderPlan>, PlanError> {
     let mut orders = Vec::new();
     let parties = super::parties(job);
     for (index, block) in job.blocks.iter().enumerate() {
-        let Some(every) = block.order.every() else {
+        let compared = block.order.compared(block.rows);
+        let (Some(every), Some(rows)) = (block.order.every(), compared) else {
             continue;
         };
         if every == 0 || index > usize::from(u16::MAX) {
@@ -47,12 +49,12 @@ pub(super) fn of(job: &JobSpec) -> Result<Vec<OrderPlan>, PlanError> {
                 "the order of a block is compared every so many rows, at least 1, in one of the first 65536 blocks",
             ));
         }
-        let digests = block.rows.div_ceil(u64::from(every));
+        let digests = rows.div_ceil(u64::from(every));
         if digests > MOST {
             return Err(PlanError::TooManyDigests {
                 block: block.name.clone(),
                 digests,
-                every: block.rows.div_ceil(MOST),
+                every: rows.div_ceil(MOST),
             });
         }
         let holders = holders(job, block);
@@ -74,11 +76,11 @@ pub(super) fn of(job: &JobSpec) -> Result<Vec<OrderPlan>, PlanError> {
     Ok(orders)
 }
 
-/// Who supplies values per row of `block`, each once.
+/// Who supplies values per row of `block`, or per cycle, each once.
 fn holders(job: &JobSpec, block: &Block) -> Vec<Peer> {
     let ports = job.circuit.inputs.iter().zip(&block.holders);
     let mut holders: Vec<Peer> = ports
-        .filter(|(port, _)| port.per == Per::Row)
+        .filter(|(port, _)| port.per != Per::Job)
         .filter_map(|(_, holder): (_, &Holder)| holder.peer())
         .collect();
     holders.sort_unstable();

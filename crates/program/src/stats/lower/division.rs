@@ -3,8 +3,10 @@
 use num_bigint::BigInt;
 use veil_circuit::{
     Builder, Wire,
-    generate::{Integer, decompose, quotient_bits, recompose},
+    generate::{Aim, Integer, decompose, quotient_bits, recompose, sub},
 };
+
+use super::bits::{extended, plus, times};
 
 use crate::stats::Column;
 
@@ -81,6 +83,25 @@ impl Division {
     /// What the largest quotient stands for.
     pub(super) fn last(&self) -> i128 {
         self.first() + self.largest
+    }
+
+    /// The quotient of words of bits, the sum in two's complement. It means nothing if `count` is 0.
+    pub(super) fn quotient(&self, b: &mut Builder, sum: &[Wire], count: &[Wire]) -> Vec<Wire> {
+        let width = self.dividend.bits + 1;
+        let sum = extended(b, sum, width, true);
+        let count = extended(b, count, width, false);
+        let least = times(b, &count, self.least, width);
+        let above = sub(b, &sum, &least, Aim::Size);
+        let parts = times(b, &count, self.down as i128, width);
+        let mut divisor = parts[..self.divisor.bits as usize].to_vec();
+        let mut dividend = times(b, &above, self.up as i128, width);
+        if self.to_nearest {
+            divisor.insert(0, b.constant_bit(false));
+            let twice = times(b, &dividend, 2, width);
+            dividend = plus(b, &twice, &parts);
+        }
+        dividend.truncate(self.dividend.bits as usize);
+        quotient_bits(b, &dividend, &divisor, self.quotient as usize)
     }
 
     /// The quotient. It means nothing if `count` is 0.

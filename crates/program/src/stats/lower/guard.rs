@@ -28,10 +28,24 @@ impl Guard {
         )
     }
 
+    /// What counts the rows.
+    pub(super) const fn count(&self) -> &Monomial {
+        &self.count
+    }
+
+    /// How many it takes.
+    pub(super) const fn least(&self) -> u64 {
+        self.least
+    }
+
+    /// Bits of a count of at most `rows` rows, and of the number that it takes.
+    pub(super) fn bits(&self, rows: u64) -> u32 {
+        u64::BITS - rows.max(self.least).leading_zeros()
+    }
+
     /// Whether a group of so many of at most `rows` rows is shown: a bit.
     pub(super) fn holds(&self, b: &mut Builder, count: Wire, rows: u64) -> Wire {
-        // Neither the count nor the bound has more bits.
-        let bits = u64::BITS - rows.max(self.least).leading_zeros();
+        let bits = self.bits(rows);
         let least = b.constant(self.least.into());
         let few = is_less(b, count, least, Integer::unsigned(bits));
         b.not(few)

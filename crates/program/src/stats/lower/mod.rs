@@ -5,6 +5,7 @@
 //! about a single row is ever opened but an extreme, if an analysis asks for it. Products of rows may wrap around in the ring without harm:
 //! sums modulo 2^k are right wherever the true sum fits, and the lowering checks that it does.
 
+mod bits;
 mod builder;
 mod division;
 mod guard;
@@ -13,6 +14,7 @@ mod target;
 mod totals;
 
 use builder::Builder;
+pub(super) use bits::{Cell, Layout, Port, only_holder};
 pub(crate) use guard::Guard;
 pub(crate) use opening::Opening;
 pub(super) use target::{Meaning, Shown, Target};

@@ -6,6 +6,7 @@ use veil_circuit::Limits;
 use veil_math::Ring;
 
 use super::{
+    Layout,
     division::Division,
     target::{Shown, Target},
     totals::steps,
@@ -26,6 +27,8 @@ pub(crate) struct Opening {
     /// What each output port opens, in order.
     pub(in crate::stats) shown: Vec<Shown>,
     pub(super) ports: HashMap<Shown, usize>,
+    /// What the ports of a circuit of bits hold, of two parties.
+    pub(in crate::stats) layout: Option<Layout>,
 }
 
 impl Opening {
@@ -77,6 +80,16 @@ impl Opening {
 }
 
 impl Opening {
+    /// Whether the circuit computes on bits, between two parties.
+    pub(crate) fn is_of_bits(&self) -> bool {
+        self.layout.is_some()
+    }
+
+    /// Of a circuit of bits, the bits of an output port, and whether the highest is a sign.
+    pub(in crate::stats) fn word(&self, port: usize) -> Option<(u32, bool)> {
+        self.layout.as_ref()?.opened.get(port).copied()
+    }
+
     /// How many numbers are opened.
     pub(crate) fn numbers(&self) -> u64 {
         self.shown.len() as u64
@@ -92,6 +105,7 @@ impl Stats {
             extremes: Vec::new(),
             shown: Vec::new(),
             ports: HashMap::new(),
+            layout: None,
         };
         for (index, analysis) in self.analyses.iter().enumerate() {
             let at = |problem| (index, problem);
