@@ -315,3 +315,72 @@ fn what_a_garbler_states_is_an_order_for_all_or_none() {
         }
     }
 }
+
+/// A job of statistics between two parties: two owners with the same people, of whom one has others alone.
+fn statistics(folder: &Folder, adversary: &str) {
+    use std::fmt::Write as _;
+    let mut pay = String::from("id,pay\n");
+    let mut people = String::from("id,group\n");
+    let mut own = String::from("pay,group\n");
+    for row in 0..300 {
+        let value = (row * 7919) % 5000;
+        let group = ["x", "y", "z"][row % 3];
+        let _ = writeln!(pay, "p{row},{value}");
+        let _ = writeln!(people, "p{row},{group}");
+        let _ = writeln!(own, "{},{group}", value / 2);
+    }
+    folder.write("pay.csv", pay);
+    folder.write("people.csv", &people);
+    folder.write("own.csv", own);
+    // Two people have changed places.
+    folder.write(
+        "other.csv",
+        people
+            .replace("p7,", "q,")
+            .replace("p8,", "p7,")
+            .replace("q,", "p8,"),
+    );
+    let job = format!(
+        r#"version = 1
+kind = "stats"
+name = "two"
+{adversary}
+owners = ["mill", "office"]
+parties = ["mill", "office"]
+column = [{{ name = "pay", type = "integer", min = 0, max = 5000 }},
+          {{ name = "group", type = "category", values = ["x", "y", "z"] }}]
+block = [{{ name = "all", rows = 300, holds = {{ mill = ["pay"], office = ["group"] }},
+           files = {{ mill = "pay.csv", office = "people.csv" }}, align = {{ column = "id", every = 16 }} }},
+         {{ name = "own", rows = 300, holds = {{ mill = ["pay", "group"] }}, files = {{ mill = "own.csv" }} }}]
+analysis = [{{ name = "pay", kind = "variance", of = "pay", by = "group", min_count = 20, to = "office" }},
+            {{ name = "top", kind = "mean-only", of = "pay", decimals = 1, to = "mill" }}]
+"#
+    );
+    folder.write("stats.toml", &job);
+    folder.write("moved.toml", job.replace("people.csv", "other.csv"));
+    folder.succeed("data key new align.key");
+}
+
+/// Rows of two owners are paired, compared and computed in cycles; what comes out is what counting gives.
+#[test]
+fn two_parties_compute_statistics() {
+    let folder = Folder::new();
+    statistics(&folder, "");
+    let text = folder.succeed("explain stats.toml");
+    for part in ["rows       600, with ", " cycles", "yao"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let text = folder.succeed("stats stats.toml --check --align-key align.key");
+    assert!(
+        text.contains(
+            "checked: the clear computation over the data of all owners gives the same numbers"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("600 rows by yao over Z_2"), "{text}");
+    folder.fail(
+        "run moved.toml --align-key align.key",
+        3,
+        &["block `all`", "between rows 1 and 16"],
+    );
+}

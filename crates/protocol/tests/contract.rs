@@ -50,6 +50,11 @@ fn order() -> impl Strategy<Value = Order> {
         Just(Order::Unsaid),
         Just(Order::Agreed),
         compared.prop_map(|(every, duplicates)| Order::Compared { every, duplicates }),
+        (0..3u64, 0..3u32, any::<bool>()).prop_map(|(rows, every, duplicates)| Order::InCycles {
+            rows,
+            every,
+            duplicates
+        }),
     ]
 }
 

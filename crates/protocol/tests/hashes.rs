@@ -153,6 +153,16 @@ fn orders_and_securities_are_under_the_hash() {
             every: 17,
             duplicates: false,
         },
+        Order::InCycles {
+            rows: 40,
+            every: 17,
+            duplicates: false,
+        },
+        Order::InCycles {
+            rows: 41,
+            every: 17,
+            duplicates: false,
+        },
     ];
     for parties in 2..=4 {
         for order in orders {

@@ -82,7 +82,12 @@ struct Explanation {
     finished_by: Option<Finishing>,
     security: Guarantee,
     ring: String,
+    /// Rows of all owners' data.
     rows: u64,
+    /// Rows of the plan: 1 where two parties compute statistics.
+    plan_rows: u64,
+    /// Cycles of the circuit.
+    cycles: u64,
     products_per_row: u64,
     summed_products_per_row: u64,
     chunk_rows: u32,
@@ -279,7 +284,9 @@ fn explain(
         finished_by: finished_by(stages),
         security: Guarantee::of(plan.job.security),
         ring: plan.ring.name().to_string(),
-        rows: job.rows(),
+        rows: described.rows(),
+        plan_rows: job.rows(),
+        cycles: plan.cycle_count(),
         products_per_row: plan.products(),
         summed_products_per_row: summed(plan),
         chunk_rows: plan.chunk_rows,

@@ -272,6 +272,14 @@ pub(crate) fn execute_job(
 }
 
 impl Finished {
+    /// Rows that were computed on.
+    fn rows(&self) -> u64 {
+        if self.job.queries().is_some() {
+            return self.plan.job.rows();
+        }
+        self.job.rows()
+    }
+
     /// Prints one object.
     pub(crate) fn print_json(&self, checked: Option<bool>) -> Result<(), Failure> {
         self.outcome.answers.iter().for_each(Answer::warn);
@@ -282,7 +290,7 @@ impl Finished {
             guarantee: protocol.guarantee(),
             plan: self.plan.hash.to_string(),
             ordered: self.ordered.as_ref(),
-            rows: self.plan.job.rows(),
+            rows: self.rows(),
             lanes: self.plan.lanes,
             link: &self.link,
             seconds: self.seconds,
@@ -373,7 +381,7 @@ impl Finished {
         });
         format!(
             "{} by {} {}, {}, links {}, in {}\n{}: {}\n{ordered}{network}{}",
-            output::count(plan.job.rows(), "row"),
+            output::count(self.rows(), "row"),
             protocol.name(),
             match plan.count() {
                 1 => format!("over {}", plan.ring.name()),

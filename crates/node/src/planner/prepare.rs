@@ -34,7 +34,7 @@ pub(crate) fn prepare(job: Job, lanes: u16, terms: &Terms) -> Result<Prepared, S
             terms.lanes
         ));
     }
-    let rows = job.spec().rows();
+    let rows = job.rows();
     if rows > terms.rows {
         return Err(format!(
             "the job has {rows} rows, and this party takes at most {}",
@@ -119,7 +119,7 @@ impl Prepared {
             stages: stages.hashes().into_iter().map(Event::plan).collect(),
             name: plan.job.name.clone(),
             input: stages.plan(Stage::Input).job.name.clone(),
-            rows: plan.job.rows(),
+            rows: job.rows(),
             participants: names(&plan),
             parties: plan.job.parties.clone(),
             roles: roles_of(&plan, &terms.name),

@@ -128,6 +128,7 @@ impl Facts {
                 // Of a bound nothing says how many rows there are.
                 let rows = stats.blocks.iter().map(|block| block.fewest_rows);
                 facts.smallest_block = rows.min().unwrap_or(0);
+                facts.rows = stats.rows();
                 let least = stats.analyses.iter().map(|a| a.min_count.unwrap_or(0));
                 facts.min_count = least.min().unwrap_or(0);
                 for analysis in &stats.analyses {

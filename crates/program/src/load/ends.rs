@@ -19,7 +19,8 @@ use crate::{
     gates::{Input, InputFormat},
     query::{OwnTable, QuerySource},
     stats::{
-        BitSource, Opening, Reading, Stats, StatsResult, StatsSink, StatsSource, TableAnalysis, result, table,
+        BitSource, Opening, Reading, Stats, StatsResult, StatsSink, StatsSource, TableAnalysis,
+        result, table,
     },
 };
 use veil_job::{DataError, Holder, Source};
@@ -274,7 +275,12 @@ impl Job {
             Kind::Stats(stats) => {
                 let tables = self.tables(stats, holder, watch)?;
                 if self.opening().is_of_bits() {
-                    return Ok(Box::new(BitSource::new(stats, self.opening(), holder, tables)?));
+                    return Ok(Box::new(BitSource::new(
+                        stats,
+                        self.opening(),
+                        holder,
+                        tables,
+                    )?));
                 }
                 Ok(Box::new(tables))
             }

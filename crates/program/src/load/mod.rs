@@ -349,7 +349,11 @@ impl Job {
         if let Some(what) = kept.or(loaded.then_some("stored")).filter(|_| two) {
             return Err(Fault::new(raw.parties.span(), JobProblem::NoShares(what)));
         }
-        let made = if two { stats.lower_bits() } else { stats.lower() };
+        let made = if two {
+            stats.lower_bits()
+        } else {
+            stats.lower()
+        };
         let made = made.map_err(|(analysis, problem)| {
             let analysis = raw.analysis.get(analysis).map(toml::Spanned::span);
             Fault::new(analysis.unwrap_or(raw.name.span()), problem)
@@ -564,6 +568,14 @@ impl Job {
             Kind::Stats(stats) => Some((self.opening.as_ref()?.numbers(), stats.most_opened)),
             Kind::Query(queries) => Some((queries.numbers(), queries.most_opened?)),
             Kind::Circuit(_) | Kind::Reshare(_) => None,
+        }
+    }
+
+    /// Rows of all owners' data: those of the plan, except where two parties compute statistics, whose one row stands for all.
+    pub fn rows(&self) -> u64 {
+        match &self.kind {
+            Kind::Stats(stats) => stats.rows(),
+            Kind::Circuit(_) | Kind::Reshare(_) | Kind::Query(_) => self.spec.rows(),
         }
     }
 

@@ -66,11 +66,7 @@ impl BitSource {
 }
 
 /// Adds what all rows of a table give.
-fn add_rows(
-    table: &Table,
-    sums: &[(Monomial, u32)],
-    into: &mut [i128],
-) -> Result<(), DataError> {
+fn add_rows(table: &Table, sums: &[(Monomial, u32)], into: &mut [i128]) -> Result<(), DataError> {
     let mut at = 0;
     while at < table.rows() {
         let (part, first) = table.at(at)?;
@@ -139,7 +135,11 @@ impl Source for BitSource {
         }
         match *self.layout.ports.get(port).ok_or_else(beyond)? {
             Port::Cells {
-                block, rows, cell, skipped, ..
+                block,
+                rows,
+                cell,
+                skipped,
+                ..
             } => {
                 let table = self.tables.table(block).ok_or_else(beyond)?;
                 let cycles = (table.rows() + skipped) / u64::from(rows.max(1));
@@ -163,7 +163,9 @@ impl Source for BitSource {
                 Ok(())
             }
             Port::Extremes { holder, .. } => {
-                let found = self.extremes[port].as_ref().filter(|_| holder == self.holder);
+                let found = self.extremes[port]
+                    .as_ref()
+                    .filter(|_| holder == self.holder);
                 let (values, bits) = found.ok_or_else(beyond)?;
                 if into.len() != values.len() * *bits as usize {
                     return Err(beyond());

@@ -30,8 +30,8 @@ use std::{fmt, path::PathBuf};
 
 #[doc(hidden)]
 pub use crate::table::fuzz_table;
-pub(crate) use bit_source::BitSource;
 pub use analysis::{Analysis, End, Fraction, Statistic};
+pub(crate) use bit_source::BitSource;
 pub use inference::{Confidence, Interval, Test};
 pub use keep::Keeping;
 pub(crate) use keep::ring_of;
@@ -341,7 +341,9 @@ impl Stats {
     fn in_cycles(&self, layout: &Layout) -> Block {
         let joint = layout.joint();
         let named = layout.compared.or(joint.first().copied());
-        let agreed = joint.iter().any(|&block| self.blocks[block].pairing == Pairing::Agreed);
+        let agreed = joint
+            .iter()
+            .any(|&block| self.blocks[block].pairing == Pairing::Agreed);
         let order = layout.compared.and_then(|block| {
             let rows = self.blocks[block].rows;
             self.blocks[block].pairing.order().in_cycles(rows)

@@ -166,7 +166,10 @@ fn of_bits(bits: &[u8], signed: bool) -> i128 {
     let negative = signed && bits.last().is_some_and(|bit| bit & 1 == 1);
     let high = if negative { u128::MAX } else { 0 };
     // From the highest bit on.
-    let number = bits.iter().rev().fold(high, |number, bit| number << 1 | u128::from(bit & 1));
+    let number = bits
+        .iter()
+        .rev()
+        .fold(high, |number, bit| number << 1 | u128::from(bit & 1));
     number as i128
 }
 

@@ -29,10 +29,7 @@ impl OrderPlan {
     pub fn rows(&self, block: &Block, index: u32) -> (u64, u64) {
         let first = u64::from(index) * u64::from(self.every);
         let rows = block.order.compared(block.rows).unwrap_or(0);
-        (
-            first,
-            u64::from(self.every).min(rows.saturating_sub(first)),
-        )
+        (first, u64::from(self.every).min(rows.saturating_sub(first)))
     }
 }
 

@@ -24,6 +24,13 @@ impl Explanation {
             (
                 "rows",
                 match (self.products_per_row, self.summed_products_per_row) {
+                    // One row of the plan stands for all.
+                    (products, _) if self.rows != self.plan_rows => format!(
+                        "{}, with {} in {}",
+                        self.rows,
+                        count(products, "product"),
+                        count(self.cycles, "cycle")
+                    ),
                     (products, 0) => {
                         format!("{}, each with {}", self.rows, count(products, "product"))
                     }

@@ -13,8 +13,8 @@ mod opening;
 mod target;
 mod totals;
 
-use builder::Builder;
 pub(super) use bits::{Cell, Layout, Port, only_holder};
+use builder::Builder;
 pub(crate) use guard::Guard;
 pub(crate) use opening::Opening;
 pub(super) use target::{Meaning, Shown, Target};

@@ -169,8 +169,9 @@ impl Stats {
     /// The block whose order its holders compare.
     fn compared(&self, joint: &[(usize, u64)]) -> Result<Option<usize>, JobProblem> {
         let mut compared = joint.iter().map(|(block, _)| *block);
-        let mut compared =
-            compared.by_ref().filter(|block| self.blocks[*block].pairing.compared().is_some());
+        let mut compared = compared
+            .by_ref()
+            .filter(|block| self.blocks[*block].pairing.compared().is_some());
         let first = compared.next();
         match compared.next() {
             None => Ok(first),
@@ -182,7 +183,9 @@ impl Stats {
 /// Multiplications of a circuit.
 fn products(circuit: &Circuit) -> u64 {
     let products = circuit.gates.iter();
-    products.filter(|gate| matches!(gate, Gate::Mul(..))).count() as u64
+    products
+        .filter(|gate| matches!(gate, Gate::Mul(..)))
+        .count() as u64
 }
 
 impl Lowering<'_> {
@@ -238,12 +241,12 @@ impl Lowering<'_> {
             }
         }
         let mut extremes = Vec::new();
-        for ((name, groups, _), steps) in extremes::ports(&opening.extremes, &stats.columns)
-            .zip(opening.extremes.iter().flat_map(|one| {
+        for ((name, groups, _), steps) in extremes::ports(&opening.extremes, &stats.columns).zip(
+            opening.extremes.iter().flat_map(|one| {
                 let bits = one.bits(&stats.columns);
                 one.holders.iter().map(move |_| bits)
-            }))
-        {
+            }),
+        ) {
             let wires = b.input(name, groups * steps, Per::Job);
             extremes.push(wires.chunks(steps as usize).map(<[Wire]>::to_vec).collect());
         }
@@ -251,7 +254,9 @@ impl Lowering<'_> {
         let of = opened::Sums {
             stats,
             opening,
-            totals: counts.map(|((sum, _), bits)| (sum, bits.as_slice())).collect::<HashMap<_, _>>(),
+            totals: counts
+                .map(|((sum, _), bits)| (sum, bits.as_slice()))
+                .collect::<HashMap<_, _>>(),
             extremes,
         };
         let mut opened = Vec::new();
@@ -283,7 +288,11 @@ impl Lowering<'_> {
             let skipped = joint.skipped(pace.cycles);
             let [first, second] = [0, 1].map(|more| counter.from(b, skipped / joint.each + more));
             for at in 0..joint.each {
-                let live = if at < skipped % joint.each { second } else { first };
+                let live = if at < skipped % joint.each {
+                    second
+                } else {
+                    first
+                };
                 let mut row = Row::default();
                 for (&index, wires) in columns.iter().zip(cells) {
                     let column = &self.stats.columns[index];
