@@ -367,7 +367,13 @@ fn two_parties_compute_statistics() {
     let folder = Folder::new();
     statistics(&folder, "");
     let text = folder.succeed("explain stats.toml");
-    for part in ["rows       600, with ", " cycles", "yao"] {
+    for part in [
+        "rows       600, with ",
+        " cycles",
+        "yao",
+        "3 parties  send ",
+        "4 parties  send ",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     let text = folder.succeed("stats stats.toml --check --align-key align.key");

@@ -90,6 +90,9 @@ struct Explanation {
     cycles: u64,
     products_per_row: u64,
     summed_products_per_row: u64,
+    /// Of statistics between two parties, what more parties would send.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    among_more: Vec<AmongMore>,
     chunk_rows: u32,
     /// Why there are so many rows in a chunk.
     chunk_rows_why: String,
@@ -148,6 +151,17 @@ struct Read {
 struct Kept {
     what: String,
     values: u64,
+}
+
+/// The same statistics among more parties.
+#[derive(Serialize, Debug)]
+struct AmongMore {
+    parties: usize,
+    security: Guarantee,
+    /// Payload of all participants.
+    bytes: u64,
+    /// Seconds with all participants on one machine, as estimated.
+    seconds: f64,
 }
 
 /// An opened value.
@@ -289,6 +303,7 @@ fn explain(
         cycles: plan.cycle_count(),
         products_per_row: plan.products(),
         summed_products_per_row: summed(plan),
+        among_more: among_more(described, plan.lanes, rates),
         chunk_rows: plan.chunk_rows,
         chunk_rows_why: chunk_rows_why(plan, chosen.wish.as_ref()),
         chunks: plan.chunks(),
@@ -360,6 +375,24 @@ fn memory(plan: &Arc<Plan>, stages: &Stages, me: Peer, windows: &BTreeMap<Peer, 
         .filter_map(of)
         .max()
         .unwrap_or_default()
+}
+
+/// What three parties would send, and four, where two compute statistics.
+fn among_more(job: &Job, lanes: u16, rates: &Rates) -> Vec<AmongMore> {
+    let more = |parties: usize| {
+        let job = job.among_more(parties)?;
+        let plan = prepare::plan(&job, Some(lanes)).ok()?;
+        let protocols = estimate::protocols(&plan);
+        let sent = protocols.iter().map(|p| estimate::sent(&plan, &**p));
+        let sent: Vec<Sent> = sent.collect();
+        Some(AmongMore {
+            parties,
+            security: Guarantee::of(plan.job.security),
+            bytes: sent.iter().map(|sent| sent.all.bytes).sum(),
+            seconds: Run::new(&plan, &protocols, &sent).loopback(&plan, rates),
+        })
+    };
+    [3, 4].into_iter().filter_map(more).collect()
 }
 
 /// Products of every row that only their sum over the rows leaves the party: dot products.

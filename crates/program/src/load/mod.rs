@@ -30,7 +30,7 @@ use crate::{
     stats::{Opening, Stats},
 };
 use veil_job::passes::ProgramSpec;
-use veil_job::{Block, Holder, JobSpec, Keep};
+use veil_job::{Adversary, Block, Holder, JobSpec, Keep, Security};
 
 /// Bytes of a job file: ten thousand lines.
 const LONGEST_JOB: u64 = 1 << 20;
@@ -577,6 +577,43 @@ impl Job {
             Kind::Stats(stats) => stats.rows(),
             Kind::Circuit(_) | Kind::Reshare(_) | Kind::Query(_) => self.spec.rows(),
         }
+    }
+
+    /// A statistics job of two parties as so many would compute it, three or four: with parties more, who are called what they are. Nothing
+    /// for other jobs, nor where more parties do not compute it.
+    pub fn among_more(&self, parties: usize) -> Option<Self> {
+        let Kind::Stats(stats) = &self.kind else {
+            return None;
+        };
+        let two = PartyId::TWO.len();
+        if self.roles.parties.len() != two || !(two..=PartyId::FOUR.len()).contains(&parties) {
+            return None;
+        }
+        let made = stats.lower().ok()?;
+        let mut roles = self.roles.clone();
+        for number in ["third", "fourth"].into_iter().take(parties - two) {
+            roles.parties.push(format!("{number} party"));
+        }
+        let against = match self.spec.security.adversary {
+            Adversary::SemiHonest if parties < PartyId::FOUR.len() => Adversary::SemiHonest,
+            _ => Adversary::Malicious,
+        };
+        let spec = JobSpec {
+            parties: roles.parties.clone(),
+            security: Security::among(parties).against(against),
+            blocks: stats.shared(&made.opening),
+            circuit: made.circuit,
+            totals: made.totals,
+            audiences: made.audiences,
+            opened: made.opened,
+            ..(*self.spec).clone()
+        };
+        Some(Self {
+            roles,
+            spec: Arc::new(spec),
+            opening: Some(made.opening),
+            ..self.clone()
+        })
     }
 
     /// Whether the job's results are statistics, over tables or over rows that stay where they are.

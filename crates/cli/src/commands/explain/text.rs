@@ -108,6 +108,18 @@ impl Explanation {
         });
         text += &columns(&rows.collect::<Vec<_>>());
         let _ = writeln!(text, "  by the rates of: {rates}");
+        if !self.among_more.is_empty() {
+            text += "\nthe same statistics among more parties, all participants on one machine, over TLS\n";
+            let rows = self.among_more.iter().map(|more| {
+                vec![
+                    format!("{} parties", more.parties),
+                    format!("send {} in all", bytes(more.bytes)),
+                    format!("about {}", seconds(more.seconds)),
+                    more.security.to_string(),
+                ]
+            });
+            text += &columns(&rows.collect::<Vec<_>>());
+        }
         text += "\nsupplied, as shares\n";
         let rows = self.inputs.iter().map(|s| {
             vec![
