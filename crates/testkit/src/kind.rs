@@ -6,7 +6,7 @@ use std::sync::Arc;
 use veil_device::ColumnType;
 use veil_engine::participants;
 use veil_job::{Adversary, ProtocolKind};
-use veil_protocol::ag::{AgMessage, ag_message};
+use veil_protocol::ag::{AgMessage, ag_message, takes_inputs};
 use veil_protocol::cut::{CutMessage, cut_message};
 use veil_protocol::rep3::{self, CheckMessage, ProofMessage};
 use veil_protocol::yao;
@@ -256,7 +256,10 @@ impl Kinds {
                     let name = (me, send.peer, round.place, send.part);
                     let own = match (cuts, authenticates) {
                         (true, _) => of_cut(task, send),
-                        (_, true) => of_authenticated(&*protocol, task, send),
+                        (_, true) => {
+                            let inputs = takes_inputs(plan, round.place);
+                            of_authenticated(&*protocol, (task, inputs), send)
+                        }
                         _ => None,
                     };
                     let kind = || kind(&*protocol, task, send);
@@ -414,17 +417,22 @@ fn of_cut(task: Task, send: &Transfer) -> Option<Kind> {
 }
 
 /// The kind of a message of authenticated garbling.
-fn of_authenticated(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Option<Kind> {
-    if task == Task::SetUp {
-        return None;
-    }
+fn of_authenticated(
+    protocol: &dyn Protocol,
+    (task, inputs): (Task, bool),
+    send: &Transfer,
+) -> Option<Kind> {
     let garbles = protocol.me().party() == Some(yao::GARBLER);
-    let (inputs, opens) = (
-        matches!(task, Task::Inputs { .. }),
-        matches!(task, Task::Open(_)),
-    );
+    let of = match task {
+        Task::SetUp => WorkspaceOf::Job,
+        _ => WorkspaceOf::Rows,
+    };
+    let opens = matches!(task, Task::Open(_));
     let Some(message) = ag_message(send) else {
-        let column = protocol.layout(WorkspaceOf::Rows).regions[send.span.region as usize].column;
+        let column = protocol.layout(of).regions[send.span.region as usize].column;
+        if task == Task::SetUp && column == DIGEST {
+            return None;
+        }
         return Some(match (column, send.part, inputs) {
             (ColumnType::Labels, ..) => Kind::Table,
             (_, 2, true) => Kind::TransferFolds,
@@ -484,6 +492,8 @@ const PARTY: u16 = LOADED + 16;
 
 /// An authentication code.
 const CODE: ColumnType = ColumnType::Bytes(16);
+/// A digest.
+const DIGEST: ColumnType = ColumnType::Bytes(32);
 
 fn is_seed(protocol: &dyn Protocol, send: &Transfer) -> bool {
     let others = protocol.peers().into_iter();

@@ -3,6 +3,7 @@
 //! Each party draws its part of the mask λ of every input wire, and authenticates it. The party that does not own a wire opens its part to the
 //! owner, which tells Λ = x ⊕ λ. Both draw the active label from their common key, with bit 1 set to Λ; the garbler takes it ⊕ Λ Δ for its own.
 
+use veil_circuit::Per;
 use veil_device::ag::{Ag, Role};
 use veil_device::{Command, Op, Span};
 use veil_job::Holder;
@@ -15,6 +16,30 @@ use crate::ot::extension::At;
 use crate::plan::Plan;
 use crate::round::Round;
 use crate::yao::{COMMON, OFFSET, PRIVATE, combine, random};
+
+/// Rounds, each of which has a place.
+pub(super) const ROUNDS: u32 = 7;
+
+/// Whose values are taken at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Taken {
+    /// Those of the rows of a chunk.
+    Rows,
+    /// Those of a window of cycles, by its number.
+    Window(u64),
+    /// Those that all rows use.
+    Job,
+}
+
+impl Taken {
+    fn per(self) -> Per {
+        match self {
+            Taken::Rows => Per::Row,
+            Taken::Window(_) => Per::Cycle,
+            Taken::Job => Per::Job,
+        }
+    }
+}
 
 /// A port on its way in.
 struct Staged {
@@ -29,26 +54,27 @@ struct Inputs<'a> {
     plan: &'a Plan,
     shape: &'a Shape,
     me: Party,
+    taken: Taken,
     /// Ports of the garbler, and of the evaluator.
     ports: [Vec<Staged>; 2],
     /// Wires of each.
     wires: [u32; 2],
 }
 
-/// The rounds of the inputs of a block, from place `first` on.
+/// The rounds of inputs of a block.
 pub(super) fn rounds(
-    plan: &Plan,
-    shape: &Shape,
+    (plan, shape): (&Plan, &Shape),
     (me, block): (Party, usize),
-    (ends, first): (&Ends, u32),
+    taken: Taken,
+    ends: &Ends,
 ) -> Vec<Round> {
     let holders = &plan.job.blocks[block].holders;
     let (mut at, mut ports, mut wires) = (0, [Vec::new(), Vec::new()], [0; 2]);
     for role in [Role::Garbler, Role::Evaluator] {
         let of = role.number() as usize;
-        for (port, holder) in holders.iter().enumerate() {
-            if *holder == Holder::Party(Party::of(role).0) {
-                let width = plan.inputs[port].width;
+        for (port, (holder, of_port)) in holders.iter().zip(&plan.inputs).enumerate() {
+            if of_port.per == taken.per() && *holder == Holder::Party(Party::of(role).0) {
+                let width = of_port.width;
                 ports[of].push(Staged { port, at, width });
                 at += width;
                 wires[of] += width;
@@ -59,13 +85,14 @@ pub(super) fn rounds(
         plan,
         shape,
         me,
+        taken,
         ports,
         wires,
     };
     if at == 0 {
         return vec![];
     }
-    inputs.rounds(ends, first)
+    inputs.rounds(ends)
 }
 
 impl Inputs<'_> {
@@ -88,23 +115,25 @@ impl Inputs<'_> {
         self.of(role, all)
     }
 
-    fn rounds(&self, ends: &Ends, first: u32) -> Vec<Round> {
-        let (shape, me) = (self.shape, self.me);
+    fn rounds(&self, ends: &Ends) -> Vec<Round> {
+        let (shape, me, taken) = (self.shape, self.me, self.taken);
+        let wires = shape.wires(taken);
         let (parts, said, public) = (
-            regions::parts(shape),
-            |by| regions::said(shape, by),
-            regions::public(shape),
+            regions::parts(wires),
+            |by| regions::said(wires, by),
+            regions::public(wires),
         );
-        let staged = |component| regions::staged(shape, component);
+        let staged = |component| regions::staged(wires, component);
         let [label, mac, key] = [part::LABEL, part::MAC, part::KEY].map(staged);
-        let mut rounds = Rounds::new(me, first);
+        let mut rounds = Rounds::new(me, shape.place(taken));
         let at = At {
-            place: first,
-            first: 0,
+            place: shape.place(taken),
+            first: shape.leaves.inputs(taken),
             label: 0,
         };
         rounds.both(ends.rounds(at, parts, [mac, key]));
-        let draw = random(PRIVATE, DomainTag::AG_PARTS, 0, parts);
+        let first = shape.parts.inputs(taken);
+        let draw = random(PRIVATE, DomainTag::AG_PARTS, first, parts);
         rounds.made[0].local.insert(0, draw);
         let pin = |from: Span, bits: &[Span], bit| {
             ag(Ag::Pin { bit }, [&[from], bits].concat(), vec![from])
@@ -124,7 +153,7 @@ impl Inputs<'_> {
         }
         rounds.exchange(opens, 0);
         rounds.next();
-        rounds.challenge(Use::Opening, 0, 0);
+        rounds.challenge(Use::Opening, shape.challenge_of_inputs(taken), 0);
         rounds.challenged(Use::Opening, 0);
         rounds.next();
         if of_others.count > 0 {
@@ -159,7 +188,8 @@ impl Inputs<'_> {
         }
         rounds.exchange(|by| self.owned(by, public), 0);
         let all = |span: Span| items(span, 0, self.wires[0] + self.wires[1]);
-        rounds.finish(random(COMMON, DomainTag::ACTIVE, 0, all(label)));
+        let first = shape.labels.inputs(taken);
+        rounds.finish(random(COMMON, DomainTag::ACTIVE, first, all(label)));
         rounds.finish(pin(all(label), &[all(public)], 1));
         if me.garbles() {
             let op = Op::Encode { offset: OFFSET };
@@ -176,8 +206,7 @@ impl Inputs<'_> {
             };
             for component in 0..components {
                 let from = items(staged(component), port.at, port.width);
-                let first = self.plan.inputs[port.port].first;
-                let to = regions::slots(component, first, port.width);
+                let to = regions::values(&self.plan.inputs[port.port], component);
                 rounds.finish(combine(vec![from], to));
             }
         }
@@ -185,7 +214,8 @@ impl Inputs<'_> {
     }
 }
 
-/// Input wires of a block, at most.
-pub(super) fn wires(plan: &Plan) -> u32 {
-    plan.inputs.iter().map(|port| port.width).sum()
+/// Wires of the input ports with so many values.
+pub(super) fn wires(plan: &Plan, per: Per) -> u32 {
+    let ports = plan.inputs.iter().filter(|port| port.per == per);
+    ports.map(|port| port.width).sum()
 }

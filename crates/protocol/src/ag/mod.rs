@@ -14,28 +14,31 @@
 
 mod batch;
 mod bounds;
+mod cycles;
 mod inputs;
 mod opening;
+mod passes;
 mod regions;
+mod shape;
 mod steps;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use veil_circuit::Per;
 use veil_device::ot::Choices;
 use veil_device::{KeyId, Layout, Program, Span, Trees};
 use veil_job::{Audience, Holder, Schedule, Tables};
-use veil_math::Ring;
 use veil_session::{Frame, Peer};
 
 use crate::ot::Pins;
 use crate::ot::extension::{At, Challenge, Receiver, Sender};
 use crate::plan::{Plan, WorkspaceOf};
 use crate::round::{Back, Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfer, Transfers};
-use crate::yao::{EVALUATOR, GARBLER, Group, LEAVES, OFFSET, PRIVATE, grouped, keys, list, other};
-use batch::Batch;
+use crate::yao::{EVALUATOR, GARBLER, LEAVES, OFFSET, PRIVATE, keys, list, other};
 pub use bounds::layers;
+use cycles::Runs;
+use inputs::Taken;
+pub(crate) use shape::{Shape, window};
 use steps::Party;
 
 /// Gates of a layer, at most: batches of several layers are nearly full then.
@@ -46,6 +49,9 @@ pub(crate) const ROWS: u32 = 64;
 
 /// Gates of all rows of a batch: another layer is put into it as long as there are no more. Four layers of candidates are then enough for 2^-40.
 const GATES: u64 = 1 << 14;
+
+/// Values of 16 bytes of a wire: components of its slot.
+pub(crate) const LABELS: u32 = regions::part::ALL as u32;
 
 /// Four bits of an offset for each tree.
 const TREES: Trees = match Trees::new(4) {
@@ -60,7 +66,7 @@ const BACK_LEAVES: KeyId = KeyId(LEAVES.0 + (TREES.count() * TREES.leaves()) as 
 mod place {
     pub(super) const LIST: u32 = 0;
     pub(super) const INPUTS: u32 = 1;
-    /// Seven rounds of inputs, and three of outputs.
+    /// Seven rounds of inputs, and three of outputs. Those of other inputs are behind all others.
     pub(super) const OPEN: u32 = 8;
     pub(super) const BATCHES: u32 = 11;
 }
@@ -136,61 +142,10 @@ pub fn ag_message(of: &Transfer) -> Option<AgMessage> {
     regions::message(of.span)
 }
 
-/// Sizes of a plan: of its batches and of what is staged.
-#[derive(Clone, Debug)]
-pub(crate) struct Shape {
-    /// Consecutive layers whose gates are a batch.
-    groups: Vec<Group>,
-    /// Candidates of a layer of a batch.
-    candidates: u32,
-    /// Layers of candidates.
-    layers: u32,
-    /// Gates of the longest batch, in a row.
-    gates: u32,
-    /// Input wires.
-    inputs: u32,
-    /// Counters of leaves before those of batches, and of each batch.
-    leaves: [u64; 2],
-    /// Counters of drawn parts, the same.
-    parts: [u64; 2],
-}
-
-impl Shape {
-    pub(crate) fn of(plan: &Plan) -> Self {
-        let rows = u64::from(plan.longest_chunk().max(1));
-        let groups = grouped(&plan.layers, GATES / rows);
-        let gates = groups.iter().map(|group| group.gates).max().unwrap_or(0);
-        let candidates = (u64::from(gates) * rows).max(bounds::LEAST.into());
-        let candidates = u32::try_from(candidates.next_multiple_of(128));
-        let candidates = candidates.expect("a chunk that fits into memory has fewer gates");
-        let layers = layers(plan.job.security.statistical.bits(), candidates);
-        let inputs = inputs::wires(plan);
-        let arrays = 3 * layers + 1;
-        let strings = Choices::Bytes(candidates / 8).blocks(arrays, plan.chunk_rows);
-        let blocks = u64::from(candidates / 8).div_ceil(16);
-        Shape {
-            leaves: [Choices::Rows.blocks(inputs, plan.chunk_rows), strings],
-            parts: [
-                u64::from(inputs) * plan.stride(Ring::Bits),
-                u64::from(arrays) * blocks,
-            ],
-            groups,
-            candidates,
-            layers,
-            gates,
-            inputs,
-        }
-    }
-
-    /// Under the plan hash.
-    pub(crate) fn sizes(&self) -> [u64; 4] {
-        [
-            self.candidates.into(),
-            self.layers.into(),
-            self.groups.len() as u64,
-            self.inputs.into(),
-        ]
-    }
+/// Whether inputs are taken in the round at a place: those of rows, of a window of cycles, or of the job.
+pub fn takes_inputs(plan: &Plan, place: u32) -> bool {
+    let of_rows = place::INPUTS..place::OPEN;
+    of_rows.contains(&place) || place >= Shape::of(plan).place(Taken::Window(0))
 }
 
 /// Both ends of the transfers of a party, of some items of choices.
@@ -236,87 +191,99 @@ pub struct Authenticated {
     set_up: Arc<[Arc<Round>]>,
     inputs: Vec<Arc<[Arc<Round>]>>,
     open: Arc<[Arc<Round>]>,
-    /// The transfers of a batch, at a party.
-    ends: Option<(Party, Ends)>,
+    /// All batches, at a party.
+    runs: Option<Arc<Runs>>,
 }
 
 impl Authenticated {
     /// The rounds of participant `me`.
     pub fn new(plan: Arc<Plan>, me: Peer) -> Self {
-        let shape = Shape::of(&plan);
-        let [mut rows, job] = [true, false].map(|rows| regions::layout(&plan, &shape, me, rows));
-        let party = me.party().map(Party);
+        let shape = Arc::new(Shape::of(&plan));
+        let [mut rows, mut job] =
+            [WorkspaceOf::Rows, WorkspaceOf::Job].map(|of| regions::layout(&plan, &shape, me, of));
         let shared = |rounds: Vec<Round>| -> Arc<[Arc<Round>]> {
             rounds.into_iter().map(Arc::new).collect()
         };
-        let ends = party.map(|me| {
-            let of_inputs = Ends::new(&mut rows, me, (shape.inputs, Choices::Rows));
-            let packed = Choices::Bytes(shape.candidates / 8);
-            (
-                me,
-                of_inputs,
-                Ends::new(&mut rows, me, (shape.arrays(), packed)),
-            )
-        });
-        let inputs = (0..plan.job.blocks.len()).map(|block| {
-            let rounds = ends.as_ref().map(|(me, of_inputs, _)| {
-                let ends = (of_inputs, place::INPUTS);
-                inputs::rounds(&plan, &shape, (*me, block), ends)
-            });
-            shared(rounds.unwrap_or_default())
-        });
+        let party = me.party().map(Party);
+        let ends = |layout: &mut Layout, taken| {
+            let items = (shape.wires(taken), Choices::Rows);
+            party.map(|me| (me, taken, Ends::new(layout, me, items)))
+        };
+        let of_rows = ends(&mut rows, Taken::Rows);
+        let packed = (shape.arrays(), Choices::Bytes(shape.candidates / 8));
+        let of_batches = party.map(|me| Ends::new(&mut rows, me, packed));
+        let takes = |taken| shape.wires(taken) > 0;
+        let of_windows = takes(Taken::Window(0))
+            .then(|| ends(&mut rows, Taken::Window(0)))
+            .flatten();
+        let of_job = takes(Taken::Job)
+            .then(|| ends(&mut job, Taken::Job))
+            .flatten();
+        let taken = |block: usize, ends: Option<(Party, Taken, Ends)>| {
+            let rounds = |(me, taken, ends): (Party, Taken, Ends)| {
+                inputs::rounds((&plan, &shape), (me, block), taken, &ends)
+            };
+            ends.map(rounds).unwrap_or_default()
+        };
+        let inputs = (0..plan.job.blocks.len()).map(|block| shared(taken(block, of_rows)));
         let lists = [true, false].map(regions::list);
         let set_up = me.party().map(|me| list(me, place::LIST, lists));
+        let set_up = set_up.into_iter().chain(taken(0, of_job)).collect();
         let open = party.map(|me| opening::rounds(&plan, &shape, me));
+        let runs = party.zip(of_batches).map(|(me, of_batches)| Runs {
+            plan: Arc::clone(&plan),
+            shape: Arc::clone(&shape),
+            me,
+            of_batches,
+            of_windows: of_windows.map(|(_, _, ends)| ends),
+        });
         Authenticated {
             spans: regions::spans(&plan, me),
-            set_up: shared(set_up.into_iter().collect()),
+            set_up: shared(set_up),
             inputs: inputs.collect(),
             open: shared(open.unwrap_or_default()),
-            ends: ends.map(|(me, _, of_batches)| (me, of_batches)),
+            runs: runs.map(Arc::new),
             layouts: [rows, job],
-            shape: Arc::new(shape),
+            shape,
             plan,
             me,
         }
     }
 
-    /// The rounds of all batches, made one batch at a time.
-    fn batches(&self) -> Flow {
-        let Some((me, ends)) = self.ends else {
-            return Flow::of(vec![]);
-        };
-        let (plan, shape) = (Arc::clone(&self.plan), Arc::clone(&self.shape));
-        let count = shape.groups.len() as u64;
-        if count == 0 {
-            return Flow::of(vec![]);
+    /// All batches of a chunk.
+    fn layers(&self, frame: Frame) -> Flow {
+        match &self.runs {
+            Some(runs) => Arc::clone(runs).flow(self.plan.block_of(frame) as usize),
+            None => Flow::of(vec![]),
         }
-        let rounds = move |number: u64| -> Arc<[Arc<Round>]> {
-            let before = &shape.groups[..number as usize];
-            let batch = Batch {
-                plan: &plan,
-                shape: &shape,
-                me,
-                number: number as u32,
-                group: &shape.groups[number as usize],
-                gate: before.iter().map(|group| u64::from(group.gates)).sum(),
-            };
-            batch.rounds(&ends).into_iter().map(Arc::new).collect()
+    }
+
+    /// What rounds cost in a frame.
+    fn cost_of(
+        &self,
+        of: WorkspaceOf,
+        rounds: impl Iterator<Item = Arc<Round>>,
+        frame: Frame,
+    ) -> Cost {
+        let layout = self.layout(of);
+        let bytes = |t: &Transfer| t.bytes(layout, frame.rows);
+        let of = |round: Arc<Round>| {
+            let sent = round.sends.iter().map(bytes).filter(|bytes| *bytes > 0);
+            Cost {
+                rounds: u64::from(round.recvs.iter().any(|t| bytes(t) > 0)),
+                messages: sent.clone().count() as u64,
+                bytes: sent.sum(),
+            }
         };
-        Flow::pieces(count, Arc::new(rounds))
+        rounds.map(of).fold(Cost::default(), |a, b| a + b)
     }
 }
 
 /// What the protocol does not compute, if the job asks for it.
 pub(crate) fn unfit(job: &veil_job::JobSpec) -> Option<&'static str> {
-    let circuit = &job.circuit;
     let by_parties = |holders: &[Holder]| holders.iter().all(|h| matches!(h, Holder::Party(_)));
     let to_parties = |a: &Audience| matches!(a, Audience::Party(_) | Audience::Parties);
-    if circuit.is_sequential() {
-        Some("circuits without cycles")
-    } else if circuit.inputs.iter().any(|port| port.per == Per::Job) && job.rows() > 1 {
-        Some("inputs with a value in every row, where there are several rows,")
-    } else if !job.blocks.iter().all(|block| by_parties(&block.holders)) {
+    if !job.blocks.iter().all(|block| by_parties(&block.holders)) {
         Some("inputs of the two parties")
     } else if !job.audiences.iter().all(to_parties) {
         Some("outputs to the two parties")
@@ -362,11 +329,11 @@ impl Protocol for Authenticated {
         }
     }
 
-    fn flow(&self, task: Task, _: Frame) -> Flow {
+    fn flow(&self, task: Task, frame: Frame) -> Flow {
         let (rounds, clears) = match task {
             Task::SetUp => (Arc::clone(&self.set_up), false),
             Task::Inputs { block } => (Arc::clone(&self.inputs[block as usize]), false),
-            Task::Layers => return self.batches(),
+            Task::Layers => return self.layers(frame),
             // Each party has checked what the other one said of every batch, and opens nothing to a party that it has not checked.
             Task::Agree => (Arc::from([]), true),
             Task::Open(_) => (Arc::clone(&self.open), false),
@@ -376,24 +343,20 @@ impl Protocol for Authenticated {
     }
 
     fn cost(&self, task: Task, frame: Frame) -> Cost {
-        let (workspace, rounds) = match task {
-            Task::SetUp => (WorkspaceOf::Job, Flow::new(Arc::clone(&self.set_up), false)),
-            Task::Inputs { .. } | Task::Layers | Task::Open(_) => {
-                (WorkspaceOf::Rows, self.flow(task, frame))
-            }
+        let of = match task {
+            Task::SetUp => WorkspaceOf::Job,
+            Task::Inputs { .. } | Task::Layers | Task::Open(_) => WorkspaceOf::Rows,
             Task::Agree | Task::Totals | Task::OpenTotals(_) => return Cost::default(),
         };
-        let layout = self.layout(workspace);
-        let bytes = |t: &Transfer| t.bytes(layout, frame.rows);
-        let of = |round: Arc<Round>| {
-            let sent = round.sends.iter().map(bytes).filter(|bytes| *bytes > 0);
-            Cost {
-                rounds: u64::from(round.recvs.iter().any(|t| bytes(t) > 0)),
-                messages: sent.clone().count() as u64,
-                bytes: sent.sum(),
+        match (task, &self.runs) {
+            (Task::Layers, Some(runs)) => {
+                let block = self.plan.block_of(frame) as usize;
+                runs.cost(block, |rounds| {
+                    self.cost_of(of, rounds.iter().cloned(), frame)
+                })
             }
-        };
-        rounds.all().map(of).fold(Cost::default(), |a, b| a + b)
+            _ => self.cost_of(of, self.flow(task, frame).all(), frame),
+        }
     }
 
     fn spans(&self) -> &Spans {
@@ -401,7 +364,7 @@ impl Protocol for Authenticated {
     }
 
     fn places(&self) -> u32 {
-        place::BATCHES + batch::ROUNDS * self.shape.groups.len() as u32
+        self.shape.places()
     }
 
     fn peers(&self) -> Vec<Peer> {

@@ -34,7 +34,7 @@ pub(super) fn rounds(plan: &Plan, shape: &Shape, me: Party) -> Vec<Round> {
         rounds.receive(told(port, By::Them), port as u16);
     }
     rounds.next();
-    let first = shape.openings_before();
+    let first = shape.challenge_of_outputs();
     if !hears.is_empty() {
         rounds.challenge(Use::Opening, first, 0);
     }

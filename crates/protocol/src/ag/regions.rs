@@ -1,14 +1,16 @@
 //! The regions of a party's workspace, and where the host reaches in.
 
+use veil_circuit::Per;
 use veil_device::{ColumnType, Layout, Region, Residency, Span};
 use veil_math::Ring;
 use veil_session::{PartyId, Peer};
 
+use super::inputs;
 use super::{AgMessage, Shape};
-use crate::plan::{OutputPlan, Plan};
+use crate::plan::{OutputPlan, Plan, PortPlan, WorkspaceOf};
 use crate::round::Spans;
 
-pub(super) use crate::plan::SLOTS;
+pub(super) use crate::plan::{JOB_WIDE, SLOTS};
 
 const INPUT: u16 = 3;
 const PARTS: u16 = 4;
@@ -34,6 +36,7 @@ const LAMBDA: u16 = 23;
 const OUTPUT: u16 = 24;
 const OPENED: u16 = 25;
 const LISTS: u16 = 26;
+const JOB_INPUT: u16 = 27;
 
 /// Components of the slots: the label, the MAC and the key of the mask; at the garbler Λ, as a number in a label.
 pub(super) mod part {
@@ -79,9 +82,9 @@ pub(super) fn items(of: Span, first: u32, count: u32) -> Span {
     }
 }
 
-/// The workspace of `me`; without rows that of the set-up, which has the same regions and computes nothing.
-pub(super) fn layout(plan: &Plan, shape: &Shape, me: Peer, rows: bool) -> Layout {
-    let party = me.party().is_some() && rows;
+/// A workspace of `me`. That of the set-up has the same regions, and no gates.
+pub(super) fn layout(plan: &Plan, shape: &Shape, me: Peer, of: WorkspaceOf) -> Layout {
+    let (party, rows) = (me.party().is_some(), of == WorkspaceOf::Rows);
     let when = |there: bool, count: u32| if there { count } else { 0 };
     let (bits, labels) = (ColumnType::Rows(Ring::Bits), ColumnType::Labels);
     let blocks = ColumnType::Bytes(16 * shape.candidates);
@@ -89,36 +92,45 @@ pub(super) fn layout(plan: &Plan, shape: &Shape, me: Peer, rows: bool) -> Layout
     let (digest, block) = (ColumnType::Bytes(32), ColumnType::Bytes(16));
     let (resident, mapped) = (Residency::Resident, Residency::Mapped);
     let outputs: u32 = plan.outputs.iter().map(|output| output.width).sum();
-    let inputs = shape.inputs;
-    let layers = shape.layers;
+    let [of_rows, of_windows, of_job] =
+        [Per::Row, Per::Cycle, Per::Job].map(|per| inputs::wires(plan, per));
+    let staged = of_rows.max(of_windows);
+    let (inputs, job_inputs) = if rows { (staged, 0) } else { (of_job, of_job) };
+    // What is said of inputs takes little of what is said of gates.
+    let opens = rows || of_job > 0;
+    let (challenges, folds) = (when(opens, CHALLENGE_COUNT), shape.folds(plan));
+    let layers = when(rows, shape.layers);
+    let arrays = when(rows, shape.arrays());
     let all = [
-        (resident, labels, part::ALL, plan.slots),
+        (resident, labels, part::ALL, when(rows, plan.slots)),
         (mapped, ColumnType::Label, part::ALL, plan.job_wide),
         (mapped, ColumnType::Label, part::ALL, 0),
-        (mapped, bits, 1, inputs),
+        (mapped, bits, 1, when(rows, of_rows + of_windows)),
         (resident, bits, 1, inputs),
         // Labels, MACs, keys, and Λ of inputs.
         (resident, labels, part::ALL, inputs),
         (mapped, bits, 2, inputs),
         (mapped, bits, 1, inputs),
-        (mapped, block, 2, CHALLENGE_COUNT),
-        (mapped, block, 3, shape.folds(plan)),
-        (resident, packed, 1, shape.arrays()),
-        (resident, blocks, 1, shape.arrays()),
-        (resident, blocks, 1, shape.arrays()),
+        (mapped, block, 2, challenges),
+        (mapped, block, 3, when(opens, folds)),
+        (resident, packed, 1, arrays),
+        (resident, blocks, 1, arrays),
+        (resident, blocks, 1, arrays),
         (mapped, blocks, 2, layers),
         (resident, blocks, 1, layers),
         (mapped, packed, 2, layers),
-        (mapped, digest, 1, COIN_COUNT),
-        (resident, digest, 1, 3),
-        (mapped, packed, 2, layers + 1),
-        (resident, blocks, 1, 6),
-        (mapped, labels, 1, 2 * shape.gates),
-        (mapped, packed, 1, 1),
-        (resident, blocks, 1, 4),
-        (mapped, packed, 1, 3),
-        (mapped, bits, 4, outputs),
-        (Residency::Public, bits, 1, outputs),
+        (mapped, digest, 1, when(rows, COIN_COUNT)),
+        (resident, digest, 1, when(rows, 3)),
+        (mapped, packed, 2, when(rows, layers + 1)),
+        (resident, blocks, 1, when(rows, 6)),
+        (mapped, labels, 1, when(rows, 2 * shape.gates)),
+        (mapped, packed, 1, when(rows, 1)),
+        (resident, blocks, 1, when(rows, 4)),
+        (mapped, packed, 1, when(rows, 3)),
+        (mapped, bits, 4, when(rows, outputs)),
+        (Residency::Public, bits, 1, when(rows, outputs)),
+        (mapped, digest, 1, 2),
+        (mapped, ColumnType::One(Ring::Bits), 1, job_inputs),
     ];
     let mut layout = Layout {
         chunk_rows: plan.chunk_rows,
@@ -132,14 +144,9 @@ pub(super) fn layout(plan: &Plan, shape: &Shape, me: Peer, rows: bool) -> Layout
             count: when(party, count),
         });
     }
-    let lists = layout.add(Region {
-        residency: mapped,
-        column: digest,
-        components: 1,
-        count: when(me.party().is_some(), 2),
-    });
     assert_eq!(
-        lists, LISTS,
+        layout.regions.len(),
+        usize::from(JOB_INPUT) + 1,
         "regions are added in the order of their numbers"
     );
     layout
@@ -173,35 +180,48 @@ pub(super) fn own_folds(first: u32, count: u32) -> Span {
     span(FOLDS, 2, first, count)
 }
 
-/// The clear values of an input port: ports side by side, in order.
+/// The clear values of an input port: ports of the same workspace side by side, in order.
 pub(super) fn input(plan: &Plan, port: usize) -> Span {
-    let before = plan.inputs[..port].iter().map(|port| port.width).sum();
-    span(INPUT, 0, before, plan.inputs[port].width)
+    let of_job = |port: &PortPlan| port.per == Per::Job;
+    let of = &plan.inputs[port];
+    let before = plan.inputs[..port].iter();
+    let before = before.filter(|port| of_job(port) == of_job(of));
+    let region = if of_job(of) { JOB_INPUT } else { INPUT };
+    span(region, 0, before.map(|port| port.width).sum(), of.width)
 }
 
-/// Parts of masks of inputs that this party has drawn.
-pub(super) fn parts(shape: &Shape) -> Span {
-    span(PARTS, 0, 0, shape.inputs)
+/// Parts of masks of inputs that this party has drawn, of so many wires that are taken at once.
+pub(super) fn parts(wires: u32) -> Span {
+    span(PARTS, 0, 0, wires)
 }
 
 /// A component of inputs on their way in.
-pub(super) fn staged(shape: &Shape, component: u8) -> Span {
-    span(STAGED, component, 0, shape.inputs)
+pub(super) fn staged(wires: u32, component: u8) -> Span {
+    span(STAGED, component, 0, wires)
 }
 
 /// Parts of masks of inputs that a party has sent.
-pub(super) fn said(shape: &Shape, by: By) -> Span {
-    span(SAID, by.component(), 0, shape.inputs)
+pub(super) fn said(wires: u32, by: By) -> Span {
+    span(SAID, by.component(), 0, wires)
 }
 
 /// Λ of inputs.
-pub(super) fn public(shape: &Shape) -> Span {
-    span(PUBLIC, 0, 0, shape.inputs)
+pub(super) fn public(wires: u32) -> Span {
+    span(PUBLIC, 0, 0, wires)
 }
 
-/// A component of the slots of a port.
-pub(super) fn slots(component: u8, first: u32, width: u32) -> Span {
-    span(SLOTS, component, first, width)
+/// A component of slots.
+pub(super) fn slots(component: u8, first: u32, count: u32) -> Span {
+    span(SLOTS, component, first, count)
+}
+
+/// A component of an input port, where it is computed with: in slots, or where all rows have it.
+pub(super) fn values(port: &PortPlan, component: u8) -> Span {
+    let region = match port.per {
+        Per::Job => JOB_WIDE,
+        Per::Row | Per::Cycle => SLOTS,
+    };
+    span(region, component, port.first, port.width)
 }
 
 /// What an array holds of each candidate of a batch.
@@ -368,11 +388,19 @@ pub(super) fn list(mine: bool) -> Span {
 pub(super) fn spans(plan: &Plan, me: Peer) -> Spans {
     let blocks = &plan.job.blocks;
     let supplies = |k: usize| blocks.iter().any(|b| b.holders[k].peer() == Some(me));
-    let ports = (0..plan.inputs.len()).filter(|k| supplies(*k));
+    let ports = |per: Per| {
+        let ports = (0..plan.inputs.len()).filter(|k| plan.inputs[*k].per == per && supplies(*k));
+        ports.map(|k| (k, input(plan, k))).collect()
+    };
     let sees = |k: &usize| plan.job.audiences[*k].includes(me);
+    let job_wide = (0..part::ALL).map(|component| span(JOB_WIDE, component, 0, plan.job_wide));
+    let party = me.party();
     Spans {
-        inputs: ports.map(|k| (k, input(plan, k))).collect(),
-        list: me.party().map(|_: PartyId| list(true)),
+        inputs: ports(Per::Row),
+        cycle_inputs: ports(Per::Cycle),
+        job_inputs: ports(Per::Job),
+        job_wide: party.map_or(vec![], |_| job_wide.collect()),
+        list: party.map(|_: PartyId| list(true)),
         opened: (0..plan.outputs.len())
             .filter(sees)
             .map(|k| (k, opened(plan, k)))
