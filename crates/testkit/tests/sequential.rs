@@ -30,7 +30,7 @@ const PROTOCOLS: [Protocol; 10] = [
         job
     }),
     ("yao, malicious", |job| {
-        against(among_parties(between_two(job)), Adversary::Malicious)
+        against(between_two(job), Adversary::Malicious)
     }),
     ("yao, list(1)", |job| listed(job, Rows::One)),
     ("yao, list(2)", |job| listed(job, Rows::Two)),
@@ -45,25 +45,6 @@ const PROTOCOLS: [Protocol; 10] = [
 fn listed(job: JobSpec, rows: Rows) -> JobSpec {
     let mut job = between_two(job);
     job.security.schedule = Schedule::List(rows);
-    job
-}
-
-/// A job whose inputs are of parties, and whose outputs for them.
-fn among_parties(mut job: JobSpec) -> JobSpec {
-    for block in &mut job.blocks {
-        for (k, holder) in (0..).zip(&mut block.holders) {
-            if matches!(holder, Holder::Owner(_)) {
-                *holder = Holder::Party(party(k % 2));
-            }
-        }
-    }
-    for audience in &mut job.audiences {
-        if matches!(audience, Audience::Recipient(_)) {
-            *audience = Audience::Party(party(0));
-        }
-    }
-    job.owners.clear();
-    job.recipients.clear();
     job
 }
 

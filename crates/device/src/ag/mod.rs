@@ -144,6 +144,12 @@ pub enum Ag {
         /// The key that is the party's Δ.
         offset: Option<KeyId>,
     },
+    /// dst 0 = src 0 ⊕ s Δ, with s in src 1; each one item of 16 bytes. What a fold of MACs must be, by the fold of keys and the fold of parts, which are
+    /// the numbers 0 and 1; the product is that of POLYVAL's field, in which block 1 is the number 1.
+    Expect {
+        /// The key that is the party's Δ.
+        offset: KeyId,
+    },
     /// dst 0 = src 1 rotated, column by column: block i is block (i + s) mod n, for the shift s of the layer ([`shift`]) that follows from src 0, a digest of 32 bytes.
     Rotate {
         /// Number of the layer.
@@ -202,6 +208,7 @@ impl Ag {
             | Ag::Settle { offset, .. }
             | Ag::Spend { offset, .. }
             | Ag::Garble { offset, .. }
+            | Ag::Expect { offset }
             | Ag::Masks {
                 one: One::Offset(offset),
                 ..

@@ -7,6 +7,8 @@
 
 use std::sync::Arc;
 
+use veil_session::Peer;
+
 use super::batch::{self, Batch};
 use super::inputs::{self, Taken};
 use super::steps::Party;
@@ -14,14 +16,14 @@ use super::{Ends, Shape, place};
 use crate::plan::Plan;
 use crate::round::{Cost, Flow, Round};
 
-/// The batches of a party.
+/// The batches of a party, and the inputs of a participant.
 #[derive(Debug)]
 pub(super) struct Runs {
     pub(super) plan: Arc<Plan>,
     pub(super) shape: Arc<Shape>,
-    pub(super) me: Party,
-    /// The transfers of a batch, and of a window of cycles.
-    pub(super) of_batches: Ends,
+    pub(super) me: Peer,
+    /// The transfers of a batch, and of a window of cycles, at a party.
+    pub(super) of_batches: Option<Ends>,
     pub(super) of_windows: Option<Ends>,
 }
 
@@ -48,28 +50,32 @@ impl Runs {
         number: u64,
         (cycle, cycles): (u64, u32),
     ) -> impl Iterator<Item = Round> + use<> {
+        let (Peer::Party(me), Some(ends)) = (self.me, &self.of_batches) else {
+            return vec![].into_iter();
+        };
         let groups = &self.shape.groups;
         let of_cycle = (number % groups.len() as u64) as u32;
         let batch = Batch {
             plan: &self.plan,
             shape: &self.shape,
-            me: self.me,
+            me: Party(me),
             number,
             place: place::BATCHES + batch::ROUNDS * of_cycle,
             group: &groups[of_cycle as usize],
             cycle,
             cycles,
         };
-        batch.rounds(&self.of_batches).into_iter()
+        batch.rounds(ends).into_iter()
     }
 
     /// The inputs of a window, if a run begins one, and the batches of the run.
     fn rounds(&self, run: u64, block: usize) -> Arc<[Arc<Round>]> {
         let (cycle, cycles) = self.shape.run(run);
         let mut rounds = Vec::new();
-        if let (Some(window), Some(ends)) = (self.shape.window(cycle), &self.of_windows) {
+        if let Some(window) = self.shape.window(cycle) {
             let of = (&*self.plan, &*self.shape);
-            rounds = inputs::rounds(of, (self.me, block), Taken::Window(window), ends);
+            let (taken, ends) = (Taken::Window(window), self.of_windows.as_ref());
+            rounds = inputs::rounds(of, (self.me, block), taken, ends);
             if let Some(first) = rounds.first_mut() {
                 first.feeds = true;
             }

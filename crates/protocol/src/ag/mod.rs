@@ -1,6 +1,6 @@
 //! Authenticated garbling: garbled circuits between two parties, secure against one that does whatever it likes.
 //!
-//! Functionality: a circuit of bits, evaluated on the inputs of the two parties and opened to one of them, or to both.
+//! Functionality: a circuit of bits, evaluated on the inputs of the two parties and of outside owners, and opened to whom the job says.
 //!
 //! Model: two parties, of whom one may be corrupt and malicious; a pairwise key; encrypted, authenticated links; security with abort. Party 0 garbles,
 //! party 1 evaluates, both with masks of which each has a part, and with MACs of these parts. A party that lies is found before anything is
@@ -16,7 +16,9 @@ mod batch;
 mod bounds;
 mod cycles;
 mod inputs;
+mod layout;
 mod opening;
+mod outside;
 mod passes;
 mod regions;
 mod shape;
@@ -27,14 +29,14 @@ use std::sync::Arc;
 
 use veil_device::ot::Choices;
 use veil_device::{KeyId, Layout, Program, Span, Trees};
-use veil_job::{Audience, Holder, Schedule, Tables};
+use veil_job::{Schedule, Tables};
 use veil_session::{Frame, Peer};
 
 use crate::ot::Pins;
 use crate::ot::extension::{At, Challenge, Receiver, Sender};
 use crate::plan::{Plan, WorkspaceOf};
 use crate::round::{Back, Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfer, Transfers};
-use crate::yao::{EVALUATOR, GARBLER, LEAVES, OFFSET, PRIVATE, keys, list, other};
+use crate::yao::{EVALUATOR, GARBLER, LEAVES, OFFSET, PRIVATE, keys, list, peers};
 pub use bounds::layers;
 use cycles::Runs;
 use inputs::Taken;
@@ -81,6 +83,10 @@ mod label {
     pub(super) const COIN: u16 = 22;
     /// What the shifts follow from.
     pub(super) const SHIFTS: u16 = 23;
+    /// Λ of what owners from outside have told.
+    pub(super) const MASKED: u16 = 24;
+    /// Sums of what participants from outside are told, two of each.
+    pub(super) const OUTSIDE: u16 = 25;
 }
 
 /// What checks compare, in errors.
@@ -92,6 +98,9 @@ mod what {
     pub(super) const BITS: &str = "bits that are opened of a batch";
     pub(super) const LABELS: &str = "labels of results";
     pub(super) const GATES: &str = "masks of gates";
+    pub(super) const MASKED: &str = "masked inputs from outside";
+    pub(super) const TOLD: &str = "parts of masks that are told outside";
+    pub(super) const RESULTS: &str = "masked results that are told outside";
 }
 
 /// The kind of a message, except for tables and transfers.
@@ -135,6 +144,18 @@ pub enum AgMessage {
     Results,
     /// Parts of masks of outputs.
     OutputParts,
+    /// The digest of Λ of what owners from outside have told.
+    MaskedDigest,
+    /// Parts of masks of outputs, to a recipient from outside; those of inputs to an owner are [`InputParts`](Self::InputParts).
+    OutsideParts,
+    /// Λ of outputs, to a recipient from outside.
+    OutsideResults,
+    /// A challenge from outside.
+    OutsideChallenge,
+    /// The sum of the other party's parts, from outside.
+    OutsideSum,
+    /// Digests of sums, to a participant from outside.
+    OutsideAnswers,
 }
 
 /// The kind of a message of this protocol.
@@ -142,10 +163,12 @@ pub fn ag_message(of: &Transfer) -> Option<AgMessage> {
     regions::message(of.span)
 }
 
-/// Whether inputs are taken in the round at a place: those of rows, of a window of cycles, or of the job.
+/// Whether inputs are taken in the round at a place: those of rows, of a window of cycles, or of the job, of parties or from outside.
 pub fn takes_inputs(plan: &Plan, place: u32) -> bool {
+    let shape = Shape::of(plan);
     let of_rows = place::INPUTS..place::OPEN;
-    of_rows.contains(&place) || place >= Shape::of(plan).place(Taken::Window(0))
+    of_rows.contains(&place)
+        || (shape.place(Taken::Window(0))..shape.place_of_recipients()).contains(&place)
 }
 
 /// Both ends of the transfers of a party, of some items of choices.
@@ -191,8 +214,8 @@ pub struct Authenticated {
     set_up: Arc<[Arc<Round>]>,
     inputs: Vec<Arc<[Arc<Round>]>>,
     open: Arc<[Arc<Round>]>,
-    /// All batches, at a party.
-    runs: Option<Arc<Runs>>,
+    /// All batches, and the inputs of cycles.
+    runs: Arc<Runs>,
 }
 
 impl Authenticated {
@@ -200,61 +223,55 @@ impl Authenticated {
     pub fn new(plan: Arc<Plan>, me: Peer) -> Self {
         let shape = Arc::new(Shape::of(&plan));
         let [mut rows, mut job] =
-            [WorkspaceOf::Rows, WorkspaceOf::Job].map(|of| regions::layout(&plan, &shape, me, of));
+            [WorkspaceOf::Rows, WorkspaceOf::Job].map(|of| layout::of(&plan, &shape, me, of));
         let shared = |rounds: Vec<Round>| -> Arc<[Arc<Round>]> {
             rounds.into_iter().map(Arc::new).collect()
         };
         let party = me.party().map(Party);
-        let ends = |layout: &mut Layout, taken| {
-            let items = (shape.wires(taken), Choices::Rows);
-            party.map(|me| (me, taken, Ends::new(layout, me, items)))
+        let ends = |layout: &mut Layout, wires| {
+            let party = party.filter(|_| wires > 0);
+            party.map(|me| Ends::new(layout, me, (wires, Choices::Rows)))
         };
-        let of_rows = ends(&mut rows, Taken::Rows);
+        let of_rows = ends(&mut rows, shape.wires(Taken::Rows));
         let packed = (shape.arrays(), Choices::Bytes(shape.candidates / 8));
         let of_batches = party.map(|me| Ends::new(&mut rows, me, packed));
-        let takes = |taken| shape.wires(taken) > 0;
-        let of_windows = takes(Taken::Window(0))
-            .then(|| ends(&mut rows, Taken::Window(0)))
-            .flatten();
-        let of_job = takes(Taken::Job)
-            .then(|| ends(&mut job, Taken::Job))
-            .flatten();
-        let taken = |block: usize, ends: Option<(Party, Taken, Ends)>| {
-            let rounds = |(me, taken, ends): (Party, Taken, Ends)| {
-                inputs::rounds((&plan, &shape), (me, block), taken, &ends)
-            };
-            ends.map(rounds).unwrap_or_default()
+        let of_windows = ends(&mut rows, shape.wires(Taken::Window(0)));
+        let of_outputs = ends(&mut rows, shape.recipients * shape.hiding_outputs());
+        let of_job = ends(&mut job, shape.wires(Taken::Job));
+        let taken = |block: usize, taken, ends: Option<&Ends>| {
+            inputs::rounds((&plan, &shape), (me, block), taken, ends)
         };
-        let inputs = (0..plan.job.blocks.len()).map(|block| shared(taken(block, of_rows)));
+        let blocks = 0..plan.job.blocks.len();
+        let inputs = blocks.map(|block| shared(taken(block, Taken::Rows, of_rows.as_ref())));
         let lists = [true, false].map(regions::list);
         let set_up = me.party().map(|me| list(me, place::LIST, lists));
-        let set_up = set_up.into_iter().chain(taken(0, of_job)).collect();
-        let open = party.map(|me| opening::rounds(&plan, &shape, me));
-        let runs = party.zip(of_batches).map(|(me, of_batches)| Runs {
+        let of_job = taken(0, Taken::Job, of_job.as_ref());
+        let set_up = set_up.into_iter().chain(of_job).collect();
+        let mut open = match me {
+            Peer::Party(me) => opening::rounds(&plan, &shape, Party(me)),
+            Peer::Recipient(me) => opening::hear(&plan, &shape, me),
+            Peer::Owner(_) => vec![],
+        };
+        if let (Some(me), Some(ends)) = (party, of_outputs) {
+            open.extend(opening::tell(&plan, &shape, me, &ends));
+        }
+        let runs = Runs {
             plan: Arc::clone(&plan),
             shape: Arc::clone(&shape),
             me,
             of_batches,
-            of_windows: of_windows.map(|(_, _, ends)| ends),
-        });
+            of_windows,
+        };
         Authenticated {
             spans: regions::spans(&plan, me),
             set_up: shared(set_up),
             inputs: inputs.collect(),
-            open: shared(open.unwrap_or_default()),
-            runs: runs.map(Arc::new),
+            open: shared(open),
+            runs: Arc::new(runs),
             layouts: [rows, job],
             shape,
             plan,
             me,
-        }
-    }
-
-    /// All batches of a chunk.
-    fn layers(&self, frame: Frame) -> Flow {
-        match &self.runs {
-            Some(runs) => Arc::clone(runs).flow(self.plan.block_of(frame) as usize),
-            None => Flow::of(vec![]),
         }
     }
 
@@ -281,13 +298,7 @@ impl Authenticated {
 
 /// What the protocol does not compute, if the job asks for it.
 pub(crate) fn unfit(job: &veil_job::JobSpec) -> Option<&'static str> {
-    let by_parties = |holders: &[Holder]| holders.iter().all(|h| matches!(h, Holder::Party(_)));
-    let to_parties = |a: &Audience| matches!(a, Audience::Party(_) | Audience::Parties);
-    if !job.blocks.iter().all(|block| by_parties(&block.holders)) {
-        Some("inputs of the two parties")
-    } else if !job.audiences.iter().all(to_parties) {
-        Some("outputs to the two parties")
-    } else if job.security.tables != Tables::HalfGates {
+    if job.security.tables != Tables::HalfGates {
         Some("half-gates")
     } else if job.security.schedule != Schedule::Layers {
         Some("gates in the order of layers")
@@ -333,7 +344,10 @@ impl Protocol for Authenticated {
         let (rounds, clears) = match task {
             Task::SetUp => (Arc::clone(&self.set_up), false),
             Task::Inputs { block } => (Arc::clone(&self.inputs[block as usize]), false),
-            Task::Layers => return self.layers(frame),
+            Task::Layers => {
+                let block = self.plan.block_of(frame) as usize;
+                return Arc::clone(&self.runs).flow(block);
+            }
             // Each party has checked what the other one said of every batch, and opens nothing to a party that it has not checked.
             Task::Agree => (Arc::from([]), true),
             Task::Open(_) => (Arc::clone(&self.open), false),
@@ -348,10 +362,10 @@ impl Protocol for Authenticated {
             Task::Inputs { .. } | Task::Layers | Task::Open(_) => WorkspaceOf::Rows,
             Task::Agree | Task::Totals | Task::OpenTotals(_) => return Cost::default(),
         };
-        match (task, &self.runs) {
-            (Task::Layers, Some(runs)) => {
+        match task {
+            Task::Layers => {
                 let block = self.plan.block_of(frame) as usize;
-                runs.cost(block, |rounds| {
+                self.runs.cost(block, |rounds| {
                     self.cost_of(of, rounds.iter().cloned(), frame)
                 })
             }
@@ -368,10 +382,7 @@ impl Protocol for Authenticated {
     }
 
     fn peers(&self) -> Vec<Peer> {
-        match self.me {
-            Peer::Party(me) => vec![other(me)],
-            Peer::Owner(_) | Peer::Recipient(_) => vec![],
-        }
+        peers(&self.plan.job, self.me)
     }
 
     fn keys(&self, peer: Peer) -> Vec<(&'static str, KeyId)> {
@@ -403,7 +414,6 @@ impl Protocol for Authenticated {
             holders: vec![],
             digest: None,
         };
-        let own = self.me == by && by.party().is_some();
-        if own { vec![private] } else { vec![] }
+        if self.me == by { vec![private] } else { vec![] }
     }
 }

@@ -1,13 +1,11 @@
-//! The regions of a party's workspace, and where the host reaches in.
+//! Where a participant's values are in its workspace, and where the host reaches in.
 
 use veil_circuit::Per;
-use veil_device::{ColumnType, Layout, Region, Residency, Span};
-use veil_math::Ring;
+use veil_device::Span;
 use veil_session::{PartyId, Peer};
 
-use super::inputs;
-use super::{AgMessage, Shape};
-use crate::plan::{OutputPlan, Plan, PortPlan, WorkspaceOf};
+use super::{AgMessage, Shape, outside};
+use crate::plan::{OutputPlan, Plan, PortPlan};
 use crate::round::Spans;
 
 pub(super) use crate::plan::{JOB_WIDE, SLOTS};
@@ -37,6 +35,15 @@ const OUTPUT: u16 = 24;
 const OPENED: u16 = 25;
 const LISTS: u16 = 26;
 const JOB_INPUT: u16 = 27;
+const ASKED: u16 = 28;
+const TOLD_SUMS: u16 = 29;
+const ANSWERS: u16 = 30;
+const AGREED: u16 = 31;
+const HIDING_PARTS: u16 = 32;
+const HIDING: u16 = 33;
+const OUTSIDE_STAGED: u16 = 34;
+const OUTSIDE_SAID: u16 = 35;
+pub(super) const OUTSIDE_PUBLIC: u16 = 36;
 
 /// Components of the slots: the label, the MAC and the key of the mask; at the garbler Λ, as a number in a label.
 pub(super) mod part {
@@ -81,81 +88,6 @@ pub(super) fn items(of: Span, first: u32, count: u32) -> Span {
         ..of
     }
 }
-
-/// A workspace of `me`. That of the set-up has the same regions, and no gates.
-pub(super) fn layout(plan: &Plan, shape: &Shape, me: Peer, of: WorkspaceOf) -> Layout {
-    let (party, rows) = (me.party().is_some(), of == WorkspaceOf::Rows);
-    let when = |there: bool, count: u32| if there { count } else { 0 };
-    let (bits, labels) = (ColumnType::Rows(Ring::Bits), ColumnType::Labels);
-    let blocks = ColumnType::Bytes(16 * shape.candidates);
-    let packed = ColumnType::Bytes(shape.candidates / 8);
-    let (digest, block) = (ColumnType::Bytes(32), ColumnType::Bytes(16));
-    let (resident, mapped) = (Residency::Resident, Residency::Mapped);
-    let outputs: u32 = plan.outputs.iter().map(|output| output.width).sum();
-    let [of_rows, of_windows, of_job] =
-        [Per::Row, Per::Cycle, Per::Job].map(|per| inputs::wires(plan, per));
-    let staged = of_rows.max(of_windows);
-    let (inputs, job_inputs) = if rows { (staged, 0) } else { (of_job, of_job) };
-    // What is said of inputs takes little of what is said of gates.
-    let opens = rows || of_job > 0;
-    let (challenges, folds) = (when(opens, CHALLENGE_COUNT), shape.folds(plan));
-    let layers = when(rows, shape.layers);
-    let arrays = when(rows, shape.arrays());
-    let all = [
-        (resident, labels, part::ALL, when(rows, plan.slots)),
-        (mapped, ColumnType::Label, part::ALL, plan.job_wide),
-        (mapped, ColumnType::Label, part::ALL, 0),
-        (mapped, bits, 1, when(rows, of_rows + of_windows)),
-        (resident, bits, 1, inputs),
-        // Labels, MACs, keys, and Λ of inputs.
-        (resident, labels, part::ALL, inputs),
-        (mapped, bits, 2, inputs),
-        (mapped, bits, 1, inputs),
-        (mapped, block, 2, challenges),
-        (mapped, block, 3, when(opens, folds)),
-        (resident, packed, 1, arrays),
-        (resident, blocks, 1, arrays),
-        (resident, blocks, 1, arrays),
-        (mapped, blocks, 2, layers),
-        (resident, blocks, 1, layers),
-        (mapped, packed, 2, layers),
-        (mapped, digest, 1, when(rows, COIN_COUNT)),
-        (resident, digest, 1, when(rows, 3)),
-        (mapped, packed, 2, when(rows, layers + 1)),
-        (resident, blocks, 1, when(rows, 6)),
-        (mapped, labels, 1, when(rows, 2 * shape.gates)),
-        (mapped, packed, 1, when(rows, 1)),
-        (resident, blocks, 1, when(rows, 4)),
-        (mapped, packed, 1, when(rows, 3)),
-        (mapped, bits, 4, when(rows, outputs)),
-        (Residency::Public, bits, 1, when(rows, outputs)),
-        (mapped, digest, 1, 2),
-        (mapped, ColumnType::One(Ring::Bits), 1, job_inputs),
-    ];
-    let mut layout = Layout {
-        chunk_rows: plan.chunk_rows,
-        regions: Vec::new(),
-    };
-    for (residency, column, components, count) in all {
-        layout.add(Region {
-            residency,
-            column,
-            components,
-            count: when(party, count),
-        });
-    }
-    assert_eq!(
-        layout.regions.len(),
-        usize::from(JOB_INPUT) + 1,
-        "regions are added in the order of their numbers"
-    );
-    layout
-}
-
-/// Challenges of a workspace at a time: of the comparison of leaky products, of an opening, of gates.
-const CHALLENGE_COUNT: u32 = 3;
-/// Coins, nonces, commitments and digests of both parties.
-const COIN_COUNT: u32 = 8;
 
 /// What a challenge is for.
 #[derive(Clone, Copy)]
@@ -239,7 +171,7 @@ impl Shape {
     }
 
     /// Folds that a party sends at once, at most.
-    fn folds(&self, plan: &Plan) -> u32 {
+    pub(super) fn folds(&self, plan: &Plan) -> u32 {
         (self.layers + 1).max(plan.outputs.len() as u32).max(2)
     }
 }
@@ -380,6 +312,60 @@ pub(super) fn opened(plan: &Plan, port: usize) -> Span {
     }
 }
 
+/// What participants from outside ask a party: of each a challenge, and the sum of the other party's parts. At one of them: its challenge, and the
+/// sums of both parties' parts.
+pub(super) fn asked() -> Span {
+    span(ASKED, 0, 0, 0)
+}
+
+/// Sums of a party that is asked: of its own MACs, of its keys, of these with the sum of the parts.
+pub(super) fn told_sums(k: u32) -> Span {
+    span(TOLD_SUMS, 0, k, 1)
+}
+
+/// Digests that a party answers to participants from outside: of its own sum, and of what the other party's must be. At one of them: those of both parties.
+pub(super) fn answers() -> Span {
+    span(ANSWERS, 0, 0, 0)
+}
+
+/// The digest of Λ of what owners from outside have told.
+pub(super) fn agreed(by: By) -> Span {
+    span(AGREED, by.component(), 0, 1)
+}
+
+/// Parts that hide what recipients from outside are told.
+pub(super) fn hiding_parts(wires: u32) -> Span {
+    span(HIDING_PARTS, 0, 0, wires)
+}
+
+/// Their MACs (0) and keys (1).
+pub(super) fn hiding(wires: u32, component: u8) -> Span {
+    span(HIDING, component, 0, wires)
+}
+
+/// Wires of outputs of recipients from outside, with those that hide them.
+pub(super) fn outside_wires(plan: &Plan, shape: &Shape) -> u32 {
+    let recipients = outside::recipients(plan).into_iter();
+    let ports = recipients.flat_map(|(_, ports)| ports);
+    let wires: u32 = ports.map(|port| plan.outputs[port].width).sum();
+    wires + shape.recipients * shape.hiding_outputs()
+}
+
+/// MACs (0) and keys (1) of these.
+pub(super) fn outside_staged(wires: u32, component: u8) -> Span {
+    span(OUTSIDE_STAGED, component, 0, wires)
+}
+
+/// Their parts that a party tells.
+pub(super) fn outside_said(wires: u32, by: By) -> Span {
+    span(OUTSIDE_SAID, by.component(), 0, wires)
+}
+
+/// Λ that a party tells.
+pub(super) fn outside_public(wires: u32, by: By) -> Span {
+    span(OUTSIDE_PUBLIC, by.component(), 0, wires)
+}
+
 /// The digest of the list of accepted inputs, of this party or of the other.
 pub(super) fn list(mine: bool) -> Span {
     span(LISTS, 0, u32::from(!mine), 1)
@@ -434,6 +420,12 @@ pub(super) fn message(of: Span) -> Option<AgMessage> {
         Z => AgMessage::Colours,
         LAMBDA => AgMessage::Results,
         OUTPUT => AgMessage::OutputParts,
+        ASKED if of.first % 2 == 0 => AgMessage::OutsideChallenge,
+        ASKED => AgMessage::OutsideSum,
+        ANSWERS => AgMessage::OutsideAnswers,
+        AGREED => AgMessage::MaskedDigest,
+        OUTSIDE_SAID => AgMessage::OutsideParts,
+        OUTSIDE_PUBLIC => AgMessage::OutsideResults,
         _ => return None,
     })
 }

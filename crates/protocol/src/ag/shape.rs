@@ -6,7 +6,7 @@ use veil_math::Ring;
 
 use super::bounds::{self, layers};
 use super::inputs::{self, Taken};
-use super::{GATES, batch, place};
+use super::{GATES, batch, opening, outside, place};
 use crate::plan::Plan;
 use crate::yao::{Group, grouped};
 
@@ -31,8 +31,13 @@ pub(crate) struct Shape {
     pub(super) layers: u32,
     /// Gates of the longest batch, in a row.
     pub(super) gates: u32,
-    /// Input wires with a value per row, of a window of cycles, and with a value per job.
+    /// Input wires with a value per row, of a window of cycles, and with a value per job, with those that hide what owners are told.
     wires: [u32; 3],
+    /// Wires that hide what one participant from outside is told: in a workspace of rows, and in that of the set-up.
+    hiding: [u32; 2],
+    /// Participants from outside that supply inputs of a block at once, and that are told outputs.
+    pub(super) owners: u32,
+    pub(super) recipients: u32,
     /// Counters of leaves.
     pub(super) leaves: Counters,
     /// Counters of drawn parts.
@@ -41,13 +46,14 @@ pub(crate) struct Shape {
     pub(super) labels: Counters,
 }
 
-/// Counters of a chunk: those of the inputs of rows, then those of windows of cycles, then those of batches.
+/// Counters of a chunk: those of the inputs of rows, then those of windows of cycles, of batches, and of openings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counters {
     rows: u64,
     window: u64,
     windows: u64,
     batch: u64,
+    opening: u64,
 }
 
 impl Counters {
@@ -94,7 +100,12 @@ impl Shape {
         let candidates = u32::try_from(candidates.next_multiple_of(128));
         let candidates = candidates.expect("a chunk that fits into memory has fewer gates");
         let layers = layers(plan.job.security.statistical.bits(), candidates);
-        let wires = [Per::Row, Per::Cycle, Per::Job].map(|per| inputs::wires(plan, per));
+        let hiding = [outside::fewest_rows(plan), 1].map(|rows| outside::HIDING.div_ceil(rows));
+        let kinds = [Per::Row, Per::Cycle, Per::Job];
+        let owners = kinds.map(|per| outside::owners(plan, per));
+        let recipients = outside::recipients(plan).len() as u32;
+        let hidden = [hiding[0], hiding[0], hiding[1]];
+        let wires = [0, 1, 2].map(|k| inputs::wires(plan, kinds[k]) + owners[k] * hidden[k]);
         let arrays = 3 * layers + 1;
         let windows = match wires[1] {
             0 => 0,
@@ -105,6 +116,7 @@ impl Shape {
             window: of(wires[1]),
             windows,
             batch,
+            opening: of(recipients * hiding[0]),
         };
         let leaves = |wires| Choices::Rows.blocks(wires, plan.chunk_rows);
         let parts = |wires| u64::from(wires) * plan.stride(Ring::Bits);
@@ -122,6 +134,9 @@ impl Shape {
             layers,
             gates,
             wires,
+            hiding,
+            owners: owners.into_iter().max().unwrap_or(0),
+            recipients,
         }
     }
 
@@ -148,6 +163,7 @@ impl Shape {
             batches
                 .saturating_add(windows)
                 .saturating_add(counters.rows)
+                .saturating_add(counters.opening)
         };
         of(&self.leaves).max(of(&self.parts)).max(of(&self.labels))
     }
@@ -190,6 +206,36 @@ impl Shape {
         }
     }
 
+    /// Wires that hide what one owner from outside is told.
+    pub(super) fn hiding(&self, taken: Taken) -> u32 {
+        let [rows, job] = self.hiding;
+        match taken {
+            Taken::Rows | Taken::Window(_) => rows,
+            Taken::Job => job,
+        }
+    }
+
+    /// Wires that hide what one recipient from outside is told.
+    pub(super) fn hiding_outputs(&self) -> u32 {
+        self.hiding(Taken::Rows)
+    }
+
+    /// The place of the first round in which owners from outside are told masks.
+    pub(super) fn place_of_owners(&self, taken: Taken) -> u32 {
+        let number = match taken {
+            Taken::Rows => 0,
+            Taken::Window(_) => 1,
+            Taken::Job => 2,
+        };
+        self.places_of_inputs() + number * inputs::ROUNDS_OUTSIDE
+    }
+
+    /// The place of the first round in which recipients from outside are told outputs.
+    pub(super) fn place_of_recipients(&self) -> u32 {
+        let kinds = if self.owners > 0 { 3 } else { 0 };
+        self.places_of_inputs() + kinds * inputs::ROUNDS_OUTSIDE
+    }
+
     /// The place of the first round of inputs.
     pub(super) fn place(&self, taken: Taken) -> u32 {
         let behind = place::BATCHES + batch::ROUNDS * self.groups.len() as u32;
@@ -201,10 +247,19 @@ impl Shape {
         }
     }
 
-    /// Rounds of the plan have places below this.
-    pub(super) fn places(&self) -> u32 {
+    /// What parties say of inputs has places below this.
+    pub(super) fn places_of_inputs(&self) -> u32 {
         let of_job = if self.wires[2] > 0 { inputs::ROUNDS } else { 0 };
         self.place(Taken::Job) + of_job
+    }
+
+    /// Rounds of the plan have places below this.
+    pub(super) fn places(&self) -> u32 {
+        let told = match self.recipients {
+            0 => 0,
+            _ => opening::ROUNDS_OUTSIDE,
+        };
+        self.place_of_recipients() + told
     }
 
     /// The number of the first challenge of a batch.
