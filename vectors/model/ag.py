@@ -31,6 +31,7 @@ from authenticated import (
     pinned,
     rotated,
     shift,
+    told,
     used,
     xor,
 )
@@ -187,12 +188,18 @@ def fold_fields():
     bits = dealt(source, offsets, 21)
     for party in PARTIES:
         challenge = source(f"opening/{party}")
-        told, accepted = opened(offsets, bits, party, challenge)
+        shares, accepted = opened(offsets, bits, party, challenge)
         require(accepted, "an opening of true bits fails")
-        for at in range(len(told)):
+        for at in range(len(shares)):
             lie = lambda _, what, values, at=at: values[:at] + [values[at] ^ 1] + values[at + 1 :] if what == "bits" else values
             require(not opened(offsets, bits, party, challenge, sent=lie)[1], "a flipped bit is accepted")
-        openings.append({"challenge": le(challenge).hex(), "bits": BITS.hex(told), "fold": le(folded(challenge, bits.m[party])).hex()})
+            total, own, expected = told(offsets, bits, party, challenge, sent=lie)
+            require(own != expected, "a flipped bit is accepted outside")
+        total, own, expected = told(offsets, bits, party, challenge)
+        require(own == expected, "true bits are refused outside")
+        keys = folded(challenge, bits.k[1 - party])
+        outside = {"sum": le(total).hex(), "keys": le(keys).hex(), "expected": le(expected).hex()}
+        openings.append({"challenge": le(challenge).hex(), "bits": BITS.hex(shares), "fold": le(own).hex(), "outside": outside})
     return {"folds": cases, "offsets": [le(x).hex() for x in offsets], "opened": bits.fields(), "openings": openings}
 
 

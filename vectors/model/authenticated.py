@@ -11,6 +11,7 @@ import itertools
 from types import SimpleNamespace
 
 from aes128 import Aes128
+from binary_field import carry_less, remainder
 from common import require
 from ot import polyval
 
@@ -132,6 +133,19 @@ def opened(offsets, bits, party, challenge, fold=folded, sent=as_it_is):
     told = sent(party, "bits", bits.shares(party))
     answer = sent(party, "fold", fold(challenge, bits.m[party]))
     return told, answer == fold(challenge, [k ^ bit * offsets[other] for k, bit in zip(bits.k[other], told, strict=True)])
+
+
+# The field of POLYVAL.
+FIELD = 1 << 128 | 1 << 127 | 1 << 126 | 1 << 121 | 1
+
+
+def told(offsets, bits, party, challenge, sent=as_it_is):
+    """What a participant from outside, which has no keys, computes of the shares that a party tells, and what both parties answer: the sum of the shares, which the
+    other party is told, the fold of MACs, and what it must be by the keys and that sum. The last entries are shares that hide the sum."""
+    other = 1 - party
+    total = folded(challenge, sent(party, "bits", bits.shares(party)))
+    expected = folded(challenge, bits.k[other]) ^ remainder(carry_less(total, offsets[other]), FIELD)
+    return total, folded(challenge, bits.m[party]), expected
 
 
 # ---------------------------------------------------------------------------------------- leaky ANDs, buckets

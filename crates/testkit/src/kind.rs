@@ -1,12 +1,14 @@
 //! Kinds of messages: found in the rounds of the plan, not by their number.
 
+mod authenticated;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use veil_device::ColumnType;
 use veil_engine::participants;
 use veil_job::{Adversary, ProtocolKind};
-use veil_protocol::ag::{AgMessage, ag_message};
+use veil_protocol::ag::takes_inputs;
 use veil_protocol::cut::{CutMessage, cut_message};
 use veil_protocol::rep3::{self, CheckMessage, ProofMessage};
 use veil_protocol::yao;
@@ -130,6 +132,18 @@ kinds! {
     OutputChallenge,
     /// Folds of their MACs.
     OutputFolds,
+    /// A digest of masked inputs of owners from outside.
+    MaskedInputDigest,
+    /// A party's parts of masks, to a participant from outside.
+    OutsideParts,
+    /// Masked results, to a recipient from outside.
+    OutsideResults,
+    /// A challenge to parts that were told outside.
+    OutsideChallenge,
+    /// The sum of the other party's parts under it.
+    OutsideSum,
+    /// Digests that answer both.
+    OutsideAnswers,
     /// Digest of the list of accepted inputs.
     List,
     /// Digest of an owner's seed, or of a key that a party deals.
@@ -256,7 +270,10 @@ impl Kinds {
                     let name = (me, send.peer, round.place, send.part);
                     let own = match (cuts, authenticates) {
                         (true, _) => of_cut(task, send),
-                        (_, true) => of_authenticated(&*protocol, task, send),
+                        (_, true) => {
+                            let inputs = takes_inputs(plan, round.place);
+                            authenticated::kind(&*protocol, (task, inputs), send)
+                        }
                         _ => None,
                     };
                     let kind = || kind(&*protocol, task, send);
@@ -410,57 +427,6 @@ fn of_cut(task: Task, send: &Transfer) -> Option<Kind> {
         CutMessage::Seeds => Kind::OpenedSeeds,
         CutMessage::Shown => Kind::ShownLabels,
         CutMessage::Colours => Kind::ShownColours,
-    })
-}
-
-/// The kind of a message of authenticated garbling.
-fn of_authenticated(protocol: &dyn Protocol, task: Task, send: &Transfer) -> Option<Kind> {
-    if task == Task::SetUp {
-        return None;
-    }
-    let garbles = protocol.me().party() == Some(yao::GARBLER);
-    let (inputs, opens) = (
-        matches!(task, Task::Inputs { .. }),
-        matches!(task, Task::Open(_)),
-    );
-    let Some(message) = ag_message(send) else {
-        let column = protocol.layout(WorkspaceOf::Rows).regions[send.span.region as usize].column;
-        return Some(match (column, send.part, inputs) {
-            (ColumnType::Labels, ..) => Kind::Table,
-            (_, 2, true) => Kind::TransferFolds,
-            (_, 2, false) => Kind::BatchTransferFolds,
-            (CODE, 0, true) => Kind::TransferChallenge,
-            (CODE, 0, false) => Kind::BatchTransferChallenge,
-            (_, _, true) => Kind::Correction,
-            (_, _, false) => Kind::BatchCorrection,
-        });
-    };
-    Some(match message {
-        AgMessage::InputParts => Kind::InputParts,
-        AgMessage::ProductChallenge => Kind::LeakyChallenge,
-        AgMessage::OpeningChallenge if inputs => Kind::InputChallenge,
-        AgMessage::OpeningChallenge if opens => Kind::OutputChallenge,
-        AgMessage::OpeningChallenge => Kind::BitChallenge,
-        AgMessage::GateChallenge => Kind::GateChallenge,
-        AgMessage::Folds if inputs => Kind::InputFold,
-        AgMessage::Folds if opens => Kind::OutputFolds,
-        AgMessage::Folds if send.span.count > 1 => Kind::BitFolds,
-        AgMessage::Folds if garbles => Kind::GateFold,
-        AgMessage::Folds => Kind::LabelFold,
-        AgMessage::Public => Kind::MaskedInput,
-        AgMessage::Offers => Kind::LeakyOffer,
-        AgMessage::Differences => Kind::LeakyBits,
-        AgMessage::DigestCommitment => Kind::LeakyCommitment,
-        AgMessage::Digest => Kind::LeakyDigest,
-        AgMessage::DigestNonce => Kind::LeakyNonce,
-        AgMessage::CoinCommitment => Kind::CoinCommitment,
-        AgMessage::GarblerCoin => Kind::GarblerCoin,
-        AgMessage::EvaluatorCoin => Kind::EvaluatorCoin,
-        AgMessage::CoinNonce => Kind::CoinNonce,
-        AgMessage::Opened => Kind::OpenedBits,
-        AgMessage::Colours => Kind::TableColours,
-        AgMessage::Results => Kind::MaskedResults,
-        AgMessage::OutputParts => Kind::OutputParts,
     })
 }
 

@@ -10,7 +10,7 @@ use veil_device::{
     Region, Residency, Span, Tag, Workspace,
 };
 use veil_engine::Abort;
-use veil_job::Audience;
+use veil_job::{Audience, Holder};
 use veil_link::tap::Fate;
 use veil_protocol::yao::OFFSET;
 use veil_session::Peer;
@@ -44,6 +44,8 @@ enum Lie {
     InputPart,
     /// The same of an output.
     OutputPart,
+    /// The same of an output to a recipient from outside.
+    OutsidePart,
 }
 
 /// Components of slots, as the rounds have them, and the region of slots.
@@ -51,6 +53,8 @@ const MAC: u8 = 1;
 const SLOTS: u16 = 0;
 /// Where MACs of masks of inputs are on their way to slots.
 const STAGED: u16 = 5;
+/// Where those of outputs for recipients from outside are.
+const OUTSIDE: u16 = 34;
 
 /// Something that the Byzantine party does beside a command, on the first block or bit of a span.
 #[derive(Clone, Copy)]
@@ -152,6 +156,7 @@ impl Liar {
             (Lie::Result, Ag::Evaluate { at: 0 }) => [None, byte(3, 1)],
             (Lie::InputPart, Ag::Bits { .. }) if part_of(STAGED) => [None, byte(0, 1)],
             (Lie::OutputPart, Ag::Bits { .. }) if part_of(SLOTS) => [None, byte(0, 1)],
+            (Lie::OutsidePart, Ag::Bits { .. }) if src[0].region == OUTSIDE => [None, byte(0, 1)],
             _ => [None, None],
         }
     }
@@ -245,14 +250,18 @@ fn world(x: u128, y: u128, seed: u64) -> World {
 
 /// A run in which a party lies; all bits of inputs are as given.
 fn run(lie: Lie, liar: u8, [x, y]: [u128; 2], seed: u64) -> Outcome {
-    let world = world(x, y, seed).devices(move |who| -> Box<dyn Device> {
+    lying(world(x, y, seed), lie, liar).run()
+}
+
+/// A world in which a party lies.
+fn lying(world: World, lie: Lie, liar: u8) -> World {
+    world.devices(move |who| -> Box<dyn Device> {
         if who == peer(liar) {
             Box::new(Liar::new(lie))
         } else {
             Box::new(Cpu::detect())
         }
-    });
-    world.run()
+    })
 }
 
 /// What the honest party says, if it gives up. It was given nothing then, and right results else.
@@ -305,6 +314,31 @@ fn a_lie_that_fits_itself_is_found_whatever_the_inputs() {
             // Of what is opened it gets nothing either, unless it was the last lie.
             let given = !outcome.seen[&peer(liar)].slices().is_empty();
             assert!(!given || lie == Lie::OutputPart, "{lie:?} of {liar}");
+        }
+    }
+}
+
+/// Neither an owner nor a recipient from outside takes another part than the authenticated one, whatever the inputs are.
+#[test]
+fn a_part_that_is_told_outside_is_the_authenticated_one() {
+    let (owner, recipient) = (Peer::Owner(0), Peer::Recipient(0));
+    for liar in [GARBLER, EVALUATOR] {
+        for (lie, by) in [(Lie::InputPart, owner), (Lie::OutsidePart, recipient)] {
+            for (seed, inputs) in (0..).zip(INPUTS) {
+                let mut job = authenticated("adder:2", 1, Audience::Recipient(0));
+                job.owners = vec!["ann".into()];
+                job.recipients = vec!["rita".into()];
+                job.blocks[0].holders.fill(Holder::Owner(0));
+                let values = Values::new(&job, |_, _, port, _| inputs[port]);
+                let world = World::in_chunks(job, 1, 1).seed(Seed(seed)).values(values);
+                let outcome = lying(world, lie, liar).run();
+                let Some(Abort::Cheated { suspects, what, .. }) = outcome.aborts.get(&by) else {
+                    panic!("{}: {lie:?} of {liar}: {:?}", outcome.seed, outcome.aborts)
+                };
+                assert_eq!(suspects, &[peer(GARBLER), peer(EVALUATOR)]);
+                assert_eq!(*what, "parts of masks that are told outside");
+                assert!(outcome.seen[&recipient].slices().is_empty());
+            }
         }
     }
 }

@@ -18,7 +18,7 @@ use veil_testkit::{Outcome, Seed, World, clocked};
 
 const RECORDED: &str = include_str!("digests.txt");
 
-fn jobs() -> [(&'static str, JobSpec); 13] {
+fn jobs() -> [(&'static str, JobSpec); 15] {
     let garbled = between_two(everything(Ring::Bits, &[13, 9]));
     let mut listed = garbled.clone();
     listed.security.schedule = Schedule::List(Rows::Two);
@@ -53,6 +53,14 @@ fn jobs() -> [(&'static str, JobSpec); 13] {
         (
             "a sum of bits, authenticated",
             authenticated("adder:9", 23, Audience::Parties),
+        ),
+        (
+            "everything over bits, authenticated",
+            against_malicious(between_two(everything(Ring::Bits, &[13, 9]))),
+        ),
+        (
+            "cycles over bits, authenticated",
+            against_malicious(between_two(cycles())),
         ),
         (
             "everything over bits, among four",

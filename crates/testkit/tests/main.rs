@@ -7,6 +7,7 @@
 mod ag;
 mod ahead;
 mod authenticated;
+mod authenticated_cycles;
 mod chaos;
 mod cheats;
 mod common;

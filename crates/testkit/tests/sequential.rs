@@ -16,7 +16,7 @@ use veil_testkit::{Seed, Seen, Values, World, clocked};
 type Protocol = (&'static str, fn(JobSpec) -> JobSpec);
 
 /// Every protocol on bits.
-const PROTOCOLS: [Protocol; 9] = [
+const PROTOCOLS: [Protocol; 10] = [
     ("rep3", |job| job),
     ("rep3, malicious", against_malicious),
     ("rep4", among_four),
@@ -28,6 +28,9 @@ const PROTOCOLS: [Protocol; 9] = [
         let mut job = between_two(job);
         job.security.tables = Tables::ThreeHalves;
         job
+    }),
+    ("yao, malicious", |job| {
+        against(between_two(job), Adversary::Malicious)
     }),
     ("yao, list(1)", |job| listed(job, Rows::One)),
     ("yao, list(2)", |job| listed(job, Rows::Two)),

@@ -56,6 +56,18 @@ fn messages_of_two_parties_are_uniform_whatever_the_inputs() {
     }
 }
 
+/// Parts of masks and masked results to participants from outside, and what an owner tells.
+#[test]
+fn messages_from_and_to_outside_are_uniform_whatever_the_inputs() {
+    for bit in [[0, 0], [1, 0], [0, 1], [1, 1]] {
+        let holders = [0, 1].map(Holder::Owner);
+        let to = (holders, Audience::Recipient(0));
+        let outcome = garbled(to, bit, Adversary::Malicious).run();
+        let found = uneven(outcome.assert_right(), BITS / 8, 20);
+        assert!(found.is_empty(), "{bit:?}: {found:?}");
+    }
+}
+
 #[test]
 fn messages_of_authenticated_garbling_are_uniform_whatever_the_inputs() {
     for bit in [[0, 0], [1, 0], [0, 1], [1, 1]] {

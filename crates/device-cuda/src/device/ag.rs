@@ -82,6 +82,9 @@ impl Queue<'_> {
                 self.sums = self.sums.max(PARTIAL);
             }
             Ag::Rotate { layer } => self.rotate(layer, src, dst[0]),
+            Ag::Expect { .. } => {
+                return Err(unsupported("what participants from outside are told"));
+            }
             Ag::Absorb => {
                 let (blocks, columns, all) = shape(&dst[0]);
                 call.extend([blocks, columns]);

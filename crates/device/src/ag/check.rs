@@ -151,6 +151,12 @@ pub(crate) fn check(
                 _ => false,
             }
         }
+        Ag::Expect { .. } => {
+            let item = |span: &Span| {
+                spans.column(span) == ColumnType::Bytes(BLOCK as u32) && span.count == 1
+            };
+            (src.len(), dst.len()) == (2, 1) && src.iter().chain(dst).all(item)
+        }
         Ag::Rotate { .. } => match (src, dst, shape(dst.first())) {
             ([digest, from], [_], Some(of)) => {
                 spans.column(digest) == ColumnType::Bytes(32)

@@ -144,6 +144,12 @@ pub enum Ag {
         /// The key that is the party's Δ.
         offset: Option<KeyId>,
     },
+    /// dst 0 = src 0 ⊕ s Δ, with s in src 1; each one item of 16 bytes. What a fold of MACs must be, by the fold of keys and the fold of parts, which are
+    /// the numbers 0 and 1; the product is that of POLYVAL's field, in which block 1 is the number 1.
+    Expect {
+        /// The key that is the party's Δ.
+        offset: KeyId,
+    },
     /// dst 0 = src 1 rotated, column by column: block i is block (i + s) mod n, for the shift s of the layer ([`shift`]) that follows from src 0, a digest of 32 bytes.
     Rotate {
         /// Number of the layer.
@@ -168,7 +174,7 @@ pub enum Ag {
         products: u32,
     },
     /// Runs the program on component `part` of its slots: masks, or Λ. Results of products are read, and operands written: src 0: results. dst: first operands, second
-    /// operands. Row r of product p is block (at + p) R + r of R rows; blocks behind the last become zero, and those before product 0 stay.
+    /// operands. Row r of product p is block (at + p) R + r of R rows. Blocks of no product stay, but all that are behind become zero where `at` is 0.
     Masks {
         /// Component of the slots.
         part: u8,
@@ -178,8 +184,8 @@ pub enum Ag {
         one: One,
     },
     /// Runs the program as the garbler on component 0 of its slots. src: M\[λ_α\], K\[λ_α\], M\[λ_β\], K\[λ_β\], M\[σ ⊕ λ_γ\], K\[σ ⊕ λ_γ\]. dst: tables, two labels for each
-    /// product, counted from the first of the span; bits z; labels of results. calls: the start point of the hash, as of half-gates ([`garble`](crate::garble)). Blocks and
-    /// bits are as in [`Ag::Masks`].
+    /// product, counted from the first of the span; bits z; labels of results. calls: the start point of the hash, as of half-gates ([`garble`](crate::garble)). Blocks are
+    /// as in [`Ag::Masks`]; bits before product 0 stay, and those behind the last become zero.
     Garble {
         /// Products before product 0.
         at: u32,
@@ -202,6 +208,7 @@ impl Ag {
             | Ag::Settle { offset, .. }
             | Ag::Spend { offset, .. }
             | Ag::Garble { offset, .. }
+            | Ag::Expect { offset }
             | Ag::Masks {
                 one: One::Offset(offset),
                 ..

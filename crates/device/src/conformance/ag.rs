@@ -96,7 +96,7 @@ impl Case {
                 (mapped, ColumnType::Bytes(bits), 1, COUNT),
                 (mapped, ColumnType::Labels, 1, 2 * PRODUCTS),
                 (mapped, ColumnType::Bytes(32), 1, 1),
-                (mapped, ColumnType::Bytes(16), 1, 2),
+                (mapped, ColumnType::Bytes(16), 1, 3),
                 (mapped, ColumnType::Labels, 1, SLOTS),
                 (mapped, ColumnType::Rows(Ring::Bits), 1, SLOTS),
             ],
@@ -269,6 +269,11 @@ impl Case {
                 fold(1),
             ),
         ];
+        // There are devices without it.
+        if self.first.is_multiple_of(4) {
+            let both = [fold(0), fold(1)].concat();
+            steps.push(step(Ag::Expect { offset }, both, fold(2)));
+        }
         steps.splice(12..12, in_place);
         steps
     }

@@ -69,6 +69,10 @@ impl Writer<'_> {
                 self.u8(15);
                 self.u32(at);
             }
+            Ag::Expect { offset } => {
+                self.u8(16);
+                self.u16(offset.0);
+            }
         }
     }
 }
@@ -130,6 +134,9 @@ impl Parser<'_> {
                 offset: KeyId(self.u16()?),
             },
             15 => Ag::Evaluate { at: self.u32()? },
+            16 => Ag::Expect {
+                offset: KeyId(self.u16()?),
+            },
             _ => return Err("an unknown step of authenticated garbling"),
         })
     }

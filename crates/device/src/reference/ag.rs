@@ -33,8 +33,8 @@ impl Reference {
                 };
                 let rows = memory.frame.rows as usize;
                 let first = at as usize * rows;
-                for to in dst {
-                    ag::clear(memory, *to, first);
+                if at == 0 {
+                    dst.iter().for_each(|to| ag::clear(memory, *to, 0));
                 }
                 let masks = Masks {
                     at: first,
@@ -55,7 +55,9 @@ impl Reference {
                 let rows = memory.frame.rows as usize;
                 let first = at as usize * rows;
                 ag::clear_bits(memory, dst[1], first);
-                ag::clear(memory, dst[2], first);
+                if at == 0 {
+                    ag::clear(memory, dst[2], 0);
+                }
                 let gates = Garbler {
                     at: first,
                     offset: Zeroizing::new(offset),
@@ -70,8 +72,10 @@ impl Reference {
                 let program = program.ok_or(NO_PROGRAM)?;
                 let start = self.start(memory, command, program.products().0)?;
                 let rows = memory.frame.rows as usize;
+                if at == 0 {
+                    ag::clear(memory, dst[0], 0);
+                }
                 let at = at as usize * rows;
-                ag::clear(memory, dst[0], at);
                 for to in &dst[1..] {
                     ag::clear_bits(memory, *to, at);
                 }

@@ -2,15 +2,15 @@
 //!
 //! Every message whose content another one must not depend on waits for it: the order is that of `docs/protocol-ag.md`.
 
-use veil_device::ag::{Ag, One, Role};
-use veil_device::{Command, PrfCall, ProgramId, Span};
+use veil_device::ag::{Ag, Role};
+use veil_device::{Command, PrfCall, Span};
 use veil_prss::DomainTag;
 
-use super::regions::{self, By, Of, Said, Use, items, part};
+use super::regions::{self, By, Of, Said, Use, items};
 use super::steps::{Party, Rounds, ag, digest, fold};
-use super::{Ends, Shape, label, place, what};
+use super::{Ends, Shape, label, what};
 use crate::ot::extension::At;
-use crate::plan::{LayerPlan, Plan};
+use crate::plan::Plan;
 use crate::round::Round;
 use crate::yao::{COMMON, Group, OFFSET, PRIVATE, random};
 
@@ -18,7 +18,7 @@ use crate::yao::{COMMON, Group, OFFSET, PRIVATE, random};
 pub(super) const ROUNDS: u32 = 18;
 
 /// Challenges that a party draws for a batch, and digests.
-const CHALLENGES: u64 = 3;
+pub(super) const CHALLENGES: u64 = 3;
 
 /// A batch of one party.
 pub(super) struct Batch<'a> {
@@ -26,55 +26,36 @@ pub(super) struct Batch<'a> {
     pub(super) shape: &'a Shape,
     pub(super) me: Party,
     /// Its number in the chunk.
-    pub(super) number: u32,
+    pub(super) number: u64,
+    /// The place of its first round.
+    pub(super) place: u32,
+    /// The layers of a cycle.
     pub(super) group: &'a Group,
-    /// Gates before its own.
-    pub(super) gate: u64,
-}
-
-/// A step with the program of a layer.
-fn run(step: Ag, layer: &LayerPlan, src: Vec<Span>, dst: Vec<Span>) -> Command {
-    let mut command = ag(step, src, dst);
-    command.program = Some(ProgramId(layer.program as u32));
-    command
-}
-
-impl Shape {
-    /// The number of the first challenge of the opening of outputs: behind those of inputs and of all batches.
-    pub(super) fn openings_before(&self) -> u64 {
-        1 + CHALLENGES * self.groups.len() as u64
-    }
+    /// The first of its cycles, and how many it has.
+    pub(super) cycle: u64,
+    pub(super) cycles: u32,
 }
 
 impl Batch<'_> {
     /// Its number among challenges and digests.
     fn first(&self) -> u64 {
-        1 + CHALLENGES * u64::from(self.number)
+        self.shape.challenges(self.number)
     }
 
-    /// The layers of the batch, with the number of gates before each.
-    fn layers(&self) -> impl Iterator<Item = (u32, &LayerPlan)> {
-        let layers = &self.plan.layers[self.group.layers.clone()];
-        let mut at = 0;
-        layers.iter().map(move |layer| {
-            let before = at;
-            at += layer.products;
-            (before, layer)
-        })
+    /// Gates in a row.
+    fn products(&self) -> u32 {
+        self.group.gates * self.cycles
     }
 
     pub(super) fn rounds(&self, ends: &Ends) -> Vec<Round> {
-        let first = place::BATCHES + ROUNDS * self.number;
-        let mut rounds = Rounds::new(self.me, first);
+        let mut rounds = Rounds::new(self.me, self.place);
         if self.group.gates == 0 {
             // What is linear has no products, and says nothing.
-            rounds.next();
-            self.masks().for_each(|command| rounds.local(command));
-            self.gates().for_each(|command| rounds.local(command));
+            rounds.next().local = [self.masks(), self.gates()].concat();
             self.public(&mut rounds);
             return rounds.made;
         }
-        self.transfer(&mut rounds, ends, first);
+        self.transfer(&mut rounds, ends);
         self.leaky(&mut rounds);
         self.compare(&mut rounds);
         self.open(&mut rounds);
@@ -84,18 +65,17 @@ impl Batch<'_> {
     }
 
     /// Authenticated bits: three of each candidate, and a mask of each result.
-    fn transfer(&self, rounds: &mut Rounds, ends: &Ends, place: u32) {
+    fn transfer(&self, rounds: &mut Rounds, ends: &Ends) {
         let shape = self.shape;
         let parts = regions::flat_parts(shape);
         let [macs, keys] = regions::authenticated(shape);
-        let number = u64::from(self.number);
         let at = At {
-            place,
-            first: shape.leaves[0] + number * shape.leaves[1],
+            place: self.place,
+            first: shape.leaves.batch(self.number),
             label: 0,
         };
         rounds.both(ends.rounds(at, parts, [macs, keys]));
-        let first = shape.parts[0] + number * shape.parts[1];
+        let first = shape.parts.batch(self.number);
         let draw = random(PRIVATE, DomainTag::AG_PARTS, first, parts);
         rounds.made[0].local.insert(0, draw);
         rounds.finish(ag(Ag::Pin { bit: 0 }, vec![macs, parts], vec![macs]));
@@ -111,7 +91,7 @@ impl Batch<'_> {
         let calls = vec![PrfCall {
             key: COMMON,
             tag: DomainTag::AG_LEAKY,
-            first: u64::from(self.number) * all,
+            first: self.number * all,
         }];
         let offset = OFFSET;
         rounds.next();
@@ -199,7 +179,7 @@ impl Batch<'_> {
 
     /// A random value of this party, two blocks for each batch.
     fn draw(&self, tag: DomainTag, to: Said) -> Command {
-        let first = 2 * u64::from(self.number);
+        let first = 2 * self.number;
         random(PRIVATE, tag, first, regions::coin(to))
     }
 
@@ -343,82 +323,17 @@ impl Batch<'_> {
         rounds.finish(ag(step, from.flatten().collect(), to.to_vec()));
     }
 
-    /// Masks of all wires of the batch's layers, with those of operands.
-    fn masks(&self) -> impl Iterator<Item = Command> {
-        let [alpha, beta, _] = regions::masks();
-        let fresh = regions::fresh(self.shape);
-        let ones = match self.me.role() {
-            Role::Garbler => [One::Unit, One::Nothing],
-            Role::Evaluator => [One::Nothing, One::Offset(OFFSET)],
-        };
-        let parts = [part::MAC, part::KEY];
-        (0..2).flat_map(move |k| {
-            let (part, one) = (parts[k], ones[k]);
-            let to = vec![alpha[k], beta[k]];
-            self.layers().map(move |(at, layer)| {
-                let step = Ag::Masks { part, at, one };
-                run(step, layer, vec![fresh[k]], to.clone())
-            })
-        })
-    }
-
-    /// Tables of all gates, or the labels that they give.
-    fn gates(&self) -> impl Iterator<Item = Command> {
-        let masks = regions::masks();
-        let calls = |at| PrfCall {
-            key: COMMON,
-            tag: DomainTag::GARBLE,
-            first: self.gate + u64::from(at),
-        };
-        self.layers().map(move |(at, layer)| {
-            let tables = regions::tables(at, layer.products);
-            let mut command = if self.me.garbles() {
-                let to = vec![tables, regions::z(), regions::results()];
-                let step = Ag::Garble { at, offset: OFFSET };
-                run(step, layer, masks.concat(), to)
-            } else {
-                let macs = masks.map(|[mac, _]| mac);
-                let from = [&[tables, regions::z()], &macs[..]].concat();
-                let to = [&[regions::results()], &regions::lambda()[..]].concat();
-                run(Ag::Evaluate { at }, layer, from, to)
-            };
-            command.calls = vec![calls(at)];
-            command
-        })
-    }
-
-    /// Λ of all wires at the garbler, from that of results.
-    fn public(&self, rounds: &mut Rounds) {
-        if !self.me.garbles() {
-            return;
-        }
-        let [alpha, beta, gamma] = regions::lambda();
-        let [of, first, second] = [0, 1, 2].map(regions::work);
-        rounds.finish(ag(Ag::Expand, vec![gamma], vec![of]));
-        for (at, layer) in self.layers() {
-            let step = Ag::Masks {
-                part: part::PUBLIC,
-                at,
-                one: One::Nothing,
-            };
-            rounds.finish(run(step, layer, vec![of], vec![first, second]));
-        }
-        for (from, to) in [(first, alpha), (second, beta)] {
-            rounds.finish(ag(Ag::Bits { bit: 0 }, vec![from], vec![to]));
-        }
-    }
-
     /// Tables go to the evaluator, and Λ of results back.
     fn garble(&self, rounds: &mut Rounds) {
-        let tables = regions::tables(0, self.group.gates);
+        let tables = regions::tables(0, self.products());
         rounds.next();
         if self.me.garbles() {
-            self.gates().for_each(|command| rounds.local(command));
+            rounds.last().local.extend(self.gates());
         }
         rounds.from(Role::Garbler, |_| tables, 0);
         rounds.from(Role::Garbler, |_| regions::z(), 1);
         if !self.me.garbles() {
-            self.gates().for_each(|command| rounds.finish(command));
+            rounds.last().finish.extend(self.gates());
         }
         rounds.next();
         let [_, _, gamma] = regions::lambda();
@@ -454,7 +369,7 @@ impl Batch<'_> {
             rounds.compare([told(By::Them), own], what::LABELS);
         }
         rounds.next();
-        let products = self.group.gates;
+        let products = self.products();
         let sum = regions::work(0);
         let macs = masks.map(|[mac, _]| mac);
         if self.me.garbles() {

@@ -1,6 +1,6 @@
 //! Authenticated garbling: garbled circuits between two parties, secure against one that does whatever it likes.
 //!
-//! Functionality: a circuit of bits, evaluated on the inputs of the two parties and opened to one of them, or to both.
+//! Functionality: a circuit of bits, evaluated on the inputs of the two parties and of outside owners, and opened to whom the job says.
 //!
 //! Model: two parties, of whom one may be corrupt and malicious; a pairwise key; encrypted, authenticated links; security with abort. Party 0 garbles,
 //! party 1 evaluates, both with masks of which each has a part, and with MACs of these parts. A party that lies is found before anything is
@@ -14,28 +14,33 @@
 
 mod batch;
 mod bounds;
+mod cycles;
 mod inputs;
+mod layout;
 mod opening;
+mod outside;
+mod passes;
 mod regions;
+mod shape;
 mod steps;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use veil_circuit::Per;
 use veil_device::ot::Choices;
 use veil_device::{KeyId, Layout, Program, Span, Trees};
-use veil_job::{Audience, Holder, Schedule, Tables};
-use veil_math::Ring;
+use veil_job::{Schedule, Tables};
 use veil_session::{Frame, Peer};
 
 use crate::ot::Pins;
 use crate::ot::extension::{At, Challenge, Receiver, Sender};
 use crate::plan::{Plan, WorkspaceOf};
 use crate::round::{Back, Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfer, Transfers};
-use crate::yao::{EVALUATOR, GARBLER, Group, LEAVES, OFFSET, PRIVATE, grouped, keys, list, other};
-use batch::Batch;
+use crate::yao::{EVALUATOR, GARBLER, LEAVES, OFFSET, PRIVATE, keys, list, peers};
 pub use bounds::layers;
+use cycles::Runs;
+use inputs::Taken;
+pub(crate) use shape::{Shape, window};
 use steps::Party;
 
 /// Gates of a layer, at most: batches of several layers are nearly full then.
@@ -46,6 +51,9 @@ pub(crate) const ROWS: u32 = 64;
 
 /// Gates of all rows of a batch: another layer is put into it as long as there are no more. Four layers of candidates are then enough for 2^-40.
 const GATES: u64 = 1 << 14;
+
+/// Values of 16 bytes of a wire: components of its slot.
+pub(crate) const LABELS: u32 = regions::part::ALL as u32;
 
 /// Four bits of an offset for each tree.
 const TREES: Trees = match Trees::new(4) {
@@ -60,7 +68,7 @@ const BACK_LEAVES: KeyId = KeyId(LEAVES.0 + (TREES.count() * TREES.leaves()) as 
 mod place {
     pub(super) const LIST: u32 = 0;
     pub(super) const INPUTS: u32 = 1;
-    /// Seven rounds of inputs, and three of outputs.
+    /// Seven rounds of inputs, and three of outputs. Those of other inputs are behind all others.
     pub(super) const OPEN: u32 = 8;
     pub(super) const BATCHES: u32 = 11;
 }
@@ -75,6 +83,10 @@ mod label {
     pub(super) const COIN: u16 = 22;
     /// What the shifts follow from.
     pub(super) const SHIFTS: u16 = 23;
+    /// Λ of what owners from outside have told.
+    pub(super) const MASKED: u16 = 24;
+    /// Sums of what participants from outside are told, two of each.
+    pub(super) const OUTSIDE: u16 = 25;
 }
 
 /// What checks compare, in errors.
@@ -86,6 +98,9 @@ mod what {
     pub(super) const BITS: &str = "bits that are opened of a batch";
     pub(super) const LABELS: &str = "labels of results";
     pub(super) const GATES: &str = "masks of gates";
+    pub(super) const MASKED: &str = "masked inputs from outside";
+    pub(super) const TOLD: &str = "parts of masks that are told outside";
+    pub(super) const RESULTS: &str = "masked results that are told outside";
 }
 
 /// The kind of a message, except for tables and transfers.
@@ -129,6 +144,18 @@ pub enum AgMessage {
     Results,
     /// Parts of masks of outputs.
     OutputParts,
+    /// The digest of Λ of what owners from outside have told.
+    MaskedDigest,
+    /// Parts of masks of outputs, to a recipient from outside; those of inputs to an owner are [`InputParts`](Self::InputParts).
+    OutsideParts,
+    /// Λ of outputs, to a recipient from outside.
+    OutsideResults,
+    /// A challenge from outside.
+    OutsideChallenge,
+    /// The sum of the other party's parts, from outside.
+    OutsideSum,
+    /// Digests of sums, to a participant from outside.
+    OutsideAnswers,
 }
 
 /// The kind of a message of this protocol.
@@ -136,61 +163,12 @@ pub fn ag_message(of: &Transfer) -> Option<AgMessage> {
     regions::message(of.span)
 }
 
-/// Sizes of a plan: of its batches and of what is staged.
-#[derive(Clone, Debug)]
-pub(crate) struct Shape {
-    /// Consecutive layers whose gates are a batch.
-    groups: Vec<Group>,
-    /// Candidates of a layer of a batch.
-    candidates: u32,
-    /// Layers of candidates.
-    layers: u32,
-    /// Gates of the longest batch, in a row.
-    gates: u32,
-    /// Input wires.
-    inputs: u32,
-    /// Counters of leaves before those of batches, and of each batch.
-    leaves: [u64; 2],
-    /// Counters of drawn parts, the same.
-    parts: [u64; 2],
-}
-
-impl Shape {
-    pub(crate) fn of(plan: &Plan) -> Self {
-        let rows = u64::from(plan.longest_chunk().max(1));
-        let groups = grouped(&plan.layers, GATES / rows);
-        let gates = groups.iter().map(|group| group.gates).max().unwrap_or(0);
-        let candidates = (u64::from(gates) * rows).max(bounds::LEAST.into());
-        let candidates = u32::try_from(candidates.next_multiple_of(128));
-        let candidates = candidates.expect("a chunk that fits into memory has fewer gates");
-        let layers = layers(plan.job.security.statistical.bits(), candidates);
-        let inputs = inputs::wires(plan);
-        let arrays = 3 * layers + 1;
-        let strings = Choices::Bytes(candidates / 8).blocks(arrays, plan.chunk_rows);
-        let blocks = u64::from(candidates / 8).div_ceil(16);
-        Shape {
-            leaves: [Choices::Rows.blocks(inputs, plan.chunk_rows), strings],
-            parts: [
-                u64::from(inputs) * plan.stride(Ring::Bits),
-                u64::from(arrays) * blocks,
-            ],
-            groups,
-            candidates,
-            layers,
-            gates,
-            inputs,
-        }
-    }
-
-    /// Under the plan hash.
-    pub(crate) fn sizes(&self) -> [u64; 4] {
-        [
-            self.candidates.into(),
-            self.layers.into(),
-            self.groups.len() as u64,
-            self.inputs.into(),
-        ]
-    }
+/// Whether inputs are taken in the round at a place: those of rows, of a window of cycles, or of the job, of parties or from outside.
+pub fn takes_inputs(plan: &Plan, place: u32) -> bool {
+    let shape = Shape::of(plan);
+    let of_rows = place::INPUTS..place::OPEN;
+    of_rows.contains(&place)
+        || (shape.place(Taken::Window(0))..shape.place_of_recipients()).contains(&place)
 }
 
 /// Both ends of the transfers of a party, of some items of choices.
@@ -236,91 +214,91 @@ pub struct Authenticated {
     set_up: Arc<[Arc<Round>]>,
     inputs: Vec<Arc<[Arc<Round>]>>,
     open: Arc<[Arc<Round>]>,
-    /// The transfers of a batch, at a party.
-    ends: Option<(Party, Ends)>,
+    /// All batches, and the inputs of cycles.
+    runs: Arc<Runs>,
 }
 
 impl Authenticated {
     /// The rounds of participant `me`.
     pub fn new(plan: Arc<Plan>, me: Peer) -> Self {
-        let shape = Shape::of(&plan);
-        let [mut rows, job] = [true, false].map(|rows| regions::layout(&plan, &shape, me, rows));
-        let party = me.party().map(Party);
+        let shape = Arc::new(Shape::of(&plan));
+        let [mut rows, mut job] =
+            [WorkspaceOf::Rows, WorkspaceOf::Job].map(|of| layout::of(&plan, &shape, me, of));
         let shared = |rounds: Vec<Round>| -> Arc<[Arc<Round>]> {
             rounds.into_iter().map(Arc::new).collect()
         };
-        let ends = party.map(|me| {
-            let of_inputs = Ends::new(&mut rows, me, (shape.inputs, Choices::Rows));
-            let packed = Choices::Bytes(shape.candidates / 8);
-            (
-                me,
-                of_inputs,
-                Ends::new(&mut rows, me, (shape.arrays(), packed)),
-            )
-        });
-        let inputs = (0..plan.job.blocks.len()).map(|block| {
-            let rounds = ends.as_ref().map(|(me, of_inputs, _)| {
-                let ends = (of_inputs, place::INPUTS);
-                inputs::rounds(&plan, &shape, (*me, block), ends)
-            });
-            shared(rounds.unwrap_or_default())
-        });
+        let party = me.party().map(Party);
+        let ends = |layout: &mut Layout, wires| {
+            let party = party.filter(|_| wires > 0);
+            party.map(|me| Ends::new(layout, me, (wires, Choices::Rows)))
+        };
+        let of_rows = ends(&mut rows, shape.wires(Taken::Rows));
+        let packed = (shape.arrays(), Choices::Bytes(shape.candidates / 8));
+        let of_batches = party.map(|me| Ends::new(&mut rows, me, packed));
+        let of_windows = ends(&mut rows, shape.wires(Taken::Window(0)));
+        let of_outputs = ends(&mut rows, shape.recipients * shape.hiding_outputs());
+        let of_job = ends(&mut job, shape.wires(Taken::Job));
+        let taken = |block: usize, taken, ends: Option<&Ends>| {
+            inputs::rounds((&plan, &shape), (me, block), taken, ends)
+        };
+        let blocks = 0..plan.job.blocks.len();
+        let inputs = blocks.map(|block| shared(taken(block, Taken::Rows, of_rows.as_ref())));
         let lists = [true, false].map(regions::list);
         let set_up = me.party().map(|me| list(me, place::LIST, lists));
-        let open = party.map(|me| opening::rounds(&plan, &shape, me));
+        let of_job = taken(0, Taken::Job, of_job.as_ref());
+        let set_up = set_up.into_iter().chain(of_job).collect();
+        let mut open = match me {
+            Peer::Party(me) => opening::rounds(&plan, &shape, Party(me)),
+            Peer::Recipient(me) => opening::hear(&plan, &shape, me),
+            Peer::Owner(_) => vec![],
+        };
+        if let (Some(me), Some(ends)) = (party, of_outputs) {
+            open.extend(opening::tell(&plan, &shape, me, &ends));
+        }
+        let runs = Runs {
+            plan: Arc::clone(&plan),
+            shape: Arc::clone(&shape),
+            me,
+            of_batches,
+            of_windows,
+        };
         Authenticated {
             spans: regions::spans(&plan, me),
-            set_up: shared(set_up.into_iter().collect()),
+            set_up: shared(set_up),
             inputs: inputs.collect(),
-            open: shared(open.unwrap_or_default()),
-            ends: ends.map(|(me, _, of_batches)| (me, of_batches)),
+            open: shared(open),
+            runs: Arc::new(runs),
             layouts: [rows, job],
-            shape: Arc::new(shape),
+            shape,
             plan,
             me,
         }
     }
 
-    /// The rounds of all batches, made one batch at a time.
-    fn batches(&self) -> Flow {
-        let Some((me, ends)) = self.ends else {
-            return Flow::of(vec![]);
+    /// What rounds cost in a frame.
+    fn cost_of(
+        &self,
+        of: WorkspaceOf,
+        rounds: impl Iterator<Item = Arc<Round>>,
+        frame: Frame,
+    ) -> Cost {
+        let layout = self.layout(of);
+        let bytes = |t: &Transfer| t.bytes(layout, frame.rows);
+        let of = |round: Arc<Round>| {
+            let sent = round.sends.iter().map(bytes).filter(|bytes| *bytes > 0);
+            Cost {
+                rounds: u64::from(round.recvs.iter().any(|t| bytes(t) > 0)),
+                messages: sent.clone().count() as u64,
+                bytes: sent.sum(),
+            }
         };
-        let (plan, shape) = (Arc::clone(&self.plan), Arc::clone(&self.shape));
-        let count = shape.groups.len() as u64;
-        if count == 0 {
-            return Flow::of(vec![]);
-        }
-        let rounds = move |number: u64| -> Arc<[Arc<Round>]> {
-            let before = &shape.groups[..number as usize];
-            let batch = Batch {
-                plan: &plan,
-                shape: &shape,
-                me,
-                number: number as u32,
-                group: &shape.groups[number as usize],
-                gate: before.iter().map(|group| u64::from(group.gates)).sum(),
-            };
-            batch.rounds(&ends).into_iter().map(Arc::new).collect()
-        };
-        Flow::pieces(count, Arc::new(rounds))
+        rounds.map(of).fold(Cost::default(), |a, b| a + b)
     }
 }
 
 /// What the protocol does not compute, if the job asks for it.
 pub(crate) fn unfit(job: &veil_job::JobSpec) -> Option<&'static str> {
-    let circuit = &job.circuit;
-    let by_parties = |holders: &[Holder]| holders.iter().all(|h| matches!(h, Holder::Party(_)));
-    let to_parties = |a: &Audience| matches!(a, Audience::Party(_) | Audience::Parties);
-    if circuit.is_sequential() {
-        Some("circuits without cycles")
-    } else if circuit.inputs.iter().any(|port| port.per == Per::Job) && job.rows() > 1 {
-        Some("inputs with a value in every row, where there are several rows,")
-    } else if !job.blocks.iter().all(|block| by_parties(&block.holders)) {
-        Some("inputs of the two parties")
-    } else if !job.audiences.iter().all(to_parties) {
-        Some("outputs to the two parties")
-    } else if job.security.tables != Tables::HalfGates {
+    if job.security.tables != Tables::HalfGates {
         Some("half-gates")
     } else if job.security.schedule != Schedule::Layers {
         Some("gates in the order of layers")
@@ -362,11 +340,14 @@ impl Protocol for Authenticated {
         }
     }
 
-    fn flow(&self, task: Task, _: Frame) -> Flow {
+    fn flow(&self, task: Task, frame: Frame) -> Flow {
         let (rounds, clears) = match task {
             Task::SetUp => (Arc::clone(&self.set_up), false),
             Task::Inputs { block } => (Arc::clone(&self.inputs[block as usize]), false),
-            Task::Layers => return self.batches(),
+            Task::Layers => {
+                let block = self.plan.block_of(frame) as usize;
+                return Arc::clone(&self.runs).flow(block);
+            }
             // Each party has checked what the other one said of every batch, and opens nothing to a party that it has not checked.
             Task::Agree => (Arc::from([]), true),
             Task::Open(_) => (Arc::clone(&self.open), false),
@@ -376,24 +357,20 @@ impl Protocol for Authenticated {
     }
 
     fn cost(&self, task: Task, frame: Frame) -> Cost {
-        let (workspace, rounds) = match task {
-            Task::SetUp => (WorkspaceOf::Job, Flow::new(Arc::clone(&self.set_up), false)),
-            Task::Inputs { .. } | Task::Layers | Task::Open(_) => {
-                (WorkspaceOf::Rows, self.flow(task, frame))
-            }
+        let of = match task {
+            Task::SetUp => WorkspaceOf::Job,
+            Task::Inputs { .. } | Task::Layers | Task::Open(_) => WorkspaceOf::Rows,
             Task::Agree | Task::Totals | Task::OpenTotals(_) => return Cost::default(),
         };
-        let layout = self.layout(workspace);
-        let bytes = |t: &Transfer| t.bytes(layout, frame.rows);
-        let of = |round: Arc<Round>| {
-            let sent = round.sends.iter().map(bytes).filter(|bytes| *bytes > 0);
-            Cost {
-                rounds: u64::from(round.recvs.iter().any(|t| bytes(t) > 0)),
-                messages: sent.clone().count() as u64,
-                bytes: sent.sum(),
+        match task {
+            Task::Layers => {
+                let block = self.plan.block_of(frame) as usize;
+                self.runs.cost(block, |rounds| {
+                    self.cost_of(of, rounds.iter().cloned(), frame)
+                })
             }
-        };
-        rounds.all().map(of).fold(Cost::default(), |a, b| a + b)
+            _ => self.cost_of(of, self.flow(task, frame).all(), frame),
+        }
     }
 
     fn spans(&self) -> &Spans {
@@ -401,14 +378,11 @@ impl Protocol for Authenticated {
     }
 
     fn places(&self) -> u32 {
-        place::BATCHES + batch::ROUNDS * self.shape.groups.len() as u32
+        self.shape.places()
     }
 
     fn peers(&self) -> Vec<Peer> {
-        match self.me {
-            Peer::Party(me) => vec![other(me)],
-            Peer::Owner(_) | Peer::Recipient(_) => vec![],
-        }
+        peers(&self.plan.job, self.me)
     }
 
     fn keys(&self, peer: Peer) -> Vec<(&'static str, KeyId)> {
@@ -440,7 +414,6 @@ impl Protocol for Authenticated {
             holders: vec![],
             digest: None,
         };
-        let own = self.me == by && by.party().is_some();
-        if own { vec![private] } else { vec![] }
+        if self.me == by { vec![private] } else { vec![] }
     }
 }

@@ -1,14 +1,14 @@
-//! The regions of a party's workspace, and where the host reaches in.
+//! Where a participant's values are in its workspace, and where the host reaches in.
 
-use veil_device::{ColumnType, Layout, Region, Residency, Span};
-use veil_math::Ring;
+use veil_circuit::Per;
+use veil_device::Span;
 use veil_session::{PartyId, Peer};
 
-use super::{AgMessage, Shape};
-use crate::plan::{OutputPlan, Plan};
+use super::{AgMessage, Shape, outside};
+use crate::plan::{OutputPlan, Plan, PortPlan};
 use crate::round::Spans;
 
-pub(super) use crate::plan::SLOTS;
+pub(super) use crate::plan::{JOB_WIDE, SLOTS};
 
 const INPUT: u16 = 3;
 const PARTS: u16 = 4;
@@ -34,6 +34,16 @@ const LAMBDA: u16 = 23;
 const OUTPUT: u16 = 24;
 const OPENED: u16 = 25;
 const LISTS: u16 = 26;
+const JOB_INPUT: u16 = 27;
+const ASKED: u16 = 28;
+const TOLD_SUMS: u16 = 29;
+const ANSWERS: u16 = 30;
+const AGREED: u16 = 31;
+const HIDING_PARTS: u16 = 32;
+const HIDING: u16 = 33;
+const OUTSIDE_STAGED: u16 = 34;
+const OUTSIDE_SAID: u16 = 35;
+pub(super) const OUTSIDE_PUBLIC: u16 = 36;
 
 /// Components of the slots: the label, the MAC and the key of the mask; at the garbler Λ, as a number in a label.
 pub(super) mod part {
@@ -79,77 +89,6 @@ pub(super) fn items(of: Span, first: u32, count: u32) -> Span {
     }
 }
 
-/// The workspace of `me`; without rows that of the set-up, which has the same regions and computes nothing.
-pub(super) fn layout(plan: &Plan, shape: &Shape, me: Peer, rows: bool) -> Layout {
-    let party = me.party().is_some() && rows;
-    let when = |there: bool, count: u32| if there { count } else { 0 };
-    let (bits, labels) = (ColumnType::Rows(Ring::Bits), ColumnType::Labels);
-    let blocks = ColumnType::Bytes(16 * shape.candidates);
-    let packed = ColumnType::Bytes(shape.candidates / 8);
-    let (digest, block) = (ColumnType::Bytes(32), ColumnType::Bytes(16));
-    let (resident, mapped) = (Residency::Resident, Residency::Mapped);
-    let outputs: u32 = plan.outputs.iter().map(|output| output.width).sum();
-    let inputs = shape.inputs;
-    let layers = shape.layers;
-    let all = [
-        (resident, labels, part::ALL, plan.slots),
-        (mapped, ColumnType::Label, part::ALL, plan.job_wide),
-        (mapped, ColumnType::Label, part::ALL, 0),
-        (mapped, bits, 1, inputs),
-        (resident, bits, 1, inputs),
-        // Labels, MACs, keys, and Λ of inputs.
-        (resident, labels, part::ALL, inputs),
-        (mapped, bits, 2, inputs),
-        (mapped, bits, 1, inputs),
-        (mapped, block, 2, CHALLENGE_COUNT),
-        (mapped, block, 3, shape.folds(plan)),
-        (resident, packed, 1, shape.arrays()),
-        (resident, blocks, 1, shape.arrays()),
-        (resident, blocks, 1, shape.arrays()),
-        (mapped, blocks, 2, layers),
-        (resident, blocks, 1, layers),
-        (mapped, packed, 2, layers),
-        (mapped, digest, 1, COIN_COUNT),
-        (resident, digest, 1, 3),
-        (mapped, packed, 2, layers + 1),
-        (resident, blocks, 1, 6),
-        (mapped, labels, 1, 2 * shape.gates),
-        (mapped, packed, 1, 1),
-        (resident, blocks, 1, 4),
-        (mapped, packed, 1, 3),
-        (mapped, bits, 4, outputs),
-        (Residency::Public, bits, 1, outputs),
-    ];
-    let mut layout = Layout {
-        chunk_rows: plan.chunk_rows,
-        regions: Vec::new(),
-    };
-    for (residency, column, components, count) in all {
-        layout.add(Region {
-            residency,
-            column,
-            components,
-            count: when(party, count),
-        });
-    }
-    let lists = layout.add(Region {
-        residency: mapped,
-        column: digest,
-        components: 1,
-        count: when(me.party().is_some(), 2),
-    });
-    assert_eq!(
-        lists, LISTS,
-        "regions are added in the order of their numbers"
-    );
-    layout
-}
-
-/// Challenges of a workspace at a time: of the comparison of leaky products, of an opening, of gates.
-const CHALLENGE_COUNT: u32 = 3;
-/// Coins, nonces, commitments and digests of both parties.
-const COIN_COUNT: u32 = 8;
-
 /// What a challenge is for.
 #[derive(Clone, Copy)]
 pub(super) enum Use {
@@ -173,35 +112,48 @@ pub(super) fn own_folds(first: u32, count: u32) -> Span {
     span(FOLDS, 2, first, count)
 }
 
-/// The clear values of an input port: ports side by side, in order.
+/// The clear values of an input port: ports of the same workspace side by side, in order.
 pub(super) fn input(plan: &Plan, port: usize) -> Span {
-    let before = plan.inputs[..port].iter().map(|port| port.width).sum();
-    span(INPUT, 0, before, plan.inputs[port].width)
+    let of_job = |port: &PortPlan| port.per == Per::Job;
+    let of = &plan.inputs[port];
+    let before = plan.inputs[..port].iter();
+    let before = before.filter(|port| of_job(port) == of_job(of));
+    let region = if of_job(of) { JOB_INPUT } else { INPUT };
+    span(region, 0, before.map(|port| port.width).sum(), of.width)
 }
 
-/// Parts of masks of inputs that this party has drawn.
-pub(super) fn parts(shape: &Shape) -> Span {
-    span(PARTS, 0, 0, shape.inputs)
+/// Parts of masks of inputs that this party has drawn, of so many wires that are taken at once.
+pub(super) fn parts(wires: u32) -> Span {
+    span(PARTS, 0, 0, wires)
 }
 
 /// A component of inputs on their way in.
-pub(super) fn staged(shape: &Shape, component: u8) -> Span {
-    span(STAGED, component, 0, shape.inputs)
+pub(super) fn staged(wires: u32, component: u8) -> Span {
+    span(STAGED, component, 0, wires)
 }
 
 /// Parts of masks of inputs that a party has sent.
-pub(super) fn said(shape: &Shape, by: By) -> Span {
-    span(SAID, by.component(), 0, shape.inputs)
+pub(super) fn said(wires: u32, by: By) -> Span {
+    span(SAID, by.component(), 0, wires)
 }
 
 /// Λ of inputs.
-pub(super) fn public(shape: &Shape) -> Span {
-    span(PUBLIC, 0, 0, shape.inputs)
+pub(super) fn public(wires: u32) -> Span {
+    span(PUBLIC, 0, 0, wires)
 }
 
-/// A component of the slots of a port.
-pub(super) fn slots(component: u8, first: u32, width: u32) -> Span {
-    span(SLOTS, component, first, width)
+/// A component of slots.
+pub(super) fn slots(component: u8, first: u32, count: u32) -> Span {
+    span(SLOTS, component, first, count)
+}
+
+/// A component of an input port, where it is computed with: in slots, or where all rows have it.
+pub(super) fn values(port: &PortPlan, component: u8) -> Span {
+    let region = match port.per {
+        Per::Job => JOB_WIDE,
+        Per::Row | Per::Cycle => SLOTS,
+    };
+    span(region, component, port.first, port.width)
 }
 
 /// What an array holds of each candidate of a batch.
@@ -219,7 +171,7 @@ impl Shape {
     }
 
     /// Folds that a party sends at once, at most.
-    fn folds(&self, plan: &Plan) -> u32 {
+    pub(super) fn folds(&self, plan: &Plan) -> u32 {
         (self.layers + 1).max(plan.outputs.len() as u32).max(2)
     }
 }
@@ -360,6 +312,60 @@ pub(super) fn opened(plan: &Plan, port: usize) -> Span {
     }
 }
 
+/// What participants from outside ask a party: of each a challenge, and the sum of the other party's parts. At one of them: its challenge, and the
+/// sums of both parties' parts.
+pub(super) fn asked() -> Span {
+    span(ASKED, 0, 0, 0)
+}
+
+/// Sums of a party that is asked: of its own MACs, of its keys, of these with the sum of the parts.
+pub(super) fn told_sums(k: u32) -> Span {
+    span(TOLD_SUMS, 0, k, 1)
+}
+
+/// Digests that a party answers to participants from outside: of its own sum, and of what the other party's must be. At one of them: those of both parties.
+pub(super) fn answers() -> Span {
+    span(ANSWERS, 0, 0, 0)
+}
+
+/// The digest of Λ of what owners from outside have told.
+pub(super) fn agreed(by: By) -> Span {
+    span(AGREED, by.component(), 0, 1)
+}
+
+/// Parts that hide what recipients from outside are told.
+pub(super) fn hiding_parts(wires: u32) -> Span {
+    span(HIDING_PARTS, 0, 0, wires)
+}
+
+/// Their MACs (0) and keys (1).
+pub(super) fn hiding(wires: u32, component: u8) -> Span {
+    span(HIDING, component, 0, wires)
+}
+
+/// Wires of outputs of recipients from outside, with those that hide them.
+pub(super) fn outside_wires(plan: &Plan, shape: &Shape) -> u32 {
+    let recipients = outside::recipients(plan).into_iter();
+    let ports = recipients.flat_map(|(_, ports)| ports);
+    let wires: u32 = ports.map(|port| plan.outputs[port].width).sum();
+    wires + shape.recipients * shape.hiding_outputs()
+}
+
+/// MACs (0) and keys (1) of these.
+pub(super) fn outside_staged(wires: u32, component: u8) -> Span {
+    span(OUTSIDE_STAGED, component, 0, wires)
+}
+
+/// Their parts that a party tells.
+pub(super) fn outside_said(wires: u32, by: By) -> Span {
+    span(OUTSIDE_SAID, by.component(), 0, wires)
+}
+
+/// Λ that a party tells.
+pub(super) fn outside_public(wires: u32, by: By) -> Span {
+    span(OUTSIDE_PUBLIC, by.component(), 0, wires)
+}
+
 /// The digest of the list of accepted inputs, of this party or of the other.
 pub(super) fn list(mine: bool) -> Span {
     span(LISTS, 0, u32::from(!mine), 1)
@@ -368,11 +374,19 @@ pub(super) fn list(mine: bool) -> Span {
 pub(super) fn spans(plan: &Plan, me: Peer) -> Spans {
     let blocks = &plan.job.blocks;
     let supplies = |k: usize| blocks.iter().any(|b| b.holders[k].peer() == Some(me));
-    let ports = (0..plan.inputs.len()).filter(|k| supplies(*k));
+    let ports = |per: Per| {
+        let ports = (0..plan.inputs.len()).filter(|k| plan.inputs[*k].per == per && supplies(*k));
+        ports.map(|k| (k, input(plan, k))).collect()
+    };
     let sees = |k: &usize| plan.job.audiences[*k].includes(me);
+    let job_wide = (0..part::ALL).map(|component| span(JOB_WIDE, component, 0, plan.job_wide));
+    let party = me.party();
     Spans {
-        inputs: ports.map(|k| (k, input(plan, k))).collect(),
-        list: me.party().map(|_: PartyId| list(true)),
+        inputs: ports(Per::Row),
+        cycle_inputs: ports(Per::Cycle),
+        job_inputs: ports(Per::Job),
+        job_wide: party.map_or(vec![], |_| job_wide.collect()),
+        list: party.map(|_: PartyId| list(true)),
         opened: (0..plan.outputs.len())
             .filter(sees)
             .map(|k| (k, opened(plan, k)))
@@ -406,6 +420,12 @@ pub(super) fn message(of: Span) -> Option<AgMessage> {
         Z => AgMessage::Colours,
         LAMBDA => AgMessage::Results,
         OUTPUT => AgMessage::OutputParts,
+        ASKED if of.first % 2 == 0 => AgMessage::OutsideChallenge,
+        ASKED => AgMessage::OutsideSum,
+        ANSWERS => AgMessage::OutsideAnswers,
+        AGREED => AgMessage::MaskedDigest,
+        OUTSIDE_SAID => AgMessage::OutsideParts,
+        OUTSIDE_PUBLIC => AgMessage::OutsideResults,
         _ => return None,
     })
 }

@@ -71,6 +71,21 @@ pub(super) fn fold(challenge: Span, of: Option<Span>, arrays: &[Span], to: Span)
     ag(Ag::Fold { offset }, src, vec![to])
 }
 
+/// Compares two spans at the end of a round.
+pub(super) fn compare(
+    round: &mut Round,
+    compared: [Span; 2],
+    (suspects, what): (Vec<Peer>, &'static str),
+) {
+    round.checks.push(Check {
+        command: round.finish.len(),
+        suspects,
+        what,
+    });
+    let compare = Command::new(Op::CheckEqual, compared.to_vec(), vec![]);
+    round.finish.push(compare);
+}
+
 /// Rounds of consecutive places.
 pub(super) struct Rounds {
     pub(super) me: Party,
@@ -85,6 +100,11 @@ impl Rounds {
             next: first,
             made: Vec::new(),
         }
+    }
+
+    /// The next round is at this place, and others follow it.
+    pub(super) fn go_on_at(&mut self, place: u32) {
+        self.next = place;
     }
 
     /// Another round, which is the last one from now on.
@@ -163,15 +183,8 @@ impl Rounds {
 
     /// Compares two spans at the end of the last round: the other party is the suspect.
     pub(super) fn compare(&mut self, compared: [Span; 2], what: &'static str) {
-        let peer = self.me.peer();
-        let round = self.last();
-        round.checks.push(Check {
-            command: round.finish.len(),
-            suspects: vec![peer],
-            what,
-        });
-        let compare = Command::new(Op::CheckEqual, compared.to_vec(), vec![]);
-        round.finish.push(compare);
+        let suspects = vec![self.me.peer()];
+        compare(self.last(), compared, (suspects, what));
     }
 
     /// A challenge of this party, which it sends in the last round as message `part`.

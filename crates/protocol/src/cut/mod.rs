@@ -265,10 +265,9 @@ pub(crate) fn sizes(plan: &Plan) -> [u64; 3] {
 /// The circuit of a job with one row, whose values per job are values of the row: nothing is derived from them beforehand.
 pub(crate) fn of_one_row(circuit: &Circuit) -> Circuit {
     let mut circuit = circuit.clone();
-    circuit
-        .inputs
-        .iter_mut()
-        .for_each(|port| port.per = Per::Row);
+    let ports = circuit.inputs.iter_mut();
+    let ports = ports.filter(|port| port.per == Per::Job);
+    ports.for_each(|port| port.per = Per::Row);
     circuit
 }
 

@@ -15,7 +15,7 @@ use veil_math::Ring;
 use super::layers::Schedule;
 use super::{Gives, JOB_WIDE, OutputPlan, PlanError, PortPlan, SLOTS, SUMS};
 
-/// Wires of inputs of every cycle that are shared at once, if a cycle does not have more.
+/// Wires of inputs of every cycle that are shared at once, if a cycle does not have more and the protocol does not say how many.
 const WINDOW: u64 = 256;
 
 /// Slots that a row's outputs of all cycles may take.
@@ -35,7 +35,7 @@ pub struct CyclesPlan {
     /// Index in [`Plan::programs`](super::Plan::programs) of what gives registers their first values.
     pub initial: usize,
     /// Of each output port with a value in every cycle: first slot of the cycle's, first slot of all cycles', wires of a cycle. Garbled
-    /// circuits have no slots for all cycles: parties keep their shares of these outputs, bits, in the place where they are opened.
+    /// circuits without masks have no slots for all cycles: parties keep their shares of these outputs, bits, in the place where they are opened.
     pub outputs: Vec<(u32, u32, u32)>,
     /// Counters that a cycle takes of every use.
     pub counters: u64,
@@ -51,16 +51,17 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// One cycle of `circuit`; nothing if it is not sequential.
-    pub(super) fn of(circuit: &Circuit) -> Option<Self> {
-        circuit.is_sequential().then(|| Self::cut(circuit))
+    /// One cycle of `circuit`, whose inputs are shared for a window of so many cycles; nothing if it is not sequential.
+    pub(super) fn of(circuit: &Circuit, window: Option<u64>) -> Option<Self> {
+        circuit.is_sequential().then(|| Self::cut(circuit, window))
     }
 
-    fn cut(circuit: &Circuit) -> Self {
+    fn cut(circuit: &Circuit, window: Option<u64>) -> Self {
         let clock = &circuit.clock;
         let each = circuit.inputs.iter().filter(|port| port.per == Per::Cycle);
         let each: u32 = each.map(|port| port.width).sum();
-        let window = (WINDOW / u64::from(each.max(1))).clamp(1, clock.cycles);
+        let window = window.unwrap_or(WINDOW / u64::from(each.max(1)));
+        let window = window.clamp(1, clock.cycles);
         let widened = |port: &InputPort| InputPort {
             width: match port.per {
                 Per::Cycle => port.width.saturating_mul(window as u32),
@@ -138,11 +139,11 @@ impl Step {
     }
 
     /// What a cycle moves, of the schedule of its circuit, from which the sources and the next values are taken. The program of the first
-    /// values comes with it. Outputs of every cycle are kept in slots, unless they are `garbled`.
+    /// values comes with it. Outputs of every cycle are kept in slots, unless they have `colours`, which are kept instead.
     pub(super) fn plan(
         &self,
         circuit: &Circuit,
-        garbled: bool,
+        colours: bool,
         schedule: &mut Schedule,
     ) -> Result<(CyclesPlan, Program), PlanError> {
         let clock = &circuit.clock;
@@ -174,7 +175,7 @@ impl Step {
                 kept += width as u32;
             }
         }
-        if !garbled {
+        if !colours {
             schedule.slots = kept;
         }
         let plan = CyclesPlan {

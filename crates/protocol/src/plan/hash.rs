@@ -159,6 +159,7 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
         e.int(cycles.window);
         e.int(cycles.counters);
         let together = match Choice::of(plan.job.security) {
+            Some(Choice::Authenticated) => crate::ag::Shape::of(plan).cycles_together(),
             Some(choice) if choice.garbles() => crate::yao::cycles_together(plan),
             _ => 1,
         };

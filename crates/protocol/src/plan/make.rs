@@ -39,17 +39,23 @@ impl Plan {
     pub fn new(job: Arc<JobSpec>, options: Options) -> Result<Plan, PlanError> {
         check::job(&job)?;
         let orders = order::of(&job)?;
-        let step = Step::of(&job.circuit);
-        let circuit = step.as_ref().map_or(&job.circuit, |step| &step.circuit);
         let choice = Choice::of(job.security).ok_or(PlanError::NoProtocol(job.security))?;
         let of_one_row;
-        let circuit = match choice {
-            Choice::Cut | Choice::Authenticated => {
-                of_one_row = crate::cut::of_one_row(circuit);
+        let whole = match choice {
+            Choice::Cut | Choice::Authenticated if job.rows() == 1 => {
+                of_one_row = crate::cut::of_one_row(&job.circuit);
                 &of_one_row
             }
-            Choice::Shared(_) | Choice::Garbled(_) => circuit,
+            _ => &job.circuit,
         };
+        let authenticates = matches!(choice, Choice::Authenticated);
+        let window = authenticates.then(|| {
+            let longest = job.blocks.iter().map(|block| block.rows).max();
+            let most = options.chunk_rows.unwrap_or(crate::ag::ROWS);
+            crate::ag::window(whole, longest.unwrap_or(1).min(most.into()))
+        });
+        let step = Step::of(whole, window);
+        let circuit = step.as_ref().map_or(whole, |step| &step.circuit);
         let proves = choice.proves();
         let how = How {
             singly: choice.multiplies_singly(),
@@ -81,7 +87,12 @@ impl Plan {
                 _ => None,
             })
             .collect();
-        let split = hoist::split(circuit);
+        // What all rows have in common is computed in each, where it has masks.
+        let split = if authenticates {
+            None
+        } else {
+            hoist::split(circuit)
+        };
         let rows = lowered(split.as_ref().map_or(circuit, |split| &split.rows));
         let held = step.as_ref().map_or(0, |step| step.held);
         let schedule = layers::schedule(&rows, &once, how.clone(), held);
@@ -93,7 +104,7 @@ impl Plan {
         });
         let cycles = step
             .as_ref()
-            .map(|step| step.plan(&job.circuit, choice.garbles(), &mut schedule));
+            .map(|step| step.plan(whole, matches!(choice, Choice::Garbled(_)), &mut schedule));
         let cycles = cycles.transpose()?;
         let every_cycle = job.circuit.outputs.iter();
         let every_cycle = every_cycle.filter(|port| port.reduce == Reduce::EveryCycle);
@@ -145,7 +156,8 @@ impl Plan {
         }
         let chunks = rows::chunks(&job, chunk_rows)?;
         if choice.garbles() {
-            rows::check_garbled(schedule.slots, kept, chunk_rows)?;
+            let labels = if authenticates { crate::ag::LABELS } else { 1 };
+            rows::check_garbled(schedule.slots.saturating_mul(labels), kept, chunk_rows)?;
         }
         let mut making = Making::new(words, chunk_rows);
         let layers = making.layers(&mut schedule);
@@ -214,6 +226,12 @@ impl Plan {
             count_before(scheme, &mut plan);
         }
         plan.check_macs()?;
+        if authenticates {
+            let calls = crate::ag::Shape::of(&plan).calls();
+            if calls.saturating_mul(chunks.saturating_add(2)) > MOST_PRF_CALLS {
+                return Err(PlanError::TooManyPrfCalls);
+            }
+        }
         plan.hash = hash::of(&plan);
         Ok(plan)
     }

@@ -31,6 +31,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use veil_device::{Command, KeyId, Layout, Op, PrfCall, Program, Span};
+use veil_job::JobSpec;
 use veil_math::Ring;
 use veil_prss::DomainTag;
 use veil_session::{Frame, PartyId, Peer};
@@ -201,19 +202,7 @@ impl Protocol for Yao {
     }
 
     fn peers(&self) -> Vec<Peer> {
-        let job = &self.plan.job;
-        match self.me {
-            Peer::Party(me) => {
-                let owners = (0..job.owners.len() as u16).map(Peer::Owner);
-                let recipients = (0..job.recipients.len() as u16).map(Peer::Recipient);
-                [other(me)]
-                    .into_iter()
-                    .chain(owners)
-                    .chain(recipients)
-                    .collect()
-            }
-            Peer::Owner(_) | Peer::Recipient(_) => PartyId::TWO.map(Peer::Party).into(),
-        }
+        peers(&self.plan.job, self.me)
     }
 
     fn keys(&self, peer: Peer) -> Vec<(&'static str, KeyId)> {
@@ -239,6 +228,22 @@ impl Protocol for Yao {
             Peer::Party(GARBLER) if self.me == by => vec![seed(PRIVATE, vec![])],
             _ => vec![],
         }
+    }
+}
+
+/// Whom `me` has links to: the parties all others, and these the parties.
+pub(crate) fn peers(job: &JobSpec, me: Peer) -> Vec<Peer> {
+    match me {
+        Peer::Party(me) => {
+            let owners = (0..job.owners.len() as u16).map(Peer::Owner);
+            let recipients = (0..job.recipients.len() as u16).map(Peer::Recipient);
+            [other(me)]
+                .into_iter()
+                .chain(owners)
+                .chain(recipients)
+                .collect()
+        }
+        Peer::Owner(_) | Peer::Recipient(_) => PartyId::TWO.map(Peer::Party).into(),
     }
 }
 

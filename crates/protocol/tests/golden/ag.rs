@@ -447,5 +447,23 @@ fn folds_and_openings_are_those_of_the_model() {
         let bits = of.given(bytes(&opening["bits"]));
         of.fold(opening, "fold of keys", Some(bits), keys, &opening["fold"]);
         of.run(&all);
+        told_outside(&all, opens, opening);
     }
+}
+
+/// Sums of parts that are told outside, and what the parties answer.
+fn told_outside(all: &Value, opens: usize, opening: &Value) {
+    let (case, outside) = (&all["fold"], &opening["outside"]);
+    let mut of = Bench::new(case, 1 - opens, 1);
+    let [macs, keys] = of.both(&case["opened"]);
+    let bits = of.given(bytes(&opening["bits"]));
+    let blocks = of.layout.regions[macs.region as usize].column;
+    let parts = of.region(Residency::Resident, blocks, 1, 1);
+    of.step(Ag::Expand, &[bits], &[parts]);
+    of.fold(opening, "sum of parts", None, parts, &outside["sum"]);
+    of.fold(opening, "fold of keys alone", None, keys, &outside["keys"]);
+    let [from, sum] = ["keys", "sum"].map(|field| of.given(bytes(&outside[field])));
+    let to = of.made("what MACs must be", bytes(&outside["expected"]));
+    of.step(Ag::Expect { offset: OFFSET }, &[from, sum], &[to]);
+    of.run(all);
 }

@@ -1,13 +1,14 @@
-//! Cheats in authenticated garbling: every message of either party, changed on its way (attack cases A7, D1, D2, F1 to F6).
+//! Cheats in authenticated garbling: every message of either party, or of a participant from outside, changed on its way (attack cases A4, A7, D1, D2, F1 to F6, F8).
 //! Parties that lie to their own device, consistently, are in `authenticated.rs`, with what passes half of the time.
 
+use veil_circuit::make;
 use veil_device::Cpu;
-use veil_job::Audience;
+use veil_job::{Adversary, Audience, Holder};
 use veil_session::Peer;
-use veil_testkit::sample::{authenticated, peer};
+use veil_testkit::sample::{against, authenticated, between_two, job, party, peer};
 use veil_testkit::{Kind, World, flipped};
 
-use super::{Case, check};
+use super::{Case, OWNER, RECIPIENT, check};
 use crate::common::Found;
 
 const GARBLER: usize = 0;
@@ -232,7 +233,78 @@ pub(crate) fn cases() -> Vec<Case> {
             )],
         }
     });
-    set_up.into_iter().chain(lists).chain(after).collect()
+    let cases = set_up.into_iter().chain(lists).chain(after);
+    cases.chain(outside()).collect()
+}
+
+/// Changes of what participants from outside are told, and say.
+fn outside() -> Vec<Case> {
+    let [p0, p1] = [0, 1].map(peer);
+    let circuit = make("adder:9").expect("the catalogue has it");
+    let holders = [Holder::Owner(0), Holder::Party(party(1))];
+    let job = job(circuit, &[(8, &holders)], &[Audience::Recipient(0)]);
+    let job = against(between_two(job), Adversary::Malicious);
+    let world = World::in_chunks(job, 4, 1).devices(|_| Box::new(Cpu::detect()));
+    let case = |name, kind, from, to, found| Case {
+        name,
+        world: world.clone(),
+        chunk: 2,
+        kind,
+        from,
+        to,
+        change: flipped,
+        found,
+    };
+    let told = |by| {
+        let what = "parts of masks that are told outside";
+        vec![check(by, Kind::OutsideAnswers, &[p0, p1], what)]
+    };
+    let mut cases = Vec::new();
+    for outsider in [OWNER, RECIPIENT] {
+        for party in [p0, p1] {
+            for (kind, from, to) in [
+                (Kind::OutsideParts, party, outsider),
+                (Kind::OutsideChallenge, outsider, party),
+                (Kind::OutsideSum, outsider, party),
+                (Kind::OutsideAnswers, party, outsider),
+            ] {
+                cases.push(case("told outside", kind, from, to, told(outsider)));
+            }
+        }
+    }
+    let masked = |by, other| {
+        let what = "masked inputs from outside";
+        check(by, Kind::MaskedInputDigest, &[other, OWNER], what)
+    };
+    let both = || vec![masked(p0, p1), masked(p1, p0)];
+    for (party, other) in [(p0, p1), (p1, p0)] {
+        let results = "masked results that are told outside";
+        let found = vec![check(RECIPIENT, Kind::OutsideResults, &[p0, p1], results)];
+        cases.extend([
+            case(
+                "A4: another masked value",
+                Kind::MaskedInput,
+                OWNER,
+                party,
+                both(),
+            ),
+            case(
+                "another digest",
+                Kind::MaskedInputDigest,
+                other,
+                party,
+                vec![masked(party, other)],
+            ),
+            case(
+                "another result",
+                Kind::OutsideResults,
+                party,
+                RECIPIENT,
+                found,
+            ),
+        ]);
+    }
+    cases
 }
 
 /// The last bit changed.

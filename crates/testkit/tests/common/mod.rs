@@ -299,7 +299,11 @@ pub(crate) fn assert_found(outcome: &Outcome, chunk: u32, found: &[Found], corru
         matches!(
             f,
             Found::Check {
-                round: Kind::Opened | Kind::Total | Kind::OutputFolds,
+                round: Kind::Opened
+                    | Kind::Total
+                    | Kind::OutputFolds
+                    | Kind::OutsideResults
+                    | Kind::OutsideAnswers,
                 ..
             }
         )

@@ -105,8 +105,9 @@ impl Cpu {
             Ag::Garble { .. } => (&dst[2..], &dst[1..2]),
             _ => dst.split_at(1),
         };
-        for to in arrays {
-            clear(memory, *to, block);
+        // Once for all programs of a batch: there may be thousands.
+        if at == 0 {
+            arrays.iter().for_each(|to| clear(memory, *to, 0));
         }
         for to in bits {
             clear_bits(memory, *to, block);
