@@ -390,3 +390,18 @@ fn two_parties_compute_statistics() {
         &["block `all`", "between rows 1 and 16"],
     );
 }
+
+/// The same against a malicious party, by authenticated garbling.
+#[test]
+fn two_parties_of_whom_one_is_malicious_compute_statistics() {
+    let folder = Folder::new();
+    statistics(&folder, "adversary = \"malicious\"");
+    let text = folder.succeed("stats stats.toml --check --align-key align.key");
+    assert!(
+        text.contains(
+            "checked: the clear computation over the data of all owners gives the same numbers"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("security: yao, malicious"), "{text}");
+}
