@@ -10,7 +10,6 @@ use super::{
 use crate::table::{Cells, Table};
 
 /// The values of one owner: rows of blocks that have several holders, the sums over the owner's own rows, and the extremes that it finds.
-#[derive(Debug)]
 pub(crate) struct BitSource {
     tables: StatsSource,
     layout: Layout,

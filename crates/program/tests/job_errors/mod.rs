@@ -488,11 +488,6 @@ fn mistakes_are_told_in_words_of_a_job() {
             "name = t",
             "text stands in quotes; without them there are numbers, `true` and `false`",
         ),
-        (
-            "parties = [\"p\", \"q\", \"r\"]",
-            "parties = [\"p\", \"q\"]",
-            "a statistics job computes on integers, and two parties compute on bits alone; name three parties, or four",
-        ),
         ("max = \"99.50\"", "max = 9223372036854775807", largest),
         (
             "max = \"99.50\"",
