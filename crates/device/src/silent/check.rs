@@ -4,7 +4,7 @@ use super::{CHOICES, Lpn, Silent};
 use crate::command::Command;
 use crate::layout::{ColumnType, Layout, Span};
 
-/// What a sum of a level is, and what the check tells.
+/// The type of sums of levels, and of messages of the check.
 const BLOCK: ColumnType = ColumnType::Bytes(16);
 
 /// The first thing that is wrong with a step, in a workspace of `layout` with `rows` rows.
@@ -29,7 +29,7 @@ pub(crate) fn check(
     let challenge = |span: &Span| {
         span.count == 1 && matches!(column(span), ColumnType::Bytes(bytes) if bytes >= 16)
     };
-    // Outputs, and as many bits and labels as there are.
+    // Outputs, a label for each, and a bit for each.
     let chosen = |first: u64, outputs: &Span, bits: &[&Span], labels: &Span| {
         let each = match column(outputs) {
             ColumnType::Bytes(bytes) if bytes.is_multiple_of(16) => u64::from(bytes / 16),

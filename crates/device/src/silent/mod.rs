@@ -137,7 +137,7 @@ impl Lpn {
 
 /// A step of silent transfers.
 ///
-/// *Leaves* are two spans, one behind the other, of together as many columns as there are trees: what will be used, and what the next round begins with. A
+/// *Leaves* are two spans, one behind the other, with a column for each tree: outputs for use, and the base of the next round. A
 /// *base* is one span of [`Lpn::base_columns`] columns. All are of type [`Lpn::column`], and no two of a step overlap.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Silent {
@@ -211,5 +211,5 @@ impl Silent {
     }
 }
 
-/// What transfers are chosen by, and what is sent of them.
+/// The type of choices, and of their message.
 const CHOICES: ColumnType = ColumnType::Rows(Ring::Bits);

@@ -68,6 +68,26 @@ fn block<W: Columns>(workspace: &W, span: Span, at: u64) -> u128 {
     u128::from_le_bytes(*bytes.expect("the array has it"))
 }
 
+/// Run `p` of `count` blocks of such an array, from number `first` on.
+fn run<W: Columns>(
+    workspace: &W,
+    span: Span,
+    first: u64,
+    (p, count): (u32, usize),
+) -> Zeroizing<Vec<u128>> {
+    let mut at = first + u64::from(p) * count as u64;
+    let mut blocks = Zeroizing::new(Vec::with_capacity(count));
+    while blocks.len() < count {
+        let each = (workspace.get(span, 0).len() / BLOCK) as u64;
+        let column = workspace.get(span, (at / each) as u32);
+        let (column, _) = column[(at % each) as usize * BLOCK..].as_chunks::<BLOCK>();
+        let taken = column.len().min(count - blocks.len());
+        blocks.extend(column[..taken].iter().map(|b| u128::from_le_bytes(*b)));
+        at += taken as u64;
+    }
+    blocks
+}
+
 fn put<W: Columns>(workspace: &mut W, span: Span, k: u32, blocks: &[u128]) {
     let column = workspace.get_mut(span, k).as_chunks_mut::<BLOCK>();
     for (bytes, block) in column.0.iter_mut().zip(blocks) {
@@ -117,15 +137,14 @@ pub(crate) fn step<W: Columns>(
         }
         Silent::Choose { first } => choose(workspace, first, [src[0], src[1]], [dst[0], dst[1]]),
         Silent::Turn { first, .. } => {
-            let count = u64::from(workspace.frame().rows);
+            let count = workspace.frame().rows as usize;
             for p in 0..dst[0].count {
-                for row in 0..count {
-                    let key = block(workspace, src[0], first + u64::from(p) * count + row);
-                    let bit = workspace.get(src[1], p)[row as usize / 8] >> (row % 8);
-                    let label = key ^ chosen(bit.into()) & offset;
-                    let to = &mut workspace.get_mut(dst[0], p)[row as usize * BLOCK..];
-                    to[..BLOCK].copy_from_slice(&label.to_le_bytes());
+                let mut labels = run(workspace, src[0], first, (p, count));
+                let bits = workspace.get(src[1], p);
+                for (row, label) in labels.iter_mut().enumerate() {
+                    *label ^= chosen((bits[row / 8] >> (row % 8)).into()) & offset;
                 }
+                put(workspace, dst[0], p, &labels);
             }
         }
     }
@@ -196,7 +215,7 @@ fn puncture<W: Columns>(
         (own ^ told, (own & 1) as u64)
     };
     let mut nodes = Zeroizing::new(vec![0u128; set.leaves() as usize]);
-    // What is added to a node when it is next looked at, and its number; the number of the node that lacks, which is zero.
+    // The correction of a node that is added when it is next read, and the node's number; the number of the node that lacks, which is zero.
     let (mut missing, mut at) = side(workspace, 0);
     let mut path = 1 - at;
     let mut sum = 0;
@@ -295,16 +314,16 @@ fn choose<W: Columns>(
     [outputs, choices]: [Span; 2],
     [told, labels]: [Span; 2],
 ) {
-    let count = u64::from(workspace.frame().rows);
+    let count = workspace.frame().rows as usize;
     for p in 0..labels.count {
-        workspace.get_mut(told, p).fill(0);
-        for row in 0..count {
-            let label = block(workspace, outputs, first + u64::from(p) * count + row);
-            let at = row as usize / 8;
-            let bit = (workspace.get(choices, p)[at] >> (row % 8) ^ label as u8) & 1;
-            workspace.get_mut(told, p)[at] |= bit << (row % 8);
-            let to = &mut workspace.get_mut(labels, p)[row as usize * BLOCK..];
-            to[..BLOCK].copy_from_slice(&label.to_le_bytes());
+        let own = run(workspace, outputs, first, (p, count));
+        let bits = Zeroizing::new(workspace.get(choices, p).to_vec());
+        let to = workspace.get_mut(told, p);
+        to.fill(0);
+        for (row, label) in own.iter().enumerate() {
+            let bit = (bits[row / 8] >> (row % 8) ^ *label as u8) & 1;
+            to[row / 8] |= bit << (row % 8);
         }
+        put(workspace, labels, p, &own);
     }
 }

@@ -34,7 +34,7 @@ mod label {
     pub(super) const ANSWER: u16 = 31;
 }
 
-/// What is checked, for the log of the receiver.
+/// The subject of the check, for the log of the receiver.
 const CHECKED: &str = "trees of silent transfers";
 
 /// Counters of the second direction, where a workspace has both.
@@ -296,8 +296,8 @@ impl Receiver {
         self.end.leaves(0, lasts)[0]
     }
 
-    /// Transfers of `choices`, rows of bits, by outputs of the last round from number `first` on, whose labels go `to` as many columns. `message` is a mapped region of
-    /// as many rows of bits.
+    /// Transfers of `choices`, rows of bits, by outputs of the last round from number `first` on, whose labels go `to` a column for each. `message` is a mapped region of
+    /// a column of bits for each.
     pub fn choose(&self, place: u32, first: u64, [choices, message]: [Span; 2], to: Span) -> Round {
         let end = &self.end;
         let src = vec![end.outputs, choices];
@@ -384,7 +384,7 @@ impl Sender {
         self.end.leaves(0, lasts)[0]
     }
 
-    /// The sender's round of [`Receiver::choose`]: labels Q go `to` as many columns.
+    /// The sender's round of [`Receiver::choose`]: labels Q go `to` a column for each item.
     pub fn turn(&self, place: u32, first: u64, message: Span, to: Span) -> Round {
         let (end, offset) = (&self.end, self.offset);
         let src = vec![end.outputs, message];

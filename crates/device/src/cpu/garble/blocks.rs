@@ -205,7 +205,7 @@ impl<B: Blocks> Fixed<B> {
                 });
             }
             each!(n < N, {
-                // The last key with what is added to the result.
+                // The last key, and the label that is added to the result.
                 states[n] = states[n].last_round(self.0[RCON.len()].xor(sigma[n]));
             });
             states

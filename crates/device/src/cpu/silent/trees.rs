@@ -39,7 +39,7 @@ unsafe fn write(to: *mut u8, block: u128) {
     }
 }
 
-/// All leaves of a tree, and the sums. `G` vectors are hashed side by side where a level has as many.
+/// All leaves of a tree, and the sums. `G` vectors are hashed side by side where a level has that many.
 ///
 /// # Safety
 /// `B`'s instruction set is enabled in the caller, and the tree is at least three levels high; its places can be read, and written.
@@ -101,9 +101,9 @@ unsafe fn children<B: Blocks, const N: usize, const LAST: bool>(
     }
 }
 
-/// What is not known yet, and what lacks.
+/// The node that is still to be corrected, and the one that lacks.
 struct Path<B> {
-    /// Number of the node off the path that was last found, and what is added to it.
+    /// Number of the node off the path that was last found, and the correction of it.
     at: u64,
     missing: B,
     /// Number of the node that lacks, which is zero.

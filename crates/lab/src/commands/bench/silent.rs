@@ -50,7 +50,7 @@ struct Row {
     rows_per_cpu_s: f64,
     /// Transfers that the first round begins with.
     base: u64,
-    /// What they take of both parties, in milliseconds, and what is sent.
+    /// The time that they take of both parties, in milliseconds, and their bytes.
     base_ms: f64,
     base_bytes: u64,
     /// The same extension's transfers, of both parties together.
@@ -160,7 +160,7 @@ impl Pair {
         })
     }
 
-    /// A base and so many rounds.
+    /// A base, and rounds.
     fn run(&mut self, rounds: u64) -> Result<Run> {
         let at = At {
             place: 0,
