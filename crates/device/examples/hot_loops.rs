@@ -6,6 +6,8 @@
 
 #[path = "hot_loops/authenticated.rs"]
 mod authenticated;
+#[path = "hot_loops/silent.rs"]
+mod silent;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -255,6 +257,15 @@ fn hot_loops() -> Vec<HotLoop> {
         transfer("ot_choose", Ot::Choose),
     ];
     all.extend(authenticated);
+    all.extend(silent::steps().into_iter().map(|(name, step)| HotLoop {
+        name,
+        ring: Ring::Bits,
+        rows: 1024,
+        op: Op::Silent(step),
+        code: vec![],
+        temps: 0,
+        items: silent::ITEMS,
+    }));
     all
 }
 
@@ -292,6 +303,9 @@ impl HotLoop {
         }
         if let Op::Ag(step) = self.op {
             return authenticated::run(isa, self.rows, (step, times), seed);
+        }
+        if let Op::Silent(step) = self.op {
+            return silent::run(isa, self.rows, (step, times), seed);
         }
         if self.code.is_empty() && self.op != Op::Random {
             return self.columns(isa, times, seed);

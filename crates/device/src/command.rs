@@ -18,6 +18,7 @@ use crate::program::Needs;
 use crate::proof::{self, Proof};
 use crate::rank;
 use crate::repeat::Repeat;
+use crate::silent::{self, Silent};
 use crate::truncation::{self, Truncation};
 use crate::{Fault, Form};
 
@@ -162,6 +163,8 @@ pub enum Op {
     Proof(Proof),
     /// A step of oblivious transfers between two parties.
     Ot(Ot),
+    /// A step of silent transfers between two parties.
+    Silent(Silent),
     /// A step of cut-and-choose between two parties, in a workspace whose rows are circuits.
     Cut(Cut),
     /// A step of authenticated garbling between two parties.
@@ -455,6 +458,7 @@ impl Command {
             Op::MatMul(of) => return matmul::check(*of, self, layout).or_else(shape),
             Op::Proof(step) => return proof::check(*step, self, (layout, rows)).or_else(shape),
             Op::Ot(step) => return ot::check(*step, self, (layout, rows)).or_else(shape),
+            Op::Silent(step) => return silent::check(*step, self, (layout, rows)).or_else(shape),
             Op::Cut(step) => {
                 return cut::check(*step, self, (layout, rows), program).or_else(shape);
             }

@@ -16,6 +16,7 @@ mod ranks;
 mod repeats;
 mod reuse;
 mod rings;
+mod silent;
 
 use veil_math::Ring;
 use veil_session::Frame;
@@ -58,7 +59,7 @@ const ROWS: [u32; 18] = [
     0, 1, 2, 7, 8, 9, 31, 63, 64, 65, 127, 129, 511, 512, 513, 1000, 2048, 2500,
 ];
 
-/// After so many cases comes one about proofs, one about integers, one over Z_2^32, one about lifts and truncations, one about moves, one about products of matrices, one about labels, one about transfers, one about cut-and-choose, one about authenticated garbling, and one about repetitions.
+/// After so many cases comes one about proofs, one about integers, one over Z_2^32, one about lifts and truncations, one about moves, one about products of matrices, one about labels, one about transfers, one about silent ones, one about cut-and-choose, one about authenticated garbling, and one about repetitions.
 const PROOFS: u32 = 4;
 
 /// The subject of cases.
@@ -82,6 +83,8 @@ pub enum Section {
     Labels,
     /// Oblivious transfers.
     Transfers,
+    /// Silent transfers.
+    Silent,
     /// Steps of cut-and-choose.
     Cut,
     /// Steps of authenticated garbling.
@@ -92,7 +95,7 @@ pub enum Section {
 
 impl Section {
     /// All of them.
-    pub const ALL: [Section; 12] = [
+    pub const ALL: [Section; 13] = [
         Section::Rings,
         Section::Proofs,
         Section::Integers,
@@ -102,6 +105,7 @@ impl Section {
         Section::Matrices,
         Section::Labels,
         Section::Transfers,
+        Section::Silent,
         Section::Cut,
         Section::Authenticated,
         Section::Repeats,
@@ -130,6 +134,7 @@ pub fn check_section(
         Section::Matrices => matrices,
         Section::Labels => labels::one,
         Section::Transfers => transfers,
+        Section::Silent => quiet,
         Section::Cut => cut::one,
         Section::Authenticated => authenticated,
         Section::Repeats => repeated,
@@ -158,6 +163,7 @@ pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Diffe
             matrices(device, &mut rng, case)?;
             labels::one(device, &mut rng, case)?;
             transfers(device, &mut rng, case)?;
+            quiet(device, &mut rng, case)?;
             cut::one(device, &mut rng, case)?;
             authenticated(device, &mut rng, case)?;
             repeated(device, &mut rng, case)?;
@@ -200,12 +206,17 @@ fn transfers(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(
     offered(ot::one(device, rng, case))
 }
 
+/// A random case about silent transfers.
+fn quiet(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Difference> {
+    offered(silent::one(device, rng, case))
+}
+
 /// A random case about authenticated garbling.
 fn authenticated(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Difference> {
     offered(ag::one(device, rng, case))
 }
 
-/// A device that refuses programs or workspaces over Z_2^32, moves, products of matrices, transfers whose choices are bytes, or authenticated gates behind
+/// A device that refuses programs or workspaces over Z_2^32, moves, products of matrices, transfers whose choices are bytes, silent transfers, or authenticated gates behind
 /// others, as [`Fault::Unsupported`], has no such cases.
 fn offered(ended: Result<(), Difference>) -> Result<(), Difference> {
     match ended {

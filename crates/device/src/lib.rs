@@ -65,6 +65,7 @@ mod reference;
 mod repeat;
 mod round;
 pub mod shadow;
+pub mod silent;
 mod truncation;
 mod waiting;
 mod written;
@@ -85,6 +86,7 @@ pub use proof::{Proof, Side};
 pub use reference::Reference;
 pub use repeat::{Repeat, Step};
 pub use round::{Ahead, Check, Products, Round, Transfer};
+pub use silent::{Lpn, Silent};
 pub use truncation::Truncation;
 pub use waiting::completion;
 

@@ -1,6 +1,6 @@
 //! The scalar device: every operation element by element, as it is defined, with the ledger of calls always on.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use veil_prss::{Ledger, Prf};
@@ -19,6 +19,7 @@ mod ot;
 mod programs;
 mod proof;
 mod rank;
+mod silent;
 mod truncation;
 
 use memory::Memory;
@@ -122,6 +123,7 @@ impl Device for Reference {
                 layout: layout.clone(),
                 frame,
                 regions,
+                spent: BTreeSet::new(),
             },
         );
         Ok(Workspace(workspace))
@@ -134,6 +136,7 @@ impl Device for Reference {
             .ok_or(Fault::Unknown("the workspace"))?;
         crate::layout::fits_reuse(&memory.layout, memory.frame, (frame, zeros))?;
         memory.frame = frame;
+        memory.spent.clear();
         for region in &mut memory.regions {
             crate::layout::junk(region);
         }
@@ -161,6 +164,7 @@ impl Device for Reference {
         {
             return Err(Fault::NotReachable);
         }
+        memory.renew(to);
         Ok(memory.bytes_mut(to))
     }
 

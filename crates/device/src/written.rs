@@ -129,6 +129,7 @@ pub(crate) const fn name(op: &Op) -> &'static str {
         Op::Encode { .. } => "encode",
         Op::Colour => "colour",
         Op::Ot(_) => "oblivious transfer",
+        Op::Silent(_) => "silent transfers",
         Op::Cut(_) => "cut-and-choose",
         Op::Ag(_) => "authenticated garbling",
         Op::Repeat(_) => "repeat",

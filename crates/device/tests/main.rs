@@ -13,3 +13,4 @@ mod refused;
 mod refused_ag;
 mod refused_garble;
 mod refused_ot;
+mod refused_silent;

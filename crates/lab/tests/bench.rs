@@ -139,6 +139,24 @@ fn garbling_is_measured_against_its_hash() {
     assert!(text(&refused.stderr).contains("of two parties"));
 }
 
+#[test]
+fn silent_transfers_take_few_bits() {
+    let folder = Folder::new();
+    let printed = folder.succeed("bench ot --silent --batch 1 --repeat 1 --json");
+    for (line, (set, bits)) in printed.lines().zip([("C11", 1.42), ("C12", 0.76)]) {
+        let row: serde_json::Value = serde_json::from_str(line).expect("a row is an object");
+        assert_eq!(row["set"], set);
+        let said = row["bits_per_op"].as_f64().expect("a number");
+        assert!((said - bits).abs() < 0.01, "{row}");
+    }
+    refuses(
+        &folder,
+        "bench ot --silent --svg a.svg",
+        "transfers are between two",
+    );
+    refuses(&folder, "bench and --silent", "--silent is of ot");
+}
+
 /// What a party of two takes does not grow with the cycles of a netlist, nor with the rows of a batch.
 #[test]
 fn memory_grows_neither_with_cycles_nor_with_rows() {

@@ -11,6 +11,7 @@ mod hashes;
 mod ot_both;
 mod ot_cache;
 mod ot_set_up;
+mod ot_silent;
 mod ot_transfers;
 mod plan;
 mod views;

@@ -142,6 +142,14 @@ impl DomainTag {
     pub const OT_KEYS: DomainTag = DomainTag(0x2003);
     /// The challenge of a check, by the sender alone.
     pub const OT_COIN: DomainTag = DomainTag(0x2004);
+    /// Silent transfers: roots of trees of leaves, by the sender alone, one for each tree;
+    pub const OT_ROOT: DomainTag = DomainTag(0x2005);
+    /// start points of the hash in these trees, by both, one for each tree;
+    pub const OT_TREE: DomainTag = DomainTag(0x2006);
+    /// rows of the public code, by both;
+    pub const OT_ROWS: DomainTag = DomainTag(0x2007);
+    /// choices of the transfers that the first trees begin with, by the receiver alone;
+    pub const OT_BASE: DomainTag = DomainTag(0x2008);
     /// The evaluator's share of what an outside owner supplies to a garbled circuit.
     pub const SHARE2: DomainTag = DomainTag(0x1510);
     /// Active labels of what the garbler supplies, by both.

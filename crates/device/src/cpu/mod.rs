@@ -18,6 +18,7 @@ mod proof;
 mod rank;
 #[cfg(target_arch = "x86_64")]
 mod sha;
+mod silent;
 mod tape;
 mod truncation;
 mod vector;

@@ -9,12 +9,23 @@ pub(crate) const fn sigma(x: u128) -> u128 {
     (hi ^ lo) << 64 | hi
 }
 
+/// H(x, 0) from one start point, for many labels.
+pub(crate) struct Fixed(Aes128);
+
+impl Fixed {
+    pub(crate) fn new(start: u128) -> Self {
+        Fixed(Aes128::new(&start.to_le_bytes().into()))
+    }
+
+    pub(crate) fn of(&self, x: u128) -> u128 {
+        let x = sigma(x);
+        let mut block = x.to_le_bytes().into();
+        self.0.encrypt_block(&mut block);
+        u128::from_le_bytes(block.into()) ^ x
+    }
+}
+
 /// H(x, tweak) from the start point `start`, as the documentation of this module defines it. Numbers are little-endian strings.
 pub fn hash(start: u128, tweak: u64, x: u128) -> u128 {
-    let key = start ^ u128::from(tweak) << 64;
-    let aes = Aes128::new(&key.to_le_bytes().into());
-    let x = sigma(x);
-    let mut block = x.to_le_bytes().into();
-    aes.encrypt_block(&mut block);
-    u128::from_le_bytes(block.into()) ^ x
+    Fixed::new(start ^ u128::from(tweak) << 64).of(x)
 }

@@ -28,6 +28,7 @@ use veil_prss::{DomainTag, Prf};
 use veil_session::Frame;
 
 pub(crate) use check::check;
+pub(crate) use hash::Fixed;
 pub use hash::hash;
 
 use crate::Fault;

@@ -120,7 +120,7 @@ impl Parser<'_> {
         self.bytes().map(u32::from_le_bytes)
     }
 
-    fn u64(&mut self) -> Parsed<u64> {
+    pub(super) fn u64(&mut self) -> Parsed<u64> {
         self.bytes().map(u64::from_le_bytes)
     }
 
@@ -424,6 +424,7 @@ impl Parser<'_> {
             18 => Op::Colour,
             19 => Op::Ot(self.transfer()?),
             21 => Op::Cut(self.cut()?),
+            32 => Op::Silent(self.silent()?),
             22 => Op::Publish,
             31 => Op::Ag(self.authenticated()?),
             _ => return Err("an unknown command"),

@@ -125,7 +125,7 @@ impl Writer<'_> {
         self.0.extend_from_slice(&x.to_le_bytes());
     }
 
-    fn u64(&mut self, x: u64) {
+    pub(super) fn u64(&mut self, x: u64) {
         self.0.extend_from_slice(&x.to_le_bytes());
     }
 
@@ -511,6 +511,10 @@ impl Writer<'_> {
             Op::Cut(step) => {
                 self.u8(21);
                 self.cut(*step);
+            }
+            Op::Silent(step) => {
+                self.u8(32);
+                self.silent(*step);
             }
             Op::Ag(step) => {
                 self.u8(31);

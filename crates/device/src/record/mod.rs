@@ -34,6 +34,7 @@ mod encode;
 mod format;
 mod fuzz;
 mod replay;
+mod silent;
 mod tape;
 
 use std::cell::RefCell;

@@ -25,6 +25,7 @@ impl Reference {
         let workspace = (&memory.layout, memory.frame.rows);
         command.check(index, workspace, program.map(|(_, needs)| needs))?;
         let program = program.map(|(program, _)| Arc::clone(program));
+        command.dst.iter().for_each(|to| memory.renew(*to));
         match &command.op {
             Op::Linear | Op::Product(_) => {
                 let program = program.ok_or(NO_PROGRAM)?;
@@ -68,6 +69,7 @@ impl Reference {
             Op::Invert => return Ok(memory.invert(command.src[0], command.dst.first())),
             Op::Proof(step) => return self.proof(memory, *step, command),
             Op::Ot(step) => return self.transfer(memory, *step, command),
+            Op::Silent(step) => self.silent(memory, *step, command)?,
             Op::Cut(step) => return self.cut(memory, *step, command),
             Op::Ag(step) => self.authenticated(memory, *step, command)?,
             Op::Garble { .. } | Op::Evaluate { .. } | Op::Encode { .. } | Op::Colour => {

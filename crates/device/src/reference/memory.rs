@@ -1,5 +1,7 @@
 //! A workspace of the reference device: packed bytes, read and written element by element.
 
+use std::collections::BTreeSet;
+
 use veil_math::Ring;
 use veil_session::Frame;
 
@@ -10,6 +12,8 @@ pub(super) struct Memory {
     pub(super) layout: Layout,
     pub(super) frame: Frame,
     pub(super) regions: Vec<Vec<u8>>,
+    /// Columns of correlations that were taken: region, component and number.
+    pub(super) spent: BTreeSet<(u16, u8, u32)>,
 }
 
 impl Memory {

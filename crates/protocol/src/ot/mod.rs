@@ -9,6 +9,9 @@
 //!   curves ([`ReceiverSetUp::finish_and_turn`], [`SenderTrees::finish_and_grow`]); and [`cache`] holds transfers for their next session, which
 //!   then needs no curves.
 //!
+//! - [`extension`]: many transfers from the leaves of the trees. [`silent`]: many more from these, for fewer bits, by an assumption about noisy codes.
+//! - [`transfer`]: random, correlated and chosen transfers.
+//!
 //! Roles are named after the final transfers: the *receiver* chooses, the *sender* does not learn the choice. In the base transfers, and
 //! only there, they change places.
 //!
@@ -52,6 +55,7 @@ mod hash;
 mod pins;
 pub mod reversal;
 mod set_up;
+pub mod silent;
 pub mod transfer;
 pub mod trees;
 

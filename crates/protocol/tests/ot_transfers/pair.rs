@@ -240,63 +240,14 @@ impl Pair {
         bytes[(item * width + row / 8) as usize] >> (row % 8) & 1 == 1
     }
 
-    /// Both rounds of an exchange, the sender's and the receiver's. `look` sees what a party has after each command, and `pass` what goes
-    /// from one to the other.
+    /// Both rounds of an exchange: see [`exchange`].
     pub(crate) fn round(
         &mut self,
         rounds: [&Round; 2],
         look: &mut dyn FnMut(Peer, &Op, &mut dyn Device, Workspace),
         pass: &mut dyn FnMut(Peer, u16, &mut Vec<u8>),
     ) -> Result<(), Failed> {
-        assert_eq!(rounds[0].place, rounds[1].place);
-        for (end, (round, me)) in self
-            .ends
-            .iter_mut()
-            .zip(rounds.iter().zip([SENDER, RECEIVER]))
-        {
-            let done = end.run(&round.local, &mut |op, device, workspace| {
-                look(me, op, device, workspace);
-            });
-            assert_eq!(done, Ok(()), "nothing is checked before it is received");
-        }
-        for from in [0, 1] {
-            let (me, to) = ([SENDER, RECEIVER][from], 1 - from);
-            let lists = (&rounds[from].sends, &rounds[to].recvs);
-            assert_eq!(lists.0.len(), lists.1.len());
-            for send in lists.0 {
-                let mut bytes = {
-                    let end = &self.ends[from];
-                    end.device
-                        .view(end.workspace, send.span)
-                        .expect("it is mapped")
-                        .to_vec()
-                };
-                pass(me, send.part, &mut bytes);
-                let recv = lists.1.iter().find(|recv| recv.part == send.part);
-                let span = recv.expect("what is sent is received").span;
-                let end = &mut self.ends[to];
-                end.device
-                    .write(end.workspace, span, &bytes)
-                    .expect("as long as agreed");
-            }
-        }
-        for (end, (round, me)) in self
-            .ends
-            .iter_mut()
-            .zip(rounds.iter().zip([SENDER, RECEIVER]))
-        {
-            let done = end.run(&round.finish, &mut |op, device, workspace| {
-                look(me, op, device, workspace);
-            });
-            if let Err(command) = done {
-                let mut checks = round.checks.iter();
-                let check = checks
-                    .find(|c| c.command == command)
-                    .expect("it is declared");
-                return Err(Failed(me, check.suspects.clone(), check.what));
-            }
-        }
-        Ok(())
+        exchange(&mut self.ends, rounds, look, pass)
     }
 
     /// All rounds of the transfers.
@@ -347,6 +298,57 @@ impl Pair {
         let done = self.ends[end].run(one, &mut |_, _, _| {});
         assert_eq!(done, Ok(()));
     }
+}
+
+/// Both rounds of an exchange, the sender's and the receiver's. `look` sees what a party has after each command, and `pass` what goes
+/// from one to the other.
+pub(crate) fn exchange(
+    ends: &mut [End; 2],
+    rounds: [&Round; 2],
+    look: &mut dyn FnMut(Peer, &Op, &mut dyn Device, Workspace),
+    pass: &mut dyn FnMut(Peer, u16, &mut Vec<u8>),
+) -> Result<(), Failed> {
+    assert_eq!(rounds[0].place, rounds[1].place);
+    for (end, (round, me)) in ends.iter_mut().zip(rounds.iter().zip([SENDER, RECEIVER])) {
+        let done = end.run(&round.local, &mut |op, device, workspace| {
+            look(me, op, device, workspace);
+        });
+        assert_eq!(done, Ok(()), "nothing is checked before it is received");
+    }
+    for from in [0, 1] {
+        let (me, to) = ([SENDER, RECEIVER][from], 1 - from);
+        let lists = (&rounds[from].sends, &rounds[to].recvs);
+        assert_eq!(lists.0.len(), lists.1.len());
+        for send in lists.0 {
+            let mut bytes = {
+                let end = &ends[from];
+                end.device
+                    .view(end.workspace, send.span)
+                    .expect("it is mapped")
+                    .to_vec()
+            };
+            pass(me, send.part, &mut bytes);
+            let recv = lists.1.iter().find(|recv| recv.part == send.part);
+            let span = recv.expect("what is sent is received").span;
+            let end = &mut ends[to];
+            end.device
+                .write(end.workspace, span, &bytes)
+                .expect("as long as agreed");
+        }
+    }
+    for (end, (round, me)) in ends.iter_mut().zip(rounds.iter().zip([SENDER, RECEIVER])) {
+        let done = end.run(&round.finish, &mut |op, device, workspace| {
+            look(me, op, device, workspace);
+        });
+        if let Err(command) = done {
+            let mut checks = round.checks.iter();
+            let check = checks
+                .find(|c| c.command == command)
+                .expect("it is declared");
+            return Err(Failed(me, check.suspects.clone(), check.what));
+        }
+    }
+    Ok(())
 }
 
 /// Who noticed, who is suspected, and of what.

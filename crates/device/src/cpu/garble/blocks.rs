@@ -172,6 +172,47 @@ impl<B: Blocks> Constants<B> {
     }
 }
 
+/// The round keys of one key, under which many labels are hashed.
+pub(crate) struct Fixed<B>([B; RCON.len() + 1]);
+
+impl<B: Blocks> Fixed<B> {
+    #[inline(always)]
+    pub(crate) unsafe fn new(key: u128) -> Self {
+        // SAFETY: the caller's instruction set.
+        unsafe {
+            let constants = Constants::<B>::new();
+            let mut keys = [B::splat(key); RCON.len() + 1];
+            for k in 0..RCON.len() {
+                keys[k + 1] = keys[k].next_key(constants.0[k]);
+            }
+            Fixed(keys)
+        }
+    }
+
+    /// H(x) = AES(σ(x)) ⊕ σ(x) of `N` times four labels, `N` at most 4.
+    #[inline(always)]
+    pub(crate) unsafe fn hash<const N: usize>(&self, labels: [B; N]) -> [B; N] {
+        // SAFETY: the caller's instruction set.
+        unsafe {
+            let (mut sigma, mut states) = (labels, labels);
+            each!(n < N, {
+                sigma[n] = labels[n].sigma();
+                states[n] = sigma[n].xor(self.0[0]);
+            });
+            for round in 1..RCON.len() {
+                each!(n < N, {
+                    states[n] = states[n].round(self.0[round]);
+                });
+            }
+            each!(n < N, {
+                // The last key, and the label that is added to the result.
+                states[n] = states[n].last_round(self.0[RCON.len()].xor(sigma[n]));
+            });
+            states
+        }
+    }
+}
+
 /// Hashes under `K` keys for each of `N` groups of four gates, `X` labels under each: H(x) = AES(σ(x)) ⊕ σ(x). `keys` are the keys, and
 /// `labels` are σ of the labels, where label 1 under a key is label 0 ⊕ `offset`. The schedules are computed in step with the rounds.
 #[inline(always)]

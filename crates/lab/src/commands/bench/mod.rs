@@ -18,6 +18,7 @@ mod ot;
 mod random;
 mod relations;
 mod share;
+mod silent;
 mod stream;
 mod tpch;
 mod workload;
@@ -39,6 +40,10 @@ use workload::Name;
 
 /// Measures a protocol on this machine.
 #[derive(clap::Args, Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags of a command, each of which is there or not"
+)]
 #[command(after_help = "Examples:
   veil-lab bench and                       ANDs in process and over TLS on loopback
   veil-lab bench aes --cores 1..2          AES blocks per second against cores
@@ -70,6 +75,7 @@ use workload::Name;
   veil-lab bench tpch --sf 0.01 --query q03
                                        a question of TPC-H, compared with what it means
   veil-lab bench ot --svg ot.svg           random oblivious transfers between two parties
+  veil-lab bench ot --silent               correlated ones that take hardly any bytes, for sets of parameters
   veil-lab bench mul64 --net wan --json    over a link of 40 ms and 1 Gb/s, as JSON lines
 
 The unit is operations per CPU-second of all participants together; the bound is what this machine's AES allows if
@@ -113,6 +119,9 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "N", value_parser = stream::ands,
         conflicts_with_all = ["batch", "cores", "link", "chunk_rows", "repeat", "svg"])]
     ands: Option<u64>,
+    /// Of ot silent transfers, by learning parity with noise.
+    #[arg(long)]
+    silent: bool,
     /// The scale factor of tpch [default: 0.01].
     #[arg(long, value_name = "SF", value_parser = tpch::scale)]
     sf: Option<f64>,
@@ -342,6 +351,12 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
             return Err(miette!(
                 help = "`veil-lab bench tpch --sf 0.01 --query q03`",
                 "--sf and --query are of tpch"
+            ));
+        }
+        name if name != What::Ot && args.silent => {
+            return Err(miette!(
+                help = "`veil-lab bench ot --silent`",
+                "--silent is of ot"
             ));
         }
         name if !matches!(name, What::Logreg | What::Tree)

@@ -22,22 +22,22 @@ use super::measure::thread_cpu;
 use super::{BenchArgs, short};
 
 /// Transfers of a run, unless another number is asked for.
-const TRANSFERS: u64 = 1 << 23;
+pub(super) const TRANSFERS: u64 = 1 << 23;
 
 /// Rows of a chunk, and items of choices in every row: columns and labels stay in the second level of the cache.
-const ROWS: u32 = 1 << 14;
+pub(super) const ROWS: u32 = 1 << 14;
 const ITEMS: u32 = 1;
 
 /// Uses of transfers in a chunk, one after the other in the same workspace.
 const USES: u32 = 64;
 
-const SENDER: Peer = Peer::Party(PartyId::THREE[0]);
-const RECEIVER: Peer = Peer::Party(PartyId::THREE[1]);
+pub(super) const SENDER: Peer = Peer::Party(PartyId::THREE[0]);
+pub(super) const RECEIVER: Peer = Peer::Party(PartyId::THREE[1]);
 
-const OFFSET: KeyId = KeyId(0);
-const START: KeyId = KeyId(1);
-const PRIVATE: KeyId = KeyId(2);
-const LEAVES: KeyId = KeyId(16);
+pub(super) const OFFSET: KeyId = KeyId(0);
+pub(super) const START: KeyId = KeyId(1);
+pub(super) const PRIVATE: KeyId = KeyId(2);
+pub(super) const LEAVES: KeyId = KeyId(16);
 
 /// A row of results.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -65,6 +65,9 @@ struct Row {
 
 /// Measures, prints the table, and draws.
 pub(super) fn run(args: &BenchArgs) -> Result<()> {
+    if args.silent {
+        return super::silent::run(args);
+    }
     if args.protocol.is_some() || args.adversary.is_some() || args.net.is_some() {
         return Err(miette!(
             help = "`veil-lab bench ot` takes --batch, --repeat, --json and --svg",
@@ -112,15 +115,15 @@ fn print(row: &Row) {
 }
 
 /// One party.
-struct End {
-    device: Cpu,
-    layout: Layout,
-    workspace: Workspace,
+pub(super) struct End {
+    pub(super) device: Cpu,
+    pub(super) layout: Layout,
+    pub(super) workspace: Workspace,
     /// Labels of the transfers, then keys: of the receiver's choice, or of choice 0 and of choice 1.
-    labels: [Span; 3],
-    choices: Span,
+    pub(super) labels: [Span; 3],
+    pub(super) choices: Span,
     /// What its work has taken.
-    time: Duration,
+    pub(super) time: Duration,
 }
 
 impl End {
@@ -151,14 +154,14 @@ impl End {
     }
 
     /// Does something and adds the time that it takes.
-    fn timed<T>(&mut self, does: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    pub(super) fn timed<T>(&mut self, does: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let start = thread_cpu();
         let done = does(self);
         self.time += thread_cpu().saturating_sub(start);
         done
     }
 
-    fn submit(&mut self, commands: &[Command]) -> Result<()> {
+    pub(super) fn submit(&mut self, commands: &[Command]) -> Result<()> {
         self.device
             .submit(self.workspace, commands, Tag(0))
             .into_diagnostic()?;
@@ -178,48 +181,54 @@ struct Pair {
     set_up: [Duration; 2],
 }
 
+/// Both parties with their keys after a set-up, and what it took: with curves, and with transfers that this one has kept.
+pub(super) fn set_up(trees: Trees) -> Result<([End; 2], [Duration; 2])> {
+    let names = |session| Ends {
+        session: SessionId([session; 32]),
+        sender: SENDER,
+        receiver: RECEIVER,
+    };
+    let mut random = |bytes: &mut [u8]| getrandom::fill(bytes);
+    // A key of both, one of each, and choices of the transfers that are kept.
+    let mut key = [[0; 16]; 4];
+    random(key.as_flattened_mut()).map_err(|e| miette!("no randomness: {e}"))?;
+    let drawn = |e| miette!("no randomness: {e}");
+    let start = Instant::now();
+    let ends = names(7);
+    let (sender, points) =
+        SenderSetUp::start(&ends, trees, Pins::default(), &mut random).map_err(drawn)?;
+    let (receiver, point) = ReceiverSetUp::start(&ends, trees, &mut random).map_err(drawn)?;
+    let choices = Secret::new(key[3]);
+    let made = receiver.finish_and_keep(&points, &choices);
+    let (message, _, theirs) = made.into_diagnostic()?;
+    let sender = sender.base(&point).into_diagnostic()?;
+    let (_, _, mine) = sender.finish_and_keep(&message).into_diagnostic()?;
+    let curves = start.elapsed();
+    let (start, ends) = (Instant::now(), names(8));
+    let again = SenderSetUp::again(&ends, trees, Pins::default(), mine, &mut random);
+    let (sender, message) = again.map_err(drawn)?;
+    let receiver = ReceiverSetUp::again(&ends, trees, theirs, &mut random).map_err(drawn)?;
+    let made = receiver.finish_and_keep(&message, &choices);
+    let (message, all, _) = made.into_diagnostic()?;
+    let (offset, some, _) = sender.finish_and_keep(&message).into_diagnostic()?;
+    let took = [curves, start.elapsed()];
+    let mut ends = [End::new(), End::new()];
+    for (end, (leaves, own)) in ends.iter_mut().zip([(some, key[1]), (all, key[2])]) {
+        let common = [(START, Secret::new(key[0])), (PRIVATE, Secret::new(own))];
+        let leaves = leaves
+            .into_iter()
+            .map(|(index, leaf)| (KeyId(LEAVES.0 + index), leaf));
+        for (id, secret) in leaves.chain(common) {
+            end.device.load_key(id, &secret).into_diagnostic()?;
+        }
+    }
+    ends[0].device.load_key(OFFSET, &offset).into_diagnostic()?;
+    Ok((ends, took))
+}
+
 impl Pair {
     fn new(trees: Trees) -> Result<Self> {
-        let names = |session| Ends {
-            session: SessionId([session; 32]),
-            sender: SENDER,
-            receiver: RECEIVER,
-        };
-        let mut random = |bytes: &mut [u8]| getrandom::fill(bytes);
-        // A key of both, one of each, and choices of the transfers that are kept.
-        let mut key = [[0; 16]; 4];
-        random(key.as_flattened_mut()).map_err(|e| miette!("no randomness: {e}"))?;
-        let drawn = |e| miette!("no randomness: {e}");
-        let start = Instant::now();
-        let ends = names(7);
-        let (sender, points) =
-            SenderSetUp::start(&ends, trees, Pins::default(), &mut random).map_err(drawn)?;
-        let (receiver, point) = ReceiverSetUp::start(&ends, trees, &mut random).map_err(drawn)?;
-        let choices = Secret::new(key[3]);
-        let made = receiver.finish_and_keep(&points, &choices);
-        let (message, _, theirs) = made.into_diagnostic()?;
-        let sender = sender.base(&point).into_diagnostic()?;
-        let (_, _, mine) = sender.finish_and_keep(&message).into_diagnostic()?;
-        let curves = start.elapsed();
-        let (start, ends) = (Instant::now(), names(8));
-        let again = SenderSetUp::again(&ends, trees, Pins::default(), mine, &mut random);
-        let (sender, message) = again.map_err(drawn)?;
-        let receiver = ReceiverSetUp::again(&ends, trees, theirs, &mut random).map_err(drawn)?;
-        let made = receiver.finish_and_keep(&message, &choices);
-        let (message, all, _) = made.into_diagnostic()?;
-        let (offset, some, _) = sender.finish_and_keep(&message).into_diagnostic()?;
-        let set_up = [curves, start.elapsed()];
-        let mut ends = [End::new(), End::new()];
-        for (end, (leaves, own)) in ends.iter_mut().zip([(some, key[1]), (all, key[2])]) {
-            let common = [(START, Secret::new(key[0])), (PRIVATE, Secret::new(own))];
-            let leaves = leaves
-                .into_iter()
-                .map(|(index, leaf)| (KeyId(LEAVES.0 + index), leaf));
-            for (id, secret) in leaves.chain(common) {
-                end.device.load_key(id, &secret).into_diagnostic()?;
-            }
-        }
-        ends[0].device.load_key(OFFSET, &offset).into_diagnostic()?;
+        let (mut ends, set_up) = set_up(trees)?;
         let (challenge, both) = (Challenge::Coin(PRIVATE), (trees, (ITEMS, Choices::Rows)));
         let layout = &mut ends[0].layout;
         let sender = Sender::new(layout, RECEIVER, both, challenge, (LEAVES, OFFSET));
@@ -282,7 +291,8 @@ impl Pair {
         self.ends[1].timed(|end| end.submit(&[random]))?;
         let mut bytes = 0;
         for rounds in sender.iter().zip(&receiver) {
-            bytes += self.round(rounds.into())?;
+            let [to_sender, _] = round(&mut self.ends, rounds.into())?;
+            bytes += to_sender;
         }
         let place = (START, u64::from(number * ITEMS));
         let made = keys(labels, &[own], None, place);
@@ -290,40 +300,6 @@ impl Pair {
         let [labels, zero, one] = self.ends[0].labels;
         let made = keys(labels, &[zero, one], Some(OFFSET), place);
         self.ends[0].timed(|end| end.submit(&[made]))?;
-        Ok(bytes)
-    }
-
-    fn round(&mut self, rounds: [&Round; 2]) -> Result<u64> {
-        let mut bytes = 0;
-        for (end, round) in self.ends.iter_mut().zip(rounds) {
-            end.timed(|end| end.submit(&round.local))?;
-        }
-        for from in [0, 1] {
-            for send in &rounds[from].sends {
-                let into = rounds[1 - from].recvs.iter().find(|r| r.part == send.part);
-                let into = into.ok_or_else(|| miette!("no party waits for a message"))?;
-                let start = thread_cpu();
-                let [a, b] = &mut self.ends;
-                let (from, to) = if from == 0 { (a, b) } else { (b, a) };
-                let message = from
-                    .device
-                    .view(from.workspace, send.span)
-                    .into_diagnostic()?;
-                to.device
-                    .write(to.workspace, into.span, message)
-                    .into_diagnostic()?;
-                // The copy is the link of both.
-                let took = thread_cpu().saturating_sub(start);
-                from.time += took;
-                to.time += took;
-                if send.peer == SENDER {
-                    bytes += message.len() as u64;
-                }
-            }
-        }
-        for (end, round) in self.ends.iter_mut().zip(rounds) {
-            end.timed(|end| end.submit(&round.finish))?;
-        }
         Ok(bytes)
     }
 
@@ -348,6 +324,39 @@ impl Pair {
         }
         Ok(())
     }
+}
+
+/// A round of both; the bytes that the sender gets, and those that the receiver gets.
+pub(super) fn round(ends: &mut [End; 2], rounds: [&Round; 2]) -> Result<[u64; 2]> {
+    let mut bytes = [0; 2];
+    for (end, round) in ends.iter_mut().zip(rounds) {
+        end.timed(|end| end.submit(&round.local))?;
+    }
+    for from in [0, 1] {
+        for send in &rounds[from].sends {
+            let into = rounds[1 - from].recvs.iter().find(|r| r.part == send.part);
+            let into = into.ok_or_else(|| miette!("no party waits for a message"))?;
+            let start = thread_cpu();
+            let [a, b] = &mut *ends;
+            let (source, to) = if from == 0 { (a, b) } else { (b, a) };
+            let message = source
+                .device
+                .view(source.workspace, send.span)
+                .into_diagnostic()?;
+            to.device
+                .write(to.workspace, into.span, message)
+                .into_diagnostic()?;
+            // The copy is the link of both.
+            let took = thread_cpu().saturating_sub(start);
+            bytes[1 - from] += message.len() as u64;
+            source.time += took;
+            to.time += took;
+        }
+    }
+    for (end, round) in ends.iter_mut().zip(rounds) {
+        end.timed(|end| end.submit(&round.finish))?;
+    }
+    Ok(bytes)
 }
 
 fn measure(trees: Trees, transfers: u64, repeat: u32) -> Result<Row> {

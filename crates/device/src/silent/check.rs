@@ -1,0 +1,84 @@
+//! Checks of a step of silent transfers, so that it stays within its spans.
+
+use super::{CHOICES, Lpn, Silent};
+use crate::command::Command;
+use crate::layout::{ColumnType, Layout, Span};
+
+/// The type of sums of levels, and of messages of the check.
+const BLOCK: ColumnType = ColumnType::Bytes(16);
+
+/// The first thing that is wrong with a step, in a workspace of `layout` with `rows` rows.
+pub(crate) fn check(
+    step: Silent,
+    command: &Command,
+    (layout, rows): (&Layout, u32),
+) -> Result<(), &'static str> {
+    let region = |span: &Span| &layout.regions[span.region as usize];
+    let column = |span: &Span| region(span).column;
+    let message = |span: &Span| region(span).residency.is_packed();
+    let leaves = |set: Lpn, spans: &[Span]| {
+        let all = spans.iter().map(|span| u64::from(span.count)).sum::<u64>();
+        spans.iter().all(|span| column(span) == set.column()) && all == u64::from(set.trees)
+    };
+    let base = |set: Lpn, span: &Span| {
+        set.is_there() && column(span) == set.column() && span.count == set.base_columns()
+    };
+    let blocks = |span: &Span, count: u32| column(span) == BLOCK && span.count == count;
+    let sums =
+        |set: Lpn, span: &Span| message(span) && blocks(span, set.trees * u32::from(set.height));
+    let challenge = |span: &Span| {
+        span.count == 1 && matches!(column(span), ColumnType::Bytes(bytes) if bytes >= 16)
+    };
+    // Outputs, a label for each, and a bit for each.
+    let chosen = |first: u64, outputs: &Span, bits: &[&Span], labels: &Span| {
+        let each = match column(outputs) {
+            ColumnType::Bytes(bytes) if bytes.is_multiple_of(16) => u64::from(bytes / 16),
+            _ => 0,
+        };
+        let wanted = u64::from(labels.count) * u64::from(rows);
+        let last = first.checked_add(wanted);
+        last.is_some_and(|last| last <= u64::from(outputs.count) * each)
+            && column(labels) == ColumnType::Labels
+            && bits
+                .iter()
+                .all(|span| column(span) == CHOICES && span.count == labels.count)
+    };
+    let (src, dst, calls) = (&command.src[..], &command.dst[..], command.calls.len());
+    let fits = match (step, src, dst) {
+        (Silent::Grow { set, .. }, [from], [a, b, told]) => {
+            base(set, from) && leaves(set, &[*a, *b]) && sums(set, told) && calls == 2
+        }
+        (Silent::Puncture { set }, [from, told], [a, b]) => {
+            base(set, from) && leaves(set, &[*a, *b]) && sums(set, told) && calls == 1
+        }
+        (Silent::Ask { set }, [a, b, from, by], [told, kept])
+        | (Silent::Answer { set, .. }, [a, b, from, by, told], [kept]) => {
+            base(set, from)
+                && leaves(set, &[*a, *b])
+                && challenge(by)
+                && blocks(told, 1)
+                && blocks(kept, 1)
+                && calls == 0
+        }
+        (Silent::Rows { set }, [from], [a, b]) => {
+            base(set, from) && leaves(set, &[*a, *b]) && calls == 1
+        }
+        (Silent::Choose { first }, [outputs, bits], [told, labels]) => {
+            chosen(first, outputs, &[bits, told], labels) && calls == 0
+        }
+        (Silent::Turn { first, .. }, [outputs, told], [labels]) => {
+            chosen(first, outputs, &[told], labels) && calls == 0
+        }
+        _ => false,
+    };
+    let mut others = dst.iter().enumerate();
+    let apart = others.all(|(k, to)| {
+        let mut read = src.iter().chain(&dst[..k]);
+        read.all(|span| !to.overlaps(*span))
+    });
+    if fits && apart {
+        Ok(())
+    } else {
+        Err("a step of silent transfers whose spans are not those that it needs")
+    }
+}
