@@ -484,7 +484,7 @@ fn what_is_read_is_not_overwritten() {
             }
         }
     }
-    let mut rotate = steps().swap_remove(11);
+    let mut rotate = steps().swap_remove(12);
     rotate.dst[0].first = 3;
     cases.push((rotate, SPANS));
     every_device_says(ROWS, &cases);
