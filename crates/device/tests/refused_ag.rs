@@ -71,7 +71,7 @@ fn layout(rows: u32) -> Layout {
             region(mapped, packed(blocks(rows)), 1, 10),
             region(mapped, ColumnType::Labels, 1, 2 * PRODUCTS + 1),
             region(mapped, ColumnType::Bytes(32), 1, 3),
-            region(mapped, ColumnType::Bytes(16), 1, 3),
+            region(mapped, ColumnType::Bytes(16), 1, 4),
             region(mapped, array(short), 1, 16),
             region(mapped, packed(short), 1, 10),
             region(mapped, ColumnType::Bytes(16 * blocks(rows) - 8), 1, 16),
@@ -240,6 +240,11 @@ fn steps() -> Vec<Command> {
                 offset: Some(offset),
             },
             with(&[digest, bits(0)], &arrays(0..1)),
+            vec![fold],
+        ),
+        step(
+            Ag::Expect { offset },
+            vec![span(FOLD, 1, 1), span(FOLD, 2, 1)],
             vec![fold],
         ),
         step(
@@ -479,7 +484,7 @@ fn what_is_read_is_not_overwritten() {
             }
         }
     }
-    let mut rotate = steps().swap_remove(11);
+    let mut rotate = steps().swap_remove(12);
     rotate.dst[0].first = 3;
     cases.push((rotate, SPANS));
     every_device_says(ROWS, &cases);

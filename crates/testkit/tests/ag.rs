@@ -9,7 +9,7 @@ use veil_math::Ring;
 use veil_protocol::{Options, Plan, PlanError};
 use veil_session::{PartyId, Peer};
 use veil_testkit::sample::{self, between_two, everything, job, party};
-use veil_testkit::{Kind, World};
+use veil_testkit::{Kind, Seed, Values, World};
 
 const GARBLER: Holder = Holder::Party(PartyId::TWO[0]);
 const EVALUATOR: Holder = Holder::Party(PartyId::TWO[1]);
@@ -112,6 +112,41 @@ fn participants_from_outside_supply_and_read() {
     let both = [0, 1].map(Holder::Owner);
     let job = adder(7, both, Audience::Recipient(0));
     World::in_chunks(job, 4, 1).run().assert_right();
+}
+
+/// What a party is told of the other one's parts is random, in one row and in several: every bit is 1 in half of the runs, whatever the input is.
+#[test]
+fn sums_that_parties_are_told_are_uniform() {
+    const RUNS: u64 = 60;
+    for (rows, value) in [(1, 0), (1, 511), (5, 511)] {
+        let job = adder(rows, [0, 1].map(Holder::Owner), Audience::Recipient(0));
+        let mut ones = [[0u32; 128]; 2];
+        let mut told = 0;
+        for seed in 0..RUNS {
+            let values = Values::new(&job, |_, _, _, _| value);
+            let world = World::in_chunks(job.clone(), 8, 1)
+                .seed(Seed(seed))
+                .values(values);
+            let outcome = world.devices(|_| Box::new(Cpu::detect())).run();
+            for m in outcome.of(Kind::OutsideSum) {
+                let sum = u128::from_le_bytes(m.bytes[..].try_into().expect("16 bytes"));
+                let to = usize::from(m.to == Peer::Party(party(1)));
+                let bits = ones[to].iter_mut().enumerate();
+                bits.for_each(|(k, ones)| *ones += (sum >> k & 1) as u32);
+                told += u64::from(to == 0);
+            }
+        }
+        assert_eq!(told, 3 * RUNS, "two owners and a recipient");
+        // Six standard deviations.
+        let (n, bound) = (
+            f64::from(told as u32),
+            6.0 * (f64::from(told as u32) / 4.0).sqrt(),
+        );
+        for ones in ones.iter().flatten() {
+            let off = (f64::from(*ones) - n / 2.0).abs();
+            assert!(off < bound, "{ones} of {told} in {rows} rows");
+        }
+    }
 }
 
 /// A value for all rows is authenticated once, and opened masked once; one row's values per job are its own.

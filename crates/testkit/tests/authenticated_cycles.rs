@@ -17,7 +17,7 @@ use veil_protocol::yao::OFFSET;
 use veil_protocol::{Cost, Task, protocol};
 use veil_session::Peer;
 use veil_testkit::sample::{against, between_two, job, party, peer};
-use veil_testkit::{Kind, Message, Outcome, Seed, World, flipped, tasks};
+use veil_testkit::{Kind, Message, Outcome, Seed, World, clocked, flipped, tasks};
 
 /// Every cycle adds a number to a sum, which begins as an input; the sum of every cycle, or of the last.
 fn sums(bits: u32, cycles: u64, every: bool) -> Circuit {
@@ -58,6 +58,18 @@ fn of(circuit: Circuit, rows: u64) -> JobSpec {
 
 fn world(circuit: Circuit, rows: u32) -> World {
     World::in_chunks(of(circuit, rows.into()), rows, 1).devices(|_| Box::new(Cpu::detect()))
+}
+
+/// Of a job of one row, values per job are values of the row, of which registers may begin with some.
+#[test]
+fn random_circuits_on_one_row() {
+    for seed in 0..12 {
+        let holders = [0, 1, 1, 0].map(|p| Holder::Party(party(p)));
+        let audiences = [Audience::Parties, Audience::Recipient(0)];
+        let job = job(clocked(Seed(seed)), &[(1, &holders)], &audiences);
+        let job = against(between_two(job), Adversary::Malicious);
+        World::new(job).run().assert_right();
+    }
 }
 
 /// What was said is what is declared, of every kind of run: cycles that are batches together, a rest, and cycles of two batches each.

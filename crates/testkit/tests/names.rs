@@ -27,6 +27,7 @@ fn world() -> World {
 /// One message of each kind, the last of its kind that an honest run sends, and that run.
 fn one_of_each() -> Vec<(World, Message)> {
     let owners = [Holder::Owner(0), Holder::Owner(1)];
+    let outside = product(Ring::Bits, 2, Audience::Recipient(0));
     let worlds = [
         world(),
         second_stage(&everything(Ring::Z64, &[13, 9]), Seed::any()),
@@ -37,6 +38,7 @@ fn one_of_each() -> Vec<(World, Message)> {
         World::in_chunks(between_two(everything(Ring::Bits, &[13, 9])), 8, 1),
         World::in_chunks(cut("adder:9", 2), 1, 1),
         World::in_chunks(authenticated("adder:9", 2, Audience::Parties), 2, 1),
+        World::in_chunks(against_malicious(between_two(outside)), 2, 1),
         World::in_chunks(word(22, Audience::Recipient(0)), 8, 1),
     ];
     let mut kinds = BTreeMap::new();

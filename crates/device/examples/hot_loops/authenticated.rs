@@ -34,6 +34,7 @@ pub(super) fn steps() -> Vec<(&'static str, Ag)> {
         ("ag_settle", Ag::Settle { offset, role }),
         ("ag_fold", Ag::Fold { offset: None }),
         ("ag_fold_keys", Ag::Fold { offset: key }),
+        ("ag_expect", Ag::Expect { offset }),
         ("ag_rotate", Ag::Rotate { layer: 1 }),
         ("ag_absorb", Ag::Absorb),
         ("ag_spend", Ag::Spend { offset, role }),
@@ -79,7 +80,7 @@ pub(super) fn run(isa: Isa, rows: u32, (step, times): (Ag, u64), seed: u8) {
     let bits = add(mapped, ColumnType::Bytes(blocks.div_ceil(8)), 8);
     let tables = add(mapped, ColumnType::Labels, 2 * WIRES);
     let digest = add(mapped, ColumnType::Bytes(32), 1);
-    let fold = add(mapped, ColumnType::Bytes(16), 1);
+    let fold = add(mapped, ColumnType::Bytes(16), 3);
     let of = &layout;
     let all = |region| of.all(region, 0);
     let some = |region, from: std::ops::Range<u32>| -> Vec<Span> {
@@ -91,7 +92,8 @@ pub(super) fn run(isa: Isa, rows: u32, (step, times): (Ag, u64), seed: u8) {
         from.map(column).collect()
     };
     let (of_arrays, of_bits) = (|from| some(arrays, from), |from| some(bits, from));
-    let (digest, fold, tables) = (all(digest), all(fold), all(tables));
+    let of_folds = |from| some(fold, from);
+    let (digest, tables) = (all(digest), all(tables));
     let (src, dst) = match step {
         Ag::Pin { .. } => ([of_arrays(0..1), of_bits(0..1)].concat(), of_arrays(1..2)),
         Ag::Expand => (of_bits(0..1), of_arrays(0..1)),
@@ -99,11 +101,12 @@ pub(super) fn run(isa: Isa, rows: u32, (step, times): (Ag, u64), seed: u8) {
         Ag::Offer { .. } => (of_arrays(0..3), of_arrays(7..8)),
         Ag::Take { .. } => (of_arrays(0..7), [of_arrays(7..8), of_bits(0..1)].concat()),
         Ag::Settle { .. } => (of_bits(0..2), of_arrays(0..2)),
-        Ag::Fold { offset: None } => ([vec![digest], of_arrays(0..1)].concat(), vec![fold]),
+        Ag::Fold { offset: None } => ([vec![digest], of_arrays(0..1)].concat(), of_folds(0..1)),
         Ag::Fold { .. } => (
             [vec![digest], of_bits(0..1), of_arrays(0..1)].concat(),
-            vec![fold],
+            of_folds(0..1),
         ),
+        Ag::Expect { .. } => (of_folds(1..3), of_folds(0..1)),
         Ag::Rotate { .. } => ([vec![digest], of_arrays(0..1)].concat(), of_arrays(1..2)),
         Ag::Absorb => ([of_bits(0..2), of_arrays(0..4)].concat(), of_arrays(4..8)),
         Ag::Spend { .. } => ([of_bits(0..4), of_arrays(0..8)].concat(), of_arrays(8..10)),

@@ -34,7 +34,9 @@ impl Reference {
                 let rows = memory.frame.rows as usize;
                 let first = at as usize * rows;
                 if at == 0 {
-                    dst.iter().for_each(|to| ag::clear(memory, *to, 0));
+                    for to in dst {
+                        ag::clear(memory, *to, 0);
+                    }
                 }
                 let masks = Masks {
                     at: first,

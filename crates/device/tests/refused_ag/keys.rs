@@ -62,9 +62,11 @@ fn keys_that_are_missing_are_missed() {
             let (needs, garbles) = match op {
                 Ag::Masks { one, .. } => (matches!(one, One::Offset(_)), false),
                 Ag::Fold { offset } | Ag::Gates { offset, .. } => (offset.is_some(), false),
-                Ag::Offer { .. } | Ag::Take { .. } | Ag::Settle { .. } | Ag::Spend { .. } => {
-                    (true, false)
-                }
+                Ag::Offer { .. }
+                | Ag::Take { .. }
+                | Ag::Settle { .. }
+                | Ag::Expect { .. }
+                | Ag::Spend { .. } => (true, false),
                 Ag::Garble { .. } => (true, true),
                 _ => (false, false),
             };

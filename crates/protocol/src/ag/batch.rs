@@ -39,7 +39,7 @@ pub(super) struct Batch<'a> {
 impl Batch<'_> {
     /// Its number among challenges and digests.
     fn first(&self) -> u64 {
-        self.shape.challenges(self.number)
+        Shape::challenges(self.number)
     }
 
     /// Gates in a row.

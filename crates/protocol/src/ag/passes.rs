@@ -156,7 +156,7 @@ impl Batch<'_> {
             let step = Ag::Masks { part, at, one };
             run(step, layer.program, vec![of], vec![first, second])
         });
-        all.into_iter().for_each(|command| rounds.finish(command));
+        rounds.last().finish.extend(all);
         for (from, to) in [(first, alpha), (second, beta)] {
             rounds.finish(ag(Ag::Bits { bit: 0 }, vec![from], vec![to]));
         }

@@ -420,7 +420,7 @@ pub(super) fn message(of: Span) -> Option<AgMessage> {
         Z => AgMessage::Colours,
         LAMBDA => AgMessage::Results,
         OUTPUT => AgMessage::OutputParts,
-        ASKED if of.first % 2 == 0 => AgMessage::OutsideChallenge,
+        ASKED if of.first.is_multiple_of(2) => AgMessage::OutsideChallenge,
         ASKED => AgMessage::OutsideSum,
         ANSWERS => AgMessage::OutsideAnswers,
         AGREED => AgMessage::MaskedDigest,

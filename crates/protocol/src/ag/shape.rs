@@ -263,13 +263,13 @@ impl Shape {
     }
 
     /// The number of the first challenge of a batch.
-    pub(super) fn challenges(&self, batch: u64) -> u64 {
+    pub(super) const fn challenges(batch: u64) -> u64 {
         1 + batch::CHALLENGES * batch
     }
 
     /// The number of the challenge of the opening of outputs: behind those of inputs and of all batches.
     pub(super) fn challenge_of_outputs(&self) -> u64 {
-        self.challenges(self.batches())
+        Self::challenges(self.batches())
     }
 
     /// The number of the challenge of inputs.

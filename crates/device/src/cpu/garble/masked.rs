@@ -107,7 +107,9 @@ impl Cpu {
         };
         // Once for all programs of a batch: there may be thousands.
         if at == 0 {
-            arrays.iter().for_each(|to| clear(memory, *to, 0));
+            for to in arrays {
+                clear(memory, *to, 0);
+            }
         }
         for to in bits {
             clear_bits(memory, *to, block);
