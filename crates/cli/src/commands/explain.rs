@@ -14,7 +14,7 @@ use veil_job::{Audience, Block, Guarantee, Holder};
 use veil_link::LinkKind;
 use veil_link::shape::Profile;
 use veil_program::{Job, Kind, Paired};
-use veil_protocol::Plan;
+use veil_protocol::{Plan, Protocol};
 use veil_runtime::{Passes, Stage, Stages};
 use veil_session::{PartyId, Peer};
 use veilworks::explain::{self as explained, Estimate, Numbers, Participant, estimates};
@@ -272,9 +272,7 @@ fn explain(
     chosen: Chosen,
 ) -> Explanation {
     let job = &plan.job;
-    let protocols = estimate::protocols(plan);
-    let sent = protocols.iter().map(|p| estimate::sent(plan, &**p));
-    let sent: Vec<Sent> = sent.collect();
+    let (protocols, sent) = sent(plan);
     let run = Run::new(plan, &protocols, &sent);
     let cpu = run.cpu_seconds(rates);
     let participants = protocols.iter().zip(&sent).zip(cpu);
@@ -377,14 +375,20 @@ fn memory(plan: &Arc<Plan>, stages: &Stages, me: Peer, windows: &BTreeMap<Peer, 
         .unwrap_or_default()
 }
 
+/// The protocols of all participants, and what each of them sends.
+fn sent(plan: &Arc<Plan>) -> (Vec<Arc<dyn Protocol>>, Vec<Sent>) {
+    let protocols = estimate::protocols(plan);
+    let sent = protocols.iter().map(|p| estimate::sent(plan, &**p));
+    let sent = sent.collect();
+    (protocols, sent)
+}
+
 /// What three parties would send, and four, where two compute statistics.
 fn among_more(job: &Job, lanes: u16, rates: &Rates) -> Vec<AmongMore> {
     let more = |parties: usize| {
         let job = job.among_more(parties)?;
         let plan = prepare::plan(&job, Some(lanes)).ok()?;
-        let protocols = estimate::protocols(&plan);
-        let sent = protocols.iter().map(|p| estimate::sent(&plan, &**p));
-        let sent: Vec<Sent> = sent.collect();
+        let (protocols, sent) = sent(&plan);
         Some(AmongMore {
             parties,
             security: Guarantee::of(plan.job.security),

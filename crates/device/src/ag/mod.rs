@@ -77,6 +77,15 @@ impl Role {
         }
     }
 
+    /// The role of the other party.
+    #[must_use]
+    pub const fn opposite(self) -> Self {
+        match self {
+            Role::Garbler => Role::Evaluator,
+            Role::Evaluator => Role::Garbler,
+        }
+    }
+
     /// What it adds for a public 1 under its offset: to its MAC as the garbler, to its key as the evaluator.
     pub const fn one(self, offset: u128) -> u128 {
         match self {

@@ -1,7 +1,7 @@
 //! Openings: the party to which an output goes gets the other's part of its mask, with its MAC, and knows Λ and its own part. A recipient from
 //! outside is told Λ and their parts by both ([`outside`]).
 
-use veil_device::ag::{Ag, Role};
+use veil_device::ag::Ag;
 use veil_device::{Command, Span};
 use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
@@ -171,10 +171,7 @@ pub(super) fn hear(plan: &Plan, shape: &Shape, me: u16) -> Vec<Round> {
 pub(super) fn rounds(plan: &Plan, shape: &Shape, me: Party) -> Vec<Round> {
     let mut rounds = Rounds::new(me, place::OPEN);
     let sees = |party: Party, port: usize| plan.job.audiences[port].includes(Peer::Party(party.0));
-    let them = Party::of(match me.role() {
-        Role::Garbler => Role::Evaluator,
-        Role::Evaluator => Role::Garbler,
-    });
+    let them = Party::of(me.role().opposite());
     let ports = 0..plan.outputs.len();
     let tells: Vec<usize> = ports.clone().filter(|port| sees(them, *port)).collect();
     let hears: Vec<usize> = ports.filter(|port| sees(me, *port)).collect();

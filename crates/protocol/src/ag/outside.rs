@@ -95,13 +95,6 @@ fn label_of(number: u32, of: Role) -> u16 {
     label::OUTSIDE + 2 * number as u16 + of.number() as u16
 }
 
-fn other(role: Role) -> Role {
-    match role {
-        Role::Garbler => Role::Evaluator,
-        Role::Evaluator => Role::Garbler,
-    }
-}
-
 /// What a party does in the rounds in which others are told something. `first` is a number that no two uses in the chunk have in common.
 pub(super) fn tell(rounds: &mut Rounds, all: &[Told], first: u64) {
     let role = rounds.me.role();
@@ -134,7 +127,7 @@ pub(super) fn tell(rounds: &mut Rounds, all: &[Told], first: u64) {
             answer(0, role, own),
             fold(asked(0), None, &[told.keys], theirs),
             ag(expect, vec![theirs, asked(1)], vec![expected]),
-            answer(1, other(role), expected),
+            answer(1, role.opposite(), expected),
         ] {
             rounds.local(command);
         }

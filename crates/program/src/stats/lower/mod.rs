@@ -43,10 +43,7 @@ impl Stats {
     /// Lowers the job. An error comes with the index of the analysis.
     pub(crate) fn lower(&self) -> Result<LoweredStats, (usize, JobProblem)> {
         let opening = self.opening()?;
-        let sums = opening.shown.iter().flat_map(Shown::sums);
-        let mut targets: Vec<Monomial> = sums.cloned().collect();
-        targets.sort();
-        targets.dedup();
+        let targets = opening.sums();
         let splits = products::choose(&self.columns, &targets);
         let mut builder = Builder::new(self, &opening, &splits);
         let extremes = extremes::ports(&opening.extremes, &self.columns);

@@ -47,6 +47,15 @@ impl Opening {
         reads
     }
 
+    /// What is summed over the rows for all that is opened, each once, in order.
+    pub(super) fn sums(&self) -> Vec<Monomial> {
+        let all = self.shown.iter().flat_map(Shown::sums);
+        let mut sums: Vec<Monomial> = all.cloned().collect();
+        sums.sort();
+        sums.dedup();
+        sums
+    }
+
     /// Input ports of extremes.
     fn supplied(&self) -> u64 {
         let ports = self.extremes.iter().map(|one| one.holders.len() as u64);

@@ -31,7 +31,7 @@ pub(in crate::stats) use layout::{Layout, Port, only_holder};
 pub(in crate::stats) use row::Cell;
 pub(super) use words::{extended, plus, times};
 
-use super::{LoweredStats, Opening, Shown};
+use super::{LoweredStats, Opening};
 use crate::error::JobProblem;
 use crate::stats::{Stats, extremes, monomial::Monomial};
 use row::Row;
@@ -79,15 +79,11 @@ impl Stats {
     /// Lowers the job for two parties. An error comes with the index of the analysis.
     pub(crate) fn lower_bits(&self) -> Result<LoweredStats, (usize, JobProblem)> {
         let mut opening = self.opening()?;
-        let mut sums: Vec<Monomial> = (opening.shown.iter())
-            .flat_map(Shown::sums)
-            .cloned()
-            .collect();
-        sums.sort();
-        sums.dedup();
-        let bits = |sum: &Monomial| sum.bits(&self.columns, self.rows()) as u32;
-        let sums = sums.into_iter().map(|sum| (sum.clone(), bits(&sum)));
-        let sums: Vec<_> = sums.collect();
+        let sums = opening.sums().into_iter().map(|sum| {
+            let bits = sum.bits(&self.columns, self.rows()) as u32;
+            (sum, bits)
+        });
+        let sums: Vec<(Monomial, u32)> = sums.collect();
         let (joint, own) = self.divided(&opening);
         let compared = self.compared(&joint).map_err(|problem| (0, problem))?;
         let pace = |cycles, joint| Pace { joint, cycles };
@@ -168,10 +164,8 @@ impl Stats {
 
     /// The block whose order its holders compare.
     fn compared(&self, joint: &[(usize, u64)]) -> Result<Option<usize>, JobProblem> {
-        let mut compared = joint.iter().map(|(block, _)| *block);
-        let mut compared = compared
-            .by_ref()
-            .filter(|block| self.blocks[*block].pairing.compared().is_some());
+        let blocks = joint.iter().map(|(block, _)| *block);
+        let mut compared = blocks.filter(|block| self.blocks[*block].pairing.compared().is_some());
         let first = compared.next();
         match compared.next() {
             None => Ok(first),
