@@ -267,6 +267,7 @@ pub(crate) fn results(job: &Job, peer: Peer) -> Vec<PathBuf> {
             mine.map(|output| output.file.clone()).collect()
         }
         Kind::Reshare(_) => Vec::new(),
+        Kind::Intersection(of) => of.files(peer),
         Kind::Query(queries) => queries.files(&job.roles().peer_name(peer)),
         _ => ["result.txt", "result.csv", "result.json", "result.svg"]
             .map(PathBuf::from)

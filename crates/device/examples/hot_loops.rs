@@ -12,7 +12,7 @@ mod silent;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use veil_device::ot::{COLUMNS, Choices, column_bytes};
+use veil_device::ot::{COLUMNS, Choices, Low, column_bytes};
 use veil_device::{
     ColumnType, Command, Cpu, Device, Dst, Form, Frame, Garbling, Instr, Isa, KeyId, Layout,
     Lifting, Op, Ot, Outcome, PrfCall, Program, Region, Residency, Span, Src, Tag, Trees,
@@ -247,7 +247,7 @@ fn hot_loops() -> Vec<HotLoop> {
             },
         ),
         transfer("ot_compare", Ot::Compare { offset }),
-        transfer("ot_labels", Ot::Labels),
+        transfer("ot_labels", Ot::Labels { low: Low::Zero }),
         transfer(
             "ot_keys",
             Ot::Keys {
@@ -611,7 +611,7 @@ fn transfers(isa: Isa, rows: u32, (step, times): (Ot, u64), seed: u8) {
         ),
         Ot::Fold { .. } => command(step, &[columns, challenge], &[folds[1]], LEAVES, 0),
         Ot::Compare { .. } => command(step, &folds, &[], LEAVES, 0),
-        Ot::Labels => command(step, &[without_choices], &labels[..1], LEAVES, 0),
+        Ot::Labels { .. } => command(step, &[without_choices], &labels[..1], LEAVES, 0),
         Ot::Keys { .. } => command(
             step,
             &labels[..1],

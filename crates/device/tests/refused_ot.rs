@@ -1,6 +1,6 @@
 //! Steps of transfers that fit no workspace, or lack a key, are refused by every device.
 
-use veil_device::ot::{COLUMNS, Choices, blocks, column_bytes};
+use veil_device::ot::{COLUMNS, Choices, Low, blocks, column_bytes};
 use veil_device::{
     ColumnType, Command, Cpu, Device, Fault, Frame, KeyId, Layout, Op, Ot, Outcome, PrfCall,
     Reference, Region, Residency, Span, Tag, Trees,
@@ -92,7 +92,18 @@ fn steps() -> Vec<Command> {
             vec![],
             vec![],
         ),
-        step(Ot::Labels, vec![some], vec![labels(0)], vec![]),
+        step(
+            Ot::Labels { low: Low::Column },
+            vec![some],
+            vec![labels(0)],
+            vec![],
+        ),
+        step(
+            Ot::Labels { low: Low::Choice },
+            vec![all],
+            vec![labels(0)],
+            vec![],
+        ),
         step(
             Ot::Keys { offset: None },
             vec![labels(0)],
@@ -188,7 +199,7 @@ fn steps_that_do_not_fit_are_refused() {
             };
             bad.push(change(&|s| s.count += 3));
             // Labels of the first items alone are no less labels.
-            if good.op != Op::Ot(Ot::Labels) || k == 0 {
+            if !matches!(good.op, Op::Ot(Ot::Labels { .. })) || k == 0 {
                 bad.push(change(&|s| s.count -= 1));
             }
             bad.push(change(&|s| s.first = u32::MAX));

@@ -95,6 +95,12 @@ impl<T: Canonical> Canonical for [T] {
     }
 }
 
+impl<T: Canonical, const N: usize> Canonical for [T; N] {
+    fn encode(&self, into: &mut dyn Encoder) {
+        self[..].encode(into);
+    }
+}
+
 impl<T: Canonical> Canonical for Vec<T> {
     fn encode(&self, into: &mut dyn Encoder) {
         self.as_slice().encode(into);

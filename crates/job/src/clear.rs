@@ -2,9 +2,9 @@
 
 use veil_circuit::{EvaluateError, Per, Reduce};
 use veil_math::Ring;
-use veil_session::Peer;
+use veil_session::{PartyId, Peer};
 
-use crate::{DataError, Holder, JobSpec, Sink, Slice, Source};
+use crate::{DataError, Holder, Intersection, JobSpec, KEY_BYTES, Sink, Slice, Source, common_keys};
 
 /// Rows evaluated at once: enough to fill words, little memory.
 const CHUNK: u64 = 4096;
@@ -38,6 +38,9 @@ pub fn evaluate(
     sources: &[(Holder, &dyn Source)],
     sinks: &[(Peer, &dyn Sink)],
 ) -> Result<(), ClearError> {
+    if let Some(meeting) = job.intersection() {
+        return intersect(job, meeting, sources, sinks);
+    }
     let circuit = &job.circuit;
     let ring = circuit.ring;
     let mut sums: Vec<Vec<u128>> = circuit
@@ -143,6 +146,52 @@ pub fn evaluate(
         }
     }
     sinks.iter().try_for_each(|(_, sink)| sink.finish())?;
+    Ok(())
+}
+
+/// Compares all keys of two parties.
+fn intersect(
+    job: &JobSpec,
+    meeting: Intersection,
+    sources: &[(Holder, &dyn Source)],
+    sinks: &[(Peer, &dyn Sink)],
+) -> Result<(), ClearError> {
+    let of = |party: PartyId, port: usize| {
+        let keys = meeting.keys(party);
+        let slice = Slice {
+            block: 0,
+            first: 0,
+            rows: keys as u32,
+        };
+        let holder = Holder::Party(party);
+        let source = sources.iter().find(|source| source.0 == holder);
+        let missing = || ClearError::NoSource(job.circuit.inputs[port].name.clone());
+        let mut values = vec![0; keys as usize * KEY_BYTES];
+        source
+            .ok_or_else(missing)?
+            .1
+            .fill(port, slice, &mut values)?;
+        Ok::<_, ClearError>(values)
+    };
+    let [first, second] = PartyId::TWO;
+    let [first, second] = [of(first, 0)?, of(second, 1)?];
+    let (own, others) = if meeting.result == PartyId::TWO[0] {
+        (first, second)
+    } else {
+        (second, first)
+    };
+    let slice = Slice {
+        block: 0,
+        first: 0,
+        rows: meeting.keys(meeting.result) as u32,
+    };
+    let values = common_keys(&own, &others);
+    for (peer, sink) in sinks {
+        if job.audiences[0].includes(*peer) {
+            sink.put(0, slice, &values)?;
+        }
+        sink.finish()?;
+    }
     Ok(())
 }
 

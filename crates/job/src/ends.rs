@@ -22,7 +22,7 @@ pub trait Source: Send + Sync {
     ///
     /// `into` is `[wire][Ring::bytes(rows)]`: for each wire of the port its values in all rows, little-endian elements
     /// or packed bits with the first row in bit 0. The wires of a port with a value in every cycle are those of all cycles, the first one's
-    /// before the others.
+    /// before the others. Where keys [meet](crate::Order::Intersected), it is all keys of the holder, [`KEY_BYTES`](crate::KEY_BYTES) for each.
     ///
     /// # Errors
     /// [`DataError`] if the values cannot be read: [`DataError::OutOfReach`] for a port or rows that the source does not have,

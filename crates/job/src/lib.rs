@@ -39,6 +39,7 @@ pub mod canonical;
 mod chunk_rows;
 mod clear;
 mod ends;
+mod intersect;
 pub mod passes;
 mod schedule;
 mod security;
@@ -48,6 +49,7 @@ mod stages;
 pub use chunk_rows::ChunkRows;
 pub use clear::{ClearError, evaluate};
 pub use ends::{DataError, ShareSink, ShareSource, Sink, Slice, Source, Spill};
+pub use intersect::{Intersection, KEY_BYTES, common_keys, equality};
 pub use schedule::{Rows, Schedule};
 pub use security::{
     Adversary, Delivery, Guarantee, ProtocolKind, Security, Statistical, Tables, Technique,

@@ -100,6 +100,15 @@ pub enum Order {
         /// Whether several rows may have the same key.
         duplicates: bool,
     },
+    /// They have no order in common: rows of two parties meet where their keys are equal, between parties that have as many keys as they say, at
+    /// most. The circuit is [`equality`](crate::equality); what it gives in a row is, of that key of party `result`, whether some key of the other
+    /// party is equal.
+    Intersected {
+        /// Keys of each party.
+        keys: [u64; 2],
+        /// The party whose rows these are.
+        result: PartyId,
+    },
 }
 
 impl Order {
@@ -107,7 +116,7 @@ impl Order {
     pub const fn every(self) -> Option<u32> {
         match self {
             Order::Compared { every, .. } | Order::InCycles { every, .. } => Some(every),
-            Order::Unsaid | Order::Agreed => None,
+            Order::Unsaid | Order::Agreed | Order::Intersected { .. } => None,
         }
     }
 
@@ -116,7 +125,7 @@ impl Order {
         match self {
             Order::Compared { .. } => Some(block),
             Order::InCycles { rows, .. } => Some(rows),
-            Order::Unsaid | Order::Agreed => None,
+            Order::Unsaid | Order::Agreed | Order::Intersected { .. } => None,
         }
     }
 
@@ -128,7 +137,10 @@ impl Order {
                 every,
                 duplicates,
             }),
-            Order::Unsaid | Order::Agreed | Order::InCycles { .. } => None,
+            Order::Unsaid
+            | Order::Agreed
+            | Order::InCycles { .. }
+            | Order::Intersected { .. } => None,
         }
     }
 }
@@ -221,7 +233,7 @@ canonical! {
     struct Security { protocol, adversary, delivery, tables, schedule, statistical, chunk_rows }
     enum Holder { 0 = Party(party), 1 = Owner(owner), 2 = Stored, 3 = Column }
     enum Audience { 0 = Parties, 1 = Party(party), 2 = Recipient(recipient), 3 = Stored, 4 = Column }
-    enum Order { 0 = Unsaid, 1 = Agreed, 2 = Compared { every, duplicates }, 3 = InCycles { rows, every, duplicates } }
+    enum Order { 0 = Unsaid, 1 = Agreed, 2 = Compared { every, duplicates }, 3 = InCycles { rows, every, duplicates }, 4 = Intersected { keys, result } }
     enum ProtocolKind { 0 = Rep3, 1 = Rep4, 2 = Yao }
     enum Adversary { 0 = SemiHonest, 1 = Malicious, 2 = CutAndChoose }
     enum Delivery { 0 = Abort, 1 = Guaranteed }

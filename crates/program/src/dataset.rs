@@ -10,7 +10,7 @@ impl Job {
     pub fn resharing(&self) -> Option<&Resharing> {
         match self.kind() {
             Kind::Reshare(resharing) => Some(resharing),
-            Kind::Stats(_) | Kind::Circuit(_) | Kind::Query(_) => None,
+            Kind::Stats(_) | Kind::Circuit(_) | Kind::Query(_) | Kind::Intersection(_) => None,
         }
     }
 

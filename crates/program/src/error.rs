@@ -148,11 +148,23 @@ pub enum JobProblem {
     /// Not TOML, or a field that jobs do not have.
     #[error("{0}")]
     Syntax(String),
+    /// Other tables than one of each party, in a job whose keys meet.
+    #[error(
+        "a psi job has two tables, one of each party, which is their owner; an owner that computes nothing can give its table to a party"
+    )]
+    NotTwoTables,
+    /// Another column than one key, in a job whose keys meet.
+    #[error(
+        "a table of a psi job has one column, of type \"key\"; a key may be made of several columns of the file: `of = [\"…\", \"…\"]`"
+    )]
+    NotOneKey,
     /// A version that this program does not know.
     #[error("version {0} of the job format is unknown; this program reads version 1")]
     Version(i64),
     /// No kind of job.
-    #[error("kind `{0}` is unknown; write \"stats\", \"query\", \"circuit\" or \"reshare\"")]
+    #[error(
+        "kind `{0}` is unknown; write \"stats\", \"query\", \"psi\", \"circuit\" or \"reshare\""
+    )]
     Kind(String),
     /// A section that does not belong to the kind of job.
     #[error("a {kind} job has no `{section}`; remove it, or change `kind`")]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    FileSink, QuerySink, Sinks, Zeros,
+    FileSink, IntersectionSink, QuerySink, Sinks, Zeros,
     stats::{StatsResult, StatsSink},
 };
 use veil_job::{DataError, Guarantee, Sink, Slice};
@@ -20,6 +20,8 @@ pub enum Output {
     Zeros(Zeros),
     /// Of queries.
     Query(Arc<QuerySink>),
+    /// Of an intersection.
+    Intersection(Box<IntersectionSink>),
 }
 
 impl Output {
@@ -37,7 +39,7 @@ impl Output {
         match self {
             Output::Stats(sink) => sink.result(),
             Output::Query(sink) => sink.statistics(),
-            Output::Files(_) | Output::Zeros(_) => None,
+            Output::Files(_) | Output::Zeros(_) | Output::Intersection(_) => None,
         }
     }
 
@@ -45,7 +47,7 @@ impl Output {
     pub const fn queries(&self) -> Option<&Arc<QuerySink>> {
         match self {
             Output::Query(sink) => Some(sink),
-            Output::Stats(_) | Output::Files(_) | Output::Zeros(_) => None,
+            _ => None,
         }
     }
 
@@ -53,7 +55,7 @@ impl Output {
     pub fn sinks(self: &Arc<Self>) -> Sinks {
         match &**self {
             Output::Query(sink) => sink.sinks(),
-            Output::Stats(_) | Output::Files(_) | Output::Zeros(_) => {
+            _ => {
                 vec![(0, Arc::clone(self) as Arc<dyn Sink>)]
             }
         }
@@ -66,6 +68,7 @@ impl Sink for Output {
             Output::Stats(sink) => sink.put(port, slice, values),
             Output::Files(sink) => sink.put(port, slice, values),
             Output::Zeros(sink) => sink.put(port, slice, values),
+            Output::Intersection(sink) => sink.put(port, slice, values),
             // Each of its passes has a sink of its own.
             Output::Query(_) => Err(DataError::out_of_reach(port, slice)),
         }
@@ -76,6 +79,7 @@ impl Sink for Output {
             Output::Stats(sink) => sink.finish(),
             Output::Files(sink) => sink.finish(),
             Output::Zeros(sink) => sink.finish(),
+            Output::Intersection(sink) => sink.finish(),
             Output::Query(_) => Err(DataError::Incomplete { got: 0, want: 1 }),
         }
     }

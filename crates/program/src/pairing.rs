@@ -99,7 +99,9 @@ impl Job {
         match self.kind() {
             Kind::Stats(stats) => Paired::of(stats),
             Kind::Circuit(gates) if gates.order() == Order::Agreed => vec![Paired::agreed(None)],
-            Kind::Circuit(_) | Kind::Reshare(_) | Kind::Query(_) => Vec::new(),
+            Kind::Circuit(_) | Kind::Reshare(_) | Kind::Query(_) | Kind::Intersection(_) => {
+                Vec::new()
+            }
         }
     }
 }

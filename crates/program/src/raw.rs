@@ -63,12 +63,21 @@ pub(crate) struct RawJob {
     #[serde(default)]
     pub(crate) bound: Vec<Spanned<RawBound>>,
     pub(crate) salt: Option<Spanned<String>>,
+    pub(crate) intersection: Option<Spanned<RawIntersection>>,
     /// Models that queries apply, by name.
     #[serde(default)]
     pub(crate) model: Models,
     /// Functions that queries call, by name.
     #[serde(default)]
     pub(crate) function: BTreeMap<Spanned<String>, Spanned<RawFunction>>,
+}
+
+/// Who learns which keys two tables have in common.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RawIntersection {
+    pub(crate) to: Spanned<String>,
+    pub(crate) file: Option<Spanned<String>>,
 }
 
 /// A function that is given by its values.

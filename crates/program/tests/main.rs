@@ -10,6 +10,7 @@ mod common;
 mod examples;
 mod files;
 mod integers;
+mod intersect;
 mod job_errors;
 mod keep;
 mod queries;

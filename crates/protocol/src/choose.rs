@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use veil_device::Garbling;
-use veil_job::{Adversary, Delivery, ProtocolKind, Security, Tables};
+use veil_job::{Adversary, Delivery, JobSpec, ProtocolKind, Security, Tables};
 use veil_session::Peer;
 
 use crate::ag;
 use crate::cut::CutAndChoose;
+use crate::intersect::Intersected;
 use crate::plan::Plan;
 use crate::replicated::{Replicated, Scheme};
 use crate::round::Protocol;
@@ -25,9 +26,21 @@ pub(crate) enum Choice {
     Cut,
     /// Wires have labels, and masks with MACs.
     Authenticated,
+    /// Keys of two parties meet.
+    Intersected,
 }
 
 impl Choice {
+    /// What a job asks for; nothing if it is not built.
+    pub(crate) fn of_job(job: &JobSpec) -> Option<Self> {
+        let choice = Choice::of(job.security)?;
+        match (job.intersection(), choice) {
+            (None, choice) => Some(choice),
+            (Some(_), Choice::Authenticated) => Some(Choice::Intersected),
+            (Some(_), _) => None,
+        }
+    }
+
     /// What a job of these words asks for; nothing if it is not built.
     pub(crate) fn of(security: Security) -> Option<Self> {
         let Security {
@@ -70,7 +83,7 @@ impl Choice {
     pub(crate) fn proves(self) -> bool {
         match self {
             Choice::Shared(scheme) => scheme.products.proof.is_some(),
-            Choice::Garbled(_) | Choice::Cut | Choice::Authenticated => false,
+            Choice::Garbled(_) | Choice::Cut | Choice::Authenticated | Choice::Intersected => false,
         }
     }
 
@@ -86,7 +99,7 @@ impl Choice {
     pub(crate) fn multiplies_singly(self) -> bool {
         match self {
             Choice::Shared(_) => self.proves(),
-            Choice::Garbled(_) | Choice::Cut | Choice::Authenticated => true,
+            Choice::Garbled(_) | Choice::Cut | Choice::Authenticated | Choice::Intersected => true,
         }
     }
 }
@@ -100,12 +113,13 @@ pub(crate) fn garbling(tables: Tables) -> Garbling {
 }
 
 /// The protocol that the job of a plan asks for, as participant `me` runs it: [`rep3`], [`rep4`], [`yao`](crate::yao),
-/// [`cut`](crate::cut) or [`ag`].
+/// [`cut`](crate::cut), [`ag`] or [`intersect`](crate::intersect).
 pub fn protocol(plan: Arc<Plan>, me: Peer) -> Arc<dyn Protocol> {
-    match Choice::of(plan.job.security) {
+    match Choice::of_job(&plan.job) {
         Some(Choice::Garbled(_)) => Arc::new(Yao::new(plan, me)),
         Some(Choice::Cut) => Arc::new(CutAndChoose::new(plan, me)),
         Some(Choice::Authenticated) => Arc::new(ag::Authenticated::new(plan, me)),
+        Some(Choice::Intersected) => Arc::new(Intersected::new(plan, me)),
         _ => Arc::new(Replicated::new(plan, me)),
     }
 }

@@ -63,6 +63,7 @@
 pub mod ag;
 mod choose;
 pub mod cut;
+pub mod intersect;
 pub mod ot;
 pub mod passes;
 mod plan;

@@ -173,6 +173,26 @@ pub struct Cost {
     pub bytes: u64,
 }
 
+impl Cost {
+    /// What rounds cost in a frame: messages without bytes are none.
+    pub(crate) fn of_rounds(
+        layout: &Layout,
+        rounds: impl Iterator<Item = Arc<Round>>,
+        frame: Frame,
+    ) -> Self {
+        let bytes = |t: &Transfer| t.bytes(layout, frame.rows);
+        let of = |round: Arc<Round>| {
+            let sent = round.sends.iter().map(bytes).filter(|bytes| *bytes > 0);
+            Cost {
+                rounds: u64::from(round.recvs.iter().any(|t| bytes(t) > 0)),
+                messages: sent.clone().count() as u64,
+                bytes: sent.sum(),
+            }
+        };
+        rounds.map(of).fold(Cost::default(), |a, b| a + b)
+    }
+}
+
 impl std::ops::Add for Cost {
     type Output = Cost;
     fn add(self, other: Cost) -> Cost {

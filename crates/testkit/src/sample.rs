@@ -2,7 +2,7 @@
 
 use veil_circuit::generate::{Integer, is_less};
 use veil_circuit::{Builder, Circuit, Per, Reduce, make};
-use veil_job::{Adversary, Audience, Block, Holder, JobSpec, Statistical, Word};
+use veil_job::{Adversary, Audience, Block, Holder, JobSpec, Order, Statistical, Word};
 use veil_math::Ring;
 use veil_session::{PartyId, Peer};
 
@@ -143,6 +143,20 @@ pub fn authenticated(name: &str, rows: u64, audience: Audience) -> JobSpec {
         .collect();
     let audiences = vec![audience; circuit.outputs.len()];
     let job = between_two(job(circuit, &[(rows, &holders)], &audiences));
+    against(job, Adversary::Malicious)
+}
+
+/// Keys of two parties that meet: how many each has, and who learns which of its own the other has.
+pub fn intersection(keys: [u64; 2], result: PartyId) -> JobSpec {
+    let circuit = veil_job::equality(["left", "right"], "common");
+    let holders = PartyId::TWO.map(Holder::Party);
+    let rows = keys[result.index()];
+    let mut job = between_two(job(
+        circuit,
+        &[(rows, &holders)],
+        &[Audience::Party(result)],
+    ));
+    job.blocks[0].order = Order::Intersected { keys, result };
     against(job, Adversary::Malicious)
 }
 

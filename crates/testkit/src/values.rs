@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use veil_circuit::{Per, Reduce};
-use veil_job::{DataError, JobSpec, Sink, Slice, Source};
+use veil_job::{DataError, JobSpec, KEY_BYTES, Sink, Slice, Source, common_keys};
 use veil_math::Ring;
 
 use crate::Seed;
@@ -15,16 +15,36 @@ pub struct Values {
     ring: Ring,
     /// `[block][row][port][wire]`. A port with one value per job takes it from the first row of the first block.
     pub blocks: Vec<Vec<Vec<Vec<u128>>>>,
+    /// By input port, all keys one behind the other, where keys of two parties meet: then there are no other values.
+    pub keys: Vec<Vec<u8>>,
+    /// The port whose keys are compared with those of the other.
+    result: usize,
 }
 
 /// Values of an output port, `[row][wire]`: the rows of all blocks one after the other, or one row of sums.
 pub type Rows = Vec<Vec<u128>>;
 
 impl Values {
-    /// `value(block, row, port, wire)`, reduced to the ring, everywhere.
+    /// `value(block, row, port, wire)`, reduced to the ring, everywhere. A key has two values of 16 bytes, as of wires 0 and 1.
     pub fn new(job: &JobSpec, mut value: impl FnMut(usize, usize, usize, usize) -> u128) -> Self {
         let circuit = &job.circuit;
         let ring = circuit.ring;
+        if let Some(meeting) = job.intersection() {
+            let mut key = |port: usize, row: usize| -> Vec<u8> {
+                let halves = [0, 1].map(|half| value(0, row, port, half).to_le_bytes());
+                halves.concat()
+            };
+            let mut keys = |port| {
+                let rows = 0..meeting.keys[port] as usize;
+                rows.flat_map(|row| key(port, row)).collect()
+            };
+            return Values {
+                ring,
+                blocks: Vec::new(),
+                keys: vec![keys(0), keys(1)],
+                result: meeting.result.index(),
+            };
+        }
         let mut row = |b: usize, r: usize| {
             let ports = circuit.inputs.iter().enumerate();
             let mut wires = |k, width| (0..width).map(|w| ring.reduce(value(b, r, k, w))).collect();
@@ -38,6 +58,8 @@ impl Values {
         let mut values = Values {
             ring,
             blocks: blocks.collect(),
+            keys: Vec::new(),
+            result: 0,
         };
         let first: Vec<Vec<u128>> = values.blocks[0][0].clone();
         for (k, _) in circuit
@@ -65,6 +87,17 @@ impl Values {
     /// If the values do not fit the job's circuit.
     pub fn expected(&self, job: &JobSpec) -> Vec<Rows> {
         let circuit = &job.circuit;
+        if let [first, second] = &self.keys[..] {
+            let [own, others] = if self.result == 0 {
+                [first, second]
+            } else {
+                [second, first]
+            };
+            let count = own.len() / KEY_BYTES;
+            let bits = common_keys(own, others);
+            let bits = (0..count).map(|row| vec![element(Ring::Bits, &bits, row)]);
+            return vec![bits.collect()];
+        }
         let mut results: Vec<Rows> = vec![Vec::new(); circuit.outputs.len()];
         for row in self.blocks.iter().flatten() {
             let outputs = circuit
@@ -104,6 +137,10 @@ impl Values {
 
 impl Source for Values {
     fn fill(&self, port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError> {
+        if let Some(keys) = self.keys.get(port) {
+            into.copy_from_slice(keys);
+            return Ok(());
+        }
         let rows =
             &self.blocks[slice.block as usize][slice.first as usize..][..slice.rows as usize];
         let column = self.ring.bytes(u64::from(slice.rows)) as usize;

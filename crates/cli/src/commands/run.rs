@@ -221,7 +221,7 @@ pub(crate) fn execute_job(
         .join("results");
     let (out, kept) = match (&args.out, job.kind()) {
         (Some(out), _) => (out.as_path(), true),
-        (None, Kind::Circuit(_) | Kind::Query(_))
+        (None, Kind::Circuit(_) | Kind::Query(_) | Kind::Intersection(_))
             if results == Results::Kept && !job.is_statistics() =>
         {
             (beside.as_path(), true)

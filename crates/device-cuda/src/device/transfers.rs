@@ -1,6 +1,6 @@
 //! Steps of oblivious transfers as launches of kernels/ot and kernels/device/transfers.cu.
 
-use veil_device::ot::{BLOCK, COLUMNS, Ot, Trees, blocks};
+use veil_device::ot::{BLOCK, COLUMNS, Low, Ot, Trees, blocks};
 use veil_device::{ColumnType, Command, Fault, KeyId, PrfCall, Span};
 use veil_math::Ring;
 use zeroize::Zeroizing;
@@ -261,12 +261,29 @@ impl Queue<'_> {
                 let command = Argument::Number(index as u32);
                 self.step(&DECIDE, None, &[Argument::Verdict, command]);
             }
-            Ot::Labels => {
+            Ot::Labels { low } => {
                 let (blocks, _) = strings(dst[0].count);
                 let string = BYTES * blocks;
                 let labels = u64::from(COLUMNS) * string;
-                let columns = self.columns(src[0], string);
+                let columns = Span {
+                    count: COLUMNS,
+                    ..src[0]
+                };
+                let columns = self.columns(columns, string);
                 self.gather(columns, 0, string, string);
+                match low {
+                    Low::Column => {}
+                    Low::Choice => {
+                        let choices = Span {
+                            first: src[0].first + COLUMNS,
+                            count: 1,
+                            ..src[0]
+                        };
+                        let choices = self.columns(choices, string);
+                        self.gather(choices, 0, string, string);
+                    }
+                    Low::Zero => self.zeros_apart(0, string),
+                }
                 let arguments = [
                     Argument::Apart(0),
                     Argument::Apart(labels),

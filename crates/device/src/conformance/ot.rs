@@ -5,7 +5,7 @@ use veil_prss::DomainTag;
 use veil_session::{Frame, Secret, SessionId};
 
 use super::{Difference, ROWS, Seen, SplitMix, compare, expect_done, regions};
-use crate::ot::{COLUMNS, Choices, column_bytes};
+use crate::ot::{COLUMNS, Choices, Low, column_bytes};
 use crate::{
     ColumnType, Command, Device, Fault, KeyId, Layout, Op, Ot, Outcome, PrfCall, Reference,
     Residency, Span, Tag, Trees, completion,
@@ -201,10 +201,11 @@ impl Case {
         let ot = |step, src: &[Span], dst: &[Span]| {
             Command::new(Op::Ot(step), src.to_vec(), dst.to_vec())
         };
-        let received = Span {
-            count: COLUMNS,
+        let received = |low: Low| Span {
+            count: low.columns(),
             ..self.all(RECEIVED)
         };
+        let labels = |low, from, to| ot(Ot::Labels { low }, &[from], &[to]);
         let [own, theirs] = self.folds();
         let fold = Ot::Fold {
             items: self.items,
@@ -220,8 +221,11 @@ impl Case {
         let mut commands = vec![
             ot(fold, &[self.all(RECEIVED), challenge], &[own]),
             ot(fold, &[self.all(SENT), challenge], &[theirs]),
-            ot(Ot::Labels, &[received], &[t]),
-            ot(Ot::Labels, &[self.all(SENT)], &[q]),
+            labels(Low::Choice, received(Low::Choice), key),
+            labels(Low::Zero, self.all(SENT), zero),
+            labels(Low::Zero, received(Low::Zero), one),
+            labels(Low::Column, received(Low::Column), t),
+            labels(Low::Column, self.all(SENT), q),
         ];
         if self.of != Choices::Rows {
             return commands;

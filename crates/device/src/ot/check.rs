@@ -75,7 +75,7 @@ pub(crate) fn check(
             (item(own), item(theirs)) == (FOLD, FOLD)
                 && (own.count, theirs.count) == (COLUMNS, COLUMNS + 1)
         }
-        (Ot::Labels, [from], [to]) => {
+        (Ot::Labels { low }, [from], [to]) => {
             let of = match item(to) {
                 ColumnType::Labels => Some(Choices::Rows),
                 ColumnType::Bytes(bytes) if bytes > 0 && bytes % 128 == 0 => {
@@ -83,7 +83,7 @@ pub(crate) fn check(
                 }
                 _ => None,
             };
-            columns(from, COLUMNS, (to.count, of))
+            columns(from, low.columns(), (to.count, of))
         }
         (Ot::Keys { offset }, [from], to) => {
             let keys = |span: &Span| {

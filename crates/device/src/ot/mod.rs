@@ -76,8 +76,11 @@ pub enum Ot {
         /// The key that is Δ.
         offset: KeyId,
     },
-    /// dst 0 = the labels of src 0, the first 128 columns: an item for each item of choices, a column of labels for rows of bits, 128 bytes for each byte.
-    Labels,
+    /// dst 0 = the labels of src 0, all of its columns: an item for each item of choices, a column of labels for rows of bits, 128 bytes for each byte.
+    Labels {
+        /// Bit 0 of each.
+        low: Low,
+    },
     /// Keys of transfers, of which no two have anything to do with each other: the hash of [`garble`](crate::garble#hash) of labels
     /// src 0. Row r of item p has the tweak (first + p) · 2^16 + r, and the start point is block 0 of call 0. At the receiver, which has
     /// no offset, dst 0 is the hash of T; at the sender dst 0 is that of Q and dst 1 that of Q ⊕ Δ.
@@ -87,6 +90,36 @@ pub enum Ot {
     },
     /// dst 0 = src 0 ⊕ (src 2) · src 1, item by item: labels, labels, rows of bits. The destination may be source 0.
     Choose,
+}
+
+/// Bit 0 of labels, whose other bits are those of columns 1 to 127.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Low {
+    /// That of column 0, of 128 columns: labels T or Q.
+    Column,
+    /// The choice, which is column 128 of 129: T, with x in its lowest bit.
+    Choice,
+    /// 0, of 128 columns: Q, whose lowest bit is that of a number without a choice.
+    Zero,
+}
+
+impl Low {
+    /// Columns that labels are made of.
+    pub const fn columns(self) -> u32 {
+        match self {
+            Low::Column | Low::Zero => COLUMNS,
+            Low::Choice => COLUMNS + 1,
+        }
+    }
+
+    /// The column that has bit 0, if one has it.
+    pub(crate) const fn column(self) -> Option<u32> {
+        match self {
+            Low::Column => Some(0),
+            Low::Choice => Some(COLUMNS),
+            Low::Zero => None,
+        }
+    }
 }
 
 /// An item of choices.

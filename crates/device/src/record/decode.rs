@@ -12,7 +12,7 @@ use zeroize::Zeroize;
 use super::format::{Bytes, Call, Damage, MAGIC};
 use super::tape::chain;
 use crate::cut::By;
-use crate::ot::Choices;
+use crate::ot::{Choices, Low};
 use crate::{
     ColumnType, Command, Completion, Cross, Cut, Dst, Form, Garbling, Instr, KeyId, Layout,
     Lifting, MatMul, Op, Ot, Outcome, PrfCall, Program, ProgramId, Proof, Region, Repeat,
@@ -476,7 +476,9 @@ impl Parser<'_> {
                 of: Choices::Bytes(self.u32()?),
             },
             3 => Ot::Compare { offset: key(self)? },
-            4 => Ot::Labels,
+            4 => Ot::Labels { low: Low::Column },
+            9 => Ot::Labels { low: Low::Choice },
+            10 => Ot::Labels { low: Low::Zero },
             5 => Ot::Keys { offset: None },
             6 => Ot::Keys {
                 offset: Some(key(self)?),

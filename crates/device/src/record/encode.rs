@@ -3,7 +3,7 @@
 use veil_math::Ring;
 
 use super::format::Step;
-use crate::ot::Choices;
+use crate::ot::{Choices, Low};
 use crate::{
     ColumnType, Command, Cut, Dst, Form, Instr, Layout, Lifting, Op, Ot, Outcome, Program, Proof,
     Repeat, Residency, Side, Span, Src, Truncation,
@@ -340,7 +340,11 @@ impl Writer<'_> {
                 self.u8(3);
                 self.u16(offset.0);
             }
-            Ot::Labels => self.u8(4),
+            Ot::Labels { low } => self.u8(match low {
+                Low::Column => 4,
+                Low::Choice => 9,
+                Low::Zero => 10,
+            }),
             Ot::Keys { offset: None } => self.u8(5),
             Ot::Keys {
                 offset: Some(offset),

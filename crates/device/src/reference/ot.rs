@@ -8,7 +8,7 @@ use crate::Fault;
 use crate::command::{Command, KeyId, PrfCall};
 use crate::garble::{ROW_BITS, hash};
 use crate::layout::Span;
-use crate::ot::{BLOCK, COLUMNS, Choices, Ot, Trees, fold};
+use crate::ot::{BLOCK, COLUMNS, Choices, Low, Ot, Trees, fold};
 
 /// A string, whole blocks.
 type Bytes = Zeroizing<Vec<u8>>;
@@ -49,7 +49,7 @@ impl Reference {
                 }
                 return Ok(bool::from(own.ct_eq(&want)));
             }
-            Ot::Labels => labels(memory, src[0], dst[0]),
+            Ot::Labels { low } => labels(memory, low, src[0], dst[0]),
             Ot::Keys { offset } => {
                 let offset = offset.map(|key| self.offset(key)).transpose()?;
                 self.transfer_keys(memory, offset.unwrap_or(0), command)?;
@@ -213,17 +213,16 @@ fn choices_of(memory: &Memory, span: Span) -> Choices {
     Choices::of(memory.column(span)).unwrap_or(Choices::Rows)
 }
 
-fn labels(memory: &mut Memory, columns: Span, to: Span) {
+fn labels(memory: &mut Memory, low: Low, columns: Span, to: Span) {
     // Labels of an item, each of a bit of it.
     let count = (memory.column(to).bytes(memory.frame.rows) / 16) as u32;
     let width = count.div_ceil(8) as usize;
     for p in 0..to.count {
         for row in 0..count {
             let (byte, bit) = (p as usize * width + row as usize / 8, row % 8);
-            let label = (0..COLUMNS).fold(0, |label, c| {
-                let column = memory.bytes(columns.column(c));
-                label | u128::from(column[byte] >> bit & 1) << c
-            });
+            let of = |column| memory.bytes(columns.column(column))[byte] >> bit & 1;
+            let first = low.column().map_or(0, |column| u128::from(of(column)));
+            let label = (1..COLUMNS).fold(first, |label, c| label | u128::from(of(c)) << c);
             set_label(memory, to.column(p), row, label);
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use veil_job::{Adversary, Audience, Holder, InputSpec, Statistical, Word};
 use veil_program::stats::{Missing, Stats};
-use veil_program::{Job, Kind, Queries};
+use veil_program::{Intersection, Job, Kind, Queries};
 use veil_protocol::{Plan, Protocol};
 use veil_session::Peer;
 
@@ -167,6 +167,7 @@ impl Facts {
                 facts.columns.extend(columns);
             }
             Kind::Query(queries) => facts.of_queries(queries),
+            Kind::Intersection(of) => facts.of_keys(of, job.rows()),
             // A kind that this release does not know is judged by nothing but a person.
             _ => {
                 facts.operations.insert("unknown".to_owned());
@@ -188,6 +189,17 @@ impl Facts {
             })
             .collect();
         facts
+    }
+
+    /// What an intersection opens: keys, which name rows, and so rows.
+    fn of_keys(&mut self, of: &Intersection, rows: u64) {
+        self.operations = ["intersect", "select-rows"].map(str::to_owned).into();
+        self.columns = of.key_columns().collect();
+        self.join_on.clone_from(&self.columns);
+        self.smallest_block = of.fewest_rows();
+        self.rows = rows;
+        self.result_rows = Some(of.most_common());
+        self.opens_rows = true;
     }
 
     /// What queries do, with which columns, and how much they open. Tables of several owners have columns of one name: they are `table.column`.

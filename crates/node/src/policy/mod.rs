@@ -104,7 +104,7 @@ fn words<W: veil_job::Word>() -> Vec<&'static str> {
 }
 
 /// What a job may compute, as rules name it.
-const OPERATIONS: [&str; 28] = [
+const OPERATIONS: [&str; 29] = [
     "count",
     "sum",
     "mean",
@@ -128,6 +128,7 @@ const OPERATIONS: [&str; 28] = [
     "top-k",
     "window",
     "quantile",
+    "intersect",
     "select-rows",
     "open-size",
     "flag-overflow",

@@ -15,8 +15,10 @@ use veil_session::Peer;
 use super::{DataFile, Files, Job, Kind, locate};
 use crate::InputError;
 use crate::{
-    AlignKey, Answered, FileSink, FileSource, Output, Queries, QuerySink, TableReport, Watch,
+    AlignKey, Answered, FileSink, FileSource, Intersection, IntersectionSink, Output, Queries,
+    QuerySink, TableReport, Watch,
     gates::{Input, InputFormat},
+    intersect::KeySource,
     query::{OwnTable, QuerySource},
     stats::{
         BitSource, Opening, Reading, Stats, StatsResult, StatsSink, StatsSource, TableAnalysis,
@@ -76,6 +78,9 @@ impl Job {
                 .map(|input| file(input.holder, &input.port, input.file.as_deref()))
                 .collect(),
             Kind::Reshare(_) => Vec::new(),
+            Kind::Intersection(of) => (of.tables.iter())
+                .map(|table| file(table.holder, &table.table.name, table.file.as_deref()))
+                .collect(),
             Kind::Query(queries) => (queries.tables.iter().enumerate())
                 .filter(|(at, table)| queries.is_taken(*at) && table.holder != Holder::Stored)
                 .map(|(_, table)| file(table.holder, &table.table.name, table.file.as_deref()))
@@ -294,6 +299,10 @@ impl Job {
                 };
                 Ok(Box::new(FileSource::open(gates, holder, path)?))
             }
+            Kind::Intersection(of) => {
+                let file = self.keys_file(of, holder)?;
+                Ok(Box::new(KeySource::read(of, holder, &file, watch)?))
+            }
             Kind::Reshare(_) => Err(InputError::FromStore(self.roles.holder_name(holder)).into()),
             Kind::Query(_) => Err(InputError::Passes.into()),
         }
@@ -356,6 +365,15 @@ impl Job {
             }
             return (reports, problems);
         }
+        if let Kind::Intersection(of) = &self.kind {
+            let file = self.keys_file(of, holder);
+            let checked = file.and_then(|file| of.check(holder, &file, watch));
+            match checked {
+                Ok(report) => reports.push(report),
+                Err(problem) => problems.push(problem),
+            }
+            return (reports, problems);
+        }
         let Kind::Stats(stats) = &self.kind else {
             problems.extend(self.source(holder).err());
             return (reports, problems);
@@ -381,7 +399,7 @@ impl Job {
         match &self.kind {
             Kind::Stats(stats) => Ok(Some(self.statistics(stats, peer, None)?)),
             Kind::Query(queries) => Ok(Some(self.answers(queries, peer, None)?)),
-            Kind::Circuit(_) | Kind::Reshare(_) => Ok(None),
+            Kind::Circuit(_) | Kind::Reshare(_) | Kind::Intersection(_) => Ok(None),
         }
     }
 
@@ -437,7 +455,24 @@ impl Job {
             }
             Kind::Reshare(resharing) => Ok(Output::Zeros(resharing.zeros())),
             Kind::Query(queries) => self.answers(queries, peer, Some(folder)),
+            Kind::Intersection(of) => {
+                let [own, _] = of.sides();
+                let file = self.keys_file(of, own.holder)?;
+                let sink = IntersectionSink::new(of, &file, Some(folder))?;
+                Ok(Output::Intersection(Box::new(sink)))
+            }
         }
+    }
+
+    /// Where the table of a party is on this machine.
+    fn keys_file(&self, of: &Intersection, holder: Holder) -> Result<PathBuf, DataError> {
+        let (_, table) = of
+            .of(holder)
+            .ok_or_else(|| DataError::own("this party has no table"))?;
+        let data = self.data().into_iter().find(|data| data.holder == holder);
+        Ok(data
+            .and_then(|data| data.path)
+            .ok_or_else(|| table.missing())?)
     }
 
     /// The relations that each query opens, from all owners' files on this machine, by the meaning of the algebra: what a result is compared

@@ -22,7 +22,7 @@ use crate::InputError;
 #[cfg(feature = "columnar")]
 use crate::MemoryTable;
 use crate::{
-    AlignKey, Gates, JobError, JobProblem, Place, Queries, Resharing, Roles, Words,
+    AlignKey, Gates, Intersection, JobError, JobProblem, Place, Queries, Resharing, Roles, Words,
     error::Fault,
     gates::Input,
     raw::{self, RawJob},
@@ -69,6 +69,8 @@ pub enum Kind {
     Reshare(Resharing),
     /// Queries over tables, those of statistics among them.
     Query(Box<Queries>),
+    /// Keys of two parties that meet.
+    Intersection(Box<Intersection>),
 }
 
 /// A job: read, checked, and made into the specification that planner and engine need.
@@ -278,6 +280,7 @@ impl Job {
             "circuit" => Self::circuit(raw, roles, job_files, given)?,
             "reshare" => Self::reshare(raw, roles, job_files, given)?,
             "query" => Self::query(raw, roles, job_files, given)?,
+            "psi" => Self::intersection(raw, roles, job_files, given)?,
             other => {
                 return Err(Fault::new(
                     raw.kind.span(),
@@ -287,7 +290,9 @@ impl Job {
         };
         job.durable = raw.durable;
         job.said = words::of(raw)?;
-        let security = words::meant(raw, job.said, &job.roles)?;
+        let security = job
+            .meant(job.said)
+            .map_err(|problem| words::at(raw, problem))?;
         job.secure(security)
             .map_err(|problem| words::at(raw, problem))?;
         let known = job.data();
@@ -478,6 +483,40 @@ impl Job {
         })
     }
 
+    fn intersection(
+        raw: &RawJob,
+        roles: Roles,
+        job_files: JobFiles<'_>,
+        given: Files,
+    ) -> Result<Self, Fault> {
+        let missing = [
+            ("[[table]]", raw.table.is_empty()),
+            ("[intersection]", raw.intersection.is_none()),
+        ];
+        sections(raw, "psi", &["[[table]]", "[intersection]"], &missing)?;
+        let section = raw
+            .intersection
+            .as_ref()
+            .expect("checked: the section is there");
+        let of = Intersection::parse(raw, section, &roles)?;
+        let opened = of.opened(&roles.parties);
+        let mut spec = roles.spec(raw, of.circuit(), of.blocks(), of.audiences(), opened);
+        spec.inputs = of.inputs();
+        Ok(Self {
+            base: job_files.folder(),
+            roles,
+            kind: Kind::Intersection(Box::new(of)),
+            spec: Arc::new(spec),
+            opening: None,
+            durable: false,
+            given,
+            memory: InMemory::default(),
+            align: None,
+            said: Words::default(),
+            chosen: Words::default(),
+        })
+    }
+
     fn query(
         raw: &RawJob,
         roles: Roles,
@@ -558,7 +597,7 @@ impl Job {
     pub fn queries(&self) -> Option<&Queries> {
         match &self.kind {
             Kind::Query(queries) => Some(queries),
-            Kind::Stats(_) | Kind::Circuit(_) | Kind::Reshare(_) => None,
+            Kind::Stats(_) | Kind::Circuit(_) | Kind::Reshare(_) | Kind::Intersection(_) => None,
         }
     }
 
@@ -567,7 +606,7 @@ impl Job {
         match &self.kind {
             Kind::Stats(stats) => Some((self.opening.as_ref()?.numbers(), stats.most_opened)),
             Kind::Query(queries) => Some((queries.numbers(), queries.most_opened?)),
-            Kind::Circuit(_) | Kind::Reshare(_) => None,
+            Kind::Circuit(_) | Kind::Reshare(_) | Kind::Intersection(_) => None,
         }
     }
 
@@ -576,6 +615,7 @@ impl Job {
         match &self.kind {
             Kind::Stats(stats) => stats.rows(),
             Kind::Circuit(_) | Kind::Reshare(_) | Kind::Query(_) => self.spec.rows(),
+            Kind::Intersection(of) => of.keys().iter().sum(),
         }
     }
 
@@ -621,7 +661,7 @@ impl Job {
         match &self.kind {
             Kind::Stats(_) => true,
             Kind::Query(queries) => !queries.analyses().is_empty(),
-            Kind::Circuit(_) | Kind::Reshare(_) => false,
+            Kind::Circuit(_) | Kind::Reshare(_) | Kind::Intersection(_) => false,
         }
     }
 
@@ -630,7 +670,7 @@ impl Job {
         &self.roles
     }
 
-    /// The kind of the job: statistics, a circuit, resharing, or queries.
+    /// The kind of the job: statistics, a circuit, resharing, queries, or an intersection.
     pub fn kind(&self) -> &Kind {
         &self.kind
     }
@@ -718,6 +758,10 @@ fn sections(
             raw.function.keys().next().map(toml::Spanned::span),
         ),
         ("salt", raw.salt.as_ref().map(toml::Spanned::span)),
+        (
+            "[intersection]",
+            raw.intersection.as_ref().map(toml::Spanned::span),
+        ),
         (
             "most_opened",
             raw.most_opened.as_ref().map(toml::Spanned::span),

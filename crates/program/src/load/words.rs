@@ -8,7 +8,7 @@ use veil_math::Ring;
 use veil_session::PartyId;
 
 use crate::{
-    Job, JobProblem, Kind, Roles, Words,
+    Job, JobProblem, Kind, Words,
     error::Fault,
     raw::{self, RawJob},
 };
@@ -41,12 +41,6 @@ fn word<W: Word>(said: Option<&Spanned<String>>) -> Result<Option<W>, Fault> {
         };
         Fault::new(said.span(), problem)
     })
-}
-
-/// What the words mean among the parties of the job; an error is at the word that cannot be.
-pub(super) fn meant(raw: &RawJob, words: Words, roles: &Roles) -> Result<Security, Fault> {
-    let meant = words.among(roles.parties.len());
-    meant.map_err(|problem| at(raw, problem))
 }
 
 /// A problem, at the word that it is about.
@@ -94,9 +88,27 @@ impl Job {
     /// [`JobProblem::Chosen`] if the file says something else, [`JobProblem::Word`] if the choice is none for this job.
     pub fn choose(&mut self, options: Words) -> Result<(), JobProblem> {
         let all = self.said.and(options)?;
-        self.secure(all.among(self.roles.parties.len())?)?;
+        self.secure(self.meant(all)?)?;
         self.chosen = all.beyond(self.said);
         Ok(())
+    }
+
+    /// What words mean among the parties of the job: an intersection that says nothing holds against a malicious party, and there is none that does not.
+    pub(super) fn meant(&self, words: Words) -> Result<Security, JobProblem> {
+        let security = words.among(self.roles.parties.len())?;
+        let Kind::Intersection(_) = self.kind else {
+            return Ok(security);
+        };
+        if words.adversary.is_some_and(|of| of != Adversary::Malicious) || words.technique.is_some()
+        {
+            let reason = "keys meet by a protocol that withstands a malicious party, and costs little more than others; leave `adversary` and `technique` out";
+            return Err(JobProblem::Word {
+                field: Adversary::FIELD,
+                value: security.adversary.word().to_owned(),
+                reason: reason.to_owned(),
+            });
+        }
+        Ok(security.against(Adversary::Malicious))
     }
 
     /// The file's words about the job's security, and the words of the command line.

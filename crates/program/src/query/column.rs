@@ -14,13 +14,17 @@ use crate::raw::{RawKind, RawNumber, RawTableColumn};
 use crate::roles::{check_name, distinct};
 use crate::stats::{bound, day, marks};
 
-/// A column of a job file: what it is, and how its file writes it.
-pub(super) fn column(raw: &RawTableColumn, span: Range<usize>) -> Result<(Column, Written), Fault> {
+/// A column of a job file: what it is, and how its file writes it. A key that does not say its bits has these.
+pub(super) fn column(
+    raw: &RawTableColumn,
+    span: Range<usize>,
+    bits: Option<u16>,
+) -> Result<(Column, Written), Fault> {
     check_name("column", &raw.name)?;
     uses(raw, &span)?;
     let column = Column {
         name: raw.name.get_ref().clone(),
-        ty: Type::of(kind(raw, &span)?).or_null(raw.null),
+        ty: Type::of(kind(raw, &span, bits)?).or_null(raw.null),
         consent: consent(raw)?,
     };
     let format = raw.format.as_ref();
@@ -93,7 +97,7 @@ fn uses(raw: &RawTableColumn, span: &Range<usize>) -> Result<(), Fault> {
     Ok(())
 }
 
-fn kind(raw: &RawTableColumn, span: &Range<usize>) -> Result<Kind, Fault> {
+fn kind(raw: &RawTableColumn, span: &Range<usize>, bits: Option<u16>) -> Result<Kind, Fault> {
     let name = raw.name.get_ref();
     let needed = |field| {
         let what = format!("column `{name}`");
@@ -138,7 +142,10 @@ fn kind(raw: &RawTableColumn, span: &Range<usize>) -> Result<Kind, Fault> {
         }
         RawKind::Bool => Kind::Bool,
         RawKind::Key => {
-            let bits = raw.bits.as_ref().ok_or_else(|| needed("bits"))?;
+            let Some(bits) = raw.bits.as_ref() else {
+                let bits = bits.ok_or_else(|| needed("bits"))?;
+                return Ok(Kind::Key { bits });
+            };
             if !matches!(bits.get_ref(), 64 | 80 | 128) {
                 let problem = JobProblem::Number {
                     field: "bits",

@@ -49,6 +49,7 @@ pub use write::Writing;
 use crate::stats::{Marks, ResultFiles, TableAnalysis};
 use crate::table::{Count, Notation};
 pub(crate) use lower::fault;
+pub(crate) use parse::table as owner_table;
 pub(crate) use show::cell;
 pub(crate) use source::{OwnTable, QuerySource};
 

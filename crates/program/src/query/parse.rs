@@ -151,7 +151,7 @@ pub(super) fn stored(raw: &Spanned<RawTable>) -> Result<Table, Fault> {
         {
             return no_use(span, field);
         }
-        columns.push(column(of, one.span())?.0);
+        columns.push(column(of, one.span(), None)?.0);
     }
     let dataset = dataset.get_ref().clone();
     let (origin, capacity) = match (&raw.opened_size, &raw.first_rows) {
@@ -224,7 +224,12 @@ fn claimed(
     Ok(table)
 }
 
-pub(super) fn table(at: &Spanned<RawTable>, roles: &Roles) -> Result<OwnerTable, Fault> {
+/// A table; its keys that do not say their bits have these.
+pub(crate) fn table(
+    at: &Spanned<RawTable>,
+    roles: &Roles,
+    bits: Option<u16>,
+) -> Result<OwnerTable, Fault> {
     let span = at.span();
     let raw = at.get_ref();
     check_name("table", &raw.name)?;
@@ -280,7 +285,7 @@ pub(super) fn table(at: &Spanned<RawTable>, roles: &Roles) -> Result<OwnerTable,
     let (capacity, count) = rows(&raw.rows)?;
     let (mut columns, mut written) = (Vec::new(), Vec::new());
     for one in &raw.column {
-        let (column, how) = column(one.get_ref(), one.span())?;
+        let (column, how) = column(one.get_ref(), one.span(), bits)?;
         columns.push(column);
         written.push(how);
     }

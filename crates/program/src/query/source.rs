@@ -213,6 +213,8 @@ impl OwnTable {
         let value = match cells {
             Cells::Numbers { .. } => cells.number(row).map(|number| Value::Number(number.into())),
             Cells::Keys(_) => cells.key(row).map(Value::Key),
+            // Tables of queries have no texts.
+            Cells::Texts(_) => None,
             Cells::Codes(_) => cells.category(row).map(|code| {
                 if self.of.columns[column.index()].ty.kind == Kind::Bool {
                     Value::Bool(code != 0)

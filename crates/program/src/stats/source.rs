@@ -218,8 +218,8 @@ fn pack(ring: Ring, cells: &Cells, first: usize, index: usize, into: &mut [u8]) 
                 missing[first..].iter().map(|&flag| i128::from(flag == 0)),
             );
         }
-        // Tables of statistics have no keys.
-        Cells::Keys(_) => {}
+        // Tables of statistics have no keys, and no texts.
+        Cells::Keys(_) | Cells::Texts(_) => {}
         Cells::Codes(codes) => {
             let member = index as u16 + 1;
             write(

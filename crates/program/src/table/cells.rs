@@ -20,6 +20,8 @@ pub(crate) enum Cells {
     Codes(Vec<u16>),
     /// Digests of keys; nothing where missing.
     Keys(Vec<Option<u128>>),
+    /// Texts; nothing where missing.
+    Texts(Vec<Option<Box<str>>>),
 }
 
 impl Cells {
@@ -44,6 +46,7 @@ impl Cells {
             }
             Self::Codes(codes) => codes.clear(),
             Self::Keys(keys) => keys.clear(),
+            Self::Texts(texts) => texts.clear(),
         }
     }
 
@@ -78,6 +81,7 @@ impl Cells {
             }
             Self::Codes(codes) => codes.push(0),
             Self::Keys(keys) => keys.push(None),
+            Self::Texts(texts) => texts.push(None),
         }
     }
 
@@ -91,6 +95,7 @@ impl Cells {
             },
             Self::Codes(_) => Self::Codes(Vec::new()),
             Self::Keys(_) => Self::Keys(Vec::new()),
+            Self::Texts(_) => Self::Texts(Vec::new()),
         }
     }
 
@@ -99,6 +104,7 @@ impl Cells {
         match (&mut *self, other) {
             (Self::Codes(into), Self::Codes(from)) => into.push(from[row]),
             (Self::Keys(into), Self::Keys(from)) => into.push(from[row]),
+            (Self::Texts(into), Self::Texts(from)) => into.push(from[row].clone()),
             (into, from) => match from.number(row) {
                 Some(number) => into.push_number(number),
                 None => into.push_missing(),
@@ -112,6 +118,7 @@ impl Cells {
             Self::Numbers { values, .. } => values.len(),
             Self::Codes(codes) => codes.len(),
             Self::Keys(keys) => keys.len(),
+            Self::Texts(texts) => texts.len(),
         }
     }
 
@@ -123,6 +130,7 @@ impl Cells {
             }
             Self::Codes(codes) => codes.iter().map(|&code| u64::from(code == 0)).sum(),
             Self::Keys(keys) => keys.iter().map(|key| u64::from(key.is_none())).sum(),
+            Self::Texts(texts) => texts.iter().map(|text| u64::from(text.is_none())).sum(),
         }
     }
 
@@ -130,7 +138,7 @@ impl Cells {
     pub(crate) fn number(&self, row: usize) -> Option<i64> {
         match self {
             Self::Numbers { values, .. } => self.is_present(row).then(|| values[row]),
-            Self::Codes(_) | Self::Keys(_) => None,
+            Self::Codes(_) | Self::Keys(_) | Self::Texts(_) => None,
         }
     }
 
@@ -138,7 +146,7 @@ impl Cells {
     pub(crate) fn category(&self, row: usize) -> Option<u16> {
         match self {
             Self::Codes(codes) => codes[row].checked_sub(1),
-            Self::Numbers { .. } | Self::Keys(_) => None,
+            Self::Numbers { .. } | Self::Keys(_) | Self::Texts(_) => None,
         }
     }
 
@@ -146,7 +154,15 @@ impl Cells {
     pub(crate) fn key(&self, row: usize) -> Option<u128> {
         match self {
             Self::Keys(keys) => keys[row],
-            Self::Numbers { .. } | Self::Codes(_) => None,
+            Self::Numbers { .. } | Self::Codes(_) | Self::Texts(_) => None,
+        }
+    }
+
+    /// The text in a row, if there is one.
+    pub(crate) fn text(&self, row: usize) -> Option<&str> {
+        match self {
+            Self::Texts(texts) => texts[row].as_deref(),
+            Self::Numbers { .. } | Self::Codes(_) | Self::Keys(_) => None,
         }
     }
 
@@ -156,6 +172,7 @@ impl Cells {
             Self::Numbers { missing, .. } => missing.get(row).is_none_or(|&flag| flag == 0),
             Self::Codes(codes) => codes[row] != 0,
             Self::Keys(keys) => keys[row].is_some(),
+            Self::Texts(texts) => texts[row].is_some(),
         }
     }
 
@@ -177,6 +194,12 @@ impl Cells {
                 // A missing key and the digest 0 differ.
                 hasher.write_u8(key.is_some().into());
                 hasher.write_u128(key.unwrap_or(0));
+            }),
+            Self::Texts(texts) => texts.iter().for_each(|text| {
+                hasher.write_u8(text.is_some().into());
+                let text = text.as_deref().unwrap_or_default();
+                hasher.write_usize(text.len());
+                hasher.write(text.as_bytes());
             }),
         }
     }

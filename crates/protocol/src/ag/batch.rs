@@ -78,8 +78,6 @@ impl Batch<'_> {
         let first = shape.parts.batch(self.number);
         let draw = random(PRIVATE, DomainTag::AG_PARTS, first, parts);
         rounds.made[0].local.insert(0, draw);
-        rounds.finish(ag(Ag::Pin { bit: 0 }, vec![macs, parts], vec![macs]));
-        rounds.finish(ag(Ag::Pin { bit: 0 }, vec![keys], vec![keys]));
     }
 
     /// Leaky products of all layers.

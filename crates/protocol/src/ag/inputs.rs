@@ -192,8 +192,6 @@ impl<'a> Inputs<'a> {
         let first = shape.parts.inputs(taken);
         let draw = random(PRIVATE, DomainTag::AG_PARTS, first, parts);
         rounds.made[0].local.insert(0, draw);
-        rounds.finish(pin(mac, &[parts], 0));
-        rounds.finish(pin(key, &[], 0));
         if self.parties.iter().any(|party| party.wires > 0) {
             self.of_parties(&mut rounds);
         }
@@ -287,7 +285,7 @@ impl<'a> Inputs<'a> {
         let garbles = rounds.me.garbles();
         let first = self.shape.labels.inputs(self.taken);
         rounds.finish(random(COMMON, DomainTag::ACTIVE, first, label));
-        rounds.finish(pin(label, &[public], 1));
+        rounds.finish(ag(Ag::Pin { bit: 1 }, vec![label, public], vec![label]));
         if garbles {
             let op = Op::Encode { offset: OFFSET };
             let src = vec![label, public];
@@ -334,10 +332,6 @@ impl<'a> Inputs<'a> {
         rounds.push(round);
         rounds
     }
-}
-
-fn pin(from: Span, bits: &[Span], bit: u8) -> Command {
-    ag(Ag::Pin { bit }, [&[from], bits].concat(), vec![from])
 }
 
 /// Wires of the input ports with so many values.

@@ -188,8 +188,8 @@ impl Ends {
         let challenge = Challenge::Coin(PRIVATE);
         let peer = me.peer();
         Ends {
-            sender: Sender::new(layout, peer, (TREES, items), challenge, (some, OFFSET)),
-            receiver: Receiver::new(layout, peer, (TREES, items), challenge, all),
+            sender: Sender::new(layout, peer, (TREES, items), challenge, (some, OFFSET)).pinned(),
+            receiver: Receiver::new(layout, peer, (TREES, items), challenge, all).pinned(),
         }
     }
 
@@ -282,17 +282,7 @@ impl Authenticated {
         rounds: impl Iterator<Item = Arc<Round>>,
         frame: Frame,
     ) -> Cost {
-        let layout = self.layout(of);
-        let bytes = |t: &Transfer| t.bytes(layout, frame.rows);
-        let of = |round: Arc<Round>| {
-            let sent = round.sends.iter().map(bytes).filter(|bytes| *bytes > 0);
-            Cost {
-                rounds: u64::from(round.recvs.iter().any(|t| bytes(t) > 0)),
-                messages: sent.clone().count() as u64,
-                bytes: sent.sum(),
-            }
-        };
-        rounds.map(of).fold(Cost::default(), |a, b| a + b)
+        Cost::of_rounds(self.layout(of), rounds, frame)
     }
 }
 

@@ -94,8 +94,6 @@ pub(super) fn tell(plan: &Plan, shape: &Shape, me: Party, ends: &Ends) -> Vec<Ro
     let first = shape.parts.batch(shape.batches());
     let draw = random(PRIVATE, DomainTag::AG_PARTS, first, parts);
     rounds.made[0].local.insert(0, draw);
-    rounds.finish(ag(Ag::Pin { bit: 0 }, vec![mac, parts], vec![mac]));
-    rounds.finish(ag(Ag::Pin { bit: 0 }, vec![key], vec![key]));
     let outputs = outputs(plan, shape);
     let all = regions::outside_wires(plan, shape);
     for of in &outputs {

@@ -21,7 +21,7 @@
 //! that has survived a guess knows those bits; so the sender's offset is worth 127 bits less them, with the probability that they were
 //! guessed.
 
-use veil_device::ot::{COLUMNS, Choices, Ot, column_bytes};
+use veil_device::ot::{COLUMNS, Choices, Low, Ot, column_bytes};
 use veil_device::{
     ColumnType, Command, KeyId, Layout, Op, PrfCall, Region, Residency, Span, Trees,
 };
@@ -78,10 +78,15 @@ struct End {
     folds: Span,
     /// The challenge.
     chosen: Span,
+    /// Whether bit 0 of labels is the choice, or 0, and not that of column 0.
+    pinned: bool,
 }
 
 /// What is checked, for the log of the sender.
 const CHECKED: &str = "corrections of oblivious transfer";
+
+/// Bytes of a line of a cache. Columns begin with one, and are an odd number of them: columns that are read side by side lie in different sets.
+const LINE: u64 = 64;
 
 impl End {
     fn new(
@@ -90,7 +95,7 @@ impl End {
         (challenge, leaves): (Challenge, KeyId),
         columns: u32,
     ) -> Self {
-        let bytes = column_bytes(of, items, layout.chunk_rows);
+        let bytes = column_bytes(of, items, layout.chunk_rows).next_multiple_of(2 * LINE) + LINE;
         let column =
             ColumnType::Bytes(u32::try_from(bytes).expect("a workspace is smaller than 4 GiB"));
         let mut add = |residency, column, count| {
@@ -117,6 +122,7 @@ impl End {
                 Challenge::Hash => add(Residency::Resident, digest, 1),
                 Challenge::Coin(_) => add(Residency::Mapped, block, 1),
             },
+            pinned: false,
         }
     }
 
@@ -155,12 +161,14 @@ impl End {
         Command::new(op, vec![self.columns, self.chosen], vec![self.folds])
     }
 
-    fn labels(&self, to: Span) -> Command {
+    /// Labels, whose bit 0, where it is pinned, is `low`.
+    fn labels(&self, low: Low, to: Span) -> Command {
+        let low = if self.pinned { low } else { Low::Column };
         let columns = Span {
-            count: COLUMNS,
+            count: low.columns(),
             ..self.columns
         };
-        Command::new(Op::Ot(Ot::Labels), vec![columns], vec![to])
+        Command::new(Op::Ot(Ot::Labels { low }), vec![columns], vec![to])
     }
 
     fn transfer(&self, span: Span, part: u16) -> Transfer {
@@ -183,6 +191,13 @@ impl End {
 pub struct Receiver(End);
 
 impl Receiver {
+    /// The same, whose labels are MACs of the choices: bit 0 of each is the choice.
+    #[must_use]
+    pub fn pinned(mut self) -> Self {
+        self.0.pinned = true;
+        self
+    }
+
     /// Adds to a layout what transfers of `items` items of choices need, each of its column type. `peer` is the sender, and `leaves` the key of leaf 0 of tree 0, which the
     /// others follow ([`Trees::index`]).
     ///
@@ -222,7 +237,7 @@ impl Receiver {
         let last = rounds.last_mut().expect("one round at least");
         last.local.extend(end.hash(at));
         last.local.push(end.fold());
-        last.local.push(end.labels(to));
+        last.local.push(end.labels(Low::Choice, to));
         last.sends.push(told);
         rounds
     }
@@ -238,6 +253,13 @@ pub struct Sender {
 }
 
 impl Sender {
+    /// The same, whose labels are keys of MACs: bit 0 of each is 0.
+    #[must_use]
+    pub fn pinned(mut self) -> Self {
+        self.end.pinned = true;
+        self
+    }
+
     /// Adds to a layout what transfers of `items` items of choices need, each of its column type. `peer` is the receiver, `leaves` the key of leaf 0 of tree 0, though there is
     /// none, and `offset` the key that is Δ.
     ///
@@ -298,7 +320,7 @@ impl Sender {
         });
         last.finish
             .push(Command::new(compare, vec![end.folds, self.told], vec![]));
-        last.finish.push(end.labels(to));
+        last.finish.push(end.labels(Low::Zero, to));
         rounds
     }
 }

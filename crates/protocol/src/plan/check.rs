@@ -1,7 +1,7 @@
 //! Rules of a job that can be planned.
 
 use veil_circuit::{Circuit, OutputPort, Per, Reduce};
-use veil_job::{Audience, Block, Delivery, Holder, JobSpec};
+use veil_job::{Audience, Block, Delivery, Holder, Intersection, JobSpec};
 use veil_math::Ring;
 use veil_session::PartyId;
 
@@ -15,6 +15,9 @@ pub(super) fn job(job: &JobSpec) -> Result<(), PlanError> {
         .validate()
         .map_err(|e| PlanError::Circuit(e.to_string()))?;
     lists(job)?;
+    if let Some(meeting) = job.intersection() {
+        intersection(job, meeting)?;
+    }
     protocol(job)?;
     ports(job)?;
     participants(job)?;
@@ -50,6 +53,20 @@ fn lists(job: &JobSpec) -> Result<(), PlanError> {
     Ok(())
 }
 
+/// Keys of two parties meet as the protocol lets them.
+fn intersection(job: &JobSpec, meeting: Intersection) -> Result<(), PlanError> {
+    if !job.is_intersection() {
+        return Err(PlanError::Job(
+            "where keys meet, two parties have a list of them each, and one of the two learns which of its own the other has",
+        ));
+    }
+    let most = crate::intersect::MOST_KEYS;
+    match meeting.keys.iter().find(|keys| **keys > most) {
+        Some(&keys) => Err(PlanError::TooManyKeys { keys, most }),
+        None => Ok(()),
+    }
+}
+
 /// There is a protocol of so many parties, against such a party, over such a ring.
 fn protocol(job: &JobSpec) -> Result<(), PlanError> {
     if !(PartyId::TWO.len()..=PartyId::FOUR.len()).contains(&job.parties.len()) {
@@ -60,7 +77,7 @@ fn protocol(job: &JobSpec) -> Result<(), PlanError> {
             "the protocol is of as many parties as the job names",
         ));
     }
-    let Some(choice) = Choice::of(job.security) else {
+    let Some(choice) = Choice::of_job(job) else {
         return Err(PlanError::NoProtocol(job.security));
     };
     if choice.proves() && job.circuit.ring == Ring::Z128 {

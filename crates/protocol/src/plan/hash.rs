@@ -78,7 +78,7 @@ impl Encoder {
 
 /// Whether the products of a plan are proved in batches.
 fn proves(plan: &Plan) -> bool {
-    Choice::of(plan.job.security).is_some_and(Choice::proves)
+    Choice::of_job(&plan.job).is_some_and(Choice::proves)
 }
 
 pub(super) fn of(plan: &Plan) -> PlanHash {
@@ -158,21 +158,26 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
         e.int(cycles.count);
         e.int(cycles.window);
         e.int(cycles.counters);
-        let together = match Choice::of(plan.job.security) {
+        let together = match Choice::of_job(&plan.job) {
             Some(Choice::Authenticated) => crate::ag::Shape::of(plan).cycles_together(),
             Some(choice) if choice.garbles() => crate::yao::cycles_together(plan),
             _ => 1,
         };
         e.int(together);
     }
-    if let Some(Choice::Cut) = Choice::of(plan.job.security) {
+    let choice = Choice::of_job(&plan.job);
+    if let Some(Choice::Cut) = choice {
         e.text("cut-and-choose");
         e.list(&crate::cut::sizes(plan), |e, size| e.int(*size));
         e.bytes(&crate::cut::ENCODING);
     }
-    if let Some(Choice::Authenticated) = Choice::of(plan.job.security) {
+    if let Some(Choice::Authenticated) = choice {
         e.text("authenticated garbling");
         e.list(&crate::ag::Shape::of(plan).sizes(), |e, size| e.int(*size));
+    }
+    if let Some(meeting) = plan.job.intersection() {
+        e.text("intersection");
+        e.list(&crate::intersect::sizes(meeting), |e, size| e.int(*size));
     }
     PlanHash(e.0.finalize().into())
 }

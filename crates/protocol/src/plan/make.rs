@@ -34,14 +34,19 @@ impl Plan {
     /// [`PlanError::Circuit`] and [`PlanError::Job`] if circuit or job break a rule; [`PlanError::NoProtocol`],
     /// [`PlanError::TooWide`], [`PlanError::BitsOnly`], [`PlanError::NoShares`], [`PlanError::Fit`] and [`PlanError::Random`] if
     /// no protocol computes this job as its security asks; [`PlanError::NoOrder`] if its gates cannot be scheduled;
-    /// [`PlanError::TooManyRows`], [`PlanError::TooManyLabels`], [`PlanError::TooManyDigests`], [`PlanError::TooManyKept`] and
+    /// [`PlanError::TooManyRows`], [`PlanError::TooManyKeys`], [`PlanError::TooManyLabels`], [`PlanError::TooManyDigests`], [`PlanError::TooManyKept`] and
     /// [`PlanError::TooManyPrfCalls`] if it exceeds a bound.
     pub fn new(job: Arc<JobSpec>, options: Options) -> Result<Plan, PlanError> {
         check::job(&job)?;
         let orders = order::of(&job)?;
-        let choice = Choice::of(job.security).ok_or(PlanError::NoProtocol(job.security))?;
+        let choice = Choice::of_job(&job).ok_or(PlanError::NoProtocol(job.security))?;
         let of_one_row;
+        let of_ports;
         let whole = match choice {
+            Choice::Intersected => {
+                of_ports = crate::intersect::ports(&job.circuit);
+                &of_ports
+            }
             Choice::Cut | Choice::Authenticated if job.rows() == 1 => {
                 of_one_row = crate::cut::of_one_row(&job.circuit);
                 &of_one_row
@@ -63,7 +68,7 @@ impl Plan {
                 Choice::Garbled(_) => rows::WIDEST_GARBLED,
                 Choice::Cut => crate::cut::WIDEST,
                 Choice::Authenticated => crate::ag::WIDEST,
-                Choice::Shared(_) => u32::MAX,
+                Choice::Shared(_) | Choice::Intersected => u32::MAX,
             },
             side_by_side: matches!(choice, Choice::Shared(_)),
             list: list(&job, step.as_ref()).filter(|_| choice.garbles()),
@@ -112,7 +117,8 @@ impl Plan {
             .map(|port| port.value_width(job.circuit.clock.cycles))
             .sum();
         let wish = job.security.chunk_rows;
-        let chunk_rows = options.chunk_rows.unwrap_or_else(|| {
+        let whole_job = matches!(choice, Choice::Intersected).then(|| job.rows() as u32);
+        let chunk_rows = whole_job.or(options.chunk_rows).unwrap_or_else(|| {
             if let Choice::Cut = choice {
                 return 1;
             }

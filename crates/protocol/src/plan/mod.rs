@@ -131,6 +131,14 @@ pub enum PlanError {
         /// The fewest rows per digest that would do.
         every: u64,
     },
+    /// Too many keys that meet.
+    #[error("a party has up to {keys} keys, and up to {most} can meet: split the list by a part of the key")]
+    TooManyKeys {
+        /// Keys of a party.
+        keys: u64,
+        /// The most.
+        most: u64,
+    },
     /// Too large for 32-bit chunk numbers.
     #[error(
         "{rows} rows in chunks of {chunk_rows} are more than 2^32 chunks: choose longer chunks"

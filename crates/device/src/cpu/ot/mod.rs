@@ -24,11 +24,11 @@ use crate::Fault;
 use crate::command::{Command, KeyId, PrfCall};
 use crate::garble::{ROW_BITS, hash};
 use crate::layout::Span;
-use crate::ot::{BLOCK, COLUMNS, Choices, Ot, Trees};
+use crate::ot::{BLOCK, COLUMNS, Choices, Low, Ot, Trees};
 #[cfg(target_arch = "x86_64")]
 use keys::Labels;
 use stretch::{LeafSum, TILE_BYTES, Tree, stretch};
-use transpose::{LABELS, Words};
+use transpose::{From, LABELS, Words};
 
 impl Cpu {
     /// Does a step, which was checked, and says what a comparison found.
@@ -58,7 +58,7 @@ impl Cpu {
             Ot::Compare { offset } => {
                 return Ok(compare(memory, self.offset(offset)?, [src[0], src[1]]));
             }
-            Ot::Labels => self.transpose(memory, src[0], dst[0]),
+            Ot::Labels { low } => self.transpose(memory, low, src[0], dst[0]),
             Ot::Keys { offset } => {
                 let offset = offset.map(|key| self.offset(key)).transpose()?;
                 self.transfer_keys(memory, offset, command)?;
@@ -272,25 +272,45 @@ impl Cpu {
         Ok(())
     }
 
-    fn transpose(&self, memory: &mut Memory, columns: Span, to: Span) {
+    fn transpose(&self, memory: &mut Memory, low: Low, columns: Span, to: Span) {
         // Bytes of an item in the string, and labels of it.
         let column = memory.layout.regions[to.region as usize].column;
         let rows = (column.bytes(memory.frame.rows) / 16) as usize;
         let width = rows.div_ceil(8);
         let length = width * to.count as usize;
         let (first, stride) = memory.column(columns, 0);
+        let lowest = low.column().map(|column| memory.column(columns, column).0);
+        let nothing = [0; VECTOR];
         let mut scratch = Scratch::new();
         for at in (0..length).step_by(VECTOR) {
             let end = length.min(at + VECTOR);
             let (p, base) = (at / width, memory.base());
             let from = if end - at == VECTOR {
-                // SAFETY: the span has 128 columns, which are longer than `length`.
-                (unsafe { base.add(first + at) }.cast_const(), stride)
+                // SAFETY: the span has the columns, which are longer than `length`.
+                unsafe {
+                    From {
+                        lowest: lowest
+                            .map_or(nothing.as_ptr(), |lowest| base.add(lowest + at).cast_const()),
+                        columns: base.add(first + at).cast_const(),
+                        stride,
+                    }
+                }
             } else {
                 for (c, padded) in (0..).zip(&mut scratch.columns) {
-                    padded[..end - at].copy_from_slice(&memory.column_bytes(columns, c)[at..end]);
+                    let column = if c == 0 { low.column() } else { Some(c) };
+                    match column {
+                        Some(c) => {
+                            let column = &memory.column_bytes(columns, c)[at..end];
+                            padded[..end - at].copy_from_slice(column);
+                        }
+                        None => padded.fill(0),
+                    }
                 }
-                (scratch.columns.as_ptr().cast(), VECTOR)
+                From {
+                    lowest: scratch.columns.as_ptr().cast(),
+                    columns: scratch.columns.as_ptr().cast(),
+                    stride: VECTOR,
+                }
             };
             // Where all labels of the tile are those of one item, they go there.
             let row = 8 * (at - p * width);
@@ -314,7 +334,7 @@ impl Cpu {
     }
 
     /// Turns what `from` begins with, 64 bytes of each column, into 512 labels at `to`.
-    fn turn_tile(&self, words: &mut Words, from: (*const u8, usize), to: *mut u8) {
+    fn turn_tile(&self, words: &mut Words, from: From, to: *mut u8) {
         // SAFETY: `with` checked the instruction set; both ends lie in the workspace or in scratch, and are long enough.
         unsafe {
             match self.isa {
@@ -453,7 +473,7 @@ macro_rules! kernels {
             unsafe { any::<$vector>(tree, columns, leaf_sum) }
         }
         #[target_feature(enable = $features)]
-        unsafe fn $transpose(words: &mut Words, from: (*const u8, usize), to: *mut u8) {
+        unsafe fn $transpose(words: &mut Words, from: From, to: *mut u8) {
             // SAFETY: the caller's.
             unsafe { transpose::transpose::<$vector>(words, from, to) }
         }

@@ -9,15 +9,25 @@ pub(super) const LABELS: usize = 8 * VECTOR;
 /// A vector of each column.
 pub(super) type Words = [[u64; 8]; COLUMNS as usize];
 
-/// Bit j of column c becomes bit c of label j, for 512 labels of 16 bytes. `from` is where the first column is, and how many bytes the next one
-/// is behind it; `words` are overwritten.
+/// Where columns are.
+#[derive(Clone, Copy)]
+pub(super) struct From {
+    /// What has bit 0.
+    pub(super) lowest: *const u8,
+    /// Column 0, of which nothing is read unless it is that.
+    pub(super) columns: *const u8,
+    /// Bytes from a column to the next one.
+    pub(super) stride: usize,
+}
+
+/// Bit j of column c becomes bit c of label j, for 512 labels of 16 bytes; `words` are overwritten.
 ///
 /// # Safety
 /// `V`'s instruction set is enabled in the caller; a vector of each of 128 columns can be read, and all labels written.
 #[inline(always)]
 pub(super) unsafe fn transpose<V: Vector>(
     words: &mut Words,
-    from: (*const u8, usize),
+    from: From,
     to: *mut u8,
 ) {
     // SAFETY: the caller's.
@@ -26,7 +36,12 @@ pub(super) unsafe fn transpose<V: Vector>(
         for first in (0..8).chain(64..72) {
             let mut x = [V::splat(0); 8];
             for k in 0..8 {
-                x[k] = V::load(from.0.add((first + 8 * k) * from.1));
+                let c = first + 8 * k;
+                x[k] = V::load(if c == 0 {
+                    from.lowest
+                } else {
+                    from.columns.add(c * from.stride)
+                });
             }
             V::turn::<32, 16, 8>(&mut x);
             for k in 0..8 {

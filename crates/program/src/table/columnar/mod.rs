@@ -162,7 +162,7 @@ impl ColumnarRows {
                     .cell(place(offset), &reader.name, text, fault);
             };
             match (&reader.kind, &arrays[..]) {
-                (Kind::Key(_), _) => {
+                (Kind::Key(_) | Kind::Text, _) => {
                     fill_keys(reader, &arrays, first..first + count, cells, report);
                 }
                 (_, [array]) => fill(reader, *array, first, count, cells, report),
@@ -287,13 +287,13 @@ fn accepts(reader: &Reader, data_type: &DataType) -> Result<(), String> {
     }
     let no = |advice: &str| Err(advice.to_owned());
     match (&reader.kind, data_type) {
-        (Kind::Number { .. } | Kind::Category { .. } | Kind::Key(_), integer)
+        (Kind::Number { .. } | Kind::Category { .. } | Kind::Key(_) | Kind::Text, integer)
             if is_integer(integer) =>
         {
             Ok(())
         }
         (Kind::Category { .. } | Kind::Bool, DataType::Boolean)
-        | (Kind::Key(_), DataType::Date32)
+        | (Kind::Key(_) | Kind::Text, DataType::Date32)
         | (Kind::Number { .. }, DataType::Float32 | DataType::Float64)
         | (Kind::Date { .. }, DataType::Date32 | DataType::Date64) => Ok(()),
         (
@@ -319,7 +319,7 @@ fn accepts(reader: &Reader, data_type: &DataType) -> Result<(), String> {
         (Kind::Date { .. }, _) => no("store it as dates or text"),
         (Kind::Category { .. }, _) => no("store it as text or dictionary"),
         (Kind::Bool, _) => no("store it as booleans or text"),
-        (Kind::Key(_), _) => no("store it as text, integers or days"),
+        (Kind::Key(_) | Kind::Text, _) => no("store it as text, integers or days"),
     }
 }
 
@@ -331,5 +331,6 @@ fn declared(reader: &Reader) -> String {
         Kind::Category { .. } => "a category".into(),
         Kind::Bool => "a bool".into(),
         Kind::Key(_) => "a key".into(),
+        Kind::Text => "a text".into(),
     }
 }

@@ -108,6 +108,7 @@ pub(super) enum Kind {
     },
     Bool,
     Key(Digest),
+    Text,
 }
 
 /// Texts of a bool, the false one first.
@@ -156,6 +157,18 @@ impl Reader {
             parts: vec![column.name.clone()],
             kind,
             absent: Absent::of(column.missing),
+            notation: Notation::default(),
+        }
+    }
+
+    /// Of the texts of a column of a file, as they are; empty ones are missing.
+    pub(crate) fn of_text(index: usize, column: &str) -> Self {
+        Self {
+            index,
+            name: column.to_owned(),
+            parts: vec![column.to_owned()],
+            kind: Kind::Text,
+            absent: Absent::Null,
             notation: Notation::default(),
         }
     }
@@ -243,6 +256,7 @@ impl Reader {
             Kind::Number { .. } | Kind::Date { .. } => Cells::numbers(),
             Kind::Category { .. } | Kind::Bool => Cells::Codes(Vec::new()),
             Kind::Key(_) => Cells::Keys(Vec::new()),
+            Kind::Text => Cells::Texts(Vec::new()),
         }
     }
 
@@ -293,7 +307,7 @@ impl Reader {
                 };
                 cells.push(code.0);
             }
-            (Kind::Key(_), cells @ Cells::Keys(_)) => {
+            (Kind::Key(_) | Kind::Text, cells @ (Cells::Keys(_) | Cells::Texts(_))) => {
                 return self.push_parts(cells, std::iter::once(text));
             }
             _ => unreachable!("the cells were made by this reader"),
@@ -301,15 +315,12 @@ impl Reader {
         Ok(())
     }
 
-    /// Adds the digest of a key of these texts; a key of which a part is empty is missing.
+    /// Adds the digest of a key of these texts, or their only text; a key of which a part is empty is missing.
     pub(super) fn push_parts<'a>(
         &self,
         cells: &mut Cells,
         texts: impl Iterator<Item = &'a [u8]> + Clone,
     ) -> Result<(), CellFault> {
-        let (Kind::Key(digest), Cells::Keys(keys)) = (&self.kind, &mut *cells) else {
-            unreachable!("several columns make a key, whose cells were made by its reader");
-        };
         for text in texts.clone() {
             if self.notation.is_missing(text) {
                 return self.push_missing(cells);
@@ -318,7 +329,14 @@ impl Reader {
                 return Err(explain(text, || CellFault::Nul));
             }
         }
-        keys.push(Some(digest.of(texts)));
+        match (&self.kind, cells) {
+            (Kind::Key(digest), Cells::Keys(keys)) => keys.push(Some(digest.of(texts))),
+            (Kind::Text, Cells::Texts(cells)) => {
+                let mut texts = texts.filter_map(|text| std::str::from_utf8(text).ok());
+                cells.push(texts.next().map(Box::from));
+            }
+            _ => unreachable!("several columns make a key, whose cells were made by its reader"),
+        }
         Ok(())
     }
 
@@ -356,7 +374,7 @@ impl Reader {
                 scale,
             }
             .to_string(),
-            Kind::Category { .. } | Kind::Bool | Kind::Key(_) => value.to_string(),
+            Kind::Category { .. } | Kind::Bool | Kind::Key(_) | Kind::Text => value.to_string(),
         }
     }
 
