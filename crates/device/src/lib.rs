@@ -50,6 +50,7 @@ pub mod cut;
 mod form;
 mod forward;
 pub mod garble;
+mod gf128;
 pub mod hash;
 mod layout;
 mod lift;
