@@ -52,6 +52,17 @@ pub(crate) fn power(factor: u128, mut exponent: u64) -> u128 {
     product
 }
 
+/// The element whose product with this one is [`ONE`]; 0 of 0.
+pub(crate) fn inverse(a: u128) -> u128 {
+    // The power 2^128 − 2, all of whose bits but the lowest are set.
+    let (mut product, mut square) = (ONE, a);
+    for _ in 1..128 {
+        square = dot(square, square);
+        product = dot(product, square);
+    }
+    product
+}
+
 /// Σ `X^i` · block i, as products of the field.
 pub(crate) fn pack(blocks: impl DoubleEndedIterator<Item = u128>) -> u128 {
     let sum = blocks
@@ -77,6 +88,7 @@ mod tests {
             assert_eq!(dot(x, ONE), x);
             assert_eq!(times(x, 1), x);
             assert_eq!(power(x, 0), ONE);
+            assert_eq!(dot(x, inverse(x)), if x == 0 { 0 } else { ONE });
             assert_eq!(power(x, 5), dot(x, dot(dot(x, x), dot(x, x))));
         }
     }
