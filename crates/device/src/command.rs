@@ -16,6 +16,7 @@ use crate::moves;
 use crate::ot::{self, Ot};
 use crate::program::Needs;
 use crate::proof::{self, Proof};
+use crate::psi::{self, Psi};
 use crate::rank;
 use crate::repeat::Repeat;
 use crate::silent::{self, Silent};
@@ -165,6 +166,8 @@ pub enum Op {
     Ot(Ot),
     /// A step of silent transfers between two parties.
     Silent(Silent),
+    /// A step of an intersection of the keys of two parties.
+    Psi(Psi),
     /// A step of cut-and-choose between two parties, in a workspace whose rows are circuits.
     Cut(Cut),
     /// A step of authenticated garbling between two parties.
@@ -459,6 +462,7 @@ impl Command {
             Op::Proof(step) => return proof::check(*step, self, (layout, rows)).or_else(shape),
             Op::Ot(step) => return ot::check(*step, self, (layout, rows)).or_else(shape),
             Op::Silent(step) => return silent::check(*step, self, (layout, rows)).or_else(shape),
+            Op::Psi(step) => return psi::check(*step, self, layout).or_else(shape),
             Op::Cut(step) => {
                 return cut::check(*step, self, (layout, rows), program).or_else(shape);
             }

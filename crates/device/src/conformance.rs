@@ -12,6 +12,7 @@ mod moves;
 mod ot;
 mod program;
 mod proof;
+mod psi;
 mod ranks;
 mod repeats;
 mod reuse;
@@ -59,7 +60,7 @@ const ROWS: [u32; 18] = [
     0, 1, 2, 7, 8, 9, 31, 63, 64, 65, 127, 129, 511, 512, 513, 1000, 2048, 2500,
 ];
 
-/// After so many cases comes one about proofs, one about integers, one over Z_2^32, one about lifts and truncations, one about moves, one about products of matrices, one about labels, one about transfers, one about silent ones, one about cut-and-choose, one about authenticated garbling, and one about repetitions.
+/// After so many cases comes one about proofs, one about integers, one over Z_2^32, one about lifts and truncations, one about moves, one about products of matrices, one about labels, one about transfers, one about silent ones, one about intersections, one about cut-and-choose, one about authenticated garbling, and one about repetitions.
 const PROOFS: u32 = 4;
 
 /// The subject of cases.
@@ -85,6 +86,8 @@ pub enum Section {
     Transfers,
     /// Silent transfers.
     Silent,
+    /// Steps of intersections.
+    Intersections,
     /// Steps of cut-and-choose.
     Cut,
     /// Steps of authenticated garbling.
@@ -95,7 +98,7 @@ pub enum Section {
 
 impl Section {
     /// All of them.
-    pub const ALL: [Section; 13] = [
+    pub const ALL: [Section; 14] = [
         Section::Rings,
         Section::Proofs,
         Section::Integers,
@@ -106,6 +109,7 @@ impl Section {
         Section::Labels,
         Section::Transfers,
         Section::Silent,
+        Section::Intersections,
         Section::Cut,
         Section::Authenticated,
         Section::Repeats,
@@ -135,6 +139,7 @@ pub fn check_section(
         Section::Labels => labels::one,
         Section::Transfers => transfers,
         Section::Silent => quiet,
+        Section::Intersections => intersections,
         Section::Cut => cut::one,
         Section::Authenticated => authenticated,
         Section::Repeats => repeated,
@@ -164,6 +169,7 @@ pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Diffe
             labels::one(device, &mut rng, case)?;
             transfers(device, &mut rng, case)?;
             quiet(device, &mut rng, case)?;
+            intersections(device, &mut rng, case)?;
             cut::one(device, &mut rng, case)?;
             authenticated(device, &mut rng, case)?;
             repeated(device, &mut rng, case)?;
@@ -211,12 +217,17 @@ fn quiet(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), D
     offered(silent::one(device, rng, case))
 }
 
+/// A random case about intersections.
+fn intersections(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Difference> {
+    offered(psi::one(device, rng, case))
+}
+
 /// A random case about authenticated garbling.
 fn authenticated(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Difference> {
     offered(ag::one(device, rng, case))
 }
 
-/// A device that refuses programs or workspaces over Z_2^32, moves, products of matrices, transfers whose choices are bytes, silent transfers, or authenticated gates behind
+/// A device that refuses programs or workspaces over Z_2^32, moves, products of matrices, transfers whose choices are bytes, silent transfers, intersections, or authenticated gates behind
 /// others, as [`Fault::Unsupported`], has no such cases.
 fn offered(ended: Result<(), Difference>) -> Result<(), Difference> {
     match ended {

@@ -18,6 +18,7 @@ mod moves;
 mod ot;
 mod programs;
 mod proof;
+mod psi;
 mod rank;
 mod silent;
 mod truncation;

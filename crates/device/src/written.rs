@@ -130,6 +130,7 @@ pub(crate) const fn name(op: &Op) -> &'static str {
         Op::Colour => "colour",
         Op::Ot(_) => "oblivious transfer",
         Op::Silent(_) => "silent transfers",
+        Op::Psi(_) => "intersection",
         Op::Cut(_) => "cut-and-choose",
         Op::Ag(_) => "authenticated garbling",
         Op::Repeat(_) => "repeat",

@@ -150,6 +150,10 @@ impl DomainTag {
     pub const OT_ROWS: DomainTag = DomainTag(0x2007);
     /// choices of the transfers that the first trees begin with, by the receiver alone;
     pub const OT_BASE: DomainTag = DomainTag(0x2008);
+    /// Intersections of keys of two: the salt of digests, by both;
+    pub const PSI_SALT: DomainTag = DomainTag(0x2100);
+    /// seeds and columns of what the receiver encodes, by it alone.
+    pub const PSI_ENCODE: DomainTag = DomainTag(0x2101);
     /// The evaluator's share of what an outside owner supplies to a garbled circuit.
     pub const SHARE2: DomainTag = DomainTag(0x1510);
     /// Active labels of what the garbler supplies, by both.

@@ -117,6 +117,7 @@ impl Cpu {
             Op::Proof(step) => return self.proof(memory, *step, command),
             Op::Ot(step) => return self.transfer(memory, *step, command),
             Op::Silent(step) => self.silent(memory, *step, command)?,
+            Op::Psi(step) => return self.intersection(memory, index, *step, command),
             Op::Cut(step) => return self.cut(memory, tape, *step, command),
             Op::Ag(step) => self.authenticated(memory, tape, *step, command)?,
             Op::Garble { .. } | Op::Evaluate { .. } | Op::Encode { .. } | Op::Colour => {

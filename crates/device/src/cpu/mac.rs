@@ -86,7 +86,7 @@ impl MacKey {
 }
 
 #[cfg(target_arch = "x86_64")]
-mod wide;
+pub(super) mod wide;
 
 #[cfg(test)]
 mod tests {

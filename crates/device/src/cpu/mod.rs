@@ -15,6 +15,7 @@ mod moves;
 mod offload;
 mod ot;
 mod proof;
+mod psi;
 mod rank;
 #[cfg(target_arch = "x86_64")]
 mod sha;

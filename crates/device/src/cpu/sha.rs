@@ -19,7 +19,7 @@ pub(super) const LANES: usize = 16;
 /// Bytes of a label, the unit of messages.
 const UNIT: usize = 16;
 /// Bytes of a block.
-const BLOCK: usize = 64;
+pub(super) const BLOCK: usize = 64;
 
 /// Section 4.2.2.
 const K: [u32; 64] = [
@@ -223,32 +223,71 @@ pub(super) unsafe fn marks(
 #[target_feature(enable = "avx512f,avx512bw")]
 pub(super) unsafe fn pieces(pieces: &[u8; LANES * PIECE]) -> [[u8; 2 * UNIT]; LANES] {
     let mut state = INITIAL.map(|word| _mm512_set1_epi32(word as i32));
-    let mut words = [_mm512_setzero_si512(); 16];
-    let unit = |lane: usize, at: usize| {
-        // SAFETY: a unit at `at` of a piece ends within it.
-        unsafe { _mm_loadu_si128(pieces.as_ptr().add(PIECE * lane + at).cast()) }
-    };
     for block in (0..PIECE).step_by(BLOCK) {
-        for (k, words) in words.as_chunks_mut::<4>().0.iter_mut().enumerate() {
-            let at = block + UNIT * k;
-            *words = turned([0, 4, 8, 12].map(|lane| {
-                let four = _mm512_castsi128_si512(unit(lane, at));
-                let four = _mm512_inserti32x4::<1>(four, unit(lane + 1, at));
-                let four = _mm512_inserti32x4::<2>(four, unit(lane + 2, at));
-                swap(_mm512_inserti32x4::<3>(four, unit(lane + 3, at)))
-            }));
-        }
-        compress(&mut state, words);
+        // SAFETY: the caller's; a block at `block` of a piece ends within it.
+        unsafe { compress_strided::<PIECE>(&mut state, pieces.as_ptr().add(block)) };
     }
     let mut end = [_mm512_setzero_si512(); 16];
     end[0] = _mm512_set1_epi32(i32::MIN);
     end[15] = _mm512_set1_epi32(8 * PIECE as i32);
     compress(&mut state, end);
+    // SAFETY: the caller's.
+    unsafe { lanes(&state) }
+}
+
+/// The digests of sixteen messages of a block each, which has the padding.
+///
+/// # Safety
+/// The machine has AVX-512 F and BW.
+#[target_feature(enable = "avx512f,avx512bw")]
+pub(super) unsafe fn blocks(blocks: &[[u8; BLOCK]; LANES]) -> [[u8; 2 * UNIT]; LANES] {
+    let mut state = INITIAL.map(|word| _mm512_set1_epi32(word as i32));
+    // SAFETY: the caller's; a lane has a block.
+    unsafe {
+        compress_strided::<BLOCK>(&mut state, blocks.as_ptr().cast());
+        lanes(&state)
+    }
+}
+
+/// The digest of a message of a block, which has the padding.
+pub(super) fn block(block: &[u8; BLOCK]) -> [u8; 2 * UNIT] {
+    let mut state = INITIAL;
+    sha2::block_api::compress256(&mut state, std::slice::from_ref(block));
+    let mut digest = [0; 2 * UNIT];
+    for (word, to) in state.iter().zip(digest.as_chunks_mut().0) {
+        *to = word.to_be_bytes();
+    }
+    digest
+}
+
+/// Compresses a block of each lane, which begin `STRIDE` bytes from one another.
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn compress_strided<const STRIDE: usize>(state: &mut [__m512i; 8], from: *const u8) {
+    let unit = |lane: usize, at: usize| {
+        // SAFETY: the caller's: there is a block.
+        unsafe { _mm_loadu_si128(from.add(STRIDE * lane + at).cast()) }
+    };
+    let mut words = [_mm512_setzero_si512(); 16];
+    for (k, words) in words.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+        let at = UNIT * k;
+        *words = turned([0, 4, 8, 12].map(|lane| {
+            let four = _mm512_castsi128_si512(unit(lane, at));
+            let four = _mm512_inserti32x4::<1>(four, unit(lane + 1, at));
+            let four = _mm512_inserti32x4::<2>(four, unit(lane + 2, at));
+            swap(_mm512_inserti32x4::<3>(four, unit(lane + 3, at)))
+        }));
+    }
+    compress(state, words);
+}
+
+/// The digest of each lane.
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn lanes(state: &[__m512i; 8]) -> [[u8; 2 * UNIT]; LANES] {
     let mut halves = [[[0; UNIT]; LANES]; 2];
     // SAFETY: there are two halves of so many lanes.
     unsafe {
         store(
-            &state,
+            state,
             0,
             LANES,
             halves.as_flattened_mut().as_flattened_mut(),

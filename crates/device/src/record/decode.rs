@@ -425,6 +425,7 @@ impl Parser<'_> {
             19 => Op::Ot(self.transfer()?),
             21 => Op::Cut(self.cut()?),
             32 => Op::Silent(self.silent()?),
+            33 => Op::Psi(self.intersection()?),
             22 => Op::Publish,
             31 => Op::Ag(self.authenticated()?),
             _ => return Err("an unknown command"),

@@ -520,6 +520,10 @@ impl Writer<'_> {
                 self.u8(32);
                 self.silent(*step);
             }
+            Op::Psi(step) => {
+                self.u8(33);
+                self.intersection(*step);
+            }
             Op::Ag(step) => {
                 self.u8(31);
                 self.authenticated(*step);

@@ -33,6 +33,7 @@ mod decode;
 mod encode;
 mod format;
 mod fuzz;
+mod psi;
 mod replay;
 mod silent;
 mod tape;

@@ -70,6 +70,7 @@ impl Reference {
             Op::Proof(step) => return self.proof(memory, *step, command),
             Op::Ot(step) => return self.transfer(memory, *step, command),
             Op::Silent(step) => self.silent(memory, *step, command)?,
+            Op::Psi(step) => return self.intersection(memory, index, *step, command),
             Op::Cut(step) => return self.cut(memory, *step, command),
             Op::Ag(step) => self.authenticated(memory, *step, command)?,
             Op::Garble { .. } | Op::Evaluate { .. } | Op::Encode { .. } | Op::Colour => {

@@ -41,7 +41,6 @@
 //! depends on.
 
 mod check;
-mod field;
 mod steps;
 
 use veil_math::Ring;
@@ -50,7 +49,6 @@ use crate::command::KeyId;
 use crate::layout::ColumnType;
 
 pub(crate) use check::check;
-pub(crate) use field::{dot, power};
 pub(crate) use steps::{Known, hiding, mask_of, step, weight};
 
 /// A set of parameters: t trees of 2^h leaves, and a secret of 2^k blocks.

@@ -7,11 +7,11 @@ use polyval::universal_hash::UniversalHash;
 use veil_prss::Prf;
 use zeroize::Zeroizing;
 
-use super::field::{ONE, dot, pack};
 use super::{HIDING, Lpn, Silent, WEIGHT};
 use crate::command::Command;
 use crate::cut::Columns;
 use crate::garble::Fixed;
+use crate::gf128::{ONE, dot, pack};
 use crate::layout::Span;
 
 /// Bytes of a block.

@@ -192,7 +192,13 @@ fn bytes(block: __m128i) -> [u8; BLOCK] {
 /// a · b · x^-128.
 #[target_feature(enable = "sse2,pclmulqdq")]
 pub(super) fn times(a: [u8; BLOCK], b: [u8; BLOCK]) -> [u8; BLOCK] {
-    let (a, b) = (load(&a), load(&b));
+    bytes(product(load(&a), load(&b)))
+}
+
+/// The same of registers.
+#[inline]
+#[target_feature(enable = "sse2,pclmulqdq")]
+pub(in crate::cpu) fn product(a: __m128i, b: __m128i) -> __m128i {
     let middle = _mm_xor_si128(
         _mm_clmulepi64_si128::<0x01>(a, b),
         _mm_clmulepi64_si128::<0x10>(a, b),
@@ -205,7 +211,7 @@ pub(super) fn times(a: [u8; BLOCK], b: [u8; BLOCK]) -> [u8; BLOCK] {
         _mm_clmulepi64_si128::<0x11>(a, b),
         _mm_srli_si128::<8>(middle),
     );
-    bytes(reduce(low, high))
+    reduce(low, high)
 }
 
 /// `state` after the blocks of a source, the last one padded with zeros.

@@ -22,6 +22,7 @@ use super::workspace::Memory;
 use super::{Cpu, Isa};
 use crate::Fault;
 use crate::command::Command;
+use crate::gf128::{dot, power};
 use crate::layout::Span;
 use crate::silent::{self, Known, Lpn, Silent};
 use rows::{Rows, WORDS};
@@ -71,7 +72,7 @@ impl Cpu {
                 let challenge = first_block(memory, by);
                 let folded = self.fold_leaves(memory, challenge, [a, b]);
                 let (own, _) = silent::hiding(memory, set, base);
-                let told = silent::dot(first_block(memory, told), *known.offset);
+                let told = dot(first_block(memory, told), *known.offset);
                 put(memory, command.dst[0], folded ^ own ^ told);
             }
             _ => silent::step(memory, &known, step, command),
@@ -163,9 +164,9 @@ impl Cpu {
         let mut sum = 0;
         for span in leaves {
             let bytes = memory.bytes(span);
-            let behind = silent::power(challenge, (bytes.len() / BLOCK) as u64);
+            let behind = power(challenge, (bytes.len() / BLOCK) as u64);
             let folded = u128::from_le_bytes(*key.blocks(self.isa, bytes));
-            sum = silent::dot(sum, behind) ^ folded;
+            sum = dot(sum, behind) ^ folded;
         }
         sum
     }
