@@ -47,6 +47,7 @@ mod compiled;
 pub mod conformance;
 mod cpu;
 pub mod cut;
+mod field;
 mod form;
 mod forward;
 pub mod garble;
@@ -86,7 +87,7 @@ pub use proof::{Proof, Side};
 pub use reference::Reference;
 pub use repeat::{Repeat, Step};
 pub use round::{Ahead, Check, Products, Round, Transfer};
-pub use silent::{Lpn, Silent};
+pub use silent::{Lpn, Over, Silent};
 pub use truncation::Truncation;
 pub use waiting::completion;
 

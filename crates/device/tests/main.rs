@@ -14,3 +14,4 @@ mod refused_ag;
 mod refused_garble;
 mod refused_ot;
 mod refused_silent;
+mod refused_vole;

@@ -8,6 +8,7 @@ use super::gate::{Candidate, all, sum};
 use super::{Ag, BLOCK, shift};
 use crate::command::Command;
 use crate::cut::Columns;
+use crate::field::times;
 use crate::layout::Span;
 
 /// What a step knows beside the workspace.
@@ -246,17 +247,6 @@ pub(crate) fn step<W: Columns>(workspace: &mut W, known: &Known, step: Ag, comma
     }
 }
 
-/// The product in POLYVAL's field: bit i of a block is the coefficient of x^i, and x^128 = x^127 + x^126 + x^121 + 1.
-fn times(a: u128, b: u128) -> u128 {
-    const REDUCED: u128 = 1 << 127 | 1 << 126 | 1 << 121 | 1;
-    let (mut product, mut power) = (0, b);
-    for i in 0..128 {
-        product ^= all(std::hint::black_box(a >> i & 1)) & power;
-        power = power << 1 ^ all(std::hint::black_box(power >> 127)) & REDUCED;
-    }
-    product
-}
-
 /// The candidate of a block of a column, whose columns are as long as those of `span`.
 fn numbered<W: Columns>(
     workspace: &W,
@@ -341,31 +331,5 @@ pub(crate) fn clear_bits(workspace: &mut impl Columns, span: Span, at: usize) {
     if let Some((first, others)) = bytes.split_first_mut() {
         *first &= (1 << (at % 8)) - 1;
         others.fill(0);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// POLYVAL under x^128 of a block multiplies it by 1, and under a of b gives a b / x^128.
-    #[test]
-    fn products_are_those_of_the_field_of_folds() {
-        const X128: u128 = 1 << 127 | 1 << 126 | 1 << 121 | 1;
-        let under = |key: u128, block: u128| {
-            let mut state = Polyval::new(&key.to_le_bytes().into());
-            state.update(&[block.to_le_bytes().into()]);
-            u128::from_le_bytes(state.finalize().into())
-        };
-        let mut numbers = (0..64u32).map(|k| {
-            let low = u128::from(k).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
-            low.rotate_left(k) ^ low >> 7
-        });
-        while let (Some(a), Some(b)) = (numbers.next(), numbers.next()) {
-            assert_eq!(under(X128, a), a, "a number");
-            assert_eq!(under(times(a, X128), b), times(a, b), "{a:x}, {b:x}");
-            assert_eq!(times(a, 1), a, "{a:x}");
-            assert_eq!(times(a, b), times(b, a), "{a:x}, {b:x}");
-        }
     }
 }

@@ -87,6 +87,8 @@ impl MacKey {
 
 #[cfg(target_arch = "x86_64")]
 mod wide;
+#[cfg(target_arch = "x86_64")]
+pub(super) use wide::reduce;
 
 #[cfg(test)]
 mod tests {

@@ -1,11 +1,28 @@
-//! The field of POLYVAL: GF(2)\[X\] modulo X^128 + X^127 + X^126 + X^121 + 1, bit i of a number the coefficient of X^i, with the product a · b · X^−128 (Gueron,
-//! Langley, Lindell, RFC 8452, section 3).
+//! The field of POLYVAL: GF(2)\[X\] modulo X^128 + X^127 + X^126 + X^121 + 1, bit i of a number the coefficient of X^i, with the product a · b · X^−128 of
+//! the standard (Gueron, Langley, Lindell, RFC 8452, section 3). That product is as good as any: it is the common one after all numbers were
+//! multiplied with X^−128.
 
 use polyval::Polyval;
 use polyval::universal_hash::UniversalHash;
 
 /// X^128, the factor that changes nothing.
-pub(super) const ONE: u128 = 1 << 127 | 1 << 126 | 1 << 121 | 1;
+pub(crate) const ONE: u128 = 1 << 127 | 1 << 126 | 1 << 121 | 1;
+
+/// X^256, the factor that makes the standard's product the common one.
+const SQUARE: u128 = {
+    let (mut power, mut i) = (ONE, 0);
+    while i < 128 {
+        power = by_x(power);
+        i += 1;
+    }
+    power
+};
+
+/// X · a.
+const fn by_x(a: u128) -> u128 {
+    let carry = (a >> 127).wrapping_neg();
+    a << 1 ^ carry & ONE
+}
 
 /// a · b · X^−128.
 pub(crate) fn dot(a: u128, b: u128) -> u128 {
@@ -13,6 +30,11 @@ pub(crate) fn dot(a: u128, b: u128) -> u128 {
     state.update(&[a.to_le_bytes().into()]);
     let product: [u8; 16] = state.finalize().into();
     u128::from_le_bytes(product)
+}
+
+/// a · b, without another factor.
+pub(crate) fn times(a: u128, b: u128) -> u128 {
+    dot(dot(a, b), SQUARE)
 }
 
 /// The product of `exponent` times the factor. The exponent is public.
@@ -29,12 +51,8 @@ pub(crate) fn power(factor: u128, mut exponent: u64) -> u128 {
 }
 
 /// Σ `X^i` · block i, as products of the field.
-pub(super) fn pack(blocks: impl DoubleEndedIterator<Item = u128>) -> u128 {
-    let sum = blocks.rev().fold(0, |sum: u128, block| {
-        let carry = (sum >> 127).wrapping_neg();
-        sum << 1 ^ carry & ONE ^ block
-    });
-    dot(sum, 1)
+pub(crate) fn pack(blocks: impl DoubleEndedIterator<Item = u128>) -> u128 {
+    dot(blocks.rev().fold(0, |sum, block| by_x(sum) ^ block), 1)
 }
 
 #[cfg(test)]
@@ -49,6 +67,22 @@ mod tests {
             assert_eq!(power(x, 0), ONE);
             assert_eq!(power(x, 5), dot(x, dot(dot(x, x), dot(x, x))));
             x = dot(x, 3) ^ 7;
+        }
+    }
+
+    /// Bit by bit.
+    #[test]
+    fn common_products_are_those_of_polynomials() {
+        let (mut a, mut b) = (0x0123_4567_89ab_cdef_0f1e_2d3c_4b5a_6978, 5);
+        for _ in 0..20 {
+            let (mut product, mut power) = (0, b);
+            for i in 0..128 {
+                product ^= (a >> i & 1u128).wrapping_neg() & power;
+                power = by_x(power);
+            }
+            assert_eq!(times(a, b), product, "{a:x}, {b:x}");
+            assert_eq!(times(a, 1), a);
+            (a, b) = (dot(a, 3) ^ 7, dot(b, a));
         }
     }
 
