@@ -18,6 +18,7 @@ mod repeats;
 mod reuse;
 mod rings;
 mod silent;
+mod vole;
 
 use veil_math::Ring;
 use veil_session::Frame;
@@ -212,9 +213,10 @@ fn transfers(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(
     offered(ot::one(device, rng, case))
 }
 
-/// A random case about silent transfers.
+/// A random case about silent transfers, and one about rounds over blocks.
 fn quiet(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Difference> {
-    offered(silent::one(device, rng, case))
+    offered(silent::one(device, rng, case))?;
+    offered(vole::one(device, rng, case))
 }
 
 /// A random case about intersections.

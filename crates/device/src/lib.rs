@@ -89,7 +89,7 @@ pub use psi::{Okvs, Psi};
 pub use reference::Reference;
 pub use repeat::{Repeat, Step};
 pub use round::{Ahead, Check, Products, Round, Transfer};
-pub use silent::{Lpn, Silent};
+pub use silent::{Lpn, Over, Silent};
 pub use truncation::Truncation;
 pub use waiting::completion;
 

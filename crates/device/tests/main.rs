@@ -16,3 +16,4 @@ mod refused_garble;
 mod refused_ot;
 mod refused_psi;
 mod refused_silent;
+mod refused_vole;

@@ -150,10 +150,20 @@ impl DomainTag {
     pub const OT_ROWS: DomainTag = DomainTag(0x2007);
     /// choices of the transfers that the first trees begin with, by the receiver alone;
     pub const OT_BASE: DomainTag = DomainTag(0x2008);
+    /// The same of rounds over blocks: roots of trees,
+    pub const VOLE_ROOT: DomainTag = DomainTag(0x2009);
+    /// start points of the hash in these trees,
+    pub const VOLE_TREE: DomainTag = DomainTag(0x200a);
+    /// start points of the hash that their leaves go through,
+    pub const VOLE_LEAF: DomainTag = DomainTag(0x200b);
+    /// and rows.
+    pub const VOLE_ROWS: DomainTag = DomainTag(0x200c);
     /// Intersections of keys of two: the salt of digests, by both;
     pub const PSI_SALT: DomainTag = DomainTag(0x2100);
-    /// seeds and columns of what the receiver encodes, by it alone.
+    /// seeds and columns of what the receiver encodes, by it alone;
     pub const PSI_ENCODE: DomainTag = DomainTag(0x2101);
+    /// coins, and what hides the sender's, by each party alone.
+    pub const PSI_COIN: DomainTag = DomainTag(0x2102);
     /// The evaluator's share of what an outside owner supplies to a garbled circuit.
     pub const SHARE2: DomainTag = DomainTag(0x1510);
     /// Active labels of what the garbler supplies, by both.

@@ -15,6 +15,7 @@ const START: KeyId = KeyId(0);
 
 /// Small enough for the second cache level.
 const SET: Lpn = Lpn::of(64, 10, 8);
+const BLOCKS: Lpn = Lpn::over_blocks(64, 10, 8);
 
 /// Outputs of a row.
 pub(super) const ITEMS: u32 = 16;
@@ -30,6 +31,10 @@ pub(super) fn steps() -> Vec<(&'static str, Silent)> {
         ("silent_rows", Silent::Rows { set }),
         ("silent_choose", Silent::Choose { first }),
         ("silent_turn", Silent::Turn { first, offset }),
+        ("silent_pack", Silent::Pack),
+        ("silent_give", Silent::Give { set: BLOCKS }),
+        ("silent_fill", Silent::Fill { set: BLOCKS }),
+        ("silent_blocks", Silent::Rows { set: BLOCKS }),
     ]
 }
 
@@ -57,6 +62,13 @@ pub(super) fn run(isa: Isa, rows: u32, (step, times): (Silent, u64), seed: u8) {
     let said = [(); 2].map(|()| add(mapped, block, 1));
     let bits = [(); 2].map(|()| add(mapped, ColumnType::Rows(Ring::Bits), ITEMS));
     let labels = add(resident, ColumnType::Labels, ITEMS);
+    let bases = [(); 2].map(|()| add(resident, block, BLOCKS.base_columns()));
+    let entries = [(); 2].map(|()| add(resident, block, BLOCKS.outputs() as u32));
+    let empty = |of: Span| Span { count: 0, ..of };
+    let given = Span {
+        count: SET.trees,
+        ..sums
+    };
     let a = Span {
         count: SET.trees - 3,
         ..leaves
@@ -71,9 +83,22 @@ pub(super) fn run(isa: Isa, rows: u32, (step, times): (Silent, u64), seed: u8) {
         Silent::Puncture { .. } => (vec![base, sums], vec![a, b]),
         Silent::Ask { .. } => (vec![a, b, base, challenge], said.to_vec()),
         Silent::Answer { .. } => (vec![a, b, base, challenge, said[0]], vec![said[1]]),
+        Silent::Rows { set } if set == BLOCKS => (
+            bases.to_vec(),
+            vec![entries[0], empty(entries[0]), entries[1], empty(entries[1])],
+        ),
         Silent::Rows { .. } => (vec![base], vec![a, b]),
         Silent::Choose { .. } => (vec![leaves, bits[0]], vec![bits[1], labels]),
         Silent::Turn { .. } => (vec![leaves, bits[0]], vec![labels]),
+        Silent::Pack => {
+            let [a, c] = entries.map(|of| Span { count: 128, ..of });
+            (vec![leaves], vec![a, c])
+        }
+        Silent::Give { .. } => (vec![bases[0]], vec![entries[0], empty(entries[0]), given]),
+        Silent::Fill { .. } => (
+            vec![leaves, given, bases[0], bases[1]],
+            vec![entries[0], empty(entries[0]), entries[1], empty(entries[1])],
+        ),
     };
     let mut command = Command::new(Op::Silent(step), src, dst);
     let call = |tag, first| PrfCall {
@@ -84,7 +109,7 @@ pub(super) fn run(isa: Isa, rows: u32, (step, times): (Silent, u64), seed: u8) {
     let starts = call(DomainTag::OT_TREE, 0);
     command.calls = match step {
         Silent::Grow { .. } => vec![starts, call(DomainTag::OT_ROOT, 0)],
-        Silent::Puncture { .. } => vec![starts],
+        Silent::Puncture { .. } | Silent::Give { .. } | Silent::Fill { .. } => vec![starts],
         Silent::Rows { .. } => vec![call(DomainTag::OT_ROWS, 0)],
         _ => vec![],
     };
@@ -101,7 +126,9 @@ pub(super) fn run(isa: Isa, rows: u32, (step, times): (Silent, u64), seed: u8) {
     };
     let workspace = device.open(&layout, frame).expect("a small workspace");
     let fill: Vec<Command> = (0..)
-        .zip([base, leaves, sums, said[0], bits[0]])
+        .zip([
+            base, leaves, sums, said[0], bits[0], bases[0], bases[1], entries[0],
+        ])
         .map(|(k, to)| {
             let mut command = Command::new(Op::Random, vec![], vec![to]);
             command.calls = vec![call(DomainTag(0x0100), k << 32)];

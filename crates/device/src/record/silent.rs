@@ -2,7 +2,7 @@
 
 use super::decode::{Parsed, Parser};
 use super::encode::Writer;
-use crate::{KeyId, Lpn, Silent};
+use crate::{KeyId, Lpn, Over, Silent};
 
 impl Writer<'_> {
     pub(super) fn silent(&mut self, step: Silent) {
@@ -11,6 +11,10 @@ impl Writer<'_> {
             w.u32(set.trees);
             w.u8(set.log_secret);
             w.u8(set.height);
+            w.u8(match set.over {
+                Over::Bits => 0,
+                Over::Blocks => 1,
+            });
         };
         match step {
             Silent::Grow { set: of, .. } => set(self, 0, of),
@@ -26,6 +30,9 @@ impl Writer<'_> {
                 self.u8(6);
                 self.u64(first);
             }
+            Silent::Give { set: of } => set(self, 7, of),
+            Silent::Fill { set: of } => set(self, 8, of),
+            Silent::Pack => self.u8(9),
         }
         if let Some(offset) = step.offset() {
             self.u16(offset.0);
@@ -36,7 +43,14 @@ impl Writer<'_> {
 impl Parser<'_> {
     pub(super) fn silent(&mut self) -> Parsed<Silent> {
         let key = |p: &mut Self| p.u16().map(KeyId);
-        let set = |p: &mut Self| -> Parsed<Lpn> { Ok(Lpn::of(p.u32()?, p.u8()?, p.u8()?)) };
+        let set = |p: &mut Self| -> Parsed<Lpn> {
+            let of = (p.u32()?, p.u8()?, p.u8()?);
+            match p.u8()? {
+                0 => Ok(Lpn::of(of.0, of.1, of.2)),
+                1 => Ok(Lpn::over_blocks(of.0, of.1, of.2)),
+                _ => Err("a code over neither bits nor blocks"),
+            }
+        };
         Ok(match self.u8()? {
             0 => Silent::Grow {
                 set: set(self)?,
@@ -54,6 +68,9 @@ impl Parser<'_> {
                 first: self.u64()?,
                 offset: key(self)?,
             },
+            7 => Silent::Give { set: set(self)? },
+            8 => Silent::Fill { set: set(self)? },
+            9 => Silent::Pack,
             _ => return Err("an unknown step of silent transfers"),
         })
     }

@@ -29,8 +29,10 @@ impl Reference {
                 counters,
             )?;
         }
-        if step.spends() {
-            memory.spend(command.src[0], command.calls[0].key.0)?;
+        for k in step.spends() {
+            // Packing has no call, and the alarm no key to name.
+            let key = command.calls.first().map_or(u16::MAX, |call| call.key.0);
+            memory.spend(command.src[*k], key)?;
         }
         let offset = match step.offset() {
             Some(key) => self.offset(key)?,

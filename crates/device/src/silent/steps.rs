@@ -7,7 +7,7 @@ use polyval::universal_hash::UniversalHash;
 use veil_prss::Prf;
 use zeroize::Zeroizing;
 
-use super::{HIDING, Lpn, Silent, WEIGHT};
+use super::{HIDING, Lpn, Over, Silent, WEIGHT, vole};
 use crate::command::Command;
 use crate::cut::Columns;
 use crate::garble::Fixed;
@@ -47,21 +47,48 @@ pub(crate) fn mask_of(a: u64, b: u64) -> u128 {
 }
 
 /// All bits where a block's bit 0 is 1.
-fn chosen(block: u128) -> u128 {
+pub(super) fn chosen(block: u128) -> u128 {
     (std::hint::black_box(block) & 1).wrapping_neg()
 }
 
-/// Column of the leaves that tree `tree` is.
-fn tree_of([a, b]: [Span; 2], tree: u32) -> (Span, u32) {
-    if tree < a.count {
-        (a, tree)
+/// The span of leaves that has tree `tree`, and the first of its columns.
+fn tree_of(set: Lpn, [a, b]: [Span; 2], tree: u32) -> (Span, u32) {
+    let at = tree * set.tree_columns();
+    if at < a.count {
+        (a, at)
     } else {
-        (b, tree - a.count)
+        (b, at - a.count)
+    }
+}
+
+/// All leaves of a tree.
+pub(super) fn leaves_of<W: Columns>(
+    workspace: &W,
+    set: Lpn,
+    leaves: [Span; 2],
+    tree: u32,
+) -> Zeroizing<Vec<u128>> {
+    let (span, k) = tree_of(set, leaves, tree);
+    let from = u64::from(k) * u64::from(set.leaves() / set.tree_columns());
+    run(workspace, span, from, (0, set.leaves() as usize))
+}
+
+/// Writes all leaves of a tree.
+pub(super) fn put_leaves<W: Columns>(
+    workspace: &mut W,
+    set: Lpn,
+    (leaves, tree): ([Span; 2], u32),
+    blocks: &[u128],
+) {
+    let (span, k) = tree_of(set, leaves, tree);
+    let columns = blocks.chunks(blocks.len() / set.tree_columns() as usize);
+    for (k, blocks) in (k..).zip(columns) {
+        put(workspace, span, k, blocks);
     }
 }
 
 /// Block `at` of an array that is spread over the columns of a span.
-fn block<W: Columns>(workspace: &W, span: Span, at: u64) -> u128 {
+pub(super) fn block<W: Columns>(workspace: &W, span: Span, at: u64) -> u128 {
     let each = (workspace.get(span, 0).len() / BLOCK) as u64;
     let column = workspace.get(span, (at / each) as u32);
     let bytes = column[(at % each) as usize * BLOCK..].first_chunk();
@@ -69,7 +96,7 @@ fn block<W: Columns>(workspace: &W, span: Span, at: u64) -> u128 {
 }
 
 /// Run `p` of `count` blocks of such an array, from number `first` on.
-fn run<W: Columns>(
+pub(super) fn run<W: Columns>(
     workspace: &W,
     span: Span,
     first: u64,
@@ -88,7 +115,7 @@ fn run<W: Columns>(
     blocks
 }
 
-fn put<W: Columns>(workspace: &mut W, span: Span, k: u32, blocks: &[u128]) {
+pub(super) fn put<W: Columns>(workspace: &mut W, span: Span, k: u32, blocks: &[u128]) {
     let column = workspace.get_mut(span, k).as_chunks_mut::<BLOCK>();
     for (bytes, block) in column.0.iter_mut().zip(blocks) {
         *bytes = block.to_le_bytes();
@@ -115,6 +142,25 @@ pub(crate) fn step<W: Columns>(
                 puncture(workspace, known, (set, tree), command);
             }
         }
+        Silent::Pack => vole::pack_all(workspace, src[0], dst),
+        Silent::Give { set } => {
+            for tree in 0..set.trees {
+                vole::give(workspace, known, (set, tree), command);
+            }
+        }
+        Silent::Fill { set } => {
+            for tree in 0..set.trees {
+                vole::fill(workspace, known, (set, tree), command);
+            }
+        }
+        Silent::Ask { set } if set.over == Over::Blocks => {
+            let challenge = block(workspace, src[6], 0);
+            let [own, other] = [src[4], src[5]].map(|base| vole::hides(workspace, set, base));
+            let told = fold(workspace, challenge, [src[2], src[3]]) ^ other;
+            let folded = fold(workspace, challenge, [src[0], src[1]]);
+            put(workspace, dst[0], 0, &[told]);
+            put(workspace, dst[1], 0, &[folded ^ own]);
+        }
         Silent::Ask { set } => {
             let challenge = block(workspace, src[3], 0);
             let folded = fold(workspace, challenge, [src[0], src[1]]);
@@ -126,13 +172,19 @@ pub(crate) fn step<W: Columns>(
         Silent::Answer { set, .. } => {
             let challenge = block(workspace, src[3], 0);
             let folded = fold(workspace, challenge, [src[0], src[1]]);
-            let (own, _) = hiding(workspace, set, src[2]);
+            let own = match set.over {
+                Over::Bits => hiding(workspace, set, src[2]).0,
+                Over::Blocks => vole::hides(workspace, set, src[2]),
+            };
             let told = dot(block(workspace, src[4], 0), offset);
             put(workspace, dst[0], 0, &[folded ^ own ^ told]);
         }
         Silent::Rows { set } => {
             for tree in 0..set.trees {
-                rows(workspace, known, (set, tree), command);
+                match set.over {
+                    Over::Bits => rows(workspace, known, (set, tree), command),
+                    Over::Blocks => vole::rows(workspace, known, (set, tree), command),
+                }
             }
         }
         Silent::Choose { first } => choose(workspace, first, [src[0], src[1]], [dst[0], dst[1]]),
@@ -150,12 +202,22 @@ pub(crate) fn step<W: Columns>(
     }
 }
 
-/// The first level of a tree in the base.
+/// The first level of a tree where levels are.
 fn levels(set: Lpn, tree: u32) -> u64 {
-    (1 << set.log_secret) + u64::from(tree) * u64::from(set.height)
+    let secret = match set.over {
+        Over::Bits => 1 << set.log_secret,
+        Over::Blocks => 0,
+    };
+    secret + u64::from(tree) * u64::from(set.height)
 }
 
-fn frame<W: Columns>(workspace: &W) -> (u16, u32) {
+/// The number of the leaf that the receiver lacks: the complement of its choices.
+pub(crate) fn lacking<W: Columns>(workspace: &W, set: Lpn, base: Span, tree: u32) -> u64 {
+    let choice = |k: u8| block(workspace, base, levels(set, tree) + u64::from(k)) as u64 & 1;
+    (0..set.height).fold(0, |path, k| path | (1 - choice(k)) << k)
+}
+
+pub(super) fn frame<W: Columns>(workspace: &W) -> (u16, u32) {
     let frame = workspace.frame();
     (frame.lane, frame.chunk)
 }
@@ -192,8 +254,7 @@ fn grow<W: Columns>(
         put(workspace, sums, number, &[key ^ left]);
     }
     nodes.iter_mut().for_each(|node| *node &= !1);
-    let (span, k) = tree_of([a, b], tree);
-    put(workspace, span, k, &nodes);
+    put_leaves(workspace, set, ([a, b], tree), &nodes);
 }
 
 fn puncture<W: Columns>(
@@ -241,12 +302,12 @@ fn puncture<W: Columns>(
     for (i, node) in (0..).zip(nodes.iter_mut()) {
         *node = (*node ^ missing & mask_of(i, at)) & !1 ^ last & mask_of(i, path);
     }
-    let (span, k) = tree_of([command.dst[0], command.dst[1]], tree);
-    put(workspace, span, k, &nodes);
+    let leaves = [command.dst[0], command.dst[1]];
+    put_leaves(workspace, set, (leaves, tree), &nodes);
 }
 
 /// Σ χ^(n−i) leaf i.
-fn fold<W: Columns>(workspace: &W, challenge: u128, leaves: [Span; 2]) -> u128 {
+pub(super) fn fold<W: Columns>(workspace: &W, challenge: u128, leaves: [Span; 2]) -> u128 {
     let mut state = Polyval::new(&challenge.to_le_bytes().into());
     for span in leaves {
         for k in 0..span.count {
@@ -296,16 +357,15 @@ fn rows<W: Columns>(
     let first = call.first + u64::from(tree) * blocks;
     known.keys[0].stream(call.tag, lane, first, chunk, &mut words);
     let (words, _) = words.as_chunks::<4>();
-    let (span, k) = tree_of([command.dst[0], command.dst[1]], tree);
-    let mut leaves = Zeroizing::new(Vec::with_capacity(set.leaves() as usize));
-    for (i, places) in (0..).zip(words.chunks(WEIGHT)) {
-        let leaf = block(workspace, span.column(k), i);
-        leaves.push(places.iter().fold(leaf, |sum, place| {
+    let to = [command.dst[0], command.dst[1]];
+    let mut leaves = leaves_of(workspace, set, to, tree);
+    for (leaf, places) in leaves.iter_mut().zip(words.chunks(WEIGHT)) {
+        for place in places {
             let place = u32::from_le_bytes(*place) & ((1 << set.log_secret) - 1);
-            sum ^ block(workspace, command.src[0], place.into())
-        }));
+            *leaf ^= block(workspace, command.src[0], place.into());
+        }
     }
-    put(workspace, span, k, &leaves);
+    put_leaves(workspace, set, (to, tree), &leaves);
 }
 
 fn choose<W: Columns>(

@@ -10,6 +10,7 @@
 //!   then needs no curves.
 //!
 //! - [`extension`]: many transfers from the leaves of the trees. [`silent`]: many more from these, for fewer bits, by an assumption about noisy codes.
+//! - [`vole`]: products of random blocks with the sender's offset, from correlations.
 //! - [`transfer`]: random, correlated and chosen transfers.
 //!
 //! Roles are named after the final transfers: the *receiver* chooses, the *sender* does not learn the choice. In the base transfers, and
@@ -49,6 +50,7 @@
 
 pub mod base;
 pub mod cache;
+mod correlations;
 pub mod extension;
 mod fuzz;
 mod hash;
@@ -58,6 +60,7 @@ mod set_up;
 pub mod silent;
 pub mod transfer;
 pub mod trees;
+pub mod vole;
 
 #[doc(hidden)]
 pub use fuzz::fuzz_set_up;

@@ -14,7 +14,6 @@
 //! The sender does not learn whether the receiver has accepted. It may use its outputs after the round: what it sends is worthless to a receiver that has
 //! stopped, and a sender that was caught has no claim.
 
-use veil_device::ag::Ag;
 use veil_device::ot::Choices;
 use veil_device::{
     ColumnType, Command, KeyId, Layout, Lpn, Op, PrfCall, Region, Residency, Silent, Span, Trees,
@@ -22,7 +21,8 @@ use veil_device::{
 use veil_prss::DomainTag;
 use veil_session::Peer;
 
-use super::extension::{self, At, Challenge};
+use super::correlations;
+use super::extension::{At, Challenge};
 use crate::round::{Check, Cost, Round, Transfer};
 
 /// Rounds that a round of silent transfers has in the plan, each of which has a place.
@@ -39,6 +39,13 @@ const CHECKED: &str = "trees of silent transfers";
 
 /// Counters of the second direction, where a workspace has both.
 const BACK: u64 = 1 << 62;
+
+impl Base {
+    /// A counter of this direction.
+    pub(super) const fn counter(&self, at: u64) -> u64 {
+        if self.back { BACK + at } else { at }
+    }
+}
 
 /// Keys of a participant, and how its base comes about.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +100,7 @@ impl End {
             base,
             bases: [(); 2].map(|()| add(resident, set.column(), set.base_columns())),
             outputs: add(resident, set.column(), set.trees),
-            sums: add(mapped, block, set.trees * u32::from(set.height)),
+            sums: add(mapped, block, set.levels()),
             challenge: add(resident, digest, 1),
             told: add(mapped, block, 1),
             kept: add(resident, block, 1),
@@ -101,18 +108,9 @@ impl End {
         }
     }
 
-    /// What the base is made of, as choices of the extension.
-    fn items(set: Lpn) -> (u32, Choices) {
-        (set.base_columns(), Choices::Bytes(set.leaves() / 8))
-    }
-
-    const fn counter(&self, at: u64) -> u64 {
-        if self.base.back { BACK + at } else { at }
-    }
-
     /// The first tree of a round among those of the chunk.
     fn tree(&self, number: u64) -> u64 {
-        self.counter(number * u64::from(self.set.trees))
+        self.base.counter(number * u64::from(self.set.trees))
     }
 
     fn starts(&self, number: u64) -> PrfCall {
@@ -148,7 +146,7 @@ impl End {
         let leaves = self.leaves(number, lasts).to_vec();
         let set = self.set;
         let mut rows = step(Silent::Rows { set }, vec![self.taken(number)], leaves);
-        let first = self.counter(number * set.row_blocks());
+        let first = self.base.counter(number * set.row_blocks());
         rows.calls = vec![call(self.base.common, DomainTag::OT_ROWS, first)];
         rows
     }
@@ -166,27 +164,32 @@ impl End {
     }
 }
 
-fn call(key: KeyId, tag: DomainTag, first: u64) -> PrfCall {
+/// What the base is made of, as choices of the extension.
+pub(super) fn items(set: Lpn) -> correlations::Items {
+    (set.base_columns(), Choices::Bytes(set.leaves() / 8))
+}
+
+pub(super) fn call(key: KeyId, tag: DomainTag, first: u64) -> PrfCall {
     PrfCall { key, tag, first }
 }
 
-fn step(step: Silent, src: Vec<Span>, dst: Vec<Span>) -> Command {
+pub(super) fn step(step: Silent, src: Vec<Span>, dst: Vec<Span>) -> Command {
     Command::new(Op::Silent(step), src, dst)
 }
 
-/// Columns of outputs that a round makes, [`Lpn::leaves`] correlations each: all of them, or those that are not the base of the next round.
+/// Trees whose leaves a round makes for use, [`Lpn::leaves`] each: all of them, or those that are not the base of the next round. Over bits a tree is a column.
 ///
 /// # Panics
 /// If a round that lasts would make fewer correlations than the next one takes.
 pub fn outputs(set: Lpn, lasts: bool) -> u32 {
-    let kept = if lasts { set.base_columns() } else { 0 };
+    let kept = if lasts { set.base_trees() } else { 0 };
     let left = set.trees.checked_sub(kept);
     left.expect("parameters whose rounds can follow each other")
 }
 
 /// What a round costs its sender and its receiver.
 pub fn cost(set: Lpn) -> [Cost; 2] {
-    let levels = u64::from(set.trees) * u64::from(set.height);
+    let levels = u64::from(set.levels());
     [
         Cost {
             rounds: 1,
@@ -205,9 +208,7 @@ pub fn cost(set: Lpn) -> [Cost; 2] {
 #[derive(Clone, Copy, Debug)]
 pub struct Receiver {
     end: End,
-    extension: extension::Receiver,
-    /// Choices of the base.
-    choices: Span,
+    first: correlations::Receiver,
 }
 
 impl Receiver {
@@ -217,36 +218,14 @@ impl Receiver {
     /// If a workspace would be larger than regions can be.
     pub fn new(layout: &mut Layout, peer: Peer, set: Lpn, base: Base) -> Self {
         let end = End::new(layout, peer, set, base);
-        let items = End::items(set);
-        let region = layout.add(Region {
-            residency: Residency::Resident,
-            column: items.1.column(),
-            components: 1,
-            count: items.0,
-        });
-        let choices = layout.all(region, 0);
-        let with = (base.trees, items);
-        let extension = extension::Receiver::new(layout, peer, with, base.challenge, base.leaves);
-        Receiver {
-            end,
-            extension,
-            choices,
-        }
+        let (items, to) = (items(set), end.taken(0));
+        let first = correlations::Receiver::new(layout, (peer, &base), items, to);
+        Receiver { end, first }
     }
 
     /// The rounds that make the base of round 0: [`Challenge::rounds`] of them.
     pub fn base(&self, at: At) -> Vec<Round> {
-        let base = self.end.taken(0);
-        let mut rounds = self.extension.rounds(at, self.choices, base);
-        let mut draw = Command::new(Op::Random, vec![], vec![self.choices]);
-        let first = self.end.counter(0);
-        draw.calls = vec![call(self.end.base.private, DomainTag::OT_BASE, first)];
-        rounds[0].local.insert(0, draw);
-        let last = rounds.last_mut().expect("one round at least");
-        let pin = Op::Ag(Ag::Pin { bit: 0 });
-        last.local
-            .push(Command::new(pin, vec![base, self.choices], vec![base]));
-        rounds
+        self.first.rounds(at)
     }
 
     /// Round `number` of the chunk, from 0 on; each follows the one before. One that lasts leaves the base of the next one.
@@ -314,7 +293,7 @@ impl Receiver {
 #[derive(Clone, Copy, Debug)]
 pub struct Sender {
     end: End,
-    extension: extension::Sender,
+    first: correlations::Sender,
     offset: KeyId,
 }
 
@@ -325,24 +304,14 @@ impl Sender {
     /// If a workspace would be larger than regions can be.
     pub fn new(layout: &mut Layout, peer: Peer, set: Lpn, base: Base, offset: KeyId) -> Self {
         let end = End::new(layout, peer, set, base);
-        let with = (base.trees, End::items(set));
-        let keys = (base.leaves, offset);
-        let extension = extension::Sender::new(layout, peer, with, base.challenge, keys);
-        Sender {
-            end,
-            extension,
-            offset,
-        }
+        let (items, to) = (items(set), end.taken(0));
+        let first = correlations::Sender::new(layout, (peer, &base, offset), items, to);
+        Sender { end, first, offset }
     }
 
     /// The rounds that make the base of round 0.
     pub fn base(&self, at: At) -> Vec<Round> {
-        let base = self.end.taken(0);
-        let mut rounds = self.extension.rounds(at, base);
-        let last = rounds.last_mut().expect("one round at least");
-        let pin = Op::Ag(Ag::Pin { bit: 0 });
-        last.finish.push(Command::new(pin, vec![base], vec![base]));
-        rounds
+        self.first.rounds(at)
     }
 
     /// The round of that number: see [`Receiver::round`].

@@ -130,19 +130,7 @@ impl Pair {
     }
 
     fn keyed(mut self, seed: u64) -> Pair {
-        self.load(START, &[0, 1], block(seed, 1));
-        self.load(PRIVATE, &[0], block(seed, 2));
-        self.load(PRIVATE, &[1], block(seed, 3));
-        for tree in 0..TREES.count() {
-            let path = (self.offset >> (TREES.bits() * tree)) as u32 & (TREES.leaves() - 1);
-            for x in 0..TREES.leaves() {
-                let key = block(seed, 16 + u32::from(TREES.index(tree, x)));
-                self.load(KeyId(LEAVES.0 + TREES.index(tree, x)), &[1], key);
-                if x != path {
-                    self.load(KeyId(LEAVES.0 + TREES.index(tree, x ^ path)), &[0], key);
-                }
-            }
-        }
+        keyed(&mut self.ends, self.offset, seed);
         self
     }
 
@@ -218,6 +206,29 @@ impl Pair {
             let x = choices[(item * width + row / 8) as usize] >> (row % 8) & 1;
             let want = t ^ u128::from(x).wrapping_neg() & self.offset;
             assert_eq!(*q, want, "transfer {k}");
+        }
+    }
+}
+
+/// Loads all keys but the offset, which follow from `seed`.
+pub(crate) fn keyed(ends: &mut [End; 2], offset: u128, seed: u64) {
+    let mut load = |id: KeyId, at: &[usize], key: [u8; 16]| {
+        for end in at {
+            let device = &mut ends[*end].device;
+            device.load_key(id, &Secret::new(key)).expect("room for it");
+        }
+    };
+    load(START, &[0, 1], block(seed, 1));
+    load(PRIVATE, &[0], block(seed, 2));
+    load(PRIVATE, &[1], block(seed, 3));
+    for tree in 0..TREES.count() {
+        let path = (offset >> (TREES.bits() * tree)) as u32 & (TREES.leaves() - 1);
+        for x in 0..TREES.leaves() {
+            let key = block(seed, 16 + u32::from(TREES.index(tree, x)));
+            load(KeyId(LEAVES.0 + TREES.index(tree, x)), &[1], key);
+            if x != path {
+                load(KeyId(LEAVES.0 + TREES.index(tree, x ^ path)), &[0], key);
+            }
         }
     }
 }

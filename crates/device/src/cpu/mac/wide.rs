@@ -163,7 +163,7 @@ const FOLD: i64 = 0xc2_i64 << 56;
 /// vanish, and what is left is divided by x^64 (Gueron, Langley, Lindell, RFC 8452).
 #[inline]
 #[target_feature(enable = "sse2,pclmulqdq")]
-fn reduce(low: __m128i, high: __m128i) -> __m128i {
+pub(crate) fn reduce(low: __m128i, high: __m128i) -> __m128i {
     let fold = _mm_set_epi64x(0, FOLD);
     let mut low = low;
     for _ in 0..2 {

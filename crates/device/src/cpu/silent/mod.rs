@@ -6,9 +6,12 @@
     reason = "everything is inlined into the function that enables the instruction set, and closures would not be"
 )]
 
+#[cfg(target_arch = "x86_64")]
+mod leaves;
 mod rows;
 #[cfg(target_arch = "x86_64")]
 mod trees;
+mod vole;
 
 use std::time::{Duration, Instant};
 
@@ -22,9 +25,11 @@ use super::workspace::Memory;
 use super::{Cpu, Isa};
 use crate::Fault;
 use crate::command::Command;
-use crate::gf128::{dot, power};
+use crate::gf128;
 use crate::layout::Span;
-use crate::silent::{self, Known, Lpn, Silent};
+use crate::silent::{self, Known, Lpn, Over, Silent};
+#[cfg(target_arch = "x86_64")]
+use leaves::{Lack, Leaves};
 use rows::{Rows, WORDS};
 #[cfg(target_arch = "x86_64")]
 use trees::Tree;
@@ -57,7 +62,24 @@ impl Cpu {
             Silent::Grow { set, .. } | Silent::Puncture { set } if self.isa != Isa::Portable => {
                 self.trees(memory, &known, (step, set), command);
             }
+            #[cfg(target_arch = "x86_64")]
+            Silent::Give { set } | Silent::Fill { set } if self.isa != Isa::Portable => {
+                self.second_hashes(memory, &known, (step, set), command);
+            }
+            Silent::Pack => vole::pack_all(memory, command.src[0], &command.dst),
+            Silent::Rows { set } if set.over == Over::Blocks => {
+                self.rows_over_blocks(memory, set, command)?;
+            }
             Silent::Rows { set } => self.rows(memory, set, command)?,
+            Silent::Ask { set } if set.over == Over::Blocks => {
+                let [a, b, c, d, own, other, by] = [0, 1, 2, 3, 4, 5, 6].map(|k| command.src[k]);
+                let challenge = first_block(memory, by);
+                let [own, other] = [own, other].map(|base| silent::hides(memory, set, base));
+                let told = self.fold_leaves(memory, challenge, [c, d]) ^ other;
+                let folded = self.fold_leaves(memory, challenge, [a, b]);
+                put(memory, command.dst[0], told);
+                put(memory, command.dst[1], folded ^ own);
+            }
             Silent::Ask { set } => {
                 let [a, b, base, by] = [0, 1, 2, 3].map(|k| command.src[k]);
                 let challenge = first_block(memory, by);
@@ -71,8 +93,11 @@ impl Cpu {
                 let [a, b, base, by, told] = [0, 1, 2, 3, 4].map(|k| command.src[k]);
                 let challenge = first_block(memory, by);
                 let folded = self.fold_leaves(memory, challenge, [a, b]);
-                let (own, _) = silent::hiding(memory, set, base);
-                let told = dot(first_block(memory, told), *known.offset);
+                let own = match set.over {
+                    Over::Bits => silent::hiding(memory, set, base).0,
+                    Over::Blocks => silent::hides(memory, set, base),
+                };
+                let told = gf128::dot(first_block(memory, told), *known.offset);
                 put(memory, command.dst[0], folded ^ own ^ told);
             }
             _ => silent::step(memory, &known, step, command),
@@ -95,16 +120,14 @@ impl Cpu {
         } else {
             ([command.dst[0], command.dst[1]], command.src[1])
         };
-        let levels = BLOCK << set.log_secret;
+        let levels = match set.over {
+            Over::Bits => BLOCK << set.log_secret,
+            Over::Blocks => 0,
+        };
         let of_tree = BLOCK * usize::from(set.height);
         let (base, sums) = (memory.column(command.src[0], 0).0, memory.column(sums, 0).0);
         for number in 0..set.trees {
-            let [a, b] = leaves;
-            let (nodes, _) = if number < a.count {
-                memory.column(a, number)
-            } else {
-                memory.column(b, number - a.count)
-            };
+            let nodes = tree_at(memory, (set, number), leaves);
             let drawn = |k| known.drawn(frame, command, (k, number.into()));
             let (start, memory) = (drawn(0), memory.base());
             let root = if grows { drawn(1) } else { 0 };
@@ -164,9 +187,9 @@ impl Cpu {
         let mut sum = 0;
         for span in leaves {
             let bytes = memory.bytes(span);
-            let behind = power(challenge, (bytes.len() / BLOCK) as u64);
+            let behind = gf128::power(challenge, (bytes.len() / BLOCK) as u64);
             let folded = u128::from_le_bytes(*key.blocks(self.isa, bytes));
-            sum = dot(sum, behind) ^ folded;
+            sum = gf128::dot(sum, behind) ^ folded;
         }
         sum
     }
@@ -206,6 +229,18 @@ impl Cpu {
     }
 }
 
+/// Where the leaves of a tree are.
+#[cfg(target_arch = "x86_64")]
+fn tree_at(memory: &Memory, (set, tree): (Lpn, u32), [a, b]: [Span; 2]) -> usize {
+    let at = tree * set.tree_columns();
+    let (at, _) = if at < a.count {
+        memory.column(a, at)
+    } else {
+        memory.column(b, at - a.count)
+    };
+    at
+}
+
 fn first_block(memory: &Memory, span: Span) -> u128 {
     let block = memory.column_bytes(span, 0).first_chunk();
     u128::from_le_bytes(*block.expect("an item of 16 bytes or more"))
@@ -220,7 +255,7 @@ fn put(memory: &mut Memory, span: Span, block: u128) {
 /// The kernels once per instruction set.
 #[cfg(target_arch = "x86_64")]
 macro_rules! kernels {
-    ($blocks:ty, $groups:literal, $features:literal, $grow:ident, $puncture:ident) => {
+    ($blocks:ty, $groups:literal, $features:literal, $grow:ident, $puncture:ident, $give:ident, $fill:ident) => {
         #[target_feature(enable = $features)]
         unsafe fn $grow(tree: &Tree, root: u128, offset: u128) {
             // SAFETY: the caller's.
@@ -231,6 +266,16 @@ macro_rules! kernels {
             // SAFETY: the caller's.
             unsafe { trees::puncture::<$blocks, $groups>(tree) }
         }
+        #[target_feature(enable = $features)]
+        unsafe fn $give(leaves: &Leaves) -> u128 {
+            // SAFETY: the caller's.
+            unsafe { leaves::give::<$blocks, $groups>(leaves) }
+        }
+        #[target_feature(enable = $features)]
+        unsafe fn $fill(leaves: &Leaves, lack: &Lack) {
+            // SAFETY: the caller's.
+            unsafe { leaves::fill::<$blocks, $groups>(leaves, lack) }
+        }
     };
 }
 #[cfg(target_arch = "x86_64")]
@@ -239,7 +284,9 @@ kernels!(
     4,
     "avx512f,avx512bw,avx512dq,avx512ifma,avx512vbmi2,vaes,bmi2,adx",
     grow_avx512,
-    puncture_avx512
+    puncture_avx512,
+    give_avx512,
+    fill_avx512
 );
 #[cfg(target_arch = "x86_64")]
 kernels!(
@@ -247,7 +294,17 @@ kernels!(
     2,
     "avx2,aes,vaes,bmi2",
     grow_avx2_vaes,
-    puncture_avx2_vaes
+    puncture_avx2_vaes,
+    give_avx2_vaes,
+    fill_avx2_vaes
 );
 #[cfg(target_arch = "x86_64")]
-kernels!(Xmm, 1, "avx2,aes", grow_avx2, puncture_avx2);
+kernels!(
+    Xmm,
+    1,
+    "avx2,aes",
+    grow_avx2,
+    puncture_avx2,
+    give_avx2,
+    fill_avx2
+);

@@ -26,7 +26,7 @@ impl Tree {
     }
 }
 
-unsafe fn read(from: *const u8) -> u128 {
+pub(super) unsafe fn read(from: *const u8) -> u128 {
     // SAFETY: the caller's: there is a block.
     u128::from_le_bytes(unsafe { from.cast::<[u8; BLOCK]>().read_unaligned() })
 }
@@ -102,7 +102,7 @@ unsafe fn children<B: Blocks, const N: usize, const LAST: bool>(
 }
 
 /// The node that is still to be corrected, and the one that lacks.
-struct Path<B> {
+pub(super) struct Path<B> {
     /// Number of the node off the path that was last found, and the correction of it.
     at: u64,
     missing: B,
@@ -113,7 +113,7 @@ struct Path<B> {
 impl<B: Blocks> Path<B> {
     /// Whether each of four nodes, `group` fours from the first, is a node of this number.
     #[inline(always)]
-    unsafe fn is(number: u64, group: usize) -> B::Bits {
+    pub(super) unsafe fn is(number: u64, group: usize) -> B::Bits {
         let same = mask_of(number / LANES as u64, group as u64) as u8;
         // SAFETY: the caller's instruction set.
         unsafe { B::bits(1 << (number % LANES as u64) & same) }
@@ -230,7 +230,7 @@ unsafe fn store<B: Blocks>(blocks: B, to: *mut u8, lanes: usize) {
 
 /// The sum of the first lanes.
 #[inline(always)]
-unsafe fn total<B: Blocks>(blocks: B, lanes: usize) -> u128 {
+pub(super) unsafe fn total<B: Blocks>(blocks: B, lanes: usize) -> u128 {
     let mut all = [[0; BLOCK]; LANES];
     // SAFETY: the caller's instruction set; there is room for all lanes.
     unsafe { blocks.store(all.as_mut_ptr().cast()) };

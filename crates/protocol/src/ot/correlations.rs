@@ -1,0 +1,123 @@
+//! Correlations by the extension: transfers of random choices, whose labels say the choice in bit 0.
+
+use veil_device::ag::Ag;
+use veil_device::ot::Choices;
+use veil_device::{Command, KeyId, Layout, Op, PrfCall, Region, Residency, Span};
+use veil_prss::DomainTag;
+use veil_session::Peer;
+
+use super::extension::{self, At, Challenge};
+use super::silent::Base;
+use crate::round::{Cost, Round};
+
+/// Items of choices, and what an item is.
+pub(super) type Items = (u32, Choices);
+
+/// A command that makes bit 0 of blocks their choices, or zero where there are none.
+fn pin(blocks: Span, choices: Option<Span>) -> Command {
+    let src = std::iter::once(blocks).chain(choices).collect();
+    Command::new(Op::Ag(Ag::Pin { bit: 0 }), src, vec![blocks])
+}
+
+/// The receiver's end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Receiver {
+    extension: extension::Receiver,
+    choices: Span,
+    to: Span,
+    draws: PrfCall,
+}
+
+impl Receiver {
+    /// Adds to a layout what they need. They go `to` a column for each item.
+    pub(super) fn new(
+        layout: &mut Layout,
+        (peer, base): (Peer, &Base),
+        items: Items,
+        to: Span,
+    ) -> Self {
+        let region = layout.add(Region {
+            residency: Residency::Resident,
+            column: items.1.column(),
+            components: 1,
+            count: items.0,
+        });
+        let choices = layout.all(region, 0);
+        let with = (base.trees, items);
+        Receiver {
+            extension: extension::Receiver::new(layout, peer, with, base.challenge, base.leaves),
+            choices,
+            to,
+            draws: PrfCall {
+                key: base.private,
+                tag: DomainTag::OT_BASE,
+                first: base.counter(0),
+            },
+        }
+    }
+
+    /// The rounds: [`Challenge::rounds`] of them.
+    pub(super) fn rounds(&self, at: At) -> Vec<Round> {
+        let mut rounds = self.extension.rounds(at, self.choices, self.to);
+        let mut draw = Command::new(Op::Random, vec![], vec![self.choices]);
+        draw.calls = vec![self.draws];
+        rounds[0].local.insert(0, draw);
+        let last = rounds.last_mut().expect("one round at least");
+        last.local.push(pin(self.to, Some(self.choices)));
+        rounds
+    }
+}
+
+/// The sender's end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sender {
+    extension: extension::Sender,
+    to: Span,
+}
+
+impl Sender {
+    /// Adds to a layout what they need. They go `to` a column for each item.
+    pub(super) fn new(
+        layout: &mut Layout,
+        (peer, base, offset): (Peer, &Base, KeyId),
+        items: Items,
+        to: Span,
+    ) -> Self {
+        let (with, keys) = ((base.trees, items), (base.leaves, offset));
+        Sender {
+            extension: extension::Sender::new(layout, peer, with, base.challenge, keys),
+            to,
+        }
+    }
+
+    /// The rounds.
+    pub(super) fn rounds(&self, at: At) -> Vec<Round> {
+        let mut rounds = self.extension.rounds(at, self.to);
+        let last = rounds.last_mut().expect("one round at least");
+        last.finish.push(pin(self.to, None));
+        rounds
+    }
+}
+
+/// What they cost the sender and the receiver.
+pub(super) fn cost(base: &Base, (items, of): Items) -> [Cost; 2] {
+    let Choices::Bytes(bytes) = of else {
+        unreachable!("choices of correlations are bytes")
+    };
+    let trees = u64::from(base.trees.count());
+    let corrections = trees * u64::from(items) * u64::from(bytes);
+    let told = corrections + 16 * (trees - 1) + 16 * (u64::from(veil_device::ot::COLUMNS) + 1);
+    let coin = base.challenge != Challenge::Hash;
+    [
+        Cost {
+            rounds: 1 + u64::from(coin),
+            messages: coin.into(),
+            bytes: 16 * u64::from(coin),
+        },
+        Cost {
+            rounds: coin.into(),
+            messages: 3,
+            bytes: told,
+        },
+    ]
+}
