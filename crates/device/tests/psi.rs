@@ -77,7 +77,7 @@ impl Pair {
         let vole = [(); 3].map(|()| add(16, columns));
         let (seed, sent, w) = (add(16, 1), add(16, columns), add(16, 2));
         let tags = add(16, sets[1].len() as u32);
-        let found = add(1, sets[0].len() as u32);
+        let found = add(1, (sets[0].len() as u32).div_ceil(8));
         let offset = 0x0123_4567_89ab_cdef_0f1e_2d3c_4b5a_6979u128;
         device.bind(SessionId([3; 32]));
         for (id, key) in [(OFFSET, offset), (OWN, 5), (COMMON, 6)] {
@@ -181,6 +181,13 @@ impl Pair {
         self.device.view(self.workspace, span).unwrap()
     }
 
+    /// A byte for each key.
+    fn found(&self) -> Vec<u8> {
+        let bits = self.see(self.found);
+        let bit = |k: usize| bits[k / 8] >> (k % 8) & 1;
+        (0..self.see(self.digests[0]).len() / 32).map(bit).collect()
+    }
+
     fn all(&mut self) -> Result<Vec<u8>, Fault> {
         self.hash(0);
         self.hash(1);
@@ -189,7 +196,7 @@ impl Pair {
         let ascending = self.run(Psi::Ascending, (&[self.tags], &[]), None);
         assert_eq!(ascending, Ok(Outcome::Done));
         assert_eq!(self.compare()?, Outcome::Done);
-        Ok(self.see(self.found).to_vec())
+        Ok(self.found())
     }
 }
 
@@ -268,7 +275,7 @@ fn changed_messages_find_nothing_else() {
             assert_eq!(pair.tag(), Ok(Outcome::Done));
             pair.device.map(pair.workspace, span).unwrap()[at] ^= bits;
             assert_eq!(pair.compare(), Ok(Outcome::Done));
-            let found = pair.see(pair.found);
+            let found = pair.found();
             let more = found
                 .iter()
                 .zip(&honest)
@@ -288,7 +295,7 @@ fn changed_messages_find_nothing_else() {
             change(&mut lies);
             pair.device.write(pair.workspace, pair.tags, &lies).unwrap();
             assert_eq!(pair.compare(), Ok(Outcome::Mismatch { command: 0 }));
-            assert!(!pair.see(pair.found).contains(&1));
+            assert!(!pair.found().contains(&1));
             let ascending = pair.run(Psi::Ascending, (&[pair.tags], &[]), None);
             assert_eq!(ascending, Ok(Outcome::Mismatch { command: 0 }));
         }
@@ -353,7 +360,7 @@ fn timing() {
         pair.compare().unwrap();
         lap("match");
         assert_eq!(
-            pair.see(pair.found).iter().filter(|x| **x == 1).count() as u64,
+            pair.found().iter().filter(|x| **x == 1).count() as u64,
             n - n / 2
         );
     }

@@ -51,7 +51,7 @@ fn layout() -> Layout {
             region(mapped, ColumnType::Bytes(16), 4),
             region(mapped, ColumnType::Bytes(16), columns),
             region(mapped, ColumnType::Bytes(16), COUNTS[1]),
-            region(resident, ColumnType::Bytes(1), COUNTS[0]),
+            region(resident, ColumnType::Bytes(1), COUNTS[0].div_ceil(8)),
             region(mapped, ColumnType::Bytes(24), 8),
             region(resident, ColumnType::Rows(Ring::Z64), 8),
         ],
@@ -112,7 +112,7 @@ fn steps() -> Vec<(Command, Vec<KeyId>)> {
         step(
             Psi::Match { okvs },
             &[digests(0), vole(0), seed, w, tags],
-            &[span(FOUND, 0, COUNTS[0])],
+            &[span(FOUND, 0, COUNTS[0].div_ceil(8))],
             &[],
         ),
         step(Psi::Ascending, &[tags], &[], &[]),
@@ -224,12 +224,14 @@ fn steps_that_do_not_fit_are_refused() {
                 Op::Psi(Psi::Tags { .. } | Psi::Encode { .. } | Psi::Match { .. })
             ) && k == 1;
             let tags = matches!(good.op, Op::Psi(Psi::Match { .. })) && k == 4;
+            // One digest more or less may have as many bytes of bits.
+            let keys = matches!(good.op, Op::Psi(Psi::Match { .. })) && k == 0;
             let any = matches!(good.op, Op::Psi(Psi::Ascending));
             // More of a VOLE is no harm; w may be one block or several; any tags may be looked at.
-            if !(vole || sum || tags || any) {
+            if !(vole || sum || tags || any || keys) {
                 bad.push(change(&|s| s.count += 1));
             }
-            if !(sum || tags || any) {
+            if !(sum || tags || any || keys) {
                 bad.push(change(&|s| s.count -= 1));
             }
             if sum {

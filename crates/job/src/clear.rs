@@ -4,7 +4,9 @@ use veil_circuit::{EvaluateError, Per, Reduce};
 use veil_math::Ring;
 use veil_session::{PartyId, Peer};
 
-use crate::{DataError, Holder, Intersection, JobSpec, KEY_BYTES, Sink, Slice, Source, common_keys};
+use crate::{
+    DataError, Holder, Intersection, JobSpec, KEY_BYTES, Sink, Slice, Source, common_keys,
+};
 
 /// Rows evaluated at once: enough to fill words, little memory.
 const CHUNK: u64 = 4096;

@@ -45,7 +45,7 @@ impl Intersection {
     pub const fn keys_of_a_liar(&self) -> u64 {
         let keys = self.keys(self.result);
         if keys < LONG_LIST {
-            4 * keys + 64
+            4 * keys + 96
         } else {
             keys + keys.div_ceil(2) + keys
         }

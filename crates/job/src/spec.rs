@@ -137,10 +137,9 @@ impl Order {
                 every,
                 duplicates,
             }),
-            Order::Unsaid
-            | Order::Agreed
-            | Order::InCycles { .. }
-            | Order::Intersected { .. } => None,
+            Order::Unsaid | Order::Agreed | Order::InCycles { .. } | Order::Intersected { .. } => {
+                None
+            }
         }
     }
 }

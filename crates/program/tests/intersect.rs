@@ -96,7 +96,7 @@ fn the_contract_says_what_is_opened_and_against_whom_it_holds() {
     assert_eq!(
         spec.opened,
         [
-            "which keys of `left` are in `right` of b, for up to 8 keys of a: one that lies can ask for up to 96 keys, and need have none of them; b learns \
+            "which keys of `left` are in `right` of b, for up to 8 keys of a: one that lies can ask for up to 128 keys, and need have none of them; b learns \
              nothing, and can leave keys out"
         ]
     );

@@ -1,6 +1,7 @@
 //! Kinds of messages: found in the rounds of the plan, not by their number.
 
 mod authenticated;
+mod intersect;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -144,6 +145,24 @@ kinds! {
     OutsideSum,
     /// Digests that answer both.
     OutsideAnswers,
+    /// Sums of levels of trees of silent transfers, and of their leaves.
+    SilentSums,
+    /// What a receiver of silent transfers asks with.
+    SilentQuestion,
+    /// The sender's answer.
+    SilentAnswer,
+    /// The sender's commitment to its coin, where keys meet.
+    KeysCommitment,
+    /// The seed of the receiver's encoding.
+    EncodingSeed,
+    /// The encoding of its keys, masked.
+    Encoding,
+    /// Its coin.
+    ReceiverCoin,
+    /// The sender's coin, and what hid it.
+    SenderCoin,
+    /// Digests of the sender's keys.
+    KeyTags,
     /// Digest of the list of accepted inputs.
     List,
     /// Digest of an owner's seed, or of a key that a party deals.
@@ -254,6 +273,7 @@ impl Kinds {
         let cuts = security.adversary == Adversary::CutAndChoose;
         let authenticates =
             (security.protocol, security.adversary) == (ProtocolKind::Yao, Adversary::Malicious);
+        let meets = plan.job.intersection().is_some();
         for me in participants(plan) {
             let protocol = veil_protocol::protocol(Arc::clone(plan), me);
             handshake = protocol.places();
@@ -269,6 +289,7 @@ impl Kinds {
                 for send in &round.sends {
                     let name = (me, send.peer, round.place, send.part);
                     let own = match (cuts, authenticates) {
+                        (_, true) if meets => intersect::kind(&*protocol, task, send),
                         (true, _) => of_cut(task, send),
                         (_, true) => {
                             let inputs = takes_inputs(plan, round.place);

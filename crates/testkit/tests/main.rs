@@ -20,6 +20,7 @@ mod cut_and_choose;
 mod devices;
 mod digests;
 mod four;
+mod intersect;
 mod kept_columns;
 mod late;
 mod ledger;

@@ -96,7 +96,7 @@ impl Case {
                 (mapped, block, 1, columns as u32),
                 (mapped, block, 1, 1 + rng.below(2) as u32),
                 (mapped, block, 1, counts[1]),
-                (mapped, ColumnType::Bytes(1), 1, counts[0]),
+                (mapped, ColumnType::Bytes(1), 1, counts[0].div_ceil(8)),
             ],
         );
         let mut keys = counts.map(|count| rng.bytes(32 * count as usize));

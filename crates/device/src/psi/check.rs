@@ -47,7 +47,10 @@ pub(crate) fn check(step: Psi, command: &Command, layout: &Layout) -> Result<(),
         (Psi::Match { okvs }, [digests, a, seed, w, tags], [found]) => {
             let tags = items(tags, BLOCK).is_some_and(|count| count <= u32::MAX.into());
             let told = block(seed) && sum(w) && tags;
-            (as_many(digests, found, 1) && columns(okvs, a) && told, 0)
+            let count = items(digests, DIGEST).filter(|count| *count <= u32::MAX.into());
+            let bits = count.map(|count| count.div_ceil(8));
+            let found = bits.is_some() && bits == items(found, 1);
+            (found && columns(okvs, a) && told, 0)
         }
         (Psi::Ascending, [tags], []) => (items(tags, BLOCK).is_some(), 0),
         _ => (false, 0),

@@ -90,7 +90,7 @@ pub enum Psi {
         /// The key that is δ.
         offset: KeyId,
     },
-    /// What the receiver finds. src: digests; A; the seed; blocks that add up to w; tags. dst: a byte for each digest, 1 if its tag is one of them, else 0. If the
+    /// What the receiver finds. src: digests; A; the seed; blocks that add up to w; tags. dst: a bit for each digest, packed into bytes: 1 if its tag is one of them, else 0. If the
     /// tags are not strictly ascending nothing is found, and the batch ends with [`Outcome::Mismatch`](crate::Outcome::Mismatch).
     Match {
         /// The receiver's store.

@@ -206,7 +206,7 @@ fn sort(blocks: &mut [Block]) {
     blocks.sort_unstable_by_key(|block| u128::from_be_bytes(*block));
 }
 
-/// 1 where a block is among ascending ones. Tags are as good as random: with as many ranges of their first bits as there are tags a range has about one. Where
+/// Bits, which were 0: 1 where a block is among ascending ones. Tags are as good as random: with as many ranges of their first bits as there are tags a range has about one. Where
 /// a peer's are not, a range is halved until it is found, or not.
 fn find(theirs: &[Block], own: &[Block], to: &mut [u8]) {
     let bits = theirs.len().max(2).ilog2();
@@ -224,12 +224,12 @@ fn find(theirs: &[Block], own: &[Block], to: &mut [u8]) {
         sum += *start;
         *start = sum;
     }
-    for (block, to) in own.iter().zip(to) {
+    for (k, block) in own.iter().enumerate() {
         let range = range(block);
         let among = &theirs[starts[range] as usize..starts[range + 1] as usize];
         let same =
             among.binary_search_by_key(&u128::from_be_bytes(*block), |x| u128::from_be_bytes(*x));
-        *to = same.is_ok().into();
+        to[k / 8] |= u8::from(same.is_ok()) << (k % 8);
     }
 }
 
@@ -251,11 +251,11 @@ mod tests {
                 sort(&mut theirs);
                 assert!(ascending(&theirs));
                 let own: Vec<Block> = (0..2 * count + 2).map(|k| block(of(k))).collect();
-                let mut found = vec![7; own.len()];
+                let mut found = vec![0; own.len().div_ceil(8)];
                 find(&theirs, &own, &mut found);
-                for (k, found) in found.iter().enumerate() {
+                for k in 0..8 * found.len() {
                     let is = k % 2 == 0 && k < 2 * count as usize;
-                    assert_eq!(*found, u8::from(is), "{k} of {count}");
+                    assert_eq!(found[k / 8] >> (k % 8) & 1, u8::from(is), "{k} of {count}");
                 }
             }
         }

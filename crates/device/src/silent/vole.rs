@@ -6,8 +6,8 @@ use super::steps::{Known, block, frame, lacking, leaves_of, mask_of, put, put_le
 use super::{HIDING, Lpn, WEIGHT};
 use crate::command::Command;
 use crate::cut::Columns;
-use crate::gf128::{dot, pack};
 use crate::garble::Fixed;
+use crate::gf128::{dot, pack};
 use crate::layout::Span;
 
 /// Entries of correlations: their sums, and, at the receiver, their choices.

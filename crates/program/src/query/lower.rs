@@ -30,7 +30,10 @@ impl Queries {
         roles: &Roles,
         job_files: JobFiles<'_>,
     ) -> Result<Self, Fault> {
-        let tables = raw.table.iter().map(|table| parse::table(table, roles, None));
+        let tables = raw
+            .table
+            .iter()
+            .map(|table| parse::table(table, roles, None));
         let tables: Vec<OwnerTable> = tables.collect::<Result<_, _>>()?;
         let queries = raw.query.0.iter();
         let queries = queries.map(|query| parse::query(query, &raw.model, roles));

@@ -31,6 +31,7 @@ use veil_job::Intersection;
 use veil_session::{Frame, PartyId, Peer};
 
 use crate::ot::Pins;
+use crate::ot::vole::Shape;
 use crate::plan::{Plan, WorkspaceOf};
 use crate::round::{Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfers};
 use crate::yao::{LEAVES, OFFSET, PRIVATE, keys, other, peers};
@@ -97,12 +98,26 @@ pub(crate) fn ports(circuit: &Circuit) -> Circuit {
 /// Numbers that both ends have to choose alike: those of the encoding, and of the correlation.
 pub(crate) fn sizes(of: Intersection) -> Vec<u64> {
     let okvs = encoding(of);
-    vec![okvs.columns(), crate::ot::vole::KIND]
+    let shape = shape(of);
+    let (rounds, expansions) = shape.rounds();
+    vec![
+        okvs.bins.into(),
+        okvs.sparse.into(),
+        okvs.dense.into(),
+        shape.entries().into(),
+        rounds.into(),
+        expansions.into(),
+    ]
 }
 
 /// The encoding of the receiver's keys.
 fn encoding(of: Intersection) -> Okvs {
     Okvs::of(of.keys(of.result) as u32)
+}
+
+/// The correlation that it takes.
+fn shape(of: Intersection) -> Shape {
+    Shape::of(encoding(of).columns() as u32)
 }
 
 /// An intersection, as one of the two parties runs it.
@@ -238,7 +253,11 @@ impl Protocol for Intersected {
             holders: vec![],
             digest: None,
         };
-        if self.me() == by { vec![private] } else { vec![] }
+        if self.me() == by {
+            vec![private]
+        } else {
+            vec![]
+        }
     }
 }
 

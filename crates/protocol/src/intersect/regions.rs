@@ -2,7 +2,6 @@
 
 use veil_device::{ColumnType, Layout, Region, Residency, Span};
 use veil_job::{Intersection, KEY_BYTES};
-use veil_math::Ring;
 use veil_session::PartyId;
 
 use super::{IntersectMessage, encoding};
@@ -62,7 +61,7 @@ pub(super) fn layout(of: Intersection, me: PartyId, workspace: WorkspaceOf) -> L
         (resident, digest, when(rows, 2)),
         (
             Residency::Public,
-            ColumnType::Rows(Ring::Bits),
+            ColumnType::Bytes(own.div_ceil(8)),
             when(rows && receives, 1),
         ),
         (mapped, digest, 2),

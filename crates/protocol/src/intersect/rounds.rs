@@ -6,8 +6,8 @@ use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
 use super::regions::{self, Coin, coin};
-use super::{TREES, encoding, label, peer, place};
-use crate::ot::extension::Challenge;
+use super::{TREES, encoding, label, peer, place, shape};
+use crate::ot::extension::{At, Challenge};
 use crate::ot::silent::Base;
 use crate::ot::vole;
 use crate::round::{Check, Round, Transfer};
@@ -21,7 +21,7 @@ mod what {
 
 /// The rounds of party `me`, whose layout grows by what the correlation needs, and the number of places.
 pub(super) fn of(of: Intersection, me: PartyId, layout: &mut Layout) -> (Vec<Round>, u32) {
-    let length = encoding(of).columns();
+    let shape = shape(of);
     let base = Base {
         trees: TREES,
         challenge: Challenge::Coin(PRIVATE),
@@ -30,22 +30,27 @@ pub(super) fn of(of: Intersection, me: PartyId, layout: &mut Layout) -> (Vec<Rou
         private: PRIVATE,
         back: false,
     };
-    let last = place::CORRELATIONS + vole::places(length);
+    let last = place::CORRELATIONS + shape.places(base.challenge);
+    let at = At {
+        place: place::CORRELATIONS,
+        first: 0,
+        label: 0,
+    };
     let party = Party { of, peer: peer(me) };
     let mut rounds;
     if me == of.result {
-        let ends = vole::Receiver::new(layout, party.peer, length, base);
+        let ends = vole::Receiver::new(layout, party.peer, shape, base);
         rounds = vec![party.hear_commitment()];
-        rounds.extend(ends.rounds(place::CORRELATIONS));
-        let [a, c] = ends.outputs();
+        rounds.extend(ends.rounds(at));
+        let [a, c] = ends.entries();
         rounds.push(party.encode(last, me, c));
         rounds.push(party.compare(last + 1, me, a));
     } else {
-        let ends = vole::Sender::new(layout, party.peer, length, base, OFFSET);
+        let ends = vole::Sender::new(layout, party.peer, shape, base, OFFSET);
         rounds = vec![party.commit()];
-        rounds.extend(ends.rounds(place::CORRELATIONS));
+        rounds.extend(ends.rounds(at));
         rounds.push(party.hear(last, me));
-        rounds.push(party.answer(last + 1, me, ends.outputs()));
+        rounds.push(party.answer(last + 1, me, ends.entries()));
     }
     (rounds, last + 2)
 }

@@ -1,6 +1,5 @@
 //! Correlations by the extension: transfers of random choices, whose labels say the choice in bit 0.
 
-use veil_device::ag::Ag;
 use veil_device::ot::Choices;
 use veil_device::{Command, KeyId, Layout, Op, PrfCall, Region, Residency, Span};
 use veil_prss::DomainTag;
@@ -12,12 +11,6 @@ use crate::round::{Cost, Round};
 
 /// Items of choices, and what an item is.
 pub(super) type Items = (u32, Choices);
-
-/// A command that makes bit 0 of blocks their choices, or zero where there are none.
-fn pin(blocks: Span, choices: Option<Span>) -> Command {
-    let src = std::iter::once(blocks).chain(choices).collect();
-    Command::new(Op::Ag(Ag::Pin { bit: 0 }), src, vec![blocks])
-}
 
 /// The receiver's end.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +38,8 @@ impl Receiver {
         let choices = layout.all(region, 0);
         let with = (base.trees, items);
         Receiver {
-            extension: extension::Receiver::new(layout, peer, with, base.challenge, base.leaves),
+            extension: extension::Receiver::new(layout, peer, with, base.challenge, base.leaves)
+                .pinned(),
             choices,
             to,
             draws: PrfCall {
@@ -62,8 +56,6 @@ impl Receiver {
         let mut draw = Command::new(Op::Random, vec![], vec![self.choices]);
         draw.calls = vec![self.draws];
         rounds[0].local.insert(0, draw);
-        let last = rounds.last_mut().expect("one round at least");
-        last.local.push(pin(self.to, Some(self.choices)));
         rounds
     }
 }
@@ -85,17 +77,14 @@ impl Sender {
     ) -> Self {
         let (with, keys) = ((base.trees, items), (base.leaves, offset));
         Sender {
-            extension: extension::Sender::new(layout, peer, with, base.challenge, keys),
+            extension: extension::Sender::new(layout, peer, with, base.challenge, keys).pinned(),
             to,
         }
     }
 
     /// The rounds.
     pub(super) fn rounds(&self, at: At) -> Vec<Round> {
-        let mut rounds = self.extension.rounds(at, self.to);
-        let last = rounds.last_mut().expect("one round at least");
-        last.finish.push(pin(self.to, None));
-        rounds
+        self.extension.rounds(at, self.to)
     }
 }
 

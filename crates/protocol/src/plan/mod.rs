@@ -132,7 +132,9 @@ pub enum PlanError {
         every: u64,
     },
     /// Too many keys that meet.
-    #[error("a party has up to {keys} keys, and up to {most} can meet: split the list by a part of the key")]
+    #[error(
+        "a party has up to {keys} keys, and up to {most} can meet: split the list by a part of the key"
+    )]
     TooManyKeys {
         /// Keys of a party.
         keys: u64,

@@ -289,8 +289,9 @@ impl Cpu {
                 // SAFETY: the span has the columns, which are longer than `length`.
                 unsafe {
                     From {
-                        lowest: lowest
-                            .map_or(nothing.as_ptr(), |lowest| base.add(lowest + at).cast_const()),
+                        lowest: lowest.map_or(nothing.as_ptr(), |lowest| {
+                            base.add(lowest + at).cast_const()
+                        }),
                         columns: base.add(first + at).cast_const(),
                         stride,
                     }

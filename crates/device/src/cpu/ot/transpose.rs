@@ -25,11 +25,7 @@ pub(super) struct From {
 /// # Safety
 /// `V`'s instruction set is enabled in the caller; a vector of each of 128 columns can be read, and all labels written.
 #[inline(always)]
-pub(super) unsafe fn transpose<V: Vector>(
-    words: &mut Words,
-    from: From,
-    to: *mut u8,
-) {
+pub(super) unsafe fn transpose<V: Vector>(words: &mut Words, from: From, to: *mut u8) {
     // SAFETY: the caller's.
     unsafe {
         // Eight squares of 64 × 64 bits at once, for each half of the columns: columns 8, 16 and 32 apart.

@@ -107,7 +107,7 @@ impl Shape {
     }
 
     /// Silent rounds, and rounds over blocks.
-    pub(super) const fn rounds(&self) -> (u32, u32) {
+    pub(crate) const fn rounds(&self) -> (u32, u32) {
         match self.way {
             Way::Transfers => (0, 0),
             Way::Silent { rounds } => (rounds, 0),
