@@ -54,6 +54,9 @@ class Lpn:
     log_secret: int
     height: int
 
+    # Tags of roots, and of start points.
+    tags = (ROOT, TREE)
+
     @property
     def leaves(self):
         return 1 << self.height
@@ -96,7 +99,7 @@ class At:
         """Op::Hash: of a call that says from where on trees are counted, and of one source."""
         head = SESSION + label.to_bytes(2, "little") + bytes(2) + self.lane.to_bytes(2, "little")
         head += self.chunk.to_bytes(4, "little") + self.rows.to_bytes(4, "little")
-        head += TREE.to_bytes(2, "little") + self.tree(lpn, 0).to_bytes(8, "little")
+        head += lpn.tags[1].to_bytes(2, "little") + self.tree(lpn, 0).to_bytes(8, "little")
         return hashlib.sha256(head + pieces(source)).digest()
 
 
@@ -113,7 +116,7 @@ class Hash:
 
 
 def hash_of(common, at, lpn, tree):
-    return Hash(prf_block(common, TREE, at.lane, at.tree(lpn, tree), at.chunk))
+    return Hash(prf_block(common, lpn.tags[1], at.lane, at.tree(lpn, tree), at.chunk))
 
 
 def levels_of(h, height, root, offset):
@@ -129,7 +132,7 @@ def grow(lpn, common, own, at, offset, base):
     """The sender's leaves, and the sums that it sends."""
     leaves, sums = [], []
     for tree in range(lpn.trees):
-        root = int.from_bytes(prf_block(own, ROOT, at.lane, at.tree(lpn, tree), at.chunk), "little")
+        root = int.from_bytes(prf_block(own, lpn.tags[0], at.lane, at.tree(lpn, tree), at.chunk), "little")
         levels = levels_of(hash_of(common, at, lpn, tree), lpn.height, root, offset)
         for level, nodes in enumerate(levels):
             require(total(nodes) == offset, "a level does not add up to the offset")
@@ -307,7 +310,7 @@ def bet(lpn, rng, lies):
     for tree, level in lies:
         guess, change = rng.getrandbits(level), rng.getrandbits(128) | 2
         guessed &= guess == lacking(lpn, choices, tree) & (1 << level) - 1
-        root = int.from_bytes(prf_block(own, ROOT, at.lane, at.tree(lpn, tree), at.chunk), "little")
+        root = int.from_bytes(prf_block(own, lpn.tags[0], at.lane, at.tree(lpn, tree), at.chunk), "little")
         h = hash_of(common, at, lpn, tree)
         nodes = levels_of(h, level + 1, root, offset)[-1]
         nodes[guess] ^= change

@@ -13,5 +13,6 @@ mod ot_cache;
 mod ot_set_up;
 mod ot_silent;
 mod ot_transfers;
+mod ot_vole;
 mod plan;
 mod views;

@@ -4,4 +4,4 @@
 mod byzantine;
 mod laws;
 mod model;
-mod pair;
+pub(crate) mod pair;

@@ -21,6 +21,7 @@ mod share;
 mod silent;
 mod stream;
 mod tpch;
+mod vole;
 mod workload;
 
 use std::path::PathBuf;
@@ -76,6 +77,7 @@ use workload::Name;
                                        a question of TPC-H, compared with what it means
   veil-lab bench ot --svg ot.svg           random oblivious transfers between two parties
   veil-lab bench ot --silent               correlated ones that take hardly any bytes, for sets of parameters
+  veil-lab bench ot --vole                 products of random blocks with the sender's offset
   veil-lab bench mul64 --net wan --json    over a link of 40 ms and 1 Gb/s, as JSON lines
 
 The unit is operations per CPU-second of all participants together; the bound is what this machine's AES allows if
@@ -122,6 +124,9 @@ pub(crate) struct BenchArgs {
     /// Of ot silent transfers, by learning parity with noise.
     #[arg(long)]
     silent: bool,
+    /// Of ot vectors of products with the sender's offset.
+    #[arg(long)]
+    vole: bool,
     /// The scale factor of tpch [default: 0.01].
     #[arg(long, value_name = "SF", value_parser = tpch::scale)]
     sf: Option<f64>,
@@ -353,10 +358,10 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
                 "--sf and --query are of tpch"
             ));
         }
-        name if name != What::Ot && args.silent => {
+        name if name != What::Ot && (args.silent || args.vole) => {
             return Err(miette!(
-                help = "`veil-lab bench ot --silent`",
-                "--silent is of ot"
+                help = "`veil-lab bench ot --silent`, `veil-lab bench ot --vole`",
+                "--silent and --vole are of ot"
             ));
         }
         name if !matches!(name, What::Logreg | What::Tree)

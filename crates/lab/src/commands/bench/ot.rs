@@ -65,6 +65,9 @@ struct Row {
 
 /// Measures, prints the table, and draws.
 pub(super) fn run(args: &BenchArgs) -> Result<()> {
+    if args.vole {
+        return super::vole::run(args);
+    }
     if args.silent {
         return super::silent::run(args);
     }
