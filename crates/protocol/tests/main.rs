@@ -14,4 +14,5 @@ mod ot_set_up;
 mod ot_silent;
 mod ot_transfers;
 mod plan;
+mod psi;
 mod views;
