@@ -34,8 +34,8 @@
 //! - A closed workspace is scrubbed.
 //! - What a command reads of a workspace that was opened is zero until it is written. Of one that serves another chunk ([`Device::reuse`]) that holds only of
 //!   the columns that the host names.
-//! - No branch and no memory index of the CPU device depends on a value, but for permutations that a party draws or is told: memory is reached at
-//!   positions that follow from them.
+//! - No branch and no memory index of the CPU device depends on a value, but for permutations that a party draws or is told, and for its own keys in
+//!   intersections ([`psi`]): memory is reached at positions that follow from them.
 //!
 //! # Limits
 //!

@@ -220,7 +220,7 @@ fn keys_of_both_are_found() {
         for sender in sizes {
             // Disjoint, one key in common, half of them, the same.
             for common in [0, 1, receiver / 2, receiver] {
-                let common = common.min(sender);
+                let common = common.min(sender).min(receiver);
                 let own = keys(0..receiver);
                 let theirs = keys(receiver - common..receiver - common + sender);
                 let okvs = Okvs::of(receiver as u32);
@@ -267,7 +267,10 @@ fn changed_messages_find_nothing_else() {
         device.wipe();
         let mut pair = Pair::new(device, Okvs::of(40), [&own, &theirs]);
         let honest = pair.all().unwrap();
-        assert_eq!(honest.iter().filter(|found| **found == 1).count(), 20);
+        assert_eq!(
+            honest.iter().map(|found| u32::from(*found)).sum::<u32>(),
+            20
+        );
         // One bit of w, of the seed, of columns: sender and receiver no longer agree.
         for span in [pair.w, pair.seed, pair.sent] {
             let (at, bits) = (pair.see(span).len() / 2, 0x10);
@@ -332,36 +335,5 @@ fn keys_that_are_equal_or_do_not_fit_are_refused() {
             assert!(pair.see(pair.sent).iter().all(|byte| *byte == 0));
             assert!(pair.see(pair.seed).iter().all(|byte| *byte == 0));
         }
-    }
-}
-
-#[test]
-#[ignore = "timing"]
-fn timing() {
-    let n: u64 = std::env::var("N").map_or(1_000_000, |n| n.parse().unwrap());
-    let (own, theirs) = (keys(0..n), keys(n / 2..n / 2 + n));
-    let okvs = Okvs::of(n as u32);
-    for isa in Isa::available() {
-        let mut pair = Pair::new(Box::new(Cpu::with(isa)), okvs, [&own, &theirs]);
-        let mut last = std::time::Instant::now();
-        let mut lap = |what: &str| {
-            eprintln!("{isa:?} {what}: {:?}", last.elapsed());
-            last = std::time::Instant::now();
-        };
-        lap("set up");
-        pair.hash(0);
-        lap("hash");
-        pair.hash(1);
-        lap("hash");
-        pair.encode().unwrap();
-        lap("encode");
-        pair.tag().unwrap();
-        lap("tags");
-        pair.compare().unwrap();
-        lap("match");
-        assert_eq!(
-            pair.found().iter().filter(|x| **x == 1).count() as u64,
-            n - n / 2
-        );
     }
 }

@@ -15,4 +15,5 @@ mod ot_silent;
 mod ot_transfers;
 mod ot_vole;
 mod plan;
+mod psi;
 mod views;

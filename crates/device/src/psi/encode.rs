@@ -48,10 +48,10 @@ pub(super) fn encode<E: Each>(
         each.rows(okvs, *seed, digests, &mut rows);
         let (entries, ends) = sorted(okvs, &rows);
         let (mut first, mut solved) = (0, true);
-        for (bin, end) in to.chunks_exact_mut(okvs.width() as usize).zip(ends) {
-            let entries = &entries[first..end];
+        for (bin, end) in to.chunks_exact_mut(okvs.width() as usize).zip(&*ends) {
+            let entries = &entries[first..*end];
             solved = solved && solve(each, okvs, (entries, digests), bin, &mut scratch)?;
-            first = end;
+            first = *end;
         }
         if solved {
             return Ok(());
@@ -61,13 +61,13 @@ pub(super) fn encode<E: Each>(
 }
 
 /// The keys of each bin in their order, one bin behind the other, and where bins end.
-fn sorted(okvs: Okvs, rows: &[Row]) -> (Zeroizing<Vec<Entry>>, Vec<usize>) {
-    let mut ends = vec![0usize; okvs.bins as usize];
+fn sorted(okvs: Okvs, rows: &[Row]) -> (Zeroizing<Vec<Entry>>, Zeroizing<Vec<usize>>) {
+    let mut ends = Zeroizing::new(vec![0usize; okvs.bins as usize]);
     for row in rows {
         ends[row.bin as usize] += 1;
     }
     let mut sum = 0;
-    for end in &mut ends {
+    for end in &mut *ends {
         sum += *end;
         *end = sum - *end;
     }
@@ -162,11 +162,11 @@ fn peel(okvs: Okvs, entries: &[Entry], scratch: &mut Scratch) {
         }
     }
     if taken.len() < entries.len() {
-        let mut is_left = vec![true; entries.len()];
+        let mut is_left = Zeroizing::new(vec![true; entries.len()]);
         for (_, k) in taken.iter() {
             is_left[*k as usize] = false;
         }
-        left.extend((0..).zip(&is_left).filter(|of| *of.1).map(|(k, _)| k));
+        left.extend((0..).zip(&*is_left).filter(|of| *of.1).map(|(k, _)| k));
     }
 }
 
@@ -222,7 +222,8 @@ fn left_over(
     left: &[u32],
 ) -> bool {
     let of = |k: &u32| &entries[*k as usize];
-    let mut columns: Vec<u32> = left.iter().flat_map(|k| of(k).at).collect();
+    let mut columns: Zeroizing<Vec<u32>> =
+        Zeroizing::new(left.iter().flat_map(|k| of(k).at).collect());
     columns.sort_unstable();
     columns.dedup();
     let (mut sums, mut equations): (Vec<(usize, Sum)>, Vec<Sum>) = (Vec::new(), Vec::new());
@@ -325,7 +326,7 @@ mod tests {
         let seed = u128::from(random(state)).to_le_bytes();
         Plain.rows(okvs, seed, &digests, &mut rows);
         let (entries, ends) = sorted(okvs, &rows);
-        assert_eq!(ends, [digests.len()]);
+        assert_eq!(ends[..], [digests.len()]);
         let mut bin = vec![Block::default(); okvs.width() as usize];
         for block in &mut bin {
             *block = (u128::from(random(state)) << 64 | u128::from(random(state))).to_le_bytes();

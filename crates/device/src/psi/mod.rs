@@ -44,9 +44,9 @@
 //! # Limits
 //!
 //! - Branches, and positions in memory, follow from digests of a party's *own* keys, in all steps but [`Psi::Hash`]: columns of rows, the order of tags, what is found.
-//!   They are public to that party, and to nobody else. Neither depends on δ, on A, B, C, or on a peer's secrets.
-//! - A receiver may choose a P that is right for more keys than it may have: for up to 2.4 times as many, by a count of equations
-//!   ([ADR 102](../../../docs/adr/0102-keys-of-two-are-encoded-in-bins.md)).
+//!   A process that shares a cache with that party may learn of them. Neither depends on δ, on A, B, C, or on a peer's secrets.
+//! - A receiver may choose a P that is right for more keys than it declared: for up to [`Okvs::most_keys`], by a count of equations that is no proof. Han, Kim,
+//!   Lee and Son ("Revisiting OKVS-Based OPRF and PSI: Cryptanalysis and Better Construction", ASIACRYPT 2024) do so for more keys than was claimed in 2021.
 
 mod check;
 mod encode;

@@ -70,6 +70,25 @@ impl Okvs {
         SEEDS as u64 + self.columns()
     }
 
+    /// Keys that a receiver can choose P for if it lies and tries 2^80 hashes, by a count of equations: n' keys take 128 bits each, less 80 − log2 n' that are
+    /// met by choosing among hashes, of 128 for each column. *Unverified*: it is no proof.
+    pub fn most_keys(self) -> u64 {
+        let fits = |keys: u64| {
+            let bits = 48 + u128::from(keys.ilog2());
+            u128::from(keys) * bits <= 128 * u128::from(self.columns())
+        };
+        let (mut most, mut over) = (1, (3 * self.columns()).max(2));
+        while over - most > 1 {
+            let middle = most + (over - most) / 2;
+            if fits(middle) {
+                most = middle;
+            } else {
+                over = middle;
+            }
+        }
+        most
+    }
+
     /// Whether a device does it.
     pub(super) const fn is_there(self) -> bool {
         self.bins > 0
@@ -160,6 +179,13 @@ mod tests {
         }
         // Longer ones do not panic.
         assert!(!Okvs::of(u32::MAX).is_there());
+    }
+
+    #[test]
+    fn a_receiver_that_lies_may_have_about_so_many_keys() {
+        for (keys, most) in [(1, 57), (1 << 10, 3219), (1_000_000, 2_524_108)] {
+            assert_eq!(Okvs::of(keys).most_keys(), most, "{keys} keys");
+        }
     }
 
     /// The capacity of bins against the tail of the binomial distribution itself.
