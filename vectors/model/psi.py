@@ -265,7 +265,7 @@ def case(name, okvs, lane, chunk, first, counts, common):
         "seed": le(seed).hex(),
         "sent": blocks(sent).hex(),
         "tags": b"".join(theirs).hex(),
-        "found": found.hex(),
+        "found": sum(bit << k for k, bit in enumerate(found)).to_bytes(-(-len(found) // 8), "little").hex(),
     }
 
 

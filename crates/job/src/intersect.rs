@@ -42,7 +42,7 @@ impl Intersection {
 
     /// Keys that the party which learns the result can ask for, at most, if it is malicious: what it sends has room for more equations than it has keys. The
     /// bound is of 2^80 hashes that it computes while the run waits for it (`docs/protocol-psi.md`).
-    pub const fn keys_of_a_liar(&self) -> u64 {
+    pub const fn most_keys_asked(&self) -> u64 {
         let keys = self.keys(self.result);
         if keys < LONG_LIST {
             4 * keys + 96

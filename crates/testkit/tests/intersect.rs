@@ -306,10 +306,10 @@ fn what_is_no_intersection_is_refused() {
     );
 }
 
-/// What a job says of a liar's keys is at least what the count of equations gives: room of 128 bits for each column, of which a hash that fits by chance saves all but
+/// What a job says of the keys that a malicious receiver asks for is at least what the count of equations gives: room of 128 bits for each column, of which a hash that fits by chance saves all but
 /// 48 and as many as there are keys to choose from.
 #[test]
-fn a_liars_keys_are_as_many_as_the_contract_says() {
+fn keys_asked_for_are_as_many_as_the_contract_says() {
     for keys in (0..24).flat_map(|log| [1u64 << log, (1 << log) + 1, 3 << log >> 1]) {
         let keys = keys.clamp(1, 1 << 24);
         let meeting = veil_job::Intersection {
@@ -317,7 +317,7 @@ fn a_liars_keys_are_as_many_as_the_contract_says() {
             result: PartyId::TWO[0],
         };
         let columns = veil_device::Okvs::of(keys as u32).columns() as f64;
-        let said = meeting.keys_of_a_liar() as f64;
+        let said = meeting.most_keys_asked() as f64;
         let bound = columns * 128.0 / (48.0 + said.log2());
         assert!(bound <= said, "{keys} keys: {bound} of {said}");
         // Not much more than the bound either, of lists that matter.

@@ -133,7 +133,7 @@ impl Intersection {
                 keys: self.keys(),
                 result: self.result
             }
-            .keys_of_a_liar()
+            .most_keys_asked()
         )]
     }
 

@@ -4,7 +4,7 @@
 //!
 //! Model: two parties, of whom one may be corrupt and malicious; a pairwise key; encrypted, authenticated links; SHA-256 is a random oracle. The
 //! sender learns nothing but the number of keys that the job declares for both. A malicious receiver learns of more keys than it has declared whether
-//! the sender has them ([`Intersection::keys_of_a_liar`](veil_job::Intersection::keys_of_a_liar)).
+//! the sender has them ([`Intersection::most_keys_asked`](veil_job::Intersection::most_keys_asked)).
 //!
 //! From: Rindal, Schoppmann, "VOLE-PSI: Fast OPRF and Circuit-PSI from Vector-OLE", EUROCRYPT 2021; Raghuraman, Rindal, "Blazing Fast PSI from
 //! Improved OKVS and Subfield VOLE", CCS 2022; Han, Kim, Lee, Son, "Revisiting OKVS-based OPRF and PSI: Cryptanalysis and Better Construction",
