@@ -50,9 +50,17 @@ pub(crate) fn power(factor: u128, mut exponent: u64) -> u128 {
     product
 }
 
-/// Σ `X^i` · block i, as products of the field.
-pub(crate) fn pack(blocks: impl DoubleEndedIterator<Item = u128>) -> u128 {
-    dot(blocks.rev().fold(0, |sum, block| by_x(sum) ^ block), 1)
+/// X^−1 · a, without another factor.
+pub(crate) const fn over_x(a: u128) -> u128 {
+    // The polynomial's constant is 1: with it a sum whose constant is 1 can be divided.
+    let odd = (a & 1).wrapping_neg();
+    a >> 1 ^ odd & (1 << 127 | ONE >> 1)
+}
+
+/// Σ `X^i` · block i, as products of the field, of 128 blocks.
+pub(crate) fn pack(blocks: impl Iterator<Item = u128>) -> u128 {
+    // Block i is divided by X as often as there are blocks from it on: 128 − i times.
+    blocks.fold(0, |sum, block| over_x(sum ^ block))
 }
 
 #[cfg(test)]

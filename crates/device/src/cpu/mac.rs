@@ -88,7 +88,7 @@ impl MacKey {
 #[cfg(target_arch = "x86_64")]
 mod wide;
 #[cfg(target_arch = "x86_64")]
-pub(super) use wide::reduce;
+pub(super) use wide::{reduce, reduce_lanes};
 
 #[cfg(test)]
 mod tests {
