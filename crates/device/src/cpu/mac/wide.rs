@@ -173,6 +173,19 @@ pub(crate) fn reduce(low: __m128i, high: __m128i) -> __m128i {
     _mm_xor_si128(low, high)
 }
 
+/// The same of four at a time.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,vpclmulqdq")]
+pub(crate) fn reduce_lanes(low: __m512i, high: __m512i) -> __m512i {
+    let fold = _mm512_set_epi64(0, FOLD, 0, FOLD, 0, FOLD, 0, FOLD);
+    let mut low = low;
+    for _ in 0..2 {
+        let swapped = _mm512_shuffle_epi32::<0x4e>(low);
+        low = _mm512_xor_si512(swapped, _mm512_clmulepi64_epi128::<0x00>(low, fold));
+    }
+    _mm512_xor_si512(low, high)
+}
+
 #[inline]
 #[target_feature(enable = "sse2")]
 fn load(block: &[u8; BLOCK]) -> __m128i {

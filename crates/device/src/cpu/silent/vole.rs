@@ -1,5 +1,8 @@
 //! Rounds over blocks: entries of correlations, second hashes of leaves, and rows that are sums of ten products.
 
+#[cfg(target_arch = "x86_64")]
+mod products;
+
 use super::super::vector::{self, Domain, GROUP, RoundKeys, Task, VECTOR, Vector};
 use super::super::workspace::Memory;
 use super::super::{Cpu, Isa};
@@ -8,7 +11,11 @@ use super::BLOCK;
 use super::{leaves::Lack, leaves::Leaves, tree_at, trees::read};
 use crate::Fault;
 use crate::command::Command;
+<<<<<<< HEAD
 use crate::gf128::{dot, pack};
+=======
+use crate::field::{dot, over_x, pack};
+>>>>>>> h1
 use crate::layout::Span;
 use crate::silent::{HIDING, Known, Lpn, Silent, WEIGHT};
 
@@ -21,26 +28,47 @@ const TILE: usize = 32;
 /// Blocks that the PRF makes at once.
 const STEP: usize = GROUP * VECTOR / BLOCK;
 
-/// The terms of a tile.
+/// The terms of a tile: of each row ten blocks.
 type Terms = [u8; BLOCK * TILE * WEIGHT];
 
 const _: () = assert!((TILE * WEIGHT).is_multiple_of(STEP));
 
+/// Entries that are packed side by side: each sum waits for itself.
+const SIDE: usize = 4;
+
 /// Entries of correlations.
 pub(super) fn pack_all(memory: &mut Memory, from: Span, dst: &[Span]) {
-    for k in 0..dst[0].count {
-        let bytes = &memory.bytes(from)[BLOCK * OF_ENTRY * k as usize..][..BLOCK * OF_ENTRY];
+    let count = dst[0].count as usize;
+    for first in (0..count).step_by(SIDE) {
+        let side = (count - first).min(SIDE);
+        let bytes = &memory.bytes(from)[BLOCK * OF_ENTRY * first..][..BLOCK * OF_ENTRY * side];
         let (taken, _) = bytes.as_chunks::<BLOCK>();
-        let sum = pack(taken.iter().map(|one| u128::from_le_bytes(*one)));
-        let mut choices = 0u128;
-        if dst.len() > 1 {
-            for (i, one) in taken.iter().enumerate() {
-                choices |= u128::from(one[0] & 1) << i;
+        let block = |k: usize, i: usize| u128::from_le_bytes(taken[OF_ENTRY * k + i]);
+        let mut sums = [0; SIDE];
+        if side == SIDE {
+            for i in 0..OF_ENTRY {
+                for k in 0..SIDE {
+                    sums[k] = over_x(sums[k] ^ block(k, i));
+                }
+            }
+        } else {
+            for k in 0..side {
+                sums[k] = pack((0..OF_ENTRY).map(|i| block(k, i)));
             }
         }
-        for (to, block) in dst.iter().zip([sum, choices]) {
-            let to = memory.column_bytes_mut(*to, k);
-            to.copy_from_slice(&block.to_le_bytes());
+        let mut choices = [0; SIDE];
+        if dst.len() > 1 {
+            for k in 0..side {
+                for i in 0..OF_ENTRY {
+                    choices[k] |= (block(k, i) & 1) << i;
+                }
+            }
+        }
+        for (to, blocks) in dst.iter().zip([sums, choices]) {
+            for k in 0..side {
+                let to = memory.column_bytes_mut(*to, (first + k) as u32);
+                to.copy_from_slice(&blocks[k].to_le_bytes());
+            }
         }
     }
 }
@@ -237,10 +265,11 @@ unsafe fn add(terms: &Terms, rows: usize, places: u32, table: *const u8, to: *mu
     }
 }
 
-#[cfg(target_arch = "x86_64")]
-mod products {
-    //! Sums of products of polynomials, which are reduced once.
+#[cfg(test)]
+mod tests {
+    use super::*;
 
+<<<<<<< HEAD
     #[allow(
         clippy::wildcard_imports,
         reason = "intrinsics carry their namespace in their names"
@@ -301,6 +330,34 @@ mod products {
                 let to = to.add(BLOCK * row).cast();
                 let sum = _mm_xor_si128(_mm_loadu_si128(to), reduce(low, high));
                 _mm_storeu_si128(to, sum);
+=======
+    /// Rows in pairs, and one that is alone.
+    #[test]
+    fn every_instruction_set_adds_alike() {
+        let mut word = 1u64;
+        let mut drawn = |bytes: &mut [u8]| {
+            for byte in bytes {
+                word = word.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                *byte = (word >> 56) as u8;
+            }
+        };
+        let mut terms: Terms = [0; BLOCK * TILE * WEIGHT];
+        let (mut table, mut to) = ([0; BLOCK << 5], [0; BLOCK * TILE]);
+        drawn(&mut terms);
+        drawn(&mut table);
+        drawn(&mut to);
+        for rows in [0, 1, 2, 3, 8, 31, TILE] {
+            let sums = |add: Add| {
+                let mut to = to;
+                // SAFETY: the table has 32 places, and the machine the instruction set.
+                unsafe { add(&terms, rows, 31, table.as_ptr(), to.as_mut_ptr()) };
+                to
+            };
+            let want = sums(add);
+            assert_eq!(want[BLOCK * rows..], to[BLOCK * rows..]);
+            for isa in Isa::available() {
+                assert_eq!(sums(adds(isa)), want, "{isa:?}, {rows}");
+>>>>>>> h1
             }
         }
     }

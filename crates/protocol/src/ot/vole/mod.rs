@@ -57,16 +57,13 @@ impl Receiver {
     /// If a workspace would be larger than regions can be.
     pub fn new(layout: &mut Layout, peer: Peer, shape: Shape, base: Base) -> Self {
         let end = End::new(layout, peer, shape, base);
-        let source = match shape.way {
-            Way::Transfers => {
-                let with = (peer, &base);
-                let first = correlations::Receiver::new(layout, with, shape.items(), end.transfers);
-                Source::Extension(first)
-            }
-            _ => {
-                let set = shape.sets.silent;
-                Source::Silent(silent::Receiver::new(layout, peer, set, base))
-            }
+        let source = if shape.way == Way::Transfers {
+            let with = (peer, &base);
+            let first = correlations::Receiver::new(layout, with, shape.items(), end.transfers);
+            Source::Extension(first)
+        } else {
+            let set = shape.sets.silent;
+            Source::Silent(silent::Receiver::new(layout, peer, set, base))
         };
         Receiver { end, source }
     }
@@ -153,16 +150,13 @@ impl Sender {
     /// If a workspace would be larger than regions can be.
     pub fn new(layout: &mut Layout, peer: Peer, shape: Shape, base: Base, offset: KeyId) -> Self {
         let end = End::new(layout, peer, shape, base);
-        let source = match shape.way {
-            Way::Transfers => {
-                let with = (peer, &base, offset);
-                let first = correlations::Sender::new(layout, with, shape.items(), end.transfers);
-                Source::Extension(first)
-            }
-            _ => {
-                let set = shape.sets.silent;
-                Source::Silent(silent::Sender::new(layout, peer, set, base, offset))
-            }
+        let source = if shape.way == Way::Transfers {
+            let with = (peer, &base, offset);
+            let first = correlations::Sender::new(layout, with, shape.items(), end.transfers);
+            Source::Extension(first)
+        } else {
+            let set = shape.sets.silent;
+            Source::Silent(silent::Sender::new(layout, peer, set, base, offset))
         };
         Sender {
             end,
