@@ -159,6 +159,9 @@ pub trait StockSink: Send + Sync {
     /// [`StockError`] if the disk does not take them.
     fn put(&self, first: u64, cells: &Cells<'_>) -> Result<(), StockError>;
 
+    /// A check has failed: there is no generation, and the attempt counts.
+    fn fail(&self);
+
     /// All checks of the run have passed at both parties: the generation is complete. Before that there is none.
     ///
     /// # Errors

@@ -22,6 +22,7 @@
 mod file;
 mod marks;
 
+use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::ops::Range;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -233,6 +234,23 @@ struct State {
 struct Begun {
     held: Held,
     cells: Range<u64>,
+    /// Those that were given, by their first: each is given once.
+    given: Mutex<BTreeMap<u64, u64>>,
+}
+
+impl Begun {
+    /// Whether none of these was given before; they are from now on.
+    fn is_first(&self, cells: &Range<u64>) -> bool {
+        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = given.range(..cells.end).next_back();
+        if cells.is_empty() || before.is_some_and(|(_, end)| *end > cells.start) {
+            return cells.is_empty();
+        }
+        let before = before.filter(|(_, end)| **end == cells.start);
+        let first = before.map_or(cells.start, |(first, _)| *first);
+        given.insert(first, cells.end);
+        true
+    }
 }
 
 impl Taking {
@@ -301,7 +319,8 @@ impl StockSource for Taking {
         let path = held.path.with_extension("marks");
         held.file.mark(&path, &held.marks)?;
         let cells = first..first + need;
-        let begun = self.begun.set(Begun { held, cells });
+        let given = Mutex::default();
+        let begun = self.begun.set(Begun { held, cells, given });
         state.lock = None;
         state.held.clear();
         begun.map_err(|_| DataError::own("a run takes its stock once"))?;
@@ -317,14 +336,16 @@ impl StockSource for Taking {
         let of_run = |begun: &Begun| {
             let from = begun.cells.start.checked_add(first)?;
             let to = from.checked_add(cells)?;
-            (to <= begun.cells.end).then_some(from..to)
+            let cells = from..to;
+            (to <= begun.cells.end && begun.is_first(&cells)).then_some(cells)
         };
         let asked = self
             .begun
             .get()
             .and_then(|begun| Some((begun, of_run(begun)?)));
         let Some((begun, Range { start, end })) = asked else {
-            return Err(DataError::own("the run takes more stock than it has marked").into());
+            let what = "the run takes stock that it has not marked, or takes it twice";
+            return Err(DataError::own(what).into());
         };
         let mut at = start;
         while at < end {
@@ -352,7 +373,7 @@ impl StockSource for Taking {
 impl Drop for Taking {
     /// The cells of the run are used, whether it has come to them or not.
     fn drop(&mut self) {
-        if let Some(Begun { held, cells }) = self.begun.get() {
+        if let Some(Begun { held, cells, .. }) = self.begun.get() {
             // All before the first one are used.
             let pages = cells.start / PAGE..cells.end / PAGE;
             if held.path.exists() {
@@ -443,6 +464,12 @@ impl StockSink for NewStock {
             file.write(number, &fields)?;
         }
         Ok(())
+    }
+
+    fn fail(&self) {
+        if let Some((path, file)) = self.made.get() {
+            burn(path, Some(file), "check", &file.between.peer);
+        }
     }
 
     fn finish(&self) -> Result<(), StockError> {
