@@ -78,7 +78,7 @@ counts() { run cargo xtask counts --check; }
 processes() { ignored_of cli; }
 long() {
   local model
-  for model in dzkp codes ot silent vole ag; do
+  for model in dzkp codes ot silent vole ag ag_store; do
     run python3 "vectors/model/$model.py" --escapes
   done
   run cargo xtask curves --check

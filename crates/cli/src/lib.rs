@@ -42,6 +42,7 @@ mod progress;
 pub mod rates;
 pub mod room;
 pub mod signals;
+mod stocks;
 pub mod trace;
 mod views;
 mod wishes;

@@ -43,6 +43,7 @@ mod shares;
 mod soak;
 mod stages;
 mod statistics;
+mod stock;
 mod two;
 mod wishes;
 

@@ -52,7 +52,6 @@ pub(crate) fn power(factor: u128, mut exponent: u64) -> u128 {
     product
 }
 
-<<<<<<< HEAD:crates/device/src/gf128.rs
 /// The element whose product with this one is [`ONE`]; 0 of 0.
 pub(crate) fn inverse(a: u128) -> u128 {
     // The power 2^128 − 2, all of whose bits but the lowest are set.
@@ -64,13 +63,6 @@ pub(crate) fn inverse(a: u128) -> u128 {
     product
 }
 
-/// Σ `X^i` · block i, as products of the field.
-pub(crate) fn pack(blocks: impl DoubleEndedIterator<Item = u128>) -> u128 {
-    let sum = blocks
-        .rev()
-        .fold(0, |sum: u128, block| times_x(sum) ^ block);
-    dot(sum, 1)
-=======
 /// X^−1 · a, without another factor.
 pub(crate) const fn over_x(a: u128) -> u128 {
     // The polynomial's constant is 1: with it a sum whose constant is 1 can be divided.
@@ -82,7 +74,6 @@ pub(crate) const fn over_x(a: u128) -> u128 {
 pub(crate) fn pack(blocks: impl Iterator<Item = u128>) -> u128 {
     // Block i is divided by X as often as there are blocks from it on: 128 − i times.
     blocks.fold(0, |sum, block| over_x(sum ^ block))
->>>>>>> h1:crates/device/src/field.rs
 }
 
 #[cfg(test)]

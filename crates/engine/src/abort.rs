@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use veil_device::Fault;
-use veil_job::DataError;
+use veil_job::{DataError, StockError};
 use veil_link::{LinkError, LinkFault};
 use veil_session::{Channel, Peer};
 
@@ -65,6 +65,9 @@ pub enum Abort {
     /// Values could not be read or written at this participant.
     #[error("{0}")]
     Data(std::sync::Arc<DataError>),
+    /// This party has no stock that the run can take, or cannot put any away.
+    #[error("{0}")]
+    Stock(std::sync::Arc<StockError>),
     /// Participants do not agree on the session.
     #[error("{peer}: {what}")]
     SetUp {
@@ -135,6 +138,15 @@ impl Abort {
         }
     }
 
+    /// Whether the other party has sent what no honest one sends: a check has failed, or a message is not one of the plan.
+    pub(crate) fn is_cheat(&self) -> bool {
+        match self {
+            Abort::Cheated { .. } | Abort::SetUp { .. } => true,
+            Abort::Link(error) => !error.fault.is_end(),
+            _ => false,
+        }
+    }
+
     /// Whether it is nothing but a message of another participant.
     pub(crate) const fn is_hearsay(&self) -> bool {
         matches!(self, Abort::Told { .. })
@@ -165,6 +177,12 @@ impl From<LinkError> for Abort {
             },
             _ => Abort::Link(error),
         }
+    }
+}
+
+impl From<StockError> for Abort {
+    fn from(error: StockError) -> Self {
+        Abort::Stock(std::sync::Arc::new(error))
     }
 }
 

@@ -103,7 +103,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use veil_device::{Cpu, Device, Fault};
-use veil_job::{ShareSink, ShareSource, Sink, Source};
+use veil_job::{ShareSink, ShareSource, Sink, Source, StockSink, StockSource};
 use veil_protocol::Plan;
 use veil_session::Peer;
 
@@ -118,6 +118,10 @@ pub struct Data {
     pub stored: Option<Arc<dyn ShareSource>>,
     /// Where a party's shares go, if the job keeps any.
     pub keeps: Option<Arc<dyn ShareSink>>,
+    /// A party's stock of authenticated products, if the run takes from one.
+    pub stock: Option<Arc<dyn StockSource>>,
+    /// Where a party's stock goes, if the run makes some.
+    pub makes: Option<Arc<dyn StockSink>>,
 }
 
 /// Makes the device of a lane, or says why there is none: then the run ends, and no other device takes its place.

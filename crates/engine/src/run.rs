@@ -85,8 +85,13 @@ pub(crate) enum Advance {
     Moved,
     /// Everything waits for a peer or the device.
     Waiting,
-    /// The round that comes needs inputs of this cycle and of later cycles that are shared with them: the lane puts them into the workspace.
-    Feeds(u64),
+    /// The round that comes needs inputs of this cycle and of later cycles that are shared with them, or cells of stock: the lane puts them into the workspace.
+    Feeds {
+        /// The place of the round.
+        place: u32,
+        /// The cycle.
+        cycle: u64,
+    },
     /// A task is over: the lane may reach into the workspace before the next one.
     TaskDone(Task),
     /// All tasks are over.
@@ -219,12 +224,12 @@ impl Run {
                         self.index = 0;
                         return Ok(Advance::TaskDone(task));
                     };
-                    let (feeds, cycle) = (round.feeds, round.cycle);
+                    let (feeds, place, cycle) = (round.feeds, round.place, round.cycle);
                     self.cycles = self.cycles.max(cycle);
                     self.round = Some(round);
                     self.phase = Phase::Fed;
                     if feeds {
-                        return Ok(Advance::Feeds(cycle));
+                        return Ok(Advance::Feeds { place, cycle });
                     }
                 }
                 Phase::Fed => {

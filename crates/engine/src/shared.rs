@@ -133,6 +133,9 @@ impl Shared {
             if let Some(keeps) = &data.keeps {
                 keeps.finish()?;
             }
+            if let Some(makes) = &data.makes {
+                makes.finish()?;
+            }
             if let Some(sink) = &data.sink {
                 sink.finish()?;
             }

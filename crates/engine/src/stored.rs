@@ -3,6 +3,7 @@
 use veil_math::Ring;
 use veil_protocol::Spans;
 
+use crate::Acts;
 use crate::Data;
 use crate::abort::Abort;
 
@@ -18,6 +19,30 @@ pub(crate) fn check(spans: &Spans, data: &Data) -> Result<(), Abort> {
         return Err(Abort::Missing(
             "this party keeps shares of the job, and has nowhere to put them".into(),
         ));
+    }
+    Ok(())
+}
+
+/// Refuses to start without a stock that the run takes from, or makes.
+pub(crate) fn check_stock(acts: &Acts, ends: &[Data]) -> Result<(), Abort> {
+    for (number, data) in ends.iter().enumerate() {
+        let Some(stock) = acts.protocol(number).stock() else {
+            continue;
+        };
+        if acts.count() > 1 {
+            return Err(Abort::Missing(
+                "a job of several passes takes no products from a stock".into(),
+            ));
+        }
+        let missing = match stock.makes {
+            true => data.makes.is_none(),
+            false => data.stock.is_none(),
+        };
+        if missing {
+            return Err(Abort::Missing(
+                "the run has to do with stock, and this party has no place for it".into(),
+            ));
+        }
     }
     Ok(())
 }

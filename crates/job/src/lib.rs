@@ -45,6 +45,7 @@ mod schedule;
 mod security;
 mod spec;
 mod stages;
+mod stock;
 
 pub use chunk_rows::ChunkRows;
 pub use clear::{ClearError, evaluate};
@@ -56,3 +57,4 @@ pub use security::{
     UnknownWord, Word,
 };
 pub use spec::{Audience, Block, DatasetRef, Holder, InputSpec, JobSpec, Keep, Order, StoredPort};
+pub use stock::{Cells, FIELDS, STOCK_WORD, StockError, StockSink, StockSource, Turn};

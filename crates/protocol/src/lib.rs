@@ -77,10 +77,10 @@ pub use choose::protocol;
 pub use plan::{
     BitsPlan, Chunk, Conversion, ConversionPlan, CyclesPlan, Gives, JobPlan, LayerPlan, LiftPlan,
     MacPlan, MacsOfJobWide, OpenedPlan, Options, OrderPlan, OutputPlan, Plan, PlanError, PortPlan,
-    TotalsPlan, TruncationPlan, WorkspaceOf,
+    Stock, TotalsPlan, TruncationPlan, WorkspaceOf,
 };
 pub use replicated::{Replicated, is_masked};
 pub use round::{
-    Back, Check, Cleared, Cost, Flow, Meaning, Protocol, Round, Seed, Spans, Stored, Task,
-    Transfer, Transfers, seed_digest,
+    Back, Check, Cleared, Cost, Flow, Meaning, Protocol, Put, Round, Seed, Spans, StockUse, Stored,
+    Take, Task, Transfer, Transfers, seed_digest,
 };

@@ -287,12 +287,64 @@ pub trait Protocol: Send + Sync {
         None
     }
 
+    /// The stock that this party's run takes from, or makes; nothing if it has to do with none.
+    fn stock(&self) -> Option<StockUse> {
+        None
+    }
+
+    /// The cells of stock that the host puts into the workspace of a frame before the round at `place` in a cycle, which feeds.
+    fn takes(&self, place: u32, cycle: u64, frame: Frame) -> Option<Take> {
+        let _ = (place, cycle, frame);
+        None
+    }
+
+    /// Whether the host puts inputs of cycles into the workspace before a round at `place` that feeds.
+    fn feeds_inputs(&self, place: u32) -> bool {
+        let _ = place;
+        true
+    }
+
     /// What the parties' messages at `place` add up to, for a caller that holds them all: a test, or a shadow of a run in one process. Nothing
     /// for messages that are no additive shares.
     fn meaning(&self, place: u32, part: u16) -> Option<Meaning> {
         let _ = (place, part);
         None
     }
+}
+
+/// What a run has to do with a stock of authenticated products.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StockUse {
+    /// Whether it makes the stock, in the place of using it.
+    pub makes: bool,
+    /// The party that has the other half.
+    pub peer: Peer,
+    /// Cells that the run takes or makes.
+    pub cells: u64,
+    /// Number of this party's offset.
+    pub offset: veil_device::KeyId,
+}
+
+/// Cells of stock, and where their fields go.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Take {
+    /// The first cell, of those of the run.
+    pub first: u64,
+    /// How many.
+    pub cells: u64,
+    /// Of each part of a span its field, 16 bytes of each cell: [`veil_job::FIELDS`]. What is beyond the end of the span is not used.
+    pub into: Vec<Put>,
+}
+
+/// Where a field of cells goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Put {
+    /// The field.
+    pub field: u8,
+    /// The span of blocks.
+    pub span: Span,
+    /// The first block.
+    pub at: u64,
 }
 
 /// Oblivious transfers between two parties, which draw on trees of keys ([`ot`](crate::ot)). The numbers of all keys that a participant gets are
@@ -380,6 +432,8 @@ pub struct Spans {
     pub sums: Vec<Span>,
     /// What has to be zero where a chunk of rows begins in the workspace of another one, with all else as that has left it; nothing if the whole workspace has to be.
     pub zeros: Option<Vec<Span>>,
+    /// Cells of stock that a chunk has made, after the layers, field by field.
+    pub stock: Vec<Span>,
     /// Digest of the list of accepted inputs, at parties.
     pub list: Option<Span>,
     /// Per output port opened to this participant: its values.

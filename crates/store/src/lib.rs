@@ -92,6 +92,7 @@ mod manifest;
 mod reader;
 mod rows;
 mod spill;
+pub mod stock;
 mod store;
 mod writer;
 

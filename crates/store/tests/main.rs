@@ -10,4 +10,5 @@ mod fit;
 mod full;
 mod round_trip;
 mod second_reader;
+mod stock;
 mod writing;

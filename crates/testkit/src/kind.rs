@@ -13,7 +13,9 @@ use veil_protocol::ag::takes_inputs;
 use veil_protocol::cut::{CutMessage, cut_message};
 use veil_protocol::rep3::{self, CheckMessage, ProofMessage};
 use veil_protocol::yao;
-use veil_protocol::{Cleared, Plan, Protocol, Round, Task, Transfer, WorkspaceOf, is_masked};
+use veil_protocol::{
+    Cleared, Plan, Protocol, Round, Stock, Task, Transfer, WorkspaceOf, is_masked,
+};
 use veil_session::{Channel, Frame, Peer};
 
 /// The kinds, and the list of all of them, from one text: no new kind is missing in the list.
@@ -51,6 +53,12 @@ kinds! {
     Points,
     /// Trees of keys of oblivious transfers.
     Trees,
+    /// A party's marks of its stock.
+    StockMarks,
+    /// A party whose marks were one session behind says that it has caught up.
+    StockCaughtUp,
+    /// A party says that it has marked the cells of the run.
+    StockMarked,
     /// A party's corrections of its bits: the evaluator's for their labels, or those of masks of inputs for their MACs.
     Correction,
     /// The same of values per job.
@@ -262,6 +270,8 @@ type Name = (Peer, Peer, u32, u16);
 pub struct Kinds {
     named: BTreeMap<Name, Kind>,
     handshake: u32,
+    /// Products come from a stock, and there are no transfers.
+    stocked: bool,
 }
 
 impl Kinds {
@@ -302,7 +312,11 @@ impl Kinds {
                 }
             }
         }
-        Kinds { named, handshake }
+        Kinds {
+            named,
+            handshake,
+            stocked: plan.stock == Stock::Used,
+        }
     }
 
     /// The kind of the message `at`. `None`: the plan has no such message.
@@ -315,6 +329,9 @@ impl Kinds {
             Some(4) => Some(Kind::OrderAnswer),
             Some(5) => Some(Kind::OrderHeard),
             Some(6) => Some(Kind::Written),
+            Some(7) if self.stocked => Some(Kind::StockMarks),
+            Some(8) if self.stocked => Some(Kind::StockCaughtUp),
+            Some(9) if self.stocked => Some(Kind::StockMarked),
             Some(7) => Some(Kind::Points),
             // Of the first direction, and of the second.
             Some(8 | 9) => Some(Kind::Trees),

@@ -10,13 +10,13 @@ use veil_engine::local::{Conditions, rehearse};
 use veil_engine::{
     Abort, Binding, Clock, Data, OtCache, Report, Settings, bounds, participants, party,
 };
-use veil_job::{DataError, JobSpec, Slice, Source};
+use veil_job::{DataError, JobSpec, Slice, Source, StockSink, StockSource};
 use veil_link::memory::{self, MemoryLink};
 use veil_link::shape::{Profile, Shaped};
 use veil_link::tap::{Fate, Tapped};
 use veil_link::{Bounds, Link};
 use veil_protocol::Replicated;
-use veil_protocol::{Options, Plan, Protocol};
+use veil_protocol::{Options, Plan, Protocol, Stock};
 use veil_session::Peer;
 
 use crate::crash::{Crash, CrashingLink, Edge};
@@ -64,6 +64,8 @@ pub struct World {
     stored: Vec<Option<Arc<Shares>>>,
     orders: BTreeMap<Peer, Vec<Vec<[u8; 32]>>>,
     ot_caches: BTreeMap<Peer, Arc<OtCache>>,
+    stock: BTreeMap<Peer, Arc<dyn StockSource>>,
+    makes: BTreeMap<Peer, Arc<dyn StockSink>>,
 }
 
 impl World {
@@ -72,7 +74,7 @@ impl World {
     /// # Panics
     /// If there is no plan for it.
     pub fn new(job: JobSpec) -> Self {
-        Self::planned(job, Options::default())
+        Self::planned(job, Options::default(), Stock::Fresh)
     }
 
     /// The job, planned in chunks of `chunk_rows` rows on `lanes` lanes.
@@ -86,12 +88,26 @@ impl World {
                 lanes,
                 chunk_rows: Some(chunk_rows),
             },
+            Stock::Fresh,
         )
     }
 
-    fn planned(job: JobSpec, options: Options) -> Self {
+    /// As [`World::in_chunks`], with products from a stock, or for one: see [`World::uses`] and [`World::makes`].
+    ///
+    /// # Panics
+    /// If there is no plan for it.
+    pub fn stocked(job: JobSpec, (chunk_rows, lanes): (u32, u16), stock: Stock) -> Self {
+        let options = Options {
+            lanes,
+            chunk_rows: Some(chunk_rows),
+        };
+        Self::planned(job, options, stock)
+    }
+
+    fn planned(job: JobSpec, options: Options, stock: Stock) -> Self {
+        let plan = Plan::stocked(Arc::new(job), options, stock);
         World {
-            plan: Arc::new(Plan::new(Arc::new(job), options).expect("the test's job has a plan")),
+            plan: Arc::new(plan.expect("the test's job has a plan")),
             seed: Seed::any(),
             values: None,
             timeout: Duration::from_secs(20),
@@ -104,6 +120,8 @@ impl World {
             stored: Vec::new(),
             orders: BTreeMap::new(),
             ot_caches: BTreeMap::new(),
+            stock: BTreeMap::new(),
+            makes: BTreeMap::new(),
         }
     }
 
@@ -149,6 +167,20 @@ impl World {
     #[must_use]
     pub fn with_ot_cache(mut self, who: Peer, cache: &Arc<OtCache>) -> Self {
         self.ot_caches.insert(who, Arc::clone(cache));
+        self
+    }
+
+    /// The stock that `who` takes from: in one run.
+    #[must_use]
+    pub fn uses(mut self, who: Peer, stock: Arc<dyn StockSource>) -> Self {
+        self.stock.insert(who, stock);
+        self
+    }
+
+    /// Where the stock goes that `who` makes: in one run.
+    #[must_use]
+    pub fn makes(mut self, who: Peer, stock: Arc<dyn StockSink>) -> Self {
+        self.makes.insert(who, stock);
         self
     }
 
@@ -392,6 +424,8 @@ impl<'a> Stage<'a> {
             sink: Some(Arc::clone(&self.seen[&peer]) as _),
             stored: party.and_then(|p| Some(self.world.stored.get(p)?.clone()? as _)),
             keeps: party.and_then(|p| Some(Arc::clone(self.kept.get(p)?) as _)),
+            stock: self.world.stock.get(&peer).cloned(),
+            makes: self.world.makes.get(&peer).cloned(),
         }
     }
 

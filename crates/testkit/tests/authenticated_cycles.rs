@@ -56,6 +56,19 @@ fn of(circuit: Circuit, rows: u64) -> JobSpec {
     against(between_two(job), Adversary::Malicious)
 }
 
+/// Sequential jobs of few rows: whose cycles are one batch, or several, and random ones.
+pub(crate) fn jobs() -> Vec<JobSpec> {
+    let all = [(4, 9, true, 1), (4, 2000, false, 1), (8, 37, true, 5)];
+    let sums = all.map(|(bits, cycles, every, rows)| of(sums(bits, cycles, every), rows));
+    let random = (0..4).map(|seed| {
+        let holders = [0, 1, 1, 0].map(|p| Holder::Party(party(p)));
+        let audiences = [Audience::Parties, Audience::Recipient(0)];
+        let job = job(clocked(Seed(seed)), &[(1, &holders)], &audiences);
+        against(between_two(job), Adversary::Malicious)
+    });
+    sums.into_iter().chain(random).collect()
+}
+
 fn world(circuit: Circuit, rows: u32) -> World {
     World::in_chunks(of(circuit, rows.into()), rows, 1).devices(|_| Box::new(Cpu::detect()))
 }

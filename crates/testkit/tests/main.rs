@@ -48,6 +48,7 @@ mod schedules;
 mod sequential;
 mod shadow;
 mod spill;
+mod stock;
 mod stored;
 mod taint;
 mod taint_garbled;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use veil_engine::{Abort, local};
-use veil_job::DataError;
+use veil_job::{DataError, StockError};
 use veil_link::LinkError;
 use veil_link::tls::{IdentityError, SetupError};
 use veil_program::{AlignKeyError, CellProblem, InputError, JobError, RangeError};
@@ -253,6 +253,10 @@ impl Error {
     pub fn abort(plan: &Plan, at: Peer, abort: &Abort) -> Self {
         let code = match abort {
             Abort::Cheated { .. } | Abort::SetUp { .. } => Code::Check,
+            Abort::Stock(error) => match &**error {
+                StockError::Forked { .. } | StockError::Word => Code::Check,
+                _ => Code::Input,
+            },
             Abort::Device(_) => Code::Device,
             Abort::Data(_) | Abort::Misaligned { .. } | Abort::Claim { .. } => Code::Input,
             Abort::Told { .. } | Abort::Link(_) | Abort::Stalled { .. } => Code::Link,

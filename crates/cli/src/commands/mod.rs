@@ -19,12 +19,14 @@ mod members;
 mod moved;
 pub mod party;
 mod policy;
+mod prepare;
 pub(crate) mod query;
 pub mod run;
 mod serve;
 mod shadow;
 mod shares;
 pub mod stats;
+mod stock;
 mod submit;
 
 use std::sync::Arc;
@@ -47,6 +49,10 @@ pub(crate) enum Command {
     Submit(submit::SubmitArgs),
     /// Take part in one job, in the foreground
     Party(party::PartyArgs),
+    /// Make stock for jobs of two parties of whom one may be malicious
+    Prepare(prepare::PrepareArgs),
+    /// List the stock that this party has made ahead, or remove some
+    Stock(stock::StockArgs),
     /// Say what parties run, wait for, and have done
     Jobs(jobs::JobsArgs),
     /// Make a home: everything that one participant owns
@@ -110,6 +116,8 @@ impl Command {
             Command::Serve(args) => serve::run(&args, registry),
             Command::Submit(args) => submit::run(&args),
             Command::Party(args) => party::run(&args, registry),
+            Command::Prepare(args) => prepare::run(&args, registry),
+            Command::Stock(args) => stock::run(&args),
             Command::Jobs(args) => jobs::run(&args),
             Command::Init(args) => init::run(&args),
             Command::Invite(args) => invite::run(&args),

@@ -25,6 +25,7 @@ use crate::prepare::{self, JobArgs};
 use crate::progress::{Meter, Snapshot};
 use crate::room::RoomArgs;
 use crate::signals::Stop;
+use crate::stocks;
 use crate::trace::TraceFile;
 
 /// Lanes of a deployment, unless the operator says otherwise: the plan must not depend on the machine.
@@ -36,6 +37,7 @@ pub(crate) const LANES: u16 = 1;
   veil party job.toml                            as what the job names this home's participant
   veil party job.toml --data mill:north=pay.csv --home ~/mill     [default: as `veil approve` was told]
   veil party job.toml --yes                      approves this run without asking
+  veil party job.toml --stock                    takes products that `veil prepare` has made
 
 The participant is the one of the home (`veil init`); the others are its members. Owners and recipients dial the parties;
 a party dials those before it in the job's list. All participants must give the same --lanes. SIGINT or SIGTERM ends the
@@ -61,6 +63,9 @@ pub struct PartyArgs {
     /// Imitate the delay and the rate of a network: lan or wan.
     #[arg(long, value_name = "NET")]
     net: Option<shape::Profile>,
+    /// Take products from the stock that `veil prepare` has made: all participants must give it.
+    #[arg(long)]
+    stock: bool,
     #[command(flatten)]
     link: LinkArgs,
     #[command(flatten)]
@@ -117,8 +122,14 @@ fn take_part(
     let home = Home::open(&Home::locate(args.home.as_deref()))?;
     args.link.check()?;
     let mut job = args.job.load()?;
-    let plan = prepare::plan(&job, Some(args.job.lanes.unwrap_or(LANES)))?;
-    let known = ordered::known(&job, &plan, devices, &home.settings().name)?;
+    let plan = stocks::plan(&job, args.job.lanes.unwrap_or(LANES), args.stock)?;
+    let known = if args.stock {
+        // Gates are in the order of layers there.
+        devices.check(&plan, Some(&home.settings().name))?;
+        ordered::Known::Written
+    } else {
+        ordered::known(&job, &plan, devices, &home.settings().name)?
+    };
     // The others have to plan alike, and cannot know what this device is best at.
     let wish = ordered::wish(&job, &plan, devices, Some(&home.settings().name))?;
     if let Some(advice) = wish.and_then(|wish| wish.advice(&plan)) {

@@ -86,13 +86,9 @@ impl MacKey {
 }
 
 #[cfg(target_arch = "x86_64")]
-<<<<<<< HEAD
 pub(super) mod wide;
-=======
-mod wide;
 #[cfg(target_arch = "x86_64")]
 pub(super) use wide::{reduce, reduce_lanes};
->>>>>>> h1
 
 #[cfg(test)]
 mod tests {

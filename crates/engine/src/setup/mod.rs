@@ -6,6 +6,7 @@
 
 mod exchange;
 mod pairs;
+mod stock;
 #[cfg(test)]
 mod tests;
 pub(crate) mod transfers;
@@ -15,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
 use veil_device::KeyId;
-use veil_job::Source;
+use veil_job::{STOCK_WORD, Source, StockSource};
 use veil_link::Link;
 use veil_protocol::{Cost, Plan, Protocol, Seed, seed_digest};
 use veil_session::{KeySchedule, Label, Peer, PlanHash, Secret, SessionId};
@@ -30,9 +31,10 @@ use exchange::exchange;
 pub(crate) use exchange::Exchange;
 
 /// Places of messages beside those of the plan, after them: hello, proof, seeds, three for the order of blocks, the last word, and two for
-/// oblivious transfers, or three if they are of both directions.
+/// oblivious transfers, or three if they are of both directions, or three for stock in their place.
 pub(crate) fn places(protocol: &dyn Protocol) -> u32 {
-    TRANSFERS + transfers::places(protocol)
+    let of_stock = stock::used(protocol).map(|_| stock::PLACES);
+    TRANSFERS + of_stock.unwrap_or_else(|| transfers::places(protocol))
 }
 /// The first of the three.
 const ORDER: u32 = 3;
@@ -69,6 +71,8 @@ enum Stage {
     Seeds,
     /// Oblivious transfers are set up.
     Transfers(Box<transfers::SetUp>),
+    /// Marks of stock are compared.
+    Stock(Box<stock::Stocking>),
     /// Digests of the order of blocks are on their way.
     Order,
     /// Answers to them.
@@ -89,6 +93,8 @@ pub(crate) struct Handshake {
     seeds: Vec<(Seed, Secret)>,
     /// What this participant has to do with oblivious transfers, until it begins.
     transfers: Option<transfers::SetUp>,
+    /// The stock of this party, until it begins.
+    stock: Option<Arc<dyn StockSource>>,
     /// Made when all seeds are here; given away when the order of blocks is compared, too.
     keys: Option<Keys>,
     /// Blocks whose order differs, as this participant knows them.
@@ -114,7 +120,7 @@ impl Handshake {
         (plan, agreed): (&Plan, PlanHash),
         protocol: &dyn Protocol,
         random: Random<'_>,
-        cache: Option<&Arc<OtCache>>,
+        (cache, stock): (Option<&Arc<OtCache>>, Option<&Arc<dyn StockSource>>),
     ) -> Result<Self, Abort> {
         let transfers = transfers::SetUp::new(protocol, TRANSFERS, random, cache)?;
         let mut random = || {
@@ -145,6 +151,7 @@ impl Handshake {
             session,
             seeds,
             transfers,
+            stock: stock.cloned(),
             keys: None,
             differences: Differences::default(),
             agreed,
@@ -175,6 +182,13 @@ impl Handshake {
                 Stage::Proof => self.proof(plan, protocol, link)?,
                 Stage::Seeds => {
                     self.keys = Some(self.finish(protocol));
+                    if let Some((stock, source)) = stock::used(protocol).zip(self.stock.take()) {
+                        let begun =
+                            stock::Stocking::begin((plan, protocol), stock, source, TRANSFERS)?;
+                        self.exchange = begun.1;
+                        self.stage = Stage::Stock(Box::new(begun.0));
+                        continue;
+                    }
                     match self.transfers.take() {
                         Some(mut transfers) => {
                             self.exchange =
@@ -195,6 +209,21 @@ impl Handshake {
                             let keys = self.keys.as_mut().expect("made before transfers");
                             keys.secrets.append(&mut made.keys);
                             keys.transfers = Some(made);
+                            if plan.orders.is_empty() {
+                                return Ok(self.keys.take());
+                            }
+                            self.exchange = orders.digests();
+                            self.stage = Stage::Order;
+                        }
+                    }
+                }
+                Stage::Stock(stock) => {
+                    match stock.step((plan, protocol), self.session, &self.exchange)? {
+                        stock::Next::Goes(exchange) => self.exchange = exchange,
+                        stock::Next::Over(offset) => {
+                            let of = stock::used(protocol).expect("it uses stock");
+                            let keys = self.keys.as_mut().expect("made before stock");
+                            keys.secrets.push((of.offset, offset));
                             if plan.orders.is_empty() {
                                 return Ok(self.keys.take());
                             }
@@ -275,9 +304,10 @@ impl Handshake {
     }
 }
 
-/// Bytes of the longest message of oblivious transfers that a handshake sets up.
+/// Bytes of the longest message of oblivious transfers that a handshake sets up, or of stock.
 pub(crate) fn longest(protocol: &dyn Protocol) -> u64 {
-    protocol.transfers().map_or(0, transfers::longest)
+    let of_stock = stock::used(protocol).map_or(0, |_| STOCK_WORD as u64);
+    protocol.transfers().map_or(of_stock, transfers::longest)
 }
 
 /// The cost of the handshake for a participant: a hello and a proof to each peer, seeds from an owner, and the comparison of orders.
@@ -296,7 +326,7 @@ pub fn handshake_cost(plan: &Plan, protocol: &dyn Protocol) -> Cost {
         cost.messages += u64::from(bytes > 0);
         cost.bytes += bytes;
     }
-    cost + transfers::cost(protocol) + order::cost(plan, protocol.me())
+    cost + transfers::cost(protocol) + stock::cost(protocol) + order::cost(plan, protocol.me())
 }
 
 /// SHA-256 of the list of accepted inputs: what parties compare before they use any (attack case A7).

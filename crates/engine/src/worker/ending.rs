@@ -33,6 +33,9 @@ impl Worker {
     }
 
     pub(super) fn fail(&mut self, abort: Abort) -> Abort {
+        if abort.is_cheat() {
+            self.burn_stock();
+        }
         // Whatever a link or another lane says once that is known is its consequence.
         let abort = self.shared.misaligned.get().cloned().unwrap_or(abort);
         // The first reason is the one to report: what follows at other lanes is its consequence.

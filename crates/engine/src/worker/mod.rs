@@ -4,6 +4,7 @@ mod ending;
 mod lending;
 mod passing;
 mod quiet;
+mod stocking;
 mod work;
 
 use std::collections::VecDeque;
@@ -156,6 +157,7 @@ impl Worker {
             let to_parties = pass.claim().is_some() || pass.compares().is_some();
             check_ends(acts.protocol(number).spans(), data, to_parties)?;
         }
+        crate::stored::check_stock(&acts, &ends)?;
         let data = ends[0].clone();
         crate::order::check(&plan, protocol.me(), data.source.as_deref())?;
         let stage = match lane {
@@ -163,7 +165,7 @@ impl Worker {
                 (&plan, acts.hash()),
                 &*protocol,
                 random,
-                settings.ot_cache.as_ref(),
+                (settings.ot_cache.as_ref(), data.stock.as_ref()),
             )?)),
             _ => Stage::Keys,
         };
@@ -438,6 +440,7 @@ impl Worker {
                         if let Some(made) = keys.transfers.take() {
                             self.shared.hold(*made);
                         }
+                        self.begin_stock(&keys)?;
                         let trace = self.shared.status.name(keys.session);
                         if let Some(recorder) = &self.recorder {
                             recorder.session(self.protocol.me(), trace);
@@ -450,6 +453,9 @@ impl Worker {
             }
             Stage::SetUp(mut run, keys) => {
                 let advance = self.advance(&mut run)?;
+                if let Advance::Feeds { place, cycle } = advance {
+                    self.feed(&run, place, cycle)?;
+                }
                 if let Advance::TaskDone(_) = advance {
                     let job_wide = self.read(&run, |s| &s.job_wide)?;
                     self.keep(&run, |s| &s.job_keeps)?;
@@ -463,7 +469,7 @@ impl Worker {
                     true
                 } else {
                     self.stage = Stage::SetUp(run, keys);
-                    advance == Advance::Moved
+                    advance != Advance::Waiting
                 }
             }
             Stage::Keys => match self.shared.clone().ready.get() {

@@ -289,6 +289,7 @@ impl Worker {
                 Advance::TaskDone(Task::Layers) => {
                     self.leave_columns(run)?;
                     self.keep(run, |s| &s.keeps)?;
+                    self.put_stock(run)?;
                     if self.rows().is_some_and(|plan| plan.sums > 0) {
                         let sums = self.read(run, |s| &s.sums)?;
                         if self.sums.is_empty() {
@@ -302,7 +303,7 @@ impl Worker {
                         }
                     }
                 }
-                Advance::Feeds(cycle) => self.feed(run, cycle)?,
+                Advance::Feeds { place, cycle } => self.feed(run, place, cycle)?,
                 Advance::TaskDone(Task::Open(_)) => self.put(run, |s| &s.opened)?,
                 Advance::TaskDone(_) => {}
                 Advance::Done => {
@@ -318,11 +319,18 @@ impl Worker {
         }
     }
 
-    /// Puts the inputs of the cycles that are shared with `cycle` into the workspace of a run.
-    fn feed(&mut self, run: &Run, cycle: u64) -> Result<(), Abort> {
+    /// Puts what a round needs into the workspace of a run: cells of stock, and the inputs of the cycles that are shared with `cycle`.
+    pub(super) fn feed(&mut self, run: &Run, place: u32, cycle: u64) -> Result<(), Abort> {
         let protocol = Arc::clone(&self.protocol);
         let plan = Arc::clone(&self.plan);
-        let Some(cycles) = &plan.cycles else {
+        if let Some(take) = protocol.takes(place, cycle, run.chunk.frame) {
+            self.take_stock(run, &take)?;
+        }
+        let Some(cycles) = plan
+            .cycles
+            .as_ref()
+            .filter(|_| protocol.feeds_inputs(place))
+        else {
             return Ok(());
         };
         let last = cycles.count.min(cycle.saturating_add(cycles.window));

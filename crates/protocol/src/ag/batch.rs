@@ -10,7 +10,7 @@ use super::regions::{self, By, Of, Said, Use, items};
 use super::steps::{Party, Rounds, ag, digest, fold};
 use super::{Ends, Shape, label, what};
 use crate::ot::extension::At;
-use crate::plan::Plan;
+use crate::plan::{Plan, Stock};
 use crate::round::Round;
 use crate::yao::{COMMON, Group, OFFSET, PRIVATE, random};
 
@@ -47,21 +47,38 @@ impl Batch<'_> {
         self.group.gates * self.cycles
     }
 
-    pub(super) fn rounds(&self, ends: &Ends) -> Vec<Round> {
+    /// Its rounds; `ends` are its transfers, unless products come from a stock.
+    pub(super) fn rounds(&self, ends: Option<&Ends>) -> Vec<Round> {
         let mut rounds = Rounds::new(self.me, self.place);
+        if self.shape.stock == Stock::Made {
+            if let Some(ends) = ends {
+                self.products_of(&mut rounds, ends);
+            }
+            self.open(&mut rounds);
+            return rounds.made;
+        }
         if self.group.gates == 0 {
             // What is linear has no products, and says nothing.
             rounds.next().local = [self.masks(), self.gates()].concat();
             self.public(&mut rounds);
             return rounds.made;
         }
-        self.transfer(&mut rounds, ends);
-        self.leaky(&mut rounds);
-        self.compare(&mut rounds);
+        match ends {
+            Some(ends) => self.products_of(&mut rounds, ends),
+            // The host puts cells of the stock into the workspace.
+            None => rounds.next().feeds = true,
+        }
         self.open(&mut rounds);
         self.garble(&mut rounds);
         self.check(&mut rounds);
         rounds.made
+    }
+
+    /// Leaky products, up to the shifts of buckets.
+    fn products_of(&self, rounds: &mut Rounds, ends: &Ends) {
+        self.transfer(rounds, ends);
+        self.leaky(rounds);
+        self.compare(rounds);
     }
 
     /// Authenticated bits: three of each candidate, and a mask of each result.
@@ -199,8 +216,11 @@ impl Batch<'_> {
     /// Layers rotated, and the bits that this party opens.
     fn combined(&self) -> Vec<Command> {
         let shape = self.shape;
-        let coins = vec![regions::coin(Said::Coin), regions::coin(Said::OtherCoin)];
-        let mut commands = vec![self.hash(label::SHIFTS, coins, regions::shifts())];
+        let mut commands = vec![];
+        if !shape.is_stocked() {
+            let coins = vec![regions::coin(Said::Coin), regions::coin(Said::OtherCoin)];
+            commands.push(self.hash(label::SHIFTS, coins, regions::shifts()));
+        }
         for layer in 1..shape.layers {
             for of in [Of::A, Of::B, Of::C] {
                 for array in regions::layer(shape, of, layer) {
@@ -209,7 +229,9 @@ impl Batch<'_> {
                 }
             }
         }
-        commands.extend(self.masks());
+        if shape.stock != Stock::Made {
+            commands.extend(self.masks());
+        }
         for (k, arrays) in (0..).zip(self.opened()) {
             let macs = arrays.iter().map(|[mac, _]| *mac).collect();
             let to = items(regions::opened_bits(shape, By::Me), k, 1);
@@ -218,7 +240,7 @@ impl Batch<'_> {
         commands
     }
 
-    /// MACs and keys of what is opened, as sums: d of every layer but the first, ε, δ.
+    /// MACs and keys of what is opened, as sums: d of every layer but the first; ε and δ, if there are gates.
     fn opened(&self) -> Vec<Vec<[Span; 2]>> {
         let shape = self.shape;
         let layer = |of, layer| regions::layer(shape, of, layer);
@@ -227,6 +249,9 @@ impl Batch<'_> {
         let mut opened: Vec<Vec<[Span; 2]>> = others
             .map(|k| vec![layer(Of::B, 0), layer(Of::B, k)])
             .collect();
+        if shape.stock == Stock::Made {
+            return opened;
+        }
         let all = (0..shape.layers).map(|k| layer(Of::A, k));
         opened.push([alpha].into_iter().chain(all).collect());
         opened.push(vec![beta, layer(Of::B, 0)]);
@@ -238,20 +263,24 @@ impl Batch<'_> {
         let (shape, me) = (self.shape, self.me);
         let coin = regions::coin;
         let (garbler, evaluator) = (Role::Garbler, Role::Evaluator);
-        let count = shape.layers + 1;
+        let count = shape.openings();
         let bits = |by| regions::opened_bits(shape, by);
         rounds.next();
         if !me.garbles() {
             self.combined().into_iter().for_each(|c| rounds.local(c));
         }
-        rounds.from(evaluator, |_| coin(Said::OtherCoin), 0);
-        rounds.from(evaluator, |_| coin(Said::OtherNonce), 1);
+        if !shape.is_stocked() {
+            rounds.from(evaluator, |_| coin(Said::OtherCoin), 0);
+            rounds.from(evaluator, |_| coin(Said::OtherNonce), 1);
+        }
         rounds.from(evaluator, bits, 2);
         if me.garbles() {
-            let from = vec![coin(Said::OtherNonce), coin(Said::OtherCoin)];
-            rounds.finish(self.hash(label::COIN, from, regions::digest()));
-            let compared = [coin(Said::OtherCommitment), regions::digest()];
-            rounds.compare(compared, what::COMMITMENT);
+            if !shape.is_stocked() {
+                let from = vec![coin(Said::OtherNonce), coin(Said::OtherCoin)];
+                rounds.finish(self.hash(label::COIN, from, regions::digest()));
+                let compared = [coin(Said::OtherCommitment), regions::digest()];
+                rounds.compare(compared, what::COMMITMENT);
+            }
             self.combined().into_iter().for_each(|c| rounds.finish(c));
         }
         rounds.next();
@@ -306,6 +335,9 @@ impl Batch<'_> {
             let from = [both(k - 1), layer(Of::A, k), layer(Of::C, k)].concat();
             let to = [layer(Of::A, 0), layer(Of::C, 0)].concat();
             rounds.finish(ag(Ag::Absorb, from, to));
+        }
+        if shape.stock == Stock::Made {
+            return;
         }
         let (epsilon, delta) = (both(shape.layers - 1), both(shape.layers));
         let products = [Of::A, Of::B, Of::C].map(|of| layer(of, 0));

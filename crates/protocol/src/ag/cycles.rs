@@ -50,7 +50,7 @@ impl Runs {
         number: u64,
         (cycle, cycles): (u64, u32),
     ) -> impl Iterator<Item = Round> + use<> {
-        let (Peer::Party(me), Some(ends)) = (self.me, &self.of_batches) else {
+        let Peer::Party(me) = self.me else {
             return vec![].into_iter();
         };
         let groups = &self.shape.groups;
@@ -65,7 +65,7 @@ impl Runs {
             cycle,
             cycles,
         };
-        batch.rounds(ends).into_iter()
+        batch.rounds(self.of_batches.as_ref()).into_iter()
     }
 
     /// The inputs of a window, if a run begins one, and the batches of the run.

@@ -89,7 +89,7 @@ struct Inputs<'a> {
     wires: u32,
 }
 
-/// The rounds of inputs of a block; `ends` are the transfers of a party.
+/// The rounds of inputs of a block; `ends` are the transfers of a party, unless masks come from a stock.
 pub(super) fn rounds(
     (plan, shape): (&Plan, &Shape),
     (me, block): (Peer, usize),
@@ -97,11 +97,11 @@ pub(super) fn rounds(
     ends: Option<&Ends>,
 ) -> Vec<Round> {
     let inputs = Inputs::new((plan, shape), block, taken);
-    match (me, ends) {
+    match me {
         _ if inputs.wires == 0 => vec![],
-        (Peer::Party(me), Some(ends)) => inputs.rounds(Party(me), ends),
-        (Peer::Owner(me), _) => inputs.owner(me),
-        _ => vec![],
+        Peer::Party(me) => inputs.rounds(Party(me), ends),
+        Peer::Owner(me) => inputs.owner(me),
+        Peer::Recipient(_) => vec![],
     }
 }
 
@@ -177,21 +177,26 @@ impl<'a> Inputs<'a> {
         self.shape.challenge_of_inputs(self.taken)
     }
 
-    fn rounds(&self, me: Party, ends: &Ends) -> Vec<Round> {
+    fn rounds(&self, me: Party, ends: Option<&Ends>) -> Vec<Round> {
         let (shape, taken) = (self.shape, self.taken);
         let wires = shape.wires(taken);
         let parts = regions::parts(wires);
         let [mac, key] = [part::MAC, part::KEY].map(|of| regions::staged(wires, of));
         let mut rounds = Rounds::new(me, shape.place(taken));
-        let at = At {
-            place: shape.place(taken),
-            first: shape.leaves.inputs(taken),
-            label: 0,
-        };
-        rounds.both(ends.rounds(at, parts, [mac, key]));
-        let first = shape.parts.inputs(taken);
-        let draw = random(PRIVATE, DomainTag::AG_PARTS, first, parts);
-        rounds.made[0].local.insert(0, draw);
+        if let Some(ends) = ends {
+            let at = At {
+                place: shape.place(taken),
+                first: shape.leaves.inputs(taken),
+                label: 0,
+            };
+            rounds.both(ends.rounds(at, parts, [mac, key]));
+            let first = shape.parts.inputs(taken);
+            let draw = random(PRIVATE, DomainTag::AG_PARTS, first, parts);
+            rounds.made[0].local.insert(0, draw);
+        } else {
+            rounds.next().feeds = true;
+            rounds.finish(ag(Ag::Bits { bit: 0 }, vec![mac], vec![parts]));
+        }
         if self.parties.iter().any(|party| party.wires > 0) {
             self.of_parties(&mut rounds);
         }

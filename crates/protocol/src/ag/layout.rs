@@ -8,7 +8,7 @@ use veil_session::Peer;
 use super::Shape;
 use super::inputs::{self, Taken};
 use super::regions::{self, part};
-use crate::plan::{Plan, WorkspaceOf};
+use crate::plan::{Plan, Stock, WorkspaceOf};
 
 /// Challenges of a workspace at a time: of the comparison of leaky products, of an opening, of gates.
 const CHALLENGE_COUNT: u32 = 3;
@@ -29,11 +29,18 @@ pub(super) fn of(plan: &Plan, shape: &Shape, me: Peer, workspace: WorkspaceOf) -
     let owners = |count| when(party || owner, count);
     let recipients = |count| when((party || recipient) && rows, count);
     let gates = |count| when(party && rows, count);
+    // Of batches that make their products; what the host reaches, where there is a stock.
+    let making = |count| gates(when(!shape.is_stocked(), count));
     let (bits, labels) = (ColumnType::Rows(Ring::Bits), ColumnType::Labels);
     let blocks = ColumnType::Bytes(16 * shape.candidates);
     let packed = ColumnType::Bytes(shape.candidates / 8);
     let (digest, block) = (ColumnType::Bytes(32), ColumnType::Bytes(16));
     let (resident, mapped) = (Residency::Resident, Residency::Mapped);
+    let stocked = match shape.stock {
+        Stock::Fresh => resident,
+        Stock::Used | Stock::Made => mapped,
+    };
+    let taken = if shape.is_stocked() { mapped } else { resident };
     let outputs: u32 = plan.outputs.iter().map(|output| output.width).sum();
     let [of_rows, of_windows, of_job] =
         [Per::Row, Per::Cycle, Per::Job].map(|per| inputs::wires(plan, per));
@@ -61,20 +68,20 @@ pub(super) fn of(plan: &Plan, shape: &Shape, me: Peer, workspace: WorkspaceOf) -
         (mapped, bits, 1, owners(clear)),
         (resident, bits, 1, parties(staged)),
         // Labels, MACs, keys, and Λ of inputs.
-        (resident, labels, part::ALL, owners(staged)),
+        (taken, labels, part::ALL, owners(staged)),
         (mapped, bits, 2, owners(staged)),
         (mapped, bits, 1, owners(staged)),
         (mapped, block, 2, opens(CHALLENGE_COUNT)),
         (mapped, block, 3, opens(shape.folds(plan))),
-        (resident, packed, 1, gates(arrays)),
-        (resident, blocks, 1, gates(arrays)),
-        (resident, blocks, 1, gates(arrays)),
-        (mapped, blocks, 2, gates(layers)),
-        (resident, blocks, 1, gates(layers)),
-        (mapped, packed, 2, gates(layers)),
-        (mapped, digest, 1, gates(COIN_COUNT)),
-        (resident, digest, 1, gates(3)),
-        (mapped, packed, 2, gates(layers + 1)),
+        (resident, packed, 1, making(arrays)),
+        (stocked, blocks, 1, gates(arrays)),
+        (stocked, blocks, 1, gates(arrays)),
+        (mapped, blocks, 2, making(layers)),
+        (resident, blocks, 1, making(layers)),
+        (mapped, packed, 2, making(layers)),
+        (mapped, digest, 1, making(COIN_COUNT)),
+        (resident, digest, 1, making(3)),
+        (mapped, packed, 2, gates(shape.openings())),
         (resident, blocks, 1, gates(6)),
         (mapped, labels, 1, gates(2 * shape.gates)),
         (mapped, packed, 1, gates(1)),
@@ -89,7 +96,7 @@ pub(super) fn of(plan: &Plan, shape: &Shape, me: Peer, workspace: WorkspaceOf) -
         (mapped, digest, 1, answers),
         (mapped, digest, 2, parties(when(shape.owners > 0, 1))),
         (resident, bits, 1, gates(hiding)),
-        (resident, labels, 2, gates(hiding)),
+        (taken, labels, 2, gates(hiding)),
         (resident, labels, 2, recipients(outside)),
         (mapped, bits, 2, recipients(outside)),
         (mapped, bits, 2, recipients(outside)),

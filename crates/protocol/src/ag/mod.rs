@@ -23,6 +23,7 @@ mod passes;
 mod regions;
 mod shape;
 mod steps;
+mod stock;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -35,13 +36,17 @@ use veil_session::{Frame, Peer};
 use crate::ot::Pins;
 use crate::ot::extension::{At, Challenge, Receiver, Sender};
 use crate::plan::{Plan, WorkspaceOf};
-use crate::round::{Back, Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfer, Transfers};
+use crate::round::{
+    Back, Cost, Flow, Protocol, Round, Seed, Spans, StockUse, Take, Task, Transfer, Transfers,
+};
 use crate::yao::{EVALUATOR, GARBLER, LEAVES, OFFSET, PRIVATE, keys, list, peers};
 pub use bounds::layers;
 use cycles::Runs;
 use inputs::Taken;
 pub(crate) use shape::{Shape, window};
 use steps::Party;
+pub(crate) use stock::computes;
+pub use stock::{CELLS_OF_ROW, stock_of};
 
 /// Gates of a layer, at most: batches of several layers are nearly full then.
 pub(crate) const WIDEST: u32 = 64;
@@ -228,13 +233,14 @@ impl Authenticated {
             rounds.into_iter().map(Arc::new).collect()
         };
         let party = me.party().map(Party);
+        let fresh = party.filter(|_| !shape.is_stocked());
         let ends = |layout: &mut Layout, wires| {
-            let party = party.filter(|_| wires > 0);
+            let party = fresh.filter(|_| wires > 0);
             party.map(|me| Ends::new(layout, me, (wires, Choices::Rows)))
         };
         let of_rows = ends(&mut rows, shape.wires(Taken::Rows));
         let packed = (shape.arrays(), Choices::Bytes(shape.candidates / 8));
-        let of_batches = party.map(|me| Ends::new(&mut rows, me, packed));
+        let of_batches = fresh.map(|me| Ends::new(&mut rows, me, packed));
         let of_windows = ends(&mut rows, shape.wires(Taken::Window(0)));
         let of_outputs = ends(&mut rows, shape.recipients * shape.hiding_outputs());
         let of_job = ends(&mut job, shape.wires(Taken::Job));
@@ -252,8 +258,8 @@ impl Authenticated {
             Peer::Recipient(me) => opening::hear(&plan, &shape, me),
             Peer::Owner(_) => vec![],
         };
-        if let (Some(me), Some(ends)) = (party, of_outputs) {
-            open.extend(opening::tell(&plan, &shape, me, &ends));
+        if let Some(me) = party.filter(|_| shape.recipients > 0) {
+            open.extend(opening::tell(&plan, &shape, me, of_outputs.as_ref()));
         }
         let runs = Runs {
             plan: Arc::clone(&plan),
@@ -263,7 +269,7 @@ impl Authenticated {
             of_windows,
         };
         Authenticated {
-            spans: regions::spans(&plan, me),
+            spans: regions::spans(&plan, &shape, me),
             set_up: shared(set_up),
             inputs: inputs.collect(),
             open: shared(open),
@@ -371,6 +377,19 @@ impl Protocol for Authenticated {
         self.shape.places()
     }
 
+    fn stock(&self) -> Option<StockUse> {
+        self.stock_use()
+    }
+
+    fn feeds_inputs(&self, place: u32) -> bool {
+        let window = Taken::Window(0);
+        self.shape.wires(window) > 0 && place == self.shape.place(window)
+    }
+
+    fn takes(&self, place: u32, cycle: u64, frame: Frame) -> Option<Take> {
+        self.cells_of(place, cycle, frame)
+    }
+
     fn peers(&self) -> Vec<Peer> {
         peers(&self.plan.job, self.me)
     }
@@ -382,7 +401,8 @@ impl Protocol for Authenticated {
     fn transfers(&self) -> Option<Transfers> {
         // Bit 1 of the garbler's offset is 1, that of the evaluator's 0.
         let pins = |value| Pins::new(3, value);
-        self.me.party().map(|_| Transfers {
+        let party = self.me.party().filter(|_| !self.shape.is_stocked());
+        party.map(|_| Transfers {
             sender: Peer::Party(GARBLER),
             receiver: Peer::Party(EVALUATOR),
             trees: TREES,

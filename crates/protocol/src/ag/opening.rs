@@ -78,22 +78,26 @@ fn outputs(plan: &Plan, shape: &Shape) -> Vec<Outputs> {
     all.collect()
 }
 
-/// What a party tells recipients from outside.
-pub(super) fn tell(plan: &Plan, shape: &Shape, me: Party, ends: &Ends) -> Vec<Round> {
+/// What a party tells recipients from outside; `ends` are the transfers of what hides it, unless that comes from a stock.
+pub(super) fn tell(plan: &Plan, shape: &Shape, me: Party, ends: Option<&Ends>) -> Vec<Round> {
     let first = shape.place_of_recipients();
     let mut rounds = Rounds::new(me, first);
-    let at = At {
-        place: first,
-        first: shape.leaves.batch(shape.batches()),
-        label: 0,
-    };
     let hiding = shape.recipients * shape.hiding_outputs();
     let parts = regions::hiding_parts(hiding);
     let [mac, key] = [0, 1].map(|component| regions::hiding(hiding, component));
-    rounds.both(ends.rounds(at, parts, [mac, key]));
-    let first = shape.parts.batch(shape.batches());
-    let draw = random(PRIVATE, DomainTag::AG_PARTS, first, parts);
-    rounds.made[0].local.insert(0, draw);
+    if let Some(ends) = ends {
+        let at = At {
+            place: first,
+            first: shape.leaves.batch(shape.batches()),
+            label: 0,
+        };
+        rounds.both(ends.rounds(at, parts, [mac, key]));
+        let first = shape.parts.batch(shape.batches());
+        let draw = random(PRIVATE, DomainTag::AG_PARTS, first, parts);
+        rounds.made[0].local.insert(0, draw);
+    } else {
+        rounds.next().feeds = true;
+    }
     let outputs = outputs(plan, shape);
     let all = regions::outside_wires(plan, shape);
     for of in &outputs {
@@ -118,8 +122,10 @@ pub(super) fn tell(plan: &Plan, shape: &Shape, me: Party, ends: &Ends) -> Vec<Ro
         }
     }
     let told: Vec<Told> = outputs.iter().map(|of| of.told).collect();
+    rounds.go_on_at(first + TRANSFERS);
+    let before = rounds.made.len();
     outside::tell(&mut rounds, &told, shape.challenge_of_outputs());
-    let first = &mut rounds.made[TRANSFERS as usize];
+    let first = &mut rounds.made[before];
     let public = outputs
         .iter()
         .map(|of| Transfer::new(of.all, of.told.to, 1));

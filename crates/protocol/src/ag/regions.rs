@@ -4,8 +4,8 @@ use veil_circuit::Per;
 use veil_device::Span;
 use veil_session::{PartyId, Peer};
 
-use super::{AgMessage, Shape, outside};
-use crate::plan::{OutputPlan, Plan, PortPlan};
+use super::{AgMessage, Shape, outside, stock};
+use crate::plan::{OutputPlan, Plan, PortPlan, Stock};
 use crate::round::Spans;
 
 pub(super) use crate::plan::{JOB_WIDE, SLOTS};
@@ -172,7 +172,7 @@ impl Shape {
 
     /// Folds that a party sends at once, at most.
     pub(super) fn folds(&self, plan: &Plan) -> u32 {
-        (self.layers + 1).max(plan.outputs.len() as u32).max(2)
+        self.openings().max(plan.outputs.len() as u32).max(2)
     }
 }
 
@@ -246,9 +246,9 @@ pub(super) fn shifts() -> Span {
     span(DIGESTS, 0, 1, 1)
 }
 
-/// Bits that a party opens of a batch: of every layer but the first d, then ε and δ.
+/// Bits that a party opens of a batch: of every layer but the first d, then ε and δ, if there are gates.
 pub(super) fn opened_bits(shape: &Shape, by: By) -> Span {
-    span(OPENED_BITS, by.component(), 0, shape.layers + 1)
+    span(OPENED_BITS, by.component(), 0, shape.openings())
 }
 
 /// MACs and keys of masks of first operands, of second operands, and of σ ⊕ λ_γ.
@@ -371,7 +371,7 @@ pub(super) fn list(mine: bool) -> Span {
     span(LISTS, 0, u32::from(!mine), 1)
 }
 
-pub(super) fn spans(plan: &Plan, me: Peer) -> Spans {
+pub(super) fn spans(plan: &Plan, shape: &Shape, me: Peer) -> Spans {
     let blocks = &plan.job.blocks;
     let supplies = |k: usize| blocks.iter().any(|b| b.holders[k].peer() == Some(me));
     let ports = |per: Per| {
@@ -387,6 +387,10 @@ pub(super) fn spans(plan: &Plan, me: Peer) -> Spans {
         job_inputs: ports(Per::Job),
         job_wide: party.map_or(vec![], |_| job_wide.collect()),
         list: party.map(|_: PartyId| list(true)),
+        stock: match (party, shape.stock) {
+            (Some(_), Stock::Made) => stock::fields(shape),
+            _ => vec![],
+        },
         opened: (0..plan.outputs.len())
             .filter(sees)
             .map(|k| (k, opened(plan, k)))

@@ -6,8 +6,8 @@ use veil_math::Ring;
 
 use super::bounds::{self, layers};
 use super::inputs::{self, Taken};
-use super::{GATES, batch, opening, outside, place};
-use crate::plan::Plan;
+use super::{GATES, batch, opening, outside, place, stock};
+use crate::plan::{Plan, Stock};
 use crate::yao::{Group, grouped};
 
 /// Input bits of all rows that are authenticated at once in a window of cycles, if a cycle does not have more: a megabyte of slots.
@@ -38,6 +38,10 @@ pub(crate) struct Shape {
     /// Participants from outside that supply inputs of a block at once, and that are told outputs.
     pub(super) owners: u32,
     pub(super) recipients: u32,
+    /// Where products come from.
+    pub(super) stock: Stock,
+    /// Cells of stock: of the inputs that all rows use, and of a chunk.
+    pub(super) cells: (u64, Counters),
     /// Counters of leaves.
     pub(super) leaves: Counters,
     /// Counters of drawn parts.
@@ -57,17 +61,27 @@ pub(super) struct Counters {
 }
 
 impl Counters {
+    /// All of a chunk with so many batches.
+    pub(super) fn all(&self, batches: u64) -> u64 {
+        self.batch(batches).saturating_add(self.opening)
+    }
+
     /// The first of inputs.
     pub(super) fn inputs(&self, taken: Taken) -> u64 {
         match taken {
             Taken::Rows | Taken::Job => 0,
-            Taken::Window(number) => self.rows + number * self.window,
+            Taken::Window(number) => {
+                let windows = number.saturating_mul(self.window);
+                self.rows.saturating_add(windows)
+            }
         }
     }
 
     /// The first of a batch.
     pub(super) fn batch(&self, number: u64) -> u64 {
-        self.inputs(Taken::Window(self.windows)) + number * self.batch
+        let batches = number.saturating_mul(self.batch);
+        self.inputs(Taken::Window(self.windows))
+            .saturating_add(batches)
     }
 }
 
@@ -96,10 +110,18 @@ impl Shape {
             _ => 1,
         };
         let gates = groups.iter().map(|group| group.gates).max().unwrap_or(0) * together;
-        let candidates = (u64::from(gates) * rows).max(bounds::LEAST.into());
+        let least = match plan.stock {
+            Stock::Fresh => bounds::LEAST.into(),
+            Stock::Used => 1,
+            Stock::Made => GATES,
+        };
+        let candidates = (u64::from(gates) * rows).max(least);
         let candidates = u32::try_from(candidates.next_multiple_of(128));
         let candidates = candidates.expect("a chunk that fits into memory has fewer gates");
-        let layers = layers(plan.job.security.statistical.bits(), candidates);
+        let layers = match plan.stock {
+            Stock::Used => 1,
+            Stock::Fresh | Stock::Made => layers(plan.job.security.statistical.bits(), candidates),
+        };
         let hiding = [outside::fewest_rows(plan), 1].map(|rows| outside::HIDING.div_ceil(rows));
         let kinds = [Per::Row, Per::Cycle, Per::Job];
         let owners = kinds.map(|per| outside::owners(plan, per));
@@ -121,9 +143,17 @@ impl Shape {
         let leaves = |wires| Choices::Rows.blocks(wires, plan.chunk_rows);
         let parts = |wires| u64::from(wires) * plan.stride(Ring::Bits);
         let labels = |wires| u64::from(wires) * u64::from(plan.chunk_rows);
+        let cells = |wires| (u64::from(wires) * rows).div_ceil(stock::BITS);
+        let of_batch = if gates > 0 { candidates.into() } else { 0 };
+        let cells = (
+            u64::from(wires[2]).div_ceil(stock::BITS),
+            counters(&cells, of_batch),
+        );
         let strings = Choices::Bytes(candidates / 8).blocks(arrays, plan.chunk_rows);
         let blocks = u64::from(candidates / 8).div_ceil(16);
         Shape {
+            stock: plan.stock,
+            cells,
             leaves: counters(&leaves, strings),
             parts: counters(&parts, u64::from(arrays) * blocks),
             labels: counters(&labels, 0),
@@ -138,6 +168,19 @@ impl Shape {
             owners: owners.into_iter().max().unwrap_or(0),
             recipients,
         }
+    }
+
+    /// Openings of a batch whose bits each party tells at once: of every layer but the first d, then ε and δ, if there are gates.
+    pub(super) const fn openings(&self) -> u32 {
+        match self.stock {
+            Stock::Fresh | Stock::Used => self.layers + 1,
+            Stock::Made => self.layers - 1,
+        }
+    }
+
+    /// Whether products come from a stock.
+    pub(super) fn is_stocked(&self) -> bool {
+        self.stock == Stock::Used
     }
 
     /// Under the plan hash.
@@ -157,14 +200,7 @@ impl Shape {
 
     /// Counters that a chunk takes under one key, at most.
     pub(crate) fn calls(&self) -> u64 {
-        let of = |counters: &Counters| {
-            let batches = counters.batch.saturating_mul(self.batches());
-            let windows = counters.window.saturating_mul(counters.windows);
-            batches
-                .saturating_add(windows)
-                .saturating_add(counters.rows)
-                .saturating_add(counters.opening)
-        };
+        let of = |counters: &Counters| counters.all(self.batches());
         of(&self.leaves).max(of(&self.parts)).max(of(&self.labels))
     }
 

@@ -5,15 +5,19 @@ use veil_job::{Audience, Block, Delivery, Holder, Intersection, JobSpec};
 use veil_math::Ring;
 use veil_session::PartyId;
 
-use super::PlanError;
+use super::{PlanError, Stock};
 use crate::choose::Choice;
 
 /// Whether there can be a plan of `job`: its lists fit each other, its names are its own, and a protocol computes it.
-pub(super) fn job(job: &JobSpec) -> Result<(), PlanError> {
+pub(super) fn job(job: &JobSpec, stock: Stock) -> Result<(), PlanError> {
     let circuit = &job.circuit;
-    circuit
-        .validate()
-        .map_err(|e| PlanError::Circuit(e.to_string()))?;
+    if stock != Stock::Made {
+        circuit
+            .validate()
+            .map_err(|e| PlanError::Circuit(e.to_string()))?;
+    } else if crate::ag::computes(job) {
+        return Err(PlanError::Job("a run for a stock computes nothing else"));
+    }
     lists(job)?;
     if let Some(meeting) = job.intersection() {
         intersection(job, meeting)?;

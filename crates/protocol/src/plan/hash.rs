@@ -7,7 +7,7 @@ use veil_job::Schedule;
 use veil_job::canonical::Canonical;
 use veil_session::PlanHash;
 
-use super::{Conversion, LayerPlan, Plan};
+use super::{Conversion, LayerPlan, Plan, Stock};
 use crate::choose::Choice;
 
 /// Changes whenever frames, counters or rounds change their meaning: peers of different releases refuse each other.
@@ -174,6 +174,11 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
     if let Some(Choice::Authenticated) = choice {
         e.text("authenticated garbling");
         e.list(&crate::ag::Shape::of(plan).sizes(), |e, size| e.int(*size));
+        match plan.stock {
+            Stock::Fresh => {}
+            Stock::Used => e.text("products from a stock"),
+            Stock::Made => e.text("products for a stock"),
+        }
     }
     if let Some(meeting) = plan.job.intersection() {
         e.text("intersection");

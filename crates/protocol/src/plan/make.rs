@@ -15,7 +15,7 @@ use super::list::List;
 use super::net::Net;
 use super::{
     Before, BitsPlan, Conversion, Gives, JobPlan, LayerPlan, MacsOfJobWide, Options, Plan,
-    PlanError, PortPlan, TotalsPlan, check, hash, hoist, order, rows,
+    PlanError, PortPlan, Stock, TotalsPlan, check, hash, hoist, order, rows,
 };
 use crate::choose::Choice;
 use crate::replicated::{Authenticated, count_before};
@@ -37,7 +37,15 @@ impl Plan {
     /// [`PlanError::TooManyRows`], [`PlanError::TooManyKeys`], [`PlanError::TooManyLabels`], [`PlanError::TooManyDigests`], [`PlanError::TooManyKept`] and
     /// [`PlanError::TooManyPrfCalls`] if it exceeds a bound.
     pub fn new(job: Arc<JobSpec>, options: Options) -> Result<Plan, PlanError> {
-        check::job(&job)?;
+        Self::stocked(job, options, Stock::Fresh)
+    }
+
+    /// Plans `job`, whose products come from a stock, or are made for one.
+    ///
+    /// # Errors
+    /// [`PlanError`] as of [`Plan::new`]; [`PlanError::NoStock`] if the job's protocol has none.
+    pub fn stocked(job: Arc<JobSpec>, options: Options, stock: Stock) -> Result<Plan, PlanError> {
+        check::job(&job, stock)?;
         let orders = order::of(&job)?;
         let choice = Choice::of_job(&job).ok_or(PlanError::NoProtocol(job.security))?;
         let of_one_row;
@@ -54,6 +62,9 @@ impl Plan {
             _ => &job.circuit,
         };
         let authenticates = matches!(choice, Choice::Authenticated);
+        if stock != Stock::Fresh && !authenticates {
+            return Err(PlanError::NoStock(job.security));
+        }
         let window = authenticates.then(|| {
             let longest = job.blocks.iter().map(|block| block.rows).max();
             let most = options.chunk_rows.unwrap_or(crate::ag::ROWS);
@@ -123,7 +134,12 @@ impl Plan {
                 return 1;
             }
             if let Choice::Authenticated = choice {
-                return crate::ag::ROWS;
+                // A batch of stock is a row.
+                return if stock == Stock::Made {
+                    1
+                } else {
+                    crate::ag::ROWS
+                };
             }
             if let Choice::Garbled(garbling) = choice {
                 let gates = schedule.layers.iter().map(|l| l.program.products().0);
@@ -207,6 +223,7 @@ impl Plan {
         let mut plan = Plan {
             ring: circuit.ring,
             words,
+            stock,
             lanes: options.lanes.max(1),
             chunk_rows,
             slots: schedule.slots,

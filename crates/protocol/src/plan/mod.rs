@@ -52,6 +52,19 @@ impl Default for Options {
     }
 }
 
+/// What a run between two parties of whom one may be malicious does about products: they are made for it, taken from a stock, or made for one. Under the plan
+/// hash: both parties choose alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Stock {
+    /// Products are made on the way.
+    #[default]
+    Fresh,
+    /// They come from a stock that both parties have made before.
+    Used,
+    /// The run makes nothing else: the job is [`stock_of`](crate::ag::stock_of).
+    Made,
+}
+
 /// Why there is no plan.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -101,6 +114,11 @@ pub enum PlanError {
     /// A property of the job that its protocol does not support.
     #[error("{0} computes {1} only, and the job has others")]
     Fit(Security, &'static str),
+    /// Stock of a protocol that has none.
+    #[error(
+        "{0} takes nothing from a stock: only two parties with `adversary = \"malicious\"` have one; leave the stock out"
+    )]
+    NoStock(Security),
     /// A job of two parties that keeps or loads shares.
     #[error("{0} keeps no shares and loads none: name three parties, or four")]
     NoShares(Security),
@@ -174,6 +192,8 @@ pub struct Plan {
     pub ring: Ring,
     /// Ring that integers are computed in: a larger one where values have MACs.
     pub words: Ring,
+    /// Where products of authenticated garbling come from.
+    pub stock: Stock,
     /// Lanes.
     pub lanes: u16,
     /// Rows of a full chunk.

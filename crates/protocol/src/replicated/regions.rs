@@ -483,6 +483,7 @@ pub(super) fn spans(scheme: &Scheme, plan: &Plan, me: Peer, layout: &Layout) -> 
         .filter(|(k, _)| party && takes(*k));
     let left = columns(plan).filter(|_| party);
     Spans {
+        stock: vec![],
         zeros: plan.cycles.is_none().then(|| zeros(layout)),
         constants: me.party().map_or(0, |me| (scheme.constants)(plan.ring, me)),
         takes: taken

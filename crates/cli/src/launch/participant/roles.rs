@@ -20,7 +20,7 @@ use veil_session::Peer;
 use super::lobby::Lobby;
 use super::{At, Engagement};
 use crate::failure::{Code, Failure};
-use crate::prepare;
+use crate::{prepare, stocks};
 
 /// What a participant brings to one stage as one of its roles, ready to connect.
 pub(super) struct Role {
@@ -218,6 +218,7 @@ fn one(
         stored: role.shares.stored.clone(),
         keeps: role.shares.keeps.clone(),
     });
+    let data = stocks::with(data, (engagement.home, plan), role.me, &role.neighbours)?;
     let ran = part.run(connections, &settings, data, &|link| link, &|progress| {
         if progress.may_have_opened {
             engagement.opened.store(true, Ordering::Relaxed);

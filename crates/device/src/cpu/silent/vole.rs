@@ -11,11 +11,7 @@ use super::BLOCK;
 use super::{leaves::Lack, leaves::Leaves, tree_at, trees::read};
 use crate::Fault;
 use crate::command::Command;
-<<<<<<< HEAD
-use crate::gf128::{dot, pack};
-=======
-use crate::field::{dot, over_x, pack};
->>>>>>> h1
+use crate::gf128::{dot, over_x, pack};
 use crate::layout::Span;
 use crate::silent::{HIDING, Known, Lpn, Silent, WEIGHT};
 
@@ -269,68 +265,6 @@ unsafe fn add(terms: &Terms, rows: usize, places: u32, table: *const u8, to: *mu
 mod tests {
     use super::*;
 
-<<<<<<< HEAD
-    #[allow(
-        clippy::wildcard_imports,
-        reason = "intrinsics carry their namespace in their names"
-    )]
-    use std::arch::x86_64::*;
-
-    use super::super::super::mac::wide::reduce;
-    use super::{BLOCK, Terms, WEIGHT};
-
-    /// As [`super::add`].
-    #[target_feature(enable = "avx512f,pclmulqdq")]
-    pub(super) unsafe fn add_avx512(
-        terms: &Terms,
-        rows: usize,
-        places: u32,
-        table: *const u8,
-        to: *mut u8,
-    ) {
-        // SAFETY: the caller's.
-        unsafe { all(terms, rows, places, table, to) }
-    }
-
-    /// As [`super::add`].
-    #[target_feature(enable = "avx2,pclmulqdq")]
-    pub(super) unsafe fn add_avx2(
-        terms: &Terms,
-        rows: usize,
-        places: u32,
-        table: *const u8,
-        to: *mut u8,
-    ) {
-        // SAFETY: the caller's.
-        unsafe { all(terms, rows, places, table, to) }
-    }
-
-    #[inline(always)]
-    unsafe fn all(terms: &Terms, rows: usize, places: u32, table: *const u8, to: *mut u8) {
-        // SAFETY: the caller's: the table has all places, and there is a block for each row.
-        unsafe {
-            let cleared = _mm_set_epi64x(0, places.into());
-            for row in 0..rows {
-                let mut term = terms.as_ptr().add(BLOCK * WEIGHT * row);
-                let none = _mm_setzero_si128();
-                let (mut low, mut middle, mut high) = (none, none, none);
-                for _ in 0..WEIGHT {
-                    let place = (term.cast::<u32>().read_unaligned() & places) as usize;
-                    let factor = _mm_andnot_si128(cleared, _mm_loadu_si128(term.cast()));
-                    let x = _mm_loadu_si128(table.add(BLOCK * place).cast());
-                    low = _mm_xor_si128(low, _mm_clmulepi64_si128::<0x00>(factor, x));
-                    high = _mm_xor_si128(high, _mm_clmulepi64_si128::<0x11>(factor, x));
-                    let one = _mm_clmulepi64_si128::<0x01>(factor, x);
-                    let other = _mm_clmulepi64_si128::<0x10>(factor, x);
-                    middle = _mm_xor_si128(middle, _mm_xor_si128(one, other));
-                    term = term.add(BLOCK);
-                }
-                let low = _mm_xor_si128(low, _mm_slli_si128::<8>(middle));
-                let high = _mm_xor_si128(high, _mm_srli_si128::<8>(middle));
-                let to = to.add(BLOCK * row).cast();
-                let sum = _mm_xor_si128(_mm_loadu_si128(to), reduce(low, high));
-                _mm_storeu_si128(to, sum);
-=======
     /// Rows in pairs, and one that is alone.
     #[test]
     fn every_instruction_set_adds_alike() {
@@ -357,7 +291,6 @@ mod tests {
             assert_eq!(want[BLOCK * rows..], to[BLOCK * rows..]);
             for isa in Isa::available() {
                 assert_eq!(sums(adds(isa)), want, "{isa:?}, {rows}");
->>>>>>> h1
             }
         }
     }

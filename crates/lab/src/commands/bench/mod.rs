@@ -19,6 +19,7 @@ mod random;
 mod relations;
 mod share;
 mod silent;
+mod stock;
 mod stream;
 mod tpch;
 mod vole;
@@ -53,6 +54,7 @@ use workload::Name;
   veil-lab bench garble --svg fig.svg      ANDs garbled and evaluated on one core, against the rows of a chunk
   veil-lab bench yao --svg yao.svg         ANDs garbled and evaluated, in process and over TLS; then against the link
   veil-lab bench ag                        the same against a malicious party
+  veil-lab bench ag-prepare                products made ahead, and runs that take them
   veil-lab bench yao --ands 1e9            so many over cycles and over a batch, and what a party's memory is
   veil-lab bench cut --svg cut.svg         AES-128 against a malicious party, against the statistical parameter
   veil-lab bench rep4-mul --svg fig3.svg   cores that fill 10 and 100 Gb/s, semi-honest and malicious
@@ -184,6 +186,7 @@ enum What {
     Infer,
     Tpch,
     Ot,
+    AgPrepare,
     Gpu,
     FpgaGarble,
     FpgaShare,
@@ -205,6 +208,7 @@ impl clap::ValueEnum for What {
                     What::Tree,
                     What::Tpch,
                     What::Ot,
+                    What::AgPrepare,
                     What::Gpu,
                 ])
                 .chain([What::FpgaGarble, What::FpgaShare])
@@ -251,6 +255,10 @@ impl clap::ValueEnum for What {
                 let help =
                     "Random oblivious transfers between two parties, for trees of every size";
                 Some(clap::builder::PossibleValue::new("ot").help(help))
+            }
+            What::AgPrepare => {
+                let help = "Stock of two parties against a malicious one: how fast it is made, and what takes it";
+                Some(clap::builder::PossibleValue::new("ag-prepare").help(help))
             }
             What::Gpu => {
                 let help = "What a GPU can do at most, and what devices do by it";
@@ -406,6 +414,7 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
         What::Infer => return infer::run(args, registry),
         What::Tpch => return tpch::run(args, registry),
         What::Ot => return ot::run(args),
+        What::AgPrepare => return stock::run(args, registry),
         What::Gpu => return gpu::run(args),
         What::FpgaGarble => return fpga::run(args),
         What::FpgaShare => return share::run(args),

@@ -1,0 +1,208 @@
+//! `veil prepare`: two parties make stock for jobs to come.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use veil_engine::{Data, Settings};
+use veil_link::LinkKind;
+use veil_link::tls::{Port, Reception};
+use veil_node::Home;
+use veil_protocol::ag::{CELLS_OF_ROW, stock_of};
+use veil_protocol::{Options, Plan, Stock};
+use veil_runtime::{Neighbours, Part, Passes, RunError};
+use veil_session::Peer;
+
+use super::party::LANES;
+use crate::devices::{DevicesArgs, Registry};
+use crate::failure::{Code, Failure};
+use crate::output;
+use crate::prepare::JobArgs;
+use crate::progress::{Meter, Snapshot};
+use crate::signals::Stop;
+use crate::stocks;
+
+/// Makes stock for jobs of two parties of whom one may be malicious, so that they run without making products on the way.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "Examples:
+  veil prepare job.toml                     for one run of this job; the other party gives the same command
+  veil prepare job.toml --runs 1000         for a thousand
+  veil prepare job.toml --cells 1000000 --most 500
+                                            a million ANDs, if all stock with this party takes 500 MB at most
+  veil party job.toml --stock               takes them; all participants must give it
+
+Nothing of anybody's data is needed, and nothing is opened. Stock is encrypted under a key of the home and used once.
+A folder of stock must not be restored from a backup: `veil stock` lists what there is.")]
+pub(crate) struct PrepareArgs {
+    #[command(flatten)]
+    job: JobArgs,
+    /// The home of this party [default: $VEIL_HOME, else ~/.veil]
+    #[arg(long, value_name = "DIR")]
+    home: Option<PathBuf>,
+    /// For so many runs of the job.
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "cells")]
+    runs: u64,
+    /// So many cells, at least: a run takes one for each AND, and one for three bits of inputs.
+    #[arg(long, value_name = "N")]
+    cells: Option<u64>,
+    /// Megabytes on the disk that all stock with this party may take.
+    #[arg(long, value_name = "MB")]
+    most: Option<u64>,
+    /// Where this party listens [default: as its home says]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+    /// How many seconds the other party has to turn up [default: as the home says, 300]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=604_800))]
+    wait: Option<u64>,
+    /// Give up when nothing moves for so many seconds [default: as the home says, 30]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86400))]
+    timeout: Option<u64>,
+    #[command(flatten)]
+    devices: DevicesArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Printed<'a> {
+    with: &'a str,
+    plan: String,
+    cells: u64,
+    bytes_sent: u64,
+    seconds: f64,
+    cells_per_second: f64,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &PrepareArgs, registry: &Arc<dyn Registry>) -> Result<(), Failure> {
+    let stop = Stop::install()?;
+    let devices = args.devices.among(registry);
+    let home = Home::open(&Home::locate(args.home.as_deref()))?;
+    let job = args.job.load()?;
+    let lanes = args.job.lanes.unwrap_or(LANES);
+    let used = stocks::plan(&job, lanes, true)?;
+    let name = home.settings().name.clone();
+    let making = making(args, &used, lanes)?;
+    let me = veil_runtime::roles(&making, &name)?[0];
+    let neighbours = Neighbours::find(&making, me, &*home.members())?;
+    let cells = making.job.rows() * CELLS_OF_ROW;
+    let most = args
+        .most
+        .map(|megabytes| megabytes.saturating_mul(1_000_000));
+    let made = stocks::of(&home, &making, me, &neighbours)?.making(cells, most);
+    let port = port(args, &home, &neighbours, &making)?;
+    let other = making.job.parties.iter().find(|party| **party != name);
+    let other = other.map_or("", String::as_str);
+    eprintln!("listening on {}", port.address());
+    eprintln!(
+        "plan {}: {} with `{other}`, waiting for it",
+        making.hash,
+        output::count(cells, "cell")
+    );
+    let identity = home.identity();
+    let part = Part {
+        plan: &making,
+        me,
+        identity: &identity,
+        port: Some(&port),
+        neighbours: &neighbours,
+        link: LinkKind::Tls,
+        net: None,
+        stop: stop.flag(),
+    };
+    let timeouts = home.settings().timeouts;
+    let wait = args.wait.map_or(timeouts.meet, Duration::from_secs);
+    let connections = part
+        .meet(wait)
+        .map_err(|error| Failure::setup(&making, &error))?;
+    let settings = Settings {
+        timeout: args.timeout.map_or(timeouts.stall, Duration::from_secs),
+        device: devices.factory(&making, me, None),
+        ..Settings::default()
+    };
+    let data = Data {
+        makes: Some(Arc::new(made)),
+        ..Data::default()
+    };
+    let start = Instant::now();
+    let meter = Meter::new(&making);
+    let progress = |progress| meter.show(&Snapshot::from(&progress));
+    let ran = part.run(
+        connections,
+        &settings,
+        Arc::from([data]),
+        &|link| link,
+        &progress,
+    );
+    drop(meter);
+    let report = ran.map_err(|abort| match RunError::from(abort) {
+        _ if stop.asked() => Failure::stopped(),
+        RunError::Setup(error) => Failure::setup(&making, &error),
+        RunError::Abort(abort) => Failure::abort(&making, me, &abort),
+    })?;
+    let seconds = start.elapsed().as_secs_f64();
+    let printed = Printed {
+        with: other,
+        plan: making.hash.to_string(),
+        cells,
+        bytes_sent: report.meters.bytes_sent,
+        seconds,
+        cells_per_second: cells as f64 / seconds,
+    };
+    if args.json {
+        return output::print_json(&printed);
+    }
+    output::print(&format!(
+        "made {} with `{other}` in {}, {} each second: sent {}\n",
+        output::count(cells, "cell"),
+        output::seconds(seconds),
+        printed.cells_per_second as u64,
+        output::bytes(printed.bytes_sent)
+    ))
+}
+
+/// The plan of the run that makes stock for a job.
+fn making(args: &PrepareArgs, used: &Passes, lanes: u16) -> Result<Passes, Failure> {
+    let protocol = used.protocol(Peer::Party(used.parties()[0]));
+    let need = protocol.stock().map_or(0, |stock| stock.cells);
+    let cells = args.cells.unwrap_or(need.saturating_mul(args.runs));
+    let rows = cells.div_ceil(CELLS_OF_ROW);
+    if cells < need || cells == 0 || rows > u64::from(u32::MAX >> 1) {
+        let message = format!("{cells} cells serve no run of this job, which takes {need}");
+        return Err(Failure::new(Code::Usage, message).help("ask for more, or for fewer runs"));
+    }
+    let spec = &used.job;
+    let parties = [spec.parties[0].clone(), spec.parties[1].clone()];
+    let job = stock_of(parties, spec.security.statistical, cells);
+    let lanes = u16::try_from(rows).map_or(lanes, |rows| lanes.min(rows));
+    let options = Options {
+        lanes,
+        chunk_rows: None,
+    };
+    Ok(Plan::stocked(Arc::new(job), options, Stock::Made)?.into())
+}
+
+/// Where this party is reached.
+fn port(
+    args: &PrepareArgs,
+    home: &Home,
+    neighbours: &Neighbours,
+    plan: &Plan,
+) -> Result<Port, Failure> {
+    let own = home.settings().listen;
+    let listen = args
+        .listen
+        .clone()
+        .or_else(|| own.map(|own| own.to_string()));
+    let listen = listen.ok_or_else(|| {
+        let message = "a computing party needs an address to listen on";
+        Failure::new(Code::Input, message)
+            .help("set `listen` in veil.toml of its home, or give `--listen 0.0.0.0:7000`")
+    })?;
+    let reception = Reception::sole(neighbours.pins.values().copied().collect());
+    let port = Port::bind(&home.identity(), &listen, reception);
+    port.map_err(|error| Failure::setup(plan, &error))
+}

@@ -1,0 +1,219 @@
+//! Stock between two homes: made by `veil prepare`, taken by `veil party --stock`, listed by `veil stock`; parties that are killed, and one that is set back.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use serde_json::Value;
+
+use crate::common::Folder;
+use crate::common::between::{JOB, NAMES, chain, rows};
+use crate::common::deployment::{PATIENCE, Place, alone, end, kill, succeed, take_part_at, wait};
+use crate::common::homes::homes;
+
+/// The job of two parties, against a malicious one, and homes of all.
+fn deployment() -> Folder {
+    let folder = Folder::new();
+    folder.write("rows.hex", rows());
+    folder.write("job.hex", "03\n");
+    folder.write("chain.txt", chain(2));
+    let job = JOB.replace("INSIDE", "a");
+    let job = job.replace("version = 1\n", "version = 1\nadversary = \"malicious\"\n");
+    folder.write("job.toml", job);
+    homes(folder.path(), NAMES);
+    folder
+}
+
+fn prepare(folder: &Folder, home: &str, more: &[&str]) -> Child {
+    Place::HERE
+        .veil(folder.path())
+        .args(["prepare", "job.toml", "--home", home])
+        .args([
+            "--wait",
+            &PATIENCE.to_string(),
+            "--timeout",
+            &PATIENCE.to_string(),
+        ])
+        .args(more)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// Both parties make stock.
+fn prepared(folder: &Folder, more: &[&str]) {
+    let both = ["a", "b"].map(|home| prepare(folder, home, more));
+    both.into_iter().for_each(|child| drop(succeed(child)));
+}
+
+/// All take part, from stock or not.
+fn start(folder: &Folder, more: &[&str]) -> Vec<Child> {
+    let take_part = |home: &&str| take_part_at(&Place::HERE, folder, "job.toml", home, more);
+    NAMES.iter().map(take_part).collect()
+}
+
+fn result(folder: &Folder) -> Vec<u8> {
+    let out = folder.at("out-job.toml");
+    let result = fs::read(out.join("all.hex")).unwrap();
+    fs::remove_dir_all(out).unwrap();
+    result
+}
+
+fn listed(folder: &Folder, home: &str) -> Vec<Value> {
+    let all = folder.succeed(&format!("stock --home {home} --json"));
+    let all: Value = serde_json::from_str(&all).unwrap();
+    all.as_array().unwrap().clone()
+}
+
+/// Cells that are left in the only generation, and sessions of it, the same at both.
+fn left(folder: &Folder) -> (u64, u64) {
+    let [a, b] = ["a", "b"].map(|home| {
+        let all = listed(folder, home);
+        assert_eq!(all.len(), 1, "{all:?}");
+        let about = &all[0]["about"];
+        (
+            about["left"].as_u64().unwrap(),
+            about["sessions"].as_u64().unwrap(),
+        )
+    });
+    assert_eq!(a, b);
+    a
+}
+
+#[test]
+fn two_homes_make_stock_and_take_it() {
+    let folder = deployment();
+    let patient = PATIENCE.to_string();
+    let fresh = ["--timeout", &patient];
+    start(&folder, &fresh)
+        .into_iter()
+        .for_each(|child| drop(succeed(child)));
+    let expected = result(&folder);
+    let none = folder.succeed("stock --home a");
+    assert!(none.contains("there is no stock here"), "{none}");
+    // Without stock, nothing runs.
+    let stocked = ["--timeout", &patient, "--stock"];
+    let ended: Vec<_> = start(&folder, &stocked).into_iter().map(end).collect();
+    for (code, said) in &ended[..2] {
+        assert_eq!(*code, Some(3), "{said}");
+        assert!(
+            said.contains("the two parties have no stock in common"),
+            "{said}"
+        );
+    }
+    assert!(!folder.at("out-job.toml").join("all.hex").exists());
+    prepared(&folder, &["--runs", "2"]);
+    let (made, sessions) = left(&folder);
+    assert_eq!(sessions, 0);
+    for number in 1..=2 {
+        start(&folder, &stocked)
+            .into_iter()
+            .for_each(|child| drop(succeed(child)));
+        assert_eq!(result(&folder), expected);
+        let (now, sessions) = left(&folder);
+        assert!(now < made && sessions == number, "{now} of {made}");
+    }
+    let text = folder.succeed("stock --home a");
+    for part in ["with `b`", "garbles", "left", "2 runs"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    // One participant that does not say it has another plan.
+    let mixed = NAMES.iter().map(|home| {
+        let more = if *home == "b" {
+            &fresh[..]
+        } else {
+            &stocked[..]
+        };
+        take_part_at(&Place::HERE, &folder, "job.toml", home, more)
+    });
+    let mixed: Vec<Child> = mixed.collect();
+    for (code, said) in mixed.into_iter().map(end) {
+        assert_ne!(code, Some(0), "{said}");
+    }
+    assert_eq!(left(&folder).1, 2, "nothing was marked");
+    // A budget that is too small, and fewer cells than a run takes.
+    let refused = ["a", "b"].map(|home| end(prepare(&folder, home, &["--most", "1"])));
+    for (code, said) in refused {
+        assert_ne!(code, Some(0));
+        assert!(
+            said.contains("there may be 1000000") || said.contains("gave up"),
+            "{said}"
+        );
+    }
+    folder.fail(
+        "prepare job.toml --home a --cells 10",
+        2,
+        &["10 cells serve no run of this job"],
+    );
+    let generation = listed(&folder, "a")[0]["generation"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    folder.succeed(&format!("stock --home a --remove {generation}"));
+    assert!(listed(&folder, "a").is_empty());
+}
+
+/// The files of a folder of stock.
+fn snapshot(folder: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let entries = fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .map(|path| (path.clone(), fs::read(path).unwrap()))
+        .collect()
+}
+
+#[test]
+#[ignore = "tier processes: kills and waits"]
+fn parties_that_are_killed_or_set_back() {
+    let _alone = alone();
+    let folder = deployment();
+    let patient = PATIENCE.to_string();
+    prepared(&folder, &["--runs", "8"]);
+    let stock = folder.at("b").join("stock");
+    let marks = |stock: &Path| {
+        let mut all = snapshot(stock).into_iter();
+        let marks = all.find(|(path, _)| path.extension().is_some_and(|of| of == "marks"));
+        marks.map(|(_, bytes)| bytes)
+    };
+    let stocked = ["--timeout", &patient, "--stock"];
+    // Rounds that take long enough to be killed in.
+    let slow = ["--timeout", "10", "--stock", "--net", "wan"];
+    for killed in [0, 1] {
+        let before = marks(&stock);
+        let mut all = start(&folder, &slow);
+        wait("marks of the run", || marks(&stock) != before);
+        kill(all.remove(killed));
+        for child in all {
+            let (code, said) = end(child);
+            assert_ne!(code, Some(0), "{said}");
+        }
+        // The others were told nothing, and the next run goes on behind it.
+        start(&folder, &stocked)
+            .into_iter()
+            .for_each(|child| drop(succeed(child)));
+        result(&folder);
+        left(&folder);
+    }
+    // A party that is set back by two sessions.
+    let old = snapshot(&stock);
+    for _ in 0..2 {
+        start(&folder, &stocked)
+            .into_iter()
+            .for_each(|child| drop(succeed(child)));
+    }
+    fs::remove_dir_all(&stock).unwrap();
+    fs::create_dir(&stock).unwrap();
+    old.iter()
+        .for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
+    let ended: Vec<_> = start(&folder, &stocked).into_iter().map(end).collect();
+    for (code, said) in &ended[..2] {
+        assert_eq!(*code, Some(4), "{said}");
+        assert!(said.contains("stock-forked"), "{said}");
+    }
+    for home in ["a", "b"] {
+        let all = listed(&folder, home);
+        assert_eq!(all[0]["state"], "burnt");
+        assert_eq!(all[0]["problem"], "forked");
+    }
+}

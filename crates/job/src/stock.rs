@@ -1,0 +1,176 @@
+//! Stock of two parties: products of authenticated bits that they have made ahead of any job, and that jobs use, each once.
+//!
+//! A *cell* is what a gate takes: a product [a], [b], [c] with c = a b, and a bit [r], of which this party has the MACs of its own parts and the keys of the
+//! other party's, [`FIELDS`] blocks of 16 bytes. All cells of a *generation* are under one pair of offsets, which were drawn when it was made.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use veil_session::{Secret, SessionId};
+
+use crate::DataError;
+
+/// Blocks of a cell: MAC and key of a, of b, of c, and of r.
+pub const FIELDS: usize = 8;
+
+/// Bytes of what a party says of its stock before a run uses any.
+pub const STOCK_WORD: usize = 968;
+
+/// Some cells, field by field: 16 bytes of each cell.
+pub type Cells<'a> = [&'a [u8]; FIELDS];
+
+/// Why a run has no stock. Nothing was used then.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StockError {
+    /// The two parties have no generation in common.
+    #[error(
+        "the two parties have no stock in common: this one has {own} generations with the other, which names {theirs}, and none is the same; make some with `veil prepare`"
+    )]
+    NoneInCommon {
+        /// Generations of this party with the other one.
+        own: usize,
+        /// Those that the other one names.
+        theirs: usize,
+    },
+    /// No generation has enough.
+    #[error(
+        "the run takes {need} cells of stock, and no generation that both parties have is left with more than {left}; make more with `veil prepare`"
+    )]
+    TooFew {
+        /// Cells that the run takes.
+        need: u64,
+        /// The most that a generation has.
+        left: u64,
+    },
+    /// Both ends have used a generation differently: one of them was set back, or goes on twice.
+    #[error(
+        "stock-forked: the marks of generation {generation} are not those of the other party ({own} of its sessions here, {theirs} there): one of the two was restored \
+         from a backup or goes on in two places; the generation is burnt, and nothing of it will be used"
+    )]
+    Forked {
+        /// Which.
+        generation: String,
+        /// Sessions that have begun here.
+        own: u64,
+        /// Sessions that have begun at the other end.
+        theirs: u64,
+    },
+    /// What the other end says is not what an end says.
+    #[error("the other party says of its stock what no party says")]
+    Word,
+    /// Another run of this party is about to take from the stock.
+    #[error("another run of this party is taking stock at this moment; run again")]
+    Busy,
+    /// A file that is not what was written.
+    #[error("the stock in {} is damaged: {what}; nothing of it was used, and `veil stock` removes it", file.display())]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// Too many checks failed against this peer.
+    #[error(
+        "{failures} generations with this party were burnt by failed checks within a day, and each attempt is another draw for a party that cheats: find out why, \
+         then remove them with `veil stock`"
+    )]
+    Failures {
+        /// How many.
+        failures: usize,
+    },
+    /// The disk would hold more than it may.
+    #[error(
+        "{cells} cells of stock take {bytes} bytes, and there may be {most}: make fewer, or allow more"
+    )]
+    Budget {
+        /// Cells that were asked for.
+        cells: u64,
+        /// Bytes of them on the disk.
+        bytes: u64,
+        /// Bytes that there may be.
+        most: u64,
+    },
+    /// The system refused.
+    #[error(transparent)]
+    Data(#[from] DataError),
+}
+
+/// How a run goes on when both ends have said what they have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// Both have the same marks.
+    Begins,
+    /// The other end was one session behind, and says when it has caught up.
+    Waits,
+    /// This end was one session behind, has caught up, and says so.
+    CaughtUp,
+}
+
+/// The stock of a party with the one that it computes with, as a run uses it. Many lanes take from it at once.
+///
+/// The order of calls is that of the handshake: [`word`](Self::word), [`hear`](Self::hear), [`begin`](Self::begin), then any number of
+/// [`take`](Self::take). What `begin` has marked is used, whatever follows.
+pub trait StockSource: Send + Sync {
+    /// What this party has, as [`STOCK_WORD`] bytes. No other run of this party begins until this one has begun, or is dropped.
+    ///
+    /// # Errors
+    /// [`StockError`] if the stock cannot be read, is damaged, or another run is about to take from it.
+    fn word(&self) -> Result<Vec<u8>, StockError>;
+
+    /// Takes the other party's word, for a run of `need` cells.
+    ///
+    /// # Errors
+    /// [`StockError`] if there are too few cells, or a generation is forked, which is burnt then.
+    fn hear(&self, word: &[u8], need: u64) -> Result<Turn, StockError>;
+
+    /// Marks the cells of the run as used, on the disk. The offset of this party.
+    ///
+    /// # Errors
+    /// [`StockError`] if that cannot be written, or the stock is damaged.
+    fn begin(&self, session: &SessionId) -> Result<Secret, StockError>;
+
+    /// Gives `cells` cells from number `first` of those of the run, in pieces: each with the number of its first cell, counted from `first`.
+    ///
+    /// # Errors
+    /// [`StockError`] if they cannot be read or are not what was written, or the run has no such cells.
+    fn take(
+        &self,
+        first: u64,
+        cells: u64,
+        give: &mut dyn FnMut(u64, &Cells<'_>),
+    ) -> Result<(), StockError>;
+
+    /// A check has failed: nothing of this generation is used again.
+    fn burn(&self);
+}
+
+/// Where a party puts the stock that a run makes. Many lanes call it at once.
+pub trait StockSink: Send + Sync {
+    /// The run has begun: its name, and the offset of this party.
+    ///
+    /// # Errors
+    /// [`StockError`] if there is no room, or too many checks have failed.
+    fn begin(&self, session: &SessionId, offset: &Secret) -> Result<(), StockError>;
+
+    /// Takes cells whose checks have passed, from number `first` on, once.
+    ///
+    /// # Errors
+    /// [`StockError`] if the disk does not take them.
+    fn put(&self, first: u64, cells: &Cells<'_>) -> Result<(), StockError>;
+
+    /// A check has failed: there is no generation, and the attempt counts.
+    fn fail(&self);
+
+    /// All checks of the run have passed at both parties: the generation is complete. Before that there is none.
+    ///
+    /// # Errors
+    /// [`StockError`] if cells are missing, or the disk does not take what is left.
+    fn finish(&self) -> Result<(), StockError>;
+}
+
+impl fmt::Debug for dyn StockSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StockSource(..)")
+    }
+}
