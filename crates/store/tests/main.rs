@@ -11,4 +11,5 @@ mod full;
 mod round_trip;
 mod second_reader;
 mod stock;
+mod stock_files;
 mod writing;

@@ -202,7 +202,7 @@ fn port(
         Failure::new(Code::Input, message)
             .help("set `listen` in veil.toml of its home, or give `--listen 0.0.0.0:7000`")
     })?;
-    let reception = Reception::sole(neighbours.pins.values().copied().collect());
+    let reception = Reception::sole(neighbours.pins.values().copied());
     let port = Port::bind(&home.identity(), &listen, reception);
     port.map_err(|error| Failure::setup(plan, &error))
 }

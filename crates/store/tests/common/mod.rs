@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub(crate) mod stock;
+
 use std::path::Path;
 
 use veil_job::Slice;

@@ -1,0 +1,139 @@
+//! A generation that a run makes: complete, or not there.
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use rustix::fs::{FlockOperation, flock};
+use sha2::{Digest, Sha256};
+use veil_job::{Cells, DataError, StockError, StockSink};
+use veil_session::{Secret, SessionId};
+
+use super::file::{PageFile, bytes_of, sync_parent};
+use super::marks::{self, Marks};
+use super::{PAGE, Stocks, burn, seconds, short, with_extension};
+
+/// Failed checks against a peer within a day after which nothing is made with it.
+const FAILURES: usize = 3;
+
+/// A generation that a run makes.
+pub struct NewStock {
+    stocks: Stocks,
+    cells: u64,
+    most: Option<u64>,
+    made: OnceLock<(PathBuf, PageFile)>,
+    /// Pages that were put.
+    pages: Mutex<Vec<bool>>,
+}
+
+impl NewStock {
+    pub(super) fn new(stocks: Stocks, cells: u64, most: Option<u64>) -> Self {
+        NewStock {
+            stocks,
+            cells,
+            most,
+            made: OnceLock::new(),
+            pages: Mutex::default(),
+        }
+    }
+
+    fn pages(&self) -> MutexGuard<'_, Vec<bool>> {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn made(&self) -> Result<&(PathBuf, PageFile), StockError> {
+        let made = self.made.get();
+        Ok(made.ok_or_else(|| DataError::own("stock is put before its making has begun"))?)
+    }
+}
+
+impl StockSink for NewStock {
+    fn begin(&self, session: &SessionId, offset: &Secret) -> Result<(), StockError> {
+        let failures = self.stocks.failures()?;
+        if failures >= FAILURES {
+            return Err(StockError::Failures { failures });
+        }
+        let held = self.stocks.held()?;
+        let there: u64 = held.iter().map(|held| bytes_of(held.file.cells)).sum();
+        let bytes = bytes_of(self.cells);
+        if let Some(most) = self.most.filter(|most| there.saturating_add(bytes) > *most) {
+            let cells = self.cells;
+            return Err(StockError::Budget { cells, bytes, most });
+        }
+        if held.len() >= marks::NAMED {
+            let what = "there are 8 generations with this party that are not used up: use them first, or remove some with `veil stock`";
+            return Err(DataError::own(what).into());
+        }
+        let mut hash = Sha256::new();
+        hash.update(b"veilworks stock generation");
+        hash.update(session.0);
+        let generation: [u8; 32] = hash.finalize().into();
+        let path = self.stocks.folder.join(short(&generation));
+        let path = path.with_extension("making");
+        for left in with_extension(&self.stocks.folder, "making")? {
+            // What a run has left that was ended; a run that goes on holds its file.
+            let abandoned = File::open(&left)
+                .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok());
+            if abandoned {
+                let _ = fs::remove_file(&left);
+            }
+        }
+        let of = (generation, self.cells, seconds());
+        let file = PageFile::create((&path, &self.stocks.key), self.stocks.between, of, offset)?;
+        self.pages().resize(
+            usize::try_from(self.cells.div_ceil(PAGE)).unwrap_or_default(),
+            false,
+        );
+        let made = self.made.set((path, file));
+        made.map_err(|_| DataError::own("a run makes its stock once"))?;
+        Ok(())
+    }
+
+    fn put(&self, first: u64, cells: &Cells<'_>) -> Result<(), StockError> {
+        let (_, file) = self.made()?;
+        let page = PAGE as usize * 16;
+        let count = cells[0].len() / page;
+        let whole = first.is_multiple_of(PAGE) && cells.iter().all(|of| of.len() == count * page);
+        if !whole {
+            return Err(DataError::own("stock is put by whole pages").into());
+        }
+        for k in 0..count {
+            let number = first / PAGE + k as u64;
+            let fields: Cells<'_> = std::array::from_fn(|f| &cells[f][k * page..(k + 1) * page]);
+            match self.pages().get_mut(number as usize) {
+                Some(put) if !*put => *put = true,
+                _ => return Err(DataError::own("a page of stock is put once").into()),
+            }
+            file.write(number, &fields)?;
+        }
+        Ok(())
+    }
+
+    fn fail(&self) {
+        if let Some((path, file)) = self.made.get() {
+            burn(path, Some(file), "check", &file.between.peer);
+        }
+    }
+
+    fn finish(&self) -> Result<(), StockError> {
+        let (path, file) = self.made()?;
+        if !self.pages().iter().all(|put| *put) {
+            return Err(DataError::own("pages of the stock are missing").into());
+        }
+        file.sync()?;
+        let marks = Marks::new(file.generation, file.cells);
+        file.mark(&path.with_extension("marks"), &marks)?;
+        // Its name makes it complete.
+        let complete = path.with_extension("stock");
+        let renamed = fs::rename(path, &complete).and_then(|()| sync_parent(&complete));
+        Ok(renamed.map_err(DataError::io("rename a finished file to", &complete))?)
+    }
+}
+
+impl Drop for NewStock {
+    fn drop(&mut self) {
+        if let Some((path, _)) = self.made.get() {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
