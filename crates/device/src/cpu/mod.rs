@@ -233,9 +233,12 @@ impl Device for Cpu {
                 let scratch = scratch.get(index).copied().unwrap_or(0);
                 // A plane may have a copy.
                 let times = 1 + u64::from(r.residency == Residency::Plane);
-                (times * (r.column.bytes(frame.rows) + 64))
+                // Rows are padded to whole vectors, and so is a region.
+                let padding = if r.column.of_rows() { 64 } else { 0 };
+                (times * (r.column.bytes(frame.rows) + padding))
                     .saturating_mul(u64::from(r.components))
                     .saturating_mul(u64::from(r.count) + u64::from(scratch))
+                    .saturating_add(2 * 64)
             })
             .fold(0, u64::saturating_add);
         if bytes > LARGEST_WORKSPACE {

@@ -408,6 +408,21 @@ mod tests {
         }
     }
 
+    /// A receiver that lies has more keys than it declared: as many as there are columns, almost, without trying a hash.
+    #[test]
+    fn a_store_takes_more_keys_than_it_is_for() {
+        let mut state = 3;
+        for (keys, more) in [(1, 20), (10, 34), (100, 180)] {
+            let okvs = Okvs::of(keys);
+            assert!(u64::from(more) < okvs.columns() && okvs.columns() < okvs.most_keys());
+            let solved = (0..20).filter(|_| once(okvs, more, &mut state).0).count();
+            assert!(
+                solved > 10,
+                "{more} keys in a store of {keys}: {solved} of 20"
+            );
+        }
+    }
+
     /// Below the threshold of 1.222 many keys hang together, more than are solved at once; at the default expansion next to none do.
     #[test]
     fn many_keys_need_the_expansion() {
