@@ -183,7 +183,7 @@ fn check(ends: &[End; 2], spans: [(usize, Span); 3]) -> Result<()> {
     let [b, a, c] = [0, 1, 2].map(|k: usize| &arrays[k]);
     let product = |k: usize| a[k] ^ b[k];
     for k in (0..c.len()).step_by(c.len().div_ceil(LOOKED_AT)) {
-        if c[k] == 0 || times(product(0), c[k]) != times(product(k), c[0]) {
+        if c[k] == 0 || product_of(product(0), c[k]) != product_of(product(k), c[0]) {
             return Err(miette!("entry {k} is no product with the offset"));
         }
     }
@@ -191,7 +191,7 @@ fn check(ends: &[End; 2], spans: [(usize, Span); 3]) -> Result<()> {
 }
 
 /// The product of polynomials modulo X^128 + X^127 + X^126 + X^121 + 1.
-fn times(a: u128, b: u128) -> u128 {
+fn product_of(a: u128, b: u128) -> u128 {
     const FIELD: u128 = 1 << 127 | 1 << 126 | 1 << 121 | 1;
     let (mut product, mut power) = (0, b);
     for i in 0..128 {
