@@ -180,7 +180,10 @@ def solve(okvs, columns, keys):
     for pivot, (dense, value) in reversed(solved):
         others = enumerate(zip(dense, columns[okvs.sparse :]))
         columns[okvs.sparse + pivot] = value ^ total(dot(x, d) for at, (x, d) in others if at != pivot)
-    rest = lambda dense, value: value ^ total(dot(x, d) for x, d in zip(dense, columns[okvs.sparse :]))
+
+    def rest(dense, value):
+        return value ^ total(dot(x, d) for x, d in zip(dense, columns[okvs.sparse :]))
+
     for pivot, (bits, dense, value) in reversed(sums):
         columns[pivot] = rest(dense, value) ^ total(columns[at] for at in bits if at != pivot)
     for at, k in reversed(taken):

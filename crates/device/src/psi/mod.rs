@@ -43,8 +43,9 @@
 //!
 //! # Limits
 //!
-//! - Branches, and positions in memory, follow from digests of a party's *own* keys, in all steps but [`Psi::Hash`]: columns of rows, the order of tags, what is found.
-//!   A process that shares a cache with that party may learn of them. Neither depends on δ, on A, B, C, or on a peer's secrets.
+//! - Branches, and positions in memory, follow from digests of a party's *own* keys, in all steps but [`Psi::Hash`]: columns of rows, and what is found. A process that
+//!   shares a cache with that party may learn of them. They follow from tags too, which are hashes, as these are sorted and found; otherwise neither from δ, nor
+//!   from A, B and C, nor from what a peer sends but the seed.
 //! - A receiver may choose a P that is right for more keys than it declared: for up to [`Okvs::most_keys`], by a count of equations that is no proof. Han, Kim,
 //!   Lee and Son ("Revisiting OKVS-Based OPRF and PSI: Cryptanalysis and Better Construction", ASIACRYPT 2024) do so for more keys than was claimed in 2021.
 
