@@ -1,6 +1,6 @@
 //! The field of POLYVAL: GF(2)\[X\] modulo X^128 + X^127 + X^126 + X^121 + 1, bit i of a number the coefficient of X^i, with the product a · b · X^−128 of
-//! the standard (Gueron, Langley, Lindell, RFC 8452, section 3). That product is as good as any: it is the common one after all numbers were
-//! multiplied with X^−128.
+//! the standard (Gueron, Langley, Lindell, RFC 8452, section 3). It is the common product where a number stands for itself times
+//! X^−128.
 
 use polyval::Polyval;
 use polyval::universal_hash::UniversalHash;
