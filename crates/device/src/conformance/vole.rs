@@ -14,7 +14,7 @@ use crate::{
 const CORRELATIONS: [u16; 2] = [0, 1];
 /// Entries that are packed: B, then A and C. They are the base.
 const BASES: [u16; 3] = [2, 3, 4];
-/// Leaves: those that become B, then A, then C.
+/// Leaves, which become B, then A, then C.
 const LEAVES: [u16; 3] = [5, 6, 7];
 /// Sums of levels, then d.
 const SUMS: u16 = 8;

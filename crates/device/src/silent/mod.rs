@@ -168,7 +168,7 @@ impl Lpn {
         self.base().div_ceil(self.leaves() as u64) as u32
     }
 
-    /// Columns that hold the base of a round: those of so many trees.
+    /// Columns that hold the base of a round: all of [`Lpn::base_trees`] trees.
     pub const fn base_columns(self) -> u32 {
         self.base_trees() * self.tree_columns()
     }

@@ -177,7 +177,7 @@ pub(super) fn step(step: Silent, src: Vec<Span>, dst: Vec<Span>) -> Command {
     Command::new(Op::Silent(step), src, dst)
 }
 
-/// Trees whose leaves a round makes for use, [`Lpn::leaves`] each: all of them, or those that are not the base of the next round. Over bits a tree is a column.
+/// Trees whose leaves a round makes for use, [`Lpn::leaves`] each: all of them, or all that are not the base of the next round. Over bits a tree is a column.
 ///
 /// # Panics
 /// If a round that lasts would make fewer correlations than the next one takes.

@@ -11,7 +11,7 @@
 //!
 //! A round over blocks is checked as a silent one is, before the receiver has outputs: a sender that deviates is caught unless it has guessed bits of the places where the
 //! receiver's noise is, g bits with probability 2^−g. A receiver says nothing that the sender has to check. That outputs look random rests on learning parity with regular noise over
-//! GF(2^128), for a sparse matrix with random coefficients and the parameters of the set: an assumption, besides that of the silent transfers.
+//! GF(2^128), for a sparse matrix with random coefficients and the parameters of the set: an assumption of its own, which adds to that of the silent transfers.
 
 mod end;
 mod shape;

@@ -79,7 +79,7 @@ impl Shape {
         if u64::from(entries) * u64::from(OF_ENTRY) <= sets.silent.base() {
             return Some(shape(Way::Transfers));
         }
-        // A base has more silent transfers than so many entries are packed of.
+        // A base is packed of more silent transfers than these.
         if u64::from(entries) <= sets.blocks.base() {
             let rounds = rounds(sets.silent, entries.into(), 0)?;
             return Some(shape(Way::Silent { rounds }));
@@ -189,7 +189,7 @@ fn lasting(set: Lpn) -> Option<u64> {
     Some(u64::from(trees) << set.height)
 }
 
-/// Silent rounds for `entries` entries, of which the last one leaves `levels` columns besides.
+/// Silent rounds for `entries` entries, of which the last one leaves `levels` columns over.
 fn rounds(set: Lpn, entries: u64, levels: u32) -> Option<u32> {
     let of = |correlations: u64| correlations / u64::from(OF_ENTRY);
     let last = of(u64::from(set.trees.checked_sub(levels)?) << set.height);
