@@ -47,7 +47,7 @@ impl Intersection {
         if keys < LONG_LIST {
             4 * keys + 96
         } else {
-            keys + keys.div_ceil(2) + keys
+            (8 * keys).div_ceil(3)
         }
     }
 }

@@ -316,9 +316,8 @@ fn keys_asked_for_are_as_many_as_the_contract_says() {
             keys: [keys, 1],
             result: PartyId::TWO[0],
         };
-        let columns = veil_device::Okvs::of(keys as u32).columns() as f64;
         let said = meeting.most_keys_asked() as f64;
-        let bound = columns * 128.0 / (48.0 + said.log2());
+        let bound = veil_device::Okvs::of(keys as u32).most_keys() as f64;
         assert!(bound <= said, "{keys} keys: {bound} of {said}");
         // Not much more than the bound either, of lists that matter.
         assert!(
