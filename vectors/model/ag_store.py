@@ -5,7 +5,7 @@
     python3 vectors/model/ag_store.py --check    compare them with what is committed; exit 1 if they differ
     python3 vectors/model/ag_store.py --escapes  go through all histories of four sessions
 
-A session: both tell their marks; whoever is one session behind writes the other's and says so; then each writes the marks of the session and says so, and only
+A session: both tell their marks; a party that is one session behind writes the other's and says so; then each writes the marks of the session and says so, and only
 when both have said so it sends what depends on the cells. A party that is ended writes nothing more. A party may be set back to marks that it had before. The
 model goes through all histories and asserts that honest parties never fork, and that no cell is used in two sessions unless both parties were set back.
 """
@@ -96,7 +96,7 @@ def session(number, need, parties, writes):
     for k in begun:
         parties[k].write(advanced(base, need, number.to_bytes(32, "little")))
     for k in begun:
-        # Whoever hears that the other one has written uses the cells.
+        # A party that hears that the other one has written uses the cells.
         if len(begun) == 2:
             parties[k].used.append((number, base.used, base.used + need))
     return None

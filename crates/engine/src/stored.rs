@@ -34,9 +34,10 @@ pub(crate) fn check_stock(acts: &Acts, ends: &[Data]) -> Result<(), Abort> {
                 "a job of several passes takes no products from a stock".into(),
             ));
         }
-        let missing = match stock.makes {
-            true => data.makes.is_none(),
-            false => data.stock.is_none(),
+        let missing = if stock.makes {
+            data.makes.is_none()
+        } else {
+            data.stock.is_none()
         };
         if missing {
             return Err(Abort::Missing(

@@ -3,7 +3,6 @@
 //! A *cell* is what a gate takes: a product [a], [b], [c] with c = a b, and a bit [r], of which this party has the MACs of its own parts and the keys of the
 //! other party's, [`FIELDS`] blocks of 16 bytes. All cells of a *generation* are under one pair of offsets, which were drawn when it was made.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use veil_session::{Secret, SessionId};
@@ -30,7 +29,7 @@ pub enum StockError {
     NoneInCommon {
         /// Generations of this party with the other one.
         own: usize,
-        /// Those that the other one names.
+        /// Generations that the other one names.
         theirs: usize,
     },
     /// No generation has enough.
@@ -167,10 +166,4 @@ pub trait StockSink: Send + Sync {
     /// # Errors
     /// [`StockError`] if cells are missing, or the disk does not take what is left.
     fn finish(&self) -> Result<(), StockError>;
-}
-
-impl fmt::Debug for dyn StockSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("StockSource(..)")
-    }
 }

@@ -280,7 +280,7 @@ fn every_message_changed_is_found_and_burns_what_it_concerns() {
             if outcome.of(kind).all(|message| message.from != from) {
                 continue;
             }
-            // A label that changes is found by whoever uses it.
+            // A changed row of a table is found by the party that uses it.
             if outcome.aborts.is_empty() {
                 assert_eq!(kind, Kind::Table, "a row of a table that no gate needs");
                 outcome.assert_right();
@@ -304,7 +304,7 @@ fn every_message_changed_is_found_and_burns_what_it_concerns() {
             for party in found {
                 assert!(pair.left()[party].is_empty(), "{kind:?}: it is burnt");
             }
-            // Whoever heard of it alone has it still; the two have none in common.
+            // The other party has it still; the two have none in common.
             let again = pair.using(job.clone(), (8, 1)).run();
             let refused = |abort: &Abort| matches!(abort, Abort::Stock(error) if matches!(**error, StockError::NoneInCommon { .. }));
             assert!(again.aborts.values().any(refused), "{:?}", again.aborts);
@@ -357,7 +357,7 @@ fn lies_about_marks_are_found() {
             stock_error(&outcome, to),
             Some(StockError::NoneInCommon { own: 1, theirs: 1 })
         ));
-        // Whoever lied has marked cells of a session that the other one has not: one is behind, and catches up.
+        // The party that lied has marked cells of a session that the other one has not: one is behind, and catches up.
         assert_eq!(pair.left()[usize::from(to)], all[usize::from(to)]);
         pair.using(job.clone(), (8, 1)).run().assert_right();
         let now = pair.left();
@@ -417,7 +417,7 @@ fn a_run_that_needs_too_much_begins_nothing() {
     let (world, recorded) = pair.recorded(job, (64, 1));
     let want = need(&world);
     let outcome = world.run();
-    // Whoever finds it first tells the other.
+    // The party that finds it first tells the other.
     let mut said = [0, 1]
         .into_iter()
         .filter_map(|party| stock_error(&outcome, party));

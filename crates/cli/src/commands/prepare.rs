@@ -32,7 +32,7 @@ use crate::stocks;
                                             a million ANDs, if all stock with this party takes 500 MB at most
   veil party job.toml --stock               takes them; all participants must give it
 
-Nothing of anybody's data is needed, and nothing is opened. Stock is encrypted under a key of the home and used once.
+No data are needed, and nothing is opened. Stock is encrypted under a key of the home and used once.
 A folder of stock must not be restored from a backup: `veil stock` lists what there is.")]
 pub(crate) struct PrepareArgs {
     #[command(flatten)]

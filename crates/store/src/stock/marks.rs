@@ -1,7 +1,7 @@
 //! What has been used of a generation: numbers that only grow, and a chain of all sessions that began.
 //!
 //! Both parties write the same marks when a session begins, before anything depends on its cells. So they differ by one session at most,
-//! if a party was ended between. Whoever is behind takes the marks of the other one, and writes them before that one goes on. Marks that
+//! if a party was ended between. The party that is behind takes the marks of the other one, and writes them before that one goes on. Marks that
 //! differ in another way are of a party that was set back or goes on twice (`docs/protocol-ag.md`, "Stock").
 
 use sha2::{Digest, Sha256};

@@ -32,7 +32,7 @@ struct State {
 struct Begun {
     held: Held,
     cells: Range<u64>,
-    /// Those that were given, by their first: each is given once.
+    /// Cells that were given, by the first of each range: each is given once.
     given: Mutex<BTreeMap<u64, u64>>,
 }
 

@@ -1,5 +1,5 @@
 //! `veil-lab bench ag-prepare`: stock of authenticated garbling: cells that two parties make a second, each on a disk, and then runs that take them, one block of AES-128 and a
-//! batch, beside the same batch with products made on the way, and against a semi-honest party.
+//! batch, next to the same batch with products made on the way, and against a semi-honest party.
 
 use std::path::Path;
 use std::sync::Arc;
