@@ -12,7 +12,6 @@ use veil_session::{PartyId, Peer};
 use veil_testkit::sample::{intersection, party, peer};
 use veil_testkit::{Kind, Outcome, Values, World, flipped};
 
-
 /// Keys of a job: the first ones of either party are those of both.
 fn values(job: &JobSpec, common: usize) -> Values {
     Values::new(job, |_, row, port, half| {
@@ -186,18 +185,8 @@ fn every_message_is_checked_or_its_senders_choice() {
             second,
             Then::Found(receiver, COIN),
         ),
-        (
-            Kind::KeyTags,
-            sender,
-            swapped,
-            Then::Found(receiver, TAGS),
-        ),
-        (
-            Kind::KeyTags,
-            sender,
-            repeated,
-            Then::Found(receiver, TAGS),
-        ),
+        (Kind::KeyTags, sender, swapped, Then::Found(receiver, TAGS)),
+        (Kind::KeyTags, sender, repeated, Then::Found(receiver, TAGS)),
         (Kind::KeyTags, sender, last, Then::Passes(9)),
     ];
     for (kind, from, change, then) in cases {
@@ -214,12 +203,18 @@ fn every_message_is_checked_or_its_senders_choice() {
             Then::Found(by, what) => {
                 // The sender has sent its last message, and nothing comes back.
                 let Some(Abort::Cheated {
-                    suspects, what: found, ..
+                    suspects,
+                    what: found,
+                    ..
                 }) = outcome.aborts.get(&peer(by))
                 else {
                     panic!("{kind:?}: {:?}", outcome.aborts);
                 };
-                assert_eq!((&suspects[..], *found), (&[peer(1 - by)][..], what), "{kind:?}");
+                assert_eq!(
+                    (&suspects[..], *found),
+                    (&[peer(1 - by)][..], what),
+                    "{kind:?}"
+                );
                 assert!(outcome.rows(peer(receiver), 0).is_none(), "{kind:?}");
             }
             Then::Passes(most) => {

@@ -16,7 +16,8 @@ use veil_math::Ring;
 use veil_protocol::protocol;
 use veil_session::{Channel, PartyId, Peer};
 use veil_testkit::sample::{
-    against_malicious, among_four, authenticated, between_two, cut, everything, intersection, peer, product, word,
+    against_malicious, among_four, authenticated, between_two, cut, everything, intersection, peer,
+    product, word,
 };
 use veil_testkit::{Kind, Message, Outcome, Seed, World};
 
@@ -58,11 +59,7 @@ fn one_of_each() -> Vec<(World, Message)> {
     // What says that a run ends, in a run that ends.
     let ends = [Kind::OrderHeard, Kind::Written];
     // Of longer lists: millions of transfers.
-    let silent = [
-        Kind::SilentSums,
-        Kind::SilentQuestion,
-        Kind::SilentAnswer,
-    ];
+    let silent = [Kind::SilentSums, Kind::SilentQuestion, Kind::SilentAnswer];
     let all = Kind::ALL.iter();
     let all = all.filter(|kind| !ends.contains(kind) && !silent.contains(kind));
     assert!(kinds.keys().eq(all), "{:?}", kinds.keys());

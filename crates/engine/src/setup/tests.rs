@@ -179,7 +179,12 @@ fn meet(
         });
         let end = ENDS.iter().position(|end| *end == me);
         let store = end.and_then(|end| stores[end]);
-        let made = Handshake::new((&plan, PlanHash([3; 32])), protocol, &mut system, (store, None));
+        let made = Handshake::new(
+            (&plan, PlanHash([3; 32])),
+            protocol,
+            &mut system,
+            (store, None),
+        );
         running.push((protocol, link, made.expect("there is randomness"), true));
     }
     let mut keys = BTreeMap::new();
