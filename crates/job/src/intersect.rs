@@ -46,14 +46,17 @@ impl Intersection {
         let keys = self.keys(self.result);
         if keys < LONG_LIST {
             4 * keys + 96
+        } else if keys < LONGER_LIST {
+            3 * keys
         } else {
             (8 * keys).div_ceil(3)
         }
     }
 }
 
-/// Keys of a list whose encoding takes hardly more room for each than that of a longer one.
+/// Keys of lists whose encodings take hardly more room for each than those of longer ones.
 const LONG_LIST: u64 = 1 << 14;
+const LONGER_LIST: u64 = 1 << 18;
 
 impl JobSpec {
     /// What meets, in a job whose rows do.
