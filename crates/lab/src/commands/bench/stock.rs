@@ -9,7 +9,7 @@ use veil_cli::devices::Registry;
 use veil_engine::Data;
 use veil_job::{Adversary, ProtocolKind, Security, Statistical};
 use veil_protocol::ag::{CELLS_OF_ROW, stock_of};
-use veil_protocol::{Options, Plan, Protocol, Stock, protocol};
+use veil_protocol::{Options, Plan, Stock, protocol};
 use veil_session::Peer;
 use veil_store::StoreKey;
 use veil_store::stock::{Between, Stocks};
