@@ -33,6 +33,10 @@ pub(crate) const LANES: u16 = 1;
 
 /// Takes part in one job, as owner, as recipient, or as a party without a service, over TLS.
 #[derive(clap::Args, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags of a command, each of which is there or not"
+)]
 #[command(after_help = "Examples:
   veil party job.toml                            as what the job names this home's participant
   veil party job.toml --data mill:north=pay.csv --home ~/mill     [default: as `veil approve` was told]

@@ -117,28 +117,27 @@ fn printed(home: &Home, of: Listed) -> Printed {
 
 fn line(of: &Printed) -> Vec<String> {
     let mut line = vec![of.generation.clone()];
-    match &of.about {
-        Some(about) => line.extend([
-            format!("with `{}`", about.with),
-            if about.garbles {
-                "garbles"
-            } else {
-                "evaluates"
-            }
-            .to_owned(),
-            format!("2^-{}", about.statistical),
-            format!(
-                "{} of {} left",
-                about.left,
-                output::count(about.cells, "cell")
-            ),
-            output::count(about.sessions, "run"),
-            output::bytes(about.bytes),
-        ]),
-        None => {
-            let problem = of.problem.as_deref().unwrap_or_default();
-            line.push(format!("{}: {problem}", of.state));
+    let Some(about) = &of.about else {
+        let problem = of.problem.as_deref().unwrap_or_default();
+        line.push(format!("{}: {problem}", of.state));
+        return line;
+    };
+    line.extend([
+        format!("with `{}`", about.with),
+        if about.garbles {
+            "garbles"
+        } else {
+            "evaluates"
         }
-    }
+        .to_owned(),
+        format!("2^-{}", about.statistical),
+        format!(
+            "{} of {} left",
+            about.left,
+            output::count(about.cells, "cell")
+        ),
+        output::count(about.sessions, "run"),
+        output::bytes(about.bytes),
+    ]);
     line
 }
