@@ -154,7 +154,11 @@ fn silent_transfers_take_few_bits() {
         "bench ot --silent --svg a.svg",
         "transfers are between two",
     );
-    refuses(&folder, "bench and --silent", "--silent and --vole are of ot");
+    refuses(
+        &folder,
+        "bench and --silent",
+        "--silent and --vole are of ot",
+    );
 }
 
 #[test]
@@ -162,13 +166,20 @@ fn vectors_of_products_say_how_they_come_about() {
     let folder = Folder::new();
     let printed = folder.succeed("bench ot --vole --batch 3000 --repeat 1 --json");
     let row: serde_json::Value = serde_json::from_str(&printed).expect("a row is an object");
-    assert_eq!((&row["silent_rounds"], &row["block_rounds"]), (&1.into(), &0.into()));
+    assert_eq!(
+        (&row["silent_rounds"], &row["block_rounds"]),
+        (&1.into(), &0.into())
+    );
     let said = row["bits_per_op"].as_f64().expect("a number");
     assert!((said - 3713.0).abs() < 1.0, "{row}");
     let both = "bench ot --vole --silent";
     refuses(&folder, both, "products are between two");
     refuses(&folder, "bench and --vole", "--silent and --vole are of ot");
-    refuses(&folder, "bench ot --vole --batch 100000001", "room for 100 million");
+    refuses(
+        &folder,
+        "bench ot --vole --batch 100000001",
+        "room for 100 million",
+    );
 }
 
 /// What a party of two takes does not grow with the cycles of a netlist, nor with the rows of a batch.
