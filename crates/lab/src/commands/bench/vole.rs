@@ -83,7 +83,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<()> {
 }
 
 /// What both took since they were last asked, in seconds.
-fn times(ends: &mut [End; 2]) -> [f64; 2] {
+fn taken(ends: &mut [End; 2]) -> [f64; 2] {
     [0, 1].map(|end: usize| std::mem::take(&mut ends[end].time).as_secs_f64())
 }
 
@@ -117,7 +117,7 @@ fn measure(shape: Shape) -> Result<Row> {
             Ok(())
         })?;
     }
-    let mut parts = vec![times(&mut ends)];
+    let mut parts = vec![taken(&mut ends)];
     let at = At {
         place: 0,
         first: 0,
@@ -135,7 +135,7 @@ fn measure(shape: Shape) -> Result<Row> {
         for both in rounds[0][part.clone()].iter().zip(&rounds[1][part.clone()]) {
             bytes += exchange(&mut ends, both.into())?;
         }
-        parts.push(times(&mut ends));
+        parts.push(taken(&mut ends));
         from = part.end;
     }
     check(&ends, [(0, b), (1, a), (1, c)])?;
