@@ -44,7 +44,9 @@ fn prepare(folder: &Folder, home: &str, more: &[&str]) -> Child {
 /// Both parties make stock.
 fn prepared(folder: &Folder, more: &[&str]) {
     let both = ["a", "b"].map(|home| prepare(folder, home, more));
-    both.into_iter().for_each(|child| drop(succeed(child)));
+    for child in both {
+        succeed(child);
+    }
 }
 
 /// All take part, from stock or not.
@@ -94,9 +96,9 @@ fn two_homes_make_stock_and_take_it() {
     let folder = deployment();
     let patient = PATIENCE.to_string();
     let fresh = ["--timeout", &patient];
-    start(&folder, &fresh)
-        .into_iter()
-        .for_each(|child| drop(succeed(child)));
+    for child in start(&folder, &fresh) {
+        succeed(child);
+    }
     let expected = result(&folder);
     let none = folder.succeed("stock --home a");
     assert!(none.contains("there is no stock here"), "{none}");
@@ -109,9 +111,9 @@ fn two_homes_make_stock_and_take_it() {
     let (made, sessions) = left(&folder);
     assert_eq!(sessions, 0);
     for number in 1..=2 {
-        start(&folder, &stocked)
-            .into_iter()
-            .for_each(|child| drop(succeed(child)));
+        for child in start(&folder, &stocked) {
+            succeed(child);
+        }
         assert_eq!(result(&folder), expected);
         let (now, sessions) = left(&folder);
         assert!(now < made && sessions == number, "{now} of {made}");
@@ -178,23 +180,24 @@ fn parties_that_are_killed_or_set_back() {
             assert_ne!(code, Some(0), "{said}");
         }
         // The others were told nothing, and the next run goes on behind it.
-        start(&folder, &stocked)
-            .into_iter()
-            .for_each(|child| drop(succeed(child)));
+        for child in start(&folder, &stocked) {
+            succeed(child);
+        }
         result(&folder);
         left(&folder);
     }
     // A party that is set back by two sessions.
     let old = snapshot(&stock);
     for _ in 0..2 {
-        start(&folder, &stocked)
-            .into_iter()
-            .for_each(|child| drop(succeed(child)));
+        for child in start(&folder, &stocked) {
+            succeed(child);
+        }
     }
     fs::remove_dir_all(&stock).unwrap();
     fs::create_dir(&stock).unwrap();
-    old.iter()
-        .for_each(|(path, bytes)| fs::write(path, bytes).unwrap());
+    for (path, bytes) in &old {
+        fs::write(path, bytes).unwrap();
+    }
     let ended: Vec<_> = start(&folder, &stocked).into_iter().map(end).collect();
     assert_ended(&ended, 4, "stock-forked");
     // It is burnt at the party that has found it first, at least; then the two have none in common.

@@ -152,7 +152,6 @@ fn a_generation_is_complete_or_not_there() {
     assert!(sink.finish().is_err());
     assert!(stocks.left().unwrap().is_empty());
     // A run that is ended leaves a file, which the next one removes; that of a run that goes on it leaves alone.
-    std::mem::forget(sink);
     let second = stocks.making(CELLS, None);
     second
         .begin(&SessionId([8; 32]), &Secret::new([8; 16]))

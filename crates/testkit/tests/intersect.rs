@@ -104,6 +104,9 @@ fn tags_of_two_runs_have_nothing_in_common() {
     assert!(first.iter().all(|tag| !second.contains(tag)));
 }
 
+/// How a message is changed.
+type Change = fn(&[u8]) -> Vec<u8>;
+
 /// What becomes of a changed message.
 enum Then {
     /// A check of the party that gets it finds it, or of the one that sent it.
@@ -119,25 +122,24 @@ fn every_message_is_checked_or_its_senders_choice() {
     const COIN: &str = "what the sender committed to";
     const TAGS: &str = "that no two tags are equal, and all are in order";
     let (sender, receiver) = (0, 1);
-    let swapped: fn(&[u8]) -> Vec<u8> = |tags| {
+    let swapped: Change = |tags| {
         let mut tags = tags.to_vec();
         tags.rotate_left(16);
         tags
     };
-    let repeated: fn(&[u8]) -> Vec<u8> = |tags| [&tags[..16], &tags[..tags.len() - 16]].concat();
-    let last: fn(&[u8]) -> Vec<u8> = |tags| {
+    let repeated: Change = |tags| [&tags[..16], &tags[..tags.len() - 16]].concat();
+    let last: Change = |tags| {
         let mut tags = tags.to_vec();
         if let Some(last) = tags.last_mut() {
             *last ^= 1;
         }
         tags
     };
-    let second: fn(&[u8]) -> Vec<u8> = |coins| {
+    let second: Change = |coins| {
         let mut coins = coins.to_vec();
         coins[32] ^= 1;
         coins
     };
-    type Change = fn(&[u8]) -> Vec<u8>;
     let cases: [(Kind, u8, Change, Then); 13] = [
         (
             Kind::KeysCommitment,
