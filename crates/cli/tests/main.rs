@@ -22,6 +22,7 @@ mod four;
 mod guaranteed;
 mod home;
 mod hostile;
+mod intersect;
 mod jobs;
 mod kept;
 mod killed;

@@ -84,6 +84,9 @@ struct Explanation {
     ring: String,
     /// Rows of all owners' data.
     rows: u64,
+    /// Whether keys of two lists meet, which have no circuit of rows.
+    #[serde(skip)]
+    meets: bool,
     /// Rows of the plan: 1 where two parties compute statistics.
     plan_rows: u64,
     /// Cycles of the circuit.
@@ -297,6 +300,7 @@ fn explain(
         security: Guarantee::of(plan.job.security),
         ring: plan.ring.name().to_string(),
         rows: described.rows(),
+        meets: job.intersection().is_some(),
         plan_rows: job.rows(),
         cycles: plan.cycle_count(),
         products_per_row: plan.products(),
@@ -409,7 +413,11 @@ fn supplied(plan: &Plan) -> Vec<Supplied> {
     let mut all: Vec<Supplied> = Vec::new();
     for block in &job.blocks {
         for (port, holder) in job.circuit.inputs.iter().zip(&block.holders) {
-            let rows = if port.per == Per::Job { 1 } else { block.rows };
+            let rows = match (port.per, job.intersection(), holder) {
+                (Per::Job, ..) => 1,
+                (_, Some(meeting), Holder::Party(party)) => meeting.keys(*party),
+                _ => block.rows,
+            };
             let owner = holder_name(plan, block, *holder);
             let at = all
                 .iter()

@@ -19,7 +19,10 @@ impl Explanation {
             let finish = format!("{}, {}", by.protocol, by.guarantee);
             facts.push(("without a party", finish));
         }
-        facts.extend([
+        if self.meets {
+            facts.push(("keys", format!("{} of two lists, at most", self.rows)));
+        }
+        let circuit = [
             ("ring", self.ring.clone()),
             (
                 "rows",
@@ -60,6 +63,9 @@ impl Explanation {
                     None => self.layers.to_string(),
                 },
             ),
+        ];
+        facts.extend(circuit.into_iter().filter(|_| !self.meets));
+        facts.extend([
             (
                 "rounds",
                 format!(
@@ -120,7 +126,11 @@ impl Explanation {
             });
             text += &columns(&rows.collect::<Vec<_>>());
         }
-        text += "\nsupplied, as shares\n";
+        text += if self.meets {
+            "\nsupplied, encoded or hashed\n"
+        } else {
+            "\nsupplied, as shares\n"
+        };
         let rows = self.inputs.iter().map(|s| {
             vec![
                 s.owner.clone(),
