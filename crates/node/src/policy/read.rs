@@ -274,7 +274,7 @@ mod tests {
             ),
             (
                 format!("{allow}operations = [\"men\"]"),
-                "policy.toml:5:15: `men` is no operation; there are count, sum, mean, ratio, mean-only, min, max, variance, covariance, correlation, regression, clusters, components, tree, network, filter, join, group-by, distinct, sort, top-k, window, quantile, select-rows, open-size, flag-overflow, circuit, reshare, did you mean `mean`?",
+                "policy.toml:5:15: `men` is no operation; there are count, sum, mean, ratio, mean-only, min, max, variance, covariance, correlation, regression, clusters, components, tree, network, filter, join, group-by, distinct, sort, top-k, window, quantile, intersect, select-rows, open-size, flag-overflow, circuit, reshare, did you mean `mean`?",
             ),
             (
                 format!("{allow}columns = []"),

@@ -101,7 +101,7 @@ fn mistakes_in_any_job() {
         (
             "kind = \"stats\"",
             "kind = \"sql\"",
-            "job.toml:2:8: kind `sql` is unknown; write \"stats\", \"query\", \"circuit\" or \"reshare\"",
+            "job.toml:2:8: kind `sql` is unknown; write \"stats\", \"query\", \"psi\", \"circuit\" or \"reshare\"",
         ),
         (
             "name = \"study\"",

@@ -15,6 +15,7 @@ mod links;
 mod matmul;
 mod measure;
 mod ot;
+mod psi;
 mod random;
 mod relations;
 mod share;
@@ -187,6 +188,7 @@ enum What {
     Tpch,
     Ot,
     AgPrepare,
+    Psi,
     Gpu,
     FpgaGarble,
     FpgaShare,
@@ -209,6 +211,7 @@ impl clap::ValueEnum for What {
                     What::Tpch,
                     What::Ot,
                     What::AgPrepare,
+                    What::Psi,
                     What::Gpu,
                 ])
                 .chain([What::FpgaGarble, What::FpgaShare])
@@ -259,6 +262,10 @@ impl clap::ValueEnum for What {
             What::AgPrepare => {
                 let help = "Stock of two parties against a malicious one: how fast it is made, and what takes it";
                 Some(clap::builder::PossibleValue::new("ag-prepare").help(help))
+            }
+            What::Psi => {
+                let help = "Keys of two lists that meet, between parties of whom either may be malicious";
+                Some(clap::builder::PossibleValue::new("psi").help(help))
             }
             What::Gpu => {
                 let help = "What a GPU can do at most, and what devices do by it";
@@ -415,6 +422,7 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
         What::Tpch => return tpch::run(args, registry),
         What::Ot => return ot::run(args),
         What::AgPrepare => return stock::run(args, registry),
+        What::Psi => return psi::run(args, registry),
         What::Gpu => return gpu::run(args),
         What::FpgaGarble => return fpga::run(args),
         What::FpgaShare => return share::run(args),
