@@ -1,6 +1,6 @@
 //! Stock of two parties: products of authenticated bits that they have made ahead of any job, and that jobs use, each once.
 //!
-//! A *cell* is what a gate takes: a product [a], [b], [c] with c = a b, and a bit [r], of which this party has the MACs of its own parts and the keys of the
+//! A *cell* is what a gate takes: a product \[a\], \[b\], \[c\] with c = a b, and a bit \[r\], of which this party has the MACs of its own parts and the keys of the
 //! other party's, [`FIELDS`] blocks of 16 bytes. All cells of a *generation* are under one pair of offsets, which were drawn when it was made.
 
 use std::path::PathBuf;

@@ -102,9 +102,14 @@ fn a_bench_of_a_job_takes_a_device() {
 fn keys_that_meet_are_measured() {
     let folder = Folder::new();
     let printed = folder.succeed("bench psi --batch 300 --repeat 1 --json");
-    let rows = printed.lines().map(|line| serde_json::from_str(line).expect("a row is an object"));
+    let rows = printed
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a row is an object"));
     let rows: Vec<serde_json::Value> = rows.collect();
-    let said: Vec<_> = rows.iter().map(|row| (&row["bench"], &row["batch"], &row["adversary"])).collect();
+    let said: Vec<_> = rows
+        .iter()
+        .map(|row| (&row["bench"], &row["batch"], &row["adversary"]))
+        .collect();
     let expected = (&"psi".into(), &300.into(), &"malicious".into());
     assert_eq!(said, [expected; 2]);
 }

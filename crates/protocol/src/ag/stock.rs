@@ -1,6 +1,6 @@
 //! Stock: products that are made ahead, and runs that take them.
 //!
-//! A run for a stock has a batch in each row, up to the combined product, and leaves *cells*: a product [a], [b], [c], and the authenticated bit [r] that a
+//! A run for a stock has a batch in each row, up to the combined product, and leaves *cells*: a product \[a\], \[b\], \[c\], and the authenticated bit \[r\] that a
 //! gate would have for its result. All of them depend on no circuit. A run from a stock makes no transfers: before a batch, before inputs are masked and
 //! before outputs are told outside the host puts cells into the workspace, each once. A batch takes a cell for each of its candidates; where bits are needed and no
 //! products, a cell has three, r, a and b, and c is dropped.

@@ -1,4 +1,4 @@
-//! Silent transfers as rounds: a base by [`extension`], then rounds that make many correlations from it, each of which leaves the base of the next one.
+//! Silent transfers as rounds: a base by [`extension`](super::extension), then rounds that make many correlations from it, each of which leaves the base of the next one.
 //!
 //! Correlations are `M = K ⊕ r Δ` with random choices r ([`veil_device::silent`] has the equations). A round is three flights: sums of levels of trees from the sender,
 //! 16 bytes from the receiver, a digest from the sender. The receiver compares the digest before outputs exist at its end, and before their last part is

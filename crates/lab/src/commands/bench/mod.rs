@@ -264,7 +264,8 @@ impl clap::ValueEnum for What {
                 Some(clap::builder::PossibleValue::new("ag-prepare").help(help))
             }
             What::Psi => {
-                let help = "Keys of two lists that meet, between parties of whom either may be malicious";
+                let help =
+                    "Keys of two lists that meet, between parties of whom either may be malicious";
                 Some(clap::builder::PossibleValue::new("psi").help(help))
             }
             What::Gpu => {

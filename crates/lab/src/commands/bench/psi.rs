@@ -7,8 +7,8 @@ use veil_cli::devices::Registry;
 use veil_device::{Lpn, Okvs};
 use veil_engine::Data;
 use veil_job::{
-    Adversary, Audience, Block, DataError, Holder, JobSpec, KEY_BYTES, Order, ProtocolKind, Security, Sink, Slice,
-    Source, equality,
+    Adversary, Audience, Block, DataError, Holder, JobSpec, KEY_BYTES, Order, ProtocolKind,
+    Security, Sink, Slice, Source, equality,
 };
 use veil_protocol::ot::vole::{Shape, Way};
 use veil_protocol::{Options, Plan};

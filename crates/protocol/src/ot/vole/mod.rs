@@ -4,7 +4,7 @@
 //! 128 correlations are an entry, without a message. So a [`Shape`] has one of three ways:
 //!
 //! - few entries are packed of transfers of the [extension](super::extension);
-//! - more are packed of [silent](super::silent) transfers;
+//! - more are packed of [`silent`] transfers;
 //! - and more than a round over blocks takes as its base are made by such rounds: three flights each, as those of a silent round.
 //!
 //! # What a round promises
