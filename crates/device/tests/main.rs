@@ -5,6 +5,7 @@
 )]
 
 mod columns;
+mod common;
 mod escape;
 mod moves;
 mod one_row;

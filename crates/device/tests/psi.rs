@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use veil_device::{
-    ColumnType, Command, Cpu, Device, Fault, Frame, Isa, KeyId, Layout, Okvs, Op, Outcome, PrfCall,
-    Psi, Reference, Region, Residency, Span, Tag, Workspace,
+    ColumnType, Command, Cpu, Device, Fault, Frame, KeyId, Layout, Okvs, Op, Outcome, PrfCall, Psi,
+    Region, Residency, Span, Tag, Workspace,
 };
 use veil_prss::DomainTag;
 use veil_session::{Secret, SessionId};
+
+use crate::common::devices;
 
 const OFFSET: KeyId = KeyId(0);
 const OWN: KeyId = KeyId(1);
@@ -198,14 +200,6 @@ impl Pair {
         assert_eq!(self.compare()?, Outcome::Done);
         Ok(self.found())
     }
-}
-
-fn devices() -> Vec<Box<dyn Device>> {
-    let mut devices: Vec<Box<dyn Device>> = vec![Box::new(Reference::default())];
-    for isa in Isa::available() {
-        devices.push(Box::new(Cpu::with(isa)));
-    }
-    devices
 }
 
 fn keys(numbers: std::ops::Range<u64>) -> Vec<Key> {

@@ -7,12 +7,14 @@ use std::sync::Arc;
 
 use veil_device::ag::{Ag, One, Role};
 use veil_device::{
-    ColumnType, Command, Cpu, Device, Fault, Frame, Instr, KeyId, Layout, Op, Outcome, PrfCall,
-    Program, ProgramId, Reference, Region, Residency, Span, Src, Tag,
+    ColumnType, Command, Device, Fault, Frame, Instr, KeyId, Layout, Op, Outcome, PrfCall, Program,
+    ProgramId, Region, Residency, Span, Src, Tag,
 };
 use veil_math::Ring;
 use veil_prss::DomainTag;
 use veil_session::Secret;
+
+use crate::common::devices;
 
 const OFFSET: KeyId = KeyId(0);
 const START: KeyId = KeyId(1);
@@ -121,14 +123,6 @@ fn program([slots, job_wide, sums]: [u16; 3], products: u32) -> Arc<Program> {
             })
             .collect(),
     })
-}
-
-fn devices() -> Vec<Box<dyn Device>> {
-    let mut devices: Vec<Box<dyn Device>> = vec![Box::new(Reference::default())];
-    for isa in veil_device::Isa::available() {
-        devices.push(Box::new(Cpu::with(isa)));
-    }
-    devices
 }
 
 /// Keys that no step lacks.

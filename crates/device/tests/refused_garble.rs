@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use veil_device::{
-    ColumnType, Command, Cpu, Device, Fault, Form, Frame, Garbling, Instr, KeyId, Layout, Op,
-    Outcome, PrfCall, Program, ProgramId, Reference, Region, Residency, Span, Src, Tag,
+    ColumnType, Command, Device, Fault, Form, Frame, Garbling, Instr, KeyId, Layout, Op, Outcome,
+    PrfCall, Program, ProgramId, Region, Residency, Span, Src, Tag,
 };
 use veil_math::Ring;
 use veil_prss::DomainTag;
 use veil_session::Secret;
+
+use crate::common::devices;
 
 const OFFSET: KeyId = KeyId(0);
 const START: KeyId = KeyId(1);
@@ -94,14 +96,6 @@ fn products() -> Vec<Instr> {
 /// Programs: over labels, and over shares. A device has others before them.
 const OVER_LABELS: ProgramId = ProgramId(0);
 const OVER_SHARES: ProgramId = ProgramId(1);
-
-fn devices() -> Vec<Box<dyn Device>> {
-    let mut devices: Vec<Box<dyn Device>> = vec![Box::new(Reference::default())];
-    for isa in veil_device::Isa::available() {
-        devices.push(Box::new(Cpu::with(isa)));
-    }
-    devices
-}
 
 /// What a device with these keys makes of a command in a workspace of so many rows.
 fn told(

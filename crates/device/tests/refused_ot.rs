@@ -2,12 +2,14 @@
 
 use veil_device::ot::{COLUMNS, Choices, Low, blocks, column_bytes};
 use veil_device::{
-    ColumnType, Command, Cpu, Device, Fault, Frame, KeyId, Layout, Op, Ot, Outcome, PrfCall,
-    Reference, Region, Residency, Span, Tag, Trees,
+    ColumnType, Command, Device, Fault, Frame, KeyId, Layout, Op, Ot, Outcome, PrfCall, Region,
+    Residency, Span, Tag, Trees,
 };
 use veil_math::Ring;
 use veil_prss::DomainTag;
 use veil_session::Secret;
+
+use crate::common::{devices, with_span};
 
 const ROWS: u32 = 21;
 const ITEMS: u32 = 3;
@@ -127,14 +129,6 @@ fn steps() -> Vec<Command> {
     ]
 }
 
-fn devices() -> Vec<Box<dyn Device>> {
-    let mut devices: Vec<Box<dyn Device>> = vec![Box::new(Reference::default())];
-    for isa in veil_device::Isa::available() {
-        devices.push(Box::new(Cpu::with(isa)));
-    }
-    devices
-}
-
 fn load(device: &mut dyn Device, lacking: Option<KeyId>) {
     let leaves = (0..TREES.count() * TREES.leaves()).map(|k| LEAVES.0 + k as u16);
     for id in [OFFSET.0, START.0].into_iter().chain(leaves) {
@@ -187,16 +181,7 @@ fn steps_that_do_not_fit_are_refused() {
     let mut bad = Vec::new();
     for good in steps() {
         for k in 0..good.src.len() + good.dst.len() {
-            let change = |f: &dyn Fn(&mut Span)| {
-                let mut command = good.clone();
-                let sources = good.src.len();
-                f(if k < sources {
-                    &mut command.src[k]
-                } else {
-                    &mut command.dst[k - sources]
-                });
-                command
-            };
+            let change = |f: &dyn Fn(&mut Span)| with_span(&good, k, f);
             bad.push(change(&|s| s.count += 3));
             // Labels of the first items alone are no less labels.
             if !matches!(good.op, Op::Ot(Ot::Labels { .. })) || k == 0 {

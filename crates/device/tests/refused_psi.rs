@@ -1,12 +1,14 @@
 //! Steps of intersections that fit no workspace, or lack a key, are refused.
 
 use veil_device::{
-    ColumnType, Command, Cpu, Device, Fault, Frame, Isa, KeyId, Layout, Okvs, Op, Outcome, PrfCall,
-    Psi, Reference, Region, Residency, Span, Tag,
+    ColumnType, Command, Device, Fault, Frame, KeyId, Layout, Okvs, Op, Outcome, PrfCall, Psi,
+    Reference, Region, Residency, Span, Tag,
 };
 use veil_math::Ring;
 use veil_prss::{DomainTag, Reuse};
 use veil_session::{Secret, SessionId};
+
+use crate::common::{devices, with_span};
 
 const OFFSET: KeyId = KeyId(0);
 const COMMON: KeyId = KeyId(1);
@@ -118,14 +120,6 @@ fn steps() -> Vec<(Command, Vec<KeyId>)> {
     ]
 }
 
-fn devices() -> Vec<Box<dyn Device>> {
-    let mut devices: Vec<Box<dyn Device>> = vec![Box::new(Reference::default())];
-    for isa in Isa::available() {
-        devices.push(Box::new(Cpu::with(isa)));
-    }
-    devices
-}
-
 /// What a fresh device, which has hashed different keys, makes of commands, one after the other: the last one's end.
 fn told(
     device: &mut dyn Device,
@@ -192,16 +186,7 @@ fn steps_that_do_not_fit_are_refused() {
     let mut bad = Vec::new();
     for (good, _) in steps() {
         for k in 0..good.src.len() + good.dst.len() {
-            let change = |f: &dyn Fn(&mut Span)| {
-                let mut command = good.clone();
-                let sources = good.src.len();
-                f(if k < sources {
-                    &mut command.src[k]
-                } else {
-                    &mut command.dst[k - sources]
-                });
-                command
-            };
+            let change = |f: &dyn Fn(&mut Span)| with_span(&good, k, f);
             let sum = matches!(good.op, Op::Psi(Psi::Tags { .. })) && k == 4
                 || matches!(good.op, Op::Psi(Psi::Match { .. })) && k == 3;
             let vole = matches!(

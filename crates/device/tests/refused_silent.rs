@@ -1,12 +1,14 @@
 //! Steps of silent transfers that fit no workspace, lack a key, or take correlations twice are refused.
 
 use veil_device::{
-    ColumnType, Command, Cpu, Device, Fault, Frame, Isa, KeyId, Layout, Lpn, Op, Outcome, PrfCall,
-    Reference, Region, Residency, Silent, Span, Tag,
+    ColumnType, Command, Device, Fault, Frame, KeyId, Layout, Lpn, Op, Outcome, PrfCall, Reference,
+    Region, Residency, Silent, Span, Tag,
 };
 use veil_math::Ring;
 use veil_prss::DomainTag;
 use veil_session::{Secret, SessionId};
+
+use crate::common::{devices, with_span};
 
 const ROWS: u32 = 13;
 const ITEMS: u32 = 2;
@@ -127,14 +129,6 @@ fn steps() -> Vec<(Command, Vec<KeyId>)> {
     ]
 }
 
-fn devices() -> Vec<Box<dyn Device>> {
-    let mut devices: Vec<Box<dyn Device>> = vec![Box::new(Reference::default())];
-    for isa in Isa::available() {
-        devices.push(Box::new(Cpu::with(isa)));
-    }
-    devices
-}
-
 /// What a fresh device makes of commands, one after the other: the last one's end.
 fn told(
     device: &mut dyn Device,
@@ -182,16 +176,7 @@ fn steps_that_do_not_fit_are_refused() {
     let mut bad = Vec::new();
     for (good, _) in steps() {
         for k in 0..good.src.len() + good.dst.len() {
-            let change = |f: &dyn Fn(&mut Span)| {
-                let mut command = good.clone();
-                let sources = good.src.len();
-                f(if k < sources {
-                    &mut command.src[k]
-                } else {
-                    &mut command.dst[k - sources]
-                });
-                command
-            };
+            let change = |f: &dyn Fn(&mut Span)| with_span(&good, k, f);
             // More outputs than are used are no harm.
             if !matches!(
                 good.op,

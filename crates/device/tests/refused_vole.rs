@@ -1,12 +1,14 @@
 //! Steps of silent transfers over blocks that fit no workspace, lack a key, or take correlations or entries twice are refused.
 
 use veil_device::{
-    ColumnType, Command, Cpu, Device, Fault, Frame, Isa, KeyId, Layout, Lpn, Op, Outcome, PrfCall,
-    Reference, Region, Residency, Silent, Span, Tag,
+    ColumnType, Command, Device, Fault, Frame, KeyId, Layout, Lpn, Op, Outcome, PrfCall, Reference,
+    Region, Residency, Silent, Span, Tag,
 };
 use veil_math::Ring;
 use veil_prss::DomainTag;
 use veil_session::{Secret, SessionId};
+
+use crate::common::{devices, with_span};
 
 const OFFSET: KeyId = KeyId(0);
 const COMMON: KeyId = KeyId(1);
@@ -163,14 +165,6 @@ fn steps() -> Vec<(Command, Vec<KeyId>, Option<usize>)> {
     ]
 }
 
-fn devices() -> Vec<Box<dyn Device>> {
-    let mut devices: Vec<Box<dyn Device>> = vec![Box::new(Reference::default())];
-    for isa in Isa::available() {
-        devices.push(Box::new(Cpu::with(isa)));
-    }
-    devices
-}
-
 /// What a fresh device makes of commands, one after the other: the last one's end.
 fn told(
     device: &mut dyn Device,
@@ -235,15 +229,7 @@ fn steps_that_do_not_fit_are_refused() {
         };
         let sources = good.src.len();
         for k in 0..sources + good.dst.len() {
-            let change = |f: &dyn Fn(&mut Span)| {
-                changed(&|c| {
-                    f(if k < sources {
-                        &mut c.src[k]
-                    } else {
-                        &mut c.dst[k - sources]
-                    });
-                })
-            };
+            let change = |f: &dyn Fn(&mut Span)| with_span(&good, k, f);
             if longer != Some(k) {
                 bad.push(change(&|s| s.count += 1));
             }
