@@ -1,6 +1,7 @@
 //! Who takes part: names, and what each of them is.
 
 use std::ops::Range;
+use std::path::{Component, Path};
 
 use toml::Spanned;
 use veil_session::{PartyId, Peer};
@@ -185,6 +186,16 @@ pub(crate) fn check_name(what: &'static str, name: &Spanned<String>) -> Result<(
     } else {
         Ok(())
     }
+}
+
+/// Whether a file of a result has a plain name, which leads nowhere and is not hidden.
+pub(crate) fn is_plain_file(name: &str) -> bool {
+    let mut parts = Path::new(name).components();
+    let plain = matches!(
+        (parts.next(), parts.next()),
+        (Some(Component::Normal(_)), None)
+    );
+    plain && !name.starts_with('.')
 }
 
 /// Checks a list of names: each printable, none twice.

@@ -15,7 +15,7 @@ use veil_job::{Audience, Block, Holder, InputSpec, Order, equality};
 use veil_session::PartyId;
 
 use crate::query::OwnerTable;
-use crate::table::{Digest, Notation, Reader, Table, TableReport, Wanted, Watch};
+use crate::table::{Digest, Reader, Table, TableReport, Wanted, Watch};
 use veil_job::DataError;
 
 pub use sink::{CommonKeys, IntersectionSink};
@@ -177,11 +177,6 @@ impl Intersection {
         watch: Watch<'_>,
     ) -> Result<Table, DataError> {
         let (column, written) = (&table.table.columns[0], &table.columns[0]);
-        let notation = Notation {
-            marks: None,
-            dates: None,
-            ..table.notation.clone()
-        };
         let halves = HALVES.iter().enumerate().map(|(half, prefix)| {
             let digest = Digest::new(prefix, 128);
             let reader = Reader::of_query(
@@ -202,7 +197,9 @@ impl Intersection {
         let readers = halves.into_iter().chain(parts);
         let wanted = Wanted {
             padded: false,
-            readers: readers.map(|reader| reader.written(&notation)).collect(),
+            readers: readers
+                .map(|reader| reader.written(&table.notation))
+                .collect(),
             kind: "table",
             name: &table.table.name,
             rows: table.rows,

@@ -1,6 +1,6 @@
 //! Reading of jobs in which keys of two parties meet.
 
-use std::path::{Component, PathBuf};
+use std::path::PathBuf;
 
 use toml::Spanned;
 use veil_job::{Audience, Holder};
@@ -12,6 +12,7 @@ use crate::Roles;
 use crate::error::{Fault, JobProblem};
 use crate::query::{OwnerTable, owner_table};
 use crate::raw::{RawIntersection, RawJob, RawTable};
+use crate::roles::is_plain_file;
 
 /// What such a job is called in messages.
 const JOB: &str = "a job of kind `psi`";
@@ -123,13 +124,10 @@ fn file(named: Option<&Spanned<String>>) -> Result<PathBuf, Fault> {
     };
     let text = named.get_ref();
     let path = PathBuf::from(text);
-    let plain = path.components().count() == 1
-        && matches!(path.components().next(), Some(Component::Normal(_)))
-        && !text.starts_with('.');
     let is_csv = path
         .extension()
         .is_some_and(|ending| ending.eq_ignore_ascii_case("csv"));
-    if plain && is_csv {
+    if is_plain_file(text) && is_csv {
         return Ok(path);
     }
     let problem = JobProblem::Word {

@@ -320,6 +320,28 @@ impl Job {
         Ok(job)
     }
 
+    /// A job of a kind, before its words are read.
+    fn of(
+        job_files: JobFiles<'_>,
+        roles: Roles,
+        (kind, spec): (Kind, Arc<JobSpec>),
+        given: Files,
+    ) -> Self {
+        Self {
+            base: job_files.folder(),
+            roles,
+            kind,
+            spec,
+            opening: None,
+            durable: false,
+            given,
+            memory: InMemory::default(),
+            align: None,
+            said: Words::default(),
+            chosen: Words::default(),
+        }
+    }
+
     fn stats(
         raw: &RawJob,
         roles: Roles,
@@ -377,17 +399,13 @@ impl Job {
         });
         let opening = Some(made.opening);
         Ok(Self {
-            base: job_files.folder(),
-            roles,
-            kind: Kind::Stats(stats),
-            spec: Arc::new(whole),
             opening,
-            durable: false,
-            given,
-            memory: InMemory::default(),
-            align: None,
-            said: Words::default(),
-            chosen: Words::default(),
+            ..Self::of(
+                job_files,
+                roles,
+                (Kind::Stats(stats), Arc::new(whole)),
+                given,
+            )
         })
     }
 
@@ -438,19 +456,12 @@ impl Job {
             inputs: gates.inputs.iter().map(Input::spec).collect(),
             ..roles.spec(raw, circuit, blocks, audiences, opened)
         };
-        Ok(Self {
-            base: job_files.folder(),
+        Ok(Self::of(
+            job_files,
             roles,
-            kind: Kind::Circuit(gates),
-            spec: Arc::new(whole),
-            opening: None,
-            durable: false,
+            (Kind::Circuit(gates), Arc::new(whole)),
             given,
-            memory: InMemory::default(),
-            align: None,
-            said: Words::default(),
-            chosen: Words::default(),
-        })
+        ))
     }
 
     fn reshare(
@@ -468,19 +479,12 @@ impl Job {
         let section = raw.reshare.as_ref().expect("checked: the section is there");
         let resharing = Resharing::parse(raw, section, &roles)?;
         let spec = resharing.spec(raw.name.get_ref(), &roles);
-        Ok(Self {
-            base: job_files.folder(),
+        Ok(Self::of(
+            job_files,
             roles,
-            kind: Kind::Reshare(resharing),
-            spec: Arc::new(spec),
-            opening: None,
-            durable: false,
+            (Kind::Reshare(resharing), Arc::new(spec)),
             given,
-            memory: InMemory::default(),
-            align: None,
-            said: Words::default(),
-            chosen: Words::default(),
-        })
+        ))
     }
 
     fn intersection(
@@ -502,19 +506,12 @@ impl Job {
         let opened = of.opened(&roles.parties);
         let mut spec = roles.spec(raw, of.circuit(), of.blocks(), of.audiences(), opened);
         spec.inputs = of.inputs();
-        Ok(Self {
-            base: job_files.folder(),
+        Ok(Self::of(
+            job_files,
             roles,
-            kind: Kind::Intersection(Box::new(of)),
-            spec: Arc::new(spec),
-            opening: None,
-            durable: false,
+            (Kind::Intersection(Box::new(of)), Arc::new(spec)),
             given,
-            memory: InMemory::default(),
-            align: None,
-            said: Words::default(),
-            chosen: Words::default(),
-        })
+        ))
     }
 
     fn query(
@@ -573,19 +570,12 @@ impl Job {
             let problem = JobProblem::Unplanned("it has no passes".into());
             Fault::new(raw.name.span(), problem)
         })?;
-        Ok(Self {
-            base: job_files.folder(),
+        Ok(Self::of(
+            job_files,
             roles,
-            kind: Kind::Query(Box::new(queries)),
-            spec,
-            opening: None,
-            durable: false,
+            (Kind::Query(Box::new(queries)), spec),
             given,
-            memory: InMemory::default(),
-            align: None,
-            said: Words::default(),
-            chosen: Words::default(),
-        })
+        ))
     }
 
     /// The passes of a job with queries; nothing for jobs of one circuit, which are one pass.

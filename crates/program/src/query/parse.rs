@@ -1,7 +1,7 @@
 //! Reading of tables, queries and bounds.
 
 use std::ops::Range;
-use std::path::{Component, PathBuf};
+use std::path::PathBuf;
 
 use toml::Spanned;
 use veil_job::Holder;
@@ -16,7 +16,7 @@ use super::networks;
 use super::{NamedQuery, OwnerTable, Writing};
 use crate::error::{Fault, JobProblem};
 use crate::raw::{Models, RawBound, RawCapacity, RawJob, RawOpenSize, RawQuery, RawTable};
-use crate::roles::{Roles, check_name};
+use crate::roles::{Roles, check_name, is_plain_file};
 use crate::stats::notation;
 use crate::table::{Count, Notation};
 
@@ -313,10 +313,7 @@ fn files(raw: &RawQuery) -> Result<Vec<PathBuf>, Fault> {
     let mut files = Vec::new();
     for text in named.get_ref().as_slice() {
         let path = PathBuf::from(text);
-        let plain = path.components().count() == 1
-            && matches!(path.components().next(), Some(Component::Normal(_)))
-            && !text.starts_with('.');
-        let reason = if !plain {
+        let reason = if !is_plain_file(text) {
             Some("a result has a plain name, in the folder of its recipient".to_owned())
         } else if text.eq_ignore_ascii_case("receipt.json") || files.contains(&path) {
             Some("this name is taken".to_owned())
