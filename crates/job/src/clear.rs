@@ -4,9 +4,7 @@ use veil_circuit::{EvaluateError, Per, Reduce};
 use veil_math::Ring;
 use veil_session::{PartyId, Peer};
 
-use crate::{
-    DataError, Holder, Intersection, JobSpec, KEY_BYTES, Sink, Slice, Source, common_keys,
-};
+use crate::{DataError, Holder, Intersection, JobSpec, KEY_BYTES, Sink, Slice, Source};
 
 /// Rows evaluated at once: enough to fill words, little memory.
 const CHUNK: u64 = 4096;
@@ -177,17 +175,12 @@ fn intersect(
     };
     let [first, second] = PartyId::TWO;
     let [first, second] = [of(first, 0)?, of(second, 1)?];
-    let (own, others) = if meeting.result == PartyId::TWO[0] {
-        (first, second)
-    } else {
-        (second, first)
-    };
     let slice = Slice {
         block: 0,
         first: 0,
         rows: meeting.keys(meeting.result) as u32,
     };
-    let values = common_keys(&own, &others);
+    let values = meeting.common([&first, &second]);
     for (peer, sink) in sinks {
         if job.audiences[0].includes(*peer) {
             sink.put(0, slice, &values)?;

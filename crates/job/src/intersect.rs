@@ -40,6 +40,21 @@ impl Intersection {
         self.keys[of.index()]
     }
 
+    /// What the two lists give, the first party's first: of each key of the party that learns it a bit, 1 if the other list has the key.
+    pub fn common(&self, [first, second]: [&[u8]; 2]) -> Vec<u8> {
+        let (own, others) = if self.result == PartyId::TWO[0] {
+            (first, second)
+        } else {
+            (second, first)
+        };
+        let others: HashSet<&[u8]> = others.chunks_exact(KEY_BYTES).collect();
+        let mut bits = vec![0; (own.len() / KEY_BYTES).div_ceil(8)];
+        for (at, key) in own.chunks_exact(KEY_BYTES).enumerate() {
+            bits[at / 8] |= u8::from(others.contains(key)) << (at % 8);
+        }
+        bits
+    }
+
     /// Keys that the party which learns the result can ask for, at most, if it is malicious: what it sends has room for more equations than it has keys. The
     /// bound is of 2^80 hashes that it computes while the run waits for it (`docs/protocol-psi.md`).
     pub const fn most_keys_asked(&self) -> u64 {
@@ -96,14 +111,4 @@ impl JobSpec {
             && self.keep.is_none()
             && self.circuit == equality([&a.name, &b.name], &output.name)
     }
-}
-
-/// Of each key of a list, a bit: 1 if the other list has it.
-pub fn common_keys(own: &[u8], others: &[u8]) -> Vec<u8> {
-    let others: HashSet<&[u8]> = others.chunks_exact(KEY_BYTES).collect();
-    let mut bits = vec![0; (own.len() / KEY_BYTES).div_ceil(8)];
-    for (at, key) in own.chunks_exact(KEY_BYTES).enumerate() {
-        bits[at / 8] |= u8::from(others.contains(key)) << (at % 8);
-    }
-    bits
 }

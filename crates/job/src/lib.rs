@@ -50,7 +50,7 @@ mod stock;
 pub use chunk_rows::ChunkRows;
 pub use clear::{ClearError, evaluate};
 pub use ends::{DataError, ShareSink, ShareSource, Sink, Slice, Source, Spill};
-pub use intersect::{Intersection, KEY_BYTES, common_keys, equality};
+pub use intersect::{Intersection, KEY_BYTES, equality};
 pub use schedule::{Rows, Schedule};
 pub use security::{
     Adversary, Delivery, Guarantee, ProtocolKind, Security, Statistical, Tables, Technique,

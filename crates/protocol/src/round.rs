@@ -392,6 +392,19 @@ pub struct Seed {
     pub digest: Option<Span>,
 }
 
+impl Seed {
+    /// The key of a participant's own draws, at `me`, of those that `by` chooses: no other participant has it.
+    pub(crate) fn own(me: Peer, by: Peer, key: veil_device::KeyId) -> Vec<Seed> {
+        let private = Seed {
+            index: 0,
+            key,
+            holders: vec![],
+            digest: None,
+        };
+        if me == by { vec![private] } else { vec![] }
+    }
+}
+
 /// The components of a port that a party holds, on their way from or to its store.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stored {

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use veil_circuit::{Per, Reduce};
-use veil_job::{DataError, JobSpec, KEY_BYTES, Sink, Slice, Source, common_keys};
+use veil_job::{DataError, JobSpec, Sink, Slice, Source};
 use veil_math::Ring;
 
 use crate::Seed;
@@ -17,8 +17,6 @@ pub struct Values {
     pub blocks: Vec<Vec<Vec<Vec<u128>>>>,
     /// By input port, all keys one behind the other, where keys of two parties meet: then there are no other values.
     pub keys: Vec<Vec<u8>>,
-    /// The port whose keys are compared with those of the other.
-    result: usize,
 }
 
 /// Values of an output port, `[row][wire]`: the rows of all blocks one after the other, or one row of sums.
@@ -42,7 +40,6 @@ impl Values {
                 ring,
                 blocks: Vec::new(),
                 keys: vec![keys(0), keys(1)],
-                result: meeting.result.index(),
             };
         }
         let mut row = |b: usize, r: usize| {
@@ -59,7 +56,6 @@ impl Values {
             ring,
             blocks: blocks.collect(),
             keys: Vec::new(),
-            result: 0,
         };
         let first: Vec<Vec<u128>> = values.blocks[0][0].clone();
         for (k, _) in circuit
@@ -87,14 +83,9 @@ impl Values {
     /// If the values do not fit the job's circuit.
     pub fn expected(&self, job: &JobSpec) -> Vec<Rows> {
         let circuit = &job.circuit;
-        if let [first, second] = &self.keys[..] {
-            let [own, others] = if self.result == 0 {
-                [first, second]
-            } else {
-                [second, first]
-            };
-            let count = own.len() / KEY_BYTES;
-            let bits = common_keys(own, others);
+        if let (Some(meeting), [first, second]) = (job.intersection(), &self.keys[..]) {
+            let count = meeting.keys(meeting.result) as usize;
+            let bits = meeting.common([first, second]);
             let bits = (0..count).map(|row| vec![element(Ring::Bits, &bits, row)]);
             return vec![bits.collect()];
         }

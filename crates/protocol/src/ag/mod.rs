@@ -420,12 +420,6 @@ impl Protocol for Authenticated {
     }
 
     fn dealt(&self, by: Peer) -> Vec<Seed> {
-        let private = Seed {
-            index: 0,
-            key: PRIVATE,
-            holders: vec![],
-            digest: None,
-        };
-        if self.me == by { vec![private] } else { vec![] }
+        Seed::own(self.me, by, PRIVATE)
     }
 }

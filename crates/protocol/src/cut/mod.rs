@@ -398,13 +398,9 @@ impl Protocol for CutAndChoose {
     }
 
     fn dealt(&self, by: Peer) -> Vec<Seed> {
-        let private = Seed {
-            index: 0,
-            key: PRIVATE,
-            holders: vec![],
-            digest: None,
-        };
-        let own = self.me == by && by.party().is_some();
-        if own { vec![private] } else { vec![] }
+        match by {
+            Peer::Party(_) => Seed::own(self.me, by, PRIVATE),
+            Peer::Owner(_) | Peer::Recipient(_) => vec![],
+        }
     }
 }

@@ -34,7 +34,7 @@ use crate::ot::Pins;
 use crate::ot::vole::Shape;
 use crate::plan::{Plan, WorkspaceOf};
 use crate::round::{Cost, Flow, Protocol, Round, Seed, Spans, Task, Transfers};
-use crate::yao::{LEAVES, OFFSET, PRIVATE, keys, other, peers};
+use crate::yao::{LEAVES, OFFSET, PRIVATE, keys, peers};
 
 /// Keys of a list, at most.
 pub const MOST_KEYS: u64 = 1 << 24;
@@ -247,21 +247,6 @@ impl Protocol for Intersected {
     }
 
     fn dealt(&self, by: Peer) -> Vec<Seed> {
-        let private = Seed {
-            index: 0,
-            key: PRIVATE,
-            holders: vec![],
-            digest: None,
-        };
-        if self.me() == by {
-            vec![private]
-        } else {
-            vec![]
-        }
+        Seed::own(self.me(), by, PRIVATE)
     }
-}
-
-/// Whom a party has its link to.
-fn peer(me: PartyId) -> Peer {
-    other(me)
 }

@@ -1,17 +1,17 @@
 //! The rounds of an intersection: the sender commits to a coin; both make a correlation; the receiver sends its encoding, the sender its coin and its tags.
 
-use veil_device::{Command, Layout, Op, PrfCall, Psi, Span};
+use veil_device::{Command, Layout, Op, Psi, Span};
 use veil_job::Intersection;
 use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
 use super::regions::{self, Coin, coin};
-use super::{TREES, encoding, label, peer, place, shape};
+use super::{TREES, encoding, label, place, shape};
 use crate::ot::extension::{At, Challenge};
-use crate::ot::silent::Base;
+use crate::ot::silent::{Base, call};
 use crate::ot::vole;
 use crate::round::{Check, Round, Transfer};
-use crate::yao::{COMMON, LEAVES, OFFSET, PRIVATE, random};
+use crate::yao::{COMMON, LEAVES, OFFSET, PRIVATE, other, random};
 
 /// What checks compare, in errors.
 mod what {
@@ -36,7 +36,10 @@ pub(super) fn of(of: Intersection, me: PartyId, layout: &mut Layout) -> (Vec<Rou
         first: 0,
         label: 0,
     };
-    let party = Party { of, peer: peer(me) };
+    let party = Party {
+        of,
+        peer: other(me),
+    };
     let mut rounds;
     if me == of.result {
         let ends = vole::Receiver::new(layout, party.peer, shape, base);
@@ -59,10 +62,6 @@ pub(super) fn of(of: Intersection, me: PartyId, layout: &mut Layout) -> (Vec<Rou
 struct Party {
     of: Intersection,
     peer: Peer,
-}
-
-fn call(key: veil_device::KeyId, tag: DomainTag, first: u64) -> PrfCall {
-    PrfCall { key, tag, first }
 }
 
 /// The digest of two spans, of the one use that its label has.

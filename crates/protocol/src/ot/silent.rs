@@ -169,7 +169,7 @@ pub(super) fn items(set: Lpn) -> correlations::Items {
     (set.base_columns(), Choices::Bytes(set.leaves() / 8))
 }
 
-pub(super) fn call(key: KeyId, tag: DomainTag, first: u64) -> PrfCall {
+pub(crate) fn call(key: KeyId, tag: DomainTag, first: u64) -> PrfCall {
     PrfCall { key, tag, first }
 }
 
