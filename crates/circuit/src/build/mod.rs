@@ -8,6 +8,7 @@ mod compare;
 mod integer;
 mod linear;
 mod matrix;
+mod merge;
 mod multiply;
 mod numeric;
 mod register;
@@ -53,6 +54,7 @@ pub mod generate {
         recompose, shift_right, truncate_pr,
     };
     pub use super::matrix::{Shape, matrix_product};
+    pub use super::merge::Merging;
     pub use super::multiply::multiply;
     pub use super::numeric::{OnRing, Rounding};
     pub use super::sbox::sub_byte;
