@@ -155,9 +155,33 @@ pub enum JobProblem {
     NotTwoTables,
     /// Another column than one key, in a job whose keys meet.
     #[error(
-        "a table of a psi job has one column, of type \"key\"; a key may be made of several columns of the file: `of = [\"…\", \"…\"]`"
+        "a table of a psi job has one column of type \"key\", and others only if the job opens \"sums\" or \"columns\"; a key may be made of several columns of the file: `of = [\"…\", \"…\"]`"
     )]
     NotOneKey,
+    /// No columns of values where these are opened.
+    #[error(
+        "the job opens \"{0}\", and no table has a column for it; declare columns behind the key, or open \"size\" or \"keys\""
+    )]
+    NoValues(&'static str),
+    /// Columns of values in the table of the party that learns the other one's.
+    #[error(
+        "column `{0}` is of the table whose owner learns the result, and has it already; remove it: the columns of the other table are opened"
+    )]
+    OwnValues(String),
+    /// A column that is not added up.
+    #[error("column `{0}` is no number; sums are of integers and decimals")]
+    NotAdded(String),
+    /// More keys than a circuit counts.
+    #[error(
+        "the table has up to {keys} keys, and two parties count, add up and open columns of up to {}; three parties do it for any number by a query that joins \
+         both tables, and send about {} MB for tables of this size: name a third party and write a job of kind \"query\"",
+        crate::intersect::MOST_COUNTED,
+        crate::intersect::among_three(*keys)
+    )]
+    ManyKeys {
+        /// The keys.
+        keys: u32,
+    },
     /// A version that this program does not know.
     #[error("version {0} of the job format is unknown; this program reads version 1")]
     Version(i64),

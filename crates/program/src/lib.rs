@@ -52,6 +52,7 @@
 //! - It cannot see whether the rows of two owners really are the same people in the same order, only whether they are equally many, and,
 //!   where a job says `align`, whether a key column is the same.
 
+mod bits;
 mod dataset;
 mod date;
 mod draft;
@@ -75,7 +76,7 @@ mod words;
 pub use draft::{Draft, Guess, Guessed, NewJob, NewTable};
 pub use error::{JobError, JobProblem, Place};
 pub use gates::{FileSink, FileSource, Gates};
-pub use intersect::{CommonKeys, Intersection, IntersectionSink};
+pub use intersect::{BinSink, CommonKeys, Intersection, IntersectionSink, OfCommon, Shows};
 pub use load::{Asked, ClearAnswer, DataFile, Files, Job, Kind, Sent, Sinks, Sources};
 pub use number::{NumberError, Scaled, parse_scaled};
 pub use output::Output;

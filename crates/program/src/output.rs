@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    FileSink, IntersectionSink, QuerySink, Sinks, Zeros,
+    BinSink, FileSink, IntersectionSink, QuerySink, Sinks, Zeros,
     stats::{StatsResult, StatsSink},
 };
 use veil_job::{DataError, Guarantee, Sink, Slice};
@@ -20,8 +20,10 @@ pub enum Output {
     Zeros(Zeros),
     /// Of queries.
     Query(Arc<QuerySink>),
-    /// Of an intersection.
+    /// Of an intersection that opens keys.
     Intersection(Box<IntersectionSink>),
+    /// Of an intersection that opens what is computed of keys.
+    OfCommon(Box<BinSink>),
 }
 
 impl Output {
@@ -39,7 +41,9 @@ impl Output {
         match self {
             Output::Stats(sink) => sink.result(),
             Output::Query(sink) => sink.statistics(),
-            Output::Files(_) | Output::Zeros(_) | Output::Intersection(_) => None,
+            Output::Files(_) | Output::Zeros(_) | Output::Intersection(_) | Output::OfCommon(_) => {
+                None
+            }
         }
     }
 
@@ -69,6 +73,7 @@ impl Sink for Output {
             Output::Files(sink) => sink.put(port, slice, values),
             Output::Zeros(sink) => sink.put(port, slice, values),
             Output::Intersection(sink) => sink.put(port, slice, values),
+            Output::OfCommon(sink) => sink.put(port, slice, values),
             // Each of its passes has a sink of its own.
             Output::Query(_) => Err(DataError::out_of_reach(port, slice)),
         }
@@ -80,6 +85,7 @@ impl Sink for Output {
             Output::Files(sink) => sink.finish(),
             Output::Zeros(sink) => sink.finish(),
             Output::Intersection(sink) => sink.finish(),
+            Output::OfCommon(sink) => sink.finish(),
             Output::Query(_) => Err(DataError::Incomplete { got: 0, want: 1 }),
         }
     }

@@ -72,11 +72,15 @@ pub(crate) struct RawJob {
     pub(crate) function: BTreeMap<Spanned<String>, Spanned<RawFunction>>,
 }
 
-/// Who learns which keys two tables have in common.
+/// What is opened of the keys that two tables have in common, and to whom.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RawIntersection {
+    /// What is opened.
+    pub(crate) opens: Option<Spanned<String>>,
     pub(crate) to: Spanned<String>,
+    /// The fewest keys of which a number or a sum is opened.
+    pub(crate) min_keys: Option<Spanned<i64>>,
     pub(crate) file: Option<Spanned<String>>,
 }
 

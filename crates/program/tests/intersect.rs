@@ -206,12 +206,12 @@ fn what_is_no_intersection_is_refused() {
         (
             key,
             "{ name = \"id\", type = \"integer\", min = 0, max = 9 }",
-            "a table of a psi job has one column, of type \"key\"",
+            "a table of a psi job has one column of type \"key\"",
         ),
         (
             key,
             "{ name = \"id\", type = \"key\" }, { name = \"q\", type = \"key\" }",
-            "a table of a psi job has one column, of type \"key\"",
+            "a table of a psi job has one column of type \"key\"",
         ),
         (
             key,

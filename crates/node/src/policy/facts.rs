@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use veil_job::{Adversary, Audience, Holder, InputSpec, Statistical, Word};
 use veil_program::stats::{Missing, Stats};
-use veil_program::{Intersection, Job, Kind, Queries};
+use veil_program::{Intersection, Job, Kind, Queries, Shows};
 use veil_protocol::{Plan, Protocol};
 use veil_session::Peer;
 
@@ -191,15 +191,22 @@ impl Facts {
         facts
     }
 
-    /// What an intersection opens: keys, which name rows, and so rows.
+    /// What an intersection opens: keys, which name rows, and so rows; or how many both have, and sums over them.
     fn of_keys(&mut self, of: &Intersection, rows: u64) {
-        self.operations = ["intersect", "select-rows"].map(str::to_owned).into();
-        self.columns = of.key_columns().collect();
-        self.join_on.clone_from(&self.columns);
+        let names_keys = of.opens().names_keys();
+        let operations: &[&str] = match of.opens() {
+            Shows::Keys | Shows::Columns => &["intersect", "select-rows"],
+            Shows::Size => &["intersect", "count"],
+            Shows::Sums => &["intersect", "count", "sum"],
+        };
+        self.operations = operations.iter().copied().map(str::to_owned).collect();
+        self.join_on = of.key_columns().collect();
+        self.columns = of.key_columns().chain(of.value_columns()).collect();
         self.smallest_block = of.fewest_rows();
         self.rows = rows;
-        self.result_rows = Some(of.most_common());
-        self.opens_rows = true;
+        self.result_rows = Some(if names_keys { of.most_common() } else { 1 });
+        self.opens_rows = names_keys;
+        self.min_count = of.least().into();
     }
 
     /// What queries do, with which columns, and how much they open. Tables of several owners have columns of one name: they are `table.column`.

@@ -1,52 +1,23 @@
 //! A party's keys as input of an intersection.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
 use veil_job::{DataError, Holder, KEY_BYTES, Slice, Source};
 
 use super::Intersection;
-use crate::table::{Chunk, Table, Watch};
-
-/// A key: both halves of its digest.
-pub(super) type Key = [u8; KEY_BYTES];
-
-/// The key of a row, if it has one.
-pub(super) fn key(chunk: &Chunk, row: usize) -> Option<Key> {
-    let half = |half: usize| chunk.columns[half].key(row);
-    let (low, high) = (half(0)?, half(1)?);
-    let mut key = [0; KEY_BYTES];
-    key[..16].copy_from_slice(&low.to_le_bytes());
-    key[16..].copy_from_slice(&high.to_le_bytes());
-    Some(key)
-}
-
-/// Hands out the key of each row that has one which no row before it has, with the number of the row.
-pub(super) fn each_key(
-    table: &Table,
-    mut each: impl FnMut(u64, &Chunk, usize, Key) -> Result<(), DataError>,
-) -> Result<(), DataError> {
-    let mut seen = HashSet::new();
-    let mut at = 0;
-    while at < table.rows() {
-        let (chunk, first) = table.at(at)?;
-        for row in first..chunk.rows {
-            if let Some(key) = key(&chunk, row).filter(|key| seen.insert(*key)) {
-                each(at + (row - first) as u64, &chunk, row, key)?;
-            }
-        }
-        at += (chunk.rows - first) as u64;
-    }
-    Ok(())
-}
+use super::reading::Reading;
+use crate::table::Watch;
 
 /// All keys of a party, and behind them keys that no row has, as many as there may be.
 pub(crate) struct KeySource {
     port: usize,
-    keys: Zeroizing<Vec<u8>>,
+    reading: Arc<Reading>,
+    /// Keys that no row has.
+    others: Zeroizing<Vec<u8>>,
 }
 
 impl fmt::Debug for KeySource {
@@ -66,19 +37,15 @@ impl KeySource {
         file: &Path,
         watch: Watch<'_>,
     ) -> Result<Self, DataError> {
-        let own = of.of(holder);
-        let (port, table) = own.ok_or_else(|| DataError::own("this party has no table"))?;
-        let all = table.table.capacity as usize * KEY_BYTES;
-        let mut keys = Zeroizing::new(Vec::with_capacity(all));
-        let table = Intersection::open(table, file, false, watch)?;
-        each_key(&table, |_, _, _, key| {
-            keys.extend_from_slice(&key);
-            Ok(())
-        })?;
-        let known = keys.len();
-        keys.resize(all, 0);
-        getrandom::fill(&mut keys[known..]).map_err(DataError::own)?;
-        Ok(Self { port, keys })
+        let (port, reading) = of.reading(holder, file, watch)?;
+        let all = of.keys()[port] as usize * KEY_BYTES;
+        let mut others = Zeroizing::new(vec![0; all.saturating_sub(reading.keys().len())]);
+        getrandom::fill(&mut others).map_err(DataError::own)?;
+        Ok(Self {
+            port,
+            reading,
+            others,
+        })
     }
 }
 
@@ -88,10 +55,13 @@ impl Source for KeySource {
         if port != self.port || (slice.block, slice.first) != (0, 0) {
             return Err(beyond());
         }
-        if into.len() != self.keys.len() {
+        let keys = self.reading.keys();
+        if into.len() != keys.len() + self.others.len() {
             return Err(beyond());
         }
-        into.copy_from_slice(&self.keys);
+        let (known, others) = into.split_at_mut(keys.len());
+        known.copy_from_slice(keys);
+        others.copy_from_slice(&self.others);
         Ok(())
     }
 }

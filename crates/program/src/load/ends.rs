@@ -15,10 +15,10 @@ use veil_session::Peer;
 use super::{DataFile, Files, Job, Kind, locate};
 use crate::InputError;
 use crate::{
-    AlignKey, Answered, FileSink, FileSource, Intersection, IntersectionSink, Output, Queries,
-    QuerySink, TableReport, Watch,
+    AlignKey, Answered, BinSink, FileSink, FileSource, Intersection, IntersectionSink, Output,
+    Queries, QuerySink, Shows, TableReport, Watch,
     gates::{Input, InputFormat},
-    intersect::KeySource,
+    intersect::{BinSource, KeySource},
     query::{OwnTable, QuerySource},
     stats::{
         BitSource, Opening, Reading, Stats, StatsResult, StatsSink, StatsSource, TableAnalysis,
@@ -301,7 +301,10 @@ impl Job {
             }
             Kind::Intersection(of) => {
                 let file = self.keys_file(of, holder)?;
-                Ok(Box::new(KeySource::read(of, holder, &file, watch)?))
+                if of.opens() == Shows::Keys {
+                    return Ok(Box::new(KeySource::read(of, holder, &file, watch)?));
+                }
+                Ok(Box::new(BinSource::read(of, holder, &file, watch)?))
             }
             Kind::Reshare(_) => Err(InputError::FromStore(self.roles.holder_name(holder)).into()),
             Kind::Query(_) => Err(InputError::Passes.into()),
@@ -457,9 +460,14 @@ impl Job {
             Kind::Query(queries) => self.answers(queries, peer, Some(folder)),
             Kind::Intersection(of) => {
                 let [own, _] = of.sides();
-                let file = self.keys_file(of, own.holder)?;
-                let sink = IntersectionSink::new(of, &file, Some(folder))?;
-                Ok(Output::Intersection(Box::new(sink)))
+                let file = of.opens().names_keys();
+                let file = file.then(|| self.keys_file(of, own.holder)).transpose()?;
+                if let Some(file) = file.as_ref().filter(|_| of.opens() == Shows::Keys) {
+                    let sink = IntersectionSink::new(of, file, Some(folder))?;
+                    return Ok(Output::Intersection(Box::new(sink)));
+                }
+                let sink = BinSink::new(of, file.as_deref(), Some(folder))?;
+                Ok(Output::OfCommon(Box::new(sink)))
             }
         }
     }

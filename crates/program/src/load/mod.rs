@@ -503,9 +503,10 @@ impl Job {
             .as_ref()
             .expect("checked: the section is there");
         let of = Intersection::parse(raw, section, &roles)?;
-        let opened = of.opened(&roles.parties);
+        let opened = of.sentences(&roles.parties);
         let mut spec = roles.spec(raw, of.circuit(), of.blocks(), of.audiences(), opened);
         spec.inputs = of.inputs();
+        spec.schema = of.schema();
         Ok(Self::of(
             job_files,
             roles,

@@ -8,7 +8,7 @@ use veil_math::Ring;
 use veil_session::PartyId;
 
 use crate::{
-    Job, JobProblem, Kind, Words,
+    Job, JobProblem, Kind, Shows, Words,
     error::Fault,
     raw::{self, RawJob},
 };
@@ -93,12 +93,16 @@ impl Job {
         Ok(())
     }
 
-    /// What words mean among the parties of the job: an intersection that says nothing holds against a malicious party, and there is none that does not.
+    /// What words mean among the parties of the job: an intersection that says nothing holds against a malicious party, and none that opens keys alone does not.
     pub(super) fn meant(&self, words: Words) -> Result<Security, JobProblem> {
         let security = words.among(self.roles.parties.len())?;
-        let Kind::Intersection(_) = self.kind else {
+        let Kind::Intersection(of) = &self.kind else {
             return Ok(security);
         };
+        let circuit = of.opens() != Shows::Keys;
+        if circuit && words.adversary.is_some() && words.technique.is_none() {
+            return Ok(security);
+        }
         if words.adversary.is_some_and(|of| of != Adversary::Malicious) || words.technique.is_some()
         {
             let reason = "keys meet by a protocol that withstands a malicious party, and costs little more than others; leave `adversary` and `technique` out";

@@ -94,29 +94,7 @@ impl Queries {
     ) -> Result<OwnTable, DataError> {
         let table = &self.tables[at];
         let of = &table.table;
-        let reader = |index: usize| {
-            let (column, written) = (&of.columns[index], &table.columns[index]);
-            let digest = match column.ty.kind {
-                Kind::Key { bits } => Some(Digest::new(&self.salt, bits)),
-                _ => None,
-            };
-            let format = written.format.as_deref();
-            // What a column says goes before what its table says.
-            let notation = Notation {
-                marks: table.notation.marks.filter(|_| !written.marked),
-                dates: table.notation.dates.clone().filter(|_| format.is_none()),
-                ..table.notation.clone()
-            };
-            let reader = Reader::of_query(
-                index,
-                &column.ty,
-                &written.of,
-                written.marks,
-                format,
-                digest,
-            );
-            reader.map(|reader| reader.written(&notation))
-        };
+        let reader = |column: usize| table.reader(column, column, &self.salt);
         let readers = self.columns_read(at).into_iter().map(reader);
         let readers: Option<Vec<Reader>> = readers.collect();
         let wanted = Wanted {
@@ -325,6 +303,24 @@ fn put(ring: Ring, into: &mut [u8], wire: usize, row: usize, value: u128) {
 }
 
 impl OwnerTable {
+    /// How a column is read of its file, as column `index` of what is read; a key is a digest under this word. Nothing if it is no column of a file.
+    pub(crate) fn reader(&self, index: usize, column: usize, salt: &str) -> Option<Reader> {
+        let (ty, written) = (&self.table.columns[column].ty, &self.columns[column]);
+        let digest = match ty.kind {
+            Kind::Key { bits } => Some(Digest::new(salt, bits)),
+            _ => None,
+        };
+        let format = written.format.as_deref();
+        // What a column says goes before what its table says.
+        let notation = Notation {
+            marks: self.notation.marks.filter(|_| !written.marked),
+            dates: self.notation.dates.clone().filter(|_| format.is_none()),
+            ..self.notation.clone()
+        };
+        let reader = Reader::of_query(index, ty, &written.of, written.marks, format, digest);
+        Some(reader?.written(&notation))
+    }
+
     /// How many rows its file may have, in words.
     pub(crate) fn capacity(&self) -> String {
         if let Origin::First(first) = &self.table.origin {

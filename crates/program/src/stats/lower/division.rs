@@ -6,7 +6,7 @@ use veil_circuit::{
     generate::{Aim, Integer, decompose, quotient_bits, recompose, sub},
 };
 
-use super::bits::{extended, plus, times};
+use crate::bits::{extended, plus, times};
 
 use crate::stats::Column;
 

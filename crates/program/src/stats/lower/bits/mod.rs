@@ -17,7 +17,6 @@
 mod layout;
 mod opened;
 mod row;
-mod words;
 
 use std::collections::HashMap;
 
@@ -29,13 +28,12 @@ use veil_job::Holder;
 
 pub(in crate::stats) use layout::{Layout, Port, only_holder};
 pub(in crate::stats) use row::Cell;
-pub(super) use words::{extended, plus, times};
 
 use super::{LoweredStats, Opening};
+use crate::bits::{Word, plus, total, within};
 use crate::error::JobProblem;
 use crate::stats::{Stats, extremes, monomial::Monomial};
 use row::Row;
-use words::{Word, total, within};
 
 /// ANDs of the rows of a cycle: enough that layers are wide.
 const CYCLE: u64 = 1 << 15;

@@ -7,7 +7,7 @@ use veil_circuit::{
     generate::{Aim, any, constant_bits, less_than},
 };
 
-use super::words::{Word, extended};
+use crate::bits::{Word, extended};
 use crate::stats::{
     Column, Stats,
     extremes::Extremes,

@@ -7,7 +7,7 @@ use veil_circuit::{
     generate::{all, constant_bits, equal},
 };
 
-use super::words::{Word, product, within};
+use crate::bits::{Word, product, within};
 use crate::stats::{Column, ColumnKind, monomial::Monomial};
 
 /// The bits of a cell.

@@ -1,4 +1,4 @@
-//! Words of bits: numbers of a row, their products, and sums over rows.
+//! Words of bits in circuits: numbers, their products, and sums over rows.
 
 use veil_circuit::{
     Builder, Wire,
@@ -7,9 +7,9 @@ use veil_circuit::{
 
 /// A number in bits, the lowest first: two's complement if it is signed.
 #[derive(Clone, Debug)]
-pub(super) struct Word {
-    pub(super) bits: Vec<Wire>,
-    pub(super) signed: bool,
+pub(crate) struct Word {
+    pub(crate) bits: Vec<Wire>,
+    pub(crate) signed: bool,
 }
 
 impl Word {
@@ -33,7 +33,7 @@ impl Word {
     }
 
     /// Each bit where a condition holds, else 0.
-    pub(super) fn masked(&self, b: &mut Builder, mask: Option<Wire>) -> Self {
+    pub(crate) fn masked(&self, b: &mut Builder, mask: Option<Wire>) -> Self {
         let Some(mask) = mask else {
             return self.clone();
         };
@@ -62,7 +62,7 @@ fn shifted(b: &mut Builder, word: &[Wire], by: u32, width: u32) -> Vec<Wire> {
 
 /// The product of two numbers, in as many bits as both have: `(u - 2^p)(v - 2^q)` with `u` and `v` not negative is
 /// `uv - 2^p v - 2^q u + 2^(p+q)`, where a number that is not signed has no such power.
-pub(super) fn product(b: &mut Builder, x: &Word, y: &Word) -> Word {
+pub(crate) fn product(b: &mut Builder, x: &Word, y: &Word) -> Word {
     let width = x.width() + y.width();
     let (u, v) = (x.raised(b), y.raised(b));
     let mut rows = if u == v {
@@ -120,7 +120,7 @@ fn square_rows(b: &mut Builder, u: &[Wire], width: u32) -> Vec<Vec<Wire>> {
 /// The sum of words and of `first`, modulo `2^width`, where `width` is that of `first`.
 ///
 /// A signed word costs no more than another: its raised form is added, and the powers are taken off all at once.
-pub(super) fn total(b: &mut Builder, first: Vec<Wire>, words: &[Word]) -> Vec<Wire> {
+pub(crate) fn total(b: &mut Builder, first: Vec<Wire>, words: &[Word]) -> Vec<Wire> {
     let width = first.len() as u32;
     let mut rows = vec![first];
     let mut raised = 0u128;
@@ -164,7 +164,7 @@ pub(crate) fn plus(b: &mut Builder, x: &[Wire], y: &[Wire]) -> Vec<Wire> {
 }
 
 /// Whether a number is from `least` to `most`; nothing if every word of its bits is.
-pub(super) fn within(b: &mut Builder, word: &Word, least: i128, most: i128) -> Option<Wire> {
+pub(crate) fn within(b: &mut Builder, word: &Word, least: i128, most: i128) -> Option<Wire> {
     let width = word.width();
     let (lowest, highest) = if word.signed {
         let less = i128::BITS - width;
