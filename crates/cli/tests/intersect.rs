@@ -70,3 +70,64 @@ fn explain_says_what_is_opened_and_what_one_that_lies_can_ask_for() {
     let advice = "leave `adversary` and `technique` out";
     folder.fail("explain job.toml --adversary semi-honest", 3, &[advice]);
 }
+
+/// The same tables with values, in a job that opens this.
+fn counting(opens: &str, adversary: &str) -> Folder {
+    let value = |name| format!("{{ name = \"{name}\", type = \"integer\", min = 0, max = 99 }}");
+    let mine = match opens {
+        "sums" | "columns" => format!(", {}", value("cost")),
+        _ => String::new(),
+    };
+    let job = JOB
+        .replace("type = \"key\" }", &format!("type = \"key\" }}{mine}"))
+        .replace(
+            "to = \"bob\"",
+            &format!("opens = \"{opens}\"\nto = \"bob\""),
+        )
+        .replace(
+            "name = \"both\"",
+            &format!("name = \"both\"\nadversary = \"{adversary}\""),
+        );
+    let folder = Folder::new();
+    folder.write("job.toml", job);
+    let costs = (0..35).map(|number| format!("{number},{}\n", number * 2));
+    let left: String = std::iter::once("id,cost\n".to_owned())
+        .chain(costs)
+        .collect();
+    folder.write("left.csv", left);
+    folder.write("right.csv", table("number", 20..50));
+    folder
+}
+
+/// Parties of a process, and of several, garble what is computed of keys that both have, against either adversary.
+#[test]
+fn sizes_sums_and_columns_are_garbled() {
+    let columns = (20..35).map(|number| format!("{number},{}\n", number * 2));
+    let columns: String = std::iter::once("number,left.cost\n".to_owned())
+        .chain(columns)
+        .collect();
+    for (opens, expected) in [
+        ("size", "keys\n15\n"),
+        ("sums", "keys,left.cost\n15,810\n"),
+        ("columns", &columns),
+    ] {
+        for adversary in ["semi-honest", "malicious"] {
+            let folder = counting(opens, adversary);
+            let processes = if opens == "sums" { " --processes" } else { "" };
+            let said = folder.succeed(&format!("run job.toml --out results{processes}"));
+            let ours = fs::read_to_string(folder.at("results/bob/ours.csv")).unwrap();
+            assert_eq!(ours, expected, "{opens}, {adversary}: {said}");
+            assert!(!folder.at("results/ann/ours.csv").exists());
+        }
+    }
+    let said = counting("sums", "malicious").succeed("explain job.toml");
+    for text in [
+        "malicious, with abort",
+        "ann  40 values of left",
+        "bob  30 values of right",
+        "opened: how many keys `left` of ann and `right` of bob have in common, for up to 40 and 30 keys",
+        "opened: the sum of `left.cost` over the keys that `left` of ann and `right` of bob have in common",
+    ] {
+        assert!(said.contains(text), "{text}: {said}");
+    }
+}

@@ -316,7 +316,7 @@ fn explain(
         participants,
         estimates: estimates(plan, &run, rates, net),
         rates: rates.origin(),
-        inputs: supplied(plan),
+        inputs: supplied(described, plan),
         read: read(described),
         paired: described.paired(),
         opened: opened(plan),
@@ -408,15 +408,19 @@ fn summed(plan: &Plan) -> u64 {
     plan.layers.iter().map(|layer| u64::from(layer.sums)).sum()
 }
 
-fn supplied(plan: &Plan) -> Vec<Supplied> {
+fn supplied(described: &Job, plan: &Plan) -> Vec<Supplied> {
     let job = &plan.job;
     let mut all: Vec<Supplied> = Vec::new();
     for block in &job.blocks {
         for (port, holder) in job.circuit.inputs.iter().zip(&block.holders) {
-            let rows = match (port.per, job.intersection(), holder) {
-                (Per::Job, ..) => 1,
-                (_, Some(meeting), Holder::Party(party)) => meeting.keys(*party),
-                _ => block.rows,
+            let keys = match described.kind() {
+                Kind::Intersection(of) => of.keys_of(*holder),
+                _ => None,
+            };
+            let rows = match (port.per, keys) {
+                (Per::Job, _) => 1,
+                (_, Some(keys)) => keys,
+                (_, None) => block.rows,
             };
             let owner = holder_name(plan, block, *holder);
             let at = all

@@ -116,6 +116,12 @@ impl Intersection {
         [a, b].map(|table| u64::from(table.table.capacity))
     }
 
+    /// Keys of a party, at most; nothing for one without a table.
+    pub fn keys_of(&self, holder: Holder) -> Option<u64> {
+        let (at, _) = self.of(holder)?;
+        Some(self.keys()[at])
+    }
+
     /// The table of a holder, and its port.
     pub(crate) fn of(&self, holder: Holder) -> Option<(usize, &OwnerTable)> {
         let tables = self.tables.iter().enumerate();

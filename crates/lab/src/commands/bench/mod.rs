@@ -2,6 +2,7 @@
 
 mod asked;
 mod chart;
+mod common;
 mod cut;
 mod figure;
 mod fits;
@@ -81,6 +82,7 @@ use workload::Name;
   veil-lab bench ot --svg ot.svg           random oblivious transfers between two parties
   veil-lab bench ot --silent               correlated ones that take hardly any bytes, for sets of parameters
   veil-lab bench ot --vole                 products of random blocks with the sender's offset
+  veil-lab bench psi --opens size          how many of 65536 keys of two lists are in both
   veil-lab bench mul64 --net wan --json    over a link of 40 ms and 1 Gb/s, as JSON lines
 
 The unit is operations per CPU-second of all participants together; the bound is what this machine's AES allows if
@@ -130,6 +132,9 @@ pub(crate) struct BenchArgs {
     /// Of ot vectors of products with the sender's offset.
     #[arg(long)]
     vole: bool,
+    /// Of psi what is opened of the keys that both lists have: keys, size, sums or columns [default: keys].
+    #[arg(long, value_name = "WHAT", value_parser = common::opens)]
+    opens: Option<veil_program::Shows>,
     /// The scale factor of tpch [default: 0.01].
     #[arg(long, value_name = "SF", value_parser = tpch::scale)]
     sf: Option<f64>,
@@ -380,6 +385,12 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
                 "--silent and --vole are of ot"
             ));
         }
+        name if name != What::Psi && args.opens.is_some() => {
+            return Err(miette!(
+                help = "`veil-lab bench psi --opens size`",
+                "--opens is of psi"
+            ));
+        }
         name if !matches!(name, What::Logreg | What::Tree)
             && (args.features.is_some() || args.steps.is_some()) =>
         {
@@ -423,7 +434,12 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
         What::Tpch => return tpch::run(args, registry),
         What::Ot => return ot::run(args),
         What::AgPrepare => return stock::run(args, registry),
-        What::Psi => return psi::run(args, registry),
+        What::Psi => {
+            return match args.opens {
+                None | Some(veil_program::Shows::Keys) => psi::run(args, registry),
+                Some(shows) => common::run(args, registry, shows),
+            };
+        }
         What::Gpu => return gpu::run(args),
         What::FpgaGarble => return fpga::run(args),
         What::FpgaShare => return share::run(args),
