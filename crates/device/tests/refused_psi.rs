@@ -116,7 +116,6 @@ fn steps() -> Vec<(Command, Vec<KeyId>)> {
             &[span(FOUND, 0, COUNTS[0].div_ceil(8))],
             &[],
         ),
-        step(Psi::Ascending, &[tags], &[], &[]),
     ]
 }
 
@@ -196,13 +195,12 @@ fn steps_that_do_not_fit_are_refused() {
             let tags = matches!(good.op, Op::Psi(Psi::Match { .. })) && k == 4;
             // One digest more or less may have as many bytes of bits.
             let keys = matches!(good.op, Op::Psi(Psi::Match { .. })) && k == 0;
-            let any = matches!(good.op, Op::Psi(Psi::Ascending));
             let encoded = matches!(good.op, Op::Psi(Psi::Encode { .. })) && k == 0;
-            // More of a VOLE is no harm; a store takes any keys; w may be one block or several; any tags may be looked at.
-            if !(vole || encoded || sum || tags || any || keys) {
+            // More of a VOLE is no harm; a store takes any keys; w may be one block or several.
+            if !(vole || encoded || sum || tags || keys) {
                 bad.push(change(&|s| s.count += 1));
             }
-            if !(encoded || sum || tags || any || keys) {
+            if !(encoded || sum || tags || keys) {
                 bad.push(change(&|s| s.count -= 1));
             }
             if sum {
@@ -212,9 +210,7 @@ fn steps_that_do_not_fit_are_refused() {
             bad.push(change(&|s| s.component = 2));
             bad.push(change(&|s| s.region = 99));
             bad.push(change(&|s| s.region = ROWS));
-            if !any {
-                bad.push(change(&|s| s.region = OTHERS));
-            }
+            bad.push(change(&|s| s.region = OTHERS));
             // Blocks in the place of keys and digests.
             let spans: Vec<Span> = good.src.iter().chain(&good.dst).copied().collect();
             if spans[k].region <= DIGESTS {

@@ -120,7 +120,6 @@ fn all(case: &Value, kind: Kind) {
             &[tags],
             None,
         ),
-        step(Psi::Ascending, &[tags], &[], None),
         step(
             Psi::Match { okvs },
             &[digests[0], a, seed, w, tags],

@@ -52,7 +52,6 @@ pub(crate) fn check(step: Psi, command: &Command, layout: &Layout) -> Result<(),
             let found = bits.is_some() && bits == items(found, 1);
             (found && columns(okvs, a) && told, 0)
         }
-        (Psi::Ascending, [tags], []) => (items(tags, BLOCK).is_some(), 0),
         _ => (false, 0),
     };
     let mut others = dst.iter().enumerate();

@@ -97,8 +97,6 @@ pub enum Psi {
         /// The receiver's store.
         okvs: Okvs,
     },
-    /// Looks whether blocks, src 0, are strictly ascending, as byte strings; if not the batch ends with [`Outcome::Mismatch`](crate::Outcome::Mismatch).
-    Ascending,
 }
 
 impl Psi {

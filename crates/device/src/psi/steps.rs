@@ -189,7 +189,6 @@ pub(crate) fn step<E: Each>(
             each.tags((okvs, first(2), table), (0, sum(3)), digests(), &mut own);
             find(theirs, &own, dst[0]);
         }
-        Psi::Ascending => return Ok(ascending(blocks(0))),
     }
     Ok(true)
 }

@@ -20,7 +20,6 @@ impl Writer<'_> {
                 self.u16(offset.0);
             }
             Psi::Match { okvs } => store(self, 3, okvs),
-            Psi::Ascending => self.u8(4),
         }
     }
 }
@@ -42,7 +41,6 @@ impl Parser<'_> {
                 offset: KeyId(self.u16()?),
             },
             3 => Psi::Match { okvs: store(self)? },
-            4 => Psi::Ascending,
             _ => return Err("an unknown step of an intersection"),
         })
     }

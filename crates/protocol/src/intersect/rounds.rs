@@ -200,11 +200,10 @@ impl Party {
                     regions::own_commitment(),
                 ),
                 Command::new(Op::CheckEqual, committed.to_vec(), vec![]),
-                psi(Psi::Ascending, vec![tags], vec![]),
                 Self::mix(),
                 psi(Psi::Match { okvs }, src, vec![regions::common()]),
             ],
-            checks: vec![check(1, what::COIN), check(2, what::TAGS)],
+            checks: vec![check(1, what::COIN), check(3, what::TAGS)],
             ..Round::default()
         }
     }
