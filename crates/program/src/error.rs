@@ -173,7 +173,7 @@ pub enum JobProblem {
     NotAdded(String),
     /// More keys than a circuit counts.
     #[error(
-        "the table has up to {keys} keys, and two parties count, add up and open columns of up to {}; three parties do it for any number by a query that joins \
+        "the table has up to {keys} keys, and two parties count, add up and open columns of up to {}; three semi-honest parties do it for any number by a query that joins \
          both tables, and send about {} MB for tables of this size: name a third party and write a job of kind \"query\"",
         crate::intersect::MOST_COUNTED,
         crate::intersect::among_three(*keys)

@@ -479,7 +479,7 @@ fn what_cannot_be_counted_is_refused() {
             "size",
             "up_to = 5",
             "up_to = 65537",
-            "the table has up to 65537 keys, and two parties count, add up and open columns of up to 65536; three parties do it for any number",
+            "the table has up to 65537 keys, and two parties count, add up and open columns of up to 65536; three semi-honest parties do it for any number",
         ),
         (
             "size",
