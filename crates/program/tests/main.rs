@@ -7,6 +7,7 @@
 mod broken_csv;
 mod columnar;
 mod common;
+mod common_contract;
 mod common_keys;
 mod examples;
 mod files;

@@ -189,15 +189,6 @@ impl Intersection {
         least.min().unwrap_or(0)
     }
 
-    /// How many numbers are opened at most, where they are no keys.
-    pub fn numbers(&self) -> u64 {
-        match self.opened {
-            Shows::Keys => 0,
-            Shows::Size | Shows::Sums => 1 + self.value_columns().count() as u64,
-            Shows::Columns => self.most_common() * self.value_columns().count() as u64,
-        }
-    }
-
     /// What a result is in, within the folder of its recipient.
     pub fn file(&self) -> &Path {
         &self.file
