@@ -38,7 +38,7 @@ fn job(shows: Shows, count: u64) -> String {
     };
     let table = |owner: &str, values: &str| {
         format!(
-            "[[table]]\nname = \"of {owner}\"\nowner = \"{owner}\"\nrows = {count}\nfile = \"{owner}.csv\"\ncolumn = [{{ name = \"key\", type = \"key\" }}{values}]\n"
+            "[[table]]\nname = \"of_{owner}\"\nowner = \"{owner}\"\nrows = {count}\nfile = \"{owner}.csv\"\ncolumn = [{{ name = \"key\", type = \"key\" }}{values}]\n"
         )
     };
     format!(
