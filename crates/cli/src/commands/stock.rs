@@ -56,7 +56,7 @@ struct About {
 /// Runs the command.
 pub(crate) fn run(args: &StockArgs) -> Result<(), Failure> {
     let home = Home::open(&Home::locate(args.home.as_deref()))?;
-    let (folder, key) = (stocks::folder(&home), stocks::key(&home)?);
+    let (folder, key) = (home.stock_folder(), home.stock_key()?);
     if let Some(generation) = &args.remove {
         let removed = remove_stock(&folder, &key, generation);
         if !removed.map_err(|error| stocks::failure(&error))? {

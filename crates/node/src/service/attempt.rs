@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use veil_engine::{Progress, Report};
-use veil_job::DataError;
+use veil_job::{DataError, StockSource};
 use veil_program::Output;
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer, PlanHash};
@@ -15,17 +15,17 @@ use super::ServiceState;
 use super::attendance::{self, Watch};
 use super::ended::Failed;
 use super::handler::Consent;
-use super::meet::meet;
+use super::meet::{Here, meet};
 use super::said::held;
 use super::slots::Claim;
 use crate::approvals::Binding;
 use crate::jobs::{Entry, State, Status, Why};
 use crate::log::Event;
-use crate::planner::Prepared;
+use crate::planner::{Planned, Prepared};
 use crate::receipt::{self, Receipt};
 use crate::stages::StageStore;
 use crate::time::Time;
-use veil_runtime::{Ends, Stage};
+use veil_runtime::{Ends, Passes, Stage};
 
 /// Where a job goes on.
 pub(super) struct Position<'a> {
@@ -168,6 +168,8 @@ pub(super) fn attempt(
     let place = shared.slots.slot(&claim, patience, stop, &waits);
     let _place = place.map_err(|why| (false, Failed::Full(why)))?;
     let charge = Charge::new(shared, &claim).map_err(|why| (false, Failed::Quota(why)))?;
+    let stock = taking(shared, &prepared.planned, asked_by, (plan, me, &here));
+    let stock = stock.map_err(|failed| (false, failed))?;
     let how = match stage {
         Stage::Input => Consent::StartInput,
         _ if at.view.is_some_and(|view| view > 0) => Consent::StartAgain(stage),
@@ -202,10 +204,14 @@ pub(super) fn attempt(
     // A participant that is there may still wait for others. The runs of a durable job are tried again, which finds them too.
     engine.meeting = (stage == Stage::Whole).then_some(here.until);
     let wrap = |link| shared.metrics.count(link);
+    let mut data = plan.data(own).to_vec();
+    if let (Some(taking), Some(data)) = (stock, data.first_mut()) {
+        data.stock = Some(taking);
+    }
     let run = here.part(shared, plan, me, stop).run(
         connections,
         &engine,
-        plan.data(own),
+        data.into(),
         &wrap,
         &progress,
     );
@@ -230,6 +236,27 @@ pub(super) fn attempt(
         }
     }
     Ok(report)
+}
+
+/// The stock that a run takes from, if it takes from any, charged to the member that asked for it. Two runs that begin at once wait for each other for
+/// times that differ by their plans, as they do for places.
+fn taking(
+    shared: &ServiceState,
+    planned: &Planned,
+    asked_by: Option<&str>,
+    (plan, me, here): (&Passes, Peer, &Here),
+) -> Result<Option<Arc<dyn StockSource>>, Failed> {
+    let Some(takes) = &planned.takes else {
+        return Ok(None);
+    };
+    shared.may_take(planned, asked_by).map_err(Failed::Quota)?;
+    let stocks = shared.home.stocks_of(plan, me, &here.neighbours.pins);
+    let stocks = stocks.map_err(|error| Failed::Here(error.to_string()))?;
+    if let Some(member) = asked_by {
+        shared.usage.takes(member, takes.cells);
+    }
+    let patience = patience(plan.hash, shared.engine().timeout / 4);
+    Ok(Some(Arc::new(stocks.taking().patient(patience))))
 }
 
 /// For how long a job that has met waits for a place: the stall time-out, and up to as much again, by its plan hash. Two parties that have

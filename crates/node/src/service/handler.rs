@@ -181,6 +181,14 @@ impl ServiceState {
             (Asked::Held { plan, why }, Some(member)) => Reply::Jobs {
                 jobs: self.held(&plan, why, &member.name),
             },
+            (asked @ Asked::Refill { .. }, Some(member)) => match self.refills(member, asked) {
+                Ok(reply) => reply,
+                Err(why) => {
+                    tracing::info!(member = %member.name, %why, "a refill of stock is refused");
+                    Reply::Refused { why }
+                }
+            },
+            (Asked::Keep { plan, cells }, Some(_)) => self.keeps(&plan, cells, caller.key),
             // A service garbles on a processor, to which every order is as good.
             (Asked::Schedule { .. }, Some(_)) => Reply::Schedule { schedule: None },
         }
@@ -260,6 +268,7 @@ impl ServiceState {
         if planned.facts.keeps {
             self.may_store(asked_by)?;
         }
+        self.may_take(&planned, Some(asked_by))?;
         let decision = self.consent(&planned, Some(asked_by), Consent::Look);
         if decision.refuses() {
             // What was refused before was said before: no member fills the log by asking again.
@@ -345,6 +354,7 @@ impl ServiceState {
             stages: &planned.stage_hashes(),
             name: &planned.name,
             lanes: proposal.lanes,
+            stocked: proposal.stocked,
             job: &proposal.job,
             explained: &planned.opened,
             data: &[],
@@ -370,6 +380,33 @@ impl ServiceState {
             "quota: datasets of jobs of `{asked_by}` take {taken} bytes here, of {room}; the operator removes what is over with `veil shares \
              remove`"
         ))
+    }
+
+    /// Whether a job may take from the stock what it takes: this party's people allow it with the other party, and the member that asks has a quota
+    /// for it.
+    pub(super) fn may_take(
+        &self,
+        planned: &Planned,
+        asked_by: Option<&str>,
+    ) -> Result<(), String> {
+        let Some(takes) = &planned.takes else {
+            return Ok(());
+        };
+        let settings = self.home.settings();
+        let with = &takes.with;
+        if !settings.stock.get(with).is_some_and(|with| with.runs) {
+            return Err(format!(
+                "this party runs no jobs from its stock with `{with}`: its operator sets `runs = true` under [stock.{with}] in veil.toml, or the job is \
+                 proposed without `--stock`"
+            ));
+        }
+        match asked_by {
+            None => Ok(()),
+            Some(member) => {
+                let quota = settings.quotas.of(member);
+                self.usage.may_take(member, &quota, takes.cells)
+            }
+        }
     }
 
     /// Under which terms this party plans jobs.
@@ -467,7 +504,9 @@ impl ServiceState {
         let read = filed.read(Files::new());
         let (_, mut job) = read.map_err(|error| error.to_string())?;
         self.home.bind(&mut job);
-        let prepared = self.known.prepare(job, filed.lanes, &self.terms(true))?;
+        let prepared = self
+            .known
+            .prepare(job, (filed.lanes, filed.stocked), &self.terms(true))?;
         if prepared.plan.hash != plan {
             return Err("its circuit or this program is another than when it was filed: propose or approve it again".into());
         }

@@ -11,6 +11,7 @@ mod handler;
 mod held;
 mod meet;
 mod ready;
+mod refill;
 mod run;
 mod said;
 mod slots;
@@ -156,6 +157,7 @@ struct ServiceState {
     metrics: Arc<Metrics>,
     attendances: attendance::Attendances,
     strangers: strangers::Strangers,
+    refills: refill::Refills,
     device: DeviceFactory,
     /// What members are told of it.
     computes: Computes,
@@ -174,6 +176,8 @@ enum News {
     Asked(PlanHash),
     /// The holder of a key came for a plan.
     ConnectRequest(Fingerprint, PlanHash),
+    /// A party asked for stock, and this one has agreed.
+    Refill(Box<refill::Agreed>),
     /// A job's thread is over.
     Over,
 }
@@ -235,6 +239,7 @@ impl Service {
             metrics,
             attendances: attendance::Attendances::default(),
             strangers: strangers::Strangers::default(),
+            refills: refill::Refills::default(),
             device,
             computes,
             window,
@@ -291,6 +296,9 @@ impl Service {
             match self.news.recv_timeout(Duration::from_millis(100)) {
                 Ok(News::Asked(plan)) => self.consider(plan),
                 Ok(News::ConnectRequest(key, plan)) => self.connect_requested(key, plan),
+                Ok(News::Refill(agreed)) => {
+                    self.threads.extend(refill::begin(&self.shared, *agreed));
+                }
                 Ok(News::Over) | Err(RecvTimeoutError::Timeout) => {}
                 // The desk holds a sender.
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -451,6 +459,7 @@ impl Service {
             self.members = members;
             self.members_changed();
         }
+        self.threads.extend(refill::look(&shared));
         // The operator may have approved what waits.
         for plan in shared.jobs.in_state(|state| state == State::Pending) {
             self.consider(plan);
@@ -487,6 +496,7 @@ impl Service {
         let shared = Arc::clone(&self.shared);
         notify(notify::State::Stopping);
         shared.stopping.store(true, Ordering::Relaxed);
+        shared.refills.stop();
         let grace = shared
             .options
             .grace

@@ -250,8 +250,10 @@ impl PageFile {
         self.file.sync_all()
     }
 
+    /// All of it is on the disk, and as long as its header says: pages of cells that were not made are holes.
     pub(super) fn sync(&self) -> Result<(), StockError> {
-        let synced = self.file.sync_all();
+        let length = self.file.set_len(bytes_of(self.cells));
+        let synced = length.and_then(|()| self.file.sync_all());
         Ok(synced.map_err(DataError::io("write", &self.path))?)
     }
 
@@ -267,7 +269,8 @@ impl PageFile {
         let (marks, mac) = bytes.split_first_chunk::<BYTES>().expect("marks and a MAC");
         let authentic = self.keys.is_authentic(marks, mac);
         let marks = Marks::decode(marks).filter(|marks| {
-            authentic && (marks.generation, marks.made) == (self.generation, self.cells)
+            // A run that has ended early leaves fewer cells than its header says.
+            authentic && marks.generation == self.generation && marks.made <= self.cells
         });
         marks.ok_or_else(|| damaged("the marks are not what this party has written"))
     }

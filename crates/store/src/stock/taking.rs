@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use veil_job::{Cells, DataError, StockError, StockSource, Turn};
 use veil_session::{Secret, SessionId};
@@ -11,9 +13,13 @@ use veil_session::{Secret, SessionId};
 use super::marks::{Choice, Marks, choose, heard, word};
 use super::{Held, PAGE, Stocks, short};
 
+/// How often a run that waits for another one to begin looks whether it has.
+const GLANCE: Duration = Duration::from_millis(20);
+
 /// What a run takes from the stock of its party.
 pub struct Taking {
     stocks: Stocks,
+    patience: Duration,
     state: Mutex<State>,
     begun: OnceLock<Begun>,
 }
@@ -55,8 +61,27 @@ impl Taking {
     pub(super) fn new(stocks: Stocks) -> Self {
         Taking {
             stocks,
+            patience: Duration::ZERO,
             state: Mutex::default(),
             begun: OnceLock::new(),
+        }
+    }
+
+    /// The same, waiting so long where another run of this party is about to take from the stock with the same peer.
+    #[must_use]
+    pub const fn patient(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// The lock of the stock with the peer.
+    fn lock(&self) -> Result<File, StockError> {
+        let until = Instant::now() + self.patience;
+        loop {
+            match self.stocks.lock() {
+                Err(StockError::Busy) if Instant::now() < until => thread::sleep(GLANCE),
+                locked => return locked,
+            }
         }
     }
 
@@ -67,8 +92,9 @@ impl Taking {
 
 impl StockSource for Taking {
     fn word(&self) -> Result<Vec<u8>, StockError> {
+        let lock = self.lock()?;
         let mut state = self.state();
-        state.lock = Some(self.stocks.lock()?);
+        state.lock = Some(lock);
         state.held = self.stocks.held()?;
         let marks: Vec<Marks> = state.held.iter().map(|held| held.marks).collect();
         Ok(word(&marks))
