@@ -174,7 +174,9 @@ impl Usage {
         }
         let why = full(most, "cells of stock a day", again);
         Err(if taken == 0 {
-            format!("quota: the job takes {cells} cells of stock, and jobs of `{member}` may take {most} a day")
+            format!(
+                "quota: the job takes {cells} cells of stock, and jobs of `{member}` may take {most} a day"
+            )
         } else {
             why
         })

@@ -326,7 +326,8 @@ fn load(
             .help("leave --protocol, --adversary and --delivery out: they are in the filed job"));
     }
     if stocked && !filed.stocked {
-        let message = "the filed job makes its products, and the command line asks for a run from stock";
+        let message =
+            "the filed job makes its products, and the command line asks for a run from stock";
         return Err(Failure::new(Code::Usage, message)
             .help("leave --stock out: whether a run is from stock is in the filed job"));
     }

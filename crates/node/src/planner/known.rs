@@ -130,7 +130,9 @@ mod tests {
     fn a_job_that_comes_again_is_not_planned_again() {
         let (known, terms) = (Known::default(), terms());
         let plan = |rows, lanes, durable| {
-            let prepared = known.prepare(job(rows, durable), (lanes, false), &terms).unwrap();
+            let prepared = known
+                .prepare(job(rows, durable), (lanes, false), &terms)
+                .unwrap();
             assert_eq!(*prepared.plan.job, *prepared.job.spec());
             assert_eq!(prepared.stages.are_two(), durable);
             prepared

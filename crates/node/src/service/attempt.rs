@@ -208,13 +208,9 @@ pub(super) fn attempt(
     if let (Some(taking), Some(data)) = (stock, data.first_mut()) {
         data.stock = Some(taking);
     }
-    let run = here.part(shared, plan, me, stop).run(
-        connections,
-        &engine,
-        data.into(),
-        &wrap,
-        &progress,
-    );
+    let run =
+        here.part(shared, plan, me, stop)
+            .run(connections, &engine, data.into(), &wrap, &progress);
     if stage == Stage::Input {
         // It may have kept the inputs, however it ended.
         note(shared, job, at);

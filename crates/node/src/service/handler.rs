@@ -384,11 +384,7 @@ impl ServiceState {
 
     /// Whether a job may take from the stock what it takes: this party's people allow it with the other party, and the member that asks has a quota
     /// for it.
-    pub(super) fn may_take(
-        &self,
-        planned: &Planned,
-        asked_by: Option<&str>,
-    ) -> Result<(), String> {
+    pub(super) fn may_take(&self, planned: &Planned, asked_by: Option<&str>) -> Result<(), String> {
         let Some(takes) = &planned.takes else {
             return Ok(());
         };

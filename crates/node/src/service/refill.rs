@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
-use veil_engine::{Abort, Data};
+use veil_engine::Data;
 use veil_job::StockError;
 use veil_link::tls::Fingerprint;
 use veil_protocol::ag::stock_of;
@@ -208,7 +208,7 @@ pub(super) fn look(shared: &Arc<ServiceState>) -> Option<JoinHandle<()>> {
         let Ok(may) = shared.may_make(name, with) else {
             continue;
         };
-        let short = may.left <= with.target / 2;
+        let short = may.left <= with.target / 2 && may.cells > 0;
         let since = refills.with(name, |party| {
             party.short = party.short.filter(|_| short).or(short.then(Instant::now));
             party.short
@@ -586,7 +586,7 @@ fn run(shared: &ServiceState, agreed: &Agreed) -> Result<(u64, Option<String>), 
         Err(abort) => abort,
     };
     shared.metrics.aborted(&abort);
-    if matches!(abort, Abort::Cheated { .. } | Abort::SetUp { .. }) {
+    if abort.is_cheat() {
         return Err(over(abort.to_string()));
     }
     let kept = if agreed.asks {

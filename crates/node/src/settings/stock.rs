@@ -79,10 +79,7 @@ impl StockWith {
             &cells("target", self.target),
             "cells; more are made when half of them is gone",
         );
-        line(
-            &cells("cells_per_day", self.cells_per_day),
-            "made, at most",
-        );
+        line(&cells("cells_per_day", self.cells_per_day), "made, at most");
         line(
             &format!("minutes_per_day = {}", self.minutes_per_day),
             "spent on making, at most",
@@ -155,7 +152,12 @@ impl RawStock {
         Ok(StockWith {
             runs: self.runs.unwrap_or(usual.runs),
             target,
-            cells_per_day: in_words(self.cells_per_day.as_ref(), usual.cells_per_day, cells, wrong)?,
+            cells_per_day: in_words(
+                self.cells_per_day.as_ref(),
+                usual.cells_per_day,
+                cells,
+                wrong,
+            )?,
             minutes_per_day: within(
                 self.minutes_per_day.as_ref(),
                 usual.minutes_per_day,

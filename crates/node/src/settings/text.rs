@@ -641,10 +641,7 @@ mod tests {
                 "[stock.b]\nhours = [6, 6]",
                 "veil.toml:5:9: must be two different hours, such as [22, 6]",
             ),
-            (
-                "[stock.b]\nstatistical = 41",
-                "veil.toml:5:15: write ",
-            ),
+            ("[stock.b]\nstatistical = 41", "veil.toml:5:15: write "),
             ("[limit]\njobs = 1", "unknown field `limit`"),
             (
                 "[[data]]\nwhat = \"north\"\nfile = \"pay.csv\"",

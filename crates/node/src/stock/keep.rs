@@ -131,9 +131,7 @@ pub fn agree(
                 let kept = made.keep(cells);
                 return kept.map(|()| cells).map_err(|error| error.to_string());
             }
-            Ok(Reply::Refused { why })
-                if why == STILL_MAKING && Instant::now() < until =>
-            {
+            Ok(Reply::Refused { why }) if why == STILL_MAKING && Instant::now() < until => {
                 thread::sleep(AGAIN);
             }
             Ok(Reply::Refused { why }) => return Err(format!("`{name}` keeps nothing: {why}")),

@@ -78,9 +78,7 @@ impl Takes {
 /// Cells that a run of a plan takes from a stock, or makes for one; none of another plan.
 pub fn cells_of(plan: &Passes) -> u64 {
     let party = Peer::Party(plan.parties()[0]);
-    plan.protocol(party)
-        .stock()
-        .map_or(0, |stock| stock.cells)
+    plan.protocol(party).stock().map_or(0, |stock| stock.cells)
 }
 
 impl Home {

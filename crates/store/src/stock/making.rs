@@ -142,7 +142,11 @@ impl StockSink for NewStock {
                 Some(put) if !*put => *put = true,
                 _ => return Err(DataError::own("a page of stock is put once").into()),
             }
-            file.write(number, &fields)?;
+            if let Err(error) = file.write(number, &fields) {
+                // The page counts as put, and is not there.
+                self.over.store(true, Ordering::Release);
+                return Err(error);
+            }
         }
         Ok(())
     }

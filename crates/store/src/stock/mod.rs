@@ -138,7 +138,10 @@ impl Stocks {
     /// [`StockError`] as of [`Stocks::left`].
     pub fn room(&self, most: u64) -> Result<u64, StockError> {
         let held = self.held()?;
-        let there: u64 = held.iter().map(|held| file::bytes_of(held.marks.made)).sum();
+        let there: u64 = held
+            .iter()
+            .map(|held| file::bytes_of(held.marks.made))
+            .sum();
         let free = most.saturating_sub(there).saturating_sub(file::bytes_of(0));
         Ok(free / (file::bytes_of(PAGE) - file::bytes_of(0)) * PAGE)
     }
@@ -196,7 +199,9 @@ impl Stocks {
 
     fn lock(&self) -> Result<File, StockError> {
         // One peer holds up no run with another one.
-        let path = self.folder.join(format!(".lock-{}", short(&self.between.peer)));
+        let path = self
+            .folder
+            .join(format!(".lock-{}", short(&self.between.peer)));
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
         let file = options.mode(0o600).open(&path);
