@@ -446,13 +446,18 @@ fn among_more(job: &Job, lanes: u16, rates: &Rates) -> Vec<AmongMore> {
 }
 
 /// What a run of a job takes from a stock, if its protocol has one, and what that leaves.
-fn from_stock(job: &Job, plan: &Plan) -> Option<FromStock> {
+fn from_stock(job: &Job, plan: &Arc<Plan>) -> Option<FromStock> {
     let options = Options {
         lanes: plan.lanes,
         chunk_rows: None,
     };
-    let stocked = stock::planned(job, options).ok()?;
-    let fresh = prepare::plan(job, Some(plan.lanes)).ok()?;
+    let taken = plan.stock == Stock::Used;
+    let own = Passes::from(Arc::clone(plan));
+    let (stocked, fresh) = if taken {
+        (own, prepare::plan(job, Some(plan.lanes)).ok()?)
+    } else {
+        (stock::planned(job, options).ok()?, own)
+    };
     let effort = |plan: &Passes| {
         let (protocols, sent) = sent(plan);
         let run = Run::new(plan, &protocols, &sent);
@@ -462,7 +467,7 @@ fn from_stock(job: &Job, plan: &Plan) -> Option<FromStock> {
         }
     };
     Some(FromStock {
-        taken: plan.stock == Stock::Used,
+        taken,
         cells: stock::cells_of(&stocked),
         online: effort(&stocked),
         fresh: effort(&fresh),

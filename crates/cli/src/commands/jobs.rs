@@ -148,7 +148,7 @@ fn print(all: &[At]) -> Result<(), Failure> {
             rows.push(vec![
                 job.plan[..16.min(job.plan.len())].to_owned(),
                 job.job.clone(),
-                line(job) + lacks(job, &at.stock),
+                line_of(job, lacks(job, &at.stock)),
             ]);
         }
         let text = if let Some(why) = &at.why {
@@ -186,9 +186,9 @@ fn lacks(job: &Status, stock: &[StockOf]) -> &'static str {
     };
     let with = stock.iter().find(|of| of.with == takes.with);
     if with.is_some_and(|of| of.suffices(takes.cells)) {
-        ", which is there"
+        " (there are enough)"
     } else {
-        ", which is not there"
+        " (there are too few)"
     }
 }
 
@@ -276,6 +276,11 @@ pub(crate) fn own(home: &Home) -> Result<Member, Failure> {
 
 /// How a job is, in a line.
 pub(crate) fn line(status: &Status) -> String {
+    line_of(status, "")
+}
+
+/// The same, with more about the stock that it takes.
+fn line_of(status: &Status, stock: &str) -> String {
     let mut parts = vec![status.state.name().to_owned()];
     if let Some(phase) = &status.phase {
         parts.push(format!("{phase}, {} of {} rows", status.rows, status.of));
@@ -286,7 +291,7 @@ pub(crate) fn line(status: &Status) -> String {
     }
     if let Some(takes) = &status.takes {
         let cells = output::count(takes.cells, "cell");
-        parts.push(format!("takes {cells} of stock with {}", takes.with));
+        parts.push(format!("takes {cells} of stock with {}{stock}", takes.with));
     }
     let ready = |name: &&String| !status.held.contains_key(*name);
     let waits: Vec<&str> = (status.waits_for.iter().filter(ready))

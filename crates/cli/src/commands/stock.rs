@@ -17,7 +17,7 @@ use crate::{output, stocks};
   veil stock --remove 0123456789abcdef    a generation, or what says that it was burnt
 
 Stock is used once. A generation is burnt when a check fails, or when the marks of the two parties show that one of them was
-set back or goes on twice.")]
+set back or goes on twice. One that the other party does not have any more is burnt by the next refill of services.")]
 pub(crate) struct StockArgs {
     /// The home of the party [default: $VEIL_HOME, else ~/.veil]
     #[arg(long, value_name = "DIR")]

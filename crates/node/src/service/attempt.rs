@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use veil_engine::{Progress, Report};
-use veil_job::{DataError, StockSource};
+use veil_job::DataError;
 use veil_program::Output;
 use veil_protocol::Plan;
 use veil_session::{PartyId, Peer, PlanHash};
@@ -15,17 +15,18 @@ use super::ServiceState;
 use super::attendance::{self, Watch};
 use super::ended::Failed;
 use super::handler::Consent;
-use super::meet::{Here, meet};
+use super::meet::meet;
 use super::said::held;
 use super::slots::Claim;
+use super::taking::taking;
 use crate::approvals::Binding;
 use crate::jobs::{Entry, State, Status, Why};
 use crate::log::Event;
-use crate::planner::{Planned, Prepared};
+use crate::planner::Prepared;
 use crate::receipt::{self, Receipt};
 use crate::stages::StageStore;
 use crate::time::Time;
-use veil_runtime::{Ends, Passes, Stage};
+use veil_runtime::{Ends, Stage};
 
 /// Where a job goes on.
 pub(super) struct Position<'a> {
@@ -234,31 +235,10 @@ pub(super) fn attempt(
     Ok(report)
 }
 
-/// The stock that a run takes from, if it takes from any, charged to the member that asked for it. Two runs that begin at once wait for each other for
-/// times that differ by their plans, as they do for places.
-fn taking(
-    shared: &ServiceState,
-    planned: &Planned,
-    asked_by: Option<&str>,
-    (plan, me, here): (&Passes, Peer, &Here),
-) -> Result<Option<Arc<dyn StockSource>>, Failed> {
-    let Some(takes) = &planned.takes else {
-        return Ok(None);
-    };
-    shared.may_take(planned, asked_by).map_err(Failed::Quota)?;
-    let stocks = shared.home.stocks_of(plan, me, &here.neighbours.pins);
-    let stocks = stocks.map_err(|error| Failed::Here(error.to_string()))?;
-    if let Some(member) = asked_by {
-        shared.usage.takes(member, takes.cells);
-    }
-    let patience = patience(plan.hash, shared.engine().timeout / 4);
-    Ok(Some(Arc::new(stocks.taking().patient(patience))))
-}
-
 /// For how long a job that has met waits for a place: the stall time-out, and up to as much again, by its plan hash. Two parties that have
 /// given their last places to different jobs wait for each other. Both know both hashes: one of the jobs gives up first, at either of them,
 /// and the other runs.
-fn patience(job: PlanHash, stall: Duration) -> Duration {
+pub(super) fn patience(job: PlanHash, stall: Duration) -> Duration {
     let part = u16::from_le_bytes([job.0[0], job.0[1]]);
     stall + stall * u32::from(part) / u32::from(u16::MAX)
 }

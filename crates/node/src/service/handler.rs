@@ -382,29 +382,6 @@ impl ServiceState {
         ))
     }
 
-    /// Whether a job may take from the stock what it takes: this party's people allow it with the other party, and the member that asks has a quota
-    /// for it.
-    pub(super) fn may_take(&self, planned: &Planned, asked_by: Option<&str>) -> Result<(), String> {
-        let Some(takes) = &planned.takes else {
-            return Ok(());
-        };
-        let settings = self.home.settings();
-        let with = &takes.with;
-        if !settings.stock.get(with).is_some_and(|with| with.runs) {
-            return Err(format!(
-                "this party runs no jobs from its stock with `{with}`: its operator sets `runs = true` under [stock.{with}] in veil.toml, or the job is \
-                 proposed without `--stock`"
-            ));
-        }
-        match asked_by {
-            None => Ok(()),
-            Some(member) => {
-                let quota = settings.quotas.of(member);
-                self.usage.may_take(member, &quota, takes.cells)
-            }
-        }
-    }
-
     /// Under which terms this party plans jobs.
     fn terms(&self, kept: bool) -> Terms {
         let settings = self.home.settings();

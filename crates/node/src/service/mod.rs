@@ -16,6 +16,7 @@ mod run;
 mod said;
 mod slots;
 mod strangers;
+mod taking;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -248,6 +249,8 @@ impl Service {
             events,
             stopping: AtomicBool::new(false),
         });
+        // What is made from here on is counted, whoever asks for it first.
+        refill::count(&shared);
         let port = Port::bind(
             &shared.home.identity(),
             &listen.to_string(),
