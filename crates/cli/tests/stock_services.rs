@@ -236,12 +236,14 @@ fn idle_services_fill_their_stock_within_their_limits() {
             && stock["target"].as_u64() == Some(40000)
     });
     // What a party asks for beyond that is refused, each with its reason.
+    let there = listed(&folder, "a")[0]["generation"].clone();
+    let there = there.as_str().unwrap().to_owned();
     let refill = |cells, statistical, garbles| Request::Refill {
         plan: "0".repeat(64),
         cells,
         statistical,
         garbles,
-        generations: Vec::new(),
+        generations: vec![there.clone()],
     };
     let of_a = |request| asked(&folder, ("a", "b"), &request);
     refused(

@@ -131,11 +131,13 @@ fn the_smallest_of_eight_makes_room() {
 #[test]
 fn room_is_counted_in_pages() {
     let pair = Pair::new();
-    let room = |most| pair.stocks(0).room(most).unwrap();
+    let room = |most| pair.stocks(0).room(most, None).unwrap();
     assert_eq!([0, 4096 + 65551, 4096 + 65552].map(room), [0, 0, PAGE]);
     pair.make(7);
     let taken = 4096 + 4 * 65552;
     assert_eq!([taken, taken + 4096 + 65552].map(room), [0, PAGE]);
+    // What will be burnt takes no room.
+    assert_eq!(pair.stocks(0).room(4096 + 65552, Some(&[])).unwrap(), PAGE);
 }
 
 /// A run waits for another one of its party to begin, as long as it is patient; one with another peer does not wait at all.

@@ -132,14 +132,17 @@ impl Stocks {
         Ok(lost)
     }
 
-    /// Cells for which there is room, if all stock with this peer takes `most` bytes at most.
+    /// Cells for which there is room, if all stock with this peer takes `most` bytes at most; of the generations that are named alone, if some are.
     ///
     /// # Errors
     /// [`StockError`] as of [`Stocks::left`].
-    pub fn room(&self, most: u64) -> Result<u64, StockError> {
+    pub fn room(&self, most: u64, named: Option<&[String]>) -> Result<u64, StockError> {
         let held = self.held()?;
+        let counts =
+            |held: &&Held| named.is_none_or(|named| named.contains(&short(&held.marks.generation)));
         let there: u64 = held
             .iter()
+            .filter(counts)
             .map(|held| file::bytes_of(held.marks.made))
             .sum();
         let free = most.saturating_sub(there).saturating_sub(file::bytes_of(0));

@@ -142,8 +142,14 @@ fn say_lost(party: &str, cells: u64) {
 }
 
 impl ServiceState {
-    /// What may be made with a party now, by this party's settings and what was made before.
-    pub(super) fn may_make(&self, name: &str, with: &StockWith) -> Result<May, No> {
+    /// What may be made with a party now, by this party's settings and what was made before. Where the other party has named its generations, the others
+    /// count as burnt.
+    pub(super) fn may_make(
+        &self,
+        name: &str,
+        with: &StockWith,
+        named: Option<&[String]>,
+    ) -> Result<May, No> {
         let members = self.home.members();
         let member = members
             .by_name(name)
@@ -169,11 +175,15 @@ impl ServiceState {
                 "this party makes stock for {minutes} minutes a day, and they are over"
             ));
         }
-        let left: u64 = stocks.left().map_err(unusable)?.iter().sum();
+        let there = stocks.generations().map_err(unusable)?.into_iter();
+        let counts = |name: &String| named.is_none_or(|named| named.contains(name));
+        let left: u64 = there
+            .filter_map(|(name, left)| counts(&name).then_some(left))
+            .sum();
         let cells = with.target.saturating_sub(left);
         let cells = cells.div_ceil(BATCH) * BATCH;
         let of_day = with.cells_per_day.saturating_sub(made.cells) / BATCH * BATCH;
-        let of_disk = stocks.room(with.disk).map_err(unusable)? / BATCH * BATCH;
+        let of_disk = stocks.room(with.disk, named).map_err(unusable)? / BATCH * BATCH;
         Ok(May {
             cells: cells.min(of_day).min(of_disk),
             left,
@@ -227,7 +237,7 @@ impl ServiceState {
                 rest.as_secs() + 1
             ));
         }
-        let may = self.may_make(name, with)?;
+        let may = self.may_make(name, with, Some(&generations))?;
         if cells == 0 || !cells.is_multiple_of(BATCH) || cells > may.cells {
             return Err(format!(
                 "`{name}` asks for {cells} cells, and this party makes at most {} with it now",

@@ -178,7 +178,7 @@ pub(super) fn look(shared: &Arc<ServiceState>) -> Option<JoinHandle<()>> {
         if refills.with(name, |party| party.rests().is_some()) {
             continue;
         }
-        let Ok(may) = shared.may_make(name, with) else {
+        let Ok(may) = shared.may_make(name, with, None) else {
             continue;
         };
         let short = may.left <= with.target / 2 && may.cells > 0;
