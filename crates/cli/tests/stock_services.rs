@@ -1,17 +1,22 @@
 //! Services and stock: runs that take it where both allow it, and refills in idle time.
 
 use std::fs;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use veil_link::tls::{Caller, Port, Reception};
+use veil_job::{Statistical, StockSink};
+use veil_link::tls::{Caller, Fingerprint, Port, Reception};
 use veil_node::Home;
 use veil_node::control::{self, Reply, Request};
+use veil_node::stock::{Making, agree};
+use veil_session::{PlanHash, Secret, SessionId};
 
 use crate::common::Folder;
 use crate::common::deployment::{PATIENT, Service, alone, at, succeed, take_part_at, wait};
 use crate::common::deployment::{Place, end};
+use crate::common::homes::homes;
 use crate::common::text;
 use crate::stock::{deployment, left, listed, prepared, result};
 
@@ -381,4 +386,96 @@ fn a_party_that_agrees_and_does_not_come_is_left_alone() {
         "{why}"
     );
     assert!(a.page("/readyz").starts_with("HTTP/1.1 200"));
+}
+
+/// What the other party says of the end of a making is within what has passed here, and what this one says to it, too.
+#[test]
+fn both_parties_of_a_making_keep_what_has_passed_at_both() {
+    const PAGE: u64 = veil_store::stock::PAGE;
+    let folder = Folder::new();
+    let [a, b] = <[Home; 2]>::try_from(homes(folder.path(), &["a", "b"]))
+        .ok()
+        .unwrap();
+    let [key_a, key_b] = [&a, &b].map(|home| home.identity().fingerprint());
+    // A making of which two pages have passed.
+    let made = |home: &Home, peer: Fingerprint, name: u8| {
+        let stocks = home
+            .stocks(*peer.as_bytes(), true, Statistical::USUAL)
+            .unwrap();
+        let made = stocks.making(4 * PAGE, None);
+        made.begin(&SessionId([name; 32]), &Secret::new([name; 16]))
+            .unwrap();
+        let field = vec![name; 2 * PAGE as usize * 16];
+        made.put(0, &[&field[..]; 8]).unwrap();
+        made
+    };
+    let says = Arc::new(Mutex::new(Reply::Kept { cells: 0 }));
+    let said = Arc::clone(&says);
+    let answer = move |_: Caller, _: &[u8]| control::encode(&*said.lock().unwrap());
+    let reception = Reception::sole([key_a]).with_handler(Arc::new(answer));
+    let listen = b.settings().listen.unwrap().to_string();
+    let _port = Port::bind(&b.identity(), &listen, reception).unwrap();
+    let plan = PlanHash([7; 32]);
+    let members = a.members();
+    let refuses = Reply::Refused { why: "no".into() };
+    for (name, reply, wanted) in [
+        (
+            1,
+            Reply::Kept { cells: 3 * PAGE },
+            Err("`b` keeps cells that have not passed here"),
+        ),
+        (2, refuses, Err("`b` keeps nothing: no")),
+        (3, Reply::Stranger {}, Err("`b`: ")),
+        (
+            4,
+            Reply::Jobs { jobs: Vec::new() },
+            Err("`b` gave an answer that makes no sense"),
+        ),
+        (5, Reply::Kept { cells: 0 }, Ok(0)),
+        (6, Reply::Kept { cells: PAGE }, Ok(PAGE)),
+    ] {
+        *says.lock().unwrap() = reply;
+        let made = made(&a, key_b, name);
+        let kept = agree(&a.identity(), members.by_name("b").unwrap(), plan, &made);
+        match wanted {
+            Ok(cells) => assert_eq!(kept, Ok(cells)),
+            Err(why) => assert!(kept.clone().unwrap_err().starts_with(why), "{kept:?}"),
+        }
+    }
+    let stocks = a
+        .stocks(*key_b.as_bytes(), true, Statistical::USUAL)
+        .unwrap();
+    assert_eq!(stocks.left().unwrap(), [PAGE]);
+    // The other way round.
+    let (digits, other) = ("07".repeat(32), "08".repeat(32));
+    let making = Making::default();
+    refused(
+        making.answer(&digits, PAGE, key_a),
+        "there is no such making here",
+    );
+    making.begins(plan, key_a);
+    refused(
+        making.answer(&digits, PAGE, key_b),
+        "there is no such making here",
+    );
+    refused(
+        making.answer(&other, PAGE, key_a),
+        "there is no such making here",
+    );
+    refused(
+        making.answer(&digits, PAGE, key_a),
+        "the making goes on here",
+    );
+    let made = Arc::new(made(&b, key_a, 9));
+    thread::scope(|scope| {
+        let ends = scope.spawn(|| making.ends(&made));
+        let asked = |cells| making.answer(&digits, cells, key_a);
+        wait("its end", || {
+            asked(u64::MAX) == Reply::Kept { cells: 2 * PAGE }
+        });
+        // An answer that was lost is given again, and is the same.
+        assert_eq!(asked(PAGE), Reply::Kept { cells: 2 * PAGE });
+        assert_eq!(ends.join().unwrap(), 2 * PAGE);
+    });
+    assert_eq!(cells(&folder, "b"), 2 * PAGE);
 }

@@ -34,6 +34,10 @@ use crate::wishes::{self, Wish};
 
 /// Says what a job costs and opens.
 #[derive(clap::Args, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags of a command, each of which is there or not"
+)]
 #[command(after_help = "Examples:
   veil explain job.toml
   veil explain job.toml --lanes 4 --json

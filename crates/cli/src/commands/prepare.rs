@@ -167,7 +167,7 @@ pub(crate) fn run(args: &PrepareArgs, registry: &Arc<dyn Registry>) -> Result<()
         Ok(report) => (cells, report.meters.bytes_sent),
         Err(abort) => {
             // A party that dials the other one asks how much both keep.
-            let asks = neighbours.dial.first().is_some();
+            let asks = !neighbours.dial.is_empty();
             let member = home.members().by_name(other).cloned();
             let kept = match member.filter(|_| asks) {
                 _ if abort.is_cheat() => Ok(0),

@@ -17,7 +17,7 @@ use veil_session::Peer;
 use crate::consent::LANES;
 use crate::devices::{DevicesArgs, Registry};
 use crate::failure::{Code, Failure};
-use crate::launch::ahead::{self, Made};
+use crate::launch::ahead::{self, Ahead};
 use crate::launch::inspect::InspectArgs;
 use crate::launch::stores::Shares;
 use crate::launch::threads::{self, Site};
@@ -60,6 +60,10 @@ pub struct RunArgs {
 
 /// How a job runs on this machine.
 #[derive(clap::Args, Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags of a command, each of which is there or not"
+)]
 pub struct LocalArgs {
     /// The job.
     #[command(flatten)]
@@ -118,7 +122,7 @@ pub struct Finished {
     link: String,
     seconds: f64,
     /// What making its stock took, if it has taken some.
-    stock: Option<Made>,
+    stock: Option<Ahead>,
 }
 
 /// What `--json` prints.
@@ -136,7 +140,7 @@ struct Printed<'a> {
     seconds: f64,
     /// What making its stock took, if it has taken some.
     #[serde(skip_serializing_if = "Option::is_none")]
-    stock: Option<Made>,
+    stock: Option<Ahead>,
     participants: &'a [Took],
     results: &'a [Answer],
     /// Whether the clear computation gave the same, if it was asked.

@@ -25,7 +25,7 @@ use crate::stocks;
 
 /// What making took.
 #[derive(Serialize, Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Made {
+pub(crate) struct Ahead {
     /// Cells that the run takes.
     pub(crate) cells: u64,
     /// Cells that were made for it: whole batches.
@@ -44,7 +44,7 @@ pub(crate) fn make(
     plan: &Passes,
     site: &Site<'_>,
     folder: &Path,
-) -> Result<(Sources, Made), Failure> {
+) -> Result<(Sources, Ahead), Failure> {
     let cells = cells_of(plan);
     let spec = &plan.job;
     let parties = [spec.parties[0].clone(), spec.parties[1].clone()];
@@ -111,11 +111,14 @@ pub(crate) fn make(
     let progress = |progress| meter.show(&Snapshot::from(&progress));
     let reports = local::run_program(making.program(), data, &progress, &conditions);
     drop(meter);
-    let reports = reports.map_err(|failure| match site.stop.asked() {
-        true => Failure::stopped(),
-        false => Failure::local(&making, &failure),
+    let reports = reports.map_err(|failure| {
+        if site.stop.asked() {
+            Failure::stopped()
+        } else {
+            Failure::local(&making, &failure)
+        }
     })?;
-    let took = Made {
+    let took = Ahead {
         cells,
         made,
         seconds: start.elapsed().as_secs_f64(),

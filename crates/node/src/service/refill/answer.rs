@@ -1,7 +1,7 @@
 //! What a service asks of another one, and answers: within the limits that its operator has written down.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use veil_job::StockError;
@@ -13,7 +13,7 @@ use veil_session::{PartyId, Peer};
 use veil_store::stock::Stocks;
 
 use super::super::{News, ServiceState};
-use super::{Agreed, Frees, MEET};
+use super::{Agreed, MEET, Place};
 use crate::control::{self, Reply, Request};
 use crate::jobs::State as Job;
 use crate::log::Event;
@@ -84,7 +84,7 @@ pub(super) fn ask(
     name: &str,
     with: &StockWith,
     may: May,
-    stop: Arc<AtomicBool>,
+    place: Place,
 ) -> Result<Agreed, Unasked> {
     let settings = shared.home.settings();
     let members = shared.home.members();
@@ -126,7 +126,7 @@ pub(super) fn ask(
         cells,
         disk: with.disk,
         asks: true,
-        stop,
+        place,
     })
 }
 
@@ -250,8 +250,7 @@ impl ServiceState {
             return Err("the two plan it differently: run the same release on both sides".into());
         }
         let taken = "stock is made at this party at this moment: ask again";
-        let stop = self.refills.reserve(name, may.time).ok_or(taken)?;
-        let free = Frees(&self.refills);
+        let place = self.refills.reserve(name, may.time).ok_or(taken)?;
         let stocks = may.stocks;
         let lost = stocks
             .burn_unnamed(&generations)
@@ -267,14 +266,12 @@ impl ServiceState {
             cells,
             disk: with.disk,
             asks: false,
-            stop,
+            place,
         };
         let news = News::Refill(Box::new(agreed));
         self.events
             .try_send(news)
             .map_err(|_| "too much happens at this party at this moment: ask again")?;
-        // The thread that makes it frees the place.
-        std::mem::forget(free);
         Ok(Reply::Refills { generations })
     }
 

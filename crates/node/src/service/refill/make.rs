@@ -25,7 +25,7 @@ pub(super) fn make(shared: &ServiceState, agreed: &Agreed) {
     let kept = ran.as_ref().map_or(0, |(kept, _)| *kept);
     shared.usage.makes(name, kept, took);
     let seconds = took.as_secs_f64();
-    let stopped = agreed.stop.load(Ordering::Relaxed);
+    let stopped = agreed.place.stop.load(Ordering::Relaxed);
     let why = match ran {
         Ok((kept, None)) => {
             tracing::info!(party = %name, kept, seconds, "stock is made");
@@ -67,7 +67,7 @@ fn run(shared: &ServiceState, agreed: &Agreed) -> Result<(u64, Option<String>), 
         neighbours: &neighbours,
         link: shared.options.link,
         net: shared.options.net,
-        stop: &agreed.stop,
+        stop: &agreed.place.stop,
     };
     let over = |why: String| {
         shared.refills.making.is_over();
@@ -87,12 +87,9 @@ fn run(shared: &ServiceState, agreed: &Agreed) -> Result<(u64, Option<String>), 
         &wrap,
         &|_| (),
     );
-    let abort = match ran {
-        Ok(_) => {
-            shared.refills.making.is_over();
-            return Ok((agreed.cells, None));
-        }
-        Err(abort) => abort,
+    let Err(abort) = ran else {
+        shared.refills.making.is_over();
+        return Ok((agreed.cells, None));
     };
     shared.metrics.aborted(&abort);
     if abort.is_cheat() {

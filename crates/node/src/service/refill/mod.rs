@@ -45,7 +45,7 @@ const LONGEST: Duration = Duration::from_secs(3600);
 pub(super) struct Refills {
     /// The end of a making that the other service asked for.
     pub(super) making: Making,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
 }
 
 #[derive(Default)]
@@ -110,12 +110,30 @@ pub(super) struct Agreed {
     disk: u64,
     /// Whether this service has asked.
     asks: bool,
+    place: Place,
+}
+
+/// The only place for a making: free again when this is dropped.
+pub(super) struct Place {
+    state: Arc<Mutex<State>>,
+    /// Ends the making at the next batch.
     stop: Arc<AtomicBool>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        lock(&self.state).under_way = None;
+    }
+}
+
+/// Every change leaves it whole.
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Refills {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Ends what goes on at the next batch.
@@ -126,7 +144,7 @@ impl Refills {
     }
 
     /// Takes the only place, for the time that is left of the day; nothing if it is taken.
-    fn reserve(&self, party: &str, left: Duration) -> Option<Arc<AtomicBool>> {
+    fn reserve(&self, party: &str, left: Duration) -> Option<Place> {
         let mut state = self.lock();
         if state.under_way.is_some() {
             return None;
@@ -137,11 +155,8 @@ impl Refills {
             stop: Arc::clone(&stop),
             until: Instant::now() + left,
         });
-        Some(stop)
-    }
-
-    fn free(&self) {
-        self.lock().under_way = None;
+        let state = Arc::clone(&self.state);
+        Some(Place { state, stop })
     }
 
     fn with<T>(&self, party: &str, with: impl FnOnce(&mut Party) -> T) -> T {
@@ -194,12 +209,11 @@ pub(super) fn look(shared: &Arc<ServiceState>) -> Option<JoinHandle<()>> {
         if since.is_none_or(|since| since.elapsed() < waits) {
             continue;
         }
-        let stop = refills.reserve(name, may.time)?;
+        let place = refills.reserve(name, may.time)?;
         let (beside, name, with) = (Arc::clone(shared), name.clone(), *with);
         let asking = thread::Builder::new().name("stock".to_owned());
         let asking = asking.spawn(move || {
-            let _free = Frees(&beside.refills);
-            match ask(&beside, &name, &with, may, stop) {
+            match ask(&beside, &name, &with, may, place) {
                 Ok(agreed) => make(&beside, &agreed),
                 Err(unasked) => beside.refills.with(&name, |party| match unasked {
                     Unasked::Refused(why) => {
@@ -215,14 +229,9 @@ pub(super) fn look(shared: &Arc<ServiceState>) -> Option<JoinHandle<()>> {
                 }),
             }
         });
-        return match asking {
-            Ok(thread) => Some(thread),
-            Err(error) => {
-                refills.free();
-                tracing::error!(%error, "no thread can be started");
-                None
-            }
-        };
+        return asking
+            .inspect_err(|error| tracing::error!(%error, "no thread can be started"))
+            .ok();
     }
     None
 }
@@ -232,22 +241,9 @@ pub(super) fn begin(shared: &Arc<ServiceState>, agreed: Agreed) -> Option<JoinHa
     let beside = Arc::clone(shared);
     let making = thread::Builder::new().name("stock".to_owned());
     let making = making.spawn(move || {
-        let _free = Frees(&beside.refills);
         make(&beside, &agreed);
     });
     making
-        .inspect_err(|error| {
-            shared.refills.free();
-            tracing::error!(%error, "no thread can be started");
-        })
+        .inspect_err(|error| tracing::error!(%error, "no thread can be started"))
         .ok()
-}
-
-/// The place is free when this is dropped.
-struct Frees<'a>(&'a Refills);
-
-impl Drop for Frees<'_> {
-    fn drop(&mut self) {
-        self.0.free();
-    }
 }
