@@ -42,14 +42,13 @@ fn what_has_passed_at_both_is_kept_and_used() {
         assert_eq!(sink.passed(), 0);
         assert!(sink.keep(PAGE).is_err());
     }
-    drop((one, other));
     assert_eq!(pair.left(), [[2 * PAGE], [2 * PAGE]]);
     let ends = session(&pair, 1, 2 * PAGE);
     for end in &ends {
         let given = cells(end, 7, 0, 2 * PAGE);
         assert!(given.into_iter().eq(0..2 * PAGE));
     }
-    drop(ends);
+    drop((ends, one, other));
     assert!(pair.left().iter().all(Vec::is_empty));
     let listed = stocks(pair.folders[0].path(), &key(0)).unwrap();
     let ListedState::There { cells, bytes, .. } = &listed[0].state else {
@@ -138,6 +137,41 @@ fn room_is_counted_in_pages() {
     assert_eq!([taken, taken + 4096 + 65552].map(room), [0, PAGE]);
     // What will be burnt takes no room.
     assert_eq!(pair.stocks(0).room(4096 + 65552, Some(&[])).unwrap(), PAGE);
+}
+
+/// Runs that take at the same time share a page: it is there until both are over, in whichever order they end.
+#[test]
+fn a_page_of_two_runs_is_there_until_both_are_over() {
+    for first_ends_first in [true, false] {
+        let pair = Pair::new();
+        pair.make(7);
+        let [one, other] = session(&pair, 1, PAGE + 5);
+        let [second, last] = session(&pair, 2, PAGE + 5);
+        drop((other, last));
+        let numbers = |from: u64| (from..from + PAGE + 5).collect::<Vec<_>>();
+        let take_one = || assert_eq!(cells(&one, 7, 0, PAGE + 5), numbers(0));
+        let take_second = || assert_eq!(cells(&second, 7, 0, PAGE + 5), numbers(PAGE + 5));
+        let page = |number: usize| {
+            let whole = std::fs::read(pair.file(0, "stock")).unwrap();
+            whole[4096 + number * 65552..][..65552]
+                .iter()
+                .any(|byte| *byte != 0)
+        };
+        if first_ends_first {
+            take_one();
+            drop(one);
+            assert_eq!([0, 1, 2].map(page), [false, true, true]);
+            take_second();
+            drop(second);
+        } else {
+            take_second();
+            drop(second);
+            assert_eq!([0, 1, 2].map(page), [true, true, true]);
+            take_one();
+            drop(one);
+        }
+        assert_eq!([0, 1, 2].map(page), [false, false, true]);
+    }
 }
 
 /// A run waits for another one of its party to begin, as long as it is patient; one with another peer does not wait at all.

@@ -74,7 +74,7 @@ impl NewStock {
         let renamed = fs::rename(path, &complete).and_then(|()| sync_parent(&complete));
         renamed.map_err(DataError::io("rename a finished file to", &complete))?;
         self.over.store(true, Ordering::Release);
-        Ok(())
+        file.release()
     }
 
     fn pages(&self) -> MutexGuard<'_, Vec<bool>> {

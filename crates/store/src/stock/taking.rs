@@ -146,6 +146,8 @@ impl StockSource for Taking {
         };
         let mut held = state.held.swap_remove(own);
         let offset = held.file.offset()?;
+        // Before the marks say that its cells are used: what they say may be erased once no run shares the file.
+        held.file.share()?;
         let first = held.marks.used;
         held.marks = held.marks.advanced(need, &session.0);
         let path = held.path.with_extension("marks");
@@ -203,14 +205,22 @@ impl StockSource for Taking {
 }
 
 impl Drop for Taking {
-    /// The cells of the run are used, whether it has come to them or not.
+    /// The cells of the run are used, whether it has come to them or not. A page that has cells of another run too is erased when no run takes from the
+    /// generation any more.
     fn drop(&mut self) {
-        if let Some(Begun { held, cells, .. }) = self.begun.get() {
-            // All before the first one are used.
-            let pages = cells.start / PAGE..cells.end / PAGE;
-            if held.path.exists() {
-                held.file.erase(pages);
-            }
+        let Some(Begun { held, cells, .. }) = self.begun.get() else {
+            return;
+        };
+        if !held.path.exists() {
+            return;
+        }
+        if held.file.is_alone() {
+            let marks = held.file.marks(&held.path.with_extension("marks"));
+            let used = marks.map_or(cells.end, |marks| marks.used);
+            held.file.erase(0..used / PAGE);
+        } else {
+            held.file
+                .erase(cells.start.div_ceil(PAGE)..cells.end / PAGE);
         }
     }
 }
