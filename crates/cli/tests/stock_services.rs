@@ -346,6 +346,75 @@ fn a_refill_yields_to_jobs_and_keeps_what_it_has() {
     a.stop();
 }
 
+/// A party whose home is set back: the next run finds it, nothing is opened, the stock is burnt at both, and idle services make it again.
+#[test]
+#[ignore = "tier processes: kills, stalls and waits"]
+fn stock_that_was_set_back_is_found_and_made_again() {
+    let _alone = alone();
+    let folder = deployment();
+    for (home, with) in [("a", "b"), ("b", "a")] {
+        let more = format!("[stock.{with}]\nruns = true\ntarget = \"65536\"");
+        set(&folder, home, &more);
+    }
+    let full = || ["a", "b"].map(|home| cells(&folder, home)) == [65536; 2];
+    let _a = service(&folder, "a", &["--yes"]);
+    let b = service(&folder, "b", &["--yes"]);
+    wait("stock", full);
+    let run = |sessions: u64| {
+        let (code, said) = propose(&folder);
+        assert_eq!(code, Some(0), "{said}");
+        others(&folder, &["--stock"]);
+        result(&folder);
+        let plan = plan(&folder);
+        wait("done", || {
+            ["a", "b"].map(|party| at(&folder, party, party, &plan).unwrap().state) == ["done"; 2]
+        });
+        assert_eq!(left(&folder).1, sessions);
+    };
+    run(1);
+    let stock = folder.at("b/stock");
+    let entries = fs::read_dir(&stock).unwrap();
+    let old: Vec<_> = entries
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.clone(), fs::read(path).unwrap()))
+        .collect();
+    run(2);
+    run(3);
+    b.stop();
+    for (path, bytes) in &old {
+        fs::write(path, bytes).unwrap();
+    }
+    let _b = service(&folder, "b", &["--yes"]);
+    let (code, said) = propose(&folder);
+    assert_eq!(code, Some(0), "{said}");
+    let more = [&PATIENT[2..], &["--stock"]].concat();
+    let take_part = |home| take_part_at(&Place::HERE, &folder, "job.toml", home, &more);
+    for child in ["ann", "eve"].map(take_part) {
+        let (code, said) = end(child);
+        assert_ne!(code, Some(0), "{said}");
+    }
+    assert!(!folder.at("out-job.toml").join("all.hex").exists());
+    let plan = plan(&folder);
+    let why = |party| at(&folder, party, party, &plan).unwrap().why;
+    wait("it is named", || {
+        ["a", "b"]
+            .iter()
+            .any(|party| why(party).contains("stock-forked: the marks of generation"))
+    });
+    wait("stock again", full);
+    let there = |home: &str| {
+        let all = listed(&folder, home).into_iter();
+        let there: Vec<Value> = all.filter(|of| of["state"] == "there").collect();
+        assert_eq!(there.len(), 1, "{there:?}");
+        there[0]["generation"].clone()
+    };
+    assert_eq!(there("a"), there("b"));
+    let (code, said) = propose(&folder);
+    assert_eq!(code, Some(0), "{said}");
+    others(&folder, &["--stock"]);
+    result(&folder);
+}
+
 /// A party that agrees to every refill and comes to none: it costs a while of waiting, and the next one later each time. What it says that it does not have
 /// is burnt: it serves neither.
 #[test]

@@ -249,7 +249,7 @@ impl Service {
             events,
             stopping: AtomicBool::new(false),
         });
-        // What is made from here on is counted, whoever asks for it first.
+        // What is made from here on is counted, whichever party asks first.
         refill::count(&shared);
         let port = Port::bind(
             &shared.home.identity(),
