@@ -114,6 +114,17 @@ fn damaged_requests_and_replies_are_read_or_refused() {
             plan: "0".repeat(64),
             why: HeldFor::Data,
         },
+        Request::Refill {
+            plan: "0".repeat(64),
+            cells: 1 << 20,
+            statistical: 40,
+            garbles: false,
+            generations: vec!["01".repeat(8)],
+        },
+        Request::Keep {
+            plan: "0".repeat(64),
+            cells: u64::MAX,
+        },
         Request::Propose(Proposal {
             job: "name = \"x\"\n".into(),
             lanes: 3,

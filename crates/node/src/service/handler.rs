@@ -102,14 +102,21 @@ impl ServiceState {
 
     /// Says that a proposal was refused: once in a while for each member, with how many there were.
     fn say_refused(&self, asked_by: &str, why: &str) {
-        let mut unsaid = self.unsaid.lock().unwrap_or_else(PoisonError::into_inner);
-        let of = unsaid.entry(asked_by.to_owned()).or_default();
-        of.count += 1;
-        if of.since.is_none_or(|since| since.elapsed() >= QUIET) {
-            let refused = std::mem::take(&mut of.count);
-            of.since = Some(Instant::now());
+        if let Some(refused) = self.due(asked_by.to_owned()) {
             tracing::info!(%asked_by, %why, refused, "a proposal is refused");
         }
+    }
+
+    /// Counts a refusal: how many there were since the last one that was said, if it is time to say one.
+    fn due(&self, of: String) -> Option<u64> {
+        let mut unsaid = self.unsaid.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = unsaid.entry(of).or_default();
+        of.count += 1;
+        let due = of.since.is_none_or(|since| since.elapsed() >= QUIET);
+        due.then(|| {
+            of.since = Some(Instant::now());
+            std::mem::take(&mut of.count)
+        })
     }
 
     fn reply(&self, caller: Caller, request: Asked) -> Reply {
@@ -184,7 +191,10 @@ impl ServiceState {
             (asked @ Asked::Refill { .. }, Some(member)) => match self.refills(member, asked) {
                 Ok(reply) => reply,
                 Err(why) => {
-                    tracing::info!(member = %member.name, %why, "a refill of stock is refused");
+                    let member = &member.name;
+                    if let Some(refused) = self.due(format!("stock of {member}")) {
+                        tracing::info!(%member, %why, refused, "a refill of stock is refused");
+                    }
                     Reply::Refused { why }
                 }
             },
