@@ -12,8 +12,9 @@ use veilworks::About;
 use crate::commands::explain;
 use crate::failure::{Code, Failure};
 use crate::ordered::Ordered;
-use crate::prepare::{self, JobArgs};
+use crate::prepare::JobArgs;
 use crate::rates::Found;
+use crate::stocks;
 
 /// Lanes of a job in a deployment, unless the operator says otherwise: the plan must not depend on the machine.
 pub(crate) const LANES: u16 = 1;
@@ -33,19 +34,24 @@ pub(crate) struct Planned {
 
 impl Planned {
     /// Reads and plans the job of a command line.
-    pub(crate) fn load(args: &JobArgs) -> Result<(Job, Self), Failure> {
+    pub(crate) fn load(args: &JobArgs, stocked: bool) -> Result<(Job, Self), Failure> {
         let job = args.load()?;
         let text = std::fs::read_to_string(&args.job).map_err(|error| {
             let message = format!("cannot read the job {}: {error}", args.job.display());
             Failure::new(Code::Input, message)
         })?;
-        let planned = Self::of(&job, job.written(&text), args.lanes.unwrap_or(LANES))?;
+        let lanes = args.lanes.unwrap_or(LANES);
+        let planned = Self::of(&job, job.written(&text), (lanes, stocked))?;
         Ok((job, planned))
     }
 
-    /// Plans a job.
-    pub(crate) fn of(job: &Job, text: String, lanes: u16) -> Result<Self, Failure> {
-        let plan = prepare::plan(job, Some(lanes))?;
+    /// Plans a job for so many lanes, with products from a stock or not.
+    pub(crate) fn of(
+        job: &Job,
+        text: String,
+        (lanes, stocked): (u16, bool),
+    ) -> Result<Self, Failure> {
+        let plan = stocks::plan(job, lanes, stocked)?;
         let protocol = plan.protocol(Peer::Party(PartyId::TWO[0]));
         let stages = veil_node::stages::of(job, &plan)?;
         let facts = Facts::of(job, &plan, &*protocol).against(stages.adversary());

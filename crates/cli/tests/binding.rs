@@ -49,6 +49,7 @@ fn propose(folder: &Folder, text: &str, files: &[(&str, &str)]) -> Reply {
     let proposal = Proposal {
         job: text.to_owned(),
         lanes: 1,
+        stocked: false,
         files: files
             .map(|&(name, text)| (name.to_owned(), text.to_owned()))
             .collect(),

@@ -261,6 +261,7 @@ fn says_done(plan: &str) -> veil_link::tls::Handler {
     let plan = plan.to_owned();
     Arc::new(move |_, _| {
         let status = Status {
+            takes: None,
             plan: plan.clone(),
             job: "blocks".into(),
             state: State::Done,

@@ -60,6 +60,7 @@ fn proposal(name: &str, circuit: String) -> Proposal {
     Proposal {
         job: JOB.replace("NAME", name),
         lanes: 1,
+        stocked: false,
         files: BTreeMap::from([("c.txt".to_owned(), circuit)]),
     }
 }
@@ -217,6 +218,7 @@ fn bombs_are_refused_and_the_service_lives() {
     let job = |text: String| Proposal {
         job: text,
         lanes: 1,
+        stocked: false,
         files: BTreeMap::new(),
     };
     let nested = format!("x = {}1{}", "[".repeat(100_000), "]".repeat(100_000));

@@ -68,6 +68,7 @@ fn attack(who: &str, round: u64) -> Vec<u8> {
     let proposal = control::encode(&Request::Propose(Proposal {
         job,
         lanes: 1,
+        stocked: false,
         files: BTreeMap::from([("c.txt".to_owned(), circuit)]),
     }));
     let mut numbers = Seed(round).numbers("soak");

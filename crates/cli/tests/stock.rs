@@ -12,7 +12,7 @@ use crate::common::deployment::{PATIENCE, Place, alone, end, kill, succeed, take
 use crate::common::homes::homes;
 
 /// The job of two parties, against a malicious one, and homes of all.
-fn deployment() -> Folder {
+pub(crate) fn deployment() -> Folder {
     let folder = Folder::new();
     folder.write("rows.hex", rows());
     folder.write("job.hex", "03\n");
@@ -42,7 +42,7 @@ fn prepare(folder: &Folder, home: &str, more: &[&str]) -> Child {
 }
 
 /// Both parties make stock.
-fn prepared(folder: &Folder, more: &[&str]) {
+pub(crate) fn prepared(folder: &Folder, more: &[&str]) {
     let both = ["a", "b"].map(|home| prepare(folder, home, more));
     for child in both {
         succeed(child);
@@ -55,21 +55,21 @@ fn start(folder: &Folder, more: &[&str]) -> Vec<Child> {
     NAMES.iter().map(take_part).collect()
 }
 
-fn result(folder: &Folder) -> Vec<u8> {
+pub(crate) fn result(folder: &Folder) -> Vec<u8> {
     let out = folder.at("out-job.toml");
     let result = fs::read(out.join("all.hex")).unwrap();
     fs::remove_dir_all(out).unwrap();
     result
 }
 
-fn listed(folder: &Folder, home: &str) -> Vec<Value> {
+pub(crate) fn listed(folder: &Folder, home: &str) -> Vec<Value> {
     let all = folder.succeed(&format!("stock --home {home} --json"));
     let all: Value = serde_json::from_str(&all).unwrap();
     all.as_array().unwrap().clone()
 }
 
 /// Cells that are left in the only generation, and sessions of it, the same at both.
-fn left(folder: &Folder) -> (u64, u64) {
+pub(crate) fn left(folder: &Folder) -> (u64, u64) {
     let [a, b] = ["a", "b"].map(|home| {
         let all = listed(folder, home);
         assert_eq!(all.len(), 1, "{all:?}");
@@ -145,12 +145,121 @@ fn two_homes_make_stock_and_take_it() {
     assert!(listed(&folder, "a").is_empty());
 }
 
+#[test]
+fn a_run_on_this_machine_makes_its_stock_first() {
+    let folder = deployment();
+    folder.succeed("run job.toml --out fresh");
+    let run = folder.succeed("run job.toml --stock --out stocked --json");
+    let run: Value = serde_json::from_str(&run).unwrap();
+    let of = |name: &str| fs::read(folder.at(name)).unwrap();
+    assert_eq!(of("fresh/eve/all.hex"), of("stocked/eve/all.hex"));
+    let cells = run["stock"]["cells"].as_u64().unwrap();
+    assert!(run["stock"]["made"].as_u64().unwrap() >= cells && cells > 0);
+    // What is said of it before is what it takes, and sends.
+    let explain = |more: &str| -> Value {
+        let text = folder.succeed(&format!("explain job.toml --json {more}"));
+        serde_json::from_str(&text).unwrap()
+    };
+    let (stocked, fresh) = (explain("--stock"), explain(""));
+    assert_eq!(stocked["plan"], run["plan"]);
+    assert_ne!(stocked["plan"], fresh["plan"]);
+    for (explained, taken) in [(&stocked, true), (&fresh, false)] {
+        let stock = &explained["stock"];
+        assert_eq!(stock["taken"].as_bool(), Some(taken));
+        assert_eq!(stock["cells"].as_u64(), Some(cells));
+        let sent = |of: &Value| of["bytes"].as_u64().unwrap();
+        assert!(
+            4 * sent(&stock["online"]) < sent(&stock["fresh"]),
+            "{stock}"
+        );
+        let all = explained["participants"].as_array().unwrap();
+        let own = if taken { "online" } else { "fresh" };
+        assert_eq!(all.iter().map(sent).sum::<u64>(), sent(&stock[own]));
+    }
+    let text = folder.succeed("explain job.toml --stock");
+    assert!(
+        text.contains(&format!("takes {cells} cells, and sends ")),
+        "{text}"
+    );
+    folder.fail(
+        "run job.toml --stock --processes",
+        2,
+        &["'--stock' cannot be used with '--processes'"],
+    );
+    let wages = Folder::wages();
+    for command in ["run", "explain"] {
+        wages.fail(
+            &format!("{command} wages.toml --stock"),
+            3,
+            &["takes nothing from a stock: only two parties with `adversary = \"malicious\"` have one"],
+        );
+    }
+}
+
+/// One of the two has a time; the other one learns of its end.
+#[test]
+fn what_is_made_in_time_is_kept() {
+    let folder = deployment();
+    let asked = ["--cells", "100000000"];
+    let timed = [&asked[..], &["--for", "4s"]].concat();
+    let both = [prepare(&folder, "a", &asked), prepare(&folder, "b", &timed)];
+    for child in both {
+        succeed(child);
+    }
+    let (made, sessions) = left(&folder);
+    assert!(made >= 16384 && made.is_multiple_of(16384) && made < 100_000_000);
+    assert_eq!(sessions, 0);
+    let patient = PATIENCE.to_string();
+    for child in start(&folder, &["--timeout", &patient, "--stock"]) {
+        succeed(child);
+    }
+    result(&folder);
+    assert_eq!(left(&folder).1, 1);
+}
+
+/// An approval is for a run from stock or for one that makes its products: they are two plans.
+#[test]
+fn approvals_say_that_a_run_is_from_stock() {
+    let folder = deployment();
+    let explained = folder.succeed("approve job.toml --stock --yes --home a");
+    assert!(explained.contains(" cells, and sends "), "{explained}");
+    let plan = |more: &str| {
+        let text = folder.succeed(&format!("explain job.toml --json {more}"));
+        let text: Value = serde_json::from_str(&text).unwrap();
+        text["plan"].as_str().unwrap().to_owned()
+    };
+    let filed = |plan: &str| {
+        let mut all = fs::read_dir(folder.at("a/jobs")).unwrap();
+        let begins = |path: &std::path::PathBuf| {
+            let name = path.file_name().unwrap().to_string_lossy();
+            name.starts_with(plan)
+        };
+        let found = all.find_map(|entry| Some(entry.unwrap().path()).filter(&begins))?;
+        fs::read_to_string(found.join("entry.toml")).ok()
+    };
+    let entry = filed(&plan("--stock")).unwrap();
+    assert!(entry.contains("stocked = true"), "{entry}");
+    assert_eq!(filed(&plan("")), None);
+    // By its digits it is the same run.
+    let digits = plan("--stock");
+    let again = folder.succeed(&format!("approve {digits} --yes --home a"));
+    assert!(again.contains(" cells, and sends "), "{again}");
+    folder.succeed("approve job.toml --yes --home a");
+    let fresh = plan("");
+    folder.fail(
+        &format!("approve {fresh} --stock --yes --home a"),
+        2,
+        &["the filed job makes its products, and the command line asks for a run from stock"],
+    );
+}
+
 /// The files of a folder of stock.
 fn snapshot(folder: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let entries = fs::read_dir(folder).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
     paths
-        .map(|path| (path.clone(), fs::read(path).unwrap()))
+        // Marks are written beside the old ones, and renamed.
+        .filter_map(|path| Some((path.clone(), fs::read(path).ok()?)))
         .collect()
 }
 

@@ -139,7 +139,7 @@ impl Abort {
     }
 
     /// Whether the other party has sent what no honest one sends: a check has failed, or a message is not one of the plan.
-    pub(crate) fn is_cheat(&self) -> bool {
+    pub fn is_cheat(&self) -> bool {
         match self {
             Abort::Cheated { .. } | Abort::SetUp { .. } => true,
             Abort::Link(error) => !error.fault.is_end(),

@@ -63,6 +63,26 @@ pub enum Request {
         /// All digits of its plan hash.
         plan: String,
     },
+    /// We are both idle, and short of stock: shall we make some?
+    Refill {
+        /// All digits of the hash of the plan that makes it.
+        plan: String,
+        /// How many cells.
+        cells: u64,
+        /// The statistical parameter of its making.
+        statistical: u8,
+        /// Whether the caller garbles.
+        garbles: bool,
+        /// The generations that the caller has with the called party: what it does not name is of no use to either.
+        generations: Vec<String>,
+    },
+    /// A making of ours has ended: so many of its cells have passed here, from the first on. How many do we keep?
+    Keep {
+        /// All digits of the hash of its plan.
+        plan: String,
+        /// Cells.
+        cells: u64,
+    },
     /// I shall take part in this job, and something holds me up.
     Held {
         /// All digits of its plan hash.
@@ -107,6 +127,16 @@ pub enum Reply {
         said: Vec<Missing>,
         /// The stage of the answering party.
         at: At,
+    },
+    /// Yes: this party comes to make stock now.
+    Refills {
+        /// The generations that it has with the caller.
+        generations: Vec<String>,
+    },
+    /// So many cells of the making are kept, from the first on: they are written.
+    Kept {
+        /// Cells.
+        cells: u64,
     },
     /// In this order.
     Schedule {
@@ -400,6 +430,7 @@ mod tests {
         Proposal {
             job: "name = \"x\"".into(),
             lanes: 3,
+            stocked: false,
             files: BTreeMap::from([("adder.txt".into(), "1 2".into())]),
         }
     }
@@ -424,6 +455,21 @@ mod tests {
                 said: Vec::new(),
             },
             Request::Propose(proposal()),
+            Request::Propose(Proposal {
+                stocked: true,
+                ..proposal()
+            }),
+            Request::Refill {
+                plan: "0".repeat(64),
+                cells: 1 << 20,
+                statistical: 40,
+                garbles: true,
+                generations: vec!["01".repeat(8)],
+            },
+            Request::Keep {
+                plan: "0".repeat(64),
+                cells: 1 << 14,
+            },
         ] {
             let bytes = encode(&request);
             assert_eq!(decode(&bytes), Ok(request));
@@ -478,6 +524,10 @@ mod tests {
             Reply::Pending { plan: digits() },
             Reply::Refused { why: "no".into() },
             Reply::Jobs { jobs: Vec::new() },
+            Reply::Refills {
+                generations: vec!["01".repeat(8)],
+            },
+            Reply::Kept { cells: 1 << 14 },
             Reply::Schedule { schedule: None },
             Reply::Schedule {
                 schedule: Some("list(2)".into()),

@@ -15,6 +15,7 @@ use crate::home::Home;
 use crate::meeting::HeldFor;
 use crate::metrics::Metrics;
 use crate::planner::Planned;
+use crate::stock::Takes;
 use crate::time::Time;
 
 /// Where a job is.
@@ -113,6 +114,9 @@ pub struct Status {
     /// The name of its last run, the same at all participants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
+    /// What a run takes from the stock of this party, if anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub takes: Option<Takes>,
 }
 
 impl Status {
@@ -133,6 +137,7 @@ impl Status {
             held: BTreeMap::new(),
             kept: None,
             trace: None,
+            takes: None,
         }
     }
 
@@ -318,7 +323,10 @@ impl Jobs {
     pub(crate) fn note(&self, job: PlanHash, planned: &Arc<Planned>, asked_by: Option<String>) {
         let mut entries = self.lock();
         let entry = entries.entry(job).or_insert_with(|| Entry {
-            status: Status::new(planned.plan.clone(), planned.name.clone(), planned.rows),
+            status: Status {
+                takes: planned.takes.clone(),
+                ..Status::new(planned.plan.clone(), planned.name.clone(), planned.rows)
+            },
             held: BTreeMap::new(),
             stages: planned.stage_hashes(),
             planned: Arc::clone(planned),
@@ -601,7 +609,7 @@ analysis = [{ name = "wages", kind = "sum", of = "wage", to = "eve" }]
             link: "tls".into(),
             kept: true,
         };
-        let prepared = prepare(job, 1, &terms).unwrap();
+        let prepared = prepare(job, (1, false), &terms).unwrap();
         let (plan, planned) = (prepared.plan, prepared.planned);
         let metrics = Arc::new(Metrics::new("cpu".into()));
         let jobs = Jobs::new(metrics);

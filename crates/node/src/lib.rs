@@ -70,6 +70,7 @@ mod rotation;
 pub mod service;
 mod settings;
 pub mod stages;
+pub mod stock;
 mod stores;
 mod strings;
 mod time;
@@ -94,7 +95,7 @@ pub use renewal::RotationError;
 pub use rotation::{Statement, StatementError};
 pub use settings::{
     Admission, Limits, LogFormat, LogSettings, OwnData, Quota, Quotas, Settings, SettingsError,
-    Timeouts, Transfers,
+    StockWith, Timeouts, Transfers,
 };
 pub use strings::StringError;
 pub use time::Time;

@@ -74,6 +74,8 @@ pub(crate) struct Metrics {
     planning: Histogram,
     planners: Family<HowLabel, Counter>,
     copies: Counter,
+    stock: Gauge,
+    stock_cells: Family<HowLabel, Counter>,
     turned: Family<OutcomeLabel, Counter>,
     disk: Gauge,
     log: Gauge,
@@ -157,6 +159,18 @@ impl Metrics {
             "Kept transfers that were dropped because the memory was restored or copied",
             copies.clone(),
         );
+        let stock = Gauge::default();
+        registry.register(
+            "veil_stock_cells_left",
+            "Cells of stock that are left, with all parties",
+            stock.clone(),
+        );
+        let stock_cells = Family::default();
+        registry.register(
+            "veil_stock_cells",
+            "Cells of stock that were made, spent by runs, or lost with their generation",
+            stock_cells.clone(),
+        );
         let turned = Family::default();
         registry.register(
             "mpc_refused_connections",
@@ -197,6 +211,8 @@ impl Metrics {
             planning,
             planners,
             copies,
+            stock,
+            stock_cells,
             turned,
             disk,
             log,
@@ -215,6 +231,19 @@ impl Metrics {
     /// The memory was found to be a copy.
     pub(crate) fn copied(&self) {
         self.copies.inc();
+    }
+
+    /// So many cells of stock are left.
+    pub(crate) fn set_stock(&self, cells: u64) {
+        self.stock.set(i64::try_from(cells).unwrap_or(i64::MAX));
+    }
+
+    /// So many cells of stock were made, spent and lost.
+    pub(crate) fn stock(&self, cells: [u64; 3]) {
+        for (how, cells) in ["made", "spent", "lost"].into_iter().zip(cells) {
+            let label = HowLabel { how };
+            self.stock_cells.get_or_create(&label).inc_by(cells);
+        }
     }
 
     /// How much room is left.

@@ -34,6 +34,26 @@ struct Used {
     work: u64,
     #[serde(default)]
     bytes: u64,
+    /// Cells of stock that its jobs have taken.
+    #[serde(default)]
+    taken: u64,
+    /// Cells of stock that were made with it, as far as they were kept.
+    #[serde(default)]
+    made: u64,
+    /// How long this party was making stock with it.
+    #[serde(default)]
+    making_ms: u64,
+}
+
+/// What was made of stock with a party in the last day.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub(crate) struct Made {
+    /// Cells.
+    pub(crate) cells: u64,
+    /// Seconds that went into making.
+    pub(crate) seconds: f64,
+    /// Cells in a second, of the last minute in which some were made; nothing if none were.
+    pub(crate) rate: Option<f64>,
 }
 
 /// What all members have used in the last day.
@@ -145,6 +165,55 @@ impl Usage {
         Ok(())
     }
 
+    /// Whether a job may take so many cells of stock that a member asked for.
+    pub(crate) fn may_take(&self, member: &str, quota: &Quota, cells: u64) -> Result<(), String> {
+        let most = quota.stock_cells_per_day;
+        let (taken, again) = self.since(member, Time::now().seconds(), DAY, |used| used.taken);
+        if taken.saturating_add(cells) <= most {
+            return Ok(());
+        }
+        let why = full(most, "cells of stock a day", again);
+        Err(if taken == 0 {
+            format!(
+                "quota: the job takes {cells} cells of stock, and jobs of `{member}` may take {most} a day"
+            )
+        } else {
+            why
+        })
+    }
+
+    /// A run that a member asked for takes so many cells of stock.
+    pub(crate) fn takes(&self, member: &str, cells: u64) {
+        self.note(member, Time::now().seconds(), |used| {
+            used.taken = used.taken.saturating_add(cells);
+        });
+    }
+
+    /// So many cells of stock were made with a party, in so much time.
+    pub(crate) fn makes(&self, party: &str, cells: u64, took: Duration) {
+        self.note(party, Time::now().seconds(), |used| {
+            used.made = used.made.saturating_add(cells);
+            used.making_ms = used.making_ms.saturating_add(took.as_millis() as u64);
+        });
+    }
+
+    /// What was made with a party in the last day.
+    pub(crate) fn made(&self, party: &str) -> Made {
+        let now = Time::now().seconds();
+        let members = self.lock();
+        let list = members.get(party).into_iter().flatten();
+        let mut made = Made::default();
+        for used in list.filter(|used| used.at > now - DAY) {
+            let seconds = used.making_ms as f64 / 1e3;
+            made.cells = made.cells.saturating_add(used.made);
+            made.seconds += seconds;
+            if used.made > 0 && seconds > 0.0 {
+                made.rate = Some(used.made as f64 / seconds);
+            }
+        }
+        made
+    }
+
     /// A run has ended: so many bytes went to and fro, and so much of it was not done.
     pub(crate) fn ended(&self, member: &str, bytes: u64, undone: u64) {
         let now = Time::now().seconds();
@@ -214,6 +283,36 @@ mod tests {
         usage.ended("ann", 1000, 1000);
         let why = usage.starts("ann", &quota, 1).unwrap_err();
         assert!(why.starts_with("quota: 1000 bytes a day are used"), "{why}");
+    }
+
+    #[test]
+    fn stock_is_counted_by_who_takes_it_and_with_whom_it_is_made() {
+        let home = tempfile::tempdir().unwrap();
+        let quota = Quota {
+            stock_cells_per_day: 100,
+            ..Quota::default()
+        };
+        let usage = || Usage::open(home.path()).unwrap();
+        let why = usage().may_take("ann", &quota, 101).unwrap_err();
+        assert_eq!(
+            why,
+            "quota: the job takes 101 cells of stock, and jobs of `ann` may take 100 a day"
+        );
+        assert_eq!(usage().may_take("ann", &quota, 100), Ok(()));
+        usage().takes("ann", 60);
+        let why = usage().may_take("ann", &quota, 41).unwrap_err();
+        assert!(
+            why.starts_with("quota: 100 cells of stock a day are used; again at "),
+            "{why}"
+        );
+        assert_eq!(usage().may_take("ann", &quota, 40), Ok(()));
+        assert_eq!(usage().may_take("bob", &quota, 100), Ok(()));
+        assert_eq!(usage().made("b"), Made::default());
+        usage().makes("b", 1000, Duration::from_millis(500));
+        usage().makes("b", 0, Duration::from_millis(500));
+        let made = usage().made("b");
+        assert_eq!((made.cells, made.seconds), (1000, 1.0));
+        assert!(made.rate.is_some());
     }
 
     #[test]

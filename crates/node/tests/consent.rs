@@ -78,6 +78,7 @@ impl World {
             stages: &[],
             name: "pay",
             lanes: 1,
+            stocked: false,
             job: JOB,
             explained: "opened: sum of pay, to: press\n",
             data: &[],

@@ -85,6 +85,7 @@ fn damaged_requests_and_replies_are_read_or_refused() {
     let invitation = invitation.unwrap().to_string().parse().unwrap();
     let (_, answer) = bob.join(&invitation).unwrap();
     let status = Status {
+        takes: None,
         plan: "0f".repeat(32),
         job: "pay".into(),
         state: State::Running,
@@ -113,9 +114,21 @@ fn damaged_requests_and_replies_are_read_or_refused() {
             plan: "0".repeat(64),
             why: HeldFor::Data,
         },
+        Request::Refill {
+            plan: "0".repeat(64),
+            cells: 1 << 20,
+            statistical: 40,
+            garbles: false,
+            generations: vec!["01".repeat(8)],
+        },
+        Request::Keep {
+            plan: "0".repeat(64),
+            cells: u64::MAX,
+        },
         Request::Propose(Proposal {
             job: "name = \"x\"\n".into(),
             lanes: 3,
+            stocked: false,
             files: BTreeMap::from([("adder.txt".into(), "1 2".into())]),
         }),
     ];
@@ -178,6 +191,7 @@ output = [{ port = "out0", to = "eve", format = "hex", file = "out.hex" }]
     let good = encode(&Request::Propose(Proposal {
         job: job.to_owned(),
         lanes: 1,
+        stocked: false,
         files: BTreeMap::from([("c.txt".to_owned(), circuit.to_owned())]),
     }));
     assert!(fuzz_proposal(&good));

@@ -12,4 +12,5 @@ mod round_trip;
 mod second_reader;
 mod stock;
 mod stock_files;
+mod stock_kept;
 mod writing;

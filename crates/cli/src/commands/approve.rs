@@ -8,6 +8,7 @@ use serde::Serialize;
 use veil_node::log::Event;
 use veil_node::{Binding, Decision, Filed, Filing, Home, How, Term, Time, filed_as};
 use veil_program::{AlignKey, Job};
+use veil_protocol::Stock;
 use veil_session::PlanHash;
 
 use crate::commands::invite::span;
@@ -27,6 +28,7 @@ use crate::rates::RatesArgs;
   veil approve 3f0c91aa                  a job that a member proposed, by the beginning of its plan hash
   veil approve job.toml --yes            without being asked, for scripts
   veil approve job.toml --runs 12 --until 2027-12-31
+  veil approve job.toml --stock          a run that takes its products from the stock of the two parties
   veil approve job.toml --revoke         takes the approval back
   veil approve 3f0c91aa --refuse         says no: neither a rule nor --yes runs it until it is approved
 
@@ -44,6 +46,9 @@ pub(crate) struct ApproveArgs {
     /// For how long runs may begin, instead of a date: days, hours or minutes, such as 7d, 12h, 30m.
     #[arg(long = "for", value_name = "SPAN", value_parser = span, conflicts_with = "until")]
     span: Option<Duration>,
+    /// A run that takes its products from the stock of the two parties: another plan than one that makes them.
+    #[arg(long)]
+    stock: bool,
     #[command(flatten)]
     answer: AnswerArgs,
     /// Take the approval back.
@@ -96,7 +101,7 @@ struct Given<'a> {
 
 pub(crate) fn run(args: &ApproveArgs) -> Result<(), Failure> {
     let home = args.home.open()?;
-    let (job, planned, filed) = load(&home, &args.job)?;
+    let (job, planned, filed) = load(&home, &args.job, args.stock)?;
     if args.revoke {
         return revoke(&home, &planned);
     }
@@ -283,10 +288,14 @@ fn beside(job: &Path, text: &str) -> Result<Vec<(String, Vec<u8>)>, Failure> {
 }
 
 /// The job of the command line: a file, or the beginning of the plan hash of a filed one.
-fn load(home: &Home, args: &JobArgs) -> Result<(Job, Planned, Option<Filed>), Failure> {
+fn load(
+    home: &Home,
+    args: &JobArgs,
+    stocked: bool,
+) -> Result<(Job, Planned, Option<Filed>), Failure> {
     let digits = args.job.to_str().filter(|text| is_beginning(text));
     let Some(digits) = digits.filter(|_| !args.job.exists()) else {
-        let (job, planned) = Planned::load(args)?;
+        let (job, planned) = Planned::load(args, stocked)?;
         return Ok((job, planned, None));
     };
     let all = home.all_filed()?;
@@ -316,7 +325,13 @@ fn load(home: &Home, args: &JobArgs) -> Result<(Job, Planned, Option<Filed>), Fa
         return Err(Failure::new(Code::Usage, problem.unwrap_or(message))
             .help("leave --protocol, --adversary and --delivery out: they are in the filed job"));
     }
-    let planned = Planned::of(&job, text, filed.lanes)?;
+    if stocked && !filed.stocked {
+        let message =
+            "the filed job makes its products, and the command line asks for a run from stock";
+        return Err(Failure::new(Code::Usage, message)
+            .help("leave --stock out: whether a run is from stock is in the filed job"));
+    }
+    let planned = Planned::of(&job, text, (filed.lanes, filed.stocked))?;
     if planned.plan.hash != filed.plan {
         let message = format!(
             "the job in {} has the plan {} now: it, or a file that it names, was changed since it was filed",
@@ -372,6 +387,7 @@ fn filing<'a>(
         stages,
         name: &planned.plan.job.name,
         lanes: planned.plan.lanes,
+        stocked: planned.plan.stock == Stock::Used,
         job: &planned.text,
         explained,
         data: &[],

@@ -13,8 +13,9 @@ use veil_engine::{Memory, Settings};
 use veil_job::{Audience, Block, Guarantee, Holder};
 use veil_link::LinkKind;
 use veil_link::shape::Profile;
+use veil_node::stock;
 use veil_program::{Job, Kind, Paired};
-use veil_protocol::{Plan, Protocol};
+use veil_protocol::{Options, Plan, Protocol, Stock};
 use veil_runtime::{Passes, Stage, Stages};
 use veil_session::{PartyId, Peer};
 use veilworks::explain::{self as explained, Estimate, Numbers, Participant, estimates};
@@ -28,15 +29,21 @@ use crate::ordered::{self, Ordered, Planned};
 use crate::output;
 use crate::prepare::{self, JobArgs};
 use crate::rates::{Found, Origin, Rates, RatesArgs};
+use crate::stocks;
 use crate::wishes::{self, Wish};
 
 /// Says what a job costs and opens.
 #[derive(clap::Args, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags of a command, each of which is there or not"
+)]
 #[command(after_help = "Examples:
   veil explain job.toml
   veil explain job.toml --lanes 4 --json
   veil explain job.toml --rates fast.toml            on a machine that was measured
   veil explain job.toml --net wan
+  veil explain job.toml --stock                      what is left of it where products were made ahead
   veil explain job.toml --plan                       the operators of queries, each with its rows, bytes and rounds
   veil explain job.toml --ask                        in chunks as the devices of its parties wish them
   veil-lab explain job.toml --device garbler=fpga-sim
@@ -62,6 +69,9 @@ pub struct ExplainArgs {
     rates: RatesArgs,
     #[command(flatten)]
     home: HomeArgs,
+    /// A run that takes its products from the stock of the two parties.
+    #[arg(long, conflicts_with_all = ["plan", "ask"])]
+    stock: bool,
     /// Of a job with queries: how each operator is made, with its rows, bytes and rounds.
     #[arg(long)]
     plan: bool,
@@ -106,6 +116,9 @@ struct Explanation {
     #[serde(flatten)]
     ordered: Option<Ordered>,
     rounds: Rounds,
+    /// Of two parties of whom one may be malicious: what a run from stock takes, and leaves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stock: Option<FromStock>,
     participants: Vec<Participant>,
     estimates: Vec<Estimate>,
     /// The table of rates that they are by.
@@ -122,6 +135,27 @@ struct Explanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     opened_numbers: Option<Numbers>,
     kept: Vec<Kept>,
+}
+
+/// What a run takes from a stock, and leaves to be sent.
+#[derive(Serialize, Debug)]
+struct FromStock {
+    /// Whether the explained run is such a one.
+    taken: bool,
+    /// Cells, each 128 bytes on the disk of either party.
+    cells: u64,
+    /// From stock.
+    online: Effort,
+    /// Where products are made on the way.
+    fresh: Effort,
+}
+
+/// What all participants send, and how often they wait for each other if chunks follow each other.
+#[derive(Serialize, Debug)]
+struct Effort {
+    /// Payload.
+    bytes: u64,
+    rounds: u64,
 }
 
 /// How the others finish without a party that is lost.
@@ -187,7 +221,18 @@ pub fn run(args: &ExplainArgs, registry: &Arc<dyn Registry>) -> Result<(), Failu
     } else {
         (job, None)
     };
-    let planned = ordered::plan(job, Some(lanes), &devices, None)?;
+    let planned = if args.stock {
+        let plan = stocks::plan(&job, lanes, true)?;
+        devices.check(&plan, None)?;
+        Planned {
+            job,
+            plan,
+            ordered: None,
+            wish: None,
+        }
+    } else {
+        ordered::plan(job, Some(lanes), &devices, None)?
+    };
     let Planned {
         job,
         plan,
@@ -313,6 +358,7 @@ fn explain(
         layers: plan.layers.len(),
         ordered: chosen.ordered,
         rounds: run.rounds,
+        stock: from_stock(described, plan),
         participants,
         estimates: estimates(plan, &run, rates, net),
         rates: rates.origin(),
@@ -401,6 +447,35 @@ fn among_more(job: &Job, lanes: u16, rates: &Rates) -> Vec<AmongMore> {
         })
     };
     [3, 4].into_iter().filter_map(more).collect()
+}
+
+/// What a run of a job takes from a stock, if its protocol has one, and what that leaves.
+fn from_stock(job: &Job, plan: &Arc<Plan>) -> Option<FromStock> {
+    let options = Options {
+        lanes: plan.lanes,
+        chunk_rows: None,
+    };
+    let taken = plan.stock == Stock::Used;
+    let own = Passes::from(Arc::clone(plan));
+    let (stocked, fresh) = if taken {
+        (own, prepare::plan(job, Some(plan.lanes)).ok()?)
+    } else {
+        (stock::planned(job, options).ok()?, own)
+    };
+    let effort = |plan: &Passes| {
+        let (protocols, sent) = sent(plan);
+        let run = Run::new(plan, &protocols, &sent);
+        Effort {
+            bytes: sent.iter().map(|sent| sent.all.bytes).sum(),
+            rounds: run.rounds.in_a_row(plan.chunks().into()),
+        }
+    };
+    Some(FromStock {
+        taken,
+        cells: stock::cells_of(&stocked),
+        online: effort(&stocked),
+        fresh: effort(&fresh),
+    })
 }
 
 /// Products of every row that only their sum over the rows leaves the party: dot products.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use veil_node::control::{self, Reply, Request};
 use veil_node::jobs::{State, Status};
+use veil_node::stock::{StockOf, report};
 use veil_node::{Home, Member, Role, Time};
 use veilworks::About;
 
@@ -47,6 +48,9 @@ pub(crate) struct JobsArgs {
 struct At {
     party: String,
     jobs: Vec<Status>,
+    /// The stock of this party, by the other one: of its own home alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stock: Vec<StockOf>,
     /// Why it does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
@@ -71,6 +75,7 @@ pub(crate) fn run(args: &JobsArgs) -> Result<(), Failure> {
             }
         };
         all.push(At {
+            stock: own_stock(&home, &party.name),
             party: party.name,
             jobs,
             why,
@@ -143,7 +148,7 @@ fn print(all: &[At]) -> Result<(), Failure> {
             rows.push(vec![
                 job.plan[..16.min(job.plan.len())].to_owned(),
                 job.job.clone(),
-                line(job),
+                line_of(job, lacks(job, &at.stock)),
             ]);
         }
         let text = if let Some(why) = &at.why {
@@ -154,8 +159,69 @@ fn print(all: &[At]) -> Result<(), Failure> {
             columns(&rows)
         };
         output::print(&format!("{}:\n{text}", at.party))?;
+        if !at.stock.is_empty() {
+            let rows: Vec<Vec<String>> = at.stock.iter().map(of_stock).collect();
+            output::print(&format!("stock:\n{}", columns(&rows)))?;
+        }
     }
     Ok(())
+}
+
+/// The stock of this home with each party, if `party` is this one.
+fn own_stock(home: &Home, party: &str) -> Vec<StockOf> {
+    if party != home.settings().name {
+        return Vec::new();
+    }
+    report(home).unwrap_or_else(|error| {
+        note(&format!("the stock cannot be read: {error}"));
+        Vec::new()
+    })
+}
+
+/// What a line says of a job that takes more than there is.
+fn lacks(job: &Status, stock: &[StockOf]) -> &'static str {
+    let waits = job.state == State::Pending || job.state == State::Meeting;
+    let Some(takes) = job.takes.as_ref().filter(|_| waits && !stock.is_empty()) else {
+        return "";
+    };
+    let with = stock.iter().find(|of| of.with == takes.with);
+    if with.is_some_and(|of| of.suffices(takes.cells)) {
+        " (there are enough)"
+    } else {
+        " (there are too few)"
+    }
+}
+
+/// The stock with a party, in columns.
+fn of_stock(of: &StockOf) -> Vec<String> {
+    let most = of.generations.values().max().copied().unwrap_or(0);
+    let rate = of.rate.map_or_else(String::new, |rate| {
+        format!("made at {} each second", output::count(rate as u64, "cell"))
+    });
+    let target = match of.target {
+        0 => "made by `veil prepare` alone".to_owned(),
+        target => format!("of {target} wanted, {} made in a day", of.made_today),
+    };
+    let damaged = match of.damaged {
+        0 => String::new(),
+        damaged => format!(
+            "{} damaged: `veil stock`",
+            output::count(damaged, "generation")
+        ),
+    };
+    vec![
+        format!("with `{}`", of.with),
+        output::count(of.cells, "cell"),
+        format!(
+            "in {}",
+            output::count(of.generations.len() as u64, "generation")
+        ),
+        format!("at most {most} for a run"),
+        format!("{} spent", of.spent),
+        target,
+        rate,
+        damaged,
+    ]
 }
 
 /// The parties to ask: this one's own service, or those that it knows.
@@ -210,6 +276,11 @@ pub(crate) fn own(home: &Home) -> Result<Member, Failure> {
 
 /// How a job is, in a line.
 pub(crate) fn line(status: &Status) -> String {
+    line_of(status, "")
+}
+
+/// The same, with more about the stock that it takes.
+fn line_of(status: &Status, stock: &str) -> String {
     let mut parts = vec![status.state.name().to_owned()];
     if let Some(phase) = &status.phase {
         parts.push(format!("{phase}, {} of {} rows", status.rows, status.of));
@@ -217,6 +288,10 @@ pub(crate) fn line(status: &Status) -> String {
     if status.sent + status.received > 0 {
         let [sent, received] = [status.sent, status.received].map(output::bytes);
         parts.push(format!("sent {sent}, received {received}"));
+    }
+    if let Some(takes) = &status.takes {
+        let cells = output::count(takes.cells, "cell");
+        parts.push(format!("takes {cells} of stock with {}{stock}", takes.with));
     }
     let ready = |name: &&String| !status.held.contains_key(*name);
     let waits: Vec<&str> = (status.waits_for.iter().filter(ready))

@@ -51,7 +51,7 @@ pub(crate) fn run(command: &PolicyCommand) -> Result<(), Failure> {
         home,
     } = command;
     let home = home.open()?;
-    let (_, planned) = Planned::load(job)?;
+    let (_, planned) = Planned::load(job, false)?;
     let request = planned.request(&home, asked_by.as_deref())?;
     let decision = home.decide(&request)?;
     let facts = &planned.facts;

@@ -2,13 +2,17 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use veil_engine::{Data, Settings};
+use veil_engine::{Data, Progress, Settings};
 use veil_link::LinkKind;
-use veil_link::tls::{Port, Reception};
+use veil_link::tls::{Caller, Port, Reception};
 use veil_node::Home;
+use veil_node::control::{self, Reply, Request};
+use veil_node::stock::{self, Making};
 use veil_protocol::ag::{CELLS_OF_ROW, stock_of};
 use veil_protocol::{Options, Plan, Stock};
 use veil_runtime::{Neighbours, Part, Passes, RunError};
@@ -17,6 +21,7 @@ use veil_session::Peer;
 use super::party::LANES;
 use crate::devices::{DevicesArgs, Registry};
 use crate::failure::{Code, Failure};
+use crate::home::note;
 use crate::output;
 use crate::prepare::JobArgs;
 use crate::progress::{Meter, Snapshot};
@@ -30,6 +35,8 @@ use crate::stocks;
   veil prepare job.toml --runs 1000         for a thousand
   veil prepare job.toml --cells 1000000 --most 500
                                             a million ANDs, if all stock with this party takes 500 MB at most
+  veil prepare job.toml --cells 100000000 --for 10m
+                                            what is made in ten minutes, and no more than that
   veil party job.toml --stock               takes them; all participants must give it
 
 No data are needed, and nothing is opened. Stock is encrypted under a key of the home and used once.
@@ -46,6 +53,9 @@ pub(crate) struct PrepareArgs {
     /// So many cells, at least: a run takes one for each AND, and one for three bits of inputs.
     #[arg(long, value_name = "N")]
     cells: Option<u64>,
+    /// No longer than this, such as 90s, 10m or 8h: what has passed at both parties by then is kept.
+    #[arg(long = "for", value_name = "SPAN", value_parser = span)]
+    span: Option<Duration>,
     /// Megabytes on the disk that all stock with this party may take.
     #[arg(long, value_name = "MB")]
     most: Option<u64>,
@@ -64,6 +74,9 @@ pub(crate) struct PrepareArgs {
     #[arg(long)]
     json: bool,
 }
+
+/// How often the time is looked at.
+const GLANCE: Duration = Duration::from_millis(50);
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -93,7 +106,9 @@ pub(crate) fn run(args: &PrepareArgs, registry: &Arc<dyn Registry>) -> Result<()
         .most
         .map(|megabytes| megabytes.saturating_mul(1_000_000));
     let made = stocks::of(&home, &making, me, &neighbours)?.making(cells, most);
-    let port = port(args, &home, &neighbours, &making)?;
+    let made = Arc::new(made);
+    let end = Arc::new(Making::default());
+    let port = port(args, &home, &neighbours, &making, &end)?;
     let other = making.job.parties.iter().find(|party| **party != name);
     let other = other.map_or("", String::as_str);
     eprintln!("listening on {}", port.address());
@@ -103,6 +118,7 @@ pub(crate) fn run(args: &PrepareArgs, registry: &Arc<dyn Registry>) -> Result<()
         output::count(cells, "cell")
     );
     let identity = home.identity();
+    let over = AtomicBool::new(false);
     let part = Part {
         plan: &making,
         me,
@@ -111,11 +127,15 @@ pub(crate) fn run(args: &PrepareArgs, registry: &Arc<dyn Registry>) -> Result<()
         neighbours: &neighbours,
         link: LinkKind::Tls,
         net: None,
-        stop: stop.flag(),
+        stop: &over,
     };
     let timeouts = home.settings().timeouts;
     let wait = args.wait.map_or(timeouts.meet, Duration::from_secs);
-    let connections = part
+    let meeting = Part {
+        stop: stop.flag(),
+        ..part
+    };
+    let connections = meeting
         .meet(wait)
         .map_err(|error| Failure::setup(&making, &error))?;
     let settings = Settings {
@@ -124,31 +144,61 @@ pub(crate) fn run(args: &PrepareArgs, registry: &Arc<dyn Registry>) -> Result<()
         ..Settings::default()
     };
     let data = Data {
-        makes: Some(Arc::new(made)),
+        makes: Some(Arc::clone(&made) as Arc<dyn veil_job::StockSink>),
         ..Data::default()
     };
     let start = Instant::now();
     let meter = Meter::new(&making);
     let progress = |progress| meter.show(&Snapshot::from(&progress));
-    let ran = part.run(
-        connections,
-        &settings,
-        Arc::from([data]),
-        &|link| link,
-        &progress,
-    );
+    let peer = neighbours.pins.values().next().copied();
+    let peer = peer.expect("two parties make stock");
+    end.begins(making.hash, peer);
+    let sent = AtomicU64::new(0);
+    let ran = within(args.span, &stop, &over, || {
+        let progress = |seen: Progress| {
+            sent.store(seen.sent, Ordering::Relaxed);
+            progress(seen);
+        };
+        let data = Arc::from([data]);
+        part.run(connections, &settings, data, &|link| link, &progress)
+    });
     drop(meter);
-    let report = ran.map_err(|abort| match RunError::from(abort) {
-        _ if stop.asked() => Failure::stopped(),
-        RunError::Setup(error) => Failure::setup(&making, &error),
-        RunError::Abort(abort) => Failure::abort(&making, me, &abort),
-    })?;
+    let (cells, bytes_sent) = match ran {
+        Ok(report) => (cells, report.meters.bytes_sent),
+        Err(abort) => {
+            // A party that dials the other one asks how much both keep.
+            let asks = !neighbours.dial.is_empty();
+            let member = home.members().by_name(other).cloned();
+            let kept = match member.filter(|_| asks) {
+                _ if abort.is_cheat() => Ok(0),
+                Some(member) => stock::agree(&identity, &member, making.hash, &made),
+                None => Ok(end.ends(&made)),
+            };
+            let kept = kept.unwrap_or_else(|why| {
+                note(&why);
+                0
+            });
+            if kept == 0 {
+                return Err(match RunError::from(abort) {
+                    _ if stop.asked() => Failure::stopped(),
+                    RunError::Setup(error) => Failure::setup(&making, &error),
+                    RunError::Abort(abort) => Failure::abort(&making, me, &abort),
+                });
+            }
+            if !over.load(Ordering::Relaxed) {
+                note(&format!(
+                    "the run ended early, and what was made is kept: {abort}"
+                ));
+            }
+            (kept, sent.load(Ordering::Relaxed))
+        }
+    };
     let seconds = start.elapsed().as_secs_f64();
     let printed = Printed {
         with: other,
         plan: making.hash.to_string(),
         cells,
-        bytes_sent: report.meters.bytes_sent,
+        bytes_sent,
         seconds,
         cells_per_second: cells as f64 / seconds,
     };
@@ -162,6 +212,34 @@ pub(crate) fn run(args: &PrepareArgs, registry: &Arc<dyn Registry>) -> Result<()
         printed.cells_per_second as u64,
         output::bytes(printed.bytes_sent)
     ))
+}
+
+/// A span of time, of seconds too.
+fn span(text: &str) -> Result<Duration, String> {
+    let seconds = text.strip_suffix('s').and_then(|text| text.parse().ok());
+    match seconds {
+        Some(seconds @ 1..=86400) => Ok(Duration::from_secs(seconds)),
+        _ => super::invite::span(text),
+    }
+}
+
+/// Runs until it is over, the time is, or the command is asked to stop: `over` says so then.
+fn within<T>(span: Option<Duration>, stop: &Stop, over: &AtomicBool, run: impl FnOnce() -> T) -> T {
+    let until = span.map(|span| Instant::now() + span);
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                if stop.asked() || until.is_some_and(|until| Instant::now() >= until) {
+                    over.store(true, Ordering::Relaxed);
+                }
+                thread::sleep(GLANCE);
+            }
+        });
+        let ran = run();
+        ended.store(true, Ordering::Relaxed);
+        ran
+    })
 }
 
 /// The plan of the run that makes stock for a job.
@@ -191,6 +269,7 @@ fn port(
     home: &Home,
     neighbours: &Neighbours,
     plan: &Plan,
+    end: &Arc<Making>,
 ) -> Result<Port, Failure> {
     let own = home.settings().listen;
     let listen = args
@@ -202,7 +281,18 @@ fn port(
         Failure::new(Code::Input, message)
             .help("set `listen` in veil.toml of its home, or give `--listen 0.0.0.0:7000`")
     })?;
+    let end = Arc::clone(end);
+    let handler = move |caller: Caller, request: &[u8]| {
+        let reply = match control::decode(request) {
+            Ok(Request::Keep { plan, cells }) => end.answer(&plan, cells, caller.key),
+            _ => Reply::Refused {
+                why: "stock is made here, and nothing else".to_owned(),
+            },
+        };
+        control::encode(&reply)
+    };
     let reception = Reception::sole(neighbours.pins.values().copied());
+    let reception = reception.with_handler(Arc::new(handler));
     let port = Port::bind(&home.identity(), &listen, reception);
     port.map_err(|error| Failure::setup(plan, &error))
 }

@@ -128,6 +128,7 @@ pub(crate) fn run(
         job.clear_answers()?;
     }
     let local = LocalArgs {
+        stock: false,
         job: JobArgs {
             job: args.tables.clone(),
             data: args.data.clone(),

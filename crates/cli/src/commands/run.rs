@@ -14,10 +14,13 @@ use veil_protocol::Protocol;
 use veil_runtime::Passes;
 use veil_session::Peer;
 
+use crate::consent::LANES;
 use crate::devices::{DevicesArgs, Registry};
 use crate::failure::{Code, Failure};
+use crate::launch::ahead::{self, Ahead};
 use crate::launch::inspect::InspectArgs;
-use crate::launch::threads::Site;
+use crate::launch::stores::Shares;
+use crate::launch::threads::{self, Site};
 use crate::launch::{Answer, Crossed, Outcome, Took, durable, processes, stores};
 use crate::links::{self, LinkArgs};
 use crate::ordered::{self, Ordered, Planned};
@@ -25,6 +28,7 @@ use crate::output;
 use crate::prepare::{self, JobArgs};
 use crate::room::RoomArgs;
 use crate::signals::Stop;
+use crate::stocks;
 use crate::views::Views;
 
 /// Runs all roles of a job on this machine.
@@ -47,6 +51,7 @@ use crate::views::Views;
                                        cards with a network between them, one of which has a host that does something
   veil run job.toml --shadow --data-are-mine
                                        every layer compared with the clear computation
+  veil run job.toml --stock            products are made first, as `veil prepare` does, and then taken
   veil run job.toml --data ann:north=/data/pay.csv --out results")]
 pub struct RunArgs {
     #[command(flatten)]
@@ -55,6 +60,10 @@ pub struct RunArgs {
 
 /// How a job runs on this machine.
 #[derive(clap::Args, Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags of a command, each of which is there or not"
+)]
 pub struct LocalArgs {
     /// The job.
     #[command(flatten)]
@@ -75,6 +84,9 @@ pub struct LocalArgs {
     /// With `--link fpga-sim --device fpga-sim`
     #[arg(long)]
     pub headless: bool,
+    /// Make the products of two parties against a malicious one first, as stock, and then run from it: both times are said.
+    #[arg(long, conflicts_with_all = ["processes", "headless"])]
+    pub stock: bool,
     /// Folder for results, one folder in it per recipient [default: `results` beside a job with a circuit or queries;
     /// statistics are only printed]
     #[arg(long, value_name = "DIR")]
@@ -109,6 +121,8 @@ pub struct Finished {
     sizes: BTreeMap<String, String>,
     link: String,
     seconds: f64,
+    /// What making its stock took, if it has taken some.
+    stock: Option<Ahead>,
 }
 
 /// What `--json` prints.
@@ -124,6 +138,9 @@ struct Printed<'a> {
     lanes: u16,
     link: &'a str,
     seconds: f64,
+    /// What making its stock took, if it has taken some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stock: Option<Ahead>,
     participants: &'a [Took],
     results: &'a [Answer],
     /// Whether the clear computation gave the same, if it was asked.
@@ -189,7 +206,18 @@ pub(crate) fn execute_job(
     registry: &Arc<dyn Registry>,
 ) -> Result<Finished, Failure> {
     let devices = args.devices.among(registry);
-    let planned = ordered::plan(job, args.job.lanes, &devices, None)?;
+    let planned = if args.stock {
+        let plan = stocks::plan(&job, args.job.lanes.unwrap_or(LANES), true)?;
+        devices.check(&plan, None)?;
+        Planned {
+            job,
+            plan,
+            ordered: None,
+            wish: None,
+        }
+    } else {
+        ordered::plan(job, args.job.lanes, &devices, None)?
+    };
     let Planned {
         job, plan, ordered, ..
     } = planned;
@@ -205,7 +233,6 @@ pub(crate) fn execute_job(
         );
     }
     let stop = Stop::install()?;
-    let start = Instant::now();
     // Results that the caller does not keep still need a place until they are printed.
     let temporary = tempfile::tempdir().map_err(|error| {
         Failure::new(
@@ -247,7 +274,18 @@ pub(crate) fn execute_job(
     durable::check(&job, args)?;
     let beside = || args.job.job.with_file_name(".veil-run");
     let root = args.stores.clone().unwrap_or_else(beside);
-    let outcome = if args.processes {
+    let made = args
+        .stock
+        .then(|| ahead::make(&plan, &site, temporary.path()));
+    let (stock, made) = made.transpose()?.unzip();
+    let start = Instant::now();
+    let outcome = if let Some(stock) = stock {
+        let shares = Shares {
+            stock,
+            ..Shares::default()
+        };
+        threads::run(&job, &plan, &site, &shares)?
+    } else if args.processes {
         processes::run(&job, &plan, &args.job, &site, &root, verbose)?
     } else {
         durable::run(&job, &plan, args.job.lanes, &site, &root)?
@@ -268,6 +306,7 @@ pub(crate) fn execute_job(
         outcome,
         link,
         seconds: start.elapsed().as_secs_f64(),
+        stock: made,
     })
 }
 
@@ -294,6 +333,7 @@ impl Finished {
             lanes: self.plan.lanes,
             link: &self.link,
             seconds: self.seconds,
+            stock: self.stock,
             participants: &self.outcome.participants,
             results: &self.outcome.answers,
             checked,
@@ -362,6 +402,15 @@ impl Finished {
             .collect();
         let ordered = self.ordered.as_ref();
         let ordered = ordered.map_or_else(String::new, |ordered| ordered.line() + "\n");
+        let stock = self.stock.map_or_else(String::new, |stock| {
+            format!(
+                "stock: {} taken of {} that were made before, in {}, with {} sent\n",
+                output::count(stock.cells, "cell"),
+                stock.made,
+                output::seconds(stock.seconds),
+                output::bytes(stock.bytes_sent)
+            )
+        });
         let network = self.outcome.network.as_ref();
         let network = network.map_or_else(String::new, |network| {
             let headless = network.headless.as_ref().map_or_else(String::new, |headless| {
@@ -380,7 +429,7 @@ impl Finished {
             )
         });
         format!(
-            "{} by {} {}, {}, links {}, in {}\n{}: {}\n{ordered}{network}{}",
+            "{} by {} {}, {}, links {}, in {}\n{}: {}\n{stock}{ordered}{network}{}",
             output::count(self.rows(), "row"),
             protocol.name(),
             match plan.count() {

@@ -17,7 +17,7 @@ use crate::{output, stocks};
   veil stock --remove 0123456789abcdef    a generation, or what says that it was burnt
 
 Stock is used once. A generation is burnt when a check fails, or when the marks of the two parties show that one of them was
-set back or goes on twice.")]
+set back or goes on twice. One that the other party does not have any more is burnt by the next refill of services.")]
 pub(crate) struct StockArgs {
     /// The home of the party [default: $VEIL_HOME, else ~/.veil]
     #[arg(long, value_name = "DIR")]
@@ -56,7 +56,7 @@ struct About {
 /// Runs the command.
 pub(crate) fn run(args: &StockArgs) -> Result<(), Failure> {
     let home = Home::open(&Home::locate(args.home.as_deref()))?;
-    let (folder, key) = (stocks::folder(&home), stocks::key(&home)?);
+    let (folder, key) = (home.stock_folder(), home.stock_key()?);
     if let Some(generation) = &args.remove {
         let removed = remove_stock(&folder, &key, generation);
         if !removed.map_err(|error| stocks::failure(&error))? {

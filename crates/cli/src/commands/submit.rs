@@ -15,8 +15,9 @@ use crate::commands::party::LANES;
 use crate::failure::{Code, Failure};
 use crate::home::note;
 use crate::output;
-use crate::prepare::{self, JobArgs};
+use crate::prepare::JobArgs;
 use crate::signals::Stop;
+use crate::stocks;
 use crate::wishes;
 
 /// Proposes a job to its computing parties, each of which plans it, and allows or refuses it by its own policy.
@@ -24,6 +25,7 @@ use crate::wishes;
 #[command(after_help = "Examples:
   veil submit job.toml
   veil submit job.toml --watch        and shows how it goes, until it is over
+  veil submit job.toml --stock        takes products that the two parties have made; each has to allow it
   veil submit job.toml --json
 
 The job file and its circuit are sent; data never are. Owners and recipients take part with `veil party job.toml`, now or
@@ -34,6 +36,9 @@ pub(crate) struct SubmitArgs {
     /// The home of this participant [default: $VEIL_HOME, else ~/.veil]
     #[arg(long, value_name = "DIR")]
     home: Option<PathBuf>,
+    /// Take products from the stock of the two parties: a party that does not allow it refuses the job.
+    #[arg(long)]
+    stock: bool,
     /// How many seconds a party has to answer.
     #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     wait: u64,
@@ -58,12 +63,13 @@ pub(crate) fn run(args: &SubmitArgs) -> Result<(), Failure> {
     let home = Home::open(&Home::locate(args.home.as_deref()))?;
     let job = args.job.load()?;
     let lanes = args.job.lanes.unwrap_or(LANES);
-    let plan = prepare::plan(&job, Some(lanes))?;
+    let plan = stocks::plan(&job, lanes, args.stock)?;
     let me = &home.settings().name;
     veil_runtime::roles(&plan, me)?;
     let mut proposal = Proposal::read(&args.job.job, lanes)
         .map_err(|error| Failure::new(Code::Input, error.to_string()))?;
     proposal.job = job.written(&proposal.job);
+    proposal.stocked = args.stock;
     let members = home.members();
     let mut parties: Vec<Member> = Vec::new();
     for name in plan.job.parties.iter().filter(|name| *name != me) {

@@ -48,6 +48,7 @@ pub(crate) fn run(
             stored: stores.loads(job, plan)?,
             keeps: stores.keeps(job, plan)?,
             supplies: stores::supplies(root, job)?,
+            ..Shares::default()
         };
         return threads::run(job, plan, site, &shares);
     }

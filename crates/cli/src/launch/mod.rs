@@ -1,5 +1,6 @@
 //! Running jobs: in this process, in a process per participant, or as one participant of a deployment.
 
+pub(crate) mod ahead;
 pub(crate) mod durable;
 pub mod inspect;
 pub(crate) mod participant;

@@ -16,6 +16,7 @@ use veil_store::{Member, Store, StoreError, StoreKey};
 use veilworks::folder_name;
 
 use crate::failure::{Code, Failure};
+use crate::launch::ahead::Sources;
 
 /// What each party loads, by the number of the pass.
 pub(crate) type Loaded = Vec<Vec<(usize, Arc<dyn ShareSource>)>>;
@@ -30,6 +31,8 @@ pub(crate) struct Shares {
     pub(crate) keeps: Kept,
     /// What participants supply of a dataset that goes to other parties.
     pub(crate) supplies: BTreeMap<Peer, Arc<dyn Source>>,
+    /// The stock that its parties take products from, if they take any.
+    pub(crate) stock: Sources,
 }
 
 impl Shares {

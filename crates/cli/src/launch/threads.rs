@@ -136,7 +136,11 @@ pub(crate) fn run(
                 *sink = shadow.sink(Arc::clone(sink));
             }
         }
-        plan.data(shares.of(peer, ends))
+        let mut data = plan.data(shares.of(peer, ends)).to_vec();
+        if let (Some(stock), Some(data)) = (shares.stock.get(&peer), data.first_mut()) {
+            data.stock = Some(Arc::clone(stock));
+        }
+        data
     };
     let brought: Vec<_> = peers.iter().map(|peer| data(*peer)).collect();
     let data = |peer, pass: usize| brought[index(peer)][pass].clone();

@@ -251,6 +251,7 @@ pub(crate) fn approve(home: &Home, plan: &str) {
         stages: &[],
         name: &filed.name,
         lanes: filed.lanes,
+        stocked: false,
         job: &filed.job().unwrap(),
         explained: &filed.explained().unwrap(),
         data: &[],

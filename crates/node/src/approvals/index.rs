@@ -143,6 +143,7 @@ mod tests {
             stages: &[plan(stage)],
             name: "pay",
             lanes: 1,
+            stocked: false,
             job: "12345",
             explained: "123",
             data: &[],

@@ -43,6 +43,8 @@ pub struct Filing<'a> {
     pub name: &'a str,
     /// The number of lanes that it is planned for.
     pub lanes: u16,
+    /// Whether its products come from the stock of the two parties.
+    pub stocked: bool,
     /// The text of the job file.
     pub job: &'a str,
     /// What `veil explain` says of it.
@@ -86,6 +88,8 @@ pub struct Filed {
     pub name: String,
     /// The number of lanes that it is planned for.
     pub lanes: u16,
+    /// Whether its products come from the stock of the two parties.
+    pub stocked: bool,
     /// The member who asks for it; nothing, if this participant does.
     pub asked_by: Option<String>,
     /// Since when it is filed.
@@ -212,6 +216,8 @@ struct Raw {
     plan: String,
     job: String,
     lanes: u16,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    stocked: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     stages: Vec<String>,
     /// The folder of the job file, to which paths in it were relative, as former releases wrote it.
@@ -310,6 +316,7 @@ impl Filed {
         Ok(Proposal {
             job: text,
             lanes: self.lanes,
+            stocked: self.stocked,
             files: files.into_iter().map(file).collect(),
         })
     }
@@ -352,6 +359,7 @@ impl Filed {
             stages: stages.collect::<Result<_, _>>()?,
             name: raw.job,
             lanes: raw.lanes,
+            stocked: raw.stocked,
             asked_by: raw.asked_by,
             since: raw.since,
             data: raw.data,
@@ -369,6 +377,7 @@ impl Filed {
             plan: hex(&self.plan.0),
             job: self.name.clone(),
             lanes: self.lanes,
+            stocked: self.stocked,
             stages: self.stages.iter().map(|stage| hex(&stage.0)).collect(),
             base: None,
             align_key: self.align_key.clone(),
@@ -432,6 +441,7 @@ impl Home {
             stages: filing.stages.to_vec(),
             name: filing.name.to_owned(),
             lanes: filing.lanes,
+            stocked: filing.stocked,
             asked_by: filing.asked_by.map(str::to_owned),
             since: Time::now(),
             data: filing.data.to_vec(),

@@ -20,6 +20,9 @@ pub struct Proposal {
     pub job: String,
     /// Lanes: under the plan hash.
     pub lanes: u16,
+    /// Whether products come from the stock of the two parties: under the plan hash, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stocked: bool,
     /// Files that the job names, by their paths in it: its circuit, its models.
     pub files: BTreeMap<String, String>,
 }
@@ -68,6 +71,7 @@ impl Proposal {
         Ok(Proposal {
             job: text,
             lanes,
+            stocked: false,
             files,
         })
     }

@@ -8,6 +8,7 @@ use veil_session::PlanHash;
 use crate::approvals::plan_of;
 use crate::control::{self, Unreadable};
 use crate::policy::Facts;
+use crate::stock::Takes;
 
 /// Under which terms a job is planned: all that its plan depends on at this party, beside the job.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -61,6 +62,9 @@ pub(crate) struct Planned {
     pub(crate) held: u64,
     /// Products of all rows, as many bits each as its ring has: its size, the same on every machine.
     pub(crate) work: u64,
+    /// What it takes from the stock of this party, if anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) takes: Option<Takes>,
 }
 
 impl Planned {

@@ -100,7 +100,7 @@ pub(super) fn answer(terms: &Terms, request: &[u8]) -> Answer {
         Ok(job) => job,
         Err(error) => return refused(error.for_sender()),
     };
-    match prepare(job, proposal.lanes, terms) {
+    match prepare(job, (proposal.lanes, proposal.stocked), terms) {
         Ok(prepared) => Answer::Planned(Box::new((*prepared.planned).clone())),
         Err(why) => refused(why),
     }

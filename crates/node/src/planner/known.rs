@@ -15,7 +15,7 @@ const MOST: usize = 8;
 /// The largest that is held, in bytes: those of larger jobs are within the memory that jobs reserve, while they run.
 const LARGEST: u64 = 16 << 20;
 
-/// What follows from a contract, a number of lanes and whether the job runs in stages.
+/// What follows from a contract, a number of lanes, where products come from and whether the job runs in stages.
 struct Entry {
     plan: Passes,
     stages: Stages,
@@ -28,8 +28,13 @@ pub(crate) struct Known(Mutex<VecDeque<Entry>>);
 
 impl Known {
     /// As [`prepare`] does, with the plan of an equal contract if there is one.
-    pub(crate) fn prepare(&self, job: Job, lanes: u16, terms: &Terms) -> Result<Prepared, String> {
-        if let Some(entry) = self.find(&job, lanes) {
+    pub(crate) fn prepare(
+        &self,
+        job: Job,
+        (lanes, stocked): (u16, bool),
+        terms: &Terms,
+    ) -> Result<Prepared, String> {
+        if let Some(entry) = self.find(&job, (lanes, stocked)) {
             let Entry {
                 plan,
                 stages,
@@ -51,7 +56,7 @@ impl Known {
                 planned,
             });
         }
-        let prepared = prepare(job, lanes, terms)?;
+        let prepared = prepare(job, (lanes, stocked), terms)?;
         if prepared.planned.held <= LARGEST {
             self.hold(Entry {
                 plan: prepared.plan.clone(),
@@ -63,11 +68,12 @@ impl Known {
     }
 
     /// An entry of the same contract, which is then in front.
-    fn find(&self, job: &Job, lanes: u16) -> Option<Entry> {
+    fn find(&self, job: &Job, (lanes, stocked): (u16, bool)) -> Option<Entry> {
         // Every change leaves it whole.
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let index = all.iter().position(|entry| {
             entry.plan.lanes == lanes
+                && entry.planned.takes.is_some() == stocked
                 && entry.stages.are_two() == job.is_durable()
                 && *entry.plan.job == *job.spec()
         })?;
@@ -124,7 +130,9 @@ mod tests {
     fn a_job_that_comes_again_is_not_planned_again() {
         let (known, terms) = (Known::default(), terms());
         let plan = |rows, lanes, durable| {
-            let prepared = known.prepare(job(rows, durable), lanes, &terms).unwrap();
+            let prepared = known
+                .prepare(job(rows, durable), (lanes, false), &terms)
+                .unwrap();
             assert_eq!(*prepared.plan.job, *prepared.job.spec());
             assert_eq!(prepared.stages.are_two(), durable);
             prepared
@@ -152,8 +160,8 @@ mod tests {
     fn what_a_party_does_not_take_is_refused_as_without_it() {
         let (known, mut terms) = (Known::default(), terms());
         terms.rows = 3;
-        let refused = known.prepare(job(4, false), 1, &terms).err();
-        assert_eq!(refused, prepare(job(4, false), 1, &terms).err());
+        let refused = known.prepare(job(4, false), (1, false), &terms).err();
+        assert_eq!(refused, prepare(job(4, false), (1, false), &terms).err());
         assert!(refused.is_some() && known.0.lock().unwrap().is_empty());
     }
 }

@@ -15,6 +15,7 @@ use crate::approvals::roles_of;
 use crate::jobs::mib;
 use crate::log::Event;
 use crate::policy::Facts;
+use crate::stock;
 use veil_runtime::{Passes, Stage, Stages};
 
 /// A job that is planned and could run.
@@ -27,7 +28,11 @@ pub(crate) struct Prepared {
 }
 
 /// Plans a job, within the limits of a party. Why it cannot be has nothing in it but the job and the party's limits.
-pub(crate) fn prepare(job: Job, lanes: u16, terms: &Terms) -> Result<Prepared, String> {
+pub(crate) fn prepare(
+    job: Job,
+    (lanes, stocked): (u16, bool),
+    terms: &Terms,
+) -> Result<Prepared, String> {
     if lanes == 0 || lanes > terms.lanes {
         return Err(format!(
             "the job has {lanes} lanes, and this party takes 1 to {}",
@@ -45,7 +50,11 @@ pub(crate) fn prepare(job: Job, lanes: u16, terms: &Terms) -> Result<Prepared, S
         lanes,
         chunk_rows: None,
     };
-    let plan = passes(&job, options)?;
+    let plan = if stocked {
+        stock::planned(&job, options).map_err(|error| unplanned(&error))?
+    } else {
+        passes(&job, options)?
+    };
     let mine = veil_runtime::roles(&plan, &terms.name).map_err(|error| error.to_string())?;
     let me = mine.iter().find_map(|peer| peer.party());
     let me = me.ok_or_else(|| format!("`{}` is no computing party of the job", terms.name))?;
@@ -128,6 +137,7 @@ impl Prepared {
             need: most(Memory::total),
             held: most(|memory| memory.plan),
             work: work_of_all(&plan),
+            takes: stock::Takes::of(&plan, &terms.name),
         };
         Ok(Prepared {
             job,

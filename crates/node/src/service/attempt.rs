@@ -18,6 +18,7 @@ use super::handler::Consent;
 use super::meet::meet;
 use super::said::held;
 use super::slots::Claim;
+use super::taking::taking;
 use crate::approvals::Binding;
 use crate::jobs::{Entry, State, Status, Why};
 use crate::log::Event;
@@ -168,6 +169,8 @@ pub(super) fn attempt(
     let place = shared.slots.slot(&claim, patience, stop, &waits);
     let _place = place.map_err(|why| (false, Failed::Full(why)))?;
     let charge = Charge::new(shared, &claim).map_err(|why| (false, Failed::Quota(why)))?;
+    let stock = taking(shared, &prepared.planned, asked_by, (plan, me, &here));
+    let stock = stock.map_err(|failed| (false, failed))?;
     let how = match stage {
         Stage::Input => Consent::StartInput,
         _ if at.view.is_some_and(|view| view > 0) => Consent::StartAgain(stage),
@@ -202,13 +205,13 @@ pub(super) fn attempt(
     // A participant that is there may still wait for others. The runs of a durable job are tried again, which finds them too.
     engine.meeting = (stage == Stage::Whole).then_some(here.until);
     let wrap = |link| shared.metrics.count(link);
-    let run = here.part(shared, plan, me, stop).run(
-        connections,
-        &engine,
-        plan.data(own),
-        &wrap,
-        &progress,
-    );
+    let mut data = plan.data(own).to_vec();
+    if let (Some(taking), Some(data)) = (stock, data.first_mut()) {
+        data.stock = Some(taking);
+    }
+    let run =
+        here.part(shared, plan, me, stop)
+            .run(connections, &engine, data.into(), &wrap, &progress);
     if stage == Stage::Input {
         // It may have kept the inputs, however it ended.
         note(shared, job, at);
@@ -235,7 +238,7 @@ pub(super) fn attempt(
 /// For how long a job that has met waits for a place: the stall time-out, and up to as much again, by its plan hash. Two parties that have
 /// given their last places to different jobs wait for each other. Both know both hashes: one of the jobs gives up first, at either of them,
 /// and the other runs.
-fn patience(job: PlanHash, stall: Duration) -> Duration {
+pub(super) fn patience(job: PlanHash, stall: Duration) -> Duration {
     let part = u16::from_le_bytes([job.0[0], job.0[1]]);
     stall + stall * u32::from(part) / u32::from(u16::MAX)
 }

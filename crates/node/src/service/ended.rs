@@ -294,6 +294,7 @@ fn cause(error: &RunError) -> &'static str {
         RunError::Setup(_) => "not met",
         RunError::Abort(Abort::Cheated { .. } | Abort::SetUp { .. }) => "check",
         RunError::Abort(Abort::Device(_)) => "device",
+        RunError::Abort(Abort::Stock(_)) => "stock",
         RunError::Abort(Abort::Data(_) | Abort::Misaligned { .. }) => "input",
         RunError::Abort(Abort::Told { .. }) => "told",
         RunError::Abort(Abort::Link(_) | Abort::Stalled { .. }) => "link",

@@ -102,14 +102,21 @@ impl ServiceState {
 
     /// Says that a proposal was refused: once in a while for each member, with how many there were.
     fn say_refused(&self, asked_by: &str, why: &str) {
-        let mut unsaid = self.unsaid.lock().unwrap_or_else(PoisonError::into_inner);
-        let of = unsaid.entry(asked_by.to_owned()).or_default();
-        of.count += 1;
-        if of.since.is_none_or(|since| since.elapsed() >= QUIET) {
-            let refused = std::mem::take(&mut of.count);
-            of.since = Some(Instant::now());
+        if let Some(refused) = self.due(asked_by.to_owned()) {
             tracing::info!(%asked_by, %why, refused, "a proposal is refused");
         }
+    }
+
+    /// Counts a refusal: how many there were since the last one that was said, if it is time to say one.
+    fn due(&self, of: String) -> Option<u64> {
+        let mut unsaid = self.unsaid.lock().unwrap_or_else(PoisonError::into_inner);
+        let of = unsaid.entry(of).or_default();
+        of.count += 1;
+        let due = of.since.is_none_or(|since| since.elapsed() >= QUIET);
+        due.then(|| {
+            of.since = Some(Instant::now());
+            std::mem::take(&mut of.count)
+        })
     }
 
     fn reply(&self, caller: Caller, request: Asked) -> Reply {
@@ -181,6 +188,17 @@ impl ServiceState {
             (Asked::Held { plan, why }, Some(member)) => Reply::Jobs {
                 jobs: self.held(&plan, why, &member.name),
             },
+            (asked @ Asked::Refill { .. }, Some(member)) => match self.refills(member, asked) {
+                Ok(reply) => reply,
+                Err(why) => {
+                    let member = &member.name;
+                    if let Some(refused) = self.due(format!("stock of {member}")) {
+                        tracing::info!(%member, %why, refused, "a refill of stock is refused");
+                    }
+                    Reply::Refused { why }
+                }
+            },
+            (Asked::Keep { plan, cells }, Some(_)) => self.keeps(&plan, cells, caller.key),
             // A service garbles on a processor, to which every order is as good.
             (Asked::Schedule { .. }, Some(_)) => Reply::Schedule { schedule: None },
         }
@@ -260,6 +278,7 @@ impl ServiceState {
         if planned.facts.keeps {
             self.may_store(asked_by)?;
         }
+        self.may_take(&planned, Some(asked_by))?;
         let decision = self.consent(&planned, Some(asked_by), Consent::Look);
         if decision.refuses() {
             // What was refused before was said before: no member fills the log by asking again.
@@ -345,6 +364,7 @@ impl ServiceState {
             stages: &planned.stage_hashes(),
             name: &planned.name,
             lanes: proposal.lanes,
+            stocked: proposal.stocked,
             job: &proposal.job,
             explained: &planned.opened,
             data: &[],
@@ -467,7 +487,9 @@ impl ServiceState {
         let read = filed.read(Files::new());
         let (_, mut job) = read.map_err(|error| error.to_string())?;
         self.home.bind(&mut job);
-        let prepared = self.known.prepare(job, filed.lanes, &self.terms(true))?;
+        let prepared = self
+            .known
+            .prepare(job, (filed.lanes, filed.stocked), &self.terms(true))?;
         if prepared.plan.hash != plan {
             return Err("its circuit or this program is another than when it was filed: propose or approve it again".into());
         }

@@ -11,10 +11,12 @@ mod handler;
 mod held;
 mod meet;
 mod ready;
+mod refill;
 mod run;
 mod said;
 mod slots;
 mod strangers;
+mod taking;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -156,6 +158,7 @@ struct ServiceState {
     metrics: Arc<Metrics>,
     attendances: attendance::Attendances,
     strangers: strangers::Strangers,
+    refills: refill::Refills,
     device: DeviceFactory,
     /// What members are told of it.
     computes: Computes,
@@ -174,6 +177,8 @@ enum News {
     Asked(PlanHash),
     /// The holder of a key came for a plan.
     ConnectRequest(Fingerprint, PlanHash),
+    /// A party asked for stock, and this one has agreed.
+    Refill(Box<refill::Agreed>),
     /// A job's thread is over.
     Over,
 }
@@ -235,6 +240,7 @@ impl Service {
             metrics,
             attendances: attendance::Attendances::default(),
             strangers: strangers::Strangers::default(),
+            refills: refill::Refills::default(),
             device,
             computes,
             window,
@@ -243,6 +249,8 @@ impl Service {
             events,
             stopping: AtomicBool::new(false),
         });
+        // What is made from here on is counted, whichever party asks first.
+        refill::count(&shared);
         let port = Port::bind(
             &shared.home.identity(),
             &listen.to_string(),
@@ -291,6 +299,9 @@ impl Service {
             match self.news.recv_timeout(Duration::from_millis(100)) {
                 Ok(News::Asked(plan)) => self.consider(plan),
                 Ok(News::ConnectRequest(key, plan)) => self.connect_requested(key, plan),
+                Ok(News::Refill(agreed)) => {
+                    self.threads.extend(refill::begin(&self.shared, *agreed));
+                }
                 Ok(News::Over) | Err(RecvTimeoutError::Timeout) => {}
                 // The desk holds a sender.
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -451,6 +462,7 @@ impl Service {
             self.members = members;
             self.members_changed();
         }
+        self.threads.extend(refill::look(&shared));
         // The operator may have approved what waits.
         for plan in shared.jobs.in_state(|state| state == State::Pending) {
             self.consider(plan);
@@ -487,6 +499,7 @@ impl Service {
         let shared = Arc::clone(&self.shared);
         notify(notify::State::Stopping);
         shared.stopping.store(true, Ordering::Relaxed);
+        shared.refills.stop();
         let grace = shared
             .options
             .grace

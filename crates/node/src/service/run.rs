@@ -49,6 +49,11 @@ pub(super) fn make_ready(shared: &Arc<ServiceState>, plan: PlanHash) -> Option<J
             return None;
         }
     }
+    if let Err(why) = shared.may_take(&planned, asked_by.as_deref()) {
+        let why = Why::all(why);
+        shared.jobs.set(plan, State::Refused, Some(why));
+        return None;
+    }
     if let Some(options) = shared.unbound(plan, &planned) {
         let here = format!(
             "its own data are not bound: `veil approve {} {options}` says where they are",

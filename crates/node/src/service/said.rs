@@ -2,6 +2,7 @@
 //! (rule R3). This participant's people read the full reason with `veil jobs` here.
 
 use veil_engine::Abort;
+use veil_job::StockError;
 use veil_link::tls::SetupError;
 use veil_link::{LinkError, LinkFault};
 use veil_protocol::Plan;
@@ -56,6 +57,11 @@ pub(super) fn of_run(plan: &Plan, error: &RunError) -> String {
         RunError::Abort(Abort::Device(_)) => "this party's device failed".to_owned(),
         RunError::Abort(Abort::Data(error)) if error.is_own() => OWN_FILES.to_owned(),
         RunError::Abort(Abort::Missing(_)) => NOT_HERE.to_owned(),
+        RunError::Abort(Abort::Stock(error)) => match &**error {
+            // Files of this machine.
+            StockError::Damaged { .. } | StockError::Data(_) => NOT_HERE.to_owned(),
+            error => error.to_string(),
+        },
         RunError::Abort(abort) => abort.to_string(),
     };
     with_names(plan, text)

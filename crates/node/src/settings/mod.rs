@@ -1,8 +1,10 @@
 //! `veil.toml`: what a participant is, where it listens, and how much it takes on.
 
 mod quota;
+mod stock;
 mod text;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,6 +14,8 @@ use serde::Deserialize;
 use crate::names::{self, NameError, Role};
 
 pub use quota::{Admission, Quota, Quotas};
+pub(crate) use stock::BATCH;
+pub use stock::StockWith;
 
 /// The settings of a home.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -36,6 +40,8 @@ pub struct Settings {
     pub timeouts: Timeouts,
     /// The oblivious transfers that it keeps between runs.
     pub transfers: Transfers,
+    /// What it allows of stock with other parties, by their names; nothing with those that it does not name.
+    pub stock: BTreeMap<String, StockWith>,
     /// Its log on standard error.
     pub log: LogSettings,
     /// Where its own data are, for jobs that ask for them.
@@ -204,6 +210,7 @@ impl Settings {
             quotas: Quotas::default(),
             timeouts: Timeouts::default(),
             transfers: Transfers::default(),
+            stock: BTreeMap::new(),
             log: LogSettings::default(),
             data: Vec::new(),
         })

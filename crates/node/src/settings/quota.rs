@@ -23,6 +23,8 @@ pub struct Quota {
     pub filed: u64,
     /// Bytes of the datasets that its jobs keep.
     pub stored: u64,
+    /// Cells of stock in a day that its jobs take.
+    pub stock_cells_per_day: u64,
     /// Its part of what there is, where several wait: twice as much with 2.
     pub weight: u64,
 }
@@ -38,6 +40,7 @@ impl Default for Quota {
             bytes_per_day: 2 << 40,
             filed: 1 << 30,
             stored: 200 << 30,
+            stock_cells_per_day: 1_000_000_000,
             weight: 1,
         }
     }

@@ -12,6 +12,7 @@ use toml::Spanned;
 use veil_sandbox::Require;
 
 use super::quota::{bytes, bytes_text, number};
+use super::stock::RawStock;
 use super::{
     Admission, LEVELS, Limits, LogFormat, LogSettings, OwnData, Quota, Quotas, Settings,
     SettingsError, Timeouts, Transfers,
@@ -132,6 +133,9 @@ impl Settings {
                 format: raw.log.format.unwrap_or(LogFormat::Auto),
                 level: level.map_or_else(|| "info".to_owned(), |level| level.get_ref().clone()),
             },
+            stock: (raw.stock.iter())
+                .map(|(name, own)| Ok((name.clone(), own.read(&wrong)?)))
+                .collect::<Result<_, FileError>>()?,
             data: raw.data.iter().map(own).collect::<Result<_, _>>()?,
         };
         settings.check().map_err(|error| {
@@ -255,6 +259,13 @@ impl Settings {
                 "datasets that its jobs keep",
             );
             line(
+                &format!(
+                    "stock_cells_per_day = {}",
+                    text(&quota.stock_cells_per_day.to_string())
+                ),
+                "that its jobs take",
+            );
+            line(
                 &format!("weight = {}", quota.weight),
                 "its part, where several wait",
             );
@@ -284,6 +295,11 @@ impl Settings {
             "in memory, for the next run of two parties",
         );
         line("", "");
+        for (name, own) in &self.stock {
+            line(&format!("[stock.{}]", text(name)), "with this party");
+            own.write(&mut line);
+            line("", "");
+        }
         line("[log]", "");
         line(
             &format!("format = {}", text(self.log.format.name())),
@@ -329,6 +345,8 @@ struct Raw {
     timeouts: RawTimeouts,
     #[serde(default)]
     transfers: RawTransfers,
+    #[serde(default)]
+    stock: BTreeMap<String, RawStock>,
     #[serde(default)]
     log: RawLog,
     #[serde(default)]
@@ -376,16 +394,17 @@ struct RawQuota {
     bytes_per_day: Option<Spanned<String>>,
     filed: Option<Spanned<String>>,
     stored: Option<Spanned<String>>,
+    stock_cells_per_day: Option<Spanned<String>>,
     weight: Option<Spanned<u64>>,
     #[serde(default)]
     member: BTreeMap<String, RawQuota>,
 }
 
 /// Makes an error of a field.
-type Wrong<'a> = dyn Fn(Range<usize>, String) -> FileError + 'a;
+pub(super) type Wrong<'a> = dyn Fn(Range<usize>, String) -> FileError + 'a;
 
 /// A number of 1 to `most`, or what it is where it is left out.
-fn within(
+pub(super) fn within(
     field: Option<&Spanned<u64>>,
     default: u64,
     most: u64,
@@ -401,7 +420,7 @@ fn within(
 }
 
 /// A number in words that `read` understands, such as `example`.
-fn in_words(
+pub(super) fn in_words(
     field: Option<&Spanned<String>>,
     default: u64,
     (read, example): (fn(&str) -> Option<u64>, &str),
@@ -420,7 +439,7 @@ fn in_words(
 }
 
 /// Bytes as people write them.
-const BYTES: (fn(&str) -> Option<u64>, &str) = (bytes, "\"10 GiB\"");
+pub(super) const BYTES: (fn(&str) -> Option<u64>, &str) = (bytes, "\"10 GiB\"");
 
 /// What has to confine planning, as the file says it.
 const fn sandbox(require: Require) -> &'static str {
@@ -499,6 +518,12 @@ impl RawQuota {
             )?,
             filed: in_words(self.filed.as_ref(), usual.filed, BYTES, wrong)?,
             stored: in_words(self.stored.as_ref(), usual.stored, BYTES, wrong)?,
+            stock_cells_per_day: in_words(
+                self.stock_cells_per_day.as_ref(),
+                usual.stock_cells_per_day,
+                number,
+                wrong,
+            )?,
             weight: within(self.weight.as_ref(), usual.weight, 1000, wrong)?,
         })
     }
@@ -527,6 +552,7 @@ struct RawLog {
 
 #[cfg(test)]
 mod tests {
+    use super::super::StockWith;
     use super::*;
 
     fn parse(text: &str) -> Result<Settings, FileError> {
@@ -553,6 +579,14 @@ mod tests {
         settings.quotas.member.insert("the press".into(), own);
         settings.timeouts.stall = Duration::from_secs(5);
         settings.transfers.keep = false;
+        let stock = StockWith {
+            runs: true,
+            target: 10_000_000,
+            hours: Some([22, 6]),
+            garbles: Some(false),
+            ..StockWith::default()
+        };
+        settings.stock.insert("the press".into(), stock);
         settings.log.format = LogFormat::Json;
         settings.data = vec![OwnData {
             what: "north".to_owned(),
@@ -599,6 +633,15 @@ mod tests {
                 "veil.toml:7:14: `memory_mib` is under [limits] too: write it here alone",
             ),
             ("[log]\nlevel = \"loud\"", "`loud` is no level"),
+            (
+                "[stock.b]\ntarget = \"100\"",
+                "veil.toml:5:10: must be 0, or 16384 to 274877906944 cells",
+            ),
+            (
+                "[stock.b]\nhours = [6, 6]",
+                "veil.toml:5:9: must be two different hours, such as [22, 6]",
+            ),
+            ("[stock.b]\nstatistical = 41", "veil.toml:5:15: write "),
             ("[limit]\njobs = 1", "unknown field `limit`"),
             (
                 "[[data]]\nwhat = \"north\"\nfile = \"pay.csv\"",

@@ -234,13 +234,34 @@ impl PageFile {
         Ok(text)
     }
 
-    /// Writes zeros over pages whose cells are all used. What the medium keeps of them is sealed under the key of the generation.
+    /// A run takes from the file from here on, as others may.
+    pub(super) fn share(&self) -> Result<(), StockError> {
+        let locked = flock(&self.file, FlockOperation::LockShared);
+        Ok(locked.map_err(|error| DataError::io("lock", &self.path)(error.into()))?)
+    }
+
+    /// The file is made: runs may take from it.
+    pub(super) fn release(&self) -> Result<(), StockError> {
+        let unlocked = flock(&self.file, FlockOperation::Unlock);
+        Ok(unlocked.map_err(|error| DataError::io("unlock", &self.path)(error.into()))?)
+    }
+
+    /// Whether no other run takes from the file. None begins to while this handle is open, if so.
+    pub(super) fn is_alone(&self) -> bool {
+        flock(&self.file, FlockOperation::NonBlockingLockExclusive).is_ok()
+    }
+
+    /// Writes zeros over pages whose cells are all used, unless they are erased. What the medium keeps of them is sealed under the key of the generation.
     pub(super) fn erase(&self, pages: std::ops::Range<u64>) {
         let zeros = vec![0; TEXT + TAG];
         for page in pages {
             let at = HEADER as u64 + page * (TEXT + TAG) as u64;
-            // The marks say that they are used, whatever the disk does.
-            let _ = self.file.write_all_at(&zeros, at);
+            let mut first = [0; TAG];
+            let read = self.file.read_exact_at(&mut first, at);
+            if read.is_err() || first != [0; TAG] {
+                // The marks say that they are used, whatever the disk does.
+                let _ = self.file.write_all_at(&zeros, at);
+            }
         }
     }
 
@@ -250,8 +271,10 @@ impl PageFile {
         self.file.sync_all()
     }
 
+    /// All of it is on the disk, and as long as its header says: pages of cells that were not made are holes.
     pub(super) fn sync(&self) -> Result<(), StockError> {
-        let synced = self.file.sync_all();
+        let length = self.file.set_len(bytes_of(self.cells));
+        let synced = length.and_then(|()| self.file.sync_all());
         Ok(synced.map_err(DataError::io("write", &self.path))?)
     }
 
@@ -267,7 +290,8 @@ impl PageFile {
         let (marks, mac) = bytes.split_first_chunk::<BYTES>().expect("marks and a MAC");
         let authentic = self.keys.is_authentic(marks, mac);
         let marks = Marks::decode(marks).filter(|marks| {
-            authentic && (marks.generation, marks.made) == (self.generation, self.cells)
+            // A run that has ended early leaves fewer cells than its header says.
+            authentic && marks.generation == self.generation && marks.made <= self.cells
         });
         marks.ok_or_else(|| damaged("the marks are not what this party has written"))
     }

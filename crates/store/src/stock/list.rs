@@ -38,7 +38,7 @@ pub enum ListedState {
     },
     /// It is burnt: why, and when, in seconds since 1970.
     Burnt {
-        /// `check`, `forked` or `asked`.
+        /// `check`, `forked`, `orphan`, `replaced` or `asked`.
         why: String,
         /// When.
         at: u64,
@@ -66,7 +66,7 @@ pub fn stocks(folder: &Path, key: &StoreKey) -> Result<Vec<Listed>, StockError> 
                 cells: [marks.made, marks.used],
                 sessions: marks.sessions,
                 created: file.created,
-                bytes: bytes_of(file.cells),
+                bytes: bytes_of(marks.made),
             },
             Err(error) => ListedState::Damaged(error.to_string()),
         };

@@ -1,7 +1,8 @@
-//! A generation that a run makes: complete, or not there.
+//! A generation that a run makes: as many of its cells as both parties agree on, or not there.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rustix::fs::{FlockOperation, flock};
@@ -14,7 +15,7 @@ use super::marks::{self, Marks};
 use super::{PAGE, Stocks, burn, seconds, short, with_extension};
 
 /// Failed checks against a peer within a day after which nothing is made with it.
-const FAILURES: usize = 3;
+pub(super) const FAILURES: usize = 3;
 
 /// A generation that a run makes.
 pub struct NewStock {
@@ -24,6 +25,8 @@ pub struct NewStock {
     made: OnceLock<(PathBuf, PageFile)>,
     /// Pages that were put.
     pages: Mutex<Vec<bool>>,
+    /// Whether there is nothing more to keep: a check has failed, or the generation is there.
+    over: AtomicBool,
 }
 
 impl NewStock {
@@ -34,7 +37,44 @@ impl NewStock {
             most,
             made: OnceLock::new(),
             pages: Mutex::default(),
+            over: AtomicBool::new(false),
         }
+    }
+
+    /// Cells from the first on whose checks have passed at this party, without a gap: those that may be kept of a run that has ended early. None if a check
+    /// has failed, or the generation is there.
+    pub fn passed(&self) -> u64 {
+        if self.over.load(Ordering::Acquire) {
+            return 0;
+        }
+        let pages = self.pages().iter().take_while(|put| **put).count() as u64;
+        (pages * PAGE).min(self.cells)
+    }
+
+    /// Makes a generation of the first `cells` cells of a run that has ended early: as many as have passed at both parties, which agree on the number.
+    ///
+    /// # Errors
+    /// [`StockError`] if fewer have passed here, the number is not one of whole pages, or the disk does not take what is left.
+    pub fn keep(&self, cells: u64) -> Result<(), StockError> {
+        if cells == 0 || cells > self.passed() || !cells.is_multiple_of(PAGE) {
+            let what = "cells of stock are kept that have not passed their checks here";
+            return Err(DataError::own(what).into());
+        }
+        self.complete(cells)
+    }
+
+    /// Writes the marks of the first `cells` cells, and gives the file its name.
+    fn complete(&self, cells: u64) -> Result<(), StockError> {
+        let (path, file) = self.made()?;
+        file.sync()?;
+        let marks = Marks::new(file.generation, cells);
+        file.mark(&path.with_extension("marks"), &marks)?;
+        // Its name makes it complete.
+        let complete = path.with_extension("stock");
+        let renamed = fs::rename(path, &complete).and_then(|()| sync_parent(&complete));
+        renamed.map_err(DataError::io("rename a finished file to", &complete))?;
+        self.over.store(true, Ordering::Release);
+        file.release()
     }
 
     fn pages(&self) -> MutexGuard<'_, Vec<bool>> {
@@ -49,17 +89,15 @@ impl NewStock {
 
 impl StockSink for NewStock {
     fn begin(&self, session: &SessionId, offset: &Secret) -> Result<(), StockError> {
-        let failures = self.stocks.failures()?;
-        if failures >= FAILURES {
-            return Err(StockError::Failures { failures });
-        }
+        self.stocks.may_make()?;
         let held = self.stocks.held()?;
-        let there: u64 = held.iter().map(|held| bytes_of(held.file.cells)).sum();
+        let there: u64 = held.iter().map(|held| bytes_of(held.marks.made)).sum();
         let bytes = bytes_of(self.cells);
         if let Some(most) = self.most.filter(|most| there.saturating_add(bytes) > *most) {
             let cells = self.cells;
             return Err(StockError::Budget { cells, bytes, most });
         }
+        self.stocks.sweep()?;
         if held.len() >= marks::NAMED {
             let what = "there are 8 generations with this party that are not used up: use them first, or remove some with `veil stock`";
             return Err(DataError::own(what).into());
@@ -104,29 +142,27 @@ impl StockSink for NewStock {
                 Some(put) if !*put => *put = true,
                 _ => return Err(DataError::own("a page of stock is put once").into()),
             }
-            file.write(number, &fields)?;
+            if let Err(error) = file.write(number, &fields) {
+                // The page counts as put, and is not there.
+                self.over.store(true, Ordering::Release);
+                return Err(error);
+            }
         }
         Ok(())
     }
 
     fn fail(&self) {
+        self.over.store(true, Ordering::Release);
         if let Some((path, file)) = self.made.get() {
             burn(path, Some(file), "check", &file.between.peer);
         }
     }
 
     fn finish(&self) -> Result<(), StockError> {
-        let (path, file) = self.made()?;
         if !self.pages().iter().all(|put| *put) {
             return Err(DataError::own("pages of the stock are missing").into());
         }
-        file.sync()?;
-        let marks = Marks::new(file.generation, file.cells);
-        file.mark(&path.with_extension("marks"), &marks)?;
-        // Its name makes it complete.
-        let complete = path.with_extension("stock");
-        let renamed = fs::rename(path, &complete).and_then(|()| sync_parent(&complete));
-        Ok(renamed.map_err(DataError::io("rename a finished file to", &complete))?)
+        self.complete(self.cells)
     }
 }
 

@@ -11,7 +11,7 @@
 //! - The marks are on the disk before a run has its first cell: a party that is ended at any point uses nothing twice.
 //! - Marks that were set back at one party are found when both compare theirs, if the other one has written newer ones; the generation is burnt at both.
 //! - A file of another peer, role or generation, and one that was changed in any bit, is refused before anything is used.
-//! - A generation is complete or is not there.
+//! - A generation is there with as many cells as both parties have agreed on, all of which have passed their checks, or is not there.
 //!
 //! # Limits
 //!
@@ -87,6 +87,97 @@ impl Stocks {
         Ok(held.iter().map(|held| held.marks.left()).collect())
     }
 
+    /// Names of the generations with this peer that have cells left, and how many: those that both parties have serve.
+    ///
+    /// # Errors
+    /// [`StockError`] as of [`Stocks::left`].
+    pub fn generations(&self) -> Result<Vec<(String, u64)>, StockError> {
+        let held = self.held()?.into_iter();
+        Ok(held
+            .map(|held| (short(&held.marks.generation), held.marks.left()))
+            .collect())
+    }
+
+    /// Burns the generations with this peer that it does not name: it has burnt them, was set back, or has used them up, and nothing of them can be used.
+    /// How many cells that were.
+    ///
+    /// # Errors
+    /// [`StockError::Busy`] if a run is about to take from the stock, else as of [`Stocks::left`].
+    pub fn burn_unnamed(&self, named: &[String]) -> Result<u64, StockError> {
+        let _lock = self.lock()?;
+        let mut lost = 0;
+        for held in self.held()? {
+            if !named.contains(&short(&held.marks.generation)) {
+                lost += held.marks.left();
+                held.burn("orphan");
+            }
+        }
+        Ok(lost)
+    }
+
+    /// Burns the smallest generations with this peer until one more has a name: the parties name 8. How many cells that were.
+    ///
+    /// # Errors
+    /// [`StockError`] as of [`Stocks::burn_unnamed`].
+    pub fn make_room(&self) -> Result<u64, StockError> {
+        let _lock = self.lock()?;
+        let mut held = self.held()?;
+        held.sort_by_key(|held| (held.marks.left(), held.marks.generation));
+        let over = (held.len() + 1).saturating_sub(marks::NAMED);
+        let mut lost = 0;
+        for held in held.drain(..over) {
+            lost += held.marks.left();
+            held.burn("replaced");
+        }
+        Ok(lost)
+    }
+
+    /// Cells for which there is room, if all stock with this peer takes `most` bytes at most; of the generations that are named alone, if some are.
+    ///
+    /// # Errors
+    /// [`StockError`] as of [`Stocks::left`].
+    pub fn room(&self, most: u64, named: Option<&[String]>) -> Result<u64, StockError> {
+        let held = self.held()?;
+        let counts =
+            |held: &&Held| named.is_none_or(|named| named.contains(&short(&held.marks.generation)));
+        let there: u64 = held
+            .iter()
+            .filter(counts)
+            .map(|held| file::bytes_of(held.marks.made))
+            .sum();
+        let free = most.saturating_sub(there).saturating_sub(file::bytes_of(0));
+        Ok(free / (file::bytes_of(PAGE) - file::bytes_of(0)) * PAGE)
+    }
+
+    /// Why nothing is made with this peer, if too many checks have failed.
+    ///
+    /// # Errors
+    /// [`StockError::Failures`] then, [`StockError::Data`] if the folder cannot be read.
+    pub fn may_make(&self) -> Result<(), StockError> {
+        match self.failures()? {
+            failures if failures >= making::FAILURES => Err(StockError::Failures { failures }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes generations with this peer that are used up.
+    fn sweep(&self) -> Result<(), StockError> {
+        let Ok(_lock) = self.lock() else {
+            return Ok(());
+        };
+        for path in with_extension(&self.folder, "stock")? {
+            let file = PageFile::open(&path, &self.key)?;
+            let with = (file.between.me, file.between.peer);
+            let marks = path.with_extension("marks");
+            if with == (self.between.me, self.between.peer) && file.marks(&marks)?.left() == 0 {
+                let _ = file.erase_header();
+                let _ = fs::remove_file(&path);
+                let _ = fs::remove_file(&marks);
+            }
+        }
+        Ok(())
+    }
+
     fn held(&self) -> Result<Vec<Held>, StockError> {
         let mut all = Vec::new();
         for path in with_extension(&self.folder, "stock")? {
@@ -110,7 +201,10 @@ impl Stocks {
     }
 
     fn lock(&self) -> Result<File, StockError> {
-        let path = self.folder.join(".lock");
+        // One peer holds up no run with another one.
+        let path = self
+            .folder
+            .join(format!(".lock-{}", short(&self.between.peer)));
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false);
         let file = options.mode(0o600).open(&path);

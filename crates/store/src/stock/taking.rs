@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use veil_job::{Cells, DataError, StockError, StockSource, Turn};
 use veil_session::{Secret, SessionId};
@@ -11,9 +13,13 @@ use veil_session::{Secret, SessionId};
 use super::marks::{Choice, Marks, choose, heard, word};
 use super::{Held, PAGE, Stocks, short};
 
+/// How often a run that waits for another one to begin looks whether it has.
+const GLANCE: Duration = Duration::from_millis(20);
+
 /// What a run takes from the stock of its party.
 pub struct Taking {
     stocks: Stocks,
+    patience: Duration,
     state: Mutex<State>,
     begun: OnceLock<Begun>,
 }
@@ -55,8 +61,27 @@ impl Taking {
     pub(super) fn new(stocks: Stocks) -> Self {
         Taking {
             stocks,
+            patience: Duration::ZERO,
             state: Mutex::default(),
             begun: OnceLock::new(),
+        }
+    }
+
+    /// The same, waiting so long where another run of this party is about to take from the stock with the same peer.
+    #[must_use]
+    pub const fn patient(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// The lock of the stock with the peer.
+    fn lock(&self) -> Result<File, StockError> {
+        let until = Instant::now() + self.patience;
+        loop {
+            match self.stocks.lock() {
+                Err(StockError::Busy) if Instant::now() < until => thread::sleep(GLANCE),
+                locked => return locked,
+            }
         }
     }
 
@@ -67,8 +92,9 @@ impl Taking {
 
 impl StockSource for Taking {
     fn word(&self) -> Result<Vec<u8>, StockError> {
+        let lock = self.lock()?;
         let mut state = self.state();
-        state.lock = Some(self.stocks.lock()?);
+        state.lock = Some(lock);
         state.held = self.stocks.held()?;
         let marks: Vec<Marks> = state.held.iter().map(|held| held.marks).collect();
         Ok(word(&marks))
@@ -120,6 +146,8 @@ impl StockSource for Taking {
         };
         let mut held = state.held.swap_remove(own);
         let offset = held.file.offset()?;
+        // Before the marks say that its cells are used: what they say may be erased once no run shares the file.
+        held.file.share()?;
         let first = held.marks.used;
         held.marks = held.marks.advanced(need, &session.0);
         let path = held.path.with_extension("marks");
@@ -177,14 +205,22 @@ impl StockSource for Taking {
 }
 
 impl Drop for Taking {
-    /// The cells of the run are used, whether it has come to them or not.
+    /// The cells of the run are used, whether it has come to them or not. A page that has cells of another run too is erased when no run takes from the
+    /// generation any more.
     fn drop(&mut self) {
-        if let Some(Begun { held, cells, .. }) = self.begun.get() {
-            // All before the first one are used.
-            let pages = cells.start / PAGE..cells.end / PAGE;
-            if held.path.exists() {
-                held.file.erase(pages);
-            }
+        let Some(Begun { held, cells, .. }) = self.begun.get() else {
+            return;
+        };
+        if !held.path.exists() {
+            return;
+        }
+        if held.file.is_alone() {
+            let marks = held.file.marks(&held.path.with_extension("marks"));
+            let used = marks.map_or(cells.end, |marks| marks.used);
+            held.file.erase(0..used / PAGE);
+        } else {
+            held.file
+                .erase(cells.start.div_ceil(PAGE)..cells.end / PAGE);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::Explanation;
+use super::{Effort, Explanation, FromStock};
 use crate::output::{bytes, columns, count, seconds};
 use crate::rates::Found;
 
@@ -84,6 +84,7 @@ impl Explanation {
                 ),
             ),
         ]);
+        facts.extend(self.stock.as_ref().map(|stock| ("stock", stock.text())));
         facts.extend(
             self.opened_numbers
                 .map(|numbers| ("opened", numbers.text())),
@@ -167,5 +168,25 @@ impl Explanation {
             let _ = writeln!(text, "  kept: {}", kept.what);
         }
         text
+    }
+}
+
+impl FromStock {
+    /// In a line.
+    fn text(&self) -> String {
+        let cells = count(self.cells, "cell");
+        let effort = |of: &Effort| {
+            format!(
+                "{} in {} in all",
+                bytes(of.bytes),
+                count(of.rounds, "round")
+            )
+        };
+        let (online, fresh) = (effort(&self.online), effort(&self.fresh));
+        if self.taken {
+            format!("takes {cells}, and sends {online}; without it, {fresh}")
+        } else {
+            format!("takes none; with `--stock` {cells}, and it would send {online}")
+        }
     }
 }

@@ -171,6 +171,7 @@ fn measure(part: Part, blocks: u64, args: &BenchArgs, registry: &Arc<dyn Registr
     let folder = tempfile::tempdir().into_diagnostic()?;
     write(part, blocks, folder.path()).into_diagnostic()?;
     let local = LocalArgs {
+        stock: false,
         job: JobArgs {
             job: folder.path().join("job.toml"),
             data: vec![],

@@ -1,0 +1,282 @@
+//! What a service asks of another one, and answers: within the limits that its operator has written down.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use veil_job::StockError;
+use veil_link::tls::Fingerprint;
+use veil_protocol::ag::stock_of;
+use veil_protocol::{Options, Plan, PlanError, Stock};
+use veil_runtime::Passes;
+use veil_session::{PartyId, Peer};
+use veil_store::stock::Stocks;
+
+use super::super::{News, ServiceState};
+use super::{Agreed, MEET, Place};
+use crate::control::{self, Reply, Request};
+use crate::jobs::State as Job;
+use crate::log::Event;
+use crate::members::Member;
+use crate::settings::{BATCH, StockWith};
+use crate::time::Time;
+
+/// What may be made with a party now.
+pub(super) struct May {
+    pub(super) cells: u64,
+    /// Cells that are left.
+    pub(super) left: u64,
+    /// Time of the day that is left.
+    pub(super) time: Duration,
+    stocks: Stocks,
+}
+
+/// Why nothing is made, in words for the other party, which say nothing of this machine.
+type No = String;
+
+fn unusable(error: &StockError) -> No {
+    match error {
+        StockError::Failures { .. } | StockError::Busy => error.to_string(),
+        error => {
+            tracing::error!(%error, "stock cannot be made");
+            "this party's stock cannot be used; its operator reads why in its log lines".to_owned()
+        }
+    }
+}
+
+/// The plan of a making between a garbler and an evaluator.
+fn plan_of(
+    own: &str,
+    other: &str,
+    with: &StockWith,
+    cells: u64,
+) -> Result<(Passes, Peer), PlanError> {
+    let [own, other] = [own, other].map(str::to_owned);
+    let garbles = with.garbles(&own, &other);
+    let parties = if garbles { [own, other] } else { [other, own] };
+    let job = stock_of(parties, with.statistical, cells);
+    let options = Options {
+        lanes: 1,
+        chunk_rows: None,
+    };
+    let plan = Plan::stocked(Arc::new(job), options, Stock::Made)?;
+    let me = PartyId::TWO[usize::from(!garbles)];
+    Ok((plan.into(), Peer::Party(me)))
+}
+
+/// Why nothing comes of a question.
+pub(super) enum Unasked {
+    /// The other party refuses.
+    Refused(String),
+    /// It gave no answer, or this party could not ask.
+    Failed(String),
+}
+
+impl From<String> for Unasked {
+    fn from(why: String) -> Self {
+        Unasked::Failed(why)
+    }
+}
+
+/// Asks the other service, which may refuse: it is asked for half as much then.
+pub(super) fn ask(
+    shared: &ServiceState,
+    name: &str,
+    with: &StockWith,
+    may: May,
+    place: Place,
+) -> Result<Agreed, Unasked> {
+    let settings = shared.home.settings();
+    let members = shared.home.members();
+    let member = members.by_name(name);
+    let member = member.ok_or_else(|| "it is no member here".to_owned())?;
+    let halves = shared.refills.with(name, |party| party.refusals.min(32));
+    let cells = ((may.cells >> halves) / BATCH * BATCH).max(BATCH);
+    let planned = plan_of(&settings.name, name, with, cells);
+    let (plan, me) = planned.map_err(|error| error.to_string())?;
+    let stocks = may.stocks;
+    let unusable = |error: StockError| unusable(&error);
+    stocks.make_room().map_err(unusable)?;
+    let request = Request::Refill {
+        plan: Event::plan(plan.hash),
+        cells,
+        statistical: with.statistical.bits(),
+        garbles: with.garbles(&settings.name, name),
+        generations: names(&stocks)?,
+    };
+    let until = Instant::now() + MEET;
+    let generations = match control::ask(&shared.home.identity(), member, &request, until) {
+        Ok(Reply::Refills { generations }) => generations,
+        Ok(Reply::Refused { why }) => {
+            return Err(Unasked::Refused(format!("`{name}` refuses: {why}")));
+        }
+        Ok(_) => {
+            let why = format!("`{name}` gave an answer that makes no sense");
+            return Err(Unasked::Failed(why));
+        }
+        Err(error) => return Err(Unasked::Failed(error.to_string())),
+    };
+    let lost = stocks.burn_unnamed(&generations).map_err(unusable)?;
+    say_lost(name, lost);
+    Ok(Agreed {
+        party: member.clone(),
+        plan,
+        me,
+        stocks,
+        cells,
+        disk: with.disk,
+        asks: true,
+        place,
+    })
+}
+
+fn names(stocks: &Stocks) -> Result<Vec<String>, No> {
+    let generations = stocks.generations().map_err(|error| unusable(&error))?;
+    Ok(generations.into_iter().map(|(name, _)| name).collect())
+}
+
+fn say_lost(party: &str, cells: u64) {
+    if cells > 0 {
+        tracing::warn!(%party, cells, "stock was burnt: the other party has no other half of it");
+    }
+}
+
+impl ServiceState {
+    /// What may be made with a party now, by this party's settings and what was made before. Where the other party has named its generations, the others
+    /// count as burnt.
+    pub(super) fn may_make(
+        &self,
+        name: &str,
+        with: &StockWith,
+        named: Option<&[String]>,
+    ) -> Result<May, No> {
+        let members = self.home.members();
+        let member = members
+            .by_name(name)
+            .ok_or("the other party is no member here")?;
+        let garbles = with.garbles(&self.home.settings().name, name);
+        let hour = Time::now().seconds().rem_euclid(86400) / 3600;
+        if !with.is_open_at(hour as u8) {
+            let [from, to] = with.hours.unwrap_or_default();
+            return Err(format!(
+                "this party makes stock from {from} to {to} o'clock, in UTC"
+            ));
+        }
+        let unusable = |error: StockError| unusable(&error);
+        let key = *member.fingerprint.as_bytes();
+        let stocks = self.home.stocks(key, garbles, with.statistical);
+        let stocks = stocks.map_err(unusable)?;
+        stocks.may_make().map_err(unusable)?;
+        let made = self.usage.made(name);
+        let minutes = with.minutes_per_day;
+        let time = Duration::from_secs(60 * minutes).as_secs_f64() - made.seconds;
+        if time < 1.0 {
+            return Err(format!(
+                "this party makes stock for {minutes} minutes a day, and they are over"
+            ));
+        }
+        let there = stocks.generations().map_err(unusable)?.into_iter();
+        let counts = |name: &String| named.is_none_or(|named| named.contains(name));
+        let left: u64 = there
+            .filter_map(|(name, left)| counts(&name).then_some(left))
+            .sum();
+        let cells = with.target.saturating_sub(left);
+        let cells = cells.div_ceil(BATCH) * BATCH;
+        let of_day = with.cells_per_day.saturating_sub(made.cells) / BATCH * BATCH;
+        let of_disk = stocks.room(with.disk, named).map_err(unusable)? / BATCH * BATCH;
+        Ok(May {
+            cells: cells.min(of_day).min(of_disk),
+            left,
+            time: Duration::from_secs_f64(time),
+            stocks,
+        })
+    }
+
+    /// Answers a party that asks for a refill: comes, within this party's limits, or says why not.
+    pub(in crate::service) fn refills(
+        &self,
+        member: &Member,
+        request: Request,
+    ) -> Result<Reply, No> {
+        let Request::Refill {
+            plan,
+            cells,
+            statistical,
+            garbles,
+            generations,
+        } = request
+        else {
+            return Err("this is no question for stock".to_owned());
+        };
+        let name = &member.name;
+        let settings = self.home.settings();
+        let with = settings.stock.get(name).filter(|with| with.target > 0);
+        let with = with.ok_or_else(|| {
+            format!(
+                "this party makes no stock with `{name}`: its operator sets `target` under [stock.{name}] in veil.toml"
+            )
+        })?;
+        if with.garbles(&settings.name, name) == garbles {
+            let who = if garbles { "both" } else { "neither" };
+            return Err(format!(
+                "{who} of the two would garble: one sets `garbles = true` under [stock.NAME] in veil.toml, the other one `garbles = false`"
+            ));
+        }
+        if statistical != with.statistical.bits() {
+            return Err(format!(
+                "this party makes stock with `{name}` at `statistical = {}`, and it asks for {statistical}",
+                with.statistical.bits()
+            ));
+        }
+        if self.stopping.load(Ordering::Relaxed) || !self.jobs.in_state(Job::active).is_empty() {
+            return Err("jobs come first at this party: ask again when it is idle".to_owned());
+        }
+        if let Some(rest) = self.refills.with(name, |party| party.rests()) {
+            return Err(format!(
+                "this party makes nothing with `{name}` for {} s more: the last making failed",
+                rest.as_secs() + 1
+            ));
+        }
+        let may = self.may_make(name, with, Some(&generations))?;
+        if cells == 0 || !cells.is_multiple_of(BATCH) || cells > may.cells {
+            return Err(format!(
+                "`{name}` asks for {cells} cells, and this party makes at most {} with it now",
+                may.cells
+            ));
+        }
+        let planned = plan_of(&settings.name, name, with, cells);
+        let (own, me) = planned.map_err(|error| error.to_string())?;
+        if Event::plan(own.hash) != plan {
+            return Err("the two plan it differently: run the same release on both sides".into());
+        }
+        let taken = "stock is made at this party at this moment: ask again";
+        let place = self.refills.reserve(name, may.time).ok_or(taken)?;
+        let stocks = may.stocks;
+        let lost = stocks
+            .burn_unnamed(&generations)
+            .map_err(|error| unusable(&error))?;
+        say_lost(name, lost);
+        let generations = names(&stocks)?;
+        self.refills.making.begins(own.hash, member.fingerprint);
+        let agreed = Agreed {
+            party: member.clone(),
+            plan: own,
+            me,
+            stocks,
+            cells,
+            disk: with.disk,
+            asks: false,
+            place,
+        };
+        let news = News::Refill(Box::new(agreed));
+        self.events
+            .try_send(news)
+            .map_err(|_| "too much happens at this party at this moment: ask again")?;
+        Ok(Reply::Refills { generations })
+    }
+
+    /// Answers a party that asks how much of a making is kept.
+    pub(in crate::service) fn keeps(&self, plan: &str, cells: u64, by: Fingerprint) -> Reply {
+        self.refills.making.answer(plan, cells, by)
+    }
+}
