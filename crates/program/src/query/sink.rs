@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use veil_job::passes::PassSpec;
-use veil_job::{DataError, Guarantee, JobSpec, Sink, Slice};
+use veil_job::{Audience, DataError, Guarantee, JobSpec, Sink, Slice};
 use veil_math::Ring;
 use veil_physical::{PhysicalPlan, ResultPorts};
 use veil_relation::{Expr, Field, SortKey, Value};
@@ -41,6 +41,8 @@ pub struct QuerySink {
     recipient: String,
     security: Guarantee,
     results: Vec<Wanted>,
+    /// Output ports that are 0 unless the run ends without a result, and what is false then.
+    ended: Vec<(usize, String)>,
     taken: Mutex<Vec<Taken>>,
     files: Mutex<Vec<(Staged, usize, Writing)>>,
     answers: OnceLock<Vec<Answered>>,
@@ -54,11 +56,29 @@ pub struct QuerySink {
 #[derive(Debug)]
 struct Wanted {
     ports: ResultPorts,
-    /// Rows of the pass.
+    /// Rows of the relation.
     rows: u64,
-    /// The ring and the number of wires of each port.
+    /// The ring and the number of wires of each port, in one row of the relation.
     wires: Vec<(Ring, u32)>,
+    /// Whether the pass has one row, in which all of the relation stand one behind the other.
+    in_one: bool,
     min_count: u32,
+}
+
+/// What hides results of two parties where a claim is false.
+fn ended(plan: &PhysicalPlan) -> Result<Vec<(usize, String)>, DataError> {
+    let Some(wires) = &plan.wires else {
+        return Ok(vec![]);
+    };
+    let job = job_of(plan, 0)?;
+    let ports = job.audiences.iter().zip(&job.opened).enumerate();
+    let claims = ports.filter(|(_, (to, _))| **to == Audience::Parties);
+    let claims = claims.map(|(port, (_, what))| (port, what.clone()));
+    let told = wires.ended.iter().map(|(_, port)| {
+        let what = "what the job claims of its rows".to_owned();
+        (*port, what)
+    });
+    Ok(claims.chain(told).collect())
 }
 
 /// What has come of a relation.
@@ -87,19 +107,24 @@ impl Wanted {
     ) -> Result<Self, DataError> {
         let job = job_of(plan, ports.pass)?;
         let plain = |key: &SortKey| matches!(key.expr, Expr::Column(..));
-        if job.circuit.outputs.len() != ports.ports.len()
-            || !ports.order.iter().flatten().all(plain)
-        {
+        let in_one = plan.wires.is_some();
+        let own = job.circuit.outputs.get(ports.first..);
+        let outputs = own.and_then(|own| own.get(..ports.ports.len()));
+        let all = in_one || job.circuit.outputs.len() == ports.ports.len();
+        let Some(outputs) = outputs.filter(|_| all && ports.order.iter().flatten().all(plain))
+        else {
             return Err(DataError::own(
                 "the plan opens other columns than it says; this is a mistake of the program",
             ));
-        }
-        let outputs = job.circuit.outputs.iter();
+        };
+        let of_row = if in_one { ports.rows.max(1) } else { 1 };
+        let outputs = outputs.iter();
         Ok(Self {
-            rows: job.rows(),
+            rows: ports.rows.into(),
             wires: outputs
-                .map(|output| (job.circuit.ring, output.wires.len() as u32))
+                .map(|output| (job.circuit.ring, output.wires.len() as u32 / of_row))
                 .collect(),
+            in_one,
             ports: ports.clone(),
             min_count: query.min_count,
         })
@@ -157,6 +182,22 @@ fn get(ring: Ring, bytes: &[u8], wire: usize, row: usize) -> u128 {
     let mut element = [0; 16];
     element[..size].copy_from_slice(&bytes[row * size..][..size]);
     u128::from_le_bytes(element)
+}
+
+/// The bits of all rows, which stood one behind the other in one row, a byte for each: as a pass of rows puts them out, each wire in all rows.
+fn in_rows(bytes: &[u8], (rows, width): (u64, u32)) -> Option<Vec<u8>> {
+    let (rows, width) = (usize::try_from(rows).ok()?, width as usize);
+    if bytes.len() != rows.checked_mul(width)? {
+        return None;
+    }
+    let wire = rows.div_ceil(8);
+    let mut all = vec![0; wire * width];
+    for (row, bits) in bytes.chunks(width.max(1)).enumerate() {
+        for (bit, value) in bits.iter().enumerate() {
+            all[bit * wire + row / 8] |= (value & 1) << (row % 8);
+        }
+    }
+    Some(all)
 }
 
 /// The order of rows: by keys, then by all columns, nulls last.
@@ -222,6 +263,7 @@ impl QuerySink {
             security,
             taken: Mutex::new(taken.collect()),
             results,
+            ended: ended(plan)?,
             files: Mutex::new(files),
             answers: OnceLock::new(),
             analyses,
@@ -276,15 +318,19 @@ impl QuerySink {
 
     /// Takes what each pass opens.
     pub(crate) fn sinks(self: &Arc<Self>) -> Vec<(usize, Arc<dyn Sink>)> {
-        let results = self.results.iter().enumerate();
-        let sink = |index| -> Arc<dyn Sink> {
+        let mut passes: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (index, wanted) in self.results.iter().enumerate() {
+            passes.entry(wanted.ports.pass).or_default().push(index);
+        }
+        let sink = |results| -> Arc<dyn Sink> {
             Arc::new(PassSink {
                 set: Arc::clone(self),
-                index,
+                results,
             })
         };
-        results
-            .map(|(index, wanted)| (wanted.ports.pass, sink(index)))
+        passes
+            .into_iter()
+            .map(|(pass, results)| (pass, sink(results)))
             .collect()
     }
 
@@ -292,10 +338,43 @@ impl QuerySink {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, index: usize, port: usize, slice: Slice, values: &[u8]) -> Result<(), DataError> {
+    fn put(
+        &self,
+        results: &[usize],
+        port: usize,
+        slice: Slice,
+        given: &[u8],
+    ) -> Result<(), DataError> {
         let beyond = || DataError::out_of_reach(port, slice);
-        let wanted = &self.results[index];
-        let &(ring, width) = wanted.wires.get(port).ok_or_else(beyond)?;
+        if let Some((_, what)) = self.ended.iter().find(|(ended, _)| *ended == port) {
+            return match given {
+                [0] => Ok(()),
+                [1] => Err(DataError::own(format!(
+                    "{what}: that is false, and the run is over; nothing else was opened"
+                ))),
+                _ => Err(beyond()),
+            };
+        }
+        let own = |index: usize| {
+            let wanted = &self.results[index];
+            let port = port.checked_sub(wanted.ports.first)?;
+            Some((index, wanted, port, *wanted.wires.get(port)?))
+        };
+        let found = results.iter().find_map(|index| own(*index));
+        let (index, wanted, port, (ring, width)) = found.ok_or_else(beyond)?;
+        let (whole, values);
+        let slice = if wanted.in_one {
+            whole = in_rows(given, (wanted.rows, width)).ok_or_else(beyond)?;
+            values = whole.as_slice();
+            if (slice.first, slice.rows) != (0, 1) {
+                return Err(beyond());
+            }
+            let rows = u32::try_from(wanted.rows).map_err(|_| beyond())?;
+            Slice { rows, ..slice }
+        } else {
+            values = given;
+            slice
+        };
         let end = slice.first.checked_add(slice.rows.into());
         let fits = slice.block == 0
             && end.is_some_and(|end| end <= wanted.rows)
@@ -378,16 +457,18 @@ pub(crate) fn of<'a>(
 #[derive(Debug)]
 struct PassSink {
     set: Arc<QuerySink>,
-    index: usize,
+    /// The relations that it opens, by number.
+    results: Vec<usize>,
 }
 
 impl Sink for PassSink {
     fn put(&self, port: usize, slice: Slice, values: &[u8]) -> Result<(), DataError> {
-        self.set.put(self.index, port, slice, values)
+        self.set.put(&self.results, port, slice, values)
     }
 
     fn finish(&self) -> Result<(), DataError> {
-        self.set.finish(self.index)
+        let mut results = self.results.iter();
+        results.try_for_each(|index| self.set.finish(*index))
     }
 }
 
