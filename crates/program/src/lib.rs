@@ -72,6 +72,7 @@ pub mod stats;
 mod table;
 mod words;
 
+pub use veil_physical::Wires;
 pub use draft::{Draft, Guess, Guessed, NewJob, NewTable};
 pub use error::{JobError, JobProblem, Place};
 pub use gates::{FileSink, FileSource, Gates};

@@ -223,6 +223,7 @@ impl Flat {
     }
 
     fn pass(&mut self, pass: &PassSpec) -> Result<(), PhysicalError> {
+        self.ports.begin();
         match pass {
             PassSpec::Rows {
                 job,
@@ -287,8 +288,6 @@ impl Flat {
         let circuit = InRows::new(&job.circuit, &self.reads.outputs(job, leaves));
         let read = circuit.read_of_inputs();
         let mut inputs: Vec<Vec<Vec<Wire>>> = Vec::with_capacity(takes.len());
-        self.ports.of_inputs.push(self.ports.holders.len());
-        self.ports.of_outputs.push(self.ports.outputs.len());
         let mut supplied = false;
         for (port, take) in takes.iter().enumerate() {
             let bits = circuit.input_bits(port);

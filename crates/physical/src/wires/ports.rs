@@ -28,6 +28,12 @@ pub(super) struct Ports {
 }
 
 impl Ports {
+    /// Begins a pass.
+    pub(super) fn begin(&mut self) {
+        self.of_inputs.push(self.holders.len());
+        self.of_outputs.push(self.outputs.len());
+    }
+
     /// An input port of a pass, of all its rows: the bits of each.
     pub(super) fn input(
         &mut self,

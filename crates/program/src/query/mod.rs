@@ -174,6 +174,12 @@ impl Queries {
         &self.collisions
     }
 
+    /// ANDs of the circuit that all queries are between two parties; nothing among more.
+    pub fn ands(&self) -> Option<u64> {
+        let wires = self.physical.wires.as_ref();
+        wires.map(|wires| wires.ands.iter().sum())
+    }
+
     /// How many numbers are opened at most: cells of all relations that recipients get, and whether these lack rows.
     pub fn numbers(&self) -> u64 {
         let opens = self.physical.opens.iter();

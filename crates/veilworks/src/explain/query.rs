@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use veil_job::Guarantee;
 use veil_link::shape::Profile;
+use veil_program::Wires;
 use veil_program::{ColumnFacts, Job, KeptFacts, NamedQuery, Opens, Queries, TableFacts};
 use veil_protocol::{Cost, Options};
 use veil_runtime::Passes;
@@ -65,6 +66,12 @@ pub struct Explained {
     estimates: Vec<Estimate>,
     /// The table of rates that they are by.
     rates: Origin,
+    /// Between two parties, ANDs of the one circuit that all queries are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ands: Option<u64>,
+    /// The same among three parties that follow the protocol, for a job of two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    among_three: Option<Price>,
     /// The same among four parties, one of which may be malicious.
     #[serde(skip_serializing_if = "Option::is_none")]
     among_four: Option<Price>,
@@ -128,11 +135,24 @@ struct PassCost {
     /// Payload that all participants send.
     bytes: u64,
     rounds: u64,
+    /// Between two parties, for whom all passes are one circuit, the ANDs that these are of it: what is sent is of the whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ands: Option<u64>,
 }
 
 impl PassCost {
     /// Of these among all.
-    fn of(these: impl Iterator<Item = usize>, all: &[OfPass]) -> Self {
+    fn of(these: impl Iterator<Item = usize>, all: &[OfPass], wires: Option<&Wires>) -> Self {
+        if let Some(wires) = wires {
+            let own = these.filter_map(|pass| wires.ands.get(pass));
+            let own: Vec<u64> = own.copied().collect();
+            return PassCost {
+                passes: own.len(),
+                bytes: 0,
+                rounds: 0,
+                ands: Some(own.iter().sum()),
+            };
+        }
         let own: Vec<&OfPass> = these.filter_map(|pass| all.get(pass)).collect();
         let sends = own.iter().flat_map(|pass| &pass.each);
         let sends = sends.fold(Cost::default(), |all, does| all + does.sends);
@@ -140,6 +160,7 @@ impl PassCost {
             passes: own.len(),
             bytes: sends.bytes,
             rounds: own.iter().map(|pass| pass.waits).sum(),
+            ands: None,
         }
     }
 }
@@ -220,28 +241,29 @@ pub fn of_queries(
         participants: participants.collect(),
         estimates: estimates(passes.program().first(), &costs.run, rates, net),
         rates: rates.origin(),
-        among_four: price(job, queries, passes.lanes, net, rates)?,
+        ands: queries.ands(),
+        among_three: price((job, queries, 3), passes.lanes, net, rates)?,
+        among_four: price((job, queries, 4), passes.lanes, net, rates)?,
         queries: queries.queries().iter().map(asked).collect(),
         operators: operators(queries, &costs.passes),
     })
 }
 
-/// What the same costs among four parties, for a job of three.
+/// What the same costs among so many parties, for a job of fewer.
 fn price(
-    job: &Job,
-    queries: &Queries,
+    (job, queries, parties): (&Job, &Queries, usize),
     lanes: u16,
     net: Option<Profile>,
     rates: &Rates,
 ) -> Result<Option<Price>, Error> {
-    let Some((four, described)) = queries.among_four(job.spec(), job.roles()) else {
+    let Some((more, described)) = queries.among_more(parties, job.spec(), job.roles()) else {
         return Ok(None);
     };
     let options = Options {
         lanes,
         chunk_rows: None,
     };
-    let passes = &four.physical().passes;
+    let passes = &more.physical().passes;
     let passes = Passes::new(passes, Arc::new(described), Vec::new(), options)?;
     let costs = Costs::of(&passes);
     let first = passes.protocol(Peer::Party(passes.parties()[0]));
@@ -257,22 +279,24 @@ fn price(
 
 /// What each operator costs by itself.
 fn operators(queries: &Queries, passes: &[OfPass]) -> Vec<OperatorCost> {
+    let wires = queries.physical().wires.as_ref();
     let all = queries.operators().into_iter();
     let cost = |of: veil_program::Operator| OperatorCost {
         depth: of.depth,
         what: of.text,
         rows: of.rows,
-        cost: PassCost::of(of.passes.into_iter().flatten(), passes),
+        cost: PassCost::of(of.passes.into_iter().flatten(), passes, wires),
     };
     all.map(cost).collect()
 }
 
 /// What it costs to look at what each owner supplies.
 fn checks(queries: &Queries, passes: &[OfPass]) -> Vec<CheckCost> {
+    let wires = queries.physical().wires.as_ref();
     let all = queries.checks().into_iter();
     let cost = |(owner, own): (String, std::ops::Range<usize>)| CheckCost {
         owner,
-        cost: PassCost::of(own, passes),
+        cost: PassCost::of(own, passes, wires),
     };
     all.map(cost).collect()
 }
@@ -291,20 +315,27 @@ impl Explained {
         if plan {
             return self.tree();
         }
+        let rounds = count(self.rounds, "round");
+        let lanes = count(self.lanes.into(), "lane");
+        let made = match self.ands {
+            Some(ands) => (
+                "circuit",
+                format!(
+                    "all queries are one, of {} in one row, {rounds} in all, on {lanes}",
+                    count(ands, "AND")
+                ),
+            ),
+            None => (
+                "passes",
+                format!("{}, {rounds} in all, on {lanes}", self.passes),
+            ),
+        };
         let mut facts = vec![
             ("job", format!("{} ({})", self.job, file.display())),
             ("protocol", self.protocol.to_owned()),
             ("guarantee", self.guarantee.to_string()),
             ("security", self.security.to_string()),
-            (
-                "passes",
-                format!(
-                    "{}, {} in all, on {}",
-                    self.passes,
-                    count(self.rounds, "round"),
-                    count(self.lanes.into(), "lane")
-                ),
-            ),
+            made,
             (
                 "plan",
                 format!(
@@ -381,6 +412,13 @@ impl Explained {
         });
         text += &columns(&rows.collect::<Vec<_>>());
         text += &list(self.checks.iter().map(|of| {
+            if let Some(ands) = of.cost.ands {
+                return format!(
+                    "what {} supplies is looked at in the circuit: {}",
+                    of.owner,
+                    count(ands, "AND")
+                );
+            }
             format!(
                 "what {} supplies is looked at on shares first: {}, {} from all participants, {}",
                 of.owner,
@@ -427,10 +465,14 @@ impl Explained {
         text += "\nestimated time, from the first message to the last\n";
         text += &times(&self.estimates);
         let _ = writeln!(text, "  by the rates of: {rates}");
-        if let Some(price) = &self.among_four {
+        let others = [("three", &self.among_three), ("four", &self.among_four)];
+        for (parties, price) in others {
+            let Some(price) = price else {
+                continue;
+            };
             let _ = writeln!(
                 text,
-                "\nthe same among four parties ({}: {}): the busiest sends {} in {}",
+                "\nthe same among {parties} parties ({}: {}): the busiest sends {} in {}",
                 price.protocol,
                 price.guarantee,
                 bytes(price.party_bytes),
@@ -443,6 +485,18 @@ impl Explained {
 
     /// The operators, each above its inputs.
     fn tree(&self) -> String {
+        if self.ands.is_some() {
+            let head = ["operator", "rows", "ANDs"];
+            let mut rows = vec![head.map(str::to_owned).to_vec()];
+            rows.extend(self.operators.iter().map(|of| {
+                vec![
+                    format!("{}{}", "  ".repeat(of.depth), of.what),
+                    of.rows.to_string(),
+                    of.cost.ands.unwrap_or_default().to_string(),
+                ]
+            }));
+            return columns(&rows);
+        }
         let head = ["operator", "rows", "passes", "bytes", "rounds"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         rows.extend(self.operators.iter().map(|of| {
