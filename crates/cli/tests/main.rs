@@ -46,6 +46,7 @@ mod stages;
 mod statistics;
 mod stock;
 mod two;
+mod two_queries;
 mod wishes;
 
 /// The program that is tested.

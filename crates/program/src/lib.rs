@@ -72,7 +72,6 @@ pub mod stats;
 mod table;
 mod words;
 
-pub use veil_physical::Wires;
 pub use draft::{Draft, Guess, Guessed, NewJob, NewTable};
 pub use error::{JobError, JobProblem, Place};
 pub use gates::{FileSink, FileSource, Gates};
@@ -91,5 +90,6 @@ pub use roles::Roles;
 #[cfg(feature = "columnar")]
 pub use table::MemoryTable;
 pub use table::{AlignKey, AlignKeyError, CellFault, CellProblem, InputError, TableReport, Watch};
+pub use veil_physical::Wires;
 pub use veil_relation::RangeError;
 pub use words::Words;

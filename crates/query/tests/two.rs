@@ -6,7 +6,8 @@ use veil_job::passes::PassSpec;
 use veil_job::{Adversary, Audience, JobSpec, ProtocolKind, Security};
 use veil_math::Ring;
 use veil_physical::{
-    MOST_GATES, Opening, PhysicalPlan, ResultPorts, TablePort, TablePorts, Wires, plan,
+    MOST_GATES, Opening, PhysicalError, PhysicalPlan, ResultPorts, TablePort, TablePorts, Wires,
+    plan,
 };
 use veil_query::{Bound, SortedBytes, compile};
 use veil_relation::{ColumnId, Overflow, Program, Value, clear};
@@ -132,7 +133,7 @@ fn ands(physical: &PhysicalPlan) -> u64 {
 /// All queries that the oracle is asked, against their meaning.
 #[test]
 fn one_circuit_gives_what_queries_mean() {
-    let tables = common::tables(16, 24);
+    let tables = common::tables(12, 16);
     let mut wrong = Vec::new();
     for (number, query) in listed().into_iter().enumerate() {
         let inputs = common::rows(&tables, 3 + number as u64);
@@ -162,4 +163,244 @@ fn one_circuit_gives_what_queries_mean() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Queries that two parties run in tests, semi-honest and malicious: each operator once.
+const RUN: [&str; 12] = [
+    "conditional_sum",
+    "distinct",
+    "order_nulls",
+    "limit",
+    "union",
+    "join",
+    "left_join_filtered",
+    "in_subquery",
+    "rank_in_partitions",
+    "running",
+    "order_by_aggregate",
+    "grouping_sets",
+];
+
+#[test]
+fn two_parties_open_what_queries_mean() {
+    let tables = common::tables(7, 9);
+    let inputs = common::rows(&tables, 11);
+    let mut ran = 0;
+    for query in listed() {
+        if !RUN.contains(&query.name.as_str()) {
+            continue;
+        }
+        let program = compile(&job(tables.clone(), &query.sql), &SortedBytes).unwrap();
+        let wanted = clear::evaluate(&program, &inputs).unwrap();
+        for security in securities() {
+            let physical = plan(&program, &participants(security)).unwrap();
+            let found = run(&physical, &program, &inputs).unwrap();
+            for (found, wanted) in found.iter().zip(&wanted) {
+                assert!(
+                    *found == wanted.rows,
+                    "{} ({security}): {found:?} for {:?}",
+                    query.name,
+                    wanted.rows
+                );
+            }
+            ran += 1;
+        }
+    }
+    assert_eq!(ran, 2 * RUN.len());
+}
+
+/// A key that is there twice, where the query rests on it that it is not: no result, in the circuit and in a run.
+#[test]
+fn a_false_claim_hides_all_results() {
+    let tables = common::tables(8, 9);
+    let sql = "SELECT v.cost, p.age FROM visits v JOIN people p ON v.person = p.id";
+    let program = compile(&job(tables.clone(), sql), &SortedBytes).unwrap();
+    let words = "a key of `people` is there once";
+    for twice in [false, true] {
+        let mut inputs = common::rows(&tables, 5);
+        if twice {
+            inputs[0].rows[7][0] = inputs[0].rows[3][0];
+            (inputs[0].valid[3], inputs[0].valid[7]) = (true, true);
+        }
+        for security in securities() {
+            let physical = plan(&program, &participants(security)).unwrap();
+            let listed = |of: fn(&Opening) -> bool| physical.opens.iter().any(of);
+            assert!(listed(|of| matches!(of, Opening::Duplicates { .. })));
+            assert!(listed(
+                |of| matches!(of, Opening::Ended { to } if to == "r")
+            ));
+            assert!(!listed(|of| matches!(of, Opening::Permutations { .. })));
+            let found = evaluated(&physical, &program, &inputs);
+            assert_eq!(found.err(), twice.then(|| words.to_owned()));
+            let ran = run(&physical, &program, &inputs).map(|_| ()).err();
+            assert_eq!(ran.is_some(), twice, "{security}");
+            if let Some(said) = ran {
+                let ends = format!("{words}: that is false, and the run is over");
+                assert!(said.contains(&ends), "{said}");
+            }
+        }
+    }
+}
+
+/// Several claims of which some are false: the parties learn of the first that is, as if the passes came one after the other.
+#[test]
+fn parties_learn_of_the_first_false_claim() {
+    let tables = common::tables(8, 9);
+    let sql = "WITH some AS (SELECT id, age FROM people WHERE age >= 0) SELECT s.age, v.cost FROM visits v JOIN some s ON v.person = s.id";
+    for (rows, twice) in [(8, false), (1, false), (8, true), (1, true)] {
+        let mut job = job(tables.clone(), sql);
+        job.bounds = vec![Bound {
+            of: "some".into(),
+            rows,
+            overflow: Overflow::Refuse,
+        }];
+        let program = compile(&job, &SortedBytes).unwrap();
+        let mut inputs = common::rows(&tables, 5);
+        for row in 0..8 {
+            inputs[0].valid[row] = true;
+            inputs[0].rows[row][4] = Value::Number(row as i128);
+        }
+        if twice {
+            inputs[0].rows[7][0] = inputs[0].rows[3][0];
+        }
+        let physical = plan(&program, &participants(securities()[0])).unwrap();
+        let found = evaluated(&physical, &program, &inputs).map(|_| ());
+        let beyond = "`people` has at most 1 row";
+        match (rows, found) {
+            (1, Err(said)) => assert!(said.contains(beyond), "{said}"),
+            (8, Err(said)) => assert!(twice && said.contains("is there once"), "{said}"),
+            (8, Ok(())) => assert!(!twice),
+            (rows, found) => panic!("{rows} rows: {found:?}"),
+        }
+    }
+}
+
+/// Bounds that flag say in a bit of the result what is missing.
+#[test]
+fn bounds_flag_and_drop_rows() {
+    let tables = common::tables(12, 9);
+    let inputs = common::rows(&tables, 4);
+    let sql = "WITH some AS (SELECT id, age FROM people WHERE age > 20) SELECT id, age FROM some ORDER BY id";
+    for overflow in [Overflow::Drop, Overflow::Flag] {
+        for rows in [0, 2, 12] {
+            let mut job = job(tables.clone(), sql);
+            job.bounds = vec![Bound {
+                of: "some".into(),
+                rows,
+                overflow,
+            }];
+            let program = compile(&job, &SortedBytes).unwrap();
+            let wanted = clear::evaluate(&program, &inputs).unwrap();
+            let physical = plan(&program, &participants(securities()[0])).unwrap();
+            let found = evaluated(&physical, &program, &inputs).unwrap();
+            assert_eq!(found[0].0, wanted[0].rows, "{rows} rows");
+            if let Some(incomplete) = found[0].1 {
+                assert_eq!(incomplete, wanted[0].incomplete, "{rows} rows");
+            }
+            let ran = run_with_flags(&physical, &program, &inputs).unwrap();
+            assert_eq!(ran, found, "{rows} rows");
+        }
+    }
+}
+
+/// Places of rows without an order say nothing: they come in the order of their own bits, and rows that do not count are zero.
+#[test]
+fn places_of_rows_say_nothing() {
+    let tables = common::tables(12, 9);
+    let sql = "SELECT age, city FROM people WHERE active";
+    let program = compile(&job(tables.clone(), sql), &SortedBytes).unwrap();
+    let physical = plan(&program, &participants(securities()[0])).unwrap();
+    let (job, _) = pass(&physical);
+    let found = |order: &[usize]| {
+        let mut inputs = common::rows(&tables, 21);
+        let rows = &mut inputs[0];
+        rows.rows = order.iter().map(|row| rows.rows[*row].clone()).collect();
+        rows.valid = order.iter().map(|row| rows.valid[*row]).collect();
+        supplied(&physical, &program, &inputs, |_, _, _, value| value).expected(job)
+    };
+    let all: Vec<usize> = (0..12).collect();
+    let turned: Vec<usize> = (0..12).rev().collect();
+    let mixed: Vec<usize> = (0..12).map(|row| row * 5 % 12).collect();
+    let one = found(&all);
+    assert!(one.iter().flatten().flatten().any(|bit| *bit == 1));
+    assert_eq!((found(&turned), found(&mixed)), (one.clone(), one));
+}
+
+/// Tables of many rows make circuits that are too large: that is said before they are made.
+#[test]
+fn what_is_too_large_is_refused_at_once() {
+    let (tables, _) = tpch::tables();
+    for (name, sql) in tpch::QUERIES {
+        if !["q01", "q18", "q21"].contains(&name) {
+            continue;
+        }
+        let program = compile(&job(tables.clone(), sql), &SortedBytes).unwrap();
+        let began = std::time::Instant::now();
+        let error = plan(&program, &participants(securities()[0])).unwrap_err();
+        let took = began.elapsed();
+        let PhysicalError::TooLarge { rows, ands, limit } = error else {
+            panic!("{name}: {error}");
+        };
+        assert!(
+            rows > 60_000 && ands > 1 << 20,
+            "{name}: {rows} rows, {ands}"
+        );
+        assert_eq!(limit, MOST_GATES);
+        assert!(took.as_secs() < 20, "{name}: {took:?}");
+        println!("{name}: {error}, {took:?}");
+    }
+}
+
+/// What an owner supplies is looked at in the circuit: a cell beyond its range, and rows that are not in the order that the plan rests on.
+#[test]
+fn what_owners_supply_is_looked_at() {
+    let mut tables = common::tables(6, 7);
+    tables[0].sorted_by = vec![ColumnId(0)];
+    let sql = "SELECT age, count(*) AS n FROM people GROUP BY age ORDER BY age";
+    let program = compile(&job(tables.clone(), sql), &SortedBytes).unwrap();
+    let mut inputs = common::rows(&tables, 8);
+    for valid in &mut inputs[0].valid {
+        *valid = true;
+    }
+    for security in securities() {
+        let physical = plan(&program, &participants(security)).unwrap();
+        let (job, _) = pass(&physical);
+        let claims = |values: &Values| -> Vec<String> {
+            let found = values.expected(job);
+            let ports = job.audiences.iter().zip(&job.opened).enumerate();
+            let broken =
+                ports.filter(|(port, (to, _))| **to == Audience::Parties && found[*port] == [[1]]);
+            broken.map(|(_, (_, what))| what.clone()).collect()
+        };
+        let honest = supplied(&physical, &program, &inputs, |_, _, _, value| value);
+        assert!(claims(&honest).is_empty(), "{security}");
+        let beyond = supplied(
+            &physical,
+            &program,
+            &inputs,
+            |_, row, port, value| match port {
+                TablePort::Bits(column) if column.0 == 4 && row == 2 => 127,
+                _ => value,
+            },
+        );
+        let [said] = &claims(&beyond)[..] else {
+            panic!("{security}: a number beyond its range is no claim");
+        };
+        assert!(said.contains("what `north` says of its tables"), "{said}");
+        let ran =
+            crate::parties::run_with(
+                &physical,
+                &program,
+                &inputs,
+                |_, row, port, value| match port {
+                    TablePort::Bits(column) if column.0 == 4 && row == 2 => 127,
+                    _ => value,
+                },
+            );
+        let said = ran.unwrap_err();
+        assert!(
+            said.contains("that is false, and the run is over"),
+            "{said}"
+        );
+    }
 }

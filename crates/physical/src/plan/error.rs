@@ -59,18 +59,14 @@ pub enum PhysicalError {
     },
     /// Queries that are too large for one circuit of bits, as two parties compute them.
     #[error(
-        "between two parties the queries are one circuit of bits, of at most {limit} gates, and they have more: {rows} rows of tables, and {ands} ANDs in the first {done} of {passes} \
-         parts; ask of fewer rows or columns, or name three parties, or four, who move rows instead"
+        "between two parties the queries are one circuit of bits, of at most {limit} gates, and they have more: {rows} rows of tables take some {ands} ANDs; ask of fewer rows or \
+         columns, or name three parties, or four, who move rows instead"
     )]
     TooLarge {
         /// Rows of all tables.
         rows: u64,
-        /// ANDs so far.
+        /// ANDs that there are so far, and that are known to come.
         ands: u64,
-        /// Parts that are done, of all.
-        done: usize,
-        /// Parts in all.
-        passes: usize,
         /// Gates that a circuit may have.
         limit: u64,
     },

@@ -193,23 +193,20 @@ impl Columns {
             let all = words::times_constant(b, &all, factor);
             base = words::plus(b, &base, &all);
         }
-        let before = match of {
-            Some(of) => {
-                let mut all = read(b, self.column(of)?);
-                all.truncate(rows.saturating_sub(1));
-                Some(words::running(b, &all, bits))
-            }
-            None => None,
-        };
+        let before = of.map(|of| self.column(of)).transpose()?;
+        let mut running = words::Running::new(b, bits);
         let mut all = Vec::with_capacity(rows);
         for at in 0..rows {
             let number = i128::from(row) * at as i128 + i128::from(constant);
             let mut sum = words::plus_constant(b, &base, number.cast_unsigned());
-            if let Some(before) = &before {
-                let before = before.get(at).ok_or_else(lacks)?;
-                sum = words::plus(b, &sum, before);
+            if let Some(before) = before {
+                sum = words::plus(b, &sum, running.sum());
+                if at < before.rows() {
+                    running.add(b, before.row(at));
+                }
             }
             all.push(sum);
+            super::fits(b)?;
         }
         Ok(all)
     }

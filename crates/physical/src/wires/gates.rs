@@ -124,6 +124,7 @@ impl<'a> InRows<'a> {
         for (index, gate) in self.of.gates.iter().enumerate() {
             let out = self.gate(b, &all, sources + index, *gate)?;
             all.extend(out);
+            super::fits(b)?;
         }
         let outputs = self.of.outputs.iter();
         let bits = |wire: &Wire| {

@@ -18,6 +18,7 @@
 
 mod columns;
 mod gates;
+mod limits;
 mod network;
 mod ports;
 mod reads;
@@ -27,7 +28,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use veil_circuit::generate::any;
-use veil_circuit::{Builder, CircuitError, Limits, Wire};
+use veil_circuit::{Builder, CircuitError, Wire};
 use veil_job::passes::{ColumnForm, ColumnId, MoveKind, PassSpec, ProgramSpec, Take};
 use veil_job::{Audience, JobSpec};
 use veil_math::Ring;
@@ -35,13 +36,11 @@ use veil_math::Ring;
 use crate::{Opening, PhysicalError, PhysicalPlan};
 use columns::{Column, Columns};
 use gates::InRows;
+pub use limits::MOST_GATES;
+use limits::{TRIED, estimated, fits, limits, may_exchange, rows_of, too_large, will_fit};
 use network::Swaps;
 use ports::Ports;
 use reads::Reads;
-
-/// Gates of a circuit, at most, those among them that no result needs. Upside of more: larger queries. Downside: every participant plans the circuit by itself, in about 130 bytes of
-/// memory for each gate.
-pub const MOST_GATES: u64 = 1 << 24;
 
 /// The passes of a plan as one circuit of bits.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,14 +56,22 @@ pub(crate) fn flat(mut plan: PhysicalPlan) -> Result<PhysicalPlan, PhysicalError
     let Some(PassSpec::Rows { job: first, .. }) = plan.passes.passes.first() else {
         return Err(PhysicalError::Circuit("it has no passes".into()));
     };
-    let (first, passes) = (Arc::clone(first), plan.passes.passes.len());
+    let first = Arc::clone(first);
+    let rows = rows_of(&plan);
+    let named = |error| match error {
+        PhysicalError::TooLarge { ands, limit, .. } => {
+            PhysicalError::TooLarge { rows, ands, limit }
+        }
+        error => error,
+    };
     let Flat {
         mut b,
         mut ports,
         mut ends,
-        rows,
         ..
-    } = Flat::passes(&plan.passes)?;
+    } = estimated(&plan.passes)
+        .and_then(|()| Flat::passes(&plan.passes))
+        .map_err(named)?;
     let ended = ports.finish(&mut b);
     // What hides results is of the last pass.
     if let Some(last) = ends.last_mut() {
@@ -73,7 +80,7 @@ pub(crate) fn flat(mut plan: PhysicalPlan) -> Result<PhysicalPlan, PhysicalError
     let ands = b.needed_products(&ends);
     let all: u64 = ands.iter().sum();
     let circuit = b.finish_within(&limits()).map_err(|error| match error {
-        CircuitError::TooLarge { .. } => too_large((rows, all), (passes, passes)),
+        CircuitError::TooLarge { .. } => named(too_large(all)),
         error => error.into(),
     })?;
     let inputs = ports.holders.len();
@@ -126,27 +133,6 @@ pub(crate) fn flat(mut plan: PhysicalPlan) -> Result<PhysicalPlan, PhysicalError
     Ok(plan)
 }
 
-const fn limits() -> Limits {
-    Limits {
-        gates: MOST_GATES,
-        wires: 2 * MOST_GATES,
-        ports: 1 << 14,
-        output_wires: MOST_GATES,
-        cycles: 1,
-        value_bits: 1 << 31,
-    }
-}
-
-fn too_large((rows, ands): (u64, u64), (done, passes): (usize, usize)) -> PhysicalError {
-    PhysicalError::TooLarge {
-        rows,
-        ands,
-        done,
-        passes,
-        limit: MOST_GATES,
-    }
-}
-
 fn unplanned(what: &str) -> PhysicalError {
     PhysicalError::Circuit(what.into())
 }
@@ -161,9 +147,6 @@ struct Flat {
     reads: Reads,
     /// Wires at the end of each pass.
     ends: Vec<u64>,
-    /// Rows that owners supply.
-    rows: u64,
-    passes: usize,
 }
 
 impl Flat {
@@ -176,8 +159,6 @@ impl Flat {
             ports: Ports::default(),
             reads: Reads::of(spec),
             ends: Vec::new(),
-            rows: 0,
-            passes: spec.passes.len(),
         };
         let mut made = spec.made.iter().peekable();
         for (number, pass) in spec.passes.iter().enumerate() {
@@ -211,15 +192,6 @@ impl Flat {
             .map(|word| words::extended(&mut self.b, word, bits as usize))
             .collect();
         Ok(Column::of(&words, bits as usize))
-    }
-
-    /// Refuses what is too large.
-    fn fits(&self) -> Result<(), PhysicalError> {
-        if self.b.wires() <= MOST_GATES {
-            return Ok(());
-        }
-        let so_far = (self.rows, self.b.products());
-        Err(too_large(so_far, (self.ends.len(), self.passes)))
     }
 
     fn pass(&mut self, pass: &PassSpec) -> Result<(), PhysicalError> {
@@ -288,7 +260,6 @@ impl Flat {
         let circuit = InRows::new(&job.circuit, &self.reads.outputs(job, leaves));
         let read = circuit.read_of_inputs();
         let mut inputs: Vec<Vec<Vec<Wire>>> = Vec::with_capacity(takes.len());
-        let mut supplied = false;
         for (port, take) in takes.iter().enumerate() {
             let bits = circuit.input_bits(port);
             if let Some(take) = take {
@@ -304,26 +275,29 @@ impl Flat {
                 inputs.push(words.collect());
             } else {
                 inputs.push(self.ports.input(&mut self.b, job, port, (rows, bits)));
-                supplied = true;
             }
         }
-        if supplied {
-            self.rows += u64::from(rows);
-        }
         let mut outputs: Vec<Vec<Vec<Wire>>> = vec![Vec::new(); leaves.len()];
+        let mut since = (0, 0);
         for row in 0..rows as usize {
+            if row == TRIED[0] {
+                since = (self.b.wires(), self.b.products());
+            } else if row == TRIED[1] {
+                let tried = (TRIED[1] - TRIED[0]) as u64;
+                will_fit(&self.b, (tried, since, u64::from(rows) - row as u64))?;
+            }
             let own = inputs.iter().flat_map(|port| port[row].iter().copied());
             let out = circuit.row(&mut self.b, own.collect())?;
             for (all, out) in outputs.iter_mut().zip(out) {
                 all.push(out);
             }
-            self.fits()?;
+            fits(&self.b)?;
         }
         for (port, mut all) in outputs.into_iter().enumerate() {
             let (bits, integers) = circuit.output_bits(port);
             if circuit.is_sum(port) {
                 all = vec![self.total(&all, self.reads.output(job, leaves, port), bits as usize)];
-                self.fits()?;
+                fits(&self.b)?;
             }
             match (job.audiences[port], leaves[port], claim) {
                 (Audience::Column, Some(column), _) => {
@@ -384,6 +358,7 @@ impl Flat {
                 if swaps.rows() != moved.rows() {
                     return Err(unplanned("an order is of other rows"));
                 }
+                may_exchange(&self.b, swaps.rows(), bits as usize / 2)?;
                 let mut all = moved.all();
                 match kind {
                     MoveKind::Back => swaps.back(&mut self.b, &mut all),
@@ -392,7 +367,7 @@ impl Flat {
                 moved = Column::of(&all, bits as usize);
             }
             self.columns.leave(*column, moved);
-            self.fits()?;
+            fits(&self.b)?;
         }
         Ok(())
     }
@@ -416,15 +391,10 @@ impl Flat {
                 word.extend_from_slice(column.row(row));
             }
         }
-        let pairs = network::pairs(words.len()).len() as u64;
-        let bits: u64 = widths.iter().map(|bits| *bits as u64).sum();
-        // Far too many are refused before they are made.
-        if pairs.saturating_mul(bits) > 8 * MOST_GATES {
-            let so_far = (self.rows, self.b.products());
-            return Err(too_large(so_far, (self.ends.len(), self.passes)));
-        }
+        // Known zeros above words cost nothing: a half of them may be.
+        may_exchange(&self.b, words.len(), widths.iter().sum::<usize>() / 2)?;
         let swaps = Swaps::sort(&mut self.b, &mut words);
-        self.fits()?;
+        fits(&self.b)?;
         let mut first = 0;
         for (of, bits) in of.iter().zip(widths) {
             let own: Vec<Vec<Wire>> = words
@@ -479,11 +449,11 @@ impl Flat {
                         &left_columns[k][row]
                     };
                     terms.push(words::times(&mut self.b, &own[..read], &other[..read]));
-                    self.fits()?;
+                    fits(&self.b)?;
                 }
                 let sum = words::sum_of(&mut self.b, &terms, read);
                 all.push(words::extended(&mut self.b, &sum, bits));
-                self.fits()?;
+                fits(&self.b)?;
             }
             self.columns.leave(*column, Column::of(&all, bits));
         }

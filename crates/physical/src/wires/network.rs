@@ -29,6 +29,12 @@ pub(super) fn pairs(rows: usize) -> Vec<(usize, usize)> {
     all
 }
 
+/// No more than there are pairs, for any number of rows.
+pub(super) fn least_pairs(rows: u64) -> u64 {
+    let log = u64::from(rows.max(1).ilog2());
+    rows.saturating_mul(log * log.saturating_sub(1)) / 4
+}
+
 /// How rows have moved: of each pair of places whether the rows there have changed places.
 pub(super) struct Swaps {
     rows: usize,
@@ -111,6 +117,13 @@ mod tests {
             }
         }
         assert_eq!(pairs(1024).len(), 24_063);
+        for rows in [0, 1, 2, 5, 64, 100, 1000, 1024, 1025, 3000] {
+            let (least, all) = (least_pairs(rows as u64), pairs(rows).len() as u64);
+            assert!(
+                least <= all && all <= 2 * least + 2 * rows as u64,
+                "{rows}: {least}, {all}"
+            );
+        }
     }
 
     #[test]

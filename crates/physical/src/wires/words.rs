@@ -112,18 +112,35 @@ pub(super) fn sum_of(b: &mut Builder, words: &[Vec<Wire>], bits: usize) -> Vec<W
     extended(b, &all, bits)
 }
 
-/// Of each word the sum of those before it, then the sum of all.
-pub(super) fn running(b: &mut Builder, words: &[Vec<Wire>], bits: usize) -> Vec<Vec<Wire>> {
-    let mut all = vec![zeros(b, bits)];
-    let (mut so_far, mut most) = (zeros(b, bits), 0u128);
-    for word in words {
-        most = most.saturating_add(largest(length(b, word)));
-        let width = bits.min((u128::BITS - most.leading_zeros()) as usize);
-        let next = plus(b, &so_far[..width], &word[..width]);
-        so_far = extended(b, &next, bits);
-        all.push(so_far.clone());
+/// A sum that grows word by word.
+pub(super) struct Running {
+    sum: Vec<Wire>,
+    most: u128,
+}
+
+impl Running {
+    /// Of no words yet, of so many bits.
+    pub(super) fn new(b: &mut Builder, bits: usize) -> Self {
+        Running {
+            sum: zeros(b, bits),
+            most: 0,
+        }
     }
-    all
+
+    /// The sum so far.
+    pub(super) fn sum(&self) -> &[Wire] {
+        &self.sum
+    }
+
+    /// Adds a word, of which no more bits count.
+    pub(super) fn add(&mut self, b: &mut Builder, word: &[Wire]) {
+        let bits = self.sum.len();
+        let word = extended(b, word, bits);
+        self.most = self.most.saturating_add(largest(length(b, &word)));
+        let width = bits.min((u128::BITS - self.most.leading_zeros()) as usize);
+        let sum = plus(b, &self.sum[..width], &word[..width]);
+        self.sum = extended(b, &sum, bits);
+    }
 }
 
 /// The largest number of so many bits.
@@ -218,9 +235,13 @@ mod tests {
         assert_eq!(total, 3 * 1023 + 2 * 1000);
         assert!(ands < 60, "{ands}");
         let (last, _) = made([1023, 1000], |b, [x, y]| {
-            let words: Vec<_> = [&x, &y, &x].iter().map(|word| word.to_vec()).collect();
-            let all = running(b, &words, 10);
-            all.concat()
+            let mut running = Running::new(b, 10);
+            let mut all = running.sum().to_vec();
+            for word in [&x, &y, &x] {
+                running.add(b, word);
+                all.extend_from_slice(running.sum());
+            }
+            all
         });
         let each = [0, 1023, (1023 + 1000) % 1024, (2 * 1023 + 1000) % 1024];
         let want = each.iter().zip(0..).map(|(of, at)| of << (10 * at));

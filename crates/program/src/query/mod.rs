@@ -26,6 +26,7 @@ mod sink;
 mod size;
 mod source;
 mod trained;
+mod wanted;
 mod within;
 mod write;
 

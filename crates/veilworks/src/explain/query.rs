@@ -8,13 +8,13 @@ use std::sync::Arc;
 use serde::Serialize;
 use veil_job::Guarantee;
 use veil_link::shape::Profile;
-use veil_program::Wires;
 use veil_program::{ColumnFacts, Job, KeptFacts, NamedQuery, Opens, Queries, TableFacts};
-use veil_protocol::{Cost, Options};
+use veil_protocol::Options;
 use veil_runtime::Passes;
 use veil_session::Peer;
 
-use super::estimate::{Costs, OfPass};
+use super::estimate::Costs;
+use super::parts::{CheckCost, OperatorCost, checks, operators};
 use super::rates::{Found, Origin, Rates};
 use super::words::{bytes, columns, count, seconds};
 use super::{Estimate, Numbers, Participant, estimates, role};
@@ -120,61 +120,6 @@ struct Asked {
     sql: String,
 }
 
-/// What it costs by itself to look at what an owner supplies, among all that is opened.
-#[derive(Serialize, Debug)]
-struct CheckCost {
-    owner: String,
-    #[serde(flatten)]
-    cost: PassCost,
-}
-
-/// What some passes cost.
-#[derive(Serialize, Debug)]
-struct PassCost {
-    passes: usize,
-    /// Payload that all participants send.
-    bytes: u64,
-    rounds: u64,
-    /// Between two parties, for whom all passes are one circuit, the ANDs that these are of it: what is sent is of the whole.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ands: Option<u64>,
-}
-
-impl PassCost {
-    /// Of these among all.
-    fn of(these: impl Iterator<Item = usize>, all: &[OfPass], wires: Option<&Wires>) -> Self {
-        if let Some(wires) = wires {
-            let own = these.filter_map(|pass| wires.ands.get(pass));
-            let own: Vec<u64> = own.copied().collect();
-            return PassCost {
-                passes: own.len(),
-                bytes: 0,
-                rounds: 0,
-                ands: Some(own.iter().sum()),
-            };
-        }
-        let own: Vec<&OfPass> = these.filter_map(|pass| all.get(pass)).collect();
-        let sends = own.iter().flat_map(|pass| &pass.each);
-        let sends = sends.fold(Cost::default(), |all, does| all + does.sends);
-        PassCost {
-            passes: own.len(),
-            bytes: sends.bytes,
-            rounds: own.iter().map(|pass| pass.waits).sum(),
-            ands: None,
-        }
-    }
-}
-
-/// An operator of the plan, and what it costs by itself.
-#[derive(Serialize, Debug)]
-struct OperatorCost {
-    depth: usize,
-    what: String,
-    rows: u32,
-    #[serde(flatten)]
-    cost: PassCost,
-}
-
 /// Explains a job with queries, which are planned as these passes; over all networks, or this one.
 ///
 /// # Errors
@@ -275,30 +220,6 @@ fn price(
         party_bytes: parties.map(|of| of.sends.bytes).max().unwrap_or(0),
         estimates: estimates(passes.program().first(), &costs.run, rates, net),
     }))
-}
-
-/// What each operator costs by itself.
-fn operators(queries: &Queries, passes: &[OfPass]) -> Vec<OperatorCost> {
-    let wires = queries.physical().wires.as_ref();
-    let all = queries.operators().into_iter();
-    let cost = |of: veil_program::Operator| OperatorCost {
-        depth: of.depth,
-        what: of.text,
-        rows: of.rows,
-        cost: PassCost::of(of.passes.into_iter().flatten(), passes, wires),
-    };
-    all.map(cost).collect()
-}
-
-/// What it costs to look at what each owner supplies.
-fn checks(queries: &Queries, passes: &[OfPass]) -> Vec<CheckCost> {
-    let wires = queries.physical().wires.as_ref();
-    let all = queries.checks().into_iter();
-    let cost = |(owner, own): (String, std::ops::Range<usize>)| CheckCost {
-        owner,
-        cost: PassCost::of(own, passes, wires),
-    };
-    all.map(cost).collect()
 }
 
 fn list(lines: impl Iterator<Item = String>) -> String {
