@@ -22,6 +22,8 @@ mod limits;
 mod network;
 mod ports;
 mod reads;
+#[cfg(test)]
+mod tests;
 mod words;
 
 use std::collections::HashMap;
