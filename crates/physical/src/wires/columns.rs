@@ -94,8 +94,11 @@ impl Columns {
                 let of = [self.column(*even)?, self.column(*odd)?];
                 let row = |row: usize| {
                     let of = of[row % 2];
-                    let there = row / 2 < of.rows();
-                    there.then(|| of.row(row / 2).to_vec()).unwrap_or_default()
+                    if row / 2 < of.rows() {
+                        of.row(row / 2).to_vec()
+                    } else {
+                        Vec::new()
+                    }
                 };
                 (0..rows).map(row).collect()
             }

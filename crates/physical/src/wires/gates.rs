@@ -122,8 +122,13 @@ impl<'a> InRows<'a> {
             ));
         }
         for (index, gate) in self.of.gates.iter().enumerate() {
-            let out = self.gate(b, &all, sources + index, *gate)?;
-            all.extend(out);
+            let own = sources + index;
+            if let Some(bit) = self.bit(b, &all, own, *gate) {
+                all.push(bit);
+            } else {
+                let out = self.gate(b, &all, own, *gate)?;
+                all.extend(out);
+            }
             super::fits(b)?;
         }
         let outputs = self.of.outputs.iter();
@@ -136,7 +141,23 @@ impl<'a> InRows<'a> {
             .collect())
     }
 
-    /// The bits of a gate's wire.
+    /// The wire of a gate over bits; nothing of others.
+    fn bit(&self, b: &mut Builder, all: &[Wire], own: usize, gate: Gate) -> Option<Wire> {
+        if self.rings[own] != Ring::Bits {
+            return None;
+        }
+        let at = |wire: Wire| all[self.first[wire.0 as usize]];
+        Some(match gate {
+            _ if self.read[own] == 0 => b.constant_bit(false),
+            Gate::Add(x, y) | Gate::Sub(x, y) => b.xor(at(x), at(y)),
+            Gate::Mul(x, y) => b.and(at(x), at(y)),
+            Gate::Plus(x, c) => b.plus(at(x), c),
+            Gate::Times(x, c) => b.times(at(x), c),
+            _ => return None,
+        })
+    }
+
+    /// The bits of any other gate's wire.
     fn gate(
         &self,
         b: &mut Builder,
@@ -155,11 +176,6 @@ impl<'a> InRows<'a> {
         };
         let bit = |wire: Wire, bit: u32| all[self.first[wire.0 as usize] + bit as usize];
         let out = match gate {
-            Gate::Add(x, y) if ring == Ring::Bits => vec![b.xor(bit(x, 0), bit(y, 0))],
-            Gate::Sub(x, y) if ring == Ring::Bits => vec![b.xor(bit(x, 0), bit(y, 0))],
-            Gate::Mul(x, y) if ring == Ring::Bits => vec![b.and(bit(x, 0), bit(y, 0))],
-            Gate::Plus(x, c) if ring == Ring::Bits => vec![b.plus(bit(x, 0), c)],
-            Gate::Times(x, c) if ring == Ring::Bits => vec![b.times(bit(x, 0), c)],
             Gate::Add(x, y) => words::plus(b, word(x, read), word(y, read)),
             Gate::Sub(x, y) => words::minus(b, word(x, read), word(y, read)),
             Gate::Mul(x, y) => words::times(b, word(x, read), word(y, read)),

@@ -71,22 +71,29 @@ pub(super) fn will_fit(
 /// Rows of a pass from which on is known what the others take.
 pub(super) const TRIED: [usize; 2] = [8, 24];
 
-/// Refuses rows to be exchanged that have too many bits: an exchange takes an AND for each, and more gates.
-pub(super) fn may_exchange(b: &Builder, rows: usize, bits: usize) -> Result<(), PhysicalError> {
-    let ands = network::least_pairs(rows as u64).saturating_mul(bits as u64);
-    if ands <= MOST_GATES / 2 {
+/// Gates of a bit that is exchanged, and of one that is compared besides, of which one each is an AND.
+const EXCHANGED: u64 = 4;
+const SORTED: u64 = 8;
+
+/// Refuses rows of so many bits to be exchanged, or to be sorted, that make a circuit too large.
+pub(super) fn may_exchange(
+    b: &Builder,
+    (rows, bits): (usize, u64),
+    sorts: bool,
+) -> Result<(), PhysicalError> {
+    let pairs = network::least_pairs(rows as u64).saturating_mul(bits);
+    let (gates, ands) = if sorts { (SORTED, 2) } else { (EXCHANGED, 1) };
+    if pairs.saturating_mul(gates).saturating_add(b.wires()) <= MOST_GATES {
         return Ok(());
     }
+    let ands = pairs.saturating_mul(ands);
     Err(too_large(b.products().saturating_add(ands)))
 }
 
-/// Refuses a program that is far too large, before any of it is made: by the products of its circuits of bits and the exchanges of its sorts, of which not all fold.
+/// Refuses a program that is too large, before any of it is made: by the products of its circuits of bits and the exchanges of its sorts.
 pub(super) fn estimated(spec: &ProgramSpec) -> Result<(), PhysicalError> {
+    let pairs = |rows: u32| network::least_pairs(rows.into());
     let of = |pass: &PassSpec| -> u64 {
-        let exchanged = |rows: u32, bits: u32| {
-            // Known zeros above words cost nothing: a half of them may be.
-            network::least_pairs(rows.into()).saturating_mul(u64::from(bits) / 2)
-        };
         match pass {
             PassSpec::Rows { job, .. } if job.circuit.ring == Ring::Bits => {
                 let products = job.circuit.stats().total_muls();
@@ -99,20 +106,25 @@ pub(super) fn estimated(spec: &ProgramSpec) -> Result<(), PhysicalError> {
                 ..
             } => {
                 let bits = takes.iter().map(|(_, form)| form_bits(*form));
-                exchanged(*rows, bits.fold(0, u32::saturating_add))
+                pairs(*rows).saturating_mul(known_to_move(bits))
             }
             PassSpec::Compare { job, rows, .. } => {
-                // Both rows of a comparison.
-                let bits = job.circuit.input_wires() / 2;
-                exchanged(*rows, 2 * bits)
+                // Words of both rows: an AND for a comparison of two bits, and one for their exchange.
+                let bits = job.circuit.input_wires();
+                pairs(*rows).saturating_mul(bits.into())
             }
             PassSpec::Rows { .. } | PassSpec::Move { .. } | PassSpec::Product { .. } => 0,
         }
     };
     let ands = spec.passes.iter().map(of).fold(0, u64::saturating_add);
-    // Circuits have three gates or more for an AND.
-    if ands <= MOST_GATES {
+    // Circuits have more gates than three for an AND.
+    if ands <= MOST_GATES / 3 {
         return Ok(());
     }
     Err(too_large(ands))
+}
+
+/// Of columns whose elements have so many bits, no more than are not known: the upper half of each may be zeros.
+pub(super) fn known_to_move(bits: impl Iterator<Item = u32>) -> u64 {
+    bits.map(|bits| u64::from(bits) / 2).sum()
 }

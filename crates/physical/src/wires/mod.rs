@@ -39,7 +39,9 @@ use crate::{Opening, PhysicalError, PhysicalPlan};
 use columns::{Column, Columns};
 use gates::InRows;
 pub use limits::MOST_GATES;
-use limits::{TRIED, estimated, fits, limits, may_exchange, rows_of, too_large, will_fit};
+use limits::{
+    TRIED, estimated, fits, known_to_move, limits, may_exchange, rows_of, too_large, will_fit,
+};
 use network::Swaps;
 use ports::Ports;
 use reads::Reads;
@@ -218,11 +220,15 @@ impl Flat {
                 self.moved((*rows, *kind, compared), takes, leaves, *positions)
             }
             PassSpec::Compare {
+                job,
                 rows,
                 of,
                 positions: Some(positions),
                 ..
-            } => self.sorted(*rows, of, *positions),
+            } => {
+                let bits = u64::from(job.circuit.input_wires() / 2);
+                self.sorted((*rows, bits), of, *positions)
+            }
             // The first of several passes of comparisons, which are one network.
             PassSpec::Compare {
                 positions: None, ..
@@ -360,7 +366,8 @@ impl Flat {
                 if swaps.rows() != moved.rows() {
                     return Err(unplanned("an order is of other rows"));
                 }
-                may_exchange(&self.b, swaps.rows(), bits as usize / 2)?;
+                let known = known_to_move(std::iter::once(bits));
+                may_exchange(&self.b, (swaps.rows(), known), false)?;
                 let mut all = moved.all();
                 match kind {
                     MoveKind::Back => swaps.back(&mut self.b, &mut all),
@@ -374,10 +381,10 @@ impl Flat {
         Ok(())
     }
 
-    /// Puts rows in the order of their words.
+    /// Puts rows in the order of their words, of so many bits.
     fn sorted(
         &mut self,
-        rows: u32,
+        (rows, bits): (u32, u64),
         of: &[ColumnId],
         positions: ColumnId,
     ) -> Result<(), PhysicalError> {
@@ -393,8 +400,7 @@ impl Flat {
                 word.extend_from_slice(column.row(row));
             }
         }
-        // Known zeros above words cost nothing: a half of them may be.
-        may_exchange(&self.b, words.len(), widths.iter().sum::<usize>() / 2)?;
+        may_exchange(&self.b, (words.len(), bits), true)?;
         let swaps = Swaps::sort(&mut self.b, &mut words);
         fits(&self.b)?;
         let mut first = 0;
@@ -436,6 +442,10 @@ impl Flat {
         } else {
             rows as usize
         };
+        let element = |row: usize, k: usize| {
+            let (column, at) = if transposed { (row, k) } else { (k, row) };
+            &left_columns[column][at]
+        };
         for (of_right, column) in right_columns.iter().zip(leaves) {
             let Some(column) = column else {
                 continue;
@@ -445,11 +455,7 @@ impl Flat {
             for row in 0..out {
                 let mut terms = Vec::with_capacity(inner);
                 for (k, other) in of_right.iter().enumerate() {
-                    let own = if transposed {
-                        &left_columns[row][k]
-                    } else {
-                        &left_columns[k][row]
-                    };
+                    let own = element(row, k);
                     terms.push(words::times(&mut self.b, &own[..read], &other[..read]));
                     fits(&self.b)?;
                 }
