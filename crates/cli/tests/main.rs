@@ -47,6 +47,7 @@ mod statistics;
 mod stock;
 mod stock_services;
 mod two;
+mod two_queries;
 mod wishes;
 
 /// The program that is tested.

@@ -239,7 +239,8 @@ pub enum PassSpec {
         takes: Vec<Option<Take>>,
         /// The columns that output ports of [`Audience::Column`](crate::Audience::Column) leave, by port.
         leaves: Vec<Option<ColumnId>>,
-        /// That all it opens to the parties is 0, in words: the run ends if it is not.
+        /// That all it opens to the parties is 0, in words: the run ends if it is not. A pass that opens something to others too is the only one, and each of its output ports to the
+        /// parties is a claim by itself, in its own words ([`JobSpec::opened`]).
         claim: Option<String>,
     },
     /// A move of rows, by one permutation that no party knows.

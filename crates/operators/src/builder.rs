@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use veil_circuit::generate::any;
+use veil_circuit::generate::{Aim, any};
 use veil_circuit::{Circuit, Per, Reduce};
 use veil_job::passes::{ColumnForm, ColumnId, MadeSpec, PassSpec, ProgramSpec, Take};
-use veil_job::{Audience, Block, DatasetRef, Holder, InputSpec, JobSpec, Keep, Security};
+use veil_job::{
+    Audience, Block, DatasetRef, Holder, InputSpec, JobSpec, Keep, ProtocolKind, Security,
+};
 use veil_math::Ring;
 
 /// Who takes part in a program, and how it is protected.
@@ -143,6 +145,20 @@ impl Builder {
     /// Who takes part.
     pub const fn participants(&self) -> &Participants {
         &self.of
+    }
+
+    /// Whether the program is for two parties, which compute it as one circuit of bits: no row moves, a sort is a network, and an AND costs the same wherever it is.
+    pub fn is_garbled(&self) -> bool {
+        self.of.security.protocol == ProtocolKind::Yao
+    }
+
+    /// What circuits in rows keep small.
+    pub(crate) fn aim(&self) -> Aim {
+        if self.is_garbled() {
+            Aim::Size
+        } else {
+            Aim::Depth
+        }
     }
 
     pub(crate) fn column(&mut self) -> ColumnId {

@@ -186,7 +186,7 @@ impl Builder {
         let mut b = Gates::new(Ring::Bits);
         let number = b.input("number", bits, Per::Row);
         let most = constant_bits(&mut b, most.into(), bits);
-        let more = less_than(&mut b, &most, &number, Aim::Depth);
+        let more = less_than(&mut b, &most, &number, self.aim());
         b.output("more", &[more]);
         self.compute(done(b), of.rows, vec![of.take()])[0]
     }

@@ -31,14 +31,14 @@ pub enum Scan {
 
 impl Scan {
     /// v1 ⊙ v2.
-    fn combine(self, b: &mut Gates, v1: &[Wire], v2: &[Wire]) -> Vec<Wire> {
+    fn combine(self, b: &mut Gates, v1: &[Wire], v2: &[Wire], aim: Aim) -> Vec<Wire> {
         let chosen = match self {
             Scan::First => return v1.to_vec(),
-            Scan::Sum => return add(b, v1, v2, Aim::Depth),
+            Scan::Sum => return add(b, v1, v2, aim),
             Scan::Or => return pairs(b, v1, v2, Gates::or),
             Scan::And => return pairs(b, v1, v2, Gates::and),
-            Scan::Min => less_than(b, v2, v1, Aim::Depth),
-            Scan::Max => less_than(b, v1, v2, Aim::Depth),
+            Scan::Min => less_than(b, v2, v1, aim),
+            Scan::Max => less_than(b, v1, v2, aim),
         };
         chosen_of(b, chosen, v2, v1)
     }
@@ -86,7 +86,7 @@ impl Builder {
         let takes = takes
             .into_iter()
             .chain(values.iter().flat_map(|(_, value)| both(value)));
-        let half = self.compute(level(values, true), rows / 2, takes.collect());
+        let half = self.compute(level(values, true, self.aim()), rows / 2, takes.collect());
         let of_half = values.iter().zip(&half[1..]);
         let of_half: Vec<Scanned> = of_half.map(|((scan, _), half)| (*scan, *half)).collect();
         let odd = self.scan(half[0], &of_half);
@@ -96,7 +96,11 @@ impl Builder {
             let before = odd.rows_from(-1);
             [before, every_other(value, 0)]
         }));
-        let even = self.compute(level(values, false), rows.div_ceil(2), takes.collect());
+        let even = self.compute(
+            level(values, false, self.aim()),
+            rows.div_ceil(2),
+            takes.collect(),
+        );
         let turns = even.iter().zip(&odd);
         turns
             .map(|(even, odd)| {
@@ -146,7 +150,7 @@ impl Builder {
 }
 
 /// The combination of two rows; with their flags, if those go on.
-fn level(values: &[Scanned], with_flags: bool) -> veil_circuit::Circuit {
+fn level(values: &[Scanned], with_flags: bool, aim: Aim) -> veil_circuit::Circuit {
     let mut b = Gates::new(Ring::Bits);
     let flag = |b: &mut Gates, name: &str| b.input(name, 1, Per::Row)[0];
     let second = if with_flags {
@@ -163,7 +167,7 @@ fn level(values: &[Scanned], with_flags: bool) -> veil_circuit::Circuit {
         };
         let v1 = b.input(format!("before{k}"), bits, Per::Row);
         let v2 = b.input(format!("value{k}"), bits, Per::Row);
-        let together = scan.combine(&mut b, &v1, &v2);
+        let together = scan.combine(&mut b, &v1, &v2, aim);
         let out = chosen_of(&mut b, second, &v2, &together);
         b.output(format!("value{k}"), &out);
     }

@@ -14,6 +14,8 @@
 //! then columns move by Π, and are put in the order of σ'
 //! ```
 //!
+//! Between two parties rows are sorted by a network instead, which opens nothing: programs for them have one pass of comparisons for each sort.
+//!
 //! What is opened is a uniform permutation, whatever the keys are: Π is one that no party knows, and each Π is used for one opening. Both sorts are stable.
 //!
 //! From: Hamada, Kikuchi, Ikarashi, Chida, Takahashi, "Practically Efficient Multi-party Sorting Protocols from Comparison Sort Algorithms", ICISC 2012;
@@ -110,7 +112,7 @@ impl Builder {
     /// The stable order of rows by a key, ascending.
     pub fn sort(&mut self, key: &Key) -> Order {
         let bits: u32 = key.words().iter().map(|(_, bits)| bits).sum();
-        let by = if bits <= BY_DIGITS {
+        let by = if bits <= BY_DIGITS && !self.is_garbled() {
             By::Digits(self.by_digits(key))
         } else {
             self.by_comparisons(key)
@@ -151,7 +153,12 @@ impl Builder {
         let of = self.moved(rows, by, takes);
         let job = self.comparing(&widths, comparisons_at_once(rows));
         let positions = self.column();
-        let last = passes_of_comparisons(rows);
+        // A network is one pass.
+        let last = if self.is_garbled() {
+            1
+        } else {
+            passes_of_comparisons(rows)
+        };
         for pass in 1..=last {
             self.passes.push(PassSpec::Compare {
                 job: Arc::clone(&job),

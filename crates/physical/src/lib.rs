@@ -38,6 +38,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Two parties move no rows: for them the passes become one circuit of bits in one row ([`Wires`]), in which each row of each table has wires of its own.
+//!
 //! # Promises
 //!
 //! - A plan follows from the program and the participants alone: no length, no number of passes and no choice depends on a value.
@@ -54,6 +56,7 @@ mod exprs;
 mod opening;
 mod plan;
 mod ports;
+mod wires;
 
 use std::ops::Range;
 
@@ -65,6 +68,7 @@ pub use plan::{PhysicalError, Refusal, plan};
 pub use ports::{
     KeepPorts, ResultPort, ResultPorts, SizePort, TablePort, TablePorts, stored_ports,
 };
+pub use wires::{MOST_GATES, Wires};
 
 /// The physical plan of a query.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -81,6 +85,9 @@ pub struct PhysicalPlan {
     pub opens: Vec<Opening>,
     /// How each step is made, in their order.
     pub tree: Vec<Node>,
+    /// Between two parties, how the passes above are one circuit of bits, which is then the only pass; what [`tree`](Self::tree) and [`opens`](Self::opens) say of passes is of those that it was
+    /// made of.
+    pub wires: Option<Wires>,
 }
 
 /// An operator of a physical plan, as people look at it.

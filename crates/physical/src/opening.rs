@@ -70,6 +70,11 @@ pub enum Opening {
         /// Why, in the words of the job.
         why: String,
     },
+    /// Between two parties, one bit: whether the run ends without a result, because something that the parties see ends it.
+    Ended {
+        /// The recipient, who is no party.
+        to: String,
+    },
     /// Permutations that are uniform whatever the values are.
     Permutations {
         /// How many.
@@ -82,7 +87,9 @@ impl Opening {
     #[must_use]
     pub fn to(&self) -> To {
         match self {
-            Self::Rows { to, .. } | Self::Incomplete { to, .. } => To::Recipient(to.clone()),
+            Self::Rows { to, .. } | Self::Incomplete { to, .. } | Self::Ended { to } => {
+                To::Recipient(to.clone())
+            }
             Self::Duplicates { .. }
             | Self::Overflow { .. }
             | Self::Claims { .. }

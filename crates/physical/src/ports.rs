@@ -105,8 +105,10 @@ impl SizePort {
 pub struct TablePorts {
     /// The table, by its place in the program of the algebra.
     pub table: usize,
-    /// The number of the pass, whose block is the table's rows.
+    /// The number of the pass, whose block is the table's rows; between two parties one row, in which the rows of a port stand one behind the other.
     pub pass: usize,
+    /// The first of its input ports, in the job of the pass.
+    pub first: usize,
     /// What its input ports take, in their order.
     pub ports: Vec<TablePort>,
 }
@@ -131,8 +133,12 @@ pub struct ResultPorts {
     pub step: String,
     /// The recipient's name.
     pub to: String,
-    /// The number of the pass, whose block is the relation's rows.
+    /// The number of the pass, whose block is the relation's rows; between two parties one row, in which the rows of a port stand one behind the other.
     pub pass: usize,
+    /// The first of its output ports, in the job of the pass.
+    pub first: usize,
+    /// Rows of the relation.
+    pub rows: u32,
     /// What its output ports give, in their order.
     pub ports: Vec<ResultPort>,
     /// The columns.

@@ -91,5 +91,6 @@ pub use roles::Roles;
 #[cfg(feature = "columnar")]
 pub use table::MemoryTable;
 pub use table::{AlignKey, AlignKeyError, CellFault, CellProblem, InputError, TableReport, Watch};
+pub use veil_physical::Wires;
 pub use veil_relation::RangeError;
 pub use words::Words;

@@ -31,3 +31,4 @@ mod sums;
 mod tpch;
 mod trees;
 mod turns;
+mod two;

@@ -18,7 +18,7 @@ use veil_session::Peer;
 use veil_testkit::{Seen, Shares, Values};
 
 use crate::common::{self, job, listed};
-use crate::tpch;
+use crate::{tpch, two};
 
 pub(crate) fn participants(security: Security) -> Participants {
     let parties = 0..security.protocol.parties();
@@ -175,6 +175,11 @@ fn run_whole(
     };
     let mut sources: BTreeMap<usize, Arc<Values>> = BTreeMap::new();
     let of_owners = physical.tables.iter();
+    if physical.wires.is_some() {
+        let values = two::supplied(physical, program, inputs, &other);
+        sources.insert(0, Arc::new(values));
+    }
+    let of_owners = of_owners.filter(|_| physical.wires.is_none());
     let of_owners = of_owners.filter(|ports| program.tables[ports.table].origin.owner().is_some());
     for ports in of_owners {
         let spec = passes.passes()[ports.pass].rows().unwrap();
@@ -226,15 +231,25 @@ fn run_whole(
     };
     let ran = run_program(&passes, data, &|_| (), &conditions);
     ran.map_err(|failure| {
-        let opened = seen.values().any(|seen| !seen.slices().is_empty());
+        let opened = seen.values().any(|seen| match &physical.wires {
+            None => !seen.slices().is_empty(),
+            // What hides results comes with them.
+            Some(wires) => seen.slices().into_iter().any(|(port, _)| {
+                let ended = wires.ended.iter().any(|(_, ended)| *ended == port);
+                !ended && two::seen(seen, port).contains(&1)
+            }),
+        });
         assert!(!opened, "a run that ends early has opened nothing");
         failure.to_string()
     })?;
     let opened = |of: &veil_physical::ResultPorts| {
         let seen = &seen[&of.pass];
-        let ports: Vec<Vec<Vec<u128>>> = (0..of.ports.len())
-            .map(|port| seen.rows(Ring::Bits, port).unwrap())
-            .collect();
+        let ports: Vec<Vec<Vec<u128>>> = match &physical.wires {
+            Some(_) => two::opened(of, |port| two::seen(seen, port)),
+            None => (0..of.ports.len())
+                .map(|port| seen.rows(Ring::Bits, port).unwrap())
+                .collect(),
+        };
         let value = |wires: &Vec<u128>| (0..).zip(wires).map(|(k, bit)| bit << k).sum();
         let rows = (0..ports[0].len()).filter_map(|row| {
             let values: Vec<u128> = ports.iter().map(|port| value(&port[row])).collect();

@@ -445,6 +445,27 @@ impl Builder {
         Ok(circuit)
     }
 
+    /// Products so far, those among them that no output needs.
+    pub fn products(&self) -> u64 {
+        let products = self.drivers.iter();
+        products
+            .filter(|driver| matches!(driver, Some(Gate::Mul(..))))
+            .count() as u64
+    }
+
+    /// How many products outputs need of those that were made before there were so many wires, and after there were as many as the number before says.
+    pub fn needed_products(&self, ends: &[u64]) -> Vec<u64> {
+        let needed = self.needed();
+        let mut first = 0;
+        let products = ends.iter().map(|end| {
+            let own = first..*end as usize;
+            first = own.end.max(first);
+            own.filter(|at| needed[*at] && matches!(self.drivers[*at], Some(Gate::Mul(..))))
+                .count() as u64
+        });
+        products.collect()
+    }
+
     /// Which wires an output needs, in this cycle or a later one.
     fn needed(&self) -> Vec<bool> {
         let mut needed = vec![false; self.drivers.len()];

@@ -154,8 +154,7 @@ impl Worker {
         }
         for (number, data) in ends.iter().enumerate() {
             let pass = acts.pass(number);
-            let to_parties = pass.claim().is_some() || pass.compares().is_some();
-            check_ends(acts.protocol(number).spans(), data, to_parties)?;
+            check_ends((pass, acts.protocol(number).spans()), data)?;
         }
         crate::stored::check_stock(&acts, &ends)?;
         let data = ends[0].clone();
@@ -577,17 +576,17 @@ impl Worker {
 }
 
 /// Refuses to start without the ends that a pass needs, which may open for parties alone.
-fn check_ends(spans: &Spans, data: &Data, to_parties: bool) -> Result<(), Abort> {
+fn check_ends((pass, spans): (&Pass, &Spans), data: &Data) -> Result<(), Abort> {
     let ports = [&spans.inputs, &spans.cycle_inputs, &spans.job_inputs];
     if data.source.is_none() && !ports.iter().all(|ports| ports.is_empty()) {
         return Err(Abort::Missing(
             "this participant supplies values to the job, and has no data".into(),
         ));
     }
-    if !to_parties
-        && data.sink.is_none()
-        && !(spans.opened.is_empty() && spans.opened_sums.is_empty())
-    {
+    // What parties open of claims and comparisons goes nowhere.
+    let mut opened = spans.opened.iter().chain(&spans.opened_sums);
+    let given = pass.compares().is_none() && opened.any(|(port, _)| pass.claimed(*port).is_none());
+    if given && data.sink.is_none() {
         return Err(Abort::Missing(
             "this participant gets results of the job, and has nowhere to put them".into(),
         ));

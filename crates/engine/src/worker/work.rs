@@ -403,18 +403,25 @@ impl Worker {
             return Ok(());
         }
         self.shared.status.opens();
-        if let Some(what) = self.acts.pass(self.pass).claim() {
-            for (_, span) in of(self.protocol.spans()) {
-                let opened = self.device.view(run.workspace, *span)?;
-                if opened.iter().any(|byte| *byte != 0) {
-                    return Err(Abort::Claim {
-                        what: Arc::clone(what),
-                    });
-                }
+        // Claims first: where one is false, no result is handed on.
+        let pass = self.acts.pass(self.pass);
+        for (port, span) in of(self.protocol.spans()) {
+            let Some(what) = pass.claimed(*port) else {
+                continue;
+            };
+            let opened = self.device.view(run.workspace, *span)?;
+            if opened.iter().any(|byte| *byte != 0) {
+                let what = match self.acts.count() {
+                    1 => Arc::from(what),
+                    _ => pass.claim().map_or_else(|| Arc::from(what), Arc::clone),
+                };
+                return Err(Abort::Claim { what });
             }
-            return Ok(());
         }
         for (port, span) in of(self.protocol.spans()) {
+            if pass.claimed(*port).is_some() {
+                continue;
+            }
             let sink = self
                 .data
                 .sink

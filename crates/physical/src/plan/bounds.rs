@@ -8,7 +8,7 @@ use veil_relation::Range;
 
 use super::inputs::Supplied;
 use super::rel::Field;
-use super::rows::{Out, Ports, aim_of};
+use super::rows::{Out, Ports};
 use super::{PhysicalError, Planner};
 use crate::exprs::below_bits;
 
@@ -68,7 +68,7 @@ impl Planner<'_> {
         ranges: (Range, Range),
         (first, rows): (u32, u32),
     ) -> Result<Shared, PhysicalError> {
-        let aim = aim_of(rows);
+        let aim = self.aim(rows);
         let take = field.take_shifted(first.into());
         let made = self.matrix_pass(Ring::Bits, rows, |ports| {
             let bits = ports.bits(take, field.count());

@@ -13,7 +13,6 @@ use veil_relation::{ColumnId, Expr, Kind, SortKey, Table};
 use super::inputs::{Asked, Supplied};
 use super::known;
 use super::rel::{Bits, Field, Rel};
-use super::rows::aim_of;
 use super::{PhysicalError, Planner};
 use crate::exprs::below_bits;
 use crate::{Node, Opening};
@@ -166,7 +165,7 @@ impl Planner<'_> {
         order: Option<Order>,
         ranges: &[(ColumnId, u128)],
     ) -> Result<Shared, PhysicalError> {
-        let aim = aim_of(table.capacity);
+        let aim = self.aim(table.capacity);
         let mut ports = Ports {
             b: Gates::new(Ring::Bits),
             takes: vec![],

@@ -57,6 +57,25 @@ pub enum PhysicalError {
         /// What stands in the way.
         error: Box<PhysicalError>,
     },
+    /// Queries that are too large for one circuit of bits, as two parties compute them.
+    #[error(
+        "between two parties the queries are one circuit of bits, of at most {limit} gates, and they have more: {rows} rows of tables take some {ands} ANDs; ask of fewer rows or \
+         columns, or name three parties, or four, who move rows instead"
+    )]
+    TooLarge {
+        /// Rows of all tables.
+        rows: u64,
+        /// ANDs that there are so far, and that are known to come.
+        ands: u64,
+        /// Gates that a circuit may have.
+        limit: u64,
+    },
+    /// What two parties do not compute.
+    #[error("two parties do not {what}; name three parties, or four")]
+    NotOfTwo {
+        /// What it is.
+        what: &'static str,
+    },
     /// A defect of a planner.
     #[error("the query has no circuit: {0}; report this query")]
     Circuit(String),
@@ -122,6 +141,8 @@ impl PhysicalError {
             PhysicalError::Participant { .. }
             | PhysicalError::Unkept { .. }
             | PhysicalError::Empty { .. }
+            | PhysicalError::TooLarge { .. }
+            | PhysicalError::NotOfTwo { .. }
             | PhysicalError::Circuit(_) => return None,
         };
         let At(place) = at.or(within);

@@ -12,7 +12,7 @@ use veil_relation::{Arithmetic, ColumnId, Expr, Kind, Type};
 use super::aggregates::{Summand, square};
 use super::public::one_hot;
 use super::rel::{Field, Packing, Rel};
-use super::rows::{Ports, Words, aim_of};
+use super::rows::{Ports, Words};
 use super::{PhysicalError, Planner};
 use crate::exprs::{Columns, Data, ExprError, Exprs, Shown, Want, masked};
 
@@ -259,6 +259,7 @@ impl Planner<'_> {
         let wants: Vec<(Expr, Want)> = wants.collect();
         let forms = self.forms(rel, Ring::Bits, &wants)?;
         let each = rel.rows.div_ceil(fold);
+        let aim = self.aim(rel.rows);
         let mut ports = Ports::new(Ring::Bits);
         let mut values = Vec::new();
         let mut blocks: Vec<Addends> = Vec::new();
@@ -277,7 +278,7 @@ impl Planner<'_> {
                 };
                 ports.bits(within, 1)[0]
             });
-            let mut exprs = Exprs::new(ports.b, rel.types(), sources, aim_of(rel.rows));
+            let mut exprs = Exprs::new(ports.b, rel.types(), sources, aim);
             let groups = one_hot(&mut exprs, keys)?;
             let mut addends = Addends::default();
             for (_, here) in &groups {

@@ -214,6 +214,7 @@ impl Planner<'_> {
         self.tables.push(TablePorts {
             table: at,
             pass,
+            first: 0,
             ports: taken,
         });
         Ok(())

@@ -30,12 +30,12 @@ mod window;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
-use veil_job::{Adversary, passes::MoveKind, passes::PassSpec};
+use veil_job::{Adversary, ProtocolKind, passes::MoveKind, passes::PassSpec};
 use veil_operators::{Builder, Participants};
 use veil_relation::{Expr, Plan, PlanError, Program, Shape, Shapes, Step};
 
 use crate::ports::{KeepPorts, ResultPorts, TablePorts};
-use crate::{Node, Opening, PhysicalPlan};
+use crate::{Node, Opening, PhysicalPlan, wires};
 use error::written;
 pub use error::{PhysicalError, Refusal};
 use flags::Flags;
@@ -58,7 +58,9 @@ pub fn plan(program: &Program, of: &Participants) -> Result<PhysicalPlan, Physic
         planner.checks()?;
         planner.steps()?;
         if planner.complete() {
-            return Ok(planner.finish());
+            let garbled = planner.b.is_garbled();
+            let plan = planner.finish();
+            return if garbled { wires::flat(plan) } else { Ok(plan) };
         }
         // Each time knows more forms, of which a column has seven.
         forms = planner.forms;
@@ -92,7 +94,9 @@ impl<'a> Planner<'a> {
         Planner {
             program,
             shapes,
-            twice: of.security.adversary == Adversary::SemiHonest,
+            // In a circuit of bits an integer is its bits.
+            twice: of.security.adversary == Adversary::SemiHonest
+                && of.security.protocol != ProtocolKind::Yao,
             b: Builder::new(of),
             known: forms.values().map(BTreeSet::len).sum(),
             forms,
@@ -132,6 +136,7 @@ impl<'a> Planner<'a> {
             keeps: self.keeps,
             opens: self.opens,
             tree: self.tree,
+            wires: None,
         }
     }
 

@@ -13,7 +13,7 @@ use veil_relation::{Apply, Expr, Kind, Range, Shape};
 
 use super::fit::{NARROW, integer_of, public, rounded, wrong};
 use super::rel::{Base, Field, Rel, present};
-use super::rows::{Out, Ports, aim_of};
+use super::rows::{Out, Ports};
 use super::{PhysicalError, Planner};
 use crate::exprs::{Bits, ExprError, Want, Word, choose, highest, less, less_bits, masked};
 
@@ -243,7 +243,7 @@ impl Planner<'_> {
     fn settled(&mut self, of: &[&Map], settle: &Settle, last: bool) -> Result<Map, PhysicalError> {
         let rows = of[0].rows;
         let all = fits(count(settle.cells) * u64::from(rows))?;
-        let aim = aim_of(all);
+        let aim = self.aim(all);
         let whole = |map: &Map| map.view(map.cells.map(Axis::whole));
         let views = of.iter().flat_map(|map| match &settle.window {
             None => vec![whole(map)],
@@ -347,7 +347,7 @@ impl Planner<'_> {
         let classes = model.classes()?;
         let shows_scores = classes.is_none() || model.scores;
         let rows = rel.rows;
-        let aim = aim_of(rows);
+        let aim = self.aim(rows);
         let made = self.matrix_pass(Ring::Bits, rows, |ports| {
             let scores: Vec<Word> = ranges
                 .iter()

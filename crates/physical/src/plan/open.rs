@@ -2,6 +2,7 @@
 
 use veil_job::Audience;
 use veil_math::Ring;
+use veil_operators::Key;
 use veil_relation::{Expr, Kind, Shape};
 use veil_session::PartyId;
 
@@ -33,10 +34,7 @@ impl Planner<'_> {
         let begin = self.b.passes();
         let (places, min_rows) = (rel.places, rel.min_rows);
         if rel.rows > 1 && Self::says_something(&rel) {
-            let fields = self.fields(&mut rel, shape)?;
-            let columns = distinct_columns(&fields);
-            let shuffled = self.b.shuffle(&columns);
-            rel = in_other_rows(&fields, &columns, &shuffled);
+            rel = self.in_no_order(rel, shape)?;
         }
         let incomplete = self.incomplete(&mut rel);
         let condition = rel.condition();
@@ -90,6 +88,8 @@ impl Planner<'_> {
             step: step.to_owned(),
             to: to.to_owned(),
             pass,
+            first: 0,
+            rows: rel.rows,
             ports,
             fields: shape.fields.clone(),
             order: (places != Places::Ordered).then(Vec::new),
@@ -121,6 +121,29 @@ impl Planner<'_> {
             passes: std::iter::once(own).collect(),
             inputs: vec![input],
         })
+    }
+
+    /// The fields of the rows, in places that say nothing: of rows that have been shuffled. Between two parties, where no row moves in secret, of rows that have been
+    /// sorted by all that is opened of them; rows that are not opened are zero, each like the others.
+    fn in_no_order(&mut self, mut rel: Rel, shape: &Shape) -> Result<Rel, PhysicalError> {
+        if !self.b.is_garbled() {
+            let fields = self.fields(&mut rel, shape)?;
+            let columns = distinct_columns(&fields);
+            let shuffled = self.b.shuffle(&columns);
+            return Ok(in_other_rows(&fields, &columns, &shuffled));
+        }
+        let exprs = rel.fields.iter().zip(&shape.fields);
+        let exprs: Vec<(Expr, Kind)> = exprs
+            .map(|(expr, field)| (expr.clone(), field.ty.kind.clone()))
+            .collect();
+        let fields = self.materialised(&mut rel, &exprs, true)?;
+        let columns = distinct_columns(&fields);
+        if columns.is_empty() {
+            return Ok(fields);
+        }
+        let order = self.b.sort(&Key::of(&columns));
+        let sorted = self.b.apply(&order, &columns);
+        Ok(in_other_rows(&fields, &columns, &sorted))
     }
 
     /// Whether the places of rows would say something that the query does not open.

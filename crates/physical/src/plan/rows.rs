@@ -22,6 +22,17 @@ pub(super) const fn aim_of(rows: u32) -> Aim {
     if rows >= MANY { Aim::Size } else { Aim::Depth }
 }
 
+impl Planner<'_> {
+    /// The same in this plan: between two parties an AND costs the same wherever it is, so that few of them are what counts.
+    pub(super) fn aim(&self, rows: u32) -> Aim {
+        if self.b.is_garbled() {
+            Aim::Size
+        } else {
+            aim_of(rows)
+        }
+    }
+}
+
 /// What a circuit puts out in every row.
 pub(super) enum Out {
     /// Bits, 1 to 128.
@@ -182,7 +193,8 @@ impl Planner<'_> {
         let mut ports = Ports::new(ring);
         let sources = ports.sources(rel, &forms, None);
         ports.at_least_one();
-        let mut exprs = Exprs::new(ports.b, rel.types(), sources, aim_of(rel.rows));
+        let aim = self.aim(rel.rows);
+        let mut exprs = Exprs::new(ports.b, rel.types(), sources, aim);
         let outs = with(&mut exprs)?;
         let mut b = exprs.b;
         for (k, out) in outs.into_iter().enumerate() {

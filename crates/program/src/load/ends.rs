@@ -147,15 +147,22 @@ impl Job {
         let own = self.own_tables(queries, holder, watch)?;
         let plan = queries.physical();
         let mut sources: Sources = Vec::new();
-        for ports in &plan.tables {
-            let table = own.iter().find(|(at, _)| *at == ports.table);
-            let (Some((_, table)), Some(PassSpec::Rows { job, .. })) =
-                (table, plan.passes.passes.get(ports.pass))
-            else {
+        for (number, pass) in plan.passes.passes.iter().enumerate() {
+            let PassSpec::Rows { job, .. } = pass else {
                 continue;
             };
-            let source = QuerySource::new(table, ports, job).map_err(DataError::own)?;
-            sources.push((ports.pass, Arc::new(source)));
+            let ports = plan.tables.iter().filter(|ports| ports.pass == number);
+            let taken: Vec<_> = ports
+                .filter_map(|ports| {
+                    let table = own.iter().find(|(at, _)| *at == ports.table);
+                    Some((&table?.1, ports))
+                })
+                .collect();
+            if !taken.is_empty() {
+                let source = QuerySource::new(taken, job, plan.wires.is_some());
+                let source = source.map_err(DataError::own)?;
+                sources.push((number, Arc::new(source)));
+            }
         }
         Ok(sources)
     }

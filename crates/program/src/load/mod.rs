@@ -35,9 +35,6 @@ use veil_job::{Adversary, Block, Holder, JobSpec, Keep, Security};
 /// Bytes of a job file: ten thousand lines.
 const LONGEST_JOB: u64 = 1 << 20;
 
-/// Why two parties answer no queries.
-const TWO: &str = "queries are answered by parties that move rows, three or four; two parties compute circuits: name three parties, or four";
-
 /// What the text of a job is called that is in no file of its reader.
 const SENT: &str = "the job file";
 
@@ -550,9 +547,12 @@ impl Job {
             ];
             sections(raw, "query", &own, &missing)?;
         }
-        if roles.parties.len() == PartyId::TWO.len() {
-            let problem = JobProblem::NotMoved(TWO);
-            return Err(Fault::new(raw.parties.span(), problem));
+        let stored = |table: &toml::Spanned<raw::RawTable>| table.get_ref().stored.is_some();
+        let loads = raw.table.iter().any(stored).then_some("stored");
+        let keeps = raw.query.0.iter().any(|query| query.keep.is_some());
+        let two = roles.parties.len() == PartyId::TWO.len();
+        if let Some(what) = keeps.then_some("keep").or(loads).filter(|_| two) {
+            return Err(Fault::new(raw.parties.span(), JobProblem::NoShares(what)));
         }
         if raw.durable {
             let what = match raw.kind.get_ref().as_str() {

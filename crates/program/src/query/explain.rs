@@ -80,6 +80,10 @@ fn sentence(opening: &Opening, name: impl Fn(&str) -> String) -> String {
                 count(*rows, "row")
             )
         }
+        Opening::Ended { to: _ } => {
+            "one bit: whether the run ends without a result, since what the parties see ends it"
+                .into()
+        }
         Opening::Permutations { count: number } => format!(
             "{}, uniform whatever the values are",
             count(*number, "permutation")

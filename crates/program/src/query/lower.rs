@@ -4,8 +4,11 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
+use veil_circuit::{Circuit, Clock};
 use veil_job::passes::PassSpec;
-use veil_job::{Audience, Block, DatasetRef, InputSpec, JobSpec, Keep, Order, Security};
+use veil_job::{
+    Audience, Block, DatasetRef, InputSpec, JobSpec, Keep, Order, ProtocolKind, Security,
+};
 use veil_operators::Participants;
 use veil_physical::{Node, Opening, PhysicalError, PhysicalPlan, Refusal};
 use veil_query::{Job, Query, QueryError, SortedBytes};
@@ -130,6 +133,14 @@ impl Queries {
         roles: &Roles,
         security: Security,
     ) -> Result<(), JobProblem> {
+        // The circuit of two parties is the same against whomever it is garbled.
+        if self.physical.wires.is_some() && security.protocol == ProtocolKind::Yao {
+            let passes = &mut Arc::make_mut(&mut self.physical).passes.passes;
+            if let Some(PassSpec::Rows { job, .. }) = passes.first_mut() {
+                Arc::make_mut(job).security = security;
+                return Ok(());
+            }
+        }
         let participants = Participants {
             name: name.to_owned(),
             owners: roles.outside_owners(),
@@ -209,14 +220,22 @@ impl Queries {
         super::declare::declared(table, &self.salt)
     }
 
-    /// The same queries among four parties, one of which may be malicious, with the job that participants would know: what it would cost. Nothing for
-    /// other jobs than those of three parties.
-    pub fn among_four(&self, job: &JobSpec, roles: &Roles) -> Option<(Self, JobSpec)> {
-        if roles.parties.len() != PartyId::THREE.len() {
+    /// The same queries among so many parties, with the job that participants would know: what it would cost. Among three parties all follow the protocol, one of four may be malicious. Nothing
+    /// where there are as many parties or more, or more parties than four.
+    pub fn among_more(
+        &self,
+        parties: usize,
+        job: &JobSpec,
+        roles: &Roles,
+    ) -> Option<(Self, JobSpec)> {
+        let known = roles.parties.len();
+        if !(known + 1..=PartyId::FOUR.len()).contains(&parties) {
             return None;
         }
         let mut roles = roles.clone();
-        roles.parties.push("a fourth party".into());
+        for number in ["third", "fourth"].iter().take(parties - 2).skip(known - 2) {
+            roles.parties.push(format!("a {number} party"));
+        }
         let mut queries = self.clone();
         let security = Security::among(roles.parties.len());
         queries.plan(&job.name, &roles, security).ok()?;
@@ -232,13 +251,40 @@ impl Queries {
         }
     }
 
+    /// The job of the first pass without what it computes of what: a circuit of two parties, which is large, is not copied.
+    fn of_participants(&self) -> Option<JobSpec> {
+        let first = self.first()?;
+        let circuit = match &self.physical.wires {
+            None => first.circuit.clone(),
+            Some(_) => Circuit {
+                ring: first.circuit.ring,
+                inputs: Vec::new(),
+                gates: Vec::new(),
+                outputs: Vec::new(),
+                clock: Clock::default(),
+            },
+        };
+        Some(JobSpec {
+            name: first.name.clone(),
+            owners: first.owners.clone(),
+            parties: first.parties.clone(),
+            recipients: first.recipients.clone(),
+            security: first.security,
+            schema: first.schema.clone(),
+            circuit,
+            totals: None,
+            blocks: Vec::new(),
+            audiences: Vec::new(),
+            opened: Vec::new(),
+            inputs: Vec::new(),
+            datasets: Vec::new(),
+            keep: None,
+        })
+    }
+
     /// What participants know of the job: who supplies which columns of how many rows, and what is opened to whom. Nothing is computed by it.
     pub(crate) fn described(&self, roles: &Roles) -> Option<JobSpec> {
-        let first = self.first()?;
-        let mut job = JobSpec::clone(first);
-        job.blocks.clear();
-        job.inputs.clear();
-        job.datasets.clear();
+        let mut job = self.of_participants()?;
         for (at, table) in self
             .tables
             .iter()
@@ -278,14 +324,12 @@ impl Queries {
                     }
                 }));
         }
-        (job.audiences, job.opened) = (Vec::new(), Vec::new());
         for opening in &self.physical.opens {
             if let Opening::Rows { to, .. } | Opening::Incomplete { to, .. } = opening {
                 job.audiences.push(roles.audience(to)?);
                 job.opened.push(self.sentence(opening));
             }
         }
-        job.keep = None;
         for kept in &self.physical.keeps {
             job.audiences.push(Audience::Stored);
             job.opened.push(format!("`{}`", self.title(&kept.step)));
@@ -299,6 +343,9 @@ impl Queries {
 
     /// What each pass is part of, in words.
     pub fn names_of_passes(&self) -> Vec<String> {
+        if self.physical.wires.is_some() {
+            return vec!["all queries, as one circuit of bits".into()];
+        }
         let mut names = vec![String::new(); self.physical.passes.passes.len()];
         self.physical
             .tree
@@ -405,5 +452,6 @@ fn nothing() -> PhysicalPlan {
         keeps: Vec::new(),
         opens: Vec::new(),
         tree: Vec::new(),
+        wires: None,
     }
 }

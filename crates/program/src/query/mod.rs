@@ -26,6 +26,7 @@ mod sink;
 mod size;
 mod source;
 mod trained;
+mod wanted;
 mod within;
 mod write;
 
@@ -172,6 +173,12 @@ impl Queries {
     /// How likely two different keys have one digest, for each width of keys.
     pub fn collisions(&self) -> &[Collisions] {
         &self.collisions
+    }
+
+    /// ANDs of the circuit that all queries are between two parties; nothing among more.
+    pub fn ands(&self) -> Option<u64> {
+        let wires = self.physical.wires.as_ref();
+        wires.map(|wires| wires.ands.iter().sum())
     }
 
     /// How many numbers are opened at most: cells of all relations that recipients get, and whether these lack rows.

@@ -1,16 +1,13 @@
 //! A recipient's end of queries: takes the opened rows, puts them in order, and publishes them.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use veil_job::passes::PassSpec;
-use veil_job::{DataError, Guarantee, JobSpec, Sink, Slice};
-use veil_math::Ring;
-use veil_physical::{PhysicalPlan, ResultPorts};
-use veil_relation::{Expr, Field, SortKey, Value};
+use veil_job::{DataError, Guarantee, Sink, Slice};
+use veil_relation::{Field, Value};
 
+use super::wanted::{Taken, Wanted, ended, in_rows};
 use super::{NamedQuery, Queries, Writing, chart, show};
 use crate::publish::{Staged, publish};
 use crate::stats::{self, Relation, ResultFiles, StatsResult, TableAnalysis};
@@ -41,6 +38,8 @@ pub struct QuerySink {
     recipient: String,
     security: Guarantee,
     results: Vec<Wanted>,
+    /// Output ports that are 0 unless the run ends without a result, and what is false then.
+    ended: Vec<(usize, String)>,
     taken: Mutex<Vec<Taken>>,
     files: Mutex<Vec<(Staged, usize, Writing)>>,
     answers: OnceLock<Vec<Answered>>,
@@ -48,138 +47,6 @@ pub struct QuerySink {
     analyses: Vec<TableAnalysis>,
     result_files: Mutex<Option<ResultFiles>>,
     statistics: OnceLock<StatsResult>,
-}
-
-/// A relation that is wanted, and the pass that opens it.
-#[derive(Debug)]
-struct Wanted {
-    ports: ResultPorts,
-    /// Rows of the pass.
-    rows: u64,
-    /// The ring and the number of wires of each port.
-    wires: Vec<(Ring, u32)>,
-    min_count: u32,
-}
-
-/// What has come of a relation.
-#[derive(Debug, Default)]
-struct Taken {
-    /// By port: slices by their first row.
-    slices: Vec<BTreeMap<u64, (u32, Vec<u8>)>>,
-    over: bool,
-}
-
-/// The job of a pass of rows.
-fn job_of(plan: &PhysicalPlan, pass: usize) -> Result<&JobSpec, DataError> {
-    match plan.passes.passes.get(pass) {
-        Some(PassSpec::Rows { job, .. }) => Ok(job),
-        _ => Err(DataError::own(
-            "the plan opens in a pass that opens nothing; this is a mistake of the program",
-        )),
-    }
-}
-
-impl Wanted {
-    fn new(
-        plan: &PhysicalPlan,
-        ports: &ResultPorts,
-        query: &NamedQuery,
-    ) -> Result<Self, DataError> {
-        let job = job_of(plan, ports.pass)?;
-        let plain = |key: &SortKey| matches!(key.expr, Expr::Column(..));
-        if job.circuit.outputs.len() != ports.ports.len()
-            || !ports.order.iter().flatten().all(plain)
-        {
-            return Err(DataError::own(
-                "the plan opens other columns than it says; this is a mistake of the program",
-            ));
-        }
-        let outputs = job.circuit.outputs.iter();
-        Ok(Self {
-            rows: job.rows(),
-            wires: outputs
-                .map(|output| (job.circuit.ring, output.wires.len() as u32))
-                .collect(),
-            ports: ports.clone(),
-            min_count: query.min_count,
-        })
-    }
-
-    /// The values of a port, by row.
-    fn values(&self, port: usize, taken: &Taken) -> Vec<u128> {
-        let (ring, width) = self.wires[port];
-        let mut values = Vec::with_capacity(self.rows as usize);
-        for (rows, bytes) in taken.slices[port].values() {
-            let wire = ring.bytes((*rows).into()) as usize;
-            for row in 0..*rows as usize {
-                values.push(get(ring, &bytes[..wire * width as usize], wire, row));
-            }
-        }
-        values
-    }
-
-    fn answer(&self, taken: &Taken) -> Answered {
-        let ports = 0..self.wires.len();
-        let columns: Vec<Vec<u128>> = ports.map(|port| self.values(port, taken)).collect();
-        let mut rows: Vec<Vec<Value>> = Vec::new();
-        let mut opened = vec![0; columns.len()];
-        let mut incomplete = None;
-        for row in 0..self.rows as usize {
-            for (value, column) in opened.iter_mut().zip(&columns) {
-                *value = column[row];
-            }
-            if row == 0 {
-                incomplete = self.ports.incomplete(&opened);
-            }
-            rows.extend(self.ports.cells(&opened));
-        }
-        if let Some(keys) = &self.ports.order {
-            rows.sort_by(|a, b| order(keys, a, b));
-        }
-        Answered {
-            query: self.ports.step.clone(),
-            fields: self.ports.fields.clone(),
-            rows,
-            min_count: self.min_count,
-            incomplete,
-        }
-    }
-}
-
-/// The value of a row: its bits, each on a wire, or its element.
-fn get(ring: Ring, bytes: &[u8], wire: usize, row: usize) -> u128 {
-    if ring == Ring::Bits {
-        let bit = |wire: &[u8]| u128::from(wire[row / 8] >> (row % 8) & 1);
-        let bits = bytes.chunks_exact(wire).zip(0..u128::BITS);
-        return bits.map(|(wire, at)| bit(wire) << at).sum();
-    }
-    let size = ring.bytes(1) as usize;
-    let mut element = [0; 16];
-    element[..size].copy_from_slice(&bytes[row * size..][..size]);
-    u128::from_le_bytes(element)
-}
-
-/// The order of rows: by keys, then by all columns, nulls last.
-fn order(keys: &[SortKey], a: &[Value], b: &[Value]) -> Ordering {
-    let by = |key: &SortKey| {
-        let Expr::Column(column, _) = key.expr else {
-            return Ordering::Equal;
-        };
-        let (a, b) = (a[column.index()], b[column.index()]);
-        let nulls = if key.nulls_first {
-            (b == Value::Null).cmp(&(a == Value::Null))
-        } else {
-            (a == Value::Null).cmp(&(b == Value::Null))
-        };
-        let values = if key.descending { b.cmp(&a) } else { a.cmp(&b) };
-        nulls.then(if a == Value::Null || b == Value::Null {
-            Ordering::Equal
-        } else {
-            values
-        })
-    };
-    let keyed = keys.iter().map(by).find(|order| order.is_ne());
-    keyed.unwrap_or_else(|| a.cmp(b))
 }
 
 impl QuerySink {
@@ -222,6 +89,7 @@ impl QuerySink {
             security,
             taken: Mutex::new(taken.collect()),
             results,
+            ended: ended(plan)?,
             files: Mutex::new(files),
             answers: OnceLock::new(),
             analyses,
@@ -276,15 +144,19 @@ impl QuerySink {
 
     /// Takes what each pass opens.
     pub(crate) fn sinks(self: &Arc<Self>) -> Vec<(usize, Arc<dyn Sink>)> {
-        let results = self.results.iter().enumerate();
-        let sink = |index| -> Arc<dyn Sink> {
+        let mut passes: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (index, wanted) in self.results.iter().enumerate() {
+            passes.entry(wanted.ports.pass).or_default().push(index);
+        }
+        let sink = |results| -> Arc<dyn Sink> {
             Arc::new(PassSink {
                 set: Arc::clone(self),
-                index,
+                results,
             })
         };
-        results
-            .map(|(index, wanted)| (wanted.ports.pass, sink(index)))
+        passes
+            .into_iter()
+            .map(|(pass, results)| (pass, sink(results)))
             .collect()
     }
 
@@ -292,10 +164,43 @@ impl QuerySink {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, index: usize, port: usize, slice: Slice, values: &[u8]) -> Result<(), DataError> {
+    fn put(
+        &self,
+        results: &[usize],
+        port: usize,
+        slice: Slice,
+        given: &[u8],
+    ) -> Result<(), DataError> {
         let beyond = || DataError::out_of_reach(port, slice);
-        let wanted = &self.results[index];
-        let &(ring, width) = wanted.wires.get(port).ok_or_else(beyond)?;
+        if let Some((_, what)) = self.ended.iter().find(|(ended, _)| *ended == port) {
+            return match given {
+                [0] => Ok(()),
+                [1] => Err(DataError::own(format!(
+                    "{what}: that is false, and the run is over; nothing else was opened"
+                ))),
+                _ => Err(beyond()),
+            };
+        }
+        let own = |index: usize| {
+            let wanted = &self.results[index];
+            let port = port.checked_sub(wanted.ports.first)?;
+            Some((index, wanted, port, *wanted.wires.get(port)?))
+        };
+        let found = results.iter().find_map(|index| own(*index));
+        let (index, wanted, port, (ring, width)) = found.ok_or_else(beyond)?;
+        let (whole, values);
+        let slice = if wanted.in_one {
+            whole = in_rows(given, (wanted.rows, width)).ok_or_else(beyond)?;
+            values = whole.as_slice();
+            if (slice.first, slice.rows) != (0, 1) {
+                return Err(beyond());
+            }
+            let rows = u32::try_from(wanted.rows).map_err(|_| beyond())?;
+            Slice { rows, ..slice }
+        } else {
+            values = given;
+            slice
+        };
         let end = slice.first.checked_add(slice.rows.into());
         let fits = slice.block == 0
             && end.is_some_and(|end| end <= wanted.rows)
@@ -378,16 +283,18 @@ pub(crate) fn of<'a>(
 #[derive(Debug)]
 struct PassSink {
     set: Arc<QuerySink>,
-    index: usize,
+    /// The relations that it opens, by number.
+    results: Vec<usize>,
 }
 
 impl Sink for PassSink {
     fn put(&self, port: usize, slice: Slice, values: &[u8]) -> Result<(), DataError> {
-        self.set.put(self.index, port, slice, values)
+        self.set.put(&self.results, port, slice, values)
     }
 
     fn finish(&self) -> Result<(), DataError> {
-        self.set.finish(self.index)
+        let mut results = self.results.iter();
+        results.try_for_each(|index| self.set.finish(*index))
     }
 }
 
@@ -424,51 +331,5 @@ impl Answered {
             "{job}: {}, for {recipient}: {count}{least}{lacks}\n",
             self.query
         )
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_come_before_all_columns_and_nulls_where_they_are_said() {
-        let key = |column, descending, nulls_first| SortKey {
-            expr: Expr::column(column),
-            descending,
-            nulls_first,
-        };
-        let (one, two, null) = (Value::Number(1), Value::Number(2), Value::Null);
-        let sorted = |keys: &[SortKey]| {
-            let mut rows = vec![[two, one], [null, one], [one, two], [one, null], [one, one]];
-            rows.sort_by(|a, b| order(keys, a, b));
-            rows
-        };
-        assert_eq!(
-            sorted(&[]),
-            [[one, one], [one, two], [one, null], [two, one], [null, one]]
-        );
-        assert_eq!(
-            sorted(&[key(0, true, true)]),
-            [[null, one], [two, one], [one, one], [one, two], [one, null]]
-        );
-        assert_eq!(
-            sorted(&[key(0, true, false), key(1, true, true)]),
-            [[two, one], [one, null], [one, two], [one, one], [null, one]]
-        );
-        assert_eq!(
-            sorted(&[key(1, false, true)]),
-            [[one, null], [one, one], [two, one], [null, one], [one, two]]
-        );
-    }
-
-    #[test]
-    fn bits_and_elements_are_those_of_a_row() {
-        // Two wires of nine rows: 3 in row 8, 2 in row 0, 1 in row 1.
-        let bits = [0b10, 1, 0b01, 1];
-        let values: Vec<u128> = (0..9).map(|row| get(Ring::Bits, &bits, 2, row)).collect();
-        assert_eq!(values, [2, 1, 0, 0, 0, 0, 0, 0, 3]);
-        let elements = [5, 0, 0, 0, 6, 1, 0, 0];
-        assert_eq!(get(Ring::Z32, &elements, 8, 1), 262);
     }
 }

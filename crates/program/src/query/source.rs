@@ -1,5 +1,6 @@
 //! An owner's table as input of the computation.
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -224,32 +225,52 @@ impl OwnTable {
 /// What an owner supplies to one pass.
 #[derive(Debug)]
 pub(crate) struct QuerySource {
+    parts: Vec<Part>,
+}
+
+/// What a table supplies.
+#[derive(Debug)]
+struct Part {
     table: Arc<OwnTable>,
+    /// The first of its ports.
+    first: usize,
     /// Each port, with the ring and the number of its wires.
     ports: Vec<(TablePort, Ring, u32)>,
+    /// Whether the pass has one row, in which all of the table stand one behind the other.
+    in_one: bool,
 }
 
 impl QuerySource {
-    /// Of the ports of a pass, whose job is this.
-    pub(crate) fn new(
-        table: &Arc<OwnTable>,
-        ports: &TablePorts,
+    /// Of the tables that the pass takes, whose job is this: all of them in one row, or each row by itself.
+    pub(crate) fn new<'a>(
+        tables: impl IntoIterator<Item = (&'a Arc<OwnTable>, &'a TablePorts)>,
         job: &JobSpec,
+        in_one: bool,
     ) -> Result<Self, JobProblem> {
-        let inputs = &job.circuit.inputs;
-        if inputs.len() != ports.ports.len() {
-            let reason = format!("pass {} takes other columns than it says", ports.pass);
-            return Err(JobProblem::Unplanned(reason));
-        }
-        let wires = inputs
-            .iter()
-            .map(|input| (input.ring(job.circuit.ring), input.width));
-        let ports = ports.ports.iter().zip(wires);
+        let part = |(table, ports): (&Arc<OwnTable>, &TablePorts)| {
+            let inputs = job.circuit.inputs.get(ports.first..);
+            let inputs = inputs.and_then(|inputs| inputs.get(..ports.ports.len()));
+            let inputs = inputs.filter(|own| in_one || own.len() == job.circuit.inputs.len());
+            let inputs = inputs.ok_or_else(|| {
+                let reason = format!("pass {} takes other columns than it says", ports.pass);
+                JobProblem::Unplanned(reason)
+            })?;
+            let wires = inputs
+                .iter()
+                .map(|input| (input.ring(job.circuit.ring), input.width));
+            let of_each = ports.ports.iter().zip(wires);
+            Ok(Part {
+                table: Arc::clone(table),
+                first: ports.first,
+                ports: of_each
+                    .map(|(port, (ring, width))| (*port, ring, width))
+                    .collect(),
+                in_one,
+            })
+        };
+        let parts = tables.into_iter().map(part);
         Ok(Self {
-            table: Arc::clone(table),
-            ports: ports
-                .map(|(port, (ring, width))| (*port, ring, width))
-                .collect(),
+            parts: parts.collect::<Result<_, JobProblem>>()?,
         })
     }
 }
@@ -257,31 +278,60 @@ impl QuerySource {
 impl Source for QuerySource {
     fn fill(&self, port: usize, slice: Slice, into: &mut [u8]) -> Result<(), DataError> {
         let beyond = || DataError::out_of_reach(port, slice);
-        let &(of, ring, width) = self.ports.get(port).ok_or_else(beyond)?;
-        let table = &self.table;
+        let own = |part: &Part| part.ports.get(port.checked_sub(part.first)?).copied();
+        let mut parts = self.parts.iter();
+        let found = parts.find_map(|part| Some((part, own(part)?)));
+        let (part, (of, ring, width)) = found.ok_or_else(beyond)?;
+        let capacity = u64::from(part.table.of.capacity);
         let rows = u64::from(slice.rows);
-        let end = slice.first.checked_add(rows).ok_or_else(beyond)?;
         let wire = ring.bytes(rows) as usize;
-        let fits = slice.block == 0
-            && end <= u64::from(table.of.capacity)
-            && into.len() == wire * width as usize;
-        if !fits {
+        if slice.block != 0 || into.len() != wire * width as usize {
             return Err(beyond());
         }
         // Rows behind the last of the file are not valid: zero in all ports.
         into.fill(0);
+        if part.in_one {
+            // A byte for each wire, of which a row of the table has as many as the others.
+            let bits = u64::from(width) / capacity.max(1);
+            if (slice.first, slice.rows) != (0, 1) || bits * capacity != u64::from(width) {
+                return Err(beyond());
+            }
+            let all = 0..capacity.min(part.table.rows);
+            return part.each(of, all, |row, value| {
+                let own = &mut into[row * bits as usize..][..bits as usize];
+                for (bit, wire) in own.iter_mut().enumerate() {
+                    *wire = (value.checked_shr(bit as u32).unwrap_or(0) & 1) as u8;
+                }
+            });
+        }
+        let end = slice.first.checked_add(rows);
+        let end = end.filter(|end| *end <= capacity).ok_or_else(beyond)?;
+        let all = slice.first..end.min(part.table.rows);
+        part.each(of, all, |row, value| put(ring, into, wire, row, value))
+    }
+}
+
+impl Part {
+    /// Hands out the values of a port in some rows, which count from 0.
+    fn each(
+        &self,
+        of: TablePort,
+        rows: Range<u64>,
+        mut each: impl FnMut(usize, u128),
+    ) -> Result<(), DataError> {
+        let table = &self.table;
         let mut cells = vec![Value::Null; table.of.columns.len()];
-        let mut row = slice.first;
-        while row < end.min(table.rows) {
+        let mut row = rows.start;
+        while row < rows.end {
             let (chunk, first) = table.at(row)?;
             let count = (chunk.rows - first) as u64;
-            let last = first + count.min(end.min(table.rows) - row) as usize;
+            let last = first + count.min(rows.end - row) as usize;
             for at in first..last {
                 if let Some(column) = column(of) {
                     cells[column.index()] = table.cell(&chunk, column, at);
                 }
                 let value = of.value(&table.of, true, &cells);
-                put(ring, into, wire, (row - slice.first) as usize, value);
+                each((row - rows.start) as usize, value);
                 row += 1;
             }
         }

@@ -13,6 +13,7 @@ mod results;
 mod secret;
 mod shadow;
 mod trees;
+mod two;
 
 use std::sync::Arc;
 

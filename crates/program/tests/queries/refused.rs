@@ -349,8 +349,26 @@ fn sql() {
 
 #[test]
 fn protocols() {
-    let two = "job.toml:5:11: queries are answered by parties that move rows, three or four; two parties compute circuits: name three parties, or four";
-    assert_eq!(changed(", \"p2\"]", "]"), two);
+    let two = JOB.replacen(", \"p2\"]", "]", 1);
+    let shares = |what: &str| {
+        format!(
+            "job.toml:5:11: two parties keep no shares, and load none; name three parties, or four, or leave out `{what}`"
+        )
+    };
+    let kept = two.replacen("to = \"ministry\"", "keep = \"all stays\"", 1);
+    assert_eq!(error(&kept), shares("keep"));
+    let stored = two.replacen("owner = \"north\"", "stored = \"all stays\"", 1);
+    assert_eq!(error(&stored), shares("stored"));
+    let large = two.replacen("up_to = 10 ", "up_to = 200000 ", 1);
+    let said = error(&large);
+    assert!(
+        said.contains("between two parties the queries are one circuit of bits, of at most 16777216 gates, and they have more: 200000 rows of tables take some "),
+        "{said}"
+    );
+    assert!(
+        said.ends_with(" ANDs; ask of fewer rows or columns, or name three parties, or four, who move rows instead"),
+        "{said}"
+    );
     assert_eq!(
         changed("\"p2\"]", "\"p2\"]\nadversary = \"malicious\""),
         "job.toml:6:13: `adversary` is \"malicious\": among three parties of which one may lie rows do not move; name a fourth party, or write \

@@ -344,11 +344,6 @@ const JOBS: &[(&str, &str, &str)] = &[
         "[keep]\nas = \"x\"\n[derived]",
         "job.toml:30:1: a stats (over tables) job has no `[keep]`; remove it, or change `kind`",
     ),
-    (
-        "parties = [\"p0\", \"p1\", \"p2\"]",
-        "parties = [\"p0\", \"p1\"]",
-        "job.toml:5:11: queries are answered by parties that move rows, three or four; two parties compute circuits: name three parties, or four",
-    ),
 ];
 
 /// Rows that stay where they are answer no question for which they would have to move.

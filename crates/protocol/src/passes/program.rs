@@ -162,6 +162,13 @@ impl Pass {
         }
     }
 
+    /// What it claims of an output port, in the port's own words: that it is 0.
+    pub fn claimed(&self, port: usize) -> Option<&str> {
+        let job = &self.rows()?.job;
+        self.claim()?;
+        (job.audiences[port] == Audience::Parties).then_some(job.opened[port].as_str())
+    }
+
     /// The rows that it compares, if that is what it does.
     pub const fn compares(&self) -> Option<&Compares> {
         match self {
@@ -359,7 +366,9 @@ impl PassProgram {
             {
                 checking.made(number, made).map_err(wrong)?;
             }
-            checking.pass(number, pass).map_err(wrong)?;
+            checking
+                .pass(number, pass, passes.len() == 1)
+                .map_err(wrong)?;
             together(&passes, number).map_err(wrong)?;
         }
         if checking.ordering.under_way() {
@@ -505,7 +514,7 @@ impl Checking {
         Ok(())
     }
 
-    fn pass(&mut self, number: usize, pass: &Pass) -> Rule {
+    fn pass(&mut self, number: usize, pass: &Pass, alone: bool) -> Rule {
         match pass {
             Pass::Rows {
                 plan,
@@ -527,8 +536,12 @@ impl Checking {
                 self.rows(plan, takes, leaves)?;
                 let to_parties = |a: &Audience| *a == Audience::Parties;
                 let opened = |a: &&Audience| **a != Audience::Column;
-                let mut audiences = plan.job.audiences.iter().filter(opened).peekable();
-                let claims = audiences.peek().is_some() && audiences.all(to_parties);
+                let mut audiences = plan.job.audiences.iter().filter(opened);
+                let claims = if alone {
+                    audiences.any(to_parties)
+                } else {
+                    audiences.clone().next().is_some() && audiences.all(to_parties)
+                };
                 if claim.is_some() && !claims {
                     return Err("what is claimed is opened to the parties, and nothing else is");
                 }

@@ -4,6 +4,7 @@
 //! estimates. `veil explain` prints it, and so does [`Job::explain`](crate::Job::explain).
 
 pub mod estimate;
+mod parts;
 mod query;
 mod rates;
 pub mod words;

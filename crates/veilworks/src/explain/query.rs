@@ -9,11 +9,12 @@ use serde::Serialize;
 use veil_job::Guarantee;
 use veil_link::shape::Profile;
 use veil_program::{ColumnFacts, Job, KeptFacts, NamedQuery, Opens, Queries, TableFacts};
-use veil_protocol::{Cost, Options};
+use veil_protocol::Options;
 use veil_runtime::Passes;
 use veil_session::Peer;
 
-use super::estimate::{Costs, OfPass};
+use super::estimate::Costs;
+use super::parts::{CheckCost, OperatorCost, checks, operators};
 use super::rates::{Found, Origin, Rates};
 use super::words::{bytes, columns, count, seconds};
 use super::{Estimate, Numbers, Participant, estimates, role};
@@ -65,6 +66,12 @@ pub struct Explained {
     estimates: Vec<Estimate>,
     /// The table of rates that they are by.
     rates: Origin,
+    /// Between two parties, ANDs of the one circuit that all queries are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ands: Option<u64>,
+    /// The same among three parties that follow the protocol, for a job of two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    among_three: Option<Price>,
     /// The same among four parties, one of which may be malicious.
     #[serde(skip_serializing_if = "Option::is_none")]
     among_four: Option<Price>,
@@ -111,47 +118,6 @@ struct Asked {
     #[serde(skip)]
     left_out: Option<String>,
     sql: String,
-}
-
-/// What it costs by itself to look at what an owner supplies, among all that is opened.
-#[derive(Serialize, Debug)]
-struct CheckCost {
-    owner: String,
-    #[serde(flatten)]
-    cost: PassCost,
-}
-
-/// What some passes cost.
-#[derive(Serialize, Debug)]
-struct PassCost {
-    passes: usize,
-    /// Payload that all participants send.
-    bytes: u64,
-    rounds: u64,
-}
-
-impl PassCost {
-    /// Of these among all.
-    fn of(these: impl Iterator<Item = usize>, all: &[OfPass]) -> Self {
-        let own: Vec<&OfPass> = these.filter_map(|pass| all.get(pass)).collect();
-        let sends = own.iter().flat_map(|pass| &pass.each);
-        let sends = sends.fold(Cost::default(), |all, does| all + does.sends);
-        PassCost {
-            passes: own.len(),
-            bytes: sends.bytes,
-            rounds: own.iter().map(|pass| pass.waits).sum(),
-        }
-    }
-}
-
-/// An operator of the plan, and what it costs by itself.
-#[derive(Serialize, Debug)]
-struct OperatorCost {
-    depth: usize,
-    what: String,
-    rows: u32,
-    #[serde(flatten)]
-    cost: PassCost,
 }
 
 /// Explains a job with queries, which are planned as these passes; over all networks, or this one.
@@ -220,28 +186,29 @@ pub fn of_queries(
         participants: participants.collect(),
         estimates: estimates(passes.program().first(), &costs.run, rates, net),
         rates: rates.origin(),
-        among_four: price(job, queries, passes.lanes, net, rates)?,
+        ands: queries.ands(),
+        among_three: price((job, queries, 3), passes.lanes, net, rates)?,
+        among_four: price((job, queries, 4), passes.lanes, net, rates)?,
         queries: queries.queries().iter().map(asked).collect(),
         operators: operators(queries, &costs.passes),
     })
 }
 
-/// What the same costs among four parties, for a job of three.
+/// What the same costs among so many parties, for a job of fewer.
 fn price(
-    job: &Job,
-    queries: &Queries,
+    (job, queries, parties): (&Job, &Queries, usize),
     lanes: u16,
     net: Option<Profile>,
     rates: &Rates,
 ) -> Result<Option<Price>, Error> {
-    let Some((four, described)) = queries.among_four(job.spec(), job.roles()) else {
+    let Some((more, described)) = queries.among_more(parties, job.spec(), job.roles()) else {
         return Ok(None);
     };
     let options = Options {
         lanes,
         chunk_rows: None,
     };
-    let passes = &four.physical().passes;
+    let passes = &more.physical().passes;
     let passes = Passes::new(passes, Arc::new(described), Vec::new(), options)?;
     let costs = Costs::of(&passes);
     let first = passes.protocol(Peer::Party(passes.parties()[0]));
@@ -253,28 +220,6 @@ fn price(
         party_bytes: parties.map(|of| of.sends.bytes).max().unwrap_or(0),
         estimates: estimates(passes.program().first(), &costs.run, rates, net),
     }))
-}
-
-/// What each operator costs by itself.
-fn operators(queries: &Queries, passes: &[OfPass]) -> Vec<OperatorCost> {
-    let all = queries.operators().into_iter();
-    let cost = |of: veil_program::Operator| OperatorCost {
-        depth: of.depth,
-        what: of.text,
-        rows: of.rows,
-        cost: PassCost::of(of.passes.into_iter().flatten(), passes),
-    };
-    all.map(cost).collect()
-}
-
-/// What it costs to look at what each owner supplies.
-fn checks(queries: &Queries, passes: &[OfPass]) -> Vec<CheckCost> {
-    let all = queries.checks().into_iter();
-    let cost = |(owner, own): (String, std::ops::Range<usize>)| CheckCost {
-        owner,
-        cost: PassCost::of(own, passes),
-    };
-    all.map(cost).collect()
 }
 
 fn list(lines: impl Iterator<Item = String>) -> String {
@@ -291,20 +236,27 @@ impl Explained {
         if plan {
             return self.tree();
         }
+        let rounds = count(self.rounds, "round");
+        let lanes = count(self.lanes.into(), "lane");
+        let made = match self.ands {
+            Some(ands) => (
+                "circuit",
+                format!(
+                    "all queries are one, of {} in one row, {rounds} in all, on {lanes}",
+                    count(ands, "AND")
+                ),
+            ),
+            None => (
+                "passes",
+                format!("{}, {rounds} in all, on {lanes}", self.passes),
+            ),
+        };
         let mut facts = vec![
             ("job", format!("{} ({})", self.job, file.display())),
             ("protocol", self.protocol.to_owned()),
             ("guarantee", self.guarantee.to_string()),
             ("security", self.security.to_string()),
-            (
-                "passes",
-                format!(
-                    "{}, {} in all, on {}",
-                    self.passes,
-                    count(self.rounds, "round"),
-                    count(self.lanes.into(), "lane")
-                ),
-            ),
+            made,
             (
                 "plan",
                 format!(
@@ -381,6 +333,13 @@ impl Explained {
         });
         text += &columns(&rows.collect::<Vec<_>>());
         text += &list(self.checks.iter().map(|of| {
+            if let Some(ands) = of.cost.ands {
+                return format!(
+                    "what {} supplies is looked at in the circuit: {}",
+                    of.owner,
+                    count(ands, "AND")
+                );
+            }
             format!(
                 "what {} supplies is looked at on shares first: {}, {} from all participants, {}",
                 of.owner,
@@ -427,10 +386,14 @@ impl Explained {
         text += "\nestimated time, from the first message to the last\n";
         text += &times(&self.estimates);
         let _ = writeln!(text, "  by the rates of: {rates}");
-        if let Some(price) = &self.among_four {
+        let others = [("three", &self.among_three), ("four", &self.among_four)];
+        for (parties, price) in others {
+            let Some(price) = price else {
+                continue;
+            };
             let _ = writeln!(
                 text,
-                "\nthe same among four parties ({}: {}): the busiest sends {} in {}",
+                "\nthe same among {parties} parties ({}: {}): the busiest sends {} in {}",
                 price.protocol,
                 price.guarantee,
                 bytes(price.party_bytes),
@@ -443,6 +406,18 @@ impl Explained {
 
     /// The operators, each above its inputs.
     fn tree(&self) -> String {
+        if self.ands.is_some() {
+            let head = ["operator", "rows", "ANDs"];
+            let mut rows = vec![head.map(str::to_owned).to_vec()];
+            rows.extend(self.operators.iter().map(|of| {
+                vec![
+                    format!("{}{}", "  ".repeat(of.depth), of.what),
+                    of.rows.to_string(),
+                    of.cost.ands.unwrap_or_default().to_string(),
+                ]
+            }));
+            return columns(&rows);
+        }
         let head = ["operator", "rows", "passes", "bytes", "rounds"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         rows.extend(self.operators.iter().map(|of| {
