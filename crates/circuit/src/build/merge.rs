@@ -55,7 +55,7 @@ impl Merging {
         for &(low, high) in &self.comparators {
             let keys = [low, high].map(|place| words[place as usize][..key].to_vec());
             let less = less_than(b, &keys[1], &keys[0], Aim::Size);
-            exchange(b, words, (low, high), less);
+            exchange(b, words, (low as usize, high as usize), less);
             exchanged.push(less);
         }
         exchanged
@@ -74,8 +74,8 @@ impl Merging {
             self.comparators.len(),
             "an exchange for each comparator"
         );
-        for (&places, &condition) in self.comparators.iter().zip(exchanged).rev() {
-            exchange(b, words, places, condition);
+        for (&(low, high), &condition) in self.comparators.iter().zip(exchanged).rev() {
+            exchange(b, words, (low as usize, high as usize), condition);
         }
     }
 }
@@ -107,15 +107,27 @@ fn merged(a: &[u32], b: &[u32], comparators: &mut Vec<(u32, u32)>) -> Vec<u32> {
     order
 }
 
-/// Exchanges two words where a condition holds.
-fn exchange(b: &mut Builder, words: &mut [Vec<Wire>], places: (u32, u32), condition: Wire) {
-    let (low, high) = (places.0 as usize, places.1 as usize);
-    for bit in 0..words[low].len() {
-        let (x, y) = (words[low][bit], words[high][bit]);
+/// Exchanges two words of one width where a condition holds: an AND for each of their bits.
+///
+/// # Panics
+/// If a place has no word, or they have different widths.
+pub fn exchange(
+    b: &mut Builder,
+    words: &mut [Vec<Wire>],
+    (first, second): (usize, usize),
+    condition: Wire,
+) {
+    assert_eq!(
+        words[first].len(),
+        words[second].len(),
+        "words of one width"
+    );
+    for bit in 0..words[first].len() {
+        let (x, y) = (words[first][bit], words[second][bit]);
         let differ = b.xor(x, y);
         let change = b.and(condition, differ);
-        words[low][bit] = b.xor(x, change);
-        words[high][bit] = b.xor(y, change);
+        words[first][bit] = b.xor(x, change);
+        words[second][bit] = b.xor(y, change);
     }
 }
 

@@ -54,7 +54,7 @@ pub mod generate {
         recompose, shift_right, truncate_pr,
     };
     pub use super::matrix::{Shape, matrix_product};
-    pub use super::merge::Merging;
+    pub use super::merge::{Merging, exchange};
     pub use super::multiply::multiply;
     pub use super::numeric::{OnRing, Rounding};
     pub use super::sbox::sub_byte;

@@ -3,7 +3,7 @@
 //! The pairs are those of Batcher's merge exchange, for any number of rows (Batcher, "Sorting Networks and Their Applications", 1968; Knuth, "The Art of Computer Programming", volume 3, 5.2.2,
 //! algorithm M): for n rows about n/4 · log² n.
 
-use veil_circuit::generate::{Aim, less_than};
+use veil_circuit::generate::{Aim, exchange, less_than};
 use veil_circuit::{Builder, Wire};
 
 /// The pairs of places, in order; the smaller row goes to the first place.
@@ -48,7 +48,7 @@ impl Swaps {
         let mut bits = Vec::with_capacity(pairs.len());
         for (first, second) in pairs {
             let bit = less_than(b, &rows[second], &rows[first], Aim::Size);
-            exchange(b, bit, rows, (first, second));
+            exchange(b, rows, (first, second), bit);
             bits.push(bit);
         }
         Swaps {
@@ -65,7 +65,7 @@ impl Swaps {
     /// Moves other rows along.
     pub(super) fn along(&self, b: &mut Builder, rows: &mut [Vec<Wire>]) {
         for (pair, bit) in pairs(self.rows).into_iter().zip(&self.bits) {
-            exchange(b, *bit, rows, pair);
+            exchange(b, rows, pair, *bit);
         }
     }
 
@@ -73,19 +73,8 @@ impl Swaps {
     pub(super) fn back(&self, b: &mut Builder, rows: &mut [Vec<Wire>]) {
         let pairs = pairs(self.rows);
         for (pair, bit) in pairs.into_iter().zip(&self.bits).rev() {
-            exchange(b, *bit, rows, pair);
+            exchange(b, rows, pair, *bit);
         }
-    }
-}
-
-/// Exchanges two rows where the bit is 1: an AND for each of their bits.
-fn exchange(b: &mut Builder, bit: Wire, rows: &mut [Vec<Wire>], (first, second): (usize, usize)) {
-    for at in 0..rows[first].len() {
-        let (x, y) = (rows[first][at], rows[second][at]);
-        let differ = b.xor(x, y);
-        let change = b.and(bit, differ);
-        rows[first][at] = b.xor(x, change);
-        rows[second][at] = b.xor(y, change);
     }
 }
 
