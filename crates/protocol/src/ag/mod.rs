@@ -48,8 +48,10 @@ use steps::Party;
 pub(crate) use stock::computes;
 pub use stock::{CELLS_OF_ROW, stock_of};
 
-/// Gates of a layer, at most: batches of several layers are nearly full then.
-pub(crate) const WIDEST: u32 = 64;
+/// Gates of a layer of a chunk with so many rows, at most: batches of several layers are nearly full then, and no layer is so thin that its commands take longer than its gates.
+pub(crate) fn widest(rows: u64) -> u32 {
+    (GATES / 16 / rows.max(1)).max(64) as u32
+}
 
 /// Rows of a chunk, at most, unless the job or the caller says so.
 pub(crate) const ROWS: u32 = 64;

@@ -65,11 +65,12 @@ impl Plan {
         if stock != Stock::Fresh && !authenticates {
             return Err(PlanError::NoStock(job.security));
         }
-        let window = authenticates.then(|| {
+        let rows = {
             let longest = job.blocks.iter().map(|block| block.rows).max();
             let most = options.chunk_rows.unwrap_or(crate::ag::ROWS);
-            crate::ag::window(whole, longest.unwrap_or(1).min(most.into()))
-        });
+            longest.unwrap_or(1).min(most.into())
+        };
+        let window = authenticates.then(|| crate::ag::window(whole, rows));
         let step = Step::of(whole, window);
         let circuit = step.as_ref().map_or(whole, |step| &step.circuit);
         let proves = choice.proves();
@@ -78,7 +79,7 @@ impl Plan {
             most: match choice {
                 Choice::Garbled(_) => rows::WIDEST_GARBLED,
                 Choice::Cut => crate::cut::WIDEST,
-                Choice::Authenticated => crate::ag::WIDEST,
+                Choice::Authenticated => crate::ag::widest(rows),
                 Choice::Shared(_) | Choice::Intersected => u32::MAX,
             },
             side_by_side: matches!(choice, Choice::Shared(_)),

@@ -42,7 +42,8 @@ pub(super) unsafe fn xors(wires: &Wires, xors: &[Xor]) {
         for x in xors {
             // SAFETY: the caller's rows.
             unsafe {
-                let [a, b, c, out] = [x.a, x.b, x.c, x.out].map(|row| wires.label(row));
+                let (a, b) = (wires.label(x.a), wires.label(x.b));
+                let (c, out) = (wires.label(x.c), wires.label(x.out));
                 let sum = _mm_xor_si128(load(a, 0), load(b, 0));
                 store(out, 0, _mm_xor_si128(sum, load(third(x, c), 0)));
             }
@@ -52,8 +53,8 @@ pub(super) unsafe fn xors(wires: &Wires, xors: &[Xor]) {
     for x in xors {
         // SAFETY: the caller's rows.
         unsafe {
-            let [a, b, c, out] = [x.a, x.b, x.c, x.out].map(|row| wires.at(row));
-            let c = third(x, c);
+            let (a, b) = (wires.at(x.a), wires.at(x.b));
+            let (c, out) = (third(x, wires.at(x.c)), wires.at(x.out));
             for row in 0..wires.rows {
                 let sum = _mm_xor_si128(load(a, row), load(b, row));
                 store(out, row, _mm_xor_si128(sum, load(c, row)));
