@@ -10,6 +10,7 @@ use veil_session::{PartyId, Peer};
 use crate::devices::Devices;
 use crate::failure::{Code, Failure};
 use crate::prepare;
+use crate::stocks;
 use crate::wishes::Wish;
 
 /// The order of a plan, as reports tell it.
@@ -76,6 +77,18 @@ pub(crate) struct Planned {
 
 /// The party that garbles, of two.
 pub(crate) const GARBLER: Peer = Peer::Party(PartyId::TWO[0]);
+
+/// Plans a run from stock for devices that have room for it: its gates are in the usual order.
+pub(crate) fn stocked(job: Job, lanes: u16, devices: &Devices) -> Result<Planned, Failure> {
+    let plan = stocks::plan(&job, lanes, true)?;
+    devices.check(&plan, None)?;
+    Ok(Planned {
+        job,
+        plan,
+        ordered: None,
+        wish: None,
+    })
+}
 
 /// Plans a job for the devices of `own`, or of all participants, which have room for it. Where the job leaves the order of gates open, it is
 /// that at which the garbler's device is best, if the device is known here and has room for its programs.

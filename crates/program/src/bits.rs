@@ -187,3 +187,10 @@ pub(crate) fn within(b: &mut Builder, word: &Word, least: i128, most: i128) -> O
     }
     checks.into_iter().reduce(|one, other| b.and(one, other))
 }
+
+/// Writes a number in two's complement, a byte for each bit, as ports with one row have them.
+pub(crate) fn write(number: i128, into: &mut [u8]) {
+    for (at, bit) in into.iter_mut().enumerate() {
+        *bit = (number >> at.min(127) & 1) as u8;
+    }
+}

@@ -29,7 +29,6 @@ use crate::ordered::{self, Ordered, Planned};
 use crate::output;
 use crate::prepare::{self, JobArgs};
 use crate::rates::{Found, Origin, Rates, RatesArgs};
-use crate::stocks;
 use crate::wishes::{self, Wish};
 
 /// Says what a job costs and opens.
@@ -222,14 +221,7 @@ pub fn run(args: &ExplainArgs, registry: &Arc<dyn Registry>) -> Result<(), Failu
         (job, None)
     };
     let planned = if args.stock {
-        let plan = stocks::plan(&job, lanes, true)?;
-        devices.check(&plan, None)?;
-        Planned {
-            job,
-            plan,
-            ordered: None,
-            wish: None,
-        }
+        ordered::stocked(job, lanes, &devices)?
     } else {
         ordered::plan(job, Some(lanes), &devices, None)?
     };

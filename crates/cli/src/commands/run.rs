@@ -28,7 +28,6 @@ use crate::output;
 use crate::prepare::{self, JobArgs};
 use crate::room::RoomArgs;
 use crate::signals::Stop;
-use crate::stocks;
 use crate::views::Views;
 
 /// Runs all roles of a job on this machine.
@@ -207,14 +206,7 @@ pub(crate) fn execute_job(
 ) -> Result<Finished, Failure> {
     let devices = args.devices.among(registry);
     let planned = if args.stock {
-        let plan = stocks::plan(&job, args.job.lanes.unwrap_or(LANES), true)?;
-        devices.check(&plan, None)?;
-        Planned {
-            job,
-            plan,
-            ordered: None,
-            wish: None,
-        }
+        ordered::stocked(job, args.job.lanes.unwrap_or(LANES), &devices)?
     } else {
         ordered::plan(job, args.job.lanes, &devices, None)?
     };

@@ -265,7 +265,7 @@ mod tests {
             replay(&record[..], &mut Reference::default()).expect("the same bytes");
             for isa in Isa::available() {
                 let all = replay(&record[..], &mut Cpu::with(isa)).expect("the same bytes");
-                assert_eq!(all.commands, 6);
+                assert_eq!(all.commands, 5);
             }
             assert!(fuzz_record(&record));
             for at in (0..record.len()).step_by(11) {

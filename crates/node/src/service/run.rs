@@ -95,6 +95,8 @@ pub(super) fn make_ready(shared: &Arc<ServiceState>, plan: PlanHash) -> Option<J
         (*phase, *rows, *sent, *received, *trace) = (None, 0, 0, 0, None);
     });
     shared.jobs.set(plan, State::Meeting, None);
+    // Jobs come first, however short they are.
+    shared.refills.stop();
     let running = Arc::clone(shared);
     let started = thread::Builder::new()
         .name(format!("job {plan}"))

@@ -7,6 +7,7 @@ use veil_job::{DataError, Holder, Slice, Source};
 use super::{
     Cell, Layout, Opening, Port, Stats, StatsSource, lower::only_holder, monomial::Monomial,
 };
+use crate::bits::write;
 use crate::table::{Cells, Table};
 
 /// The values of one owner: rows of blocks that have several holders, the sums over the owner's own rows, and the extremes that it finds.
@@ -95,13 +96,6 @@ fn add_rows(table: &Table, sums: &[(Monomial, u32)], into: &mut [i128]) -> Resul
         at += (part.rows - first) as u64;
     }
     Ok(())
-}
-
-/// Writes a number in two's complement, a byte for each bit.
-fn write(number: i128, into: &mut [u8]) {
-    for (at, bit) in into.iter_mut().enumerate() {
-        *bit = (number >> at.min(127) & 1) as u8;
-    }
 }
 
 /// Writes the cell of a row.

@@ -10,6 +10,7 @@ use zeroize::Zeroizing;
 use veil_job::{DataError, Holder, KEY_BYTES, Slice, Source};
 
 use super::{Bins, Cell};
+use crate::bits::write;
 use crate::intersect::Intersection;
 use crate::intersect::reading::Reading;
 use crate::table::Watch;
@@ -156,13 +157,6 @@ impl BinSource {
             }
             left = &mut more[usize::from(cell.flag)..];
         }
-    }
-}
-
-/// Writes a number in two's complement, a byte for each bit.
-fn write(number: i128, into: &mut [u8]) {
-    for (at, bit) in into.iter_mut().enumerate() {
-        *bit = (number >> at.min(127) & 1) as u8;
     }
 }
 
