@@ -467,12 +467,12 @@ impl Job {
             Kind::Query(queries) => self.answers(queries, peer, Some(folder)),
             Kind::Intersection(of) => {
                 let [own, _] = of.sides();
-                let file = of.opens().names_keys();
-                let file = file.then(|| self.keys_file(of, own.holder)).transpose()?;
-                if let Some(file) = file.as_ref().filter(|_| of.opens() == Shows::Keys) {
-                    let sink = IntersectionSink::new(of, file, Some(folder))?;
+                let own = || self.keys_file(of, own.holder);
+                if of.opens() == Shows::Keys {
+                    let sink = IntersectionSink::new(of, &own()?, Some(folder))?;
                     return Ok(Output::Intersection(Box::new(sink)));
                 }
+                let file = of.opens().names_keys().then(own).transpose()?;
                 let sink = BinSink::new(of, file.as_deref(), Some(folder))?;
                 Ok(Output::OfCommon(Box::new(sink)))
             }

@@ -155,14 +155,17 @@ impl Bins {
             tag: bits - log,
             widths,
         };
-        let cost = |bins: &Self| bins.ands(of.opened);
+        let costed = |log: u32| {
+            let bins = sized(log);
+            (bins.ands(of.opened), bins)
+        };
         let candidates = (0..=length(most)).filter(|log| most >> log <= MOST_IN_A_BIN);
-        let candidates = candidates.map(sized);
-        let fitting = candidates.filter(|bins| cost(bins) <= MOST || bins.slots == [1, 1]);
-        let best = fitting.min_by_key(|bins| cost(bins) << bins.log);
-        let mut best = best.unwrap_or_else(|| sized(length(most)));
+        let candidates = candidates.map(costed);
+        let fitting = candidates.filter(|(ands, bins)| *ands <= MOST || bins.slots == [1, 1]);
+        let best = fitting.min_by_key(|(ands, bins)| ands << bins.log);
+        let (ands, mut best) = best.unwrap_or_else(|| costed(length(most)));
         let bins = 1u64 << best.log;
-        while best.each < bins && best.each * cost(&best) < CYCLE {
+        while best.each < bins && best.each * ands < CYCLE {
             best.each *= 2;
         }
         best
