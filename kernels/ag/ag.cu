@@ -49,12 +49,14 @@ KERNEL void ag_bits(u8 *bank, const u64 *__restrict__ call, const u32 *__restric
   }
 }
 
-// A bit of each byte, one byte for each gate, packed. call: gates, which bit, from (apart), to, bytes.
+// A bit of each byte, one byte for each gate, packed behind bits that stay. call: gates, which bit, from (apart), to, bytes, how many bits stay.
 KERNEL void ag_pack(u8 *bank, const u8 *apart, const u64 *__restrict__ call, const u32 *__restrict__ verdict) {
   if (verdict[0]) return;
-  for (u64 k = FIRST_OF_GRID; k < call[4]; k += STEP_OF_GRID) {
-    u32 out = 0;
-    for (u32 bit = 0; bit < 8 && 8 * k + bit < call[0]; bit++) out |= (u32(apart[call[2] + 8 * k + bit]) >> call[1] & 1) << bit;
+  const u64 before = call[5], end = before + call[0];
+  for (u64 k = before / 8 + FIRST_OF_GRID; k < call[4]; k += STEP_OF_GRID) {
+    const u32 stay = 8 * k < before ? u32(before - 8 * k) : 0;
+    u32 out = bank[call[3] + k] & ((1u << stay) - 1);
+    for (u32 bit = stay; bit < 8 && 8 * k + bit < end; bit++) out |= (u32(apart[call[2] + (8 * k + bit - before)]) >> call[1] & 1) << bit;
     bank[call[3] + k] = u8(out);
   }
 }
@@ -240,4 +242,13 @@ KERNEL void ag_fold_end(u8 *bank, u64 *sums, const u64 *__restrict__ call, const
   if (verdict[0] || FIRST_OF_GRID != 0) return;
   store_part(bank + call[0], 16, words_of(make_wide(sums[0], sums[1])));
   sums[0] = 0, sums[1] = 0;
+}
+
+// What a fold of MACs must be: that of keys, and that of parts times the offset. One thread. call: to, fold of keys, fold of parts, offset.
+KERNEL void ag_expect(u8 *bank, const u64 *__restrict__ call, const u32 *__restrict__ verdict) {
+  if (verdict[0] || FIRST_OF_GRID != 0) return;
+  const wide parts = wide_of(load_part(bank + call[2], 16)), offset = make_wide(call[3], call[4]);
+  // The product of polynomials itself: x^256 takes back what both of POLYVAL divide by.
+  const wide product = polyval_mul(polyval_mul(parts, offset), POLYVAL_SQUARE);
+  store_part(bank + call[0], 16, words_of(wide_xor(wide_of(load_part(bank + call[1], 16)), product)));
 }

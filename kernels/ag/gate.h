@@ -1,5 +1,5 @@
-// Gates with authenticated masks (crates/device/src/ag): blocks of arrays, of which product p has that of row r in place p R + r, and a byte apart for each
-// gate: z at the garbler, at the evaluator bits of both operands and of the result.
+// Gates with authenticated masks (crates/device/src/ag): blocks of arrays, of which product p, behind others, has that of row r in place (others + p) R + r, and
+// a byte apart for each gate: z at the garbler, at the evaluator bits of both operands and of the result.
 #pragma once
 #include "../garble/garble.h"
 
@@ -7,7 +7,7 @@ struct masked_gate {
   const u32 *table;
   u32 lane4;
   uint4 start, offset;
-  u64 number, at, step;  // its number, its place in arrays, and tables of a product from one another
+  u64 number, at, flag, step;  // its number, its places in arrays and among flags, and tables of a product from one another
   u8 *bank, *flags;
   const u64 *arrays;     // where they are: at the garbler M, K of both operands and of the sum, labels; at the evaluator M of these, z, labels
   uint4 *tables;
@@ -31,7 +31,7 @@ DEV uint4 masked_garble(const masked_gate &g, uint4 a, uint4 b) {
     const uint4 row = xor128(xor128(x[0], x[1]), masked_own(g, 1 - half));
     store128(g.tables + half * g.step, half ? xor128(row, a) : row);
   }
-  g.flags[g.at] = u8(out.x >> 1 & 1);
+  g.flags[g.flag] = u8(out.x >> 1 & 1);
   out.x &= ~2u;
   store128(labels_at(g.bank, g.arrays[6]) + g.at, out);
   return out;
@@ -50,7 +50,7 @@ DEV uint4 masked_evaluate(const masked_gate &g, uint4 a, uint4 b) {
     if (half) row = xor128(row, a);
     out = label_add(xor128(out, x[0]), row, 0 - (own.x >> 1 & 1));
   }
-  g.flags[g.at] = u8((a.x >> 1 & 1) | (b.x & 2) | (out.x & 2) << 1);
+  g.flags[g.flag] = u8((a.x >> 1 & 1) | (b.x & 2) | (out.x & 2) << 1);
   store128(labels_at(g.bank, g.arrays[4]) + g.at, out);
   return out;
 }

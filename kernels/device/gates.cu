@@ -20,7 +20,8 @@ enum LabelCall {
   LABEL_OFFSET = LABEL_START + 2,
   LABEL_DICE = LABEL_OFFSET + 2,  // word of the schedule, first counter, head | tail, counters of a product
   LABEL_EACH = LABEL_DICE + 4,    // whether each row is a circuit with a start point and an offset of its own, and where these are
-  LABEL_FLAGS = LABEL_EACH + 3,   // with authenticated masks: a byte for each gate, apart, and where arrays are
+  LABEL_FLAGS = LABEL_EACH + 3,   // with authenticated masks: a byte for each gate, apart; gates of arrays before them; where arrays are
+  LABEL_BEFORE,
   LABEL_ARRAYS,
 };
 // How products are made: tables of two labels or of three halves; with authenticated masks (../ag/gate.h); or not at all, as results are there: masks, of
@@ -143,14 +144,14 @@ DEV masked_gate gate_of(const labels &r, u64 product) {
   const u64 *call = r.call, rows = call[LABEL_ROWS];
   masked_gate g;
   g.table = r.table, g.lane4 = r.lane4, g.start = r.start, g.offset = r.offset;
-  g.number = ((call[LABEL_NUMBER] + product) << 16) + r.row, g.at = product * rows + r.row, g.step = rows;
+  g.number = ((call[LABEL_NUMBER] + product) << 16) + r.row, g.flag = product * rows + r.row, g.at = call[LABEL_BEFORE] + g.flag, g.step = rows;
   g.bank = r.bank, g.flags = r.temps + call[LABEL_FLAGS], g.arrays = call + LABEL_ARRAYS;
   g.tables = labels_at(r.bank, call[LABEL_TABLES]) + 2 * product * rows + r.row;
   return g;
 }
 // The result of a product that is there already: its operands are put down.
 DEV uint4 masks_product(const labels &r, u64 product, uint4 a, uint4 b) {
-  const u64 *arrays = r.call + LABEL_ARRAYS, at = product * r.call[LABEL_ROWS] + r.row;
+  const u64 *arrays = r.call + LABEL_ARRAYS, at = r.call[LABEL_BEFORE] + product * r.call[LABEL_ROWS] + r.row;
   store128(labels_at(r.bank, arrays[1]) + at, a);
   store128(labels_at(r.bank, arrays[2]) + at, b);
   return load128(labels_at(r.bank, arrays[0]) + at);

@@ -44,6 +44,7 @@ extern "C" int veil_emulate(const char *name, const emulator::Launch *launch, vo
   ENTRY(ag_gates)
   ENTRY(ag_fold)
   ENTRY(ag_fold_end)
+  ENTRY(ag_expect)
   ENTRY(ot_expand)
   ENTRY(ot_correct)
   ENTRY(ot_apply)

@@ -18,6 +18,8 @@ DEV wide polyval_mul(wide a, wide b) {
 
 // 1 of the field, as its product has it: x^128.
 #define POLYVAL_ONE make_wide(1, 0xc200000000000000ull)
+// x^256: a product with it is one with x^128.
+#define POLYVAL_SQUARE make_wide(0x4563df92ea7081b5ull, 0x1e563df92ea7081bull)
 // The key to the power n, which is not secret.
 DEV wide polyval_power(wide key, u64 n) {
   wide out = POLYVAL_ONE;

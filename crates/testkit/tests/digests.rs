@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use veil_device::{Cpu, Device, Isa};
 use veil_device_cuda::Cuda;
 use veil_device_cuda::backend::{Emulator, Order};
-use veil_job::{Adversary, Audience, Holder, JobSpec, ProtocolKind, Rows, Schedule};
+use veil_job::{Adversary, Audience, Holder, JobSpec, Rows, Schedule};
 use veil_math::Ring;
 use veil_testkit::sample::{
     against_malicious, among_four, authenticated, between_two, cut, dot, everything, job, product,
@@ -86,11 +86,6 @@ fn cycles() -> JobSpec {
     job(circuit, &[(5, &holders)], &audiences)
 }
 
-fn is_authenticated(job: &JobSpec) -> bool {
-    let security = job.security;
-    (security.protocol, security.adversary) == (ProtocolKind::Yao, Adversary::Malicious)
-}
-
 fn world(job: &JobSpec, seed: u64) -> World {
     // Of cut-and-choose a chunk is one row.
     let one = job.security.adversary == Adversary::CutAndChoose;
@@ -102,9 +97,6 @@ fn run(job: &JobSpec, seed: u64) -> Outcome {
     world(job, seed).run()
 }
 
-const EMULATED: &str = "kernels, emulated";
-const GPU: &str = "a GPU";
-
 /// A device of each kind; a GPU, where there is one.
 type Make = fn() -> Box<dyn Device>;
 
@@ -112,12 +104,12 @@ fn devices() -> Vec<(&'static str, Make)> {
     let mut devices: Vec<(&'static str, Make)> = vec![
         ("the fastest of this processor", || Box::new(Cpu::detect())),
         ("any processor", || Box::new(Cpu::with(Isa::Portable))),
-        (EMULATED, || {
+        ("kernels, emulated", || {
             Box::new(Cuda::on(Box::new(Emulator::new(Order::Random(5)))))
         }),
     ];
     match Cuda::open(0) {
-        Ok(_) => devices.push((GPU, || match Cuda::open(0) {
+        Ok(_) => devices.push(("a GPU", || match Cuda::open(0) {
             Ok(gpu) => Box::new(gpu),
             Err(absent) => panic!("the GPU has gone: {absent}"),
         })),
@@ -131,10 +123,6 @@ fn whatever_computes_them_messages_are_the_same() {
     for (name, job) in jobs() {
         let defined = run(&job, 1).digests();
         for (device, make) in devices() {
-            if is_authenticated(&job) && matches!(device, EMULATED | GPU) {
-                println!("{name}: {device}: there are no kernels for it");
-                continue;
-            }
             let outcome = world(&job, 1).devices(move |_| make()).run();
             assert_eq!(
                 outcome.assert_right().digests(),

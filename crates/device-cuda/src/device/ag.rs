@@ -7,10 +7,10 @@ use zeroize::Zeroizing;
 
 use super::labels::numbers;
 use super::queue::{Argument, PARTIAL, Queue};
-use super::unsupported;
 use crate::kernels::{
-    AG_ABSORB, AG_BITS, AG_EXPAND, AG_FOLD, AG_FOLD_END, AG_GATES, AG_OFFER, AG_PACK, AG_PIN,
-    AG_ROTATE, AG_SETTLE, AG_SHIFT, AG_SPEND, AG_TAKE, EVALUATE_MASKED, GARBLE_MASKED, MASKS,
+    AG_ABSORB, AG_BITS, AG_EXPAND, AG_EXPECT, AG_FOLD, AG_FOLD_END, AG_GATES, AG_OFFER, AG_PACK,
+    AG_PIN, AG_ROTATE, AG_SETTLE, AG_SHIFT, AG_SPEND, AG_TAKE, EVALUATE_MASKED, GARBLE_MASKED,
+    MASKS,
 };
 
 /// Bytes of a block.
@@ -82,8 +82,11 @@ impl Queue<'_> {
                 self.sums = self.sums.max(PARTIAL);
             }
             Ag::Rotate { layer } => self.rotate(layer, src, dst[0]),
-            Ag::Expect { .. } => {
-                return Err(unsupported("what participants from outside are told"));
+            Ag::Expect { offset } => {
+                let offset = Zeroizing::new(self.offset(offset)?);
+                call.extend([at(&dst[0]), at(&src[0]), at(&src[1])]);
+                call.extend(numbers(*offset));
+                self.plain(&AG_EXPECT, None, &call);
             }
             Ag::Absorb => {
                 let (blocks, columns, all) = shape(&dst[0]);
@@ -199,12 +202,13 @@ impl Queue<'_> {
         let gates = u64::from(code.numbers) * rows;
         // What the program forgets, then a byte for each gate.
         let flags = (BLOCK * u64::from(code.temps)).saturating_mul(rows);
+        // Gates before those of the program: what they have in arrays stays.
+        let others = match step {
+            Ag::Masks { at, .. } | Ag::Garble { at, .. } | Ag::Evaluate { at } => u64::from(at),
+            _ => 0,
+        };
+        let before = others * rows;
         // What a public 1 adds, or the offset of the garbler.
-        if let Ag::Masks { at: 1.., .. } | Ag::Garble { at: 1.., .. } | Ag::Evaluate { at: 1.. } =
-            step
-        {
-            return Err(unsupported("authenticated gates behind others"));
-        }
         let mut own = Zeroizing::new(0);
         let (kernel, part, tables, arrays, zeros) = match step {
             Ag::Masks { part, one, .. } => {
@@ -235,8 +239,10 @@ impl Queue<'_> {
             first = prf_call.first;
             start = Garbling::HalfGates.start(prf, prf_call.tag, self.memory.frame);
         }
-        for to in zeros {
-            self.clear(*to)?;
+        if others == 0 {
+            for to in zeros {
+                self.clear(*to)?;
+            }
         }
         let at = |span: Span| self.memory.at(span);
         let [slots, job_wide, _] = code.regions;
@@ -249,7 +255,7 @@ impl Queue<'_> {
         call.extend(numbers(*own));
         // Neither dice, nor rows that are circuits of their own.
         call.extend([0; 7]);
-        call.push(flags);
+        call.extend([flags, before]);
         call.extend(arrays.into_iter().map(at));
         let call = self.call(&call);
         let arguments = [
@@ -271,14 +277,15 @@ impl Queue<'_> {
         };
         for (bit, to) in (0..).zip(packed) {
             let bytes = self.memory.item(to.region);
-            let call = self.call(&[gates, bit, flags, self.memory.at(*to), bytes]);
+            let to = self.memory.at(*to);
+            let call = self.call(&[gates, bit, flags, to, bytes, before]);
             let arguments = [
                 Argument::Workspace,
                 Argument::Temps,
                 call,
                 Argument::Verdict,
             ];
-            self.step(&AG_PACK, Some(bytes), &arguments);
+            self.step(&AG_PACK, Some(bytes - before / 8), &arguments);
         }
         self.temps = self.temps.max(flags.saturating_add(all));
         Ok(())

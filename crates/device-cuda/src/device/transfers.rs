@@ -1,13 +1,11 @@
 //! Steps of oblivious transfers as launches of kernels/ot and kernels/device/transfers.cu.
 
-use veil_device::ot::{BLOCK, COLUMNS, Low, Ot, Trees, blocks};
+use veil_device::ot::{BLOCK, COLUMNS, Choices, Low, Ot, Trees};
 use veil_device::{ColumnType, Command, Fault, KeyId, PrfCall, Span};
-use veil_math::Ring;
 use zeroize::Zeroizing;
 
 use super::labels::numbers;
 use super::queue::{Argument, Queue};
-use super::unsupported;
 use crate::kernels::{
     CHOOSE, COMPARE_FOLDS, DECIDE, GATHER, OT_APPLY, OT_CORRECT, OT_EXPAND, OT_FOLD, OT_KEYS,
     OT_LABELS, SPREAD,
@@ -97,6 +95,14 @@ impl Queue<'_> {
         self.step(&SPREAD, Some(count * bytes.div_ceil(BYTES)), &arguments);
     }
 
+    /// What an item of choices, or of corrections, is.
+    fn choices(&self, span: Span) -> Choices {
+        match self.item(span) {
+            ColumnType::Bytes(bytes) => Choices::Bytes(bytes),
+            _ => Choices::Rows,
+        }
+    }
+
     /// The first bytes of columns.
     fn columns(&self, span: Span, bytes: u64) -> Strings {
         Strings {
@@ -161,17 +167,13 @@ impl Queue<'_> {
         let (src, dst) = (&command.src, &command.dst);
         let rows = self.memory.frame.rows;
         // Blocks of a string, and bytes of the choices in it.
-        let strings = |items: u32| {
-            let length = u64::from(items) * Ring::Bits.bytes(u64::from(rows));
-            (blocks(items, rows), length)
+        let strings = |of: Choices, items: u32| {
+            let length = u64::from(items) * of.bytes(rows);
+            (of.blocks(items, rows), length)
         };
-        let of = src.first().map(|span| self.item(*span));
-        if let (Ot::Receive { .. } | Ot::Send { .. }, Some(ColumnType::Bytes(_))) = (step, of) {
-            return Err(unsupported("transfers whose choices are bytes"));
-        }
         match step {
             Ot::Receive { trees } => {
-                let (blocks, length) = strings(src[0].count);
+                let (blocks, length) = strings(self.choices(src[0]), src[0].count);
                 let (string, count) = (BYTES * blocks, u64::from(trees.count()));
                 let choices = u64::from(COLUMNS) * string;
                 let sums = choices + string;
@@ -201,7 +203,7 @@ impl Queue<'_> {
                 self.temps = self.temps.max(sums + count * string);
             }
             Ot::Send { trees, offset } => {
-                let (blocks, length) = strings(src[0].count / trees.count());
+                let (blocks, length) = strings(self.choices(src[0]), src[0].count / trees.count());
                 let (string, count) = (BYTES * blocks, u64::from(trees.count()));
                 let corrections = u64::from(COLUMNS) * string;
                 let sums = corrections + count * string;
@@ -231,8 +233,8 @@ impl Queue<'_> {
                 self.spread(0, string, columns);
                 self.temps = self.temps.max(sums + count * string);
             }
-            Ot::Fold { items, of: _ } => {
-                let (blocks, _) = strings(items);
+            Ot::Fold { items, of } => {
+                let (blocks, _) = strings(of, items);
                 let string = BYTES * blocks;
                 let count = u64::from(dst[0].count);
                 let challenge = count * string;
@@ -262,7 +264,12 @@ impl Queue<'_> {
                 self.step(&DECIDE, None, &[Argument::Verdict, command]);
             }
             Ot::Labels { low } => {
-                let (blocks, _) = strings(dst[0].count);
+                // Of choices that are bytes an item has 128 bytes of labels for each.
+                let (of, labelled) = match self.item(dst[0]) {
+                    ColumnType::Bytes(bytes) => (Choices::Bytes(bytes / 128), bytes / 16),
+                    _ => (Choices::Rows, rows),
+                };
+                let (blocks, _) = strings(of, dst[0].count);
                 let string = BYTES * blocks;
                 let labels = u64::from(COLUMNS) * string;
                 let columns = Span {
@@ -289,7 +296,7 @@ impl Queue<'_> {
                     Argument::Apart(labels),
                     Argument::Number(blocks as u32),
                     Argument::Number(dst[0].count),
-                    Argument::Number(rows),
+                    Argument::Number(labelled),
                 ];
                 self.step(&OT_LABELS, Some(32 * blocks), &arguments);
                 let bytes = self.bytes(dst[0]);
