@@ -9,16 +9,18 @@ use std::fmt::Write as _;
 use veil_device::{Cpu, Device, Isa};
 use veil_device_cuda::Cuda;
 use veil_device_cuda::backend::{Emulator, Order};
-use veil_job::{Adversary, Audience, Holder, JobSpec, ProtocolKind, Rows, Schedule};
+use veil_job::{Adversary, Audience, Holder, JobSpec, Ot, ProtocolKind, Rows, Schedule};
 use veil_math::Ring;
 use veil_testkit::sample::{
     against_malicious, among_four, authenticated, between_two, cut, dot, everything, job, product,
 };
 use veil_testkit::{Outcome, Seed, World, clocked};
 
+use crate::silent::{TINY, silent};
+
 const RECORDED: &str = include_str!("digests.txt");
 
-fn jobs() -> [(&'static str, JobSpec); 15] {
+fn jobs() -> [(&'static str, JobSpec); 16] {
     let garbled = between_two(everything(Ring::Bits, &[13, 9]));
     let mut listed = garbled.clone();
     listed.security.schedule = Schedule::List(Rows::Two);
@@ -53,6 +55,10 @@ fn jobs() -> [(&'static str, JobSpec); 15] {
         (
             "a sum of bits, authenticated",
             authenticated("adder:9", 23, Audience::Parties),
+        ),
+        (
+            "everything over bits, authenticated, by silent transfers",
+            silent(everything(Ring::Bits, &[13, 9])),
         ),
         (
             "everything over bits, authenticated",
@@ -95,7 +101,16 @@ fn world(job: &JobSpec, seed: u64) -> World {
     // Of cut-and-choose a chunk is one row.
     let one = job.security.adversary == Adversary::CutAndChoose;
     let (rows, lanes) = if one { (1, 1) } else { (16, 2) };
-    World::in_chunks(job.clone(), rows, lanes).seed(Seed(seed))
+    let (rows, lanes) = match job.security.ot {
+        Ot::Extension => (rows, lanes),
+        // More chunks go on with a stream.
+        Ot::Silent => (4, 2),
+    };
+    let world = World::in_chunks(job.clone(), rows, lanes).seed(Seed(seed));
+    match job.security.ot {
+        Ot::Extension => world,
+        Ot::Silent => world.expanding(TINY),
+    }
 }
 
 fn run(job: &JobSpec, seed: u64) -> Outcome {
