@@ -71,8 +71,9 @@ impl Case {
         let first_output = rng.below(spare as usize + 1).min(most as usize - 1) as u64;
         let (each, columns) = (1 + rng.below(20) as u32, 1 + rng.below(5) as u32);
         let room = (each * columns).min(most - first_output as u32).max(1);
-        let count = 1 + rng.below(room as usize) as u64;
-        let at = rng.below((u64::from(each * columns) - count + 1) as usize) as u64;
+        let blocks = 1 + rng.below(room as usize) as u64;
+        let at = rng.below((u64::from(each * columns) - blocks + 1) as usize) as u64;
+        let taken = (columns, at, blocks);
         let offset = u128::from(rng.next()) << 64 | u128::from(rng.next()) | 1;
         let (mapped, block) = (Residency::Mapped, ColumnType::Bytes(16));
         let bits = ColumnType::Rows(Ring::Bits);
@@ -123,7 +124,7 @@ impl Case {
             set,
             split: rng.below(set.trees as usize + 1) as u32,
             items,
-            taken: (columns, at, count),
+            taken,
             first_output,
             frame: Frame {
                 epoch: 0,
