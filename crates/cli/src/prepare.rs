@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use veil_job::{
-    Adversary, ChunkRows, Delivery, Guarantee, Holder, JobSpec, ProtocolKind, Schedule,
+    Adversary, ChunkRows, Delivery, Guarantee, Holder, JobSpec, Ot, ProtocolKind, Schedule,
     Statistical, Tables, Technique,
 };
 use veil_node::Home;
@@ -65,6 +65,9 @@ pub struct SecurityArgs {
     /// A cheat of cut-and-choose gets away with probability 2^-S: 9, 19, 29, 39, 40, 49, 59, 64, 69, 79, 80, 89, 99, 109 or 119 [default: 40]
     #[arg(long, value_name = "S")]
     pub statistical: Option<Statistical>,
+    /// Transfers of authenticated garbling: extension, or silent for slow links, which rests on one more assumption [default: extension]
+    #[arg(long, value_name = "WHICH")]
+    pub ot: Option<Ot>,
     /// Rows that are computed together, at most: a power of two from 64 to 1048576 [default: what the devices of the parties are best at, else what
     /// fits a processor's cache]
     #[arg(long, value_name = "N")]
@@ -82,6 +85,7 @@ impl SecurityArgs {
             tables: self.tables,
             schedule: self.schedule,
             statistical: self.statistical,
+            ot: self.ot,
             chunk_rows: self.chunk_rows,
         }
     }

@@ -85,6 +85,16 @@ macro_rules! forward {
             $inner.open(layout, frame)
         }
     };
+    (@reuse $self:ident, $inner:expr) => {
+        fn reuse(
+            &mut $self,
+            workspace: $crate::Workspace,
+            frame: $crate::Frame,
+            columns: (&[$crate::Span], &[$crate::Span]),
+        ) -> Result<bool, $crate::Fault> {
+            $inner.reuse(workspace, frame, columns)
+        }
+    };
     (@close $self:ident, $inner:expr) => {
         fn close(&mut $self, workspace: $crate::Workspace) {
             $inner.close(workspace);

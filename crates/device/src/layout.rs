@@ -190,11 +190,11 @@ impl Layout {
     }
 }
 
-/// Checks that a workspace may serve another chunk, with zeros in these columns.
+/// Checks that a workspace may serve another chunk, with zeros in some columns and what is there in others, none of which are both.
 pub(crate) fn fits_reuse(
     layout: &Layout,
     last: Frame,
-    (frame, zeros): (Frame, &[Span]),
+    (frame, zeros, kept): (Frame, &[Span], &[Span]),
 ) -> Result<(), Fault> {
     if frame.rows != last.rows {
         return Err(Fault::Shape {
@@ -202,8 +202,15 @@ pub(crate) fn fits_reuse(
             what: "a workspace serves chunks of as many rows",
         });
     }
-    if !zeros.iter().all(|span| layout.contains(*span)) {
+    let mut all = zeros.iter().chain(kept);
+    if !all.all(|span| layout.contains(*span)) {
         return Err(Fault::NotReachable);
+    }
+    if zeros.iter().any(|a| kept.iter().any(|b| a.overlaps(*b))) {
+        return Err(Fault::Shape {
+            command: 0,
+            what: "a column that is zero is not kept",
+        });
     }
     Ok(())
 }

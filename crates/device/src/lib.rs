@@ -230,7 +230,7 @@ pub trait Device: Send {
     /// [`Fault::TooLarge`] if the device has no room for the workspace, [`Fault::Card`] if a card fails.
     fn open(&mut self, layout: &Layout, frame: Frame) -> Result<Workspace, Fault>;
 
-    /// Makes an open workspace that of another chunk of as many rows: the columns of `zeros` are zero then, and any other holds anything until it is written. So
+    /// Makes an open workspace that of another chunk of as many rows: the columns of `zeros` are zero then, those of `kept` are what they were, and any other holds anything until it is written. So
     /// a host whose commands and messages write what they read passes over no memory between chunks. What is left of a chunk stays on the device until the
     /// workspace is closed. The host reuses one only for chunks of the same plan, key and run.
     ///
@@ -238,8 +238,13 @@ pub trait Device: Send {
     ///
     /// # Errors
     /// [`Fault::Unknown`] if the workspace is not open, [`Fault::NotReachable`] if a span is outside its region, [`Fault::Shape`] if the chunk has other rows.
-    fn reuse(&mut self, workspace: Workspace, frame: Frame, zeros: &[Span]) -> Result<bool, Fault> {
-        let _ = (workspace, frame, zeros);
+    fn reuse(
+        &mut self,
+        workspace: Workspace,
+        frame: Frame,
+        (zeros, kept): (&[Span], &[Span]),
+    ) -> Result<bool, Fault> {
+        let _ = (workspace, frame, zeros, kept);
         Ok(false)
     }
 

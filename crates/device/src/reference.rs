@@ -130,16 +130,35 @@ impl Device for Reference {
         Ok(Workspace(workspace))
     }
 
-    fn reuse(&mut self, workspace: Workspace, frame: Frame, zeros: &[Span]) -> Result<bool, Fault> {
+    fn reuse(
+        &mut self,
+        workspace: Workspace,
+        frame: Frame,
+        (zeros, kept): (&[Span], &[Span]),
+    ) -> Result<bool, Fault> {
         let memory = self
             .workspaces
             .get_mut(&workspace.0)
             .ok_or(Fault::Unknown("the workspace"))?;
-        crate::layout::fits_reuse(&memory.layout, memory.frame, (frame, zeros))?;
+        crate::layout::fits_reuse(&memory.layout, memory.frame, (frame, zeros, kept))?;
         memory.frame = frame;
-        memory.spent.clear();
+        // What is kept and was taken is not taken again in the next chunk either.
+        memory.spent.retain(|(region, component, column)| {
+            kept.iter().any(|span| {
+                (span.region, span.component) == (*region, *component)
+                    && (span.first..span.first + span.count).contains(column)
+            })
+        });
+        let left: Vec<_> = kept
+            .iter()
+            .map(|span| memory.bytes(*span).to_vec())
+            .collect();
         for region in &mut memory.regions {
             crate::layout::junk(region);
+        }
+        for (span, mut bytes) in kept.iter().zip(left) {
+            memory.bytes_mut(*span).copy_from_slice(&bytes);
+            bytes.zeroize();
         }
         for span in zeros {
             memory.bytes_mut(*span).fill(0);

@@ -126,6 +126,16 @@ fn steps() -> Vec<(Command, Vec<KeyId>)> {
             &[labels],
             &[],
         ),
+        step(
+            Silent::Take {
+                first: 29,
+                at: 1,
+                count: 3,
+            },
+            &[outputs],
+            &[span(BASE, 0, 1)],
+            &[],
+        ),
     ]
 }
 
@@ -177,12 +187,13 @@ fn steps_that_do_not_fit_are_refused() {
     for (good, _) in steps() {
         for k in 0..good.src.len() + good.dst.len() {
             let change = |f: &dyn Fn(&mut Span)| with_span(&good, k, f);
-            // More outputs than are used are no harm.
-            if !matches!(
-                good.op,
-                Op::Silent(Silent::Choose { .. } | Silent::Turn { .. })
-            ) || k > 0
-            {
+            // More outputs than are used are no harm, nor is more room for them.
+            let room = match good.op {
+                Op::Silent(Silent::Choose { .. } | Silent::Turn { .. }) => k == 0,
+                Op::Silent(Silent::Take { .. }) => true,
+                _ => false,
+            };
+            if !room {
                 bad.push(change(&|s| s.count += 1));
             }
             bad.push(change(&|s| s.count -= 1));
@@ -190,6 +201,13 @@ fn steps_that_do_not_fit_are_refused() {
             bad.push(change(&|s| s.component = 2));
             bad.push(change(&|s| s.region = 99));
             bad.push(change(&|s| s.region = (s.region + 2) % REGIONS));
+        }
+        if let Op::Silent(Silent::Take { first, at, count }) = good.op {
+            for (first, at, count) in [(first + 1, at, count), (first, 6, count), (first, at, 0)] {
+                let mut other = good.clone();
+                other.op = Op::Silent(Silent::Take { first, at, count });
+                bad.push(other);
+            }
         }
         let less = |f: &dyn Fn(&mut Command)| {
             let mut less = good.clone();
@@ -232,6 +250,11 @@ fn steps_that_do_not_fit_are_refused() {
                 Silent::Turn { offset, .. } => Silent::Turn {
                     first: u64::MAX,
                     offset,
+                },
+                Silent::Take { first, count, .. } => Silent::Take {
+                    first,
+                    at: u64::MAX,
+                    count,
                 },
                 Silent::Give { .. } | Silent::Fill { .. } | Silent::Pack => continue,
             };

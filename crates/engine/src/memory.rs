@@ -81,7 +81,7 @@ impl Memory {
 /// Chunks in flight of a lane, at most, at the participant that runs `protocol`, where [`Settings::window`](crate::Settings::window) is `window`.
 pub fn in_flight(plan: &Plan, protocol: &dyn Protocol, window: usize) -> usize {
     let window = window.clamp(1, LARGEST_WINDOW);
-    if window == 1 {
+    if window == 1 || !protocol.spans().kept.is_empty() {
         return 1;
     }
     let chunk = workspace_of_chunk(plan, protocol).max(1);

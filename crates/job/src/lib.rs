@@ -53,7 +53,7 @@ pub use ends::{DataError, ShareSink, ShareSource, Sink, Slice, Source, Spill};
 pub use intersect::{Intersection, KEY_BYTES, equality};
 pub use schedule::{Rows, Schedule};
 pub use security::{
-    Adversary, Delivery, Guarantee, ProtocolKind, Security, Statistical, Tables, Technique,
+    Adversary, Delivery, Guarantee, Ot, ProtocolKind, Security, Statistical, Tables, Technique,
     UnknownWord, Word,
 };
 pub use spec::{Audience, Block, DatasetRef, Holder, InputSpec, JobSpec, Keep, Order, StoredPort};

@@ -47,6 +47,15 @@ pub enum Tables {
     ThreeHalves,
 }
 
+/// Where two parties have the transfers from that their masks are made of.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Ot {
+    /// The extension: hashes alone, and 32 bits for each transfer.
+    Extension,
+    /// Silent transfers, where they send less: under a bit for each of many, by an assumption about noisy codes. For slow links.
+    Silent,
+}
+
 /// The statistical parameter s between two parties of whom one may be malicious: a cheat is not found with probability 2^-s, by cut-and-choose in each row, by
 /// authenticated garbling in each batch of gates. More circuits, or more candidates for each gate, take more time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -184,6 +193,13 @@ words! {
     }
 }
 
+words! {
+    Ot, "ot", "--ot" {
+        Extension = "extension",
+        Silent = "silent",
+    }
+}
+
 impl FromStr for Statistical {
     type Err = UnknownWord;
 
@@ -227,6 +243,8 @@ pub struct Security {
     pub schedule: Schedule,
     /// How likely a cheat gets away, where two parties garble against a malicious one.
     pub statistical: Statistical,
+    /// Where transfers come from, where parties garble.
+    pub ot: Ot,
     /// Rows that are computed together, at most; without a number the planner's.
     pub chunk_rows: Option<ChunkRows>,
 }
@@ -250,6 +268,7 @@ impl Security {
             tables: Tables::HalfGates,
             schedule: Schedule::Layers,
             statistical: Statistical::USUAL,
+            ot: Ot::Extension,
             chunk_rows: None,
         }
     }
@@ -258,6 +277,11 @@ impl Security {
     pub fn error(self) -> Option<Statistical> {
         let garbled = self.protocol == ProtocolKind::Yao;
         (garbled && self.adversary != Adversary::SemiHonest).then_some(self.statistical)
+    }
+
+    /// Whether the protocol can take its transfers from silent ones: authenticated garbling, whose masks are random anyway.
+    pub fn takes_silent(self) -> bool {
+        (self.protocol, self.adversary) == (ProtocolKind::Yao, Adversary::Malicious)
     }
 
     /// The same against another adversary.
@@ -279,6 +303,10 @@ impl fmt::Display for Security {
         match self.schedule {
             Schedule::Layers => Ok(()),
             Schedule::List(_) => write!(f, ", {}", self.schedule.word()),
+        }?;
+        match self.ot {
+            Ot::Extension => Ok(()),
+            Ot::Silent => f.write_str(", silent transfers"),
         }?;
         match self.error() {
             Some(error) => write!(f, ", 2^-{}", error.bits()),
@@ -379,5 +407,11 @@ mod tests {
         let authenticated = two.against(Adversary::Malicious);
         assert_eq!(said(&Guarantee::of(authenticated)), want);
         assert_eq!(authenticated.to_string(), "yao, malicious, abort, 2^-40");
+        let silent = Security {
+            ot: Ot::Silent,
+            ..authenticated
+        };
+        let want = "yao, malicious, abort, silent transfers, 2^-40";
+        assert_eq!(silent.to_string(), want);
     }
 }

@@ -4,8 +4,8 @@ use veil_circuit::{Circuit, Per, Reduce};
 use veil_session::{PartyId, Peer};
 
 use crate::{
-    Adversary, ChunkRows, Delivery, ProtocolKind, Rows, Schedule, Security, Statistical, Tables,
-    canonical,
+    Adversary, ChunkRows, Delivery, Ot, ProtocolKind, Rows, Schedule, Security, Statistical,
+    Tables, canonical,
 };
 
 /// Who supplies the values of an input port.
@@ -229,7 +229,7 @@ canonical! {
     struct InputSpec { holder, block, column, port, format }
     struct DatasetRef { name, block, ports, schema, rows }
     struct Keep { name, schema }
-    struct Security { protocol, adversary, delivery, tables, schedule, statistical, chunk_rows }
+    struct Security { protocol, adversary, delivery, tables, schedule, statistical, ot, chunk_rows }
     enum Holder { 0 = Party(party), 1 = Owner(owner), 2 = Stored, 3 = Column }
     enum Audience { 0 = Parties, 1 = Party(party), 2 = Recipient(recipient), 3 = Stored, 4 = Column }
     enum Order { 0 = Unsaid, 1 = Agreed, 2 = Compared { every, duplicates }, 3 = InCycles { rows, every, duplicates }, 4 = Intersected { keys, result } }
@@ -237,6 +237,7 @@ canonical! {
     enum Adversary { 0 = SemiHonest, 1 = Malicious, 2 = CutAndChoose }
     enum Delivery { 0 = Abort, 1 = Guaranteed }
     enum Tables { 0 = HalfGates, 1 = ThreeHalves }
+    enum Ot { 0 = Extension, 1 = Silent }
     enum Schedule { 0 = Layers, 1 = List(rows) }
     enum Rows { 1 = One, 2 = Two, 4 = Four, 8 = Eight, 16 = Sixteen }
 }

@@ -36,6 +36,7 @@ pub(crate) struct RawJob {
     pub(crate) tables: Option<Spanned<String>>,
     pub(crate) technique: Option<Spanned<String>>,
     pub(crate) statistical: Option<Spanned<String>>,
+    pub(crate) ot: Option<Spanned<String>>,
     pub(crate) schedule: Option<Spanned<String>>,
     pub(crate) chunk_rows: Option<Spanned<String>>,
     #[serde(default)]

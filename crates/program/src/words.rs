@@ -1,7 +1,7 @@
 //! The protocol and what it holds against, as a job file or a command line says them.
 
 use veil_job::{
-    Adversary, ChunkRows, Delivery, ProtocolKind, Schedule, Security, Statistical, Tables,
+    Adversary, ChunkRows, Delivery, Ot, ProtocolKind, Schedule, Security, Statistical, Tables,
     Technique, Word,
 };
 
@@ -24,6 +24,8 @@ pub struct Words {
     pub schedule: Option<Schedule>,
     /// The statistical parameter.
     pub statistical: Option<Statistical>,
+    /// Where transfers come from.
+    pub ot: Option<Ot>,
     /// Rows that are computed together, at most.
     pub chunk_rows: Option<ChunkRows>,
 }
@@ -58,6 +60,7 @@ impl Words {
             tables: self.tables.unwrap_or(usual.tables),
             schedule: self.schedule.unwrap_or(usual.schedule),
             statistical: self.statistical.unwrap_or(usual.statistical),
+            ot: self.ot.unwrap_or(usual.ot),
             chunk_rows: self.chunk_rows,
         };
         if protocol.parties() != parties {
@@ -85,6 +88,10 @@ impl Words {
         if let (Some(statistical), None) = (self.statistical, security.error()) {
             let reason = "only two parties have a statistical parameter, against a malicious one; leave it out, or write `adversary = \"malicious\"` between two";
             return Err(wrong(statistical, reason.to_owned()));
+        }
+        if let (Some(ot @ Ot::Silent), false) = (self.ot, security.takes_silent()) {
+            let reason = "only authenticated garbling takes silent transfers; leave it out, or write `adversary = \"malicious\"` between two parties";
+            return Err(wrong(ot, reason.to_owned()));
         }
         if let (Some(rows), true) = (self.chunk_rows, cuts) {
             let reason = "cut-and-choose computes one row at a time; leave it out";
@@ -131,6 +138,7 @@ impl Words {
             tables: both(self.tables, options.tables)?,
             schedule: both(self.schedule, options.schedule)?,
             statistical: both(self.statistical, options.statistical)?,
+            ot: both(self.ot, options.ot)?,
             chunk_rows: both(self.chunk_rows, options.chunk_rows)?,
         })
     }
@@ -146,6 +154,7 @@ impl Words {
             tables: self.tables.filter(|_| others.tables.is_none()),
             schedule: self.schedule.filter(|_| others.schedule.is_none()),
             statistical: (self.statistical).filter(|_| others.statistical.is_none()),
+            ot: self.ot.filter(|_| others.ot.is_none()),
             chunk_rows: self.chunk_rows.filter(|_| others.chunk_rows.is_none()),
         }
     }
@@ -163,6 +172,7 @@ impl Words {
             of(self.tables),
             of(self.schedule),
             of(self.statistical),
+            of(self.ot),
             of(self.chunk_rows),
         ];
         all.into_iter().flatten()
@@ -229,6 +239,35 @@ mod tests {
                 format!(
                     "`technique` is \"cut-and-choose\": circuits are cut and chosen by yao, and the job's protocol is {protocol}; leave it out, or name two parties"
                 )
+            );
+        }
+    }
+
+    /// Where nothing is garbled against a malicious party, nothing takes silent transfers.
+    #[test]
+    fn silent_transfers_are_for_authenticated_garbling() {
+        let words = |adversary, ot| Words {
+            adversary,
+            ot: Some(ot),
+            ..Words::default()
+        };
+        let malicious = Some(Adversary::Malicious);
+        let security = words(malicious, Ot::Silent).among(2).unwrap();
+        assert_eq!(security.ot, Ot::Silent);
+        assert_eq!(
+            words(None, Ot::Extension).among(3).unwrap().ot,
+            Ot::Extension
+        );
+        for (adversary, parties) in [
+            (None, 2),
+            (Some(Adversary::CutAndChoose), 2),
+            (malicious, 3),
+            (malicious, 4),
+        ] {
+            let refused = words(adversary, Ot::Silent).among(parties);
+            assert_eq!(
+                refused.unwrap_err().to_string(),
+                "`ot` is \"silent\": only authenticated garbling takes silent transfers; leave it out, or write `adversary = \"malicious\"` between two parties"
             );
         }
     }

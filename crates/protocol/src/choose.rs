@@ -52,6 +52,7 @@ impl Choice {
             schedule: _,
             // It says how often, not what.
             statistical: _,
+            ot: _,
             chunk_rows: _,
         } = security;
         Some(match (protocol, adversary, delivery) {

@@ -298,6 +298,17 @@ pub trait Protocol: Send + Sync {
         None
     }
 
+    /// Whether the chunk of a frame goes on with what the one before of as many rows has left in its lane's workspace ([`Spans::kept`]).
+    fn goes_on(&self, frame: Frame) -> bool {
+        let _ = frame;
+        false
+    }
+
+    /// What participants send between chunks, in all lanes: it is in the rounds of some of them, and in no [`cost`](Protocol::cost).
+    fn carried(&self) -> Cost {
+        Cost::default()
+    }
+
     /// Whether the host puts inputs of cycles into the workspace before a round at `place` that feeds.
     fn feeds_inputs(&self, place: u32) -> bool {
         let _ = place;
@@ -445,6 +456,9 @@ pub struct Spans {
     pub sums: Vec<Span>,
     /// What has to be zero where a chunk of rows begins in the workspace of another one, with all else as that has left it; nothing if the whole workspace has to be.
     pub zeros: Option<Vec<Span>>,
+    /// Columns that the next chunk of a lane finds as they are ([`Protocol::goes_on`]). Where there are any, a lane has one chunk after the other, all of them in one workspace if they
+    /// have as many rows.
+    pub kept: Vec<Span>,
     /// Cells of stock that a chunk has made, after the layers, field by field.
     pub stock: Vec<Span>,
     /// Digest of the list of accepted inputs, at parties.

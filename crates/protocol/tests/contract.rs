@@ -7,7 +7,7 @@ use veil_circuit::{Circuit, Clock, Gate, InputPort, OutputPort, Per, Reduce, Wir
 use veil_job::canonical::Canonical;
 use veil_job::{
     Adversary, Audience, Block, ChunkRows, DatasetRef, Delivery, Holder, InputSpec, JobSpec, Keep,
-    Order, ProtocolKind, Rows, Schedule, Security, Statistical, Tables, Word,
+    Order, Ot, ProtocolKind, Rows, Schedule, Security, Statistical, Tables, Word,
 };
 use veil_math::Ring;
 use veil_session::{PartyId, PlanHash};
@@ -66,17 +66,21 @@ fn security() -> impl Strategy<Value = Security> {
         prop::sample::select(Tables::ALL),
         prop::sample::select(Schedule::ALL),
         prop::sample::select(Statistical::ALL),
+        prop::sample::select(Ot::ALL),
         prop::option::of(prop::sample::select(ChunkRows::ALL)),
     )
         .prop_map(
-            |(protocol, adversary, delivery, tables, schedule, statistical, chunk_rows)| Security {
-                protocol,
-                adversary,
-                delivery,
-                tables,
-                schedule,
-                statistical,
-                chunk_rows,
+            |(protocol, adversary, delivery, tables, schedule, statistical, ot, chunk_rows)| {
+                Security {
+                    protocol,
+                    adversary,
+                    delivery,
+                    tables,
+                    schedule,
+                    statistical,
+                    ot,
+                    chunk_rows,
+                }
             },
         )
 }
@@ -271,6 +275,9 @@ fn variants_have_encodings_of_their_own() {
     }
     for statistical in Statistical::ALL {
         add(format!("{statistical:?}"), statistical.encoded());
+    }
+    for ot in Ot::ALL {
+        add(format!("{ot:?}"), ot.encoded());
     }
 }
 

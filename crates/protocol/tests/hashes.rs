@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use veil_circuit::{Circuit, Clock, Gate, InputPort, OutputPort, Per, Reduce, Wire};
 use veil_job::{
-    Adversary, Audience, Block, ChunkRows, Delivery, Holder, JobSpec, Order, Rows, Schedule,
+    Adversary, Audience, Block, ChunkRows, Delivery, Holder, JobSpec, Order, Ot, Rows, Schedule,
     Security, Tables, Word,
 };
 use veil_math::Ring;
@@ -192,6 +192,16 @@ fn orders_and_securities_are_under_the_hash() {
             Security {
                 chunk_rows,
                 ..three
+            },
+        );
+    }
+    let authenticated = garbled.against(Adversary::Malicious);
+    for ot in [Ot::Extension, Ot::Silent] {
+        secured(
+            2,
+            Security {
+                ot,
+                ..authenticated
             },
         );
     }

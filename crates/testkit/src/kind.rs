@@ -9,7 +9,7 @@ use std::sync::Arc;
 use veil_device::ColumnType;
 use veil_engine::participants;
 use veil_job::{Adversary, ProtocolKind};
-use veil_protocol::ag::takes_inputs;
+use veil_protocol::ag::{silent_round, takes_inputs};
 use veil_protocol::cut::{CutMessage, cut_message};
 use veil_protocol::rep3::{self, CheckMessage, ProofMessage};
 use veil_protocol::yao;
@@ -290,17 +290,23 @@ impl Kinds {
             // Of even and of odd chunks, where roles may alternate.
             let even = plan.set_up_frame();
             let odd = Frame { chunk: 1, ..even };
+            // Of all chunks, where they differ.
+            let chunks = (0..).map_while(|index| plan.chunk(index));
+            let chunks = chunks.filter(|_| plan.silent.is_some());
+            let frames: Vec<Frame> = chunks.map(|chunk| chunk.frame).chain([even, odd]).collect();
             let of_all = tasks(plan, &*protocol).into_iter();
             for (task, round) in of_all.flat_map(|task| {
-                [even, odd]
-                    .map(|frame| rounds(&*protocol, task, frame))
-                    .concat()
+                let of_task = |frame: &Frame| rounds(&*protocol, task, *frame);
+                frames.iter().flat_map(of_task).collect::<Vec<_>>()
             }) {
                 for send in &round.sends {
                     let name = (me, send.peer, round.place, send.part);
                     let own = match (cuts, authenticates) {
                         (_, true) if meets => intersect::kind(&*protocol, task, send),
                         (true, _) => of_cut(task, send),
+                        (_, true) if let Some(round) = silent_round(plan, round.place) => {
+                            Some(authenticated::of_silent(round))
+                        }
                         (_, true) => {
                             let inputs = takes_inputs(plan, round.place);
                             authenticated::kind(&*protocol, (task, inputs), send)

@@ -125,6 +125,16 @@ impl World {
         }
     }
 
+    /// Batches by silent transfers of these parameters.
+    #[must_use]
+    pub fn expanding(self, set: veil_device::Lpn) -> Self {
+        let plan = Plan::clone(&self.plan).expanding(set);
+        World {
+            plan: Arc::new(plan),
+            ..self
+        }
+    }
+
     /// Everything random follows from `seed`.
     #[must_use]
     pub fn seed(self, seed: Seed) -> Self {

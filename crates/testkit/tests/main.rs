@@ -47,6 +47,7 @@ mod runs;
 mod schedules;
 mod sequential;
 mod shadow;
+mod silent;
 mod spill;
 mod stock;
 mod stored;

@@ -10,11 +10,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use veil_circuit::{Per, Reduce};
 use veil_engine::{Memory, Settings};
-use veil_job::{Audience, Block, Guarantee, Holder};
+use veil_job::{Audience, Block, Guarantee, Holder, Ot};
 use veil_link::LinkKind;
 use veil_link::shape::Profile;
 use veil_node::stock;
 use veil_program::{Job, Kind, Paired};
+use veil_protocol::ag::transfer_bytes;
 use veil_protocol::{Options, Plan, Protocol, Stock};
 use veil_runtime::{Passes, Stage, Stages};
 use veil_session::{PartyId, Peer};
@@ -118,6 +119,9 @@ struct Explanation {
     /// Of two parties of whom one may be malicious: what a run from stock takes, and leaves.
     #[serde(skip_serializing_if = "Option::is_none")]
     stock: Option<FromStock>,
+    /// Of the same: where the transfers come from that batches take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transfers: Option<TransfersOf>,
     participants: Vec<Participant>,
     estimates: Vec<Estimate>,
     /// The table of rates that they are by.
@@ -134,6 +138,33 @@ struct Explanation {
     #[serde(skip_serializing_if = "Option::is_none")]
     opened_numbers: Option<Numbers>,
     kept: Vec<Kept>,
+}
+
+/// The transfers of a run's batches, and what both parties send for them in full chunks.
+#[derive(Serialize, Debug)]
+struct TransfersOf {
+    /// Whether they are silent.
+    silent: bool,
+    /// Whether the job asks for that.
+    asked: bool,
+    count: u64,
+    silent_bytes: u64,
+    extension_bytes: u64,
+}
+
+impl TransfersOf {
+    fn new(plan: &Plan) -> Option<Self> {
+        let security = plan.job.security;
+        let garbles = security.takes_silent() && plan.job.intersection().is_none();
+        let bytes = garbles.then(|| transfer_bytes(plan)).flatten()?;
+        Some(TransfersOf {
+            silent: plan.silent.is_some(),
+            asked: security.ot == Ot::Silent,
+            count: bytes.transfers,
+            silent_bytes: bytes.silent,
+            extension_bytes: bytes.extension,
+        })
+    }
 }
 
 /// What a run takes from a stock, and leaves to be sent.
@@ -351,6 +382,7 @@ fn explain(
         ordered: chosen.ordered,
         rounds: run.rounds,
         stock: from_stock(described, plan),
+        transfers: TransfersOf::new(plan),
         participants,
         estimates: estimates(plan, &run, rates, net),
         rates: rates.origin(),

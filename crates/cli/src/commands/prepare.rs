@@ -254,7 +254,8 @@ fn making(args: &PrepareArgs, used: &Passes, lanes: u16) -> Result<Passes, Failu
     }
     let spec = &used.job;
     let parties = [spec.parties[0].clone(), spec.parties[1].clone()];
-    let job = stock_of(parties, spec.security.statistical, cells);
+    let mut job = stock_of(parties, spec.security.statistical, cells);
+    job.security.ot = spec.security.ot;
     let lanes = u16::try_from(rows).map_or(lanes, |rows| lanes.min(rows));
     let options = Options {
         lanes,

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use veil_job::{Adversary, ChunkRows, Delivery, ProtocolKind, Schedule, Statistical, Technique};
+use veil_job::{
+    Adversary, ChunkRows, Delivery, Ot, ProtocolKind, Schedule, Statistical, Technique,
+};
 use veil_program::{Asked, Files, Job};
 
 use super::run::{self, LocalArgs, Results};
@@ -89,6 +91,8 @@ struct AskedSecurityArgs {
     schedule: Option<Schedule>,
     #[arg(long, value_name = "S", hide = true)]
     statistical: Option<Statistical>,
+    #[arg(long, value_name = "WHICH", hide = true)]
+    ot: Option<Ot>,
 }
 
 impl AskedSecurityArgs {
@@ -101,6 +105,7 @@ impl AskedSecurityArgs {
             tables: None,
             schedule: self.schedule,
             statistical: self.statistical,
+            ot: self.ot,
             chunk_rows: self.chunk_rows,
         }
     }

@@ -48,7 +48,8 @@ pub(crate) fn make(
     let cells = cells_of(plan);
     let spec = &plan.job;
     let parties = [spec.parties[0].clone(), spec.parties[1].clone()];
-    let job = stock_of(parties, spec.security.statistical, cells);
+    let mut job = stock_of(parties, spec.security.statistical, cells);
+    job.security.ot = spec.security.ot;
     let options = Options {
         lanes: 1,
         chunk_rows: None,

@@ -32,6 +32,14 @@ pub(super) fn steps() -> Vec<(&'static str, Silent)> {
         ("silent_choose", Silent::Choose { first }),
         ("silent_turn", Silent::Turn { first, offset }),
         ("silent_pack", Silent::Pack),
+        (
+            "silent_take",
+            Silent::Take {
+                first,
+                at: 0,
+                count: 128,
+            },
+        ),
         ("silent_give", Silent::Give { set: BLOCKS }),
         ("silent_fill", Silent::Fill { set: BLOCKS }),
         ("silent_blocks", Silent::Rows { set: BLOCKS }),
@@ -90,6 +98,13 @@ pub(super) fn run(isa: Isa, rows: u32, (step, times): (Silent, u64), seed: u8) {
         Silent::Rows { .. } => (vec![base], vec![a, b]),
         Silent::Choose { .. } => (vec![leaves, bits[0]], vec![bits[1], labels]),
         Silent::Turn { .. } => (vec![leaves, bits[0]], vec![labels]),
+        Silent::Take { .. } => (
+            vec![leaves],
+            vec![Span {
+                count: 128,
+                ..entries[0]
+            }],
+        ),
         Silent::Pack => {
             let [a, c] = entries.map(|of| Span { count: 128, ..of });
             (vec![leaves], vec![a, c])

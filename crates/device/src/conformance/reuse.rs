@@ -1,4 +1,4 @@
-//! Cases about workspaces that serve one chunk after the other: columns that the host names are zero in the next one, wherever they stay, and what is drawn is
+//! Cases about workspaces that serve one chunk after the other: columns that the host names are zero in the next one, or as they were, wherever they stay, and what is drawn is
 //! drawn for the next one. A device that reuses none opens another one.
 
 use veil_math::Ring;
@@ -25,6 +25,8 @@ struct Case {
     input: Vec<Vec<u8>>,
     /// What is zero where the second one begins, in each of the three.
     zeros: [Span; 3],
+    /// Columns of what stays that are as they were there.
+    kept: Span,
 }
 
 /// A random case on `device` and the reference.
@@ -49,7 +51,7 @@ impl Case {
                 (Residency::Plane, column, 2, ITEMS),
                 (Residency::Resident, column, 2, ITEMS),
                 (Residency::Mapped, column, 2, ITEMS),
-                (Residency::Public, column, 1, 2 * ITEMS),
+                (Residency::Public, column, 1, 3 * ITEMS),
             ],
         );
         let chunk = rng.next() as u32 >> 1;
@@ -68,6 +70,11 @@ impl Case {
                 count,
             }
         });
+        // The other component.
+        let kept = Span {
+            component: 1 - zeros[1].component,
+            ..zeros[1]
+        };
         let all = [PLANE, MAPPED].map(|region| layout.bytes(layout.all(region, 0), rows) as usize);
         let keep = column.padding(rows);
         let input = all.iter().flat_map(|bytes| [*bytes; 2]).map(|bytes| {
@@ -85,6 +92,7 @@ impl Case {
             layout,
             frames,
             zeros,
+            kept,
         }
     }
 
@@ -127,7 +135,24 @@ impl Case {
         let fill = all(KEPT).map(Self::drawn);
         device.submit(workspace, &fill, Tag(1))?;
         expect_done(device)?;
-        if !device.reuse(workspace, second, &self.zeros)? {
+        let out = |first, count| Span {
+            region: OUT,
+            component: 0,
+            first,
+            count,
+        };
+        let looked = |device: &mut dyn Device, workspace| -> Result<Vec<u8>, Fault> {
+            let batch = [self.shown(self.kept, 2 * ITEMS)];
+            device.submit(workspace, &batch, Tag(2))?;
+            expect_done(device)?;
+            let shown = out(2 * ITEMS, self.kept.count);
+            Ok(device.view(workspace, shown)?.to_vec())
+        };
+        let before = looked(device, workspace)?;
+        let mut stayed = true;
+        if device.reuse(workspace, second, (&self.zeros, &[self.kept]))? {
+            stayed = looked(device, workspace)? == before;
+        } else {
             device.close(workspace);
             workspace = device.open(layout, second)?;
         }
@@ -138,13 +163,8 @@ impl Case {
         ];
         device.submit(workspace, &batch, Tag(2))?;
         expect_done(device)?;
-        let out = |first, count| Span {
-            region: OUT,
-            component: 0,
-            first,
-            count,
-        };
         let mut seen = vec![
+            ("whether columns are kept", vec![u8::from(stayed)]),
             (
                 "a column of a plane",
                 device.view(workspace, plane)?.to_vec(),
@@ -195,17 +215,25 @@ mod tests {
                 rows: next.rows + 1,
                 ..next
             };
-            let refused = device.reuse(workspace, other, &[]);
+            let refused = device.reuse(workspace, other, (&[], &[]));
             assert!(matches!(refused, Err(Fault::Shape { .. })), "{name}");
             let beyond = Span {
                 first: 1,
                 ..of.layout.all(MAPPED, 0)
             };
-            let refused = device.reuse(workspace, next, &[beyond]);
-            assert_eq!(refused, Err(Fault::NotReachable), "{name}");
-            assert_eq!(device.reuse(workspace, next, &of.zeros), Ok(true), "{name}");
+            for named in [(&[beyond][..], &[][..]), (&[], &[beyond])] {
+                let refused = device.reuse(workspace, next, named);
+                assert_eq!(refused, Err(Fault::NotReachable), "{name}");
+            }
+            let both = device.reuse(workspace, next, (&of.zeros, &of.zeros[1..]));
+            assert!(matches!(both, Err(Fault::Shape { .. })), "{name}");
+            assert_eq!(
+                device.reuse(workspace, next, (&of.zeros, &[])),
+                Ok(true),
+                "{name}"
+            );
             device.close(workspace);
-            let gone = device.reuse(workspace, next, &of.zeros);
+            let gone = device.reuse(workspace, next, (&of.zeros, &[]));
             assert_eq!(gone, Err(Fault::Unknown("the workspace")), "{name}");
         }
         Ok(())
@@ -221,7 +249,7 @@ mod tests {
             let mapped = of.layout.all(MAPPED, 1);
             let mut before = device.view(workspace, mapped)?.to_vec();
             for _ in 0..2 {
-                assert!(device.reuse(workspace, of.frames[1], &[])?);
+                assert!(device.reuse(workspace, of.frames[1], (&[], &[]))?);
                 let now = device.view(workspace, mapped)?.to_vec();
                 let same = now.iter().zip(&before).filter(|(a, b)| a == b);
                 assert!(same.count() < now.len() / 8, "{name}");

@@ -20,6 +20,8 @@ const TOLD: u16 = 6;
 const CHOICES: u16 = 7;
 const TURNED: u16 = 8;
 const LABELS: u16 = 9;
+/// Outputs as they are: the sender's, then the receiver's.
+const TAKEN: u16 = 10;
 
 /// Keys: Δ, that of roots, and the common one as each end has it, which draws the same at both.
 const OFFSET: KeyId = KeyId(0);
@@ -32,6 +34,8 @@ struct Case {
     split: u32,
     items: u32,
     first_output: u64,
+    /// Blocks of a column of outputs as they are, and where they go: the first, and how many.
+    taken: (u32, u64, u64),
     layout: Layout,
     frame: Frame,
     keys: Vec<(KeyId, Secret)>,
@@ -64,6 +68,12 @@ impl Case {
         let rows = ROWS[rng.below(ROWS.len())].min(most);
         let items = (rng.below(4) as u32).min(most / rows.max(1));
         let spare = most - items * rows;
+        let first_output = rng.below(spare as usize + 1).min(most as usize - 1) as u64;
+        let (each, columns) = (1 + rng.below(20) as u32, 1 + rng.below(5) as u32);
+        let room = (each * columns).min(most - first_output as u32).max(1);
+        let blocks = 1 + rng.below(room as usize) as u64;
+        let at = rng.below((u64::from(each * columns) - blocks + 1) as usize) as u64;
+        let taken = (columns, at, blocks);
         let offset = u128::from(rng.next()) << 64 | u128::from(rng.next()) | 1;
         let (mapped, block) = (Residency::Mapped, ColumnType::Bytes(16));
         let bits = ColumnType::Rows(Ring::Bits);
@@ -82,6 +92,7 @@ impl Case {
                 (mapped, bits, 1, items),
                 (mapped, bits, 1, items),
                 (mapped, ColumnType::Labels, 1, 2 * items),
+                (mapped, ColumnType::Bytes(16 * each), 1, 2 * columns),
             ],
         );
         // Correlations, most of the time.
@@ -113,7 +124,8 @@ impl Case {
             set,
             split: rng.below(set.trees as usize + 1) as u32,
             items,
-            first_output: rng.below(spare as usize + 1) as u64,
+            taken,
+            first_output,
             frame: Frame {
                 epoch: 0,
                 lane: rng.next() as u16,
@@ -244,9 +256,16 @@ impl Case {
             vec![labels[0]],
             &[],
         ));
+        let (columns, at, count) = self.taken;
+        let taken = [0, 1].map(|end| self.part(TAKEN, end * columns, columns));
+        for (from, to) in outputs.into_iter().zip(taken) {
+            let take = Silent::Take { first, at, count };
+            commands.push(step(take, vec![from], vec![to], &[]));
+        }
         device.submit(workspace, &commands, Tag(0))?;
         expect_done(device)?;
         for (what, region) in [
+            ("outputs as they are", TAKEN),
             ("outputs of the sender", LEAVES[0]),
             ("outputs of the receiver", LEAVES[1]),
             ("choices that are turned", TURNED),

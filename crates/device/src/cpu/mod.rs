@@ -267,14 +267,23 @@ impl Device for Cpu {
         Ok(Workspace(workspace as u32))
     }
 
-    fn reuse(&mut self, workspace: Workspace, frame: Frame, zeros: &[Span]) -> Result<bool, Fault> {
+    fn reuse(
+        &mut self,
+        workspace: Workspace,
+        frame: Frame,
+        (zeros, kept): (&[Span], &[Span]),
+    ) -> Result<bool, Fault> {
         let memory = self
             .workspaces
             .get_mut(workspace.0 as usize)
             .and_then(Option::as_mut)
             .ok_or(Fault::Unknown("the workspace"))?;
-        crate::layout::fits_reuse(&memory.layout, memory.frame, (frame, zeros))?;
-        memory.reuse(frame, zeros);
+        crate::layout::fits_reuse(&memory.layout, memory.frame, (frame, zeros, kept))?;
+        // Memory that is lent is another one's in the next chunk.
+        if !memory.holds(kept) {
+            return Ok(false);
+        }
+        memory.reuse(frame, (zeros, kept));
         Ok(true)
     }
 
@@ -528,7 +537,7 @@ mod tests {
         let mut cpu = Cpu::detect();
         let workspace = cpu.open(&layout, frame(1))?;
         cpu.map(workspace, layout.all(region, 0))?.fill(7);
-        assert!(cpu.reuse(workspace, frame(2), &[])?);
+        assert!(cpu.reuse(workspace, frame(2), (&[], &[]))?);
         cpu.map(workspace, layout.all(region, 1))?.fill(9);
         cpu.close(workspace);
         let pool = cpu.pool();

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 
 use veil_session::{Frame, Wiped};
+use zeroize::Zeroizing;
 
 use super::vector::VECTOR;
 use crate::Fault;
@@ -138,12 +139,19 @@ impl Memory {
 
     /// The workspace of another chunk of as many rows: these columns are zero, and others hold what is left. Builds with assertions leave junk there, so
     /// that a plan that reads it does not go unnoticed.
-    pub(super) fn reuse(&mut self, frame: Frame, zeros: &[Span]) {
+    pub(super) fn reuse(&mut self, frame: Frame, (zeros, kept): (&[Span], &[Span])) {
         self.frame = frame;
         self.landed.clear();
         self.lent.iter_mut().for_each(|lent| drop(lent.take()));
         if cfg!(debug_assertions) {
+            let places: Vec<_> = kept.iter().map(|span| self.place(*span)).collect();
+            let left: Vec<_> = (places.iter())
+                .map(|place| Zeroizing::new(self.all_mut()[place.clone()].to_vec()))
+                .collect();
             crate::layout::junk(self.all_mut());
+            for (place, bytes) in places.into_iter().zip(left) {
+                self.all_mut()[place].copy_from_slice(&bytes);
+            }
         }
         for span in zeros {
             let strides = self.all_strides[span.region as usize];
@@ -156,6 +164,20 @@ impl Memory {
                 self.all_mut()[copy].fill(0);
             }
         }
+    }
+
+    /// Whether spans are in the memory of this workspace, once and in one place.
+    pub(super) fn holds(&self, spans: &[Span]) -> bool {
+        spans.iter().all(|span| {
+            let strides = &self.all_strides[span.region as usize];
+            strides.lent.is_none() && strides.copy.is_none()
+        })
+    }
+
+    /// Where the columns of a span are, with what is between them.
+    fn place(&self, span: Span) -> std::ops::Range<usize> {
+        let (at, _) = self.column(span, 0);
+        at..at + self.all_strides[span.region as usize].column * span.count as usize
     }
 
     pub(super) fn base(&mut self) -> *mut u8 {

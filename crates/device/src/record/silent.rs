@@ -33,6 +33,12 @@ impl Writer<'_> {
             Silent::Give { set: of } => set(self, 7, of),
             Silent::Fill { set: of } => set(self, 8, of),
             Silent::Pack => self.u8(9),
+            Silent::Take { first, at, count } => {
+                self.u8(10);
+                for number in [first, at, count] {
+                    self.u64(number);
+                }
+            }
         }
         if let Some(offset) = step.offset() {
             self.u16(offset.0);
@@ -71,6 +77,11 @@ impl Parser<'_> {
             7 => Silent::Give { set: set(self)? },
             8 => Silent::Fill { set: set(self)? },
             9 => Silent::Pack,
+            10 => Silent::Take {
+                first: self.u64()?,
+                at: self.u64()?,
+                count: self.u64()?,
+            },
             _ => return Err("an unknown step of silent transfers"),
         })
     }

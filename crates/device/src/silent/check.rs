@@ -120,6 +120,13 @@ pub(crate) fn check(
         (Silent::Turn { first, .. }, [outputs, told], [labels]) => {
             chosen(first, outputs, &[told], labels) && calls == 0
         }
+        (Silent::Take { first, at, count }, [outputs], [to]) => {
+            let within = |from: u64, span: &Span| {
+                let end = from.checked_add(count);
+                end.is_some_and(|end| end <= held(span))
+            };
+            count > 0 && within(first, outputs) && within(at, to) && calls == 0
+        }
         _ => false,
     };
     let mut others = dst.iter().enumerate();

@@ -272,6 +272,16 @@ pub enum Silent {
         /// The key that is Δ.
         offset: KeyId,
     },
+    /// Outputs as they are, for choices that are random: `count` of them from number `first` on become blocks of an array from number `at` on. src: outputs. dst: the
+    /// array, columns of whole blocks.
+    Take {
+        /// The first output.
+        first: u64,
+        /// Where it goes.
+        at: u64,
+        /// How many.
+        count: u64,
+    },
 }
 
 impl Silent {

@@ -199,6 +199,29 @@ pub(crate) fn step<W: Columns>(
                 put(workspace, dst[0], p, &labels);
             }
         }
+        Silent::Take { first, at, count } => take(workspace, (src[0], first), (dst[0], at), count),
+    }
+}
+
+/// Copies blocks of an array to another one, column by column of both.
+fn take<W: Columns>(
+    workspace: &mut W,
+    (outputs, first): (Span, u64),
+    (to, at): (Span, u64),
+    count: u64,
+) {
+    let each = (workspace.get(to, 0).len() / BLOCK) as u64;
+    let mut done = 0;
+    while done < count {
+        let (column, within) = ((at + done) / each, (at + done) % each);
+        let some = (each - within).min(count - done);
+        let blocks = run(workspace, outputs, first + done, (0, some as usize));
+        let column = workspace.get_mut(to, column as u32);
+        let (column, _) = column[within as usize * BLOCK..].as_chunks_mut::<BLOCK>();
+        for (bytes, block) in column.iter_mut().zip(blocks.iter()) {
+            *bytes = block.to_le_bytes();
+        }
+        done += some;
     }
 }
 

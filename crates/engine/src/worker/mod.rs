@@ -169,7 +169,12 @@ impl Worker {
             _ => Stage::Keys,
         };
         let window = settings.window.max(device.window());
-        let window = window.clamp(1, LARGEST_WINDOW);
+        let window = if protocol.spans().kept.is_empty() {
+            window.clamp(1, LARGEST_WINDOW)
+        } else {
+            // One chunk after the other.
+            1
+        };
         let meeting = settings.meeting.filter(|_| lane == 0);
         if meeting.is_some() {
             shared.status.enter(Phase::Meeting);

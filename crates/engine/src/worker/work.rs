@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use veil_device::Workspace;
+use veil_device::{Fault, Workspace};
 use veil_job::{Holder, Slice};
 use veil_protocol::{Chunk, Stored, Task, WorkspaceOf};
 use veil_session::{Frame, Peer};
@@ -36,6 +36,12 @@ impl Worker {
             workspace
         } else if let Some(workspace) = self.left(work, of_workspace)? {
             workspace
+        } else if self.continues(work, frame) {
+            return Err(Fault::Unsupported {
+                device: self.device.name(),
+                what: "silent transfers, which go on from chunk to chunk: leave `ot` out",
+            }
+            .into());
         } else {
             let layout = self.protocol.layout(work.workspace());
             self.device.open(layout, of_workspace)?
@@ -51,16 +57,22 @@ impl Worker {
         ))
     }
 
+    /// Whether a chunk goes on with what another one has left.
+    fn continues(&self, work: Work, frame: Frame) -> bool {
+        matches!(work, Work::Chunk { .. }) && self.protocol.goes_on(frame)
+    }
+
     /// The workspace of a chunk of the present pass that is over, for another one of as many rows.
     fn left(&mut self, work: Work, frame: Frame) -> Result<Option<Workspace>, Abort> {
-        let (Work::Chunk { .. }, Some(zeros)) = (work, &self.protocol.spans().zeros) else {
+        let spans = self.protocol.spans();
+        let (Work::Chunk { .. }, Some(zeros)) = (work, &spans.zeros) else {
             return Ok(None);
         };
         let Some(at) = self.left.iter().rposition(|(rows, _)| *rows == frame.rows) else {
             return Ok(None);
         };
         let (_, workspace) = self.left.swap_remove(at);
-        if self.device.reuse(workspace, frame, zeros)? {
+        if self.device.reuse(workspace, frame, (zeros, &spans.kept))? {
             return Ok(Some(workspace));
         }
         self.device.close(workspace);

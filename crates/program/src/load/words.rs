@@ -13,7 +13,7 @@ use crate::{
     raw::{self, RawJob},
 };
 use veil_job::{
-    Adversary, Audience, ChunkRows, Delivery, ProtocolKind, Schedule, Security, Statistical,
+    Adversary, Audience, ChunkRows, Delivery, Ot, ProtocolKind, Schedule, Security, Statistical,
     Tables, Technique, Word,
 };
 
@@ -27,6 +27,7 @@ pub(super) fn of(raw: &RawJob) -> Result<Words, Fault> {
         tables: word(raw.tables.as_ref())?,
         schedule: word(raw.schedule.as_ref())?,
         statistical: word(raw.statistical.as_ref())?,
+        ot: word(raw.ot.as_ref())?,
         chunk_rows: word(raw.chunk_rows.as_ref())?,
     })
 }
@@ -51,6 +52,7 @@ pub(super) fn at(raw: &RawJob, problem: JobProblem) -> Fault {
         JobProblem::Word { field, .. } if *field == Tables::FIELD => &raw.tables,
         JobProblem::Word { field, .. } if *field == Schedule::FIELD => &raw.schedule,
         JobProblem::Word { field, .. } if *field == Statistical::FIELD => &raw.statistical,
+        JobProblem::Word { field, .. } if *field == Ot::FIELD => &raw.ot,
         JobProblem::Word { field, .. } if *field == ChunkRows::FIELD => &raw.chunk_rows,
         JobProblem::Word { field, .. } if *field == Adversary::FIELD => &raw.adversary,
         _ => &raw.protocol,

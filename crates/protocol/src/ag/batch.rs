@@ -6,10 +6,12 @@ use veil_device::ag::{Ag, Role};
 use veil_device::{Command, PrfCall, Span};
 use veil_prss::DomainTag;
 
+use super::expansion::{self, Piece, Stream};
 use super::regions::{self, By, Of, Said, Use, items};
 use super::steps::{Party, Rounds, ag, digest, fold};
 use super::{Ends, Shape, label, what};
 use crate::ot::extension::At;
+use crate::ot::silent;
 use crate::plan::{Plan, Stock};
 use crate::round::Round;
 use crate::yao::{COMMON, Group, OFFSET, PRIVATE, random};
@@ -17,8 +19,26 @@ use crate::yao::{COMMON, Group, OFFSET, PRIVATE, random};
 /// Rounds of a batch, each of which has a place.
 pub(super) const ROUNDS: u32 = 18;
 
+/// Those of them that are transfers.
+const TRANSFERS: u32 = 3;
+
 /// Challenges that a party draws for a batch, and digests.
 pub(super) const CHALLENGES: u64 = 3;
+
+/// Where a batch has its authenticated bits from, unless products come from a stock.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'a> {
+    /// Transfers of its own.
+    Extension(&'a Ends),
+    /// The stream of its lane, in the chunk that is number `chunk` of the lane's.
+    Stream {
+        stream: Stream,
+        ends: &'a expansion::Ends,
+        chunk: u64,
+    },
+    /// The same, whose rounds are counted elsewhere.
+    Counted,
+}
 
 /// A batch of one party.
 pub(super) struct Batch<'a> {
@@ -29,8 +49,9 @@ pub(super) struct Batch<'a> {
     pub(super) number: u64,
     /// The place of its first round.
     pub(super) place: u32,
-    /// The layers of a cycle.
+    /// The layers of a cycle, and which of its groups they are.
     pub(super) group: &'a Group,
+    pub(super) of_cycle: u32,
     /// The first of its cycles, and how many it has.
     pub(super) cycle: u64,
     pub(super) cycles: u32,
@@ -47,12 +68,12 @@ impl Batch<'_> {
         self.group.gates * self.cycles
     }
 
-    /// Its rounds; `ends` are its transfers, unless products come from a stock.
-    pub(super) fn rounds(&self, ends: Option<&Ends>) -> Vec<Round> {
+    /// Its rounds.
+    pub(super) fn rounds(&self, source: Option<Source<'_>>) -> Vec<Round> {
         let mut rounds = Rounds::new(self.me, self.place);
         if self.shape.stock == Stock::Made {
-            if let Some(ends) = ends {
-                self.products_of(&mut rounds, ends);
+            if let Some(source) = source {
+                self.products_of(&mut rounds, source);
             }
             self.open(&mut rounds);
             return rounds.made;
@@ -63,8 +84,8 @@ impl Batch<'_> {
             self.public(&mut rounds);
             return rounds.made;
         }
-        match ends {
-            Some(ends) => self.products_of(&mut rounds, ends),
+        match source {
+            Some(source) => self.products_of(&mut rounds, source),
             // The host puts cells of the stock into the workspace.
             None => rounds.next().feeds = true,
         }
@@ -75,9 +96,25 @@ impl Batch<'_> {
     }
 
     /// Leaky products, up to the shifts of buckets.
-    fn products_of(&self, rounds: &mut Rounds, ends: &Ends) {
-        self.transfer(rounds, ends);
+    fn products_of(&self, rounds: &mut Rounds, source: Source<'_>) {
+        let taken = match source {
+            Source::Extension(ends) => {
+                self.transfer(rounds, ends);
+                vec![]
+            }
+            Source::Stream {
+                stream,
+                ends,
+                chunk,
+            } => self.expand(rounds, (&stream, ends), stream.pieces(chunk, self.number)),
+            Source::Counted => {
+                rounds.go_on_at(self.place + TRANSFERS);
+                vec![]
+            }
+        };
+        let first = rounds.made.len();
         self.leaky(rounds);
+        rounds.made[first].local.splice(0..0, taken);
         self.compare(rounds);
     }
 
@@ -95,6 +132,37 @@ impl Batch<'_> {
         let first = shape.parts.batch(self.number);
         let draw = random(PRIVATE, DomainTag::AG_PARTS, first, parts);
         rounds.made[0].local.insert(0, draw);
+    }
+
+    /// The same from the stream of the lane: rounds, and what is taken after the last one.
+    fn expand(
+        &self,
+        rounds: &mut Rounds,
+        (stream, ends): (&Stream, &expansion::Ends),
+        pieces: Vec<Piece>,
+    ) -> Vec<Command> {
+        let shape = self.shape;
+        let to = regions::authenticated(shape);
+        let mut taken = Vec::new();
+        for piece in pieces {
+            match piece {
+                Piece::Base => rounds.both(ends.base(At {
+                    place: self.place,
+                    first: shape.leaves_of_base(),
+                    label: 0,
+                })),
+                Piece::Round { number, nth } => {
+                    let place = shape.place_of_stream(stream, self.of_cycle);
+                    let first = rounds.made.len();
+                    rounds.both(ends.round(place + silent::ROUNDS * nth, number));
+                    // Outputs of the round before are taken before there are others.
+                    rounds.made[first].local.splice(0..0, taken.drain(..));
+                }
+                Piece::Take { from, at } => taken.extend(ends.take(&from, at, to)),
+            }
+        }
+        rounds.go_on_at(self.place + TRANSFERS);
+        taken
     }
 
     /// Leaky products of all layers.

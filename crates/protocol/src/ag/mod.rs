@@ -15,6 +15,7 @@
 mod batch;
 mod bounds;
 mod cycles;
+mod expansion;
 mod inputs;
 mod layout;
 mod opening;
@@ -29,7 +30,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use veil_device::ot::Choices;
-use veil_device::{KeyId, Layout, Program, Span, Trees};
+use veil_device::{KeyId, Layout, Lpn, Program, Span, Trees};
 use veil_job::{Schedule, Tables};
 use veil_session::{Frame, Peer};
 
@@ -42,6 +43,8 @@ use crate::round::{
 use crate::yao::{EVALUATOR, GARBLER, LEAVES, OFFSET, PRIVATE, keys, list, peers};
 pub use bounds::layers;
 use cycles::Runs;
+pub use expansion::TransferBytes;
+use expansion::number_in_lane;
 use inputs::Taken;
 pub(crate) use shape::{Shape, window};
 use steps::Party;
@@ -178,6 +181,14 @@ pub fn takes_inputs(plan: &Plan, place: u32) -> bool {
         || (shape.place(Taken::Window(0))..shape.place_of_recipients()).contains(&place)
 }
 
+/// Which of the three rounds of silent transfers is at a place, if one is.
+pub fn silent_round(plan: &Plan, place: u32) -> Option<u32> {
+    let shape = Shape::of(plan);
+    let first = shape.place_of_stream(&shape.stream(plan)?, 0);
+    let round = place.checked_sub(first)?;
+    Some(round % crate::ot::silent::ROUNDS)
+}
+
 /// Both ends of the transfers of a party, of some items of choices.
 #[derive(Clone, Copy, Debug)]
 struct Ends {
@@ -243,6 +254,8 @@ impl Authenticated {
         let of_rows = ends(&mut rows, shape.wires(Taken::Rows));
         let packed = (shape.arrays(), Choices::Bytes(shape.candidates / 8));
         let of_batches = fresh.map(|me| Ends::new(&mut rows, me, packed));
+        let silent = plan.silent.zip(fresh);
+        let of_streams = silent.map(|(set, me)| expansion::Ends::new(&mut rows, me, set));
         let of_windows = ends(&mut rows, shape.wires(Taken::Window(0)));
         let of_outputs = ends(&mut rows, shape.recipients * shape.hiding_outputs());
         let of_job = ends(&mut job, shape.wires(Taken::Job));
@@ -268,10 +281,16 @@ impl Authenticated {
             shape: Arc::clone(&shape),
             me,
             of_batches,
+            of_streams,
             of_windows,
         };
+        let mut spans = regions::spans(&plan, &shape, me);
+        if let Some(ends) = &of_streams {
+            spans.kept = ends.kept();
+            spans.zeros = Some(zeros(&rows, &spans.kept));
+        }
         Authenticated {
-            spans: regions::spans(&plan, &shape, me),
+            spans,
             set_up: shared(set_up),
             inputs: inputs.collect(),
             open: shared(open),
@@ -292,6 +311,34 @@ impl Authenticated {
     ) -> Cost {
         Cost::of_rounds(self.layout(of), rounds, frame)
     }
+}
+
+/// All columns of a workspace but those of regions that are kept: a chunk finds what it would find in a new one.
+fn zeros(layout: &Layout, kept: &[Span]) -> Vec<Span> {
+    let regions = (0..).zip(&layout.regions);
+    let others = regions.filter(|(region, _)| kept.iter().all(|span| span.region != *region));
+    let all = others.flat_map(|(region, of)| {
+        (0..of.components).map(move |component| layout.all(region, component))
+    });
+    all.filter(|span| span.count > 0).collect()
+}
+
+/// The set by which silent transfers of a plan's batches send the fewest bytes, if these are fewer than those of the extension.
+pub(crate) fn saving(plan: &Plan) -> Option<Lpn> {
+    let (set, bytes) = expansion::best(plan)?;
+    (bytes.silent < bytes.extension).then_some(set)
+}
+
+/// What transfers of a plan's batches send, where it has batches that take some.
+pub fn transfer_bytes(plan: &Plan) -> Option<TransferBytes> {
+    let (_, bytes) = expansion::best(plan)?;
+    Some(bytes)
+}
+
+/// PRF calls of silent transfers under the common key.
+pub(crate) fn expanded(plan: &Plan) -> u64 {
+    let stream = Shape::of(plan).stream(plan);
+    stream.map_or(0, |stream| stream.calls(plan))
 }
 
 /// What the protocol does not compute, if the job asks for it.
@@ -343,8 +390,7 @@ impl Protocol for Authenticated {
             Task::SetUp => (Arc::clone(&self.set_up), false),
             Task::Inputs { block } => (Arc::clone(&self.inputs[block as usize]), false),
             Task::Layers => {
-                let block = self.plan.block_of(frame) as usize;
-                return Arc::clone(&self.runs).flow(block);
+                return Arc::clone(&self.runs).flow(frame);
             }
             // Each party has checked what the other one said of every batch, and opens nothing to a party that it has not checked.
             Task::Agree => (Arc::from([]), true),
@@ -361,12 +407,9 @@ impl Protocol for Authenticated {
             Task::Agree | Task::Totals | Task::OpenTotals(_) => return Cost::default(),
         };
         match task {
-            Task::Layers => {
-                let block = self.plan.block_of(frame) as usize;
-                self.runs.cost(block, |rounds| {
-                    self.cost_of(of, rounds.iter().cloned(), frame)
-                })
-            }
+            Task::Layers => self.runs.cost(frame, |rounds| {
+                self.cost_of(of, rounds.iter().cloned(), frame)
+            }),
             _ => self.cost_of(of, self.flow(task, frame).all(), frame),
         }
     }
@@ -376,7 +419,23 @@ impl Protocol for Authenticated {
     }
 
     fn places(&self) -> u32 {
-        self.shape.places()
+        self.shape.places(&self.plan)
+    }
+
+    fn goes_on(&self, frame: Frame) -> bool {
+        let carries = !self.spans.kept.is_empty();
+        carries && number_in_lane(&self.plan, frame).is_some_and(|number| number > 0)
+    }
+
+    fn carried(&self) -> Cost {
+        let frame = Frame {
+            rows: self.plan.longest_chunk(),
+            ..self.plan.set_up_frame()
+        };
+        self.runs.carried(|rounds| {
+            let rounds = rounds.into_iter().map(Arc::new);
+            self.cost_of(WorkspaceOf::Rows, rounds, frame)
+        })
     }
 
     fn stock(&self) -> Option<StockUse> {

@@ -1,12 +1,15 @@
 //! Sizes of a plan: what a batch has, how many cycles share one, and the counters that its draws take.
 
 use veil_circuit::{Circuit, Gate, Per};
+use veil_device::Lpn;
 use veil_device::ot::Choices;
 use veil_math::Ring;
 
 use super::bounds::{self, layers};
+use super::expansion::{self, Stream};
 use super::inputs::{self, Taken};
 use super::{GATES, batch, opening, outside, place, stock};
+use crate::ot::silent;
 use crate::plan::{Plan, Stock};
 use crate::yao::{Group, grouped};
 
@@ -40,6 +43,10 @@ pub(crate) struct Shape {
     pub(super) recipients: u32,
     /// Where products come from.
     pub(super) stock: Stock,
+    /// The parameters of silent transfers of batches, if they are silent.
+    silent: Option<Lpn>,
+    /// Rows of a full chunk.
+    chunk_rows: u32,
     /// Cells of stock: of the inputs that all rows use, and of a chunk.
     pub(super) cells: (u64, Counters),
     /// Counters of leaves.
@@ -153,6 +160,8 @@ impl Shape {
         let blocks = u64::from(candidates / 8).div_ceil(16);
         Shape {
             stock: plan.stock,
+            silent: plan.silent,
+            chunk_rows: plan.chunk_rows,
             cells,
             leaves: counters(&leaves, strings),
             parts: counters(&parts, u64::from(arrays) * blocks),
@@ -198,10 +207,30 @@ impl Shape {
         self.together
     }
 
+    /// The stream of silent transfers of a lane of `plan`, if batches have one.
+    pub(crate) fn stream(&self, plan: &Plan) -> Option<Stream> {
+        Some(expansion::stream(plan, self, self.silent?))
+    }
+
+    /// The first counter of the leaves of its base: behind all others.
+    pub(super) fn leaves_of_base(&self) -> u64 {
+        self.leaves.all(self.batches())
+    }
+
+    /// The place of the first round of silent transfers of a group of layers.
+    pub(super) fn place_of_stream(&self, stream: &Stream, group: u32) -> u32 {
+        self.places_but_of_streams() + group * silent::ROUNDS * stream.most_rounds()
+    }
+
     /// Counters that a chunk takes under one key, at most.
-    pub(crate) fn calls(&self) -> u64 {
+    pub(crate) fn calls(&self, plan: &Plan) -> u64 {
         let of = |counters: &Counters| counters.all(self.batches());
-        of(&self.leaves).max(of(&self.parts)).max(of(&self.labels))
+        let stream = self.stream(plan);
+        let base = stream.map_or(0, |stream| stream.leaves(self.chunk_rows));
+        of(&self.leaves)
+            .saturating_add(base)
+            .max(of(&self.parts))
+            .max(of(&self.labels))
     }
 
     /// Runs of cycles whose gates are computed together; one, of a circuit without cycles. None goes beyond the end of a window.
@@ -290,7 +319,16 @@ impl Shape {
     }
 
     /// Rounds of the plan have places below this.
-    pub(super) fn places(&self) -> u32 {
+    pub(super) fn places(&self, plan: &Plan) -> u32 {
+        let groups = self.groups.len() as u32;
+        let stream = self.stream(plan);
+        stream.map_or(self.places_but_of_streams(), |stream| {
+            self.place_of_stream(&stream, groups)
+        })
+    }
+
+    /// The same without rounds of silent transfers, which are behind all others.
+    fn places_but_of_streams(&self) -> u32 {
         let told = match self.recipients {
             0 => 0,
             _ => opening::ROUNDS_OUTSIDE,

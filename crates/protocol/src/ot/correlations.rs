@@ -10,7 +10,7 @@ use super::silent::Base;
 use crate::round::{Cost, Round};
 
 /// Items of choices, and what an item is.
-pub(super) type Items = (u32, Choices);
+pub(crate) type Items = (u32, Choices);
 
 /// The receiver's end.
 #[derive(Clone, Copy, Debug)]

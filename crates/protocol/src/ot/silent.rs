@@ -151,6 +151,12 @@ impl End {
         rows
     }
 
+    /// What rounds of a later chunk find as it is, if the workspace serves several.
+    fn kept(&self) -> Vec<Span> {
+        let [a, b] = self.bases;
+        vec![a, b, self.outputs]
+    }
+
     fn transfer(&self, span: Span) -> Transfer {
         Transfer::new(span, self.peer, 0)
     }
@@ -165,7 +171,7 @@ impl End {
 }
 
 /// What the base is made of, as choices of the extension.
-pub(super) fn items(set: Lpn) -> correlations::Items {
+pub(crate) fn items(set: Lpn) -> correlations::Items {
     (set.base_columns(), Choices::Bytes(set.leaves() / 8))
 }
 
@@ -173,7 +179,7 @@ pub(crate) fn call(key: KeyId, tag: DomainTag, first: u64) -> PrfCall {
     PrfCall { key, tag, first }
 }
 
-pub(super) fn step(step: Silent, src: Vec<Span>, dst: Vec<Span>) -> Command {
+pub(crate) fn step(step: Silent, src: Vec<Span>, dst: Vec<Span>) -> Command {
     Command::new(Op::Silent(step), src, dst)
 }
 
@@ -221,6 +227,11 @@ impl Receiver {
         let (items, to) = (items(set), end.taken(0));
         let first = correlations::Receiver::new(layout, (peer, &base), items, to);
         Receiver { end, first }
+    }
+
+    /// What rounds of a later chunk find as it is, if the workspace serves several: bases and outputs.
+    pub fn kept(&self) -> Vec<Span> {
+        self.end.kept()
     }
 
     /// The rounds that make the base of round 0: [`Challenge::rounds`] of them.
@@ -307,6 +318,11 @@ impl Sender {
         let (items, to) = (items(set), end.taken(0));
         let first = correlations::Sender::new(layout, (peer, &base, offset), items, to);
         Sender { end, first, offset }
+    }
+
+    /// As [`Receiver::kept`].
+    pub fn kept(&self) -> Vec<Span> {
+        self.end.kept()
     }
 
     /// The rounds that make the base of round 0.

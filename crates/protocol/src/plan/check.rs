@@ -1,7 +1,7 @@
 //! Rules of a job that can be planned.
 
 use veil_circuit::{Circuit, OutputPort, Per, Reduce};
-use veil_job::{Audience, Block, Delivery, Holder, Intersection, JobSpec};
+use veil_job::{Audience, Block, Delivery, Holder, Intersection, JobSpec, Ot};
 use veil_math::Ring;
 use veil_session::PartyId;
 
@@ -84,6 +84,9 @@ fn protocol(job: &JobSpec) -> Result<(), PlanError> {
     let Some(choice) = Choice::of_job(job) else {
         return Err(PlanError::NoProtocol(job.security));
     };
+    if job.security.ot == Ot::Silent && !matches!(choice, Choice::Authenticated) {
+        return Err(PlanError::NoSilent(job.security));
+    }
     if choice.proves() && job.circuit.ring == Ring::Z128 {
         return Err(PlanError::TooWide(job.security));
     }

@@ -179,6 +179,15 @@ pub(super) fn of(plan: &Plan) -> PlanHash {
             Stock::Used => e.text("products from a stock"),
             Stock::Made => e.text("products for a stock"),
         }
+        if let Some(set) = plan.silent {
+            e.text("silent transfers of batches");
+            e.list(
+                &[set.trees, set.log_secret.into(), set.height.into()],
+                |e, size| {
+                    e.int(*size);
+                },
+            );
+        }
     }
     if let Some(meeting) = plan.job.intersection() {
         e.text("intersection");

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use veil_circuit::{Circuit, Per, Reduce, Wire};
-use veil_device::Program;
-use veil_job::{Audience, JobSpec};
+use veil_device::{Lpn, Program};
+use veil_job::{Audience, JobSpec, Ot};
 use veil_math::Ring;
 use veil_session::PlanHash;
 
@@ -225,6 +225,7 @@ impl Plan {
             ring: circuit.ring,
             words,
             stock,
+            silent: None,
             lanes: options.lanes.max(1),
             chunk_rows,
             slots: schedule.slots,
@@ -251,8 +252,12 @@ impl Plan {
         }
         plan.check_macs()?;
         if authenticates {
-            let calls = crate::ag::Shape::of(&plan).calls();
-            if calls.saturating_mul(chunks.saturating_add(2)) > MOST_PRF_CALLS {
+            if plan.job.security.ot == Ot::Silent {
+                plan.silent = crate::ag::saving(&plan);
+            }
+            let calls = crate::ag::Shape::of(&plan).calls(&plan);
+            let calls = calls.saturating_mul(chunks.saturating_add(2));
+            if calls.saturating_add(crate::ag::expanded(&plan)) > MOST_PRF_CALLS {
                 return Err(PlanError::TooManyPrfCalls);
             }
         }
@@ -260,10 +265,23 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The same plan by silent transfers of other parameters, whether they send less or not; nothing changes where a plan has no batches that take transfers. For measurements.
+    #[must_use]
+    pub fn expanding(mut self, set: Lpn) -> Plan {
+        if crate::ag::transfer_bytes(&self).is_some() {
+            self.silent = Some(set);
+        }
+        self.hash = hash::of(&self);
+        self
+    }
+
     /// The same plan for another number of lanes, which is all that differs but for the hash.
     #[must_use]
     pub fn on_lanes(mut self, lanes: u16) -> Plan {
         self.lanes = lanes.max(1);
+        if self.silent.is_some() {
+            self.silent = crate::ag::saving(&self);
+        }
         self.hash = hash::of(&self);
         self
     }

@@ -20,7 +20,7 @@ mod small;
 use std::sync::Arc;
 
 use veil_circuit::schedule::ScheduleError;
-use veil_device::Program;
+use veil_device::{Lpn, Program};
 use veil_job::{Audience, JobSpec, Schedule, Security, Word};
 use veil_math::Ring;
 use veil_session::{PartyId, PlanHash};
@@ -119,6 +119,11 @@ pub enum PlanError {
         "{0} takes nothing from a stock: only two parties with `adversary = \"malicious\"` have one; leave the stock out"
     )]
     NoStock(Security),
+    /// Silent transfers of a protocol that takes none.
+    #[error(
+        "{0}: only authenticated garbling takes silent transfers, and no intersection: leave `ot` out"
+    )]
+    NoSilent(Security),
     /// A job of two parties that keeps or loads shares.
     #[error("{0} keeps no shares and loads none: name three parties, or four")]
     NoShares(Security),
@@ -194,6 +199,8 @@ pub struct Plan {
     pub words: Ring,
     /// Where products of authenticated garbling come from.
     pub stock: Stock,
+    /// The parameters by which transfers of its batches are silent, if they are.
+    pub silent: Option<Lpn>,
     /// Lanes.
     pub lanes: u16,
     /// Rows of a full chunk.

@@ -485,6 +485,7 @@ pub(super) fn spans(scheme: &Scheme, plan: &Plan, me: Peer, layout: &Layout) -> 
     Spans {
         stock: vec![],
         zeros: plan.cycles.is_none().then(|| zeros(layout)),
+        kept: vec![],
         constants: me.party().map_or(0, |me| (scheme.constants)(plan.ring, me)),
         takes: taken
             .map(|(k, p)| all(k, &|c| self::shares(p, c)))

@@ -9,6 +9,15 @@ use super::{CODE, Kind};
 /// A digest.
 const DIGEST: ColumnType = ColumnType::Bytes(32);
 
+/// The message of a round of silent transfers.
+pub(super) fn of_silent(round: u32) -> Kind {
+    match round {
+        0 => Kind::SilentSums,
+        1 => Kind::SilentQuestion,
+        _ => Kind::SilentAnswer,
+    }
+}
+
 /// The kind of a message of authenticated garbling.
 pub(super) fn kind(
     protocol: &dyn Protocol,

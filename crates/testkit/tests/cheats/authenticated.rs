@@ -3,7 +3,7 @@
 
 use veil_circuit::make;
 use veil_device::Cpu;
-use veil_job::{Adversary, Audience, Holder};
+use veil_job::{Adversary, Audience, Holder, Ot};
 use veil_session::Peer;
 use veil_testkit::sample::{against, authenticated, between_two, job, party, peer};
 use veil_testkit::{Kind, World, flipped};
@@ -158,6 +158,37 @@ const FOUND: &[(&str, Kind, &[Change])] = &[
     ),
 ];
 
+/// The same of the rounds of silent transfers.
+const OF_STREAMS: &[(&str, Kind, &[Change])] = &[(
+    "trees of silent transfers",
+    Kind::SilentAnswer,
+    &[
+        (Kind::SilentSums, BOTH, flipped, By::Receiver),
+        (Kind::SilentSums, BOTH, last, By::Receiver),
+        (Kind::SilentQuestion, BOTH, flipped, By::Sender),
+        (Kind::SilentAnswer, BOTH, flipped, By::Receiver),
+    ],
+)];
+
+/// The base of a stream, in its first chunk.
+const OF_BASES: &[(&str, Kind, &[Change])] = &[(
+    TRANSFERS,
+    Kind::BatchTransferFolds,
+    &[
+        (Kind::BatchCorrection, BOTH, flipped, By::Receiver),
+        (Kind::BatchTransferChallenge, BOTH, flipped, By::Sender),
+        (Kind::BatchTransferFolds, BOTH, flipped, By::Receiver),
+    ],
+)];
+
+/// By silent transfers: rounds of the second chunk go on with those of the first.
+fn in_a_stream() -> World {
+    let mut job = authenticated("adder:9", 8, Audience::Parties);
+    job.security.ot = Ot::Silent;
+    let world = World::in_chunks(job, 4, 1).expanding(crate::silent::TINY);
+    world.devices(|_| Box::new(Cpu::detect()))
+}
+
 /// Eight rows in two chunks, of which the second is changed: enough gates that one of those that `blocks` changes has Λ = 1.
 fn world() -> World {
     World::in_chunks(authenticated("adder:9", 8, Audience::Parties), 4, 1)
@@ -166,11 +197,18 @@ fn world() -> World {
 
 pub(crate) fn cases() -> Vec<Case> {
     let parties = [GARBLER, EVALUATOR].map(|p| peer(p as u8));
-    let all = FOUND.iter().flat_map(|(what, round, changes)| {
-        let one = |change: &'static Change| (*what, *round, *change);
-        changes.iter().map(one)
+    let tables = [
+        (FOUND, false, 2),
+        (OF_STREAMS, true, 2),
+        (OF_BASES, true, 1),
+    ];
+    let all = tables.into_iter().flat_map(|(found, silent, chunk)| {
+        found.iter().flat_map(move |(what, round, changes)| {
+            let one = move |change: &'static Change| ((*what, silent, chunk), *round, *change);
+            changes.iter().map(one)
+        })
     });
-    let after = all.flat_map(|(what, round, (kind, from, change, by))| {
+    let after = all.flat_map(|((what, silent, chunk), round, (kind, from, change, by))| {
         from.iter().map(move |&from| {
             let by = match by {
                 By::Receiver => 1 - from,
@@ -180,8 +218,8 @@ pub(crate) fn cases() -> Vec<Case> {
             let suspects: &[Peer] = &[parties[1 - by]];
             Case {
                 name: PARTIES[from],
-                world: world(),
-                chunk: 2,
+                world: if silent { in_a_stream() } else { world() },
+                chunk,
                 kind,
                 from: parties[from],
                 to: parties[1 - from],

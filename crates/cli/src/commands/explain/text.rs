@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::{Effort, Explanation, FromStock};
+use super::{Effort, Explanation, FromStock, TransfersOf};
 use crate::output::{bytes, columns, count, seconds};
 use crate::rates::Found;
 
@@ -85,6 +85,7 @@ impl Explanation {
             ),
         ]);
         facts.extend(self.stock.as_ref().map(|stock| ("stock", stock.text())));
+        facts.extend((self.transfers.as_ref()).map(|of| ("transfers", of.text())));
         facts.extend(
             self.opened_numbers
                 .map(|numbers| ("opened", numbers.text())),
@@ -168,6 +169,23 @@ impl Explanation {
             let _ = writeln!(text, "  kept: {}", kept.what);
         }
         text
+    }
+}
+
+impl TransfersOf {
+    /// In a line.
+    fn text(&self) -> String {
+        let all = count(self.count, "transfer");
+        let [silent, extension] = [self.silent_bytes, self.extension_bytes].map(bytes);
+        match (self.silent, self.asked) {
+            (true, _) => format!("{all}, silent: {silent}; by the extension {extension}"),
+            (false, true) => {
+                format!("{all} by the extension: {extension}; silent ones would take {silent}")
+            }
+            (false, false) => {
+                format!("{all} by the extension: {extension}; with `--ot silent` {silent}")
+            }
+        }
     }
 }
 

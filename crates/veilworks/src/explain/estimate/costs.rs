@@ -25,7 +25,7 @@ pub fn sent(plan: &Plan, protocol: &dyn Protocol) -> Sent {
     let set_up = protocol.cost(Task::SetUp, plan.set_up_frame());
     let totals = totals(plan, protocol);
     let Chunks { all, longest } = chunks(plan, protocol);
-    let all = set_up + totals + all;
+    let all = set_up + totals + all + protocol.carried();
     let handshake = veil_engine::handshake_cost(plan, protocol);
     let framed = all + handshake + veil_engine::last_words_cost(plan, protocol);
     Sent {
