@@ -246,7 +246,8 @@ fn main() {
         println!("cargo::rerun-if-env-changed={name}");
     }
     println!("cargo::rerun-if-changed=sim");
-    let rtl = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rtl");
+    let rtl = Path::new(&env::var_os("CARGO_MANIFEST_DIR").expect("cargo says where a package is"))
+        .join("../../rtl");
     for folder in CORES.iter().flat_map(|core| core.folders) {
         println!("cargo::rerun-if-changed={}", rtl.join(folder).display());
     }
