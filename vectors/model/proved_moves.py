@@ -367,8 +367,9 @@ def vectors():
         for back in (False, True):
             name = f"{rows}-{'-'.join(map(str, sizes))}-{'back' if back else 'there'}"
             cases.append(case(name, rows, sizes, kappa, back))
-    for party, place in itertools.product(PARTIES, range(2)):
-        cases.append(case(f"wrong-{party}-{place}", 5, [1, 16], kappa, place == 1, [(party, place, place, 3)]))
+    # In the last step, so that no other message depends on what is wrong.
+    for back, party, place in ((False, 2, 0), (False, 0, 1), (True, 0, 0), (True, 1, 1)):
+        cases.append(case(f"wrong-{party}-{place}", 5, [1, 16], kappa, back, [(party, place, place, 3)]))
     return {"keys": [k.hex() for k in kappa], "cases": cases}
 
 
