@@ -13,7 +13,7 @@ use crate::common::programs::{CPU, Factory, REFERENCE, builder, opened, proving,
 const ROWS: [u32; 7] = [1, 2, 63, 64, 65, 513, 700];
 
 fn devices(rows: u32) -> &'static [Factory] {
-    if rows < 66 { &[REFERENCE, CPU] } else { &[CPU] }
+    if rows < 3 { &[REFERENCE, CPU] } else { &[CPU] }
 }
 
 #[test]
