@@ -52,6 +52,7 @@
 //! - A relation is not kept where a bound that flags may have left out rows of it.
 //! - Integers of semi-honest owners are not looked at.
 
+mod bits;
 mod exprs;
 mod opening;
 mod plan;
@@ -62,13 +63,14 @@ use std::ops::Range;
 
 use veil_job::passes::ProgramSpec;
 
+pub use bits::MOST_GATES;
 pub use exprs::{ExprError, Shown, ands};
 pub use opening::{Opening, To};
 pub use plan::{PhysicalError, Refusal, plan};
 pub use ports::{
     KeepPorts, ResultPort, ResultPorts, SizePort, TablePort, TablePorts, stored_ports,
 };
-pub use wires::{MOST_GATES, Wires};
+pub use wires::Wires;
 
 /// The physical plan of a query.
 #[derive(Clone, PartialEq, Eq, Debug)]
