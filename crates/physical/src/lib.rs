@@ -54,6 +54,7 @@
 
 mod bits;
 mod exprs;
+mod lowered;
 mod opening;
 mod plan;
 mod ports;
