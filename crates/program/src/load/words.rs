@@ -5,7 +5,6 @@ use std::sync::Arc;
 use toml::Spanned;
 use veil_circuit::Gate;
 use veil_math::Ring;
-use veil_session::PartyId;
 
 use crate::{
     Job, JobProblem, Kind, Shows, Words,
