@@ -17,6 +17,7 @@ mod ranks;
 mod repeats;
 mod reuse;
 mod rings;
+mod rows;
 mod silent;
 mod vole;
 
@@ -61,7 +62,7 @@ const ROWS: [u32; 18] = [
     0, 1, 2, 7, 8, 9, 31, 63, 64, 65, 127, 129, 511, 512, 513, 1000, 2048, 2500,
 ];
 
-/// After so many cases comes one about proofs, one about integers, one over Z_2^32, one about lifts and truncations, one about moves, one about products of matrices, one about labels, one about transfers, one about silent ones, one about intersections, one about cut-and-choose, one about authenticated garbling, and one about repetitions.
+/// After so many cases comes one about proofs, one about integers, one over Z_2^32, one about lifts and truncations, one about moves, one about proofs of them, one about products of matrices, one about labels, one about transfers, one about silent ones, one about intersections, one about cut-and-choose, one about authenticated garbling, and one about repetitions.
 const PROOFS: u32 = 4;
 
 /// The subject of cases.
@@ -79,6 +80,8 @@ pub enum Section {
     Lifts,
     /// Permutations, rows that move by them, and positions to which they move.
     Moves,
+    /// Proofs that rows were moved rightly.
+    Rows,
     /// Products of matrices.
     Matrices,
     /// Programs over labels.
@@ -99,13 +102,14 @@ pub enum Section {
 
 impl Section {
     /// All of them.
-    pub const ALL: [Section; 14] = [
+    pub const ALL: [Section; 15] = [
         Section::Rings,
         Section::Proofs,
         Section::Integers,
         Section::Narrow,
         Section::Lifts,
         Section::Moves,
+        Section::Rows,
         Section::Matrices,
         Section::Labels,
         Section::Transfers,
@@ -136,6 +140,7 @@ pub fn check_section(
         Section::Narrow => narrow,
         Section::Lifts => lifts,
         Section::Moves => moves,
+        Section::Rows => moved,
         Section::Matrices => matrices,
         Section::Labels => labels::one,
         Section::Transfers => transfers,
@@ -166,6 +171,7 @@ pub fn check(device: &mut dyn Device, seed: u64, cases: u32) -> Result<(), Diffe
             narrow(device, &mut rng, case)?;
             lifts(device, &mut rng, case)?;
             moves(device, &mut rng, case)?;
+            moved(device, &mut rng, case)?;
             matrices(device, &mut rng, case)?;
             labels::one(device, &mut rng, case)?;
             transfers(device, &mut rng, case)?;
@@ -203,6 +209,11 @@ fn moves(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), D
     offered(ranks::one(device, rng, case))
 }
 
+/// A random case about proofs that rows were moved rightly.
+fn moved(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Difference> {
+    offered(rows::one(device, rng, case))
+}
+
 /// A random case about products of matrices.
 fn matrices(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Result<(), Difference> {
     offered(matmul::one(device, rng, case))
@@ -229,7 +240,7 @@ fn authenticated(device: &mut dyn Device, rng: &mut SplitMix, case: u32) -> Resu
     offered(ag::one(device, rng, case))
 }
 
-/// A device that refuses programs or workspaces over Z_2^32, moves, products of matrices, transfers whose choices are bytes, silent transfers, intersections, or authenticated gates behind
+/// A device that refuses programs or workspaces over Z_2^32, moves, proofs of them, products of matrices, transfers whose choices are bytes, silent transfers, intersections, or authenticated gates behind
 /// others, as [`Fault::Unsupported`], has no such cases.
 fn offered(ended: Result<(), Difference>) -> Result<(), Difference> {
     match ended {

@@ -84,7 +84,7 @@ pub use lift::Lifting;
 pub use matmul::{MatMul, OfSums};
 pub use ot::{Ot, Trees};
 pub use program::{Dst, Instr, Needs, Program, Src};
-pub use proof::{Proof, Side};
+pub use proof::{Proof, RowStep, Side};
 pub use psi::{Okvs, Psi};
 pub use reference::Reference;
 pub use repeat::{Repeat, Step};

@@ -6,6 +6,7 @@ use veil_math::Ring;
 use crate::Fault;
 use crate::command::{Command, Op};
 use crate::layout::{ColumnType, Layout, Region, Residency, Span};
+use crate::proof::Proof;
 
 /// Why words are refused.
 pub(crate) const WORDS: &str = "words of 1, 2, 4, 8 or 16 bytes, in no plane, are needed";
@@ -44,6 +45,7 @@ pub(crate) const fn takes_lent(op: &Op) -> bool {
             | Op::Invert
             | Op::Rank(_)
             | Op::MatMul(_)
+            | Op::Proof(Proof::Rows(_))
     )
 }
 
@@ -134,6 +136,6 @@ pub(crate) fn check_inverted(command: &Command, layout: &Layout) -> Result<(), &
     Ok(())
 }
 
-fn is_permutation(layout: &Layout, span: &Span) -> bool {
+pub(crate) fn is_permutation(layout: &Layout, span: &Span) -> bool {
     layout.regions[span.region as usize].column == PERMUTATION && span.count == 1
 }

@@ -78,6 +78,14 @@ impl DomainTag {
     /// Weights of a proof, under its seed.
     pub const DZKP_THETA: DomainTag = DomainTag(0x1d00);
 
+    /// Keys of the words of rows that move, under the seed of the proof that they did.
+    pub const DZKP_WORDS: DomainTag = DomainTag(0x1e00);
+
+    /// Weights of rows, under the same seed: of both messages that the proof is about.
+    pub const fn dzkp_rows(place: u8) -> DomainTag {
+        DomainTag(0x1e10 | place as u16)
+    }
+
     /// The key that the MACs of integers are products with, once in a chunk.
     pub const MAC_KEY3: DomainTag = DomainTag(0x1400);
     /// Weights of pairs of values and MACs in a check: of rows, and of sums.
@@ -117,7 +125,7 @@ impl DomainTag {
     }
 
     /// What moves of rows among three parties draw: 0 and 1 mask what is sent first, 2 and 3 are components of what moved, 4 hides a permutation from
-    /// the party that lacks it where what moved is opened.
+    /// the party that lacks it where what moved is opened. Where messages are proved, 5 and 6 mask those of the two that know a factor.
     pub const fn move3(mask: u8) -> DomainTag {
         DomainTag(0x1800 | mask as u16)
     }

@@ -96,6 +96,7 @@ fn families_have_the_numbers_of_the_model() {
         ("DZKP_CHAL", DomainTag::dzkp_challenge(0)),
         ("DZKP_SEED", DomainTag::dzkp_seed(0)),
         ("DZKP_THETA", DomainTag::DZKP_THETA),
+        ("DZKP_ROWS", DomainTag::DZKP_WORDS),
         ("PERM3", DomainTag::perm3(0)),
         ("MOVE3", DomainTag::move3(0)),
         ("PERM4", DomainTag::perm4(0)),

@@ -1,10 +1,7 @@
 //! Queries among three parties of whom one may be malicious: passes of words alone give what the query means.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use veil_job::passes::{ColumnForm, MoveKind, PassSpec};
-use veil_job::{Adversary, JobSpec, Security};
+use veil_job::{Adversary, Security};
 use veil_math::Ring;
 use veil_physical::{Node, PhysicalError, PhysicalPlan, plan};
 use veil_protocol::Options;
@@ -26,28 +23,9 @@ fn planned(program: &Program) -> Result<PhysicalPlan, PhysicalError> {
     plan(program, &participants(security()))
 }
 
-/// The same passes for parties that follow the protocol. Passes that have one job go on having one.
-fn semi_honest(mut physical: PhysicalPlan) -> PhysicalPlan {
-    let mut jobs: HashMap<*const JobSpec, Arc<JobSpec>> = HashMap::new();
-    for pass in &mut physical.passes.passes {
-        let (PassSpec::Rows { job, .. } | PassSpec::Compare { job, .. }) = pass else {
-            continue;
-        };
-        let other = jobs.entry(Arc::as_ptr(job)).or_insert_with(|| {
-            let security = Security::among(3);
-            Arc::new(JobSpec {
-                security,
-                ..JobSpec::clone(job)
-            })
-        });
-        *job = Arc::clone(other);
-    }
-    physical
-}
-
 /// What parties open of the tables.
 fn opened(program: &Program, inputs: &[clear::Input]) -> Opened {
-    run(&semi_honest(planned(program).unwrap()), program, inputs)
+    run(&planned(program).unwrap(), program, inputs)
 }
 
 /// That no pass has an integer, and nothing is moved by what is made of some.
@@ -65,7 +43,7 @@ fn is_of_bits(physical: &PhysicalPlan) {
             PassSpec::Product { .. } => panic!("a product of matrices"),
         }
     }
-    let planned = PassProgram::new(&semi_honest(physical.clone()).passes, Options::default());
+    let planned = PassProgram::new(&physical.passes, Options::default());
     for column in planned.unwrap().columns() {
         let words = matches!(column.form, ColumnForm::Words(_));
         assert!(words || column.kind != ColumnKind::Shared, "{column:?}");
@@ -105,7 +83,7 @@ fn passes_of_words_give_what_queries_mean() {
             }
         };
         is_of_bits(&physical);
-        let found = match run(&semi_honest(physical), &program, &inputs) {
+        let found = match run(&physical, &program, &inputs) {
             Ok(found) => found,
             Err(error) => {
                 wrong.push(format!("{}: {error}", query.name));
@@ -167,7 +145,7 @@ fn answer_questions(asked: impl Fn(&str) -> bool) {
         let physical = planned(&program).unwrap_or_else(|error| panic!("{name}: {error}"));
         is_of_bits(&physical);
         let wanted = clear::evaluate(&program, &inputs).unwrap();
-        let found = run(&semi_honest(physical), &program, &inputs).unwrap();
+        let found = run(&physical, &program, &inputs).unwrap();
         assert!(found[0] == wanted[0].rows, "{name}");
     }
 }
@@ -247,7 +225,7 @@ fn words_have_the_bits_that_they_need() {
     );
     let groups = planned("SELECT age, count(*) AS n FROM people GROUP BY age");
     is_of_bits(&groups);
-    let wide = PassProgram::new(&semi_honest(groups).passes, Options::default()).unwrap();
+    let wide = PassProgram::new(&groups.passes, Options::default()).unwrap();
     let shared = wide
         .columns()
         .iter()

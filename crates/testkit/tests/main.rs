@@ -29,6 +29,7 @@ mod malicious;
 mod malicious_integers;
 mod masked;
 mod matrices;
+mod moved_words;
 mod names;
 mod operators;
 mod order;

@@ -14,12 +14,14 @@ use veil_job::passes::{MoveKind, ProgramSpec};
 use veil_job::{Adversary, Audience, Holder, Security};
 use veil_link::tap::Fate;
 use veil_math::Ring;
-use veil_operators::{Builder, Key, Shared, Sharing};
+use veil_operators::{Builder, Duplicates, Key, Shared, Sharing};
 use veil_protocol::Options;
 use veil_protocol::passes::{Pass, PassProgram};
 use veil_session::{Channel, Peer};
 
-use crate::common::programs::{CPU, Ends, Tap, builder, honest, parties, random, run, securities};
+use crate::common::programs::{
+    CPU, Ends, Tap, builder, honest, parties, proving, random, run, securities,
+};
 
 /// Rows: the last byte of bits is not full.
 const ROWS: u32 = 5;
@@ -104,6 +106,22 @@ fn products(security: Security) -> (ProgramSpec, &'static [u32]) {
     claim(&mut b, bit);
     b.open(&all, Audience::Recipient(0), "whether all bits are 1");
     (b.finish(), &[4, 1])
+}
+
+/// Moves of words of all kinds: there, along and back, with and without an order.
+fn words(security: Security) -> (ProgramSpec, &'static [u32]) {
+    let mut b = builder(security, parties(security));
+    let mut input = |name, bits| b.input(Holder::Owner(0), name, ROWS, Sharing::Bits(bits));
+    let (wide, narrow, bit) = (input("wide", 14), input("narrow", 4), input("bit", 1));
+    let shuffled = b.shuffle(&[narrow, wide]);
+    let order = b.sort(&Key::of(&[wide]));
+    let by_wide = b.apply(&order, &[wide, narrow]);
+    let found = b.look_up(&[wide], &[wide], &[narrow], Duplicates::First);
+    claim(&mut b, bit);
+    for columns in [shuffled, by_wide, found.columns] {
+        b.open(&columns, Audience::Recipient(0), "all that was computed");
+    }
+    (b.finish(), &[14, 4, 1])
 }
 
 /// Claims that no bit of a column is 1 and 0: a product of shares in every row.
@@ -436,21 +454,24 @@ fn a_wrong_component_of_any_party_is_found_before_it_is_opened() {
     );
 }
 
-/// Among three parties, one of which may do anything, rows do not move; and checks of products come before whatever is opened: a changed message of a pass
-/// ends the run before a message of a later pass is sent.
+/// Among three parties, one of which may do anything, checks of products and of moves come before whatever is opened: a changed message of a pass ends the run before a message of a
+/// later pass is sent.
 #[test]
 fn among_three_checks_of_products_come_before_every_opening() {
-    let three = Security {
-        adversary: Adversary::Malicious,
-        ..Security::among(3)
-    };
-    let refused = PassProgram::new(&moves(three).0, Options::default());
-    let refused = refused.expect_err("rows do not move").to_string();
-    assert!(
-        refused.contains("this release has no protocol for what the job asks"),
-        "{refused}"
+    proofs_come_before_every_opening(&Case::new(products(proving())), &["claim", "rows"]);
+}
+
+/// The same of words that move.
+#[test]
+fn among_three_checks_of_moves_come_before_every_opening() {
+    let case = Case::new(words(proving()));
+    proofs_come_before_every_opening(
+        &case,
+        &["along", "back", "claim", "compare", "rows", "there"],
     );
-    let case = Case::new(products(three));
+}
+
+fn proofs_come_before_every_opening(case: &Case, kinds: &[&str]) {
     let (all, _) = case.positions();
     let rights = [5, 1005].map(|seed| (seed, case.right(seed)));
     let unused = Mutex::new(BTreeSet::new());
@@ -481,7 +502,7 @@ fn among_three_checks_of_products_come_before_every_opening() {
         *counts.entry(case.kind(at)).or_default() += 1;
     }
     println!("{counts:?}");
-    assert!(counts.keys().eq(&["claim", "rows"]), "{counts:?}");
+    assert!(counts.keys().eq(kinds), "{counts:?}");
     // A prover needs the last challenge no more: one of each prover, in each pass that has products.
     let unused = unused.into_inner().unwrap();
     let mut of_pass: BTreeMap<u16, BTreeSet<Peer>> = BTreeMap::new();

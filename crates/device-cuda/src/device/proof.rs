@@ -7,6 +7,7 @@ use veil_prss::{DomainTag, Prf};
 use zeroize::Zeroizing;
 
 use super::queue::{Argument, Queue};
+use super::unsupported;
 use crate::kernels;
 
 /// Numbers of a call that has masks, at most: it does not move while it is made.
@@ -219,6 +220,7 @@ impl Queue<'_> {
                 call.extend([added.into(), Gf64::divisor(claims + share)]);
                 self.plain(&kernels::VERIFY, None, &call);
             }
+            Proof::Rows(_) => return Err(unsupported("proofs that rows were moved rightly")),
             Proof::Compare => {
                 let call = [at(self, src[0]), at(self, src[1])];
                 self.plain(&kernels::COMPARE_FOUND, None, &call);

@@ -114,7 +114,7 @@ impl Cpu {
                     None => self.is_permutation(memory, from),
                 });
             }
-            Op::Proof(step) => return self.proof(memory, *step, command),
+            Op::Proof(step) => return self.proof(memory, index, *step, command),
             Op::Ot(step) => return self.transfer(memory, *step, command),
             Op::Silent(step) => self.silent(memory, *step, command)?,
             Op::Psi(step) => return self.intersection(memory, index, *step, command),

@@ -3,7 +3,7 @@
 use veil_math::Ring;
 
 use super::{
-    FINDINGS, MOST_VALUES, PIECES, Proof, SEED, Side, TRACE_PARTS, factor, length, values,
+    FINDINGS, MOST_VALUES, PIECES, Proof, SEED, Side, TRACE_PARTS, factor, length, rows, values,
 };
 use crate::command::Command;
 use crate::layout::{ColumnType, Layout, Residency, Span};
@@ -11,11 +11,14 @@ use crate::layout::{ColumnType, Layout, Residency, Span};
 /// The highest level of a proof: beyond it no plan goes.
 const MOST_LEVELS: u32 = 32;
 
-/// The first thing that is wrong with a step, in a workspace of `layout` with `rows` rows.
+/// Why spans are refused.
+pub(super) const SPANS: &str = "a step of a proof whose spans are not those that it needs";
+
+/// The first thing that is wrong with a step, in a workspace of `layout` with `chunk_rows` rows.
 pub(crate) fn check(
     proof: Proof,
     command: &Command,
-    (layout, rows): (&Layout, u32),
+    (layout, chunk_rows): (&Layout, u32),
 ) -> Result<(), &'static str> {
     let region = |span: &Span| &layout.regions[span.region as usize];
     let elements = |span: &Span| region(span).column == ColumnType::One(Ring::Z64);
@@ -51,7 +54,7 @@ pub(crate) fn check(
     let calls = |count| command.calls.len() == count;
     let products_there =
         |products: u32, level: u32| products > 0 && (3..=MOST_LEVELS).contains(&level);
-    let ends = |products, level| length(products, rows, level) < u64::from(factor(level));
+    let ends = |products, level| length(products, chunk_rows, level) < u64::from(factor(level));
     let fits = match proof {
         Proof::Elements { .. } => {
             calls(1) && dst.len() == 1 && elements(&dst[0]) && dst[0].count <= MOST_VALUES
@@ -78,11 +81,13 @@ pub(crate) fn check(
                 && calls(if last { 3 } else { 1 })
                 && has(dst, &[values(level)])
                 && src.len() == 2
-                && src.iter().all(|s| long(s, length(products, rows, level)))
+                && src
+                    .iter()
+                    .all(|s| long(s, length(products, chunk_rows, level)))
                 && (!last || ends(products, level))
         }
         Proof::Expand { .. } => {
-            gates(2) && dst.len() == 1 && long(&dst[0], length(src[0].count, rows, 3))
+            gates(2) && dst.len() == 1 && long(&dst[0], length(src[0].count, chunk_rows, 3))
         }
         Proof::Fold { level, products } => {
             products_there(products, level)
@@ -90,7 +95,7 @@ pub(crate) fn check(
                 && dst.len() == 1
                 && has(&src[1..], &[1])
                 && src[0] == dst[0]
-                && long(&src[0], length(products, rows, level))
+                && long(&src[0], length(products, chunk_rows, level))
         }
         Proof::End { level, products } => {
             products_there(products, level)
@@ -98,7 +103,7 @@ pub(crate) fn check(
                 && src.len() == 2
                 && has(&src[1..], &[1])
                 && has(dst, &[1])
-                && long(&src[0], length(products, rows, level))
+                && long(&src[0], length(products, chunk_rows, level))
                 && ends(products, level)
         }
         Proof::Verify { level, last } => {
@@ -108,11 +113,8 @@ pub(crate) fn check(
                 && has(src, &[claims, values(level), 1])
                 && has(dst, &[1])
         }
+        Proof::Rows(step) => return rows::check(step, command, (layout, chunk_rows)),
         Proof::Compare => has(src, &[FINDINGS; 2]),
     };
-    if fits {
-        Ok(())
-    } else {
-        Err("a step of a proof whose spans are not those that it needs")
-    }
+    if fits { Ok(()) } else { Err(SPANS) }
 }

@@ -15,13 +15,17 @@
 //! into one: of a vector that leaves n values, values j, n + j, 2n + j, … are at the places 0, 1, 2, … of a polynomial; beyond the end are
 //! zeros (Boneh, Boyle, Corrigan-Gibbs, Gilboa, Ishai, "Zero-Knowledge Proofs on Secret-Shared Data via Fully Linear PCPs", 2019; the
 //! relation: Li et al., "Efficient 3PC for Binary Circuits", 2023).
+//!
+//! Of rows that move the vectors are another: see [`rows`].
 
 mod check;
+pub mod rows;
 mod scalar;
 mod steps;
 
 pub(crate) use check::check;
-pub(crate) use scalar::{basis, fold, pair_of, pair_sums, pairs, share_of, weights};
+pub use rows::RowStep;
+pub(crate) use scalar::{basis, draws, fold, pair_of, pair_sums, pairs, share_of, weights};
 pub(crate) use steps::{Elements, put_share, seed_of, step};
 
 /// One of the halves of statements that a party holds.
@@ -110,6 +114,8 @@ pub enum Proof {
         /// Whether it is the last one, which has a mask in its last place.
         last: bool,
     },
+    /// A step over [`rows`] that move.
+    Rows(RowStep),
     /// Compares what both verifiers found, src 0 and src 1: a value of a half and a share of the last claim each. The product of the values
     /// is the sum of the shares. If not, the batch ends with [`Outcome::Mismatch`](crate::Outcome::Mismatch).
     Compare,

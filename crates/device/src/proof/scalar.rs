@@ -14,10 +14,14 @@ pub(crate) fn basis(places: u32, x: u64) -> Zeroizing<Vec<u64>> {
 
 /// The keys of word positions 0, …, n - 1: halves of blocks under the seed.
 pub(crate) fn weights(seed: &Secret, frame: Frame, n: usize) -> Zeroizing<Vec<u64>> {
+    draws(seed, DomainTag::DZKP_THETA, frame, n)
+}
+
+/// Elements 0, …, n - 1: halves of blocks under a seed.
+pub(crate) fn draws(seed: &Secret, tag: DomainTag, frame: Frame, n: usize) -> Zeroizing<Vec<u64>> {
     let prf = Prf::new(seed);
     let mut keys = Zeroizing::new(Vec::with_capacity(n.next_multiple_of(2)));
     for counter in 0..n.div_ceil(2) as u64 {
-        let tag = DomainTag::DZKP_THETA;
         let block = Zeroizing::new(prf.block(tag, frame.lane, counter, frame.chunk));
         let (halves, _) = block.as_chunks::<8>();
         keys.extend(halves.iter().map(|half| u64::from_le_bytes(*half)));

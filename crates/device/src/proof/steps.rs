@@ -126,9 +126,11 @@ pub(crate) fn step<M: Elements>(
             let [mine, theirs] = [src[0], src[1]].map(|span| memory.elements(span, count));
             return Ok(Some(scalar::accepts(&mine, &theirs)));
         }
-        Proof::Claims { .. } | Proof::Share { .. } | Proof::Expand { .. } | Proof::Fold { .. } => {
-            return Ok(None);
-        }
+        Proof::Claims { .. }
+        | Proof::Share { .. }
+        | Proof::Expand { .. }
+        | Proof::Fold { .. }
+        | Proof::Rows(_) => return Ok(None),
     }
     Ok(Some(true))
 }

@@ -16,7 +16,7 @@ use crate::ot::{Choices, Low};
 use crate::{
     ColumnType, Command, Completion, Cross, Cut, Dst, Form, Garbling, Instr, KeyId, Layout,
     Lifting, MatMul, Op, Ot, Outcome, PrfCall, Program, ProgramId, Proof, Region, Repeat,
-    Residency, Side, Span, Src, Step, Tag, Trees, Truncation, Workspace,
+    Residency, RowStep, Side, Span, Src, Step, Tag, Trees, Truncation, Workspace,
 };
 
 /// Longest step: the bytes of one span.
@@ -548,8 +548,25 @@ impl Parser<'_> {
                 last: self.u32()? != 0,
             },
             8 => Proof::Compare,
+            9 => Proof::Rows(RowStep::Hashes {
+                word: self.u32()?,
+                place: self.place()?,
+            }),
+            10 => Proof::Rows(RowStep::Weights {
+                place: self.place()?,
+                back: self.u32()? != 0,
+            }),
+            11 => Proof::Rows(RowStep::Claim {
+                word: self.u32()?,
+                place: self.place()?,
+                first: self.u32()? != 0,
+            }),
             _ => return Err("an unknown step of a proof"),
         })
+    }
+
+    fn place(&mut self) -> Parsed<u8> {
+        u8::try_from(self.u32()?).map_err(|_| "an unknown place of a proof")
     }
 
     fn side(&mut self) -> Parsed<Side> {

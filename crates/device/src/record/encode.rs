@@ -6,7 +6,7 @@ use super::format::Step;
 use crate::ot::{Choices, Low};
 use crate::{
     ColumnType, Command, Cut, Dst, Form, Instr, Layout, Lifting, Op, Ot, Outcome, Program, Proof,
-    Repeat, Residency, Side, Span, Src, Truncation,
+    Repeat, Residency, RowStep, Side, Span, Src, Truncation,
 };
 
 impl Step<'_> {
@@ -280,6 +280,11 @@ impl Writer<'_> {
             Proof::End { level, products } => (6, &[level, products]),
             Proof::Verify { level, last } => (7, &[level, last.into()]),
             Proof::Compare => (8, &[]),
+            Proof::Rows(RowStep::Hashes { word, place }) => (9, &[word, place.into()]),
+            Proof::Rows(RowStep::Weights { place, back }) => (10, &[place.into(), back.into()]),
+            Proof::Rows(RowStep::Claim { word, place, first }) => {
+                (11, &[word, place.into(), first.into()])
+            }
         };
         self.u8(numbers.0);
         numbers.1.iter().for_each(|n| self.u32(*n));

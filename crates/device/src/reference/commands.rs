@@ -67,7 +67,7 @@ impl Reference {
             Op::Rank(form) => self.rank(memory, form, command)?,
             Op::MatMul(of) => self.matmul(memory, *of, command)?,
             Op::Invert => return Ok(memory.invert(command.src[0], command.dst.first())),
-            Op::Proof(step) => return self.proof(memory, *step, command),
+            Op::Proof(step) => return self.proof(memory, index, *step, command),
             Op::Ot(step) => return self.transfer(memory, *step, command),
             Op::Silent(step) => self.silent(memory, *step, command)?,
             Op::Psi(step) => return self.intersection(memory, index, *step, command),

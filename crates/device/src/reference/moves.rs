@@ -85,7 +85,7 @@ impl Memory {
     }
 
     /// Entries of a permutation, as indices.
-    fn entries(&self, of: Span) -> Zeroizing<Vec<usize>> {
+    pub(super) fn entries(&self, of: Span) -> Zeroizing<Vec<usize>> {
         let rows = 0..self.frame.rows as usize;
         let entries = rows.map(|row| self.get(of, Ring::Z32, row) as usize);
         Zeroizing::new(entries.collect())

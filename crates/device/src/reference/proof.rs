@@ -1,12 +1,14 @@
 //! The steps of a proof that go through the whole batch, gate by gate and value by value.
 
 use veil_math::{Gf64, Ring};
+use veil_prss::DomainTag;
 use zeroize::Zeroizing;
 
 use super::{Memory, Reference};
 use crate::command::Command;
 use crate::layout::{ColumnType, Span};
-use crate::proof::{self, Elements, PIECES, Proof, Side, WORD, factor, length};
+use crate::moves::no_row;
+use crate::proof::{self, Elements, PIECES, Proof, RowStep, Side, WORD, factor, length};
 use crate::{Fault, mac};
 
 impl Elements for Memory {
@@ -156,10 +158,76 @@ impl<'a> Gates<'a> {
     }
 }
 
+/// Both words of each row of a column.
+fn words_of(memory: &Memory, column: Span) -> Zeroizing<Vec<[u64; 2]>> {
+    let size = memory.column(column).bytes(1) as usize;
+    let row = |bytes: &[u8]| {
+        let mut word = Zeroizing::new([0; 16]);
+        word[..size].copy_from_slice(bytes);
+        let word = u128::from_le_bytes(*word);
+        [word as u64, (word >> 64) as u64]
+    };
+    let rows = memory.bytes(column).chunks_exact(size);
+    Zeroizing::new(rows.map(row).collect())
+}
+
+/// A step over rows that move, command `index`.
+fn row_step(
+    memory: &mut Memory,
+    index: usize,
+    step: RowStep,
+    command: &Command,
+) -> Result<(), Fault> {
+    let ([seed, from], to) = ([command.src[0], command.src[1]], command.dst[0]);
+    let (seed, frame) = (proof::seed_of(memory, seed), memory.frame);
+    let rows = frame.rows as usize;
+    let weights = |place| proof::draws(&seed, DomainTag::dzkp_rows(place), frame, rows);
+    let hashes = |memory: &Memory, word| {
+        let bytes = memory.column(from).bytes(1);
+        let keys = proof::rows::keys(&seed, frame, word, proof::rows::words(bytes));
+        let words = words_of(memory, from);
+        let hash = |words: &[u64; 2]| Gf64::dot(&*keys, words);
+        Zeroizing::new(words.iter().map(hash).collect::<Vec<u64>>())
+    };
+    match step {
+        RowStep::Hashes { word, place } => {
+            let to = proof::rows::in_vector(to, place, frame.rows);
+            let mut sums = memory.elements(to, to.count as usize);
+            if word == 0 {
+                sums.fill(0);
+            }
+            for (sum, hash) in sums.iter_mut().zip(hashes(memory, word).iter()) {
+                *sum ^= hash;
+            }
+            memory.put(to, &sums);
+        }
+        RowStep::Weights { place, back } => {
+            let to = proof::rows::in_vector(to, place, frame.rows);
+            let (weights, places) = (weights(place), memory.entries(from));
+            let mut moved = Zeroizing::new(vec![0; to.count as usize]);
+            if places.iter().any(|at| *at >= rows) {
+                return Err(no_row(index));
+            }
+            for (row, at) in places.iter().copied().enumerate() {
+                let (read, written) = if back { (row, at) } else { (at, row) };
+                moved[written] = weights[read];
+            }
+            memory.put(to, &moved);
+        }
+        RowStep::Claim { word, place, first } => {
+            let before = if first { 0 } else { memory.element(to) };
+            let sum = Gf64::dot(&weights(place), &hashes(memory, word));
+            memory.put(to, &[before ^ sum]);
+        }
+    }
+    Ok(())
+}
+
 impl Reference {
     pub(super) fn proof(
         &mut self,
         memory: &mut Memory,
+        index: usize,
         step: Proof,
         command: &Command,
     ) -> Result<bool, Fault> {
@@ -177,6 +245,7 @@ impl Reference {
             memory.elements(span, length as usize)
         };
         match step {
+            Proof::Rows(step) => row_step(memory, index, step, command)?,
             Proof::Claims { side } => {
                 let claims = Gates::new(memory, src).claims(side);
                 memory.put(dst[0], &claims);

@@ -4,6 +4,7 @@ use veil_session::PartyId;
 
 use super::rep4::{givers, steps};
 use super::{MoveKind, MovePlan, rank};
+use crate::rep3::cost_of_rows;
 use crate::replicated::Scheme;
 use crate::round::Cost;
 
@@ -17,6 +18,7 @@ pub(super) fn of(scheme: &Scheme, plan: &MovePlan, me: PartyId) -> Cost {
         return rank::cost(scheme, plan, me);
     }
     match scheme.parties.len() {
+        3 if scheme.products.proof.is_some() => proved(plan),
         3 => of_three(plan, me),
         _ => of_four(scheme, plan, me),
     }
@@ -51,6 +53,17 @@ fn of_three(plan: &MovePlan, me: PartyId) -> Cost {
         messages,
         bytes,
     }
+}
+
+/// Every party sends all columns twice, receives them once, and proves what it has sent.
+fn proved(plan: &MovePlan) -> Cost {
+    let [all, _] = bytes(plan);
+    let moved = Cost {
+        rounds: 1,
+        messages: 2 * plan.columns.len() as u64,
+        bytes: 2 * all,
+    };
+    moved + cost_of_rows(plan.rows)
 }
 
 fn of_four(scheme: &Scheme, plan: &MovePlan, me: PartyId) -> Cost {

@@ -11,6 +11,7 @@ mod moves;
 mod ordering;
 mod product;
 mod program;
+mod proved;
 mod rank;
 mod regions;
 mod rep3;

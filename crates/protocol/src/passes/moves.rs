@@ -9,7 +9,7 @@ use veil_prss::DomainTag;
 use veil_session::{Frame, PartyId, Peer};
 
 use super::regions::{self, Places};
-use super::{ColumnForm, MoveKind, cost, rank, rep3, rep4};
+use super::{ColumnForm, MoveKind, cost, proved, rank, rep3, rep4};
 use crate::choose::Choice;
 use crate::plan::{Chunk, PlanError, WorkspaceOf};
 use crate::replicated::Scheme;
@@ -42,8 +42,7 @@ pub(super) fn scheme(security: Security) -> Option<&'static Scheme> {
         return None;
     }
     match Choice::of(security) {
-        // A check behind the opening of products would come too late for what is opened behind a permutation.
-        Some(Choice::Shared(scheme)) if scheme.products.proof.is_none() => Some(scheme),
+        Some(Choice::Shared(scheme)) => Some(scheme),
         _ => None,
     }
 }
@@ -57,6 +56,17 @@ impl MovePlan {
         scheme(self.security)
             .map(|_| ())
             .ok_or(PlanError::NoProtocol(self.security))
+    }
+
+    /// Whether parties who prove to each other that rows were moved rightly can do so: of words, and of moves that open nothing.
+    pub(super) fn is_provable(&self) -> bool {
+        let proves = scheme(self.security).is_some_and(|scheme| scheme.products.proof.is_some());
+        let words = |form: &ColumnForm| matches!(form, ColumnForm::Words(_));
+        let kind = match self.kind {
+            MoveKind::There | MoveKind::Along | MoveKind::Back => true,
+            MoveKind::Open | MoveKind::Rank => false,
+        };
+        !proves || kind && self.columns.iter().all(words)
     }
 
     /// The rows, as the one chunk that they are.
@@ -114,6 +124,7 @@ impl Moves {
                 regions::layout(scheme, plan),
                 regions::spans(&moving),
                 match parties {
+                    3 if scheme.products.proof.is_some() => proved::rounds(&moving),
                     3 => rep3::rounds(&moving),
                     _ => rep4::rounds(&moving),
                 },
@@ -214,7 +225,7 @@ impl Protocol for Moves {
     }
 
     fn places(&self) -> u32 {
-        regions::PLACES
+        regions::places(self.scheme)
     }
 
     fn peers(&self) -> Vec<Peer> {

@@ -86,7 +86,8 @@ impl ProductPlan {
 
     /// Whether the parties multiply matrices.
     pub(super) fn is_possible(&self) -> bool {
-        scheme(self.security).is_some()
+        // A proof is of bits, and of rows of them.
+        scheme(self.security).is_some_and(|scheme| scheme.products.proof.is_none())
     }
 
     /// All rows, as the one chunk that they are.

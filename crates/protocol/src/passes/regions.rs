@@ -1,20 +1,31 @@
 //! Regions of the workspace of a move, whose rows are all rows of a relation.
 
-use veil_device::{ColumnType, Layout, Region, Residency, Span};
+use veil_device::{ColumnType, Layout, Region, Residency, Side, Span};
 use veil_math::Ring;
 
 use super::columns;
 use super::moves::Moving;
-use super::{MoveKind, MovePlan};
+use super::{MoveKind, MovePlan, proved};
+use crate::rep3::sizes_of_rows;
 use crate::replicated::{Scheme, place};
 use crate::round::{Spans, Stored};
 
 /// Rounds of moves have places from here on.
 pub(super) const FIRST: u32 = place::LAYERS;
 /// Rounds of the longest move: a step for each of four parties, and an opening.
-pub(super) const ROUNDS: u32 = 5;
+const ROUNDS: u32 = 5;
+/// Rounds of the longest move that is proved: a step for each of three parties, and the proof, of 2^32 rows in eleven levels or fewer.
+const PROVED_ROUNDS: u32 = 3 + 24;
+
 /// Places of a move.
-pub(super) const PLACES: u32 = FIRST + ROUNDS;
+pub(super) const fn places(scheme: &Scheme) -> u32 {
+    FIRST
+        + if scheme.products.proof.is_some() {
+            PROVED_ROUNDS
+        } else {
+            ROUNDS
+        }
+}
 
 /// Authentication MACs that a party sends, computes and receives in a step.
 const MACS: u32 = 3;
@@ -29,8 +40,12 @@ pub(super) struct Places {
 }
 
 /// What a party computes, sends or receives of a column beside its components: among three parties, and among four.
-const fn messages(parties: usize) -> u8 {
-    if parties == 3 { 2 } else { 3 }
+const fn messages(scheme: &Scheme) -> u8 {
+    match scheme.parties.len() {
+        3 if scheme.products.proof.is_some() => proved::MESSAGES,
+        3 => 2,
+        _ => 3,
+    }
 }
 
 impl Places {
@@ -79,6 +94,11 @@ impl Places {
     pub(super) const fn digest(self, k: u32) -> Span {
         Self::one(2 * self.columns + 3, 0, k)
     }
+
+    /// The regions of a proof: single elements, and vectors.
+    pub(super) const fn proof(self) -> [u16; 2] {
+        [2 * self.columns + 4, 2 * self.columns + 5]
+    }
 }
 
 /// The workspace of a party.
@@ -103,7 +123,7 @@ pub(super) fn layout(scheme: &Scheme, plan: &MovePlan) -> Layout {
         },
         ..mapped(column, components, count)
     };
-    for components in [parts, messages(scheme.parties.len())] {
+    for components in [parts, messages(scheme)] {
         for form in &plan.columns {
             layout.add(lent(columns::column(*form), components, 1));
         }
@@ -129,18 +149,30 @@ pub(super) fn layout(scheme: &Scheme, plan: &MovePlan) -> Layout {
     };
     layout.add(mapped(ColumnType::Bytes(16), 1, macs));
     layout.add(mapped(ColumnType::Bytes(32), 1, DIGESTS * opens));
+    if scheme.products.proof.is_some() {
+        let [elements, vectors] = sizes_of_rows(plan.rows);
+        let element = ColumnType::One(Ring::Z64);
+        layout.add(mapped(element, 1, elements));
+        layout.add(Region {
+            residency: Residency::Resident,
+            ..mapped(element, Side::ALL.len() as u8, vectors)
+        });
+    }
     layout
 }
 
 /// Where the host puts what a move takes, and finds what it leaves: the columns in order, then the factors of the permutation, then opened positions.
 ///
-/// What is put in an order is in the place of messages then, and what is taken out of it comes from there.
+/// What is put in an order is in the place of messages then, and what is taken out of it comes from there. Where moves are proved, what has moved is in a place of its own.
 pub(super) fn spans(moving: &Moving<'_>) -> Spans {
     let (plan, places) = (moving.plan, moving.places);
-    let columns = |ordered: bool| {
+    let proves = moving.scheme.products.proof.is_some();
+    let columns = |ordered: bool, moved: bool| {
         let span = move |index, part| {
             if ordered {
                 places.message(index, part)
+            } else if moved && proves {
+                proved::moved(places, index, part)
             } else {
                 Places::part(index, part)
             }
@@ -158,8 +190,8 @@ pub(super) fn spans(moving: &Moving<'_>) -> Spans {
     let back = plan.kind == MoveKind::Back;
     let mut spans = Spans {
         constants: (moving.scheme.constants)(Ring::Bits, moving.me),
-        takes: columns(plan.orders && back).collect(),
-        leaves: columns(plan.orders && !back).collect(),
+        takes: columns(plan.orders && back, false).collect(),
+        leaves: columns(plan.orders && !back, true).collect(),
         ..Spans::default()
     };
     let next = plan.columns.len();

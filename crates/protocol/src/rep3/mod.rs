@@ -20,8 +20,11 @@ mod truncations;
 
 pub(crate) use check::CHECK_ELEMENTS;
 pub use check::{CheckMessage, check_message};
+pub(crate) use proof::{
+    Moved, cost_of_rows, elements as proof_elements, longest as proof_longest, rounds_of_rows,
+    sizes_of_rows,
+};
 pub use proof::{ProofMessage, proof_message};
-pub(crate) use proof::{elements as proof_elements, longest as proof_longest};
 
 use veil_device::KeyId;
 use veil_math::Ring;

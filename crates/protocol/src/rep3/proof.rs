@@ -8,8 +8,11 @@
 //! under the key that the prover lacks, and with each share the prover tells the previous party what it was told before: by another seed,
 //! or challenge, it would share another polynomial, whose difference is a secret. In the end both compare what they found.
 //!
+//! Rows that a party moved it proves in the same rounds, from the third level on: vectors and claims are of rows there ([`Moved`]).
+//!
 //! `docs/protocol-rep3.md` has the equations, and what a forged proof has to guess.
 
+use veil_device::proof::rows::PRODUCTS;
 use veil_device::proof::{FINDINGS, PIECES, SEED, Side, factor, length, levels, values};
 use veil_device::{Command, KeyId, Op, PrfCall, Proof, Span};
 use veil_prss::DomainTag;
@@ -69,6 +72,9 @@ const fn part(message: ProofMessage) -> u16 {
     }
 }
 
+/// The first level of a proof of rows: their vectors are as those of products of bits after two levels.
+const FIRST_OF_ROWS: u32 = 3;
+
 /// Elements of a level, from 0, whose challenge is the seed: claims about both provers, then shares that are sent, received and drawn, then what
 /// is told.
 const LEVEL: u32 = 176;
@@ -86,43 +92,62 @@ enum One {
     Ready,
 }
 
-fn element(first: u32, count: u32) -> Span {
-    Span {
-        region: PROOF,
-        component: 0,
-        first,
-        count,
+/// The region of messages and single elements of a proof.
+#[derive(Clone, Copy)]
+struct In(u16);
+
+impl In {
+    fn element(self, first: u32, count: u32) -> Span {
+        Span {
+            region: self.0,
+            component: 0,
+            first,
+            count,
+        }
     }
-}
 
-/// What the shares of a level are to add up to: of each piece of the batch at level 1, later one element.
-fn claims(level: u32, prover: u32) -> Span {
-    let count = if level == 1 { PIECES } else { 1 };
-    element(LEVEL * level + PIECES * prover, count)
-}
+    /// What the shares of a level are to add up to: of each piece of the batch at level 1, later one element.
+    fn claims(self, level: u32, prover: u32) -> Span {
+        let count = if level == 1 { PIECES } else { 1 };
+        self.element(LEVEL * level + PIECES * prover, count)
+    }
 
-/// Shares of a level: 0 sent, 1 received, 2 drawn.
-fn share(level: u32, which: u32) -> Span {
-    element(LEVEL * level + 64 + 32 * which, values(level))
-}
+    /// Shares of a level: 0 sent, 1 received, 2 drawn.
+    fn share(self, level: u32, which: u32) -> Span {
+        self.element(LEVEL * level + 64 + 32 * which, values(level))
+    }
 
-fn one(level: u32, which: One) -> Span {
-    let at = match which {
-        One::Challenge => 160,
-        One::Given([of]) => 162 + 2 * of,
-        One::Echo => 166,
-        One::Ready => 168,
-    };
-    element(LEVEL * level + at, if level == 0 { SEED } else { 1 })
+    fn one(self, level: u32, which: One) -> Span {
+        let at = match which {
+            One::Challenge => 160,
+            One::Given([of]) => 162 + 2 * of,
+            One::Echo => 166,
+            One::Ready => 168,
+        };
+        self.element(LEVEL * level + at, if level == 0 { SEED } else { 1 })
+    }
+
+    /// What was found about a prover, a value and a share of the last claim: by this party, or told by the other verifier.
+    fn found(self, levels: u32, prover: u32, told: bool) -> Span {
+        self.element(
+            LEVEL * (levels + 1) + FINDINGS * (2 * prover + u32::from(told)),
+            FINDINGS,
+        )
+    }
 }
 
 /// The two provers that a party verifies.
 const PREVIOUS_PROVER: u32 = 0;
 const NEXT_PROVER: u32 = 1;
 
+/// Elements of the region of single elements that a proof takes: of so many products of bits, or of rows that moved.
+const fn elements_of(levels: u32) -> u32 {
+    LEVEL * (levels + 1) + 4 * FINDINGS
+}
+
 /// Elements of the region [`PROOF`] that a batch takes.
 pub(crate) fn elements(batch: &Batch) -> u32 {
-    LEVEL * (levels(batch.products, batch.rows) + 1) + 4 * FINDINGS
+    elements_of(levels(batch.products, batch.rows))
 }
 
 /// Elements of the vectors of a batch.
@@ -131,12 +156,13 @@ pub(crate) fn longest(batch: &Batch) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// What was found about a prover, a value and a share of the last claim: by this party, or told by the other verifier.
-fn found(levels: u32, prover: u32, told: bool) -> Span {
-    element(
-        LEVEL * (levels + 1) + FINDINGS * (2 * prover + u32::from(told)),
-        FINDINGS,
-    )
+/// The same of rows that moved: single elements, and those of vectors.
+pub(crate) fn sizes_of_rows(rows: u32) -> [u32; 2] {
+    let length = length(PRODUCTS, rows, 3);
+    [
+        elements_of(levels(PRODUCTS, rows)),
+        u32::try_from(length).unwrap_or(u32::MAX),
+    ]
 }
 
 /// Element `k` of a span.
@@ -145,16 +171,6 @@ fn nth(span: Span, k: u32) -> Span {
         first: span.first + k,
         count: 1,
         ..span
-    }
-}
-
-fn vector(side: Side, batch: &Batch) -> Span {
-    let part = Side::ALL.iter().position(|s| *s == side);
-    Span {
-        region: VECTORS,
-        component: part.expect("all sides are listed") as u8,
-        first: 0,
-        count: longest(batch),
     }
 }
 
@@ -172,10 +188,36 @@ fn with_calls(mut command: Command, calls: Vec<PrfCall>) -> Command {
     command
 }
 
+/// Rows that the parties have moved, as one of them proves and verifies that they did: what each side has of it.
+pub(crate) trait Moved {
+    /// The steps that write the vector of a side, of this seed.
+    fn vector(&self, side: Side, seed: Span, to: Span) -> Vec<Command>;
+    /// The steps that write the claim of a side that verifies, of this seed.
+    fn claim(&self, side: Side, seed: Span, to: Span) -> Vec<Command>;
+}
+
+/// What is proved.
+#[derive(Clone, Copy)]
+enum Of<'a> {
+    /// Products of bits.
+    Batch(&'a Batch),
+    /// That rows were moved rightly.
+    Rows(&'a dyn Moved),
+}
+
 /// What one party does in the proofs of a batch.
 struct Prover<'a> {
-    batch: &'a Batch,
+    of: Of<'a>,
     me: PartyId,
+    /// The region of single elements, and that of vectors.
+    at: In,
+    vectors: u16,
+    /// Elements of a vector.
+    longest: u32,
+    /// What draws of this batch begin with.
+    number: u32,
+    products: u32,
+    first: u32,
     levels: u32,
 }
 
@@ -184,24 +226,71 @@ fn rounds(me: PartyId, batch: &Batch) -> Vec<Round> {
         return Vec::new();
     }
     let prover = Prover {
-        batch,
+        of: Of::Batch(batch),
         me,
+        at: In(PROOF),
+        vectors: VECTORS,
+        longest: longest(batch),
+        number: batch.number,
+        products: batch.products,
+        first: 1,
         levels: levels(batch.products, batch.rows),
     };
-    let levels = (1..=prover.levels).flat_map(|level| {
-        let verify = (level < prover.levels).then(|| prover.verify(level));
-        [Some(prover.prove(level)), verify]
-    });
-    let mut rounds = vec![prover.ready(), prover.seeds()];
-    rounds.extend(levels.flatten());
-    rounds.push(prover.compare());
-    for (place, round) in (batch.place..).zip(&mut rounds) {
-        round.place = place;
-    }
-    rounds
+    prover.rounds(batch.place)
+}
+
+/// The rounds from `place` on in which parties prove to each other that rows were moved rightly. Single elements are in the first of two regions, vectors in the other one.
+pub(crate) fn rounds_of_rows(
+    me: PartyId,
+    (of, rows): (&dyn Moved, u32),
+    [elements, vectors]: [u16; 2],
+    place: u32,
+) -> Vec<Round> {
+    let [_, longest] = sizes_of_rows(rows);
+    let prover = Prover {
+        of: Of::Rows(of),
+        me,
+        at: In(elements),
+        vectors,
+        longest,
+        number: 0,
+        products: PRODUCTS,
+        first: FIRST_OF_ROWS,
+        levels: levels(PRODUCTS, rows),
+    };
+    prover.rounds(place)
 }
 
 impl Prover<'_> {
+    fn rounds(&self, place: u32) -> Vec<Round> {
+        let levels = (self.first..=self.levels).flat_map(|level| {
+            let verify = (level < self.levels).then(|| self.verify(level));
+            [Some(self.prove(level)), verify]
+        });
+        let mut rounds = vec![self.ready(), self.seeds()];
+        rounds.extend(levels.flatten());
+        rounds.push(self.compare());
+        for (place, round) in (place..).zip(&mut rounds) {
+            round.place = place;
+        }
+        rounds
+    }
+
+    /// The level whose challenge a level begins with: the first one begins with the seed.
+    const fn before(&self, level: u32) -> u32 {
+        if level == self.first { 0 } else { level - 1 }
+    }
+
+    fn vector(&self, side: Side) -> Span {
+        let part = Side::ALL.iter().position(|s| *s == side);
+        Span {
+            region: self.vectors,
+            component: part.expect("all sides are listed") as u8,
+            first: 0,
+            count: self.longest,
+        }
+    }
+
     fn next(&self) -> PartyId {
         SCHEME.next(self.me)
     }
@@ -210,18 +299,9 @@ impl Prover<'_> {
         SCHEME.previous(self.me)
     }
 
-    fn gates(&self) -> [Span; 2] {
-        [TRACE, self.batch.received].map(|region| Span {
-            region,
-            component: 0,
-            first: 0,
-            count: self.batch.products,
-        })
-    }
-
     /// Elements of a level are drawn from this counter on: batch, level and element have fields of their own.
     fn call(&self, key: KeyId, tag: DomainTag, level: u32) -> PrfCall {
-        let first = u64::from(self.batch.number) << 32 | u64::from(level) << 16;
+        let first = u64::from(self.number) << 32 | u64::from(level) << 16;
         PrfCall { key, tag, first }
     }
 
@@ -237,34 +317,39 @@ impl Prover<'_> {
                 0 => (0, DomainTag::dzkp_seed(index)),
                 _ => (factor(level), DomainTag::dzkp_challenge(index)),
             };
-            let to = one(level, One::Given([prover]));
+            let to = self.at.one(level, One::Given([prover]));
             draw(from, to, self.call(key, tag, level))
         })
     }
 
-    /// Makes the vectors of `sides` those after `level`, of which the challenges are those of `which`.
+    /// Makes the vectors of `sides` those after `level`, of which the challenges are those of `which`. Vectors are there from level 2 on.
     fn fold(&self, level: u32, sides: &[(Side, One)]) -> Vec<Command> {
-        let products = self.batch.products;
+        let products = self.products;
         let fold = |&(side, which): &(Side, One)| {
-            let vector = vector(side, self.batch);
-            if level == 2 {
-                let told = [0, 1, 2].map(|level| one(level, which));
-                let src = self.gates().into_iter().chain(told).collect();
-                step(Proof::Expand { side }, src, vec![vector])
-            } else {
-                let src = vec![vector, one(level, which)];
-                step(Proof::Fold { level, products }, src, vec![vector])
+            let vector = self.vector(side);
+            let told = |level| self.at.one(level, which);
+            match self.of {
+                Of::Batch(batch) if level == 2 => {
+                    let src = gates(batch).into_iter().chain([0, 1, 2].map(told));
+                    vec![step(Proof::Expand { side }, src.collect(), vec![vector])]
+                }
+                Of::Rows(of) if level == 2 => of.vector(side, told(0), vector),
+                Of::Batch(_) | Of::Rows(_) => {
+                    let src = vec![vector, told(level)];
+                    vec![step(Proof::Fold { level, products }, src, vec![vector])]
+                }
             }
         };
-        let folds = sides.iter().map(fold);
+        let folds = sides.iter().flat_map(fold);
         if level < 2 { vec![] } else { folds.collect() }
     }
 
     /// The round in which this party, which has computed the batch, tells the previous one the seed for the next one, as both are its verifiers.
     fn ready(&self) -> Round {
         let part = part(ProofMessage::Ready);
-        let [mine, theirs] = [NEXT_PROVER, PREVIOUS_PROVER].map(|p| one(0, One::Given([p])));
-        let told = one(0, One::Ready);
+        let [mine, theirs] =
+            [NEXT_PROVER, PREVIOUS_PROVER].map(|p| self.at.one(0, One::Given([p])));
+        let told = self.at.one(0, One::Ready);
         let next = Peer::Party(self.next());
         let mut round = Round {
             local: self.draw_given(0).to_vec(),
@@ -280,11 +365,11 @@ impl Prover<'_> {
     /// previous one the seed of its weights.
     fn seeds(&self) -> Round {
         let part = part(ProofMessage::Seed);
-        let given = one(0, One::Given([PREVIOUS_PROVER]));
+        let given = self.at.one(0, One::Given([PREVIOUS_PROVER]));
         Round {
             sends: vec![transfer(given, Peer::Party(self.previous()), part)],
             recvs: vec![transfer(
-                one(0, One::Challenge),
+                self.at.one(0, One::Challenge),
                 Peer::Party(self.next()),
                 part,
             )],
@@ -295,15 +380,16 @@ impl Prover<'_> {
     /// The round in which this party shares a level of its proof with the next, and compares what the next was told with its own.
     fn prove(&self, level: u32) -> Round {
         let me = self.me.index() as u8;
-        let products = self.batch.products;
+        let products = self.products;
         let last = level == self.levels;
         let own = [Side::OwnNext, Side::OwnPrevious];
         let mut local = self.fold(level - 1, &own.map(|side| (side, One::Challenge)));
-        let src = if level <= 2 {
-            let told = (0..level).map(|level| one(level, One::Challenge));
-            self.gates().into_iter().chain(told).collect()
-        } else {
-            own.map(|side| vector(side, self.batch)).to_vec()
+        let src = match self.of {
+            Of::Batch(batch) if level <= 2 => {
+                let told = (0..level).map(|level| self.at.one(level, One::Challenge));
+                gates(batch).into_iter().chain(told).collect()
+            }
+            Of::Batch(_) | Of::Rows(_) => own.map(|side| self.vector(side)).to_vec(),
         };
         let mut calls = vec![self.call(KEY_PREVIOUS, DomainTag::dzkp_share(me), level)];
         if last {
@@ -316,25 +402,26 @@ impl Prover<'_> {
             last,
         };
         local.push(with_calls(
-            step(step_of_level, src, vec![share(level, 0)]),
+            step(step_of_level, src, vec![self.at.share(level, 0)]),
             calls,
         ));
         let [previous, next] = [self.previous(), self.next()].map(Peer::Party);
         let shares = part(ProofMessage::Share);
-        let echo = part(match level {
-            1 => ProofMessage::SeedEcho,
+        let before = self.before(level);
+        let echo = part(match before {
+            0 => ProofMessage::SeedEcho,
             _ => ProofMessage::Echo,
         });
         let [mine, told, given] = [One::Challenge, One::Echo, One::Given([NEXT_PROVER])]
-            .map(|which| one(level - 1, which));
+            .map(|which| self.at.one(before, which));
         let mut round = Round {
             local,
             sends: vec![
-                transfer(share(level, 0), next, shares),
+                transfer(self.at.share(level, 0), next, shares),
                 transfer(mine, previous, echo),
             ],
             recvs: vec![
-                transfer(share(level, 1), previous, shares),
+                transfer(self.at.share(level, 1), previous, shares),
                 transfer(told, next, echo),
             ],
             ..Round::default()
@@ -358,22 +445,26 @@ impl Prover<'_> {
         let next = self.next().index() as u8;
         steps.push(draw(
             0,
-            share(level, 2),
+            self.at.share(level, 2),
             self.call(KEY_OWN, DomainTag::dzkp_share(next), level),
         ));
         for (prover, side) in [(PREVIOUS_PROVER, Side::Previous), (NEXT_PROVER, Side::Next)] {
-            let given = |level| one(level, One::Given([prover]));
-            let claim = claims(level, prover);
-            if level == 1 {
-                let src = self.gates().into_iter().chain([given(0)]).collect();
-                steps.push(step(Proof::Claims { side }, src, vec![claim]));
+            let given = |level| self.at.one(level, One::Given([prover]));
+            let claim = self.at.claims(level, prover);
+            match self.of {
+                _ if level > self.first => {}
+                Of::Batch(batch) => {
+                    let src = gates(batch).into_iter().chain([given(0)]).collect();
+                    steps.push(step(Proof::Claims { side }, src, vec![claim]));
+                }
+                Of::Rows(of) => steps.extend(of.claim(side, given(0), claim)),
             }
             let then = if last {
-                nth(found(self.levels, prover, false), 1)
+                nth(self.at.found(self.levels, prover, false), 1)
             } else {
-                claims(level + 1, prover)
+                self.at.claims(level + 1, prover)
             };
-            let src = vec![claim, share(level, 1 + prover), given(level)];
+            let src = vec![claim, self.at.share(level, 1 + prover), given(level)];
             steps.push(step(Proof::Verify { level, last }, src, vec![then]));
         }
         steps
@@ -382,11 +473,16 @@ impl Prover<'_> {
     /// The round in which this party, which has a level of both others' proofs, challenges the previous one.
     fn verify(&self, level: u32) -> Round {
         let given = [PREVIOUS_PROVER, NEXT_PROVER].map(|prover| One::Given([prover]));
+        let sides = [(Side::Previous, given[0]), (Side::Next, given[1])];
         let mut local = self.claims(level);
-        local.extend(self.fold(level, &[(Side::Previous, given[0]), (Side::Next, given[1])]));
+        // Vectors of rows are those before the first level.
+        if matches!(self.of, Of::Rows(_)) && level == self.first {
+            local.extend(self.fold(level - 1, &sides));
+        }
+        local.extend(self.fold(level, &sides));
         let part = part(ProofMessage::Challenge);
-        let received = one(level, One::Challenge);
-        let sent = one(level, given[0]);
+        let received = self.at.one(level, One::Challenge);
+        let sent = self.at.one(level, given[0]);
         Round {
             local,
             sends: vec![transfer(sent, Peer::Party(self.previous()), part)],
@@ -398,7 +494,7 @@ impl Prover<'_> {
     /// The round in which both verifiers of a proof tell each other what they found. All echoes were right before.
     fn compare(&self) -> Round {
         let [previous, next] = [self.previous(), self.next()];
-        let (level, products) = (self.levels, self.batch.products);
+        let (level, products) = (self.levels, self.products);
         let mut local = self.claims(level);
         let masks = [
             self.call(
@@ -409,8 +505,8 @@ impl Prover<'_> {
             self.call(KEY_OWN, DomainTag::dzkp_q_mask(next.index() as u8), 0),
         ];
         for ((prover, side), mask) in (0..).zip([Side::Previous, Side::Next]).zip(masks) {
-            let src = vec![vector(side, self.batch), one(level, One::Given([prover]))];
-            let to = nth(found(level, prover, false), 0);
+            let src = vec![self.vector(side), self.at.one(level, One::Given([prover]))];
+            let to = nth(self.at.found(level, prover, false), 0);
             let end = step(Proof::End { level, products }, src, vec![to]);
             local.push(with_calls(end, vec![mask]));
         }
@@ -425,13 +521,16 @@ impl Prover<'_> {
             (PREVIOUS_PROVER, previous, next),
             (NEXT_PROVER, next, previous),
         ] {
-            let [mine, theirs] = [false, true].map(|told| found(level, prover, told));
+            let [mine, theirs] = [false, true].map(|told| self.at.found(level, prover, told));
             round.sends.push(transfer(mine, other, part));
             round.recvs.push(transfer(theirs, other, part));
             round.checks.push(Check {
                 command: round.finish.len(),
                 suspects: vec![of, other],
-                what: "the proof of a party's products",
+                what: match self.of {
+                    Of::Batch(_) => "the proof of a party's products",
+                    Of::Rows(_) => "the proof of rows that a party moved",
+                },
             });
             let compare = step(Proof::Compare, vec![mine, theirs], vec![]);
             round.finish.push(compare);
@@ -440,14 +539,33 @@ impl Prover<'_> {
     }
 }
 
-/// A seed to the other verifier and to the prover, a share of each level, a challenge of each but the last, all that was told to the prover once
-/// more, and what was found about both others.
+/// The trace of a batch, and what was received of it.
+fn gates(batch: &Batch) -> [Span; 2] {
+    [TRACE, batch.received].map(|region| Span {
+        region,
+        component: 0,
+        first: 0,
+        count: batch.products,
+    })
+}
+
 fn cost(batch: &Batch) -> Cost {
     if batch.products == 0 {
         return Cost::default();
     }
-    let levels = levels(batch.products, batch.rows);
-    let shares: u32 = (1..=levels).map(values).sum();
+    cost_of(1..=levels(batch.products, batch.rows))
+}
+
+/// What a proof costs that rows were moved rightly.
+pub(crate) fn cost_of_rows(rows: u32) -> Cost {
+    cost_of(FIRST_OF_ROWS..=levels(PRODUCTS, rows))
+}
+
+/// A seed to the other verifier and to the prover, a share of each level, a challenge of each but the last, all that was told to the prover once
+/// more, and what was found about both others.
+fn cost_of(levels: std::ops::RangeInclusive<u32>) -> Cost {
+    let shares: u32 = levels.clone().map(values).sum();
+    let levels = levels.count() as u32;
     let told = SEED + levels - 1;
     Cost {
         rounds: 2 * u64::from(levels) + 2,

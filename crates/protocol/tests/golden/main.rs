@@ -19,5 +19,6 @@ mod matrices;
 mod moves;
 mod ot_set_up;
 mod proof;
+mod proved;
 mod three;
 mod truncations;

@@ -32,6 +32,14 @@ pub(crate) fn securities() -> [Security; 3] {
     ]
 }
 
+/// Three parties of whom one does anything: they move words, and no integers.
+pub(crate) fn proving() -> Security {
+    Security {
+        adversary: Adversary::Malicious,
+        ..Security::among(3)
+    }
+}
+
 pub(crate) fn builder(security: Security, parties: usize) -> Builder {
     let names = |of: &str, count: usize| (0..count).map(|k| format!("{of}{k}")).collect();
     Builder::new(Participants {

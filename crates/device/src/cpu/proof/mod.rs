@@ -10,6 +10,7 @@ mod expand;
 mod first;
 mod gates;
 mod lanes;
+mod rows;
 mod vectors;
 
 use zeroize::Zeroizing;
@@ -47,6 +48,10 @@ enum Pass<'a> {
     FirstValues(&'a [u64; pairs(ALL)], &'a mut [u64]),
     PairSums([&'a [u64]; 2], usize, &'a mut [u64]),
     Fold(&'a mut [u64], &'a [u64]),
+    /// Hashes of rows with the keys of both words, added.
+    Hashes(rows::Column<'a>, [u64; 2], &'a mut [u64]),
+    /// Rows times weights, summed by word.
+    Weighted(rows::Column<'a>, &'a [u64], &'a mut [u64; 2]),
 }
 
 /// Pieces, as a length.
@@ -89,6 +94,8 @@ fn all<L: Lanes>(pass: Pass<'_>) {
         Pass::FirstValues(sums, values) => first::values::<L>(sums, values),
         Pass::PairSums([a, b], places, sums) => vectors::pair_sums::<L>(a, b, places, sums),
         Pass::Fold(vector, basis) => vectors::fold::<L>(vector, basis),
+        Pass::Hashes(column, keys, sums) => rows::hashes::<L>(column, keys, sums),
+        Pass::Weighted(column, weights, sums) => rows::weighted::<L>(column, weights, sums),
     }
 }
 
@@ -125,6 +132,7 @@ impl Cpu {
     pub(super) fn proof(
         &self,
         memory: &mut Memory,
+        index: usize,
         step: Proof,
         command: &Command,
     ) -> Result<bool, Fault> {
@@ -141,6 +149,7 @@ impl Cpu {
         let (src, dst) = (&command.src, &command.dst);
         let (rows, isa) = (memory.frame.rows, self.isa);
         match step {
+            Proof::Rows(of) => rows::step(self, memory, index, of, command)?,
             Proof::Claims { side } => {
                 let mut claims = Zeroizing::new([0; ALL]);
                 gates::with(self, memory, src, dst[0], |gates, _| {
