@@ -40,6 +40,9 @@
 //!
 //! Two parties move no rows: for them the passes become one circuit of bits in one row ([`Wires`]), in which each row of each table has wires of its own.
 //!
+//! Three parties of whom one may be malicious move words of bits alone: for them each pass over integers becomes passes over words, and sums are added up by circuits. What multiplies matrices
+//! is refused.
+//!
 //! # Promises
 //!
 //! - A plan follows from the program and the participants alone: no length, no number of passes and no choice depends on a value.
