@@ -112,7 +112,7 @@ pub enum Take {
         /// Of the second row.
         second: bool,
     },
-    /// `row · j + constant + Σ k · total(column) + Σ_{i<j} of_i` in row j: an integer of the columns' ring.
+    /// `row · j + constant + Σ k · total(column) + Σ_{i<j} of_i` in row j: an integer of the columns' ring. Of no columns it is a public number, of which a port of bits takes the low ones.
     Sums {
         /// The column whose rows before this one are added up.
         of: Option<ColumnId>,

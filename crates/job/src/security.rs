@@ -284,6 +284,16 @@ impl Security {
         (self.protocol, self.adversary) == (ProtocolKind::Yao, Adversary::Malicious)
     }
 
+    /// Whether columns of relations are integers too, which parties convert, add up and open as they move rows. Two parties have wires alone, and what three parties prove of a move is of
+    /// bits: their programs over relations are of bits alone.
+    pub const fn moves_integers(self) -> bool {
+        match self.protocol {
+            ProtocolKind::Rep3 => matches!(self.adversary, Adversary::SemiHonest),
+            ProtocolKind::Rep4 => true,
+            ProtocolKind::Yao => false,
+        }
+    }
+
     /// The same against another adversary.
     #[must_use]
     pub const fn against(self, adversary: Adversary) -> Self {
@@ -382,6 +392,16 @@ impl fmt::Display for Guarantee {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn integers_move_where_nothing_is_proved_of_them() {
+        let moves =
+            |protocol, adversary| Security::of(protocol).against(adversary).moves_integers();
+        assert!(moves(ProtocolKind::Rep3, Adversary::SemiHonest));
+        assert!(!moves(ProtocolKind::Rep3, Adversary::Malicious));
+        assert!(moves(ProtocolKind::Rep4, Adversary::Malicious));
+        assert!(!moves(ProtocolKind::Yao, Adversary::SemiHonest));
+    }
 
     #[test]
     fn a_guarantee_is_of_the_run_and_names_who_is_out() {

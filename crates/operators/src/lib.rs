@@ -2,7 +2,7 @@
 //!
 //! A [`Builder`] writes a program of passes ([`veil_job::passes`]). It says which circuit is computed in which rows and which rows move, and nothing
 //! about a protocol: the same program runs among three parties and among four. For two parties, who compute a program as one circuit of bits, circuits have few gates rather than few rounds,
-//! and every sort is by comparisons, which a network makes.
+//! and every sort is by comparisons, which a network makes. Three parties of whom one may be malicious sort by comparisons too: their columns become bits.
 //!
 //! ```
 //! use veil_job::{Audience, Holder, JobSpec};

@@ -14,6 +14,8 @@
 //! then columns move by Π, and are put in the order of σ'
 //! ```
 //!
+//! Digits are counted in integers: where parties move none ([`moves_integers`](veil_job::Security::moves_integers)), every sort is by comparisons.
+//!
 //! Between two parties rows are sorted by a network instead, which opens nothing: programs for them have one pass of comparisons for each sort.
 //!
 //! What is opened is a uniform permutation, whatever the keys are: Π is one that no party knows, and each Π is used for one opening. Both sorts are stable.
@@ -112,7 +114,7 @@ impl Builder {
     /// The stable order of rows by a key, ascending.
     pub fn sort(&mut self, key: &Key) -> Order {
         let bits: u32 = key.words().iter().map(|(_, bits)| bits).sum();
-        let by = if bits <= BY_DIGITS && !self.is_garbled() {
+        let by = if bits <= BY_DIGITS && self.participants().security.moves_integers() {
             By::Digits(self.by_digits(key))
         } else {
             self.by_comparisons(key)

@@ -40,6 +40,9 @@
 //!
 //! Two parties move no rows: for them the passes become one circuit of bits in one row ([`Wires`]), in which each row of each table has wires of its own.
 //!
+//! Three parties of whom one may be malicious move words of bits alone: for them each pass over integers becomes passes over words, and sums are added up by circuits. What multiplies matrices
+//! is refused.
+//!
 //! # Promises
 //!
 //! - A plan follows from the program and the participants alone: no length, no number of passes and no choice depends on a value.
@@ -52,7 +55,9 @@
 //! - A relation is not kept where a bound that flags may have left out rows of it.
 //! - Integers of semi-honest owners are not looked at.
 
+mod bits;
 mod exprs;
+mod lowered;
 mod opening;
 mod plan;
 mod ports;
@@ -62,13 +67,14 @@ use std::ops::Range;
 
 use veil_job::passes::ProgramSpec;
 
+pub use bits::MOST_GATES;
 pub use exprs::{ExprError, Shown, ands};
 pub use opening::{Opening, To};
 pub use plan::{PhysicalError, Refusal, plan};
 pub use ports::{
     KeepPorts, ResultPort, ResultPorts, SizePort, TablePort, TablePorts, stored_ports,
 };
-pub use wires::{MOST_GATES, Wires};
+pub use wires::Wires;
 
 /// The physical plan of a query.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -28,6 +28,7 @@ mod secret;
 mod sizes;
 mod sorts;
 mod sums;
+mod three;
 mod tpch;
 mod trees;
 mod turns;

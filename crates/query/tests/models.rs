@@ -8,9 +8,9 @@ use crate::common::{self, job};
 use crate::parties::{participants, run, securities};
 
 /// Age and income of people, of whom some say nothing; whether they are active.
-const FEATURES: &str = "SELECT age, income, city = 'rome' AS rome, ";
+pub(crate) const FEATURES: &str = "SELECT age, income, city = 'rome' AS rome, ";
 
-fn model(family: Family, steps: u32) -> Model {
+pub(crate) fn model(family: Family, steps: u32) -> Model {
     Model {
         kind: ModelKind::Regression {
             family,
@@ -23,7 +23,7 @@ fn model(family: Family, steps: u32) -> Model {
     }
 }
 
-fn fitted(tables: &[Table], sql: &str, model: Model) -> Result<Program, QueryError> {
+pub(crate) fn fitted(tables: &[Table], sql: &str, model: Model) -> Result<Program, QueryError> {
     let mut job = job(tables.to_vec(), sql);
     job.queries[0].fit = Some(model);
     job.queries[0].min_count = 1;

@@ -272,10 +272,13 @@ fn run_whole(
     let (opened, incomplete) = physical.results.iter().map(opened).unzip();
     let number = |of: veil_physical::SizePort| {
         let all = sizes[&of.pass].iter();
-        let all: Vec<_> = all.map(|seen| seen.rows(Ring::Z32, 0).unwrap()).collect();
+        let ring = passes.passes()[of.pass].rows().unwrap().job.circuit.ring;
+        let all: Vec<_> = all.map(|seen| seen.rows(ring, 0).unwrap()).collect();
         assert!(all.iter().all(|one| *one == all[0]), "parties see one size");
-        assert_eq!((all[0].len(), all[0][0].len()), (1, 1));
-        all[0][0][0] as u32
+        let wires = if ring == Ring::Bits { 32 } else { 1 };
+        assert_eq!((all[0].len(), all[0][0].len()), (1, wires));
+        let bits = all[0][0].iter().zip(0..);
+        bits.map(|(bit, at)| (*bit as u32) << at).sum()
     };
     let sized = physical.keeps.iter().filter_map(|kept| kept.size);
     Ok(Ran {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use veil_circuit::{Builder as Gates, Per};
+use veil_circuit::{Builder as Gates, Circuit, Per};
 use veil_engine::Abort;
 use veil_job::passes::{Axis, ColumnId, ProgramSpec, Take};
 use veil_job::{Audience, Holder, Security};
@@ -702,6 +702,80 @@ fn public_integers_are_a_matrix() {
         b.product_of(1000, of, left.collect(), right.collect())
     }) {
         assert!(found == wanted, "{security}");
+    }
+}
+
+/// A circuit of one port of so many bits, which puts them out; over integers they are bits beside them.
+fn passed_on(ring: Ring, bits: u32) -> Circuit {
+    let mut b = Gates::new(ring);
+    let word = match ring {
+        Ring::Bits => b.input("word", bits, Per::Row),
+        _ => b.input_bits("word", bits),
+    };
+    b.output("word", &word);
+    b.finish().unwrap()
+}
+
+/// Numbers of rows, counted upwards and downwards.
+const fn numbers(of: Option<ColumnId>, (row, constant): (i64, i64), ring: Ring) -> Take {
+    Take::Sums {
+        of,
+        row,
+        constant,
+        totals: vec![],
+        ring,
+    }
+}
+
+/// Public numbers of rows are taken as their low bits, in every chunk, by circuits of bits and beside integers.
+#[test]
+fn public_numbers_of_rows_are_bits() {
+    let cases = [
+        (Ring::Bits, (1, 1), Ring::Z32, 11),
+        (Ring::Z64, (-3, 5), Ring::Z32, 32),
+        (Ring::Bits, (7, -2), Ring::Z64, 40),
+        (Ring::Bits, (i64::MIN, 3), Ring::Z128, 128),
+        (Ring::Z32, (0, 5), Ring::Z64, 2),
+    ];
+    let rows = 1500;
+    let wanted: Vec<Vec<u128>> = cases
+        .iter()
+        .map(|(_, (row, constant), ring, bits)| {
+            let of = |j: i128| {
+                ring.reduce((i128::from(*row) * j + i128::from(*constant)).cast_unsigned())
+            };
+            let all = (0..rows).map(|j| of(j.into()) & u128::MAX >> (128 - bits));
+            all.collect()
+        })
+        .collect();
+    let any = bits(vec![0; rows as usize], 1);
+    for (security, found) in everywhere(&[any], 2, |b, _| {
+        let columns = cases.iter().map(|(circuit, number, ring, bits)| {
+            let takes = vec![numbers(None, *number, *ring)];
+            b.compute(passed_on(*circuit, *bits), rows, takes)[0]
+        });
+        columns.collect()
+    }) {
+        assert!(found == wanted, "{security}");
+    }
+}
+
+/// No more bits than a number has, and none of sums of shares.
+#[test]
+fn bits_of_other_sums_are_refused() {
+    for (takes, bits) in [
+        (numbers(None, (1, 0), Ring::Z32), 33),
+        (numbers(Some(ColumnId(0)), (0, 0), Ring::Z32), 32),
+        (numbers(None, (1, 0), Ring::Bits), 1),
+    ] {
+        let [security, ..] = securities();
+        let mut b = builder(security, parties(security));
+        b.input(Holder::Owner(0), "x", 40, Sharing::Ring(Ring::Z32));
+        let out = b.compute(passed_on(Ring::Bits, bits), 40, vec![takes]);
+        b.open(&out, Audience::Recipient(0), "bits");
+        let refused = PassProgram::new(&b.finish(), Options::default()).unwrap_err();
+        let refused = refused.to_string();
+        assert!(refused.contains("sums are of integers"), "{refused}");
     }
 }
 

@@ -320,7 +320,15 @@ impl Columns {
                     each = signed(*row);
                 }
                 match of {
-                    None => running(*ring, (start, each), None, into),
+                    None => match bits {
+                        None => running(*ring, (start, each), None, into),
+                        Some(width) => {
+                            let bytes = ring.bytes(1) as usize;
+                            let mut all = vec![0; rows.len() * bytes];
+                            running(*ring, (start, each), None, &mut all);
+                            spread(&all, bytes, (0, width), into);
+                        }
+                    },
                     Some(of) => self.read(*of, |column| {
                         let before = column.before(component, Some(rows.start));
                         let bytes = column.plan.form.bytes() as usize;

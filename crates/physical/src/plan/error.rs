@@ -76,6 +76,14 @@ pub enum PhysicalError {
         /// What it is.
         what: &'static str,
     },
+    /// What parties do not compute whose columns are of bits alone.
+    #[error(
+        "three parties of whom one may be malicious compute queries in bits alone, and do not {what} in bits; name a fourth party, or write `adversary = \"semi-honest\"`"
+    )]
+    NotInBits {
+        /// What it is.
+        what: &'static str,
+    },
     /// A defect of a planner.
     #[error("the query has no circuit: {0}; report this query")]
     Circuit(String),
@@ -143,6 +151,7 @@ impl PhysicalError {
             | PhysicalError::Empty { .. }
             | PhysicalError::TooLarge { .. }
             | PhysicalError::NotOfTwo { .. }
+            | PhysicalError::NotInBits { .. }
             | PhysicalError::Circuit(_) => return None,
         };
         let At(place) = at.or(within);

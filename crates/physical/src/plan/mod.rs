@@ -35,12 +35,13 @@ use veil_operators::{Builder, Participants};
 use veil_relation::{Expr, Plan, PlanError, Program, Shape, Shapes, Step};
 
 use crate::ports::{KeepPorts, ResultPorts, TablePorts};
-use crate::{Node, Opening, PhysicalPlan, wires};
+use crate::{Node, Opening, PhysicalPlan, lowered, wires};
 use error::written;
 pub use error::{PhysicalError, Refusal};
 use flags::Flags;
 use inputs::{Forms, Supplied};
 use rel::Rel;
+pub(crate) use rows::aim_of;
 
 /// The physical plan of a program, for these participants.
 ///
@@ -59,8 +60,13 @@ pub fn plan(program: &Program, of: &Participants) -> Result<PhysicalPlan, Physic
         planner.steps()?;
         if planner.complete() {
             let garbled = planner.b.is_garbled();
+            let integers = of.security.moves_integers();
             let plan = planner.finish();
-            return if garbled { wires::flat(plan) } else { Ok(plan) };
+            return match (garbled, integers) {
+                (true, _) => wires::flat(plan),
+                (false, false) => lowered::in_bits(plan),
+                (false, true) => Ok(plan),
+            };
         }
         // Each time knows more forms, of which a column has seven.
         forms = planner.forms;

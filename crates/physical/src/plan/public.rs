@@ -43,7 +43,9 @@ impl Planner<'_> {
         let ring = rings.max_by_key(|ring| ring.bits()).unwrap_or(Ring::Z32);
         let groups = keys.iter().map(|(_, kind)| kind.domain().unwrap_or(1));
         let groups = groups.fold(1, |all: u64, of| all.saturating_mul(of));
-        let (as_bits, fold) = if self.twice {
+        // Where all is bits, none are lifted.
+        let lifts = self.b.participants().security.moves_integers();
+        let (as_bits, fold) = if self.twice || !lifts && !self.b.is_garbled() {
             (vec![false; summands.len()], 1)
         } else {
             folded::as_bits(&rel, &summands, groups)

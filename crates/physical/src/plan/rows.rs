@@ -18,7 +18,7 @@ use crate::exprs::{Data, Exprs, Form, Source, Want, needs};
 const MANY: u32 = 1 << 15;
 
 /// What a circuit in so many rows is to have few of.
-pub(super) const fn aim_of(rows: u32) -> Aim {
+pub(crate) const fn aim_of(rows: u32) -> Aim {
     if rows >= MANY { Aim::Size } else { Aim::Depth }
 }
 

@@ -7,8 +7,9 @@ use veil_circuit::{Builder, Wire};
 use veil_job::passes::{Axis, ColumnId, Take};
 use veil_math::Ring;
 
-use super::words;
+use super::FEW;
 use crate::PhysicalError;
+use crate::bits::{fits, words};
 
 /// The bits of all rows of a column, one row behind the other.
 #[derive(Clone, Debug)]
@@ -191,25 +192,25 @@ impl Columns {
         let mut base = words::zeros(b, bits);
         for (factor, total) in totals {
             let all = read(b, self.column(*total)?);
-            let all = words::sum_of(b, &all, bits);
+            let all = words::sum_of(b, &all, bits, FEW);
             let factor = i128::from(*factor).cast_unsigned();
-            let all = words::times_constant(b, &all, factor);
-            base = words::plus(b, &base, &all);
+            let all = words::times_constant(b, &all, factor, FEW);
+            base = words::plus(b, &base, &all, FEW);
         }
         let before = of.map(|of| self.column(of)).transpose()?;
         let mut running = words::Running::new(b, bits);
         let mut all = Vec::with_capacity(rows);
         for at in 0..rows {
             let number = i128::from(row) * at as i128 + i128::from(constant);
-            let mut sum = words::plus_constant(b, &base, number.cast_unsigned());
+            let mut sum = words::plus_constant(b, &base, number.cast_unsigned(), FEW);
             if let Some(before) = before {
-                sum = words::plus(b, &sum, running.sum());
+                sum = words::plus(b, &sum, running.sum(), FEW);
                 if at < before.rows() {
-                    running.add(b, before.row(at));
+                    running.add(b, before.row(at), FEW);
                 }
             }
             all.push(sum);
-            super::fits(b)?;
+            fits(b)?;
         }
         Ok(all)
     }

@@ -7,11 +7,8 @@ use veil_job::passes::{MoveKind, PassSpec, ProgramSpec};
 use veil_math::Ring;
 
 use super::{form_bits, network};
+use crate::bits::{MOST_GATES, too_large};
 use crate::{PhysicalError, PhysicalPlan};
-
-/// Gates of a circuit, at most, those among them that no result needs. Upside of more: larger queries. Downside: every participant plans the circuit by itself, in about 130 bytes of
-/// memory for each gate.
-pub const MOST_GATES: u64 = 1 << 24;
 
 pub(super) const fn limits() -> Limits {
     Limits {
@@ -33,23 +30,6 @@ pub(super) fn rows_of(plan: &PhysicalPlan) -> u64 {
         }
     }
     tables.values().sum()
-}
-
-/// What is too large by so many ANDs: of how many rows, [`flat`](super::flat) says.
-pub(super) fn too_large(ands: u64) -> PhysicalError {
-    PhysicalError::TooLarge {
-        rows: 0,
-        ands,
-        limit: MOST_GATES,
-    }
-}
-
-/// Refuses what has become too large.
-pub(super) fn fits(b: &Builder) -> Result<(), PhysicalError> {
-    if b.wires() <= MOST_GATES {
-        return Ok(());
-    }
-    Err(too_large(b.products()))
 }
 
 /// Refuses what will be too large: so many parts of which each takes as many gates, and as many ANDs, as those since there were this many of both.

@@ -14,37 +14,33 @@
 //!
 //! # Limits
 //!
-//! A circuit has no more than [`MOST_GATES`] gates. Parties keep no shares, and draw nothing that none of them knows.
+//! A circuit has no more than [`MOST_GATES`](crate::MOST_GATES) gates. Parties keep no shares, and draw nothing that none of them knows.
 
 mod columns;
-mod gates;
 mod limits;
 mod network;
 mod ports;
-mod reads;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use veil_circuit::generate::any;
+use veil_circuit::generate::{Aim, any};
 use veil_circuit::{Builder, CircuitError, Wire};
 use veil_job::passes::{ColumnForm, ColumnId, MoveKind, PassSpec, ProgramSpec, Take};
 use veil_job::{Audience, JobSpec};
 use veil_math::Ring;
 
+use crate::bits::{InRows, Reads, fits, too_large, words};
 use crate::{Opening, PhysicalError, PhysicalPlan};
 use columns::{Column, Columns};
-use gates::InRows;
-pub use limits::MOST_GATES;
-use limits::{
-    TRIED, estimated, fits, known_to_move, limits, may_exchange, rows_of, too_large, will_fit,
-};
+use limits::{TRIED, estimated, known_to_move, limits, may_exchange, rows_of, will_fit};
 use network::Swaps;
 use ports::Ports;
-use reads::Reads;
+
+/// Few ANDs: how many follow each other makes no rounds.
+const FEW: Aim = Aim::Size;
 
 /// The passes of a plan as one circuit of bits.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -265,18 +261,14 @@ impl Flat {
                 "a pass is of one block, and its sums are columns",
             ));
         }
-        let circuit = InRows::new(&job.circuit, &self.reads.outputs(job, leaves));
+        let circuit = InRows::new(&job.circuit, &self.reads.outputs(job, leaves), FEW);
         let read = circuit.read_of_inputs();
         let mut inputs: Vec<Vec<Vec<Wire>>> = Vec::with_capacity(takes.len());
         for (port, take) in takes.iter().enumerate() {
             let bits = circuit.input_bits(port);
             if let Some(take) = take {
-                // A port of one integer, or of bits: the upper ones may not be read.
-                let read = match job.circuit.inputs[port].width {
-                    1 => read[port].min(bits),
-                    _ => bits,
-                };
-                let size = (rows as usize, read as usize);
+                // The upper bits may not be read.
+                let size = (rows as usize, read[port].min(bits) as usize);
                 let words = self.columns.take(&mut self.b, take, size)?;
                 let words = words.iter();
                 let words = words.map(|word| words::extended(&mut self.b, word, bits as usize));
@@ -333,7 +325,7 @@ impl Flat {
     fn total(&mut self, all: &[Vec<Wire>], read: u32, bits: usize) -> Vec<Wire> {
         let read = bits.min(read as usize);
         let words: Vec<Vec<Wire>> = all.iter().map(|word| word[..read].to_vec()).collect();
-        let sum = words::sum_of(&mut self.b, &words, read);
+        let sum = words::sum_of(&mut self.b, &words, read, FEW);
         words::extended(&mut self.b, &sum, bits)
     }
 
@@ -456,10 +448,10 @@ impl Flat {
                 let mut terms = Vec::with_capacity(inner);
                 for (k, other) in of_right.iter().enumerate() {
                     let own = element(row, k);
-                    terms.push(words::times(&mut self.b, &own[..read], &other[..read]));
+                    terms.push(words::times(&mut self.b, &own[..read], &other[..read], FEW));
                     fits(&self.b)?;
                 }
-                let sum = words::sum_of(&mut self.b, &terms, read);
+                let sum = words::sum_of(&mut self.b, &terms, read, FEW);
                 all.push(words::extended(&mut self.b, &sum, bits));
                 fits(&self.b)?;
             }

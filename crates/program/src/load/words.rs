@@ -5,7 +5,6 @@ use std::sync::Arc;
 use toml::Spanned;
 use veil_circuit::Gate;
 use veil_math::Ring;
-use veil_session::PartyId;
 
 use crate::{
     Job, JobProblem, Kind, Shows, Words,
@@ -61,23 +60,15 @@ pub(super) fn at(raw: &RawJob, problem: JobProblem) -> Fault {
     Fault::new(span, problem)
 }
 
-/// Whether parties answer queries under these words: they have to move rows, and to end when one of them is lost.
-fn answered_by(security: Security, parties: usize) -> Result<(), JobProblem> {
-    let word = |field, value: &str, reason: &str| {
-        let (value, reason) = (value.to_owned(), reason.to_owned());
-        Err(JobProblem::Word {
-            field,
-            value,
-            reason,
-        })
-    };
+/// Whether parties answer queries under these words: they have to end when one of them is lost.
+fn answered_by(security: Security) -> Result<(), JobProblem> {
     if security.delivery == Delivery::Guaranteed {
         let reason = "queries are not run again without a party that is lost; write \"abort\"";
-        return word(Delivery::FIELD, security.delivery.word(), reason);
-    }
-    if security.adversary != Adversary::SemiHonest && parties == PartyId::THREE.len() {
-        let reason = "among three parties of which one may lie rows do not move; name a fourth party, or write \"semi-honest\", of which `veil explain` states the price, and that of the same among four of which one may lie";
-        return word(Adversary::FIELD, security.adversary.word(), reason);
+        return Err(JobProblem::Word {
+            field: Delivery::FIELD,
+            value: security.delivery.word().to_owned(),
+            reason: reason.to_owned(),
+        });
     }
     Ok(())
 }
@@ -178,7 +169,7 @@ impl Job {
             });
         }
         if let Kind::Query(_) = self.kind {
-            answered_by(security, self.roles.parties.len())?;
+            answered_by(security)?;
         } else if security.delivery == Delivery::Guaranteed {
             let reason = |audience: &Audience| match audience {
                 Audience::Stored => Some(

@@ -33,8 +33,7 @@ impl Sink for SizeSink {
         if port != 0 || (slice.block, slice.first, slice.rows) != (0, 0, 1) {
             return Err(beyond());
         }
-        let number = values.try_into().map(u32::from_le_bytes);
-        let number = number.map_err(|_| beyond())?;
+        let number = number(values).ok_or_else(beyond)?;
         let rows = self.port.rows(number).ok_or_else(|| {
             DataError::own("the parties have opened a size that no relation of so many rows has")
         })?;
@@ -44,6 +43,19 @@ impl Sink for SizeSink {
     fn finish(&self) -> Result<(), DataError> {
         Ok(())
     }
+}
+
+/// A number modulo 2^32, opened as an integer, or as its bits in one row: a byte for each.
+fn number(values: &[u8]) -> Option<u32> {
+    if let Ok(bytes) = values.try_into() {
+        return Some(u32::from_le_bytes(bytes));
+    }
+    let bits: &[u8; 32] = values.try_into().ok()?;
+    let numbered = bits.iter().zip(0..);
+    numbered.fold(Some(0), |number, (bit, at)| match bit {
+        0 | 1 => Some(number? | u32::from(*bit) << at),
+        _ => None,
+    })
 }
 
 impl Queries {
@@ -94,6 +106,20 @@ mod tests {
             sink.put(0, ONE, &number.to_le_bytes()).expect("a size");
             assert_eq!(*said.lock().expect("no test panics there"), [line]);
         }
+    }
+
+    #[test]
+    fn a_number_is_said_in_bits_too() {
+        for (number, line) in [(0_u32, "opened_size = 0"), (2, "opened_size = 20")] {
+            let (sink, said) = sink();
+            let bits: Vec<u8> = (0..32).map(|bit| (number >> bit & 1) as u8).collect();
+            sink.put(0, ONE, &bits).expect("a size");
+            assert_eq!(*said.lock().expect("no test panics there"), [line]);
+        }
+        let (sink, _) = sink();
+        let mut bits = [0; 32];
+        bits[0] = 2;
+        sink.put(0, ONE, &bits).expect_err("a byte is a bit");
     }
 
     #[test]

@@ -370,11 +370,6 @@ fn protocols() {
         "{said}"
     );
     assert_eq!(
-        changed("\"p2\"]", "\"p2\"]\nadversary = \"malicious\""),
-        "job.toml:6:13: `adversary` is \"malicious\": among three parties of which one may lie rows do not move; name a fourth party, or write \
-         \"semi-honest\", of which `veil explain` states the price, and that of the same among four of which one may lie"
-    );
-    assert_eq!(
         changed("\"p2\"]", "\"p2\", \"p3\"]\ndelivery = \"guaranteed\""),
         "job.toml:6:12: `delivery` is \"guaranteed\": queries are not run again without a party that is lost; write \"abort\""
     );

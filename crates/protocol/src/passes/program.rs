@@ -738,7 +738,14 @@ impl Checking {
                         return Err("sums are of columns of the pass's rows");
                     }
                 }
-                if *ring == Ring::Bits || ColumnForm::Ring(*ring) != form {
+                // Public numbers of rows are shared in any way: bits of them are those of each integer.
+                let as_bits = match form {
+                    ColumnForm::Words(bytes) => {
+                        take.columns().is_empty() && u64::from(bytes) <= ring.bytes(1)
+                    }
+                    ColumnForm::Ring(_) => false,
+                };
+                if *ring == Ring::Bits || ColumnForm::Ring(*ring) != form && !as_bits {
                     return Err("sums are of integers");
                 }
             }

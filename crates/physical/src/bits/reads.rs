@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use veil_circuit::generate::Aim;
 use veil_job::JobSpec;
 use veil_job::passes::{ColumnId, PassSpec, ProgramSpec, Take};
 
@@ -12,7 +13,7 @@ const ALL: u32 = u32::MAX;
 
 /// What passes read.
 #[derive(Debug, Default)]
-pub(super) struct Reads {
+pub(crate) struct Reads {
     bits: HashMap<ColumnId, u32>,
     last: HashMap<ColumnId, usize>,
     /// The factors by which rows have moved that are compared.
@@ -21,7 +22,7 @@ pub(super) struct Reads {
 
 impl Reads {
     /// Of all passes of a program.
-    pub(super) fn of(spec: &ProgramSpec) -> Self {
+    pub(crate) fn of(spec: &ProgramSpec) -> Self {
         let mut all = Reads::default();
         let mut made = spec.made.iter().rev().peekable();
         for (number, pass) in spec.passes.iter().enumerate().rev() {
@@ -35,38 +36,31 @@ impl Reads {
     }
 
     /// How many low bits of a column are read.
-    pub(super) fn bits(&self, column: ColumnId) -> u32 {
+    pub(crate) fn bits(&self, column: ColumnId) -> u32 {
         self.bits.get(&column).copied().unwrap_or(0)
     }
 
     /// Whether a pass after this one reads a column.
-    pub(super) fn is_read_after(&self, column: ColumnId, pass: usize) -> bool {
+    pub(crate) fn is_read_after(&self, column: ColumnId, pass: usize) -> bool {
         self.last.get(&column).is_some_and(|last| *last > pass)
     }
 
     /// Whether rows that have moved by these factors are compared.
-    pub(super) fn is_compared(&self, factors: ColumnId) -> bool {
+    pub(crate) fn is_compared(&self, factors: ColumnId) -> bool {
         self.compared.contains(&factors)
     }
 
-    /// How many low bits of the wires of an output port are read: all that are opened.
-    pub(super) fn output(&self, job: &JobSpec, leaves: &[Option<ColumnId>], port: usize) -> u32 {
+    /// How many low bits of an output port are read: all that are opened.
+    pub(crate) fn output(&self, job: &JobSpec, leaves: &[Option<ColumnId>], port: usize) -> u32 {
         match (job.audiences[port], leaves[port]) {
             (veil_job::Audience::Column, None) => 0,
-            (veil_job::Audience::Column, Some(column)) => {
-                // Of a port of bits, each wire is one.
-                let bits = self.bits(column);
-                match job.circuit.outputs[port].wires.len() {
-                    1 => bits,
-                    _ => bits.min(1),
-                }
-            }
+            (veil_job::Audience::Column, Some(column)) => self.bits(column),
             _ => ALL,
         }
     }
 
     /// The same of all output ports.
-    pub(super) fn outputs(&self, job: &JobSpec, leaves: &[Option<ColumnId>]) -> Vec<u32> {
+    pub(crate) fn outputs(&self, job: &JobSpec, leaves: &[Option<ColumnId>]) -> Vec<u32> {
         (0..leaves.len())
             .map(|port| self.output(job, leaves, port))
             .collect()
@@ -102,15 +96,9 @@ impl Reads {
             PassSpec::Rows {
                 job, takes, leaves, ..
             } => {
-                let circuit = InRows::new(&job.circuit, &self.outputs(job, leaves));
+                let circuit = InRows::new(&job.circuit, &self.outputs(job, leaves), Aim::Size);
                 let read = circuit.read_of_inputs();
-                for (port, take) in takes.iter().enumerate() {
-                    // The wires of a port of bits are those of one word.
-                    let bits = match job.circuit.inputs[port].width {
-                        1 => read[port],
-                        width if read[port] > 0 => width,
-                        _ => 0,
-                    };
+                for (take, bits) in takes.iter().zip(read) {
                     if let Some(take) = take {
                         self.take(number, take, bits);
                     }

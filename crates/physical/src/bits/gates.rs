@@ -1,24 +1,26 @@
 //! The circuit of a pass in one row, over wires.
 
+use veil_circuit::generate::Aim;
 use veil_circuit::{Builder, Circuit, Gate, Reduce, Wire};
 use veil_math::Ring;
 
-use super::words;
+use super::{fits, words};
 use crate::PhysicalError;
 
 /// A circuit that is computed in many rows: where the bits of its wires lie, and how many of each are read.
-pub(super) struct InRows<'a> {
+pub(crate) struct InRows<'a> {
     of: &'a Circuit,
     rings: Vec<Ring>,
     /// The first bit of each wire, and the end of the last one's.
     first: Vec<usize>,
     /// How many low bits of each wire something reads.
     read: Vec<u32>,
+    aim: Aim,
 }
 
 impl<'a> InRows<'a> {
-    /// Of a circuit of whose output ports, in their order, so many low bits of each wire are read.
-    pub(super) fn new(of: &'a Circuit, outputs: &[u32]) -> Self {
+    /// Of a circuit of whose output ports, in their order, so many low bits are read: of one integer, or of a word whose bits are the wires.
+    pub(crate) fn new(of: &'a Circuit, outputs: &[u32], aim: Aim) -> Self {
         let rings = of.rings();
         let mut first = Vec::with_capacity(rings.len() + 1);
         let mut end = 0;
@@ -29,9 +31,11 @@ impl<'a> InRows<'a> {
         first.push(end);
         let mut read = vec![0; rings.len()];
         for (port, bits) in of.outputs.iter().zip(outputs) {
+            let mut left = *bits;
             for wire in &port.wires {
                 let of_wire = &mut read[wire.0 as usize];
-                *of_wire = (*of_wire).max(*bits);
+                *of_wire = (*of_wire).max(left);
+                left = left.saturating_sub(rings[wire.0 as usize].bits());
             }
         }
         for (index, gate) in of.gates.iter().enumerate().rev() {
@@ -75,41 +79,46 @@ impl<'a> InRows<'a> {
             rings,
             first,
             read,
+            aim,
         }
     }
 
-    /// How many low bits of the wires of each input port are read, at most.
-    pub(super) fn read_of_inputs(&self) -> Vec<u32> {
-        let mut wires = self.read.iter();
+    /// How many low bits of each input port are read, at most: those of its wires, one behind the other.
+    pub(crate) fn read_of_inputs(&self) -> Vec<u32> {
+        let mut wires = 0;
         let ports = self.of.inputs.iter();
         ports
             .map(|port| {
-                let own = wires.by_ref().take(port.width as usize);
-                own.copied().max().unwrap_or(0)
+                let first = wires;
+                wires += port.width as usize;
+                let last = (first..wires).rev().find(|wire| self.read[*wire] > 0);
+                last.map_or(0, |wire| {
+                    (self.first[wire] - self.first[first]) as u32 + self.read[wire]
+                })
             })
             .collect()
     }
 
     /// Bits of an input port.
-    pub(super) fn input_bits(&self, port: usize) -> u32 {
+    pub(crate) fn input_bits(&self, port: usize) -> u32 {
         let input = &self.of.inputs[port];
         input.width * input.ring(self.of.ring).bits()
     }
 
     /// Bits of an output port, and whether it is of integers.
-    pub(super) fn output_bits(&self, port: usize) -> (u32, bool) {
+    pub(crate) fn output_bits(&self, port: usize) -> (u32, bool) {
         let output = &self.of.outputs[port];
         let ring = self.of.output_ring(output, &self.rings);
         (output.wires.len() as u32 * ring.bits(), ring != Ring::Bits)
     }
 
     /// Whether an output port is summed over rows.
-    pub(super) fn is_sum(&self, port: usize) -> bool {
+    pub(crate) fn is_sum(&self, port: usize) -> bool {
         self.of.outputs[port].reduce == Reduce::Sum
     }
 
     /// Computes one row: bits of all input ports, one behind the other, give those of each output port. Bits that nothing reads are zero.
-    pub(super) fn row(
+    pub(crate) fn row(
         &self,
         b: &mut Builder,
         inputs: Vec<Wire>,
@@ -129,7 +138,7 @@ impl<'a> InRows<'a> {
                 let out = self.gate(b, &all, own, *gate)?;
                 all.extend(out);
             }
-            super::fits(b)?;
+            fits(b)?;
         }
         let outputs = self.of.outputs.iter();
         let bits = |wire: &Wire| {
@@ -176,11 +185,11 @@ impl<'a> InRows<'a> {
         };
         let bit = |wire: Wire, bit: u32| all[self.first[wire.0 as usize] + bit as usize];
         let out = match gate {
-            Gate::Add(x, y) => words::plus(b, word(x, read), word(y, read)),
-            Gate::Sub(x, y) => words::minus(b, word(x, read), word(y, read)),
-            Gate::Mul(x, y) => words::times(b, word(x, read), word(y, read)),
-            Gate::Plus(x, c) => words::plus_constant(b, word(x, read), c),
-            Gate::Times(x, c) => words::times_constant(b, word(x, read), c),
+            Gate::Add(x, y) => words::plus(b, word(x, read), word(y, read), self.aim),
+            Gate::Sub(x, y) => words::minus(b, word(x, read), word(y, read), self.aim),
+            Gate::Mul(x, y) => words::times(b, word(x, read), word(y, read), self.aim),
+            Gate::Plus(x, c) => words::plus_constant(b, word(x, read), c, self.aim),
+            Gate::Times(x, c) => words::times_constant(b, word(x, read), c, self.aim),
             Gate::Constant(c) => veil_circuit::generate::constant_bits(b, c, read as u32),
             Gate::Bit(x, j) => vec![bit(x, j)],
             Gate::Lift(x) => vec![bit(x, 0)],
