@@ -6,7 +6,7 @@ use veil_query::{SortedBytes, compile};
 use veil_relation::{ColumnId, Kind, Program, Table, Value, clear};
 
 use crate::common::{self, job, range};
-use crate::parties::{Opened, participants, run, run_with, securities};
+use crate::parties::{Opened, all_securities, participants, run, run_with, securities};
 
 /// Visits of 1 to 70 rows in the order of day, ward and cost, with nulls in the tag; padded, or all rows valid.
 fn visits(rows: u32, padded: bool, seed: u64) -> (Vec<Table>, Vec<clear::Input>) {
@@ -126,7 +126,7 @@ fn an_order_of_other_rows_is_none() {
         "SELECT d FROM (SELECT day AS d, ward FROM visits UNION ALL SELECT day, ward FROM visits) AS both_of ORDER BY d",
         "SELECT count(*) AS n FROM visits",
     ] {
-        for security in securities() {
+        for security in all_securities() {
             let (program, physical) = planned(&tables, sql, security);
             let wanted = clear::evaluate(&program, &inputs).unwrap();
             assert!(
@@ -148,7 +148,7 @@ fn rows_that_differ_are_in_the_order_of_all_that_follows() {
     inputs[0].valid.sort_unstable_by_key(|valid| !valid);
     tables[0].sorted_by = vec![ColumnId(0), ColumnId(4)];
     let sql = "SELECT id, age, city FROM people ORDER BY id";
-    for security in securities() {
+    for security in all_securities() {
         let (program, physical) = planned(&tables, sql, security);
         let wanted = clear::evaluate(&program, &inputs).unwrap();
         let opened = run(&physical, &program, &inputs).unwrap();
@@ -196,7 +196,7 @@ fn unique_keys_decide_an_order() {
             "sort by 1 keys",
         ),
     ] {
-        for security in securities() {
+        for security in all_securities() {
             let (program, physical) = planned(&tables, sql, security);
             let lines = format!("{:?}", physical.tree);
             assert!(lines.contains(line), "{lines}");
@@ -236,7 +236,7 @@ fn an_order_says_that_keys_are_there_once() {
         "SELECT v.cost, p.age FROM people p JOIN visits v ON v.person = p.id AND v.day > p.born",
         "SELECT p.id, v.cost FROM people p LEFT JOIN visits v ON v.person = p.id",
     ] {
-        for security in securities() {
+        for security in all_securities() {
             let (program, physical) = planned(&tables, sql, security);
             let duplicates = |of: &Opening| matches!(of, Opening::Duplicates { .. });
             assert!(!physical.opens.iter().any(duplicates), "{sql}");
@@ -262,7 +262,7 @@ fn an_order_that_is_false_ends_the_run() {
                 day, cost): that is false, and the run is over; nothing else was opened";
     for padded in [true, false] {
         let (tables, inputs) = visits(40, padded, 14);
-        for security in securities() {
+        for security in all_securities() {
             let (program, physical) = planned(&tables, sql, security);
             assert!(run(&physical, &program, &inputs).is_ok());
             let claim = physical
@@ -305,7 +305,7 @@ fn cells_beyond_their_ranges_end_the_run() {
     // 1001 ids, 5 cities, 100 ages; nulls are zero.
     for (column, values) in [(0, 1001), (1, 5), (4, 100)] {
         let sql = "SELECT count(*) AS n FROM people WHERE id > 3 AND city <> 'rome' AND age < 90";
-        for security in securities() {
+        for security in all_securities() {
             let (program, physical) = planned(&tables, sql, security);
             let of = |row: usize, to: u128| {
                 run_with(&physical, &program, &inputs, |table, at, port, value| {
@@ -343,7 +343,7 @@ fn an_owner_has_one_bit() {
         if south {
             tables[0].origin = veil_relation::Origin::Owner("south".into());
         }
-        for security in securities() {
+        for security in all_securities() {
             let (program, physical) = planned(&tables, sql, security);
             assert_eq!(looked_at(&physical).len(), 1 + usize::from(south));
             let beyond = |of: &'static str, column, to| {
@@ -386,7 +386,7 @@ fn an_owner_has_one_bit() {
         }
     }
     let whole = "SELECT person, count(*) AS n FROM visits WHERE ward = 'a' GROUP BY person";
-    for security in securities() {
+    for security in all_securities() {
         assert_eq!(looked_at(&planned(&tables, whole, security).1), []);
     }
 }

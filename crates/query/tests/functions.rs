@@ -4,7 +4,7 @@ use veil_query::{Arguments, Job, SortedBytes, TableFunction, compile};
 use veil_relation::Program;
 
 use crate::common::{self, job};
-use crate::parties::{opens_what_it_means, securities};
+use crate::parties::{all_securities, opens_what_it_means};
 
 fn numbers(name: &str, first: i128, of: u32, places: u32, values: Vec<i128>) -> TableFunction {
     TableFunction {
@@ -80,7 +80,7 @@ fn parties_open_what_the_clear_has() {
         let program = compile(&job, &SortedBytes).unwrap_or_else(|error| panic!("{error}"));
         let read = Program::read(&program.to_string());
         assert_eq!(read.as_ref(), Ok(&program), "{sql}");
-        for security in securities() {
+        for security in all_securities() {
             opens_what_it_means((&program, &inputs), security, sql);
         }
     }

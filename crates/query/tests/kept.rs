@@ -9,7 +9,7 @@ use veil_query::{Job, Query, SortedBytes, compile};
 use veil_relation::{Column, Consent, Operation, Program, Reveal, Table, clear};
 
 use crate::common::{self, query};
-use crate::parties::{Stores, participants, run_with_stores, securities};
+use crate::parties::{Stores, all_securities, participants, run_with_stores, securities};
 
 /// A query whose relation is kept under its own name, and not opened.
 fn keeping(name: &str, sql: &str) -> Query {
@@ -169,7 +169,7 @@ fn a_relation_may_be_kept_and_opened() {
     read.name = "how_many".into();
     let program = compiled(&tables, vec![opened, adults, read]);
     let wanted = clear::evaluate(&program, &inputs).unwrap();
-    for security in securities() {
+    for security in all_securities() {
         let physical = planned(&program, security);
         let run = (&physical, &program, &inputs[..]);
         let none = Stores::new();
@@ -268,7 +268,7 @@ fn a_claim_that_is_kept_is_looked_at() {
     let mut tables = common::tables(40, 70);
     tables[0].sorted_by = vec![veil_relation::ColumnId(0)];
     let sql = "SELECT id, age, income FROM people";
-    for security in securities() {
+    for security in all_securities() {
         let program = compiled(&tables, vec![keeping("people_kept", sql)]);
         let physical = planned(&program, security);
         let claimed = |of: &Opening| {

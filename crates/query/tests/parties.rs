@@ -40,6 +40,12 @@ pub(crate) fn securities() -> [Security; 2] {
     [Security::among(3), malicious]
 }
 
+/// The same, and three parties of whom one may be malicious.
+pub(crate) fn all_securities() -> [Security; 3] {
+    let [three, four] = securities();
+    [three, four, crate::three::security()]
+}
+
 /// The rows of each relation that a plan opens, in the order in which its recipient has them; or why the run ended.
 pub(crate) type Opened = Result<Vec<Vec<Vec<Value>>>, String>;
 

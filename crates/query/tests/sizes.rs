@@ -10,7 +10,9 @@ use veil_relation::{
 };
 
 use crate::common::{self, Random, query, range};
-use crate::parties::{Stores, participants, run_with_sizes, run_with_stores, securities};
+use crate::parties::{
+    Stores, all_securities, participants, run_with_sizes, run_with_stores, securities,
+};
 
 /// A query whose relation is kept, with its size in these buckets.
 fn keeping(sql: &str, bucket: Bucket) -> Query {
@@ -157,7 +159,7 @@ fn kept_and_loaded(capacity: u32, valid: u32, bucket: Bucket, security: Security
 /// No valid row, all, as many as a bucket has, and one more.
 #[test]
 fn a_size_is_the_bucket_of_the_number_of_valid_rows() {
-    for security in securities() {
+    for security in all_securities() {
         for capacity in [3, 17, 37] {
             for bucket in [
                 Bucket::RoundUpTo(2),
@@ -221,7 +223,7 @@ fn numbers_of_one_bucket_open_the_same() {
 #[test]
 fn a_size_is_listed_among_what_is_opened() {
     let tables = common::tables(40, 70);
-    for security in securities() {
+    for security in all_securities() {
         let sql = "SELECT id, age FROM people WHERE age > 30";
         let program = compiled(&tables, vec![keeping(sql, Bucket::RoundUpTo(7))]).unwrap();
         let physical = planned(&program, security).unwrap();

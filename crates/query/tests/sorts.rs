@@ -6,7 +6,7 @@ use veil_query::{SortedBytes, compile};
 use veil_relation::clear;
 
 use crate::common::{self, job, listed};
-use crate::parties::{opens_what_it_means, participants, run, securities};
+use crate::parties::{all_securities, opens_what_it_means, participants, run, securities};
 use crate::tpch;
 
 /// The rows of each sort by keys of more than a few bits.
@@ -44,7 +44,7 @@ fn joins_and_groups_by_one_key_are_sorted_once() {
             continue;
         }
         let program = compile(&job(tables.clone(), &query.sql), &SortedBytes).unwrap();
-        for security in securities() {
+        for security in all_securities() {
             let physical = plan(&program, &participants(security)).unwrap();
             let texts = texts(&physical);
             let has = |words: &str| texts.iter().any(|text| text.contains(words));
@@ -73,7 +73,7 @@ fn one_sort_serves_few_rows() {
                 of.name.starts_with("early") || of.name.starts_with("looked_up_groups")
             }) {
                 let program = compile(&job(tables.clone(), &query.sql), &SortedBytes).unwrap();
-                for security in securities() {
+                for security in all_securities() {
                     opens_what_it_means((&program, &inputs), security, &query.name);
                 }
             }
@@ -92,7 +92,7 @@ fn groups_of_rows_have_a_minimal_count() {
     let program = compile(&job, &SortedBytes).unwrap();
     let wanted = clear::evaluate(&program, &inputs).unwrap();
     assert!(!wanted[0].rows.is_empty());
-    for security in securities() {
+    for security in all_securities() {
         let physical = plan(&program, &participants(security)).unwrap();
         assert!(
             texts(&physical)
@@ -121,7 +121,7 @@ fn a_false_claim_ends_a_run_of_one_sort() {
             if twice {
                 inputs[0].rows[7][0] = inputs[0].rows[3][0];
             }
-            for security in securities() {
+            for security in all_securities() {
                 let physical = plan(&program, &participants(security)).unwrap();
                 let looks = |of: &Opening| matches!(of, Opening::Duplicates { .. });
                 assert!(physical.opens.iter().any(looks), "{sql}");
