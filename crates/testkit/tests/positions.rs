@@ -487,6 +487,7 @@ fn proofs_come_before_every_opening(case: &Case, kinds: &[&str]) {
     let unused = Mutex::new(BTreeSet::new());
     each(&all, |lie| {
         let (liar, _, at) = *lie;
+        let mut places = Vec::new();
         for (seed, right) in &rights {
             let (ran, ends, sent) = case.lied(*lie, *seed);
             let Err(failure) = ran else {
@@ -503,9 +504,19 @@ fn proofs_come_before_every_opening(case: &Case, kinds: &[&str]) {
                 _ => false,
             };
             assert!(failure.0.iter().any(cheated), "{lie:?}: {failure:?}");
+            let found = failure.0.values().filter_map(|abort| match abort {
+                Abort::Cheated { at, what, .. } => Some((place(at), what.to_string())),
+                _ => None,
+            });
+            places.push(found.min());
             let opened = ends.seen.values().any(|seen| !seen.slices().is_empty());
             assert!(!opened, "{lie:?}");
         }
+        // Where it is found says nothing of values.
+        assert!(
+            places.windows(2).all(|two| two[0] == two[1]),
+            "{lie:?}: {places:?}"
+        );
     });
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for (.., at) in &all {
