@@ -139,7 +139,9 @@ impl Draws {
         let mut bytes = Zeroizing::new([0; 8 * TILE]);
         for (k, piece) in weights.chunks_mut(TILE).enumerate() {
             let bytes = &mut bytes[..8 * piece.len()];
-            device.random(mask, ((first + k * TILE) / 2) as u64, bytes);
+            // A block has two.
+            let counter = (first / 2 + k * (TILE / 2)) as u64;
+            device.random(mask, counter, bytes);
             let (drawn, _) = bytes.as_chunks::<8>();
             for (weight, drawn) in piece.iter_mut().zip(drawn) {
                 *weight = u64::from_le_bytes(*drawn);
