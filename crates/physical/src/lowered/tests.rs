@@ -212,6 +212,33 @@ fn sums_have_the_bits_of_their_largest() {
     }
 }
 
+/// A sum over rows takes fewer ANDs than two for each bit of a row and one more.
+#[test]
+fn sums_over_rows_take_few_products() {
+    for bits in [1, 5, 14, 33] {
+        let mut b = malicious();
+        let word = b.input(Holder::Owner(0), "word", 1000, Sharing::Bits(bits));
+        let all = of_word(Ring::Z64, bits, |b, word| b.output_sum("all", &[word]));
+        let all = b.compute(all, 1000, vec![word.take()]);
+        b.open(&all, Audience::Recipient(0), "the sum");
+        let spec = lowered(&b.finish()).unwrap();
+        let products: u64 = spec
+            .passes
+            .iter()
+            .map(|pass| match pass {
+                PassSpec::Rows { job, .. } => job.circuit.stats().total_muls() * job.rows(),
+                _ => panic!("no row moves"),
+            })
+            .sum();
+        assert!(
+            products < 2 * 1000 * u64::from(bits + 1),
+            "{bits} bits: {products}"
+        );
+        // It is supplied, made a summand, added up three times, and opened.
+        assert_eq!(spec.passes.len(), 6);
+    }
+}
+
 /// A pass whose columns nothing reads is left out, and the column of an integer that nothing reads too.
 #[test]
 fn what_nothing_reads_is_left_out() {
