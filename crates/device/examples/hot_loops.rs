@@ -6,6 +6,8 @@
 
 #[path = "hot_loops/authenticated.rs"]
 mod authenticated;
+#[path = "hot_loops/rows.rs"]
+mod rows;
 #[path = "hot_loops/silent.rs"]
 mod silent;
 
@@ -15,7 +17,7 @@ use std::sync::Arc;
 use veil_device::ot::{COLUMNS, Choices, Low, column_bytes};
 use veil_device::{
     ColumnType, Command, Cpu, Device, Dst, Form, Frame, Garbling, Instr, Isa, KeyId, Layout,
-    Lifting, Op, Ot, Outcome, PrfCall, Program, Region, Residency, Span, Src, Tag, Trees,
+    Lifting, Op, Ot, Outcome, PrfCall, Program, Proof, Region, Residency, Span, Src, Tag, Trees,
 };
 use veil_math::Ring;
 use veil_prss::DomainTag;
@@ -266,6 +268,16 @@ fn hot_loops() -> Vec<HotLoop> {
         temps: 0,
         items: silent::ITEMS,
     }));
+    // Counted by rows.
+    all.extend(rows::steps().into_iter().map(|(name, step)| HotLoop {
+        name,
+        ring: Ring::Bits,
+        rows: 4096,
+        op: Op::Proof(Proof::Rows(step)),
+        code: vec![],
+        temps: 0,
+        items: 1,
+    }));
     all
 }
 
@@ -303,6 +315,9 @@ impl HotLoop {
         }
         if let Op::Ag(step) = self.op {
             return authenticated::run(isa, self.rows, (step, times), seed);
+        }
+        if let Op::Proof(Proof::Rows(step)) = self.op {
+            return rows::run(isa, self.rows, (step, times), seed);
         }
         if let Op::Silent(step) = self.op {
             return silent::run(isa, self.rows, (step, times), seed);

@@ -16,5 +16,6 @@ mod refused_ag;
 mod refused_garble;
 mod refused_ot;
 mod refused_psi;
+mod refused_rows;
 mod refused_silent;
 mod refused_vole;

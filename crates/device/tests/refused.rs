@@ -74,7 +74,7 @@ fn open(device: &mut dyn Device, slots: u32) -> Workspace {
     device.open(&layout(slots), frame).unwrap()
 }
 
-fn each(test: impl Fn(&mut dyn Device)) {
+pub(crate) fn each(test: impl Fn(&mut dyn Device)) {
     test(&mut Reference::default());
     for isa in veil_device::Isa::available() {
         test(&mut Cpu::with(isa));

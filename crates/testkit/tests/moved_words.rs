@@ -13,7 +13,7 @@ use crate::common::programs::{CPU, Factory, REFERENCE, builder, opened, proving,
 const ROWS: [u32; 7] = [1, 2, 63, 64, 65, 513, 700];
 
 fn devices(rows: u32) -> &'static [Factory] {
-    if rows < 66 { &[REFERENCE, CPU] } else { &[CPU] }
+    if rows < 3 { &[REFERENCE, CPU] } else { &[CPU] }
 }
 
 #[test]
@@ -151,6 +151,15 @@ fn integers_do_not_move_and_positions_are_not_opened() {
         takes[0].1 = form;
         assert_eq!(refused(&spec), format!("pass {at} of the program: {WORDS}"));
     }
+    let mut long = spec.clone();
+    if let PassSpec::Move { rows, .. } = &mut long.passes[at] {
+        *rows = 1 << 31;
+    }
+    let said = refused(&long);
+    assert!(
+        said.ends_with("three parties of whom one may be malicious move fewer than 2^31 rows"),
+        "{said}"
+    );
     let mut b = builder(proving(), 3);
     let number = b.input(Holder::Owner(0), "x", 20, Sharing::Ring(Ring::Z64));
     let square = b.transposed_product(&[number], &[number]);

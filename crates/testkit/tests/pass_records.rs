@@ -14,7 +14,7 @@ use veil_session::{PartyId, Peer};
 use veil_testkit::{Erred, Seed, Slip};
 
 use crate::common::programs::{
-    CPU, Ends, Factory, REFERENCE, honest, parties, random, run_on, securities, sorting,
+    CPU, Ends, Factory, REFERENCE, honest, parties, proving, random, run_on, securities, sorting,
 };
 
 /// The program, and the records of all devices of `who`.
@@ -55,7 +55,7 @@ fn recorded(
 
 #[test]
 fn every_role_replays_on_the_other_device() {
-    for security in securities() {
+    for security in securities().into_iter().chain([proving()]) {
         let last = parties(security) as u8 - 1;
         for who in [
             Peer::Party(PartyId::FOUR[0]),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use veil_device::shadow::{Compared, Difference, Differs, Shadow, Shadowed};
-use veil_device::{Cpu, Device, Lifting, Op, Outcome, Reference};
+use veil_device::{Cpu, Device, Lifting, Op, Outcome, Proof, Reference, RowStep};
 use veil_engine::{Abort, Settings};
 use veil_job::Security;
 use veil_job::passes::ProgramSpec;
@@ -14,7 +14,7 @@ use veil_session::Peer;
 use veil_testkit::{Erred, Slip};
 
 use crate::common::programs::{
-    CPU, Ends, honest, opened, parties, random, run_on, securities, sorting,
+    CPU, Ends, honest, opened, parties, proving, random, run_on, securities, sorting,
 };
 
 fn program(spec: &ProgramSpec, lanes: u16) -> Arc<PassProgram> {
@@ -63,7 +63,7 @@ fn shadowed(
 fn a_right_run_has_the_same_shadow() {
     for (rows, bits, lanes) in [(70, 6, 2), (9, 20, 1)] {
         let columns = [random(1, rows, bits), random(2, rows, 64)];
-        for security in securities() {
+        for security in securities().into_iter().chain([proving()]) {
             let spec = sorting(security, rows, bits);
             let program = program(&spec, lanes);
             let ends = Ends::of(&program, &columns);
@@ -175,6 +175,16 @@ fn an_error_in_a_move_is_named() {
         let draws = |op: &Op| matches!(op, Op::Permutation);
         erring(security, (40, 4), of_moves, (draws, "permutation"));
     }
+}
+
+/// Of rows that are moved, and of what is proved of them.
+#[test]
+fn an_error_in_a_move_that_is_proved_is_named() {
+    let permutes = |op: &Op| matches!(op, Op::Permute { .. });
+    erring(proving(), (9, 20), of_moves, (permutes, "permute"));
+    // Vectors are where the host does not reach.
+    let claims = |op: &Op| matches!(op, Op::Proof(Proof::Rows(RowStep::Claim { .. })));
+    erring(proving(), (9, 20), of_moves, (claims, "proof"));
 }
 
 #[test]

@@ -413,15 +413,25 @@ fn wrong_is_found(
 /// A party that permutes or masks its own copies otherwise, finds positions or multiplies matrices otherwise, is found at its next joint message of that component, or by the recipient.
 #[test]
 fn a_wrong_component_of_any_party_is_found_before_it_is_opened() {
-    let case = Case::new(moves(malicious()));
     let kinds: [fn(&Op) -> bool; 3] = [
         |op| matches!(op, Op::Permute { .. }),
         |op| matches!(op, Op::Rank(_)),
         |op| matches!(op, Op::MatMul(_)),
     ];
+    wrong_components_are_found(&Case::new(moves(malicious())), &kinds);
+}
+
+/// The same among three: of what each party permutes, in the steps of moves and in orders.
+#[test]
+fn a_wrong_component_among_three_is_found_before_it_is_opened() {
+    let kinds: [fn(&Op) -> bool; 1] = [|op| matches!(op, Op::Permute { .. })];
+    wrong_components_are_found(&Case::new(words(proving())), &kinds);
+}
+
+fn wrong_components_are_found(case: &Case, kinds: &[fn(&Op) -> bool]) {
     let rights = [5, 1005].map(|seed| (seed, case.right(seed)));
     let mut counts = Vec::new();
-    for is in kinds {
+    for is in kinds.iter().copied() {
         for liar in case
             .program
             .first()
@@ -431,7 +441,7 @@ fn a_wrong_component_of_any_party_is_found_before_it_is_opened() {
             .map(Peer::Party)
         {
             let all = 1 << 20;
-            let (ran, _, left) = wrong(&case, (liar, is, all), 5);
+            let (ran, _, left) = wrong(case, (liar, is, all), 5);
             ran.unwrap();
             let commands = all - left.unwrap();
             let numbers: Vec<usize> = (0..commands).collect();
@@ -439,7 +449,7 @@ fn a_wrong_component_of_any_party_is_found_before_it_is_opened() {
             each(&numbers, |number| {
                 for (seed, right) in &rights {
                     let of = (liar, is, *number);
-                    let found = wrong_is_found(&case, of, (*seed, right));
+                    let found = wrong_is_found(case, of, (*seed, right));
                     unused.fetch_add(usize::from(!found), Relaxed);
                 }
             });

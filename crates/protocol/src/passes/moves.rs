@@ -58,15 +58,27 @@ impl MovePlan {
             .ok_or(PlanError::NoProtocol(self.security))
     }
 
-    /// Whether parties who prove to each other that rows were moved rightly can do so: of words, and of moves that open nothing.
-    pub(super) fn is_provable(&self) -> bool {
+    /// What is wrong with a move of parties who prove to each other that rows were moved rightly: it is of words, and opens nothing.
+    pub(super) fn provable(&self) -> Result<(), &'static str> {
         let proves = scheme(self.security).is_some_and(|scheme| scheme.products.proof.is_some());
+        if !proves {
+            return Ok(());
+        }
         let words = |form: &ColumnForm| matches!(form, ColumnForm::Words(_));
         let kind = match self.kind {
             MoveKind::There | MoveKind::Along | MoveKind::Back => true,
             MoveKind::Open | MoveKind::Rank => false,
         };
-        !proves || kind && self.columns.iter().all(words)
+        if !kind || !self.columns.iter().all(words) {
+            return Err(
+                "three parties of whom one may be malicious move words, and open no positions",
+            );
+        }
+        // A vector of a proof has two elements for each row.
+        if self.rows >= 1 << 31 {
+            return Err("three parties of whom one may be malicious move fewer than 2^31 rows");
+        }
+        Ok(())
     }
 
     /// The rows, as the one chunk that they are.

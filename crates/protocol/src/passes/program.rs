@@ -824,11 +824,7 @@ impl Checking {
         if takes.len() != plan.columns.len() || takes.is_empty() || plan.rows == 0 {
             return Err("a move takes what it moves, which is something");
         }
-        if !plan.is_provable() {
-            return Err(
-                "three parties of whom one may be malicious move words, and open no positions",
-            );
-        }
+        plan.provable()?;
         let made = |take: &Take| matches!(take, Take::Sums { .. } | Take::Public { .. });
         if takes.iter().any(made) {
             return Err("a move takes columns, bits of them, and public rows");

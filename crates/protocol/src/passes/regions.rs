@@ -14,7 +14,7 @@ use crate::round::{Spans, Stored};
 pub(super) const FIRST: u32 = place::LAYERS;
 /// Rounds of the longest move: a step for each of four parties, and an opening.
 const ROUNDS: u32 = 5;
-/// Rounds of the longest move that is proved: a step for each of three parties, and the proof, of 2^32 rows in eleven levels or fewer.
+/// Rounds of the longest move that is proved: a step for each of three parties, and the proof, whose eleven levels fewer than 2^31 rows take.
 const PROVED_ROUNDS: u32 = 3 + 24;
 
 /// Places of a move.

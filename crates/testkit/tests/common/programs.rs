@@ -58,12 +58,17 @@ pub(crate) fn parties(security: Security) -> usize {
     }
 }
 
-/// A program that sorts integers by a key of so many bits: by digits up to 12, by comparisons else.
+/// A program that sorts integers by a key of so many bits: by digits up to 12, by comparisons else. Where integers do not move it sorts words, by comparisons.
 pub(crate) fn sorting(security: Security, rows: u32, bits: u32) -> ProgramSpec {
     let mut b = builder(security, parties(security));
     let owner = Holder::Owner(0);
     let keys = b.input(owner, "key", rows, Sharing::Bits(bits));
-    let payload = b.input(owner, "row", rows, Sharing::Ring(Ring::Z64));
+    let payload = if security.moves_integers() {
+        Sharing::Ring(Ring::Z64)
+    } else {
+        Sharing::Bits(64)
+    };
+    let payload = b.input(owner, "row", rows, payload);
     let order = b.sort(&Key::of(&[keys]));
     let sorted = b.apply(&order, &[keys, payload]);
     b.open(&sorted, Audience::Recipient(0), "the rows in order");

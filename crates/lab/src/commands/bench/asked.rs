@@ -136,7 +136,7 @@ impl Ready {
         Ok(Ready {
             rows: read.into_iter().map(rows).sum(),
             columns: columns(&physical, &passes, owned)?,
-            bounds: Least::of(&physical.passes, security.protocol),
+            bounds: Least::of(&physical.passes, security),
             passes: Arc::new(passes),
             result: result.ok_or_else(|| miette!("the query opens nothing"))?,
             wanted: compare.then(|| meaning(&program, owned)).transpose()?,

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use miette::{IntoDiagnostic, Result};
+use miette::{IntoDiagnostic, Result, miette};
 use veil_cli::devices::Registry;
 use veil_job::passes::{ColumnForm, MoveKind, PassSpec, ProgramSpec};
 use veil_job::{Audience, Holder, ProtocolKind, Security};
@@ -57,9 +57,15 @@ impl Operator {
             Holder::Party(PartyId::THREE[0]),
             Audience::Party(PartyId::THREE[1]),
         );
+        // Of eight bytes, as these parties move them.
+        let sharing = if security.moves_integers() {
+            Sharing::Ring(Ring::Z64)
+        } else {
+            Sharing::Bits(64)
+        };
         let integers = |b: &mut Builder, count: usize| -> Vec<_> {
             (0..count)
-                .map(|k| b.input(from, &format!("x{k}"), rows, Sharing::Ring(Ring::Z64)))
+                .map(|k| b.input(from, &format!("x{k}"), rows, sharing))
                 .collect()
         };
         let moved = match self {
@@ -122,13 +128,20 @@ pub(super) fn run(
     let rows = args.batch.unwrap_or(100_000).clamp(1, 1 << 31) as u32;
     let sharing = args.protocol.unwrap_or(ProtocolKind::Rep3);
     let security = args.security(sharing, Words::default())?;
+    if operator == Operator::Groupby && !security.moves_integers() {
+        return Err(miette!(
+            help =
+                "`veil-lab bench tpch --query q01` asks for sums of groups, which are words there",
+            "these parties sum no integers over rows: their programs are of bits"
+        ));
+    }
     let spec = operator.program(rows, security);
     let device = args.devices(registry)?;
     let mut found = Vec::new();
     if !args.json {
         println!("{HEADER}");
     }
-    let least = Least::of(&spec, sharing);
+    let least = Least::of(&spec, security);
     let gather = gathered(least.widest);
     for &carrier in &args.link {
         for cores in args.cores.0..=args.cores.1 {
@@ -165,11 +178,13 @@ pub(super) struct Least {
 }
 
 impl Least {
-    /// Of three parties five gathers and eight streams of masks each, of four three in each of four steps.
-    pub(super) fn of(spec: &ProgramSpec, sharing: ProtocolKind) -> Self {
-        let (permutations, masks, gathers) = match sharing {
+    /// Of three parties five gathers and eight streams of masks each, of four three in each of four steps. Three that prove their moves have three steps, in each of which two parties gather
+    /// two components and draw both masks.
+    pub(super) fn of(spec: &ProgramSpec, security: Security) -> Self {
+        let (permutations, masks, gathers) = match security.protocol {
             ProtocolKind::Rep4 => (12.0, 36.0, 36.0),
-            _ => (6.0, 8.0, 5.0),
+            _ if security.moves_integers() => (6.0, 8.0, 5.0),
+            _ => (6.0, 12.0, 12.0),
         };
         let mut least = Least {
             blocks: 0.0,
