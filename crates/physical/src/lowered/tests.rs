@@ -46,7 +46,9 @@ fn taken(columns: &Columns, take: &Take, row: usize) -> u128 {
     match take {
         Take::Of(of) => columns[of][row],
         Take::Rows { of, first, step } => at(of, first + i64::from(*step) * row as i64),
-        Take::Turns { even, odd } => columns[if row % 2 == 0 { even } else { odd }][row / 2],
+        Take::Turns { even, odd } => {
+            columns[if row.is_multiple_of(2) { even } else { odd }][row / 2]
+        }
         Take::Bits { of, first, count } => {
             taken(columns, of, row) >> first & u128::MAX >> (128 - count)
         }
@@ -87,7 +89,8 @@ fn opened(spec: &ProgramSpec, supplied: &[u128]) -> Vec<Vec<u128>> {
             let ports = takes.iter().zip(&job.circuit.inputs);
             let inputs = ports.map(|(take, port)| {
                 let word = take.as_ref();
-                let word = word.map_or(supplied[row], |take| taken(&columns, take, row));
+                let own = supplied.get(row).copied().unwrap_or(0);
+                let word = word.map_or(own, |take| taken(&columns, take, row));
                 (0..port.width).map(|bit| word >> bit & 1).collect()
             });
             let out = job.circuit.evaluate(&inputs.collect::<Vec<_>>()).unwrap();

@@ -51,9 +51,9 @@ fn number(values: &[u8]) -> Option<u32> {
         return Some(u32::from_le_bytes(bytes));
     }
     let bits: &[u8; 32] = values.try_into().ok()?;
-    let numbered = bits.iter().zip(0..);
-    numbered.fold(Some(0), |number, (bit, at)| match bit {
-        0 | 1 => Some(number? | u32::from(*bit) << at),
+    let mut numbered = bits.iter().zip(0..);
+    numbered.try_fold(0, |number, (bit, at)| match bit {
+        0 | 1 => Some(number | u32::from(*bit) << at),
         _ => None,
     })
 }
