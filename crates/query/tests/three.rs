@@ -28,6 +28,16 @@ fn opened(program: &Program, inputs: &[clear::Input]) -> Opened {
     run(&planned(program).unwrap(), program, inputs)
 }
 
+/// That a node is of passes that there are.
+fn within(node: &Node, all: usize) {
+    assert!(
+        node.passes
+            .iter()
+            .all(|of| of.start < of.end && of.end <= all)
+    );
+    node.inputs.iter().for_each(|input| within(input, all));
+}
+
 /// That no pass has an integer, and nothing is moved by what is made of some.
 fn is_of_bits(physical: &PhysicalPlan) {
     for pass in &physical.passes.passes {
@@ -49,14 +59,6 @@ fn is_of_bits(physical: &PhysicalPlan) {
         assert!(words || column.kind != ColumnKind::Shared, "{column:?}");
     }
     let all = physical.passes.passes.len();
-    fn within(node: &Node, all: usize) {
-        assert!(
-            node.passes
-                .iter()
-                .all(|of| of.start < of.end && of.end <= all)
-        );
-        node.inputs.iter().for_each(|input| within(input, all));
-    }
     physical.tree.iter().for_each(|node| within(node, all));
 }
 
