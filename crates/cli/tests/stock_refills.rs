@@ -33,7 +33,7 @@ fn both(folder: &Folder, more: &str) {
     }
 }
 
-/// A request beyond a limit is refused with the limit, whoever asks.
+/// A request beyond a limit is refused with the limit.
 #[test]
 fn limits_of_hours_minutes_and_disk_are_said() {
     let _alone = alone();

@@ -90,14 +90,15 @@ pub(super) fn ask(
     let members = shared.home.members();
     let member = members.by_name(name);
     let member = member.ok_or_else(|| "it is no member here".to_owned())?;
+    // What was kept may be all that there is room or time for.
     let may = if unfinished::settle(shared, member, &may.stocks)? {
-        shared.may_make(name, with, None)?
+        shared.may_make(name, with, None).ok()
     } else {
-        may
+        Some(may)
     };
-    if may.cells == 0 {
+    let Some(may) = may.filter(|may| may.cells > 0) else {
         return Ok(None);
-    }
+    };
     let halves = shared.refills.with(name, |party| party.refusals.min(32));
     let cells = ((may.cells >> halves) / BATCH * BATCH).max(BATCH);
     let planned = plan_of(&settings.name, name, with, cells);
