@@ -81,6 +81,7 @@ long() {
   for model in dzkp codes ot silent vole ag ag_store; do
     run python3 "vectors/model/$model.py" --escapes
   done
+  run python3 vectors/model/psi.py --asked
   run cargo xtask curves --check
   ignored_of "${LONG[@]}"
 }

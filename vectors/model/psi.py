@@ -3,6 +3,7 @@
 
     python3 vectors/model/psi.py            write the vectors
     python3 vectors/model/psi.py --check    compare them with what is committed; exit 1 if they differ
+    python3 vectors/model/psi.py --asked    how many keys a store has room for: by a count of equations for several widths, and by rows that are independent
 
 From: Rindal, Schoppmann, VOLE-PSI: Fast OPRF and Circuit-PSI from Vector-OLE, EUROCRYPT 2021; Raghuraman, Rindal, Blazing Fast PSI from Improved OKVS and
 Subfield VOLE, CCS 2022 (expansion of stores of weight 3); Gueron, Langley, Lindell, RFC 8452 (2019) (the field).
@@ -272,10 +273,53 @@ def case(name, okvs, lane, chunk, first, counts, common):
     }
 
 
+# ------------------------------------------------------------------------------- what a store has room for
+
+
+def most_keys(columns, width):
+    """Keys that fit so many columns of `width` bits, if 2^80 hashes are tried: n' (width - 80 + log2 n') = width * columns."""
+    low, high = 1, 80 * columns
+    while high - low > 1:
+        keys = (low + high) // 2
+        fits = keys * (width - 80 + keys.bit_length() - 1) <= width * columns
+        low, high = (keys, high) if fits else (low, keys)
+    return low
+
+
+def independent(okvs, count):
+    """How many of so many random keys have rows over the sparse columns of one bin that are independent, whatever the width of hashes is."""
+    basis, rank = {}, 0
+    for block in numbers(draw("asked", 16 * count)):
+        row = sum(1 << at for at in okvs.row(block)[1])
+        while row and row.bit_length() in basis:
+            row ^= basis[row.bit_length()]
+        if row:
+            basis[row.bit_length()] = row
+            rank += 1
+    return rank
+
+
+def check_asked():
+    for keys in [1, 1 << 10, 1 << 14, 1_000_000]:
+        columns = Okvs.of(keys).columns
+        said = ", ".join(f"{most_keys(columns, width) / keys:.2f} n of {width} bits" for width in (128, 256, 512))
+        print(f"{keys} keys: {columns / keys:.2f} n columns, room for {said}")
+        require(all(most_keys(columns, width) >= columns for width in (128, 256, 512, 1 << 20)), "a store has room for fewer keys than columns")
+    for keys, factors in [(1 << 10, (1.25, 3)), (1 << 14, (1.2,))]:
+        okvs = Okvs.of(keys)
+        for factor in factors:
+            rank = independent(okvs, int(factor * keys))
+            print(f"{keys} keys: of {factor} n random ones {rank / keys:.3f} n have independent rows in {okvs.sparse} sparse columns")
+            require(rank > 1.15 * keys, "few rows are independent")
+
+
 def main():
     parser = argparse.ArgumentParser(description="Writes the golden vectors of intersections.")
     parser.add_argument("--check", action="store_true", help="compare with the files instead of writing them")
+    parser.add_argument("--asked", action="store_true", help="how many keys a store has room for")
     args = parser.parse_args()
+    if args.asked:
+        return check_asked()
     sizes = [0, 1, 2, 3, 4, 7, 100, 1 << 10, 16_383, 16_384, 16_385, 50_000, 1_000_000, 10_000_000]
     stores = [{"keys": keys, **vars(Okvs.of(keys))} for keys in sizes]
     cases = [

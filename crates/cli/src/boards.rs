@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use veil_device_fpga::board::{Board, Kind, Patience};
 use veil_device_fpga::{Assembled, Clock, Fpga};
-use veil_job::Tables;
+use veil_job::{Adversary, Tables};
 use veil_protocol::{Plan, Protocol};
 use veil_session::Peer;
 
@@ -90,7 +90,7 @@ impl Cards {
     }
 }
 
-/// Refuses cores for what a party of this plan is to do, for a reason other than room: cores garble half-gates, and do nothing for the party that
+/// Refuses cores for what a party of this plan is to do, for a reason other than room: cores garble half-gates, without MACs, and do nothing for the party that
 /// evaluates. `kind`: what they are.
 pub fn suits(
     device: &str,
@@ -111,6 +111,17 @@ pub fn suits(
         let message = format!("{device} has no garbler, and this job runs by {name}");
         return refused(message, "name a board of kind garbler or both");
     }
+    if plan.job.intersection().is_some() {
+        let message = format!("{device} garbles, and where keys meet nothing is garbled");
+        return refused(message, "leave out --device");
+    }
+    if plan.job.security.adversary == Adversary::Malicious {
+        let message = format!(
+            "{device} garbles half-gates, and this job's tables have the masks and MACs of authenticated garbling, for which it has no core"
+        );
+        let help = "leave out --device, or let the job hold against a semi-honest party or by cut-and-choose";
+        return refused(message, help);
+    }
     if protocol.me() != Peer::Party(plan.parties()[0]) {
         let who = veil_engine::name_of(plan, protocol.me());
         let message =
@@ -123,4 +134,62 @@ pub fn suits(
         return refused(message, help);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use veil_program::{Files, Job};
+    use veil_protocol::Options;
+
+    use super::*;
+
+    const JOB: &str = r#"version = 1
+kind = "circuit"
+name = "sum"
+owners = ["ann", "bob"]
+parties = ["ann", "bob"]
+recipients = ["bob"]
+WORDS
+circuit = { make = "adder:2", rows = 1 }
+input = [{ port = "x", owner = "ann", format = "hex", file = "x.hex" },
+         { port = "y", owner = "bob", format = "hex", file = "y.hex" }]
+output = [{ port = "out", to = "bob", format = "hex", file = "sum.hex" }]
+"#;
+
+    /// What a card of this kind says to a party of a job with these words.
+    fn said(words: &str, kind: Kind, party: usize) -> Result<(), String> {
+        let text = JOB.replace("WORDS", words);
+        let job = Job::parse(&text, Path::new("job.toml"), Files::default()).unwrap();
+        let plan = Arc::new(Plan::new(job.shared(), Options::default()).unwrap());
+        let me = Peer::Party(plan.parties()[party]);
+        let protocol = veil_protocol::protocol(Arc::clone(&plan), me);
+        suits("fpga:card", kind, &plan, &*protocol).map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn a_card_garbles_half_gates_and_nothing_else() {
+        let refused = |why: &str| Err(why.to_owned());
+        let semi_honest = "adversary = \"semi-honest\"";
+        assert_eq!(said(semi_honest, Kind::Garbler, 0), Ok(()));
+        assert_eq!(
+            said(semi_honest, Kind::Garbler, 1),
+            refused("fpga:card garbles, and bob does not in this job, which runs by yao")
+        );
+        assert_eq!(
+            said(semi_honest, Kind::Shares, 0),
+            refused("fpga:card has no garbler, and this job runs by yao")
+        );
+        assert_eq!(
+            said("tables = \"three-halves\"", Kind::Both, 0),
+            refused("fpga:card makes tables of half-gates, and this job has others")
+        );
+        // Either party, whatever transfers are.
+        for words in ["", "ot = \"silent\"", "statistical = \"80\""] {
+            let words = format!("adversary = \"malicious\"\n{words}");
+            for (kind, party) in [(Kind::Garbler, 0), (Kind::Both, 0), (Kind::Both, 1)] {
+                let why = "fpga:card garbles half-gates, and this job's tables have the masks and MACs of authenticated garbling, for which it has no core";
+                assert_eq!(said(&words, kind, party), refused(why), "{words}");
+            }
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! In which order the gates of a job are garbled, and who has chosen that: the job, the command line, or the device of the garbler.
 
 use serde::{Deserialize, Serialize};
-use veil_job::{ProtocolKind, Schedule, Word};
+use veil_job::{Adversary, ProtocolKind, Schedule, Word};
 use veil_program::{Job, JobProblem};
 use veil_protocol::Plan;
 use veil_runtime::Passes;
@@ -116,8 +116,10 @@ pub(crate) fn plan(
     };
     let mut ordered = Ordered::written(&job, &plan);
     let garbles = own.is_none_or(|own| own == veil_engine::name_of(&plan, GARBLER));
+    // Against a malicious party gates have one order.
     if job.leaves_schedule()
         && garbles
+        && plan.job.security.adversary == Adversary::SemiHonest
         && let Some((device, rows)) = devices.preferred(&plan, GARBLER)?
     {
         let list = Schedule::List(rows);

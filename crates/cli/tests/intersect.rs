@@ -131,3 +131,50 @@ fn sizes_sums_and_columns_are_garbled() {
         assert!(said.contains(text), "{text}: {said}");
     }
 }
+
+/// Runs the job of a folder in a process for each party: what a service takes on is what they take, and not more than so many times as much.
+fn assert_declared(folder: &Folder, most: f64) {
+    // The program, and its own list as texts, are beside it.
+    const BESIDE: f64 = 64e6;
+    let said = folder.succeed("run job.toml --out results --processes");
+    let explained = folder.succeed("explain job.toml --json");
+    let explained: serde_json::Value = serde_json::from_str(&explained).unwrap();
+    for (name, of) in ["ann", "bob"].iter().zip([0, 1]) {
+        let mut lines = said.lines();
+        let line = lines.find(|line| line.starts_with(&format!("  {name}  party")));
+        let line = line.unwrap_or_else(|| panic!("no line of {name}: {said}"));
+        let (_, took) = line.split_once("at most ").expect("what it took");
+        let took = took.strip_suffix(" MB of memory").expect("megabytes");
+        let took = took.parse::<f64>().unwrap() * 1e6;
+        let declared = explained["participants"][of]["memory_bytes"].as_f64();
+        let declared = declared.unwrap();
+        println!("{name}: {took} bytes, declared {declared}");
+        assert!(
+            took <= declared + BESIDE && declared <= most * took,
+            "{name}: {took} bytes, declared {declared}"
+        );
+    }
+}
+
+#[test]
+#[ignore = "tier processes: lists of 300 000 keys"]
+fn the_declared_memory_of_keys_is_at_most_twice_the_measured() {
+    const KEYS: u32 = 300_000;
+    let folder = Folder::new();
+    let job = JOB.replace("rows = 30", &format!("rows = {KEYS}"));
+    folder.write("job.toml", job.replace("{ up_to = 40 }", &KEYS.to_string()));
+    folder.write("left.csv", table("id", 0..KEYS));
+    folder.write("right.csv", table("number", KEYS / 2..KEYS / 2 + KEYS));
+    assert_declared(&folder, 2.0);
+}
+
+#[test]
+#[ignore = "tier processes: millions of gates"]
+fn the_declared_memory_of_circuits_over_bins_is_of_the_size_of_the_measured() {
+    for adversary in ["semi-honest", "malicious"] {
+        let folder = counting("columns", adversary);
+        folder.replace("job.toml", "{ up_to = 40 }", "{ up_to = 1000 }");
+        folder.replace("job.toml", "rows = 30", "rows = { up_to = 1000 }");
+        assert_declared(&folder, 2.25);
+    }
+}

@@ -45,6 +45,7 @@ mod soak;
 mod stages;
 mod statistics;
 mod stock;
+mod stock_refills;
 mod stock_services;
 mod two;
 mod two_queries;

@@ -163,6 +163,43 @@ fn cut_and_choose_is_as_strong_as_its_parameter() {
     assert!(said.contains(want), "{said}");
 }
 
+/// Who reads a job reads the assumption that it adds, and a rule that does not name it leaves it to a person.
+#[test]
+fn a_job_that_rests_on_more_says_so_and_needs_a_rule_that_does() {
+    let ann = Ann::new();
+    let job = |more: &str| {
+        let two = SUMS
+            .replace("\"ann\", \"bob\", \"carol\"", "\"ann\", \"bob\"")
+            .replace("to = \"carol\"", "to = \"bob\"")
+            .replace("INPUT", "format = \"csv\", column = \"age\"");
+        two.replace(
+            "circuit = {",
+            &format!("adversary = \"malicious\"\n{more}circuit = {{"),
+        )
+    };
+    let rule = |more: &str| {
+        format!("name = \"sums\"\ndecision = \"allow\"\ncircuits = [\"adder:8\"]\n{more}")
+    };
+    let silent = job("ot = \"silent\"\n");
+    ann.rules(&[&rule("")]);
+    assert_eq!(ann.check(&job(""))["allowed"], true);
+    let decided = ann.decision(&silent);
+    let want = "rule `sums`: the job rests on `regular-lpn`, and the rule lists no `assumptions`";
+    assert!(decided.contains(want), "{decided}");
+    let said = ann.0.succeed("explain job.toml");
+    let want = "yao, malicious, abort, 2 parties, error of 2^-40, if learning parity with regular noise is hard\n";
+    assert!(said.contains(want), "{said}");
+    ann.rules(&[&rule("assumptions = [\"regular-lpn\"]")]);
+    for job in [&silent, &job("")] {
+        assert_eq!(ann.check(job)["allowed"], true);
+    }
+    let refuse = "name = \"no\"\ndecision = \"refuse\"\nassumptions = [\"regular-lpn\"]";
+    ann.rules(&[refuse, &rule("")]);
+    let decided = ann.decision(&silent);
+    assert!(decided.contains("it rests on `regular-lpn`"), "{decided}");
+    assert_eq!(ann.check(&job(""))["allowed"], true);
+}
+
 /// Case S5: owners agreed that the fourth party gets a sum, and all four got it.
 #[test]
 fn what_is_for_one_party_has_another_plan_than_what_is_for_all() {

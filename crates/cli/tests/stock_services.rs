@@ -21,16 +21,16 @@ use crate::common::text;
 use crate::stock::{deployment, left, listed, prepared, result};
 
 /// Cells of a batch.
-const BATCH: u64 = 16384;
+pub(crate) const BATCH: u64 = 16384;
 
 /// Adds to the settings of a home.
-fn set(folder: &Folder, home: &str, more: &str) {
+pub(crate) fn set(folder: &Folder, home: &str, more: &str) {
     let path = folder.at(home).join("veil.toml");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, format!("{text}\n{more}\n")).unwrap();
 }
 
-fn service(folder: &Folder, name: &str, more: &[&str]) -> Service {
+pub(crate) fn service(folder: &Folder, name: &str, more: &[&str]) -> Service {
     Service::start(folder.path(), name, more)
 }
 
@@ -58,14 +58,26 @@ fn others(folder: &Folder, more: &[&str]) {
 }
 
 /// Cells that are left at a party, in all generations.
-fn cells(folder: &Folder, home: &str) -> u64 {
+pub(crate) fn cells(folder: &Folder, home: &str) -> u64 {
     let all = listed(folder, home);
     let left = all.iter().map(|of| of["about"]["left"].as_u64());
     left.map(Option::unwrap_or_default).sum()
 }
 
+/// Cells of the making that goes on at a party, or that is left.
+pub(crate) fn unfinished(folder: &Folder, home: &str) -> u64 {
+    // A header, and pages with their tags.
+    const HEADER: u64 = 4096;
+    const PAGE: u64 = 512 * 128 + 16;
+    let entries = fs::read_dir(folder.at(home).join("stock")).into_iter();
+    let mut paths = entries.flatten().map(|entry| entry.unwrap().path());
+    let making = paths.find(|path| path.extension().is_some_and(|of| of == "making"));
+    let bytes = making.and_then(|path| fs::metadata(path).ok());
+    bytes.map_or(0, |of| of.len().saturating_sub(HEADER) / PAGE * 512)
+}
+
 /// What the service of a party answers to a member.
-fn asked(folder: &Folder, (by, to): (&str, &str), request: &Request) -> Reply {
+pub(crate) fn asked(folder: &Folder, (by, to): (&str, &str), request: &Request) -> Reply {
     let home = Home::open(&folder.at(by)).unwrap();
     let members = home.members();
     let until = Instant::now() + Duration::from_secs(60);
@@ -74,7 +86,7 @@ fn asked(folder: &Folder, (by, to): (&str, &str), request: &Request) -> Reply {
 }
 
 #[track_caller]
-fn refused(reply: Reply, wanted: &str) {
+pub(crate) fn refused(reply: Reply, wanted: &str) {
     let Reply::Refused { why } = reply else {
         panic!("{reply:?}")
     };
@@ -312,12 +324,7 @@ fn a_refill_yields_to_jobs_and_keeps_what_it_has() {
         );
     }
     let [a, b] = ["a", "b"].map(|name| service(&folder, name, &["--yes"]));
-    let grown = || {
-        let folder = fs::read_dir(folder.at("b").join("stock")).into_iter();
-        let mut paths = folder.flatten().map(|entry| entry.unwrap().path());
-        let making = paths.find(|path| path.extension().is_some_and(|of| of == "making"));
-        making.is_some_and(|path| fs::metadata(path).is_ok_and(|of| of.len() > 3 * BATCH * 128))
-    };
+    let grown = || unfinished(&folder, "b") > 3 * BATCH;
     wait("some of it", grown);
     let output = folder.veil("submit job.toml --home eve --wait 60");
     assert!(output.status.success(), "{}", text(&output.stderr));

@@ -14,10 +14,13 @@ pub fn bounds(plan: &Plan, protocol: &dyn Protocol) -> Bounds {
         .max(digests.max().unwrap_or(0))
         .max(setup::longest(protocol))
         .max(256);
+    // A lane has no more chunks in flight than it has, which is one where keys meet or a job has one row.
+    let chunks = plan.chunks().div_ceil(u32::from(plan.lanes).max(1));
+    let window = u64::from(chunks).clamp(1, LARGEST_WINDOW as u64);
     Bounds {
         longest,
         // A correct neighbour is at most two rounds ahead in each chunk of its window, and an owner fills what it is given.
-        early: 3 * LARGEST_WINDOW as u64 * (longest + 64) + (1 << 16),
+        early: 3 * window * (longest + 64) + (1 << 16),
         credit: 2 * longest + (1 << 18),
         places: protocol.places() + setup::places(protocol),
         chunks: plan.chunks() + 2,

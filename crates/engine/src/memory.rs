@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use veil_device::{ColumnType, Cpu, Instr, Region, Residency, Src};
+use veil_job::ProtocolKind;
 use veil_link::LinkKind;
 use veil_protocol::{Plan, Protocol, WorkspaceOf};
 
@@ -11,6 +12,9 @@ use crate::{LARGEST_WINDOW, bounds};
 /// Bytes per gate of a circuit that is read, planned when it is proposed and again when it runs, and kept by the job and each of its
 /// plans. The allocator keeps what the planner gave back: a service that runs SHA-256 once takes about 500.
 const GATE: u64 = 1024;
+
+/// The same between two parties, whose jobs have one plan and no stages: to plan takes 226 at its peak, of circuits of millions of gates, code included.
+const GATE_OF_TWO: u64 = 256;
 
 /// Bytes of a round that is kept ready, beside its commands.
 const ROUND: u64 = 1024;
@@ -54,6 +58,10 @@ impl Memory {
         let peers = protocol.peers().len() as u64;
         let totals = plan.job.totals.as_ref();
         let gates = plan.job.circuit.gates.len() + totals.map_or(0, |totals| totals.gates.len());
+        let gate = match plan.job.security.protocol {
+            ProtocolKind::Yao => GATE_OF_TWO,
+            ProtocolKind::Rep3 | ProtocolKind::Rep4 => GATE,
+        };
         let code = plan.programs.iter().map(|program| {
             let (code, pairs) = (program.code.len(), program.pairs.len());
             code * size_of::<Instr>() + pairs * size_of::<(Src, Src)>()
@@ -63,7 +71,7 @@ impl Memory {
             workspaces: chunk * chunks + job,
             frames: peers * lanes * bounds.held(link),
             plan: RUN
-                + GATE * gates as u64
+                + gate * gates as u64
                 // As the plan has it, and as a device does, for all lanes.
                 + code * 3
                 + u64::from(protocol.places()) * ROUND,

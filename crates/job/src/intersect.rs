@@ -7,7 +7,7 @@ use veil_circuit::{Builder, Circuit, Per};
 use veil_math::Ring;
 use veil_session::PartyId;
 
-use crate::{Holder, JobSpec, Order};
+use crate::{Assumption, Guarantee, Holder, JobSpec, Order};
 
 /// Bytes of a key: a digest of what names a row.
 pub const KEY_BYTES: usize = 32;
@@ -80,6 +80,19 @@ impl JobSpec {
             Order::Intersected { keys, result } => Some(Intersection { keys, result }),
             _ => None,
         })
+    }
+
+    /// What a run of the job may rest on beyond what every run rests on. Keys meet by a vector of products, whatever the job says.
+    pub fn assumptions(&self) -> &'static [Assumption] {
+        match self.intersection() {
+            Some(_) => &[Assumption::RegularLpn],
+            None => self.security.assumptions(),
+        }
+    }
+
+    /// The guarantee of a run of the job with all parties.
+    pub fn guarantee(&self) -> Guarantee {
+        Guarantee::of(self.security).resting_on(self.assumptions())
     }
 
     /// Whether a job whose rows meet is what it says it is: one block of two parties, each with a port, of which one learns which of its rows meet another

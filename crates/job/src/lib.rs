@@ -53,8 +53,8 @@ pub use ends::{DataError, ShareSink, ShareSource, Sink, Slice, Source, Spill};
 pub use intersect::{Intersection, KEY_BYTES, equality};
 pub use schedule::{Rows, Schedule};
 pub use security::{
-    Adversary, Delivery, Guarantee, Ot, ProtocolKind, Security, Statistical, Tables, Technique,
-    UnknownWord, Word,
+    Adversary, Assumption, Delivery, Guarantee, Ot, ProtocolKind, Security, Statistical, Tables,
+    Technique, UnknownWord, Word,
 };
 pub use spec::{Audience, Block, DatasetRef, Holder, InputSpec, JobSpec, Keep, Order, StoredPort};
 pub use stock::{Cells, FIELDS, STOCK_WORD, StockError, StockSink, StockSource, Turn};

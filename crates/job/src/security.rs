@@ -228,6 +228,32 @@ impl ProtocolKind {
     }
 }
 
+/// What a run rests on beyond what every run rests on: ciphers, hashes and, between two parties, curves.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Assumption {
+    /// Learning parity with regular noise is hard for the parameters of silent transfers and of vectors of products.
+    RegularLpn,
+}
+
+impl Assumption {
+    /// All that there are.
+    pub const ALL: [Assumption; 1] = [Assumption::RegularLpn];
+
+    /// As rules of a policy name it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Assumption::RegularLpn => "regular-lpn",
+        }
+    }
+
+    /// As a sentence goes on behind "if".
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Assumption::RegularLpn => "learning parity with regular noise is hard",
+        }
+    }
+}
+
 /// All that a job says of its security. Public, and under the plan hash.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Security {
@@ -294,6 +320,14 @@ impl Security {
         }
     }
 
+    /// What a run of it may rest on beyond what every run rests on. A plan may come to need less than the job allows.
+    pub fn assumptions(self) -> &'static [Assumption] {
+        match self.ot {
+            Ot::Silent if self.takes_silent() => &[Assumption::RegularLpn],
+            Ot::Silent | Ot::Extension => &[],
+        }
+    }
+
     /// The same against another adversary.
     #[must_use]
     pub const fn against(self, adversary: Adversary) -> Self {
@@ -339,6 +373,9 @@ pub struct Guarantee {
     /// A cheat between two parties is missed with probability 2 to the minus this: in each row by cut-and-choose, else in each batch of gates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub statistical: Option<u8>,
+    /// What it rests on beyond what every run rests on, as in "learning parity with regular noise is hard".
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assumptions: Vec<String>,
     /// The party of the job that was out when the others finished it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without: Option<String>,
@@ -353,7 +390,17 @@ impl Guarantee {
             delivery: security.delivery.word().to_owned(),
             parties: security.protocol.parties(),
             statistical: security.error().map(Statistical::bits),
+            assumptions: sentences(security.assumptions()),
             without: None,
+        }
+    }
+
+    /// The same of a run that rests on these.
+    #[must_use]
+    pub(crate) fn resting_on(self, assumptions: &[Assumption]) -> Self {
+        Guarantee {
+            assumptions: sentences(assumptions),
+            ..self
         }
     }
 
@@ -367,6 +414,11 @@ impl Guarantee {
     }
 }
 
+fn sentences(assumptions: &[Assumption]) -> Vec<String> {
+    let sentences = assumptions.iter().map(|of| of.sentence().to_owned());
+    sentences.collect()
+}
+
 /// As in "rep4, malicious, abort, 4 parties".
 impl fmt::Display for Guarantee {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -376,11 +428,15 @@ impl fmt::Display for Guarantee {
             delivery,
             parties,
             statistical,
+            assumptions,
             without,
         } = self;
         write!(f, "{protocol}, {adversary}, {delivery}, {parties} parties")?;
         if let Some(bits) = statistical {
             write!(f, ", error of 2^-{bits}")?;
+        }
+        if !assumptions.is_empty() {
+            write!(f, ", if {}", assumptions.join(" and "))?;
         }
         match without {
             Some(out) => write!(f, ", without `{out}`"),
@@ -433,5 +489,11 @@ mod tests {
         };
         let want = "yao, malicious, abort, silent transfers, 2^-40";
         assert_eq!(silent.to_string(), want);
+        let want = "yao, malicious, abort, 2 parties, error of 2^-40, if learning parity with regular noise is hard";
+        assert_eq!(said(&Guarantee::of(silent)), want);
+        // What takes no silent transfers does not rest on what these rest on.
+        for other in [Adversary::SemiHonest, Adversary::CutAndChoose] {
+            assert_eq!(silent.against(other).assumptions(), &[]);
+        }
     }
 }

@@ -178,6 +178,27 @@ fn silent_transfers_take_few_bits() {
     );
 }
 
+/// Where they send less, transfers of gates are silent, and a row says so.
+#[test]
+fn gates_against_a_malicious_party_take_silent_transfers() {
+    let folder = Folder::new();
+    let row = |batch: u32| -> serde_json::Value {
+        let printed = folder.succeed(&format!(
+            "bench ag --ot silent --batch {batch} --repeat 1 --link memory --json"
+        ));
+        serde_json::from_str(&printed).expect("a row is an object")
+    };
+    let [few, many] = [1, 16].map(row);
+    assert_eq!(
+        (&few["bench"], &many["bench"]),
+        (&"ag".into(), &"ag-silent".into())
+    );
+    let bound = many["bound_fraction"].as_f64().expect("a number");
+    assert!(bound > 0.0 && bound < 1.0, "{many}");
+    refuses(&folder, "bench yao --ot silent", "--ot is of ag");
+    refuses(&folder, "bench ot --ot silent", "--ot is of ag");
+}
+
 #[test]
 fn vectors_of_products_say_how_they_come_about() {
     let folder = Folder::new();

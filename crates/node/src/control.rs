@@ -83,6 +83,11 @@ pub enum Request {
         /// Cells.
         cells: u64,
     },
+    /// Makings of ours are over without an agreement: of each, by its name, so many cells have passed here, from the first on. How many do we keep?
+    Unfinished {
+        /// Cells by the name of the generation.
+        makings: BTreeMap<String, u64>,
+    },
     /// I shall take part in this job, and something holds me up.
     Held {
         /// All digits of its plan hash.
@@ -137,6 +142,11 @@ pub enum Reply {
     Kept {
         /// Cells.
         cells: u64,
+    },
+    /// So many cells of these makings are kept, from the first on: they are written. Of others nothing is.
+    Finished {
+        /// Cells by the name of the generation.
+        makings: BTreeMap<String, u64>,
     },
     /// In this order.
     Schedule {
@@ -470,6 +480,9 @@ mod tests {
                 plan: "0".repeat(64),
                 cells: 1 << 14,
             },
+            Request::Unfinished {
+                makings: BTreeMap::from([("01".repeat(8), 512)]),
+            },
         ] {
             let bytes = encode(&request);
             assert_eq!(decode(&bytes), Ok(request));
@@ -528,6 +541,9 @@ mod tests {
                 generations: vec!["01".repeat(8)],
             },
             Reply::Kept { cells: 1 << 14 },
+            Reply::Finished {
+                makings: BTreeMap::from([("01".repeat(8), 512)]),
+            },
             Reply::Schedule { schedule: None },
             Reply::Schedule {
                 schedule: Some("list(2)".into()),

@@ -139,7 +139,7 @@ impl Receipt {
                 .collect(),
             protocol: protocol.name().to_owned(),
             guarantee: protocol.guarantee().into_owned(),
-            security: Some(Guarantee::of(plan.job.security)),
+            security: Some(plan.job.guarantee()),
             ring: plan.ring.name().to_owned(),
             rows: plan.job.rows(),
             opened: opened

@@ -16,7 +16,7 @@ type Names = BTreeSet<String>;
 #[derive(Clone, Debug)]
 struct Written {
     effect: &'static str,
-    lists: [Option<Names>; 11],
+    lists: [Option<Names>; 12],
     limits: [Option<u64>; 7],
     parties: Option<Names>,
     keep: Option<bool>,
@@ -25,7 +25,7 @@ struct Written {
     delivery: Option<&'static str>,
 }
 
-const LISTS: [&str; 11] = [
+const LISTS: [&str; 12] = [
     "asked_by",
     "roles",
     "jobs",
@@ -37,6 +37,7 @@ const LISTS: [&str; 11] = [
     "join_on",
     "group_by",
     "filters_on",
+    "assumptions",
 ];
 const LIMITS: [&str; 7] = [
     "min_rows",
@@ -132,14 +133,15 @@ prop_compose! {
         datasets in of(names(&NAMES, 1..6)),
         to in of(names(&NAMES, 1..6)),
         (join_on, group_by, filters_on) in (of(names(&NAMES, 1..6)), of(names(&NAMES, 1..6)), of(names(&NAMES, 1..6))),
+        assumptions in of(names(&["regular-lpn"], 1..2)),
         limits in [of(limit()), of(limit()), of(limit()), of(limit()), of(limit()), of(limit()), of(limit())],
-        parties in of(names(&PARTIES, 3..5)),
+        parties in of(names(&PARTIES, 2..5)),
         keep in of(any::<bool>()),
         adversary in of(select(&["semi-honest", "malicious", "malicious-cutchoose"][..])),
         statistical in of(select(&[40u8, 59, 119][..])),
         delivery in of(select(&["abort", "guaranteed"][..])),
     ) -> Written {
-        let lists = [asked_by, roles, jobs, operations, circuits, columns, datasets, to, join_on, group_by, filters_on];
+        let lists = [asked_by, roles, jobs, operations, circuits, columns, datasets, to, join_on, group_by, filters_on, assumptions];
         let written = Written { effect, lists, limits, parties, keep, adversary, statistical, delivery };
         if effect == "refuse" { written.limits_nothing() } else { written }
     }
@@ -167,9 +169,10 @@ prop_compose! {
         (join_on, group_by, filters_on) in (names(&NAMES, 0..3), names(&NAMES, 0..2), names(&NAMES, 0..3)),
         result_rows in of(number()),
         families in names(&NAMES, 0..2),
+        assumptions in names(&["regular-lpn", "", "pay"], 0..3),
     ) -> Facts {
         Facts {
-            join_on, group_by, filters_on, result_rows, families,
+            join_on, group_by, filters_on, result_rows, families, assumptions,
             job: job.into(), operations, circuits, columns, unnamed, inputs: Vec::new(), datasets, keeps, to, parties, opens_rows, rows, smallest_block, groups,
             min_count: groups,
             protocol: "rep3".into(), adversary: adversary.into(), statistical, delivery: delivery.into(),
@@ -210,6 +213,7 @@ fn fits(rule: &Written, facts: &Facts, around: &Around) -> bool {
         facts.join_on.clone(),
         facts.group_by.clone(),
         facts.filters_on.clone(),
+        facts.assumptions.clone(),
     ];
     let has = |field: usize, list: &Names, name: &String| {
         let star = |pattern: &String| {
@@ -219,7 +223,7 @@ fn fits(rule: &Written, facts: &Facts, around: &Around) -> bool {
         };
         list.contains(name) || LISTS[field] == "jobs" && list.iter().any(star)
     };
-    let listed = (0..11).filter_map(|field| Some((field, rule.lists[field].as_ref()?)));
+    let listed = (0..12).filter_map(|field| Some((field, rule.lists[field].as_ref()?)));
     // What has no name may be any column, and may be none that is listed.
     let nameless = |field: usize| LISTS[field] == "columns" && !facts.unnamed.is_empty();
     if rule.effect == "refuse" {
@@ -284,13 +288,14 @@ fn fits(rule: &Written, facts: &Facts, around: &Around) -> bool {
             strength(&facts.delivery).is_some_and(|s| Some(s) >= strength(least))
         });
     let unsaid = facts.datasets.is_empty() || rule.lists[6].is_some();
+    let rests = facts.assumptions.is_empty() || rule.lists[11].is_some();
     let kept = !facts.keeps || rule.keep == Some(true);
     let circuit = !facts.operations.contains("circuit") || rule.lists[4].is_some();
     let known = facts
         .operations
         .iter()
         .all(|o| OPERATIONS.contains(&o.as_str()));
-    within && limits && (rule.effect == "ask" || unsaid && kept && circuit && known)
+    within && limits && (rule.effect == "ask" || unsaid && rests && kept && circuit && known)
 }
 
 proptest! {

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use veil_job::{StockError, StockSink, StockSource};
 use veil_session::{Secret, SessionId};
-use veil_store::stock::{ListedState, NewStock, PAGE, stocks};
+use veil_store::stock::{Between, ListedState, NewStock, PAGE, stocks};
 
-use crate::common::stock::{CELLS, Pair, begin, cells, key, make, put, session};
+use crate::common::stock::{CELLS, Pair, begin, between, cells, key, make, put, session};
 
 /// A making at a party that has begun, and of which the first of these pages have passed.
 fn begun(pair: &Pair, party: usize, name: u8, pages: &[u64]) -> NewStock {
@@ -73,6 +73,82 @@ fn nothing_is_kept_after_a_failed_check_or_of_a_making_that_is_forgotten() {
     let listed = stocks(pair.folders[0].path(), &key(0)).unwrap();
     assert_eq!(listed.len(), 1);
     assert!(matches!(&listed[0].state, ListedState::Burnt { why, .. } if why == "check"));
+}
+
+/// A process that was killed in the middle of a page, and another party that could not be asked: both have what has passed at both, but for that page.
+#[test]
+fn what_a_killed_process_has_left_is_kept_by_agreement() {
+    let pair = Pair::new();
+    let [one, other] = [
+        begun(&pair, 0, 7, &[0, 1, 2]),
+        begun(&pair, 1, 7, &[0, 1, 2]),
+    ];
+    let [first, second] = [0, 1].map(|party| pair.stocks(party));
+    assert_eq!(
+        first.unfinished().unwrap(),
+        [],
+        "a run that goes on has not left it"
+    );
+    one.stay();
+    drop(one);
+    // As the system leaves it: the file is there, and a page is cut.
+    let path = pair.file(1, "making");
+    let bytes = std::fs::read(&path).unwrap();
+    drop(other);
+    assert!(!path.exists(), "a making that is given up leaves nothing");
+    std::fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
+    let [[(name, passed)], [(same, fewer)]] =
+        [&first, &second].map(|stocks| <[_; 1]>::try_from(stocks.unfinished().unwrap()).unwrap());
+    assert_eq!((&name, passed, fewer), (&same, 3 * PAGE, 2 * PAGE));
+    let refused = "cells of stock are kept that have not passed their checks here";
+    for (name, wrong) in [
+        (&name[..], 0),
+        (&name, PAGE + 1),
+        (&name, 3 * PAGE),
+        ("../7", PAGE),
+    ] {
+        let error = second.keep_unfinished(name, wrong).unwrap_err();
+        assert_eq!(error.to_string(), refused, "{wrong} of {name}");
+    }
+    for stocks in [&second, &first] {
+        stocks.keep_unfinished(&name, 2 * PAGE).unwrap();
+        assert_eq!(stocks.unfinished().unwrap(), []);
+    }
+    assert_eq!(pair.left(), [[2 * PAGE], [2 * PAGE]]);
+    let ends = session(&pair, 1, 2 * PAGE);
+    for end in &ends {
+        assert!(cells(end, 7, 0, 2 * PAGE).into_iter().eq(0..2 * PAGE));
+    }
+}
+
+/// What a run with another peer has left, or one after a failed check, is none of this one's.
+#[test]
+fn what_is_left_belongs_to_one_peer_and_has_passed() {
+    let pair = Pair::new();
+    let left = begun(&pair, 0, 7, &[0]);
+    left.stay();
+    drop(left);
+    let other = Between {
+        peer: [9; 32],
+        ..between(0)
+    };
+    let other = pair.between(0, other);
+    assert_eq!(other.unfinished().unwrap(), []);
+    let sink = other.making(CELLS, None);
+    sink.begin(&SessionId([8; 32]), &Secret::new([8; 16]))
+        .unwrap();
+    drop(sink);
+    assert_eq!(pair.stocks(0).unfinished().unwrap().len(), 1);
+    let failed = begun(&pair, 0, 9, &[0, 1]);
+    assert_eq!(
+        pair.stocks(0).unfinished().unwrap(),
+        [],
+        "the next making removes it"
+    );
+    failed.fail();
+    failed.stay();
+    drop(failed);
+    assert_eq!(pair.stocks(0).unfinished().unwrap(), []);
 }
 
 /// A party that keeps another number than it has said has stock that is of no use.

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use veil_device::{Cpu, Device, Isa, Reference};
-use veil_engine::Abort;
+use veil_engine::{Abort, Memory};
 use veil_job::{Adversary, Audience, Holder, JobSpec, Order};
-use veil_link::LinkFault;
 use veil_link::tap::Fate;
+use veil_link::{LinkFault, LinkKind};
 use veil_protocol::{Options, Plan, PlanError};
 use veil_session::{PartyId, Peer};
 use veil_testkit::sample::{intersection, party, peer};
@@ -330,4 +330,21 @@ fn participants_are_the_two_parties() {
     let outcome = world([3, 3], 0, 1).run();
     let participants: Vec<Peer> = outcome.seen.keys().copied().collect();
     assert_eq!(participants, [peer(0), peer(1)]);
+}
+
+/// A link makes room for what can come before it is expected, of the one chunk that there is, and a job declares no more memory than its workspaces and some messages take.
+#[test]
+fn room_for_early_messages_is_that_of_one_chunk() {
+    let job = intersection([1_000_000; 2], party(0));
+    let plan = Arc::new(Plan::new(Arc::new(job), Options::default()).unwrap());
+    let longest = 16 * veil_device::Okvs::of(1_000_000).columns();
+    for me in [0, 1] {
+        let protocol = veil_protocol::protocol(Arc::clone(&plan), peer(me));
+        let bounds = veil_engine::bounds(&plan, &*protocol);
+        assert_eq!(bounds.longest, longest);
+        assert_eq!(bounds.early, 3 * (longest + 64) + (1 << 16));
+        let memory = Memory::new(&plan, &*protocol, 4, LinkKind::Tls);
+        assert!(memory.frames < 10 * longest, "{memory:?}");
+        assert!(memory.workspaces < 16 * longest, "{memory:?}");
+    }
 }

@@ -210,7 +210,7 @@ impl Job {
 
     /// What the result is worth: the protocol, the corruptions that it holds against, and what is open to them.
     pub fn guarantee(&self) -> Guarantee {
-        Guarantee::of(self.plan().job.security)
+        self.plan().job.guarantee()
     }
 
     /// What planner and engine see of it.

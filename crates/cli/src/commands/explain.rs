@@ -365,7 +365,7 @@ fn explain(
         protocol: first.name(),
         guarantee: first.guarantee(),
         finished_by: finished_by(stages),
-        security: Guarantee::of(plan.job.security),
+        security: plan.job.guarantee(),
         ring: plan.ring.name().to_string(),
         rows: described.rows(),
         meets: job.intersection().is_some(),
@@ -465,7 +465,7 @@ fn among_more(job: &Job, lanes: u16, rates: &Rates) -> Vec<AmongMore> {
         let (protocols, sent) = sent(&plan);
         Some(AmongMore {
             parties,
-            security: Guarantee::of(plan.job.security),
+            security: plan.job.guarantee(),
             bytes: sent.iter().map(|sent| sent.all.bytes).sum(),
             seconds: Run::new(&plan, &protocols, &sent).loopback(&plan, rates),
         })

@@ -84,6 +84,7 @@ pub(crate) fn run(command: &PolicyCommand) -> Result<(), Failure> {
         ("circuits", names(&facts.circuits)),
         ("columns", names(&facts.columns)),
         ("without a name", names(&facts.unnamed)),
+        ("rests on", names(&facts.assumptions)),
         ("data sets", names(&facts.datasets)),
         (
             "keeps shares",
@@ -109,7 +110,7 @@ pub(crate) fn run(command: &PolicyCommand) -> Result<(), Failure> {
             match facts.statistical {
                 None => facts.adversary.clone(),
                 Some(bits) => format!(
-                    "{}: a cheat gets away with probability 2^-{bits} in each row",
+                    "{}: a cheat gets away with probability 2^-{bits} in each row or batch",
                     facts.adversary
                 ),
             },

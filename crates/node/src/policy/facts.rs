@@ -43,6 +43,9 @@ pub struct Facts {
     pub inputs: Vec<InputFact>,
     /// Stored data sets that it computes on, or gives to other parties.
     pub datasets: BTreeSet<String>,
+    /// What a run may rest on beyond what every run rests on.
+    #[serde(default)]
+    pub assumptions: BTreeSet<String>,
     /// Whether the parties keep shares of something.
     pub keeps: bool,
     /// Names of the participants to whom something is opened.
@@ -104,6 +107,9 @@ impl Facts {
             datasets: (spec.blocks.iter())
                 .filter(|block| block.holders.contains(&Holder::Stored))
                 .map(|block| block.stored.clone().unwrap_or_default())
+                .collect(),
+            assumptions: (spec.assumptions().iter())
+                .map(|assumption| assumption.word().to_owned())
                 .collect(),
             keeps: spec.audiences.contains(&Audience::Stored),
             to: (spec.audiences.iter())

@@ -95,7 +95,7 @@ pub(super) type Listed<'a> = (
 pub(super) const USES_COLUMN: &str = "uses the column";
 
 /// The lists of a rule, what they are of, and what the job has of it.
-pub(super) fn lists<'a>(rule: &'a Rule, asked: &Asked<'a>) -> [Listed<'a>; 11] {
+pub(super) fn lists<'a>(rule: &'a Rule, asked: &Asked<'a>) -> [Listed<'a>; 12] {
     fn all(set: &BTreeSet<String>) -> BTreeSet<&str> {
         set.iter().map(String::as_str).collect()
     }
@@ -130,6 +130,11 @@ pub(super) fn lists<'a>(rule: &'a Rule, asked: &Asked<'a>) -> [Listed<'a>; 11] {
             "uses the stored data set",
             rule.datasets.as_ref(),
             all(&facts.datasets),
+        ),
+        (
+            "rests on",
+            rule.assumptions.as_ref(),
+            all(&facts.assumptions),
         ),
         ("opens values to", rule.to.as_ref(), all(&facts.to)),
     ]
@@ -189,6 +194,7 @@ mod tests {
             unnamed: BTreeSet::new(),
             inputs: Vec::new(),
             datasets: BTreeSet::new(),
+            assumptions: BTreeSet::new(),
             keeps: false,
             to: set(&["press"]),
             parties: set(&["a", "b", "c"]),
@@ -473,6 +479,40 @@ mod tests {
         let other = rule("damaged", "allow", "per_day = 9\njobs = [\"age\"]");
         let judged = judge(&(other + &rule("all", "allow", "")), &facts());
         assert_eq!(judged.decided, Some(("all".into(), Effect::Allow)));
+    }
+
+    /// An assumption that a member's job adds is one that a person or a rule has to name.
+    #[test]
+    fn what_a_job_rests_on_beyond_others_a_rule_has_to_say() {
+        let mut facts = facts();
+        facts.assumptions = BTreeSet::from(["regular-lpn".to_owned()]);
+        let rule = |decision: &str, list: &str| {
+            format!("[[rule]]\nname = \"s\"\ndecision = \"{decision}\"\n{list}\n")
+        };
+        let named = "assumptions = [\"regular-lpn\"]";
+        let allowed = Some(("s".to_owned(), Effect::Allow));
+        assert_eq!(judge(&rule("allow", named), &facts).decided, allowed);
+        let judged = judge(&rule("allow", ""), &facts);
+        assert_eq!(judged.decided, None);
+        assert_eq!(
+            judged.reasons,
+            ["rule `s`: the job rests on `regular-lpn`, and the rule lists no `assumptions`"]
+        );
+        let judged = judge(&rule("refuse", named), &facts);
+        assert_eq!(judged.decided, Some(("s".to_owned(), Effect::Refuse)));
+        assert_eq!(judged.reasons, ["it rests on `regular-lpn`"]);
+        let another = Facts {
+            assumptions: BTreeSet::from(["another".to_owned()]),
+            ..facts.clone()
+        };
+        let judged = judge(&rule("allow", named), &another);
+        assert_eq!(judged.reasons, ["rule `s`: the job rests on `another`"]);
+        // Jobs that rest on nothing more are what they were.
+        facts.assumptions.clear();
+        for list in ["", named] {
+            assert_eq!(judge(&rule("allow", list), &facts).decided, allowed);
+        }
+        assert_eq!(judge(&rule("refuse", named), &facts).decided, None);
     }
 
     #[test]

@@ -65,6 +65,8 @@ pub struct Rule {
     pub filters_on: Option<BTreeSet<String>>,
     /// Stored data sets.
     pub datasets: Option<BTreeSet<String>>,
+    /// Assumptions beyond those of every run.
+    pub assumptions: Option<BTreeSet<String>>,
     /// To whom something is opened.
     pub to: Option<BTreeSet<String>>,
     /// Sets of computing parties.

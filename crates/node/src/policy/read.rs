@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 use toml::Spanned;
 
-use veil_job::{Adversary, Delivery, Statistical, Word};
+use veil_job::{Adversary, Assumption, Delivery, Statistical, Word};
 
 use super::{Effect, OPERATIONS, Policy, Rule, words};
 use crate::file::{self, FileError};
@@ -45,6 +45,7 @@ struct RawRule {
     group_by: List,
     filters_on: List,
     datasets: List,
+    assumptions: List,
     to: List,
     parties: Option<Spanned<Vec<Vec<Spanned<String>>>>>,
     keep: Option<Spanned<bool>>,
@@ -115,6 +116,7 @@ fn rule_of(raw: RawRule, before: &[Rule]) -> Result<Rule, Wrong> {
         limits_refuse_nothing(&raw)?;
     }
     let roles = Role::ALL.map(Role::name);
+    let assumptions = Assumption::ALL.map(Assumption::word);
     let words = |list: List, known: &[&str], what: &str| -> Result<_, Wrong> {
         for word in list.iter().flat_map(Spanned::get_ref) {
             if !known.contains(&word.get_ref().as_str()) {
@@ -160,9 +162,9 @@ fn rule_of(raw: RawRule, before: &[Rule]) -> Result<Rule, Wrong> {
             let sets: Vec<BTreeSet<String>> = (sets.into_inner().into_iter())
                 .map(|set| set.into_iter().map(Spanned::into_inner).collect())
                 .collect();
-            if sets.is_empty() || sets.iter().any(|set| !(3..=4).contains(&set.len())) {
+            if sets.is_empty() || sets.iter().any(|set| !(2..=4).contains(&set.len())) {
                 let what =
-                    "`parties` is a list of sets of three or four names: [[\"a\", \"b\", \"c\"]]";
+                    "`parties` is a list of sets of two to four names: [[\"a\", \"b\", \"c\"]]";
                 return Err(Wrong(span, what.to_owned()));
             }
             Ok(sets)
@@ -180,6 +182,7 @@ fn rule_of(raw: RawRule, before: &[Rule]) -> Result<Rule, Wrong> {
         group_by: set(raw.group_by)?,
         filters_on: set(raw.filters_on)?,
         datasets: set(raw.datasets)?,
+        assumptions: words(raw.assumptions, &assumptions, "assumption")?,
         to: set(raw.to)?,
         parties: parties.transpose()?,
         keep: raw.keep.is_some_and(Spanned::into_inner),
@@ -301,8 +304,8 @@ mod tests {
                 "policy.toml:5:12: `soon` is no delivery; there are abort, guaranteed",
             ),
             (
-                format!("{allow}parties = [[\"a\", \"b\"]]"),
-                "policy.toml:5:11: `parties` is a list of sets of three or four names",
+                format!("{allow}parties = [[\"a\"]]"),
+                "policy.toml:5:11: `parties` is a list of sets of two to four names",
             ),
             (
                 format!("{allow}circuits = [\"sha256:00\"]"),
@@ -311,6 +314,10 @@ mod tests {
             (
                 format!("{allow}roles = [\"boss\"]"),
                 "`boss` is no role; there are party, owner, recipient",
+            ),
+            (
+                format!("{allow}assumptions = [\"lpn\"]"),
+                "policy.toml:5:16: `lpn` is no assumption; there are regular-lpn",
             ),
             (
                 format!("{allow}per_day = -1"),

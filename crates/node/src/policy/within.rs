@@ -53,6 +53,14 @@ fn said(rule: &Rule, facts: &Facts) -> Result<(), String> {
             "the job uses the stored data set `{name}`, and the rule lists no `datasets`"
         ));
     }
+    // A job that was allowed before would otherwise go on under a weaker promise that its author chose.
+    if rule.assumptions.is_none()
+        && let Some(name) = facts.assumptions.first()
+    {
+        return Err(format!(
+            "the job rests on `{name}`, and the rule lists no `assumptions`"
+        ));
+    }
     if facts.keeps && !rule.keep {
         return Err("the job keeps shares, and the rule has no `keep = true`".to_owned());
     }

@@ -198,6 +198,9 @@ impl ServiceState {
                     Reply::Refused { why }
                 }
             },
+            (Asked::Unfinished { makings }, Some(member)) => self
+                .finishes(member, &makings)
+                .unwrap_or_else(|why| Reply::Refused { why }),
             (Asked::Keep { plan, cells }, Some(_)) => self.keeps(&plan, cells, caller.key),
             // A service garbles on a processor, to which every order is as good.
             (Asked::Schedule { .. }, Some(_)) => Reply::Schedule { schedule: None },

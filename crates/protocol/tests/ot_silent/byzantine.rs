@@ -29,7 +29,7 @@ fn told(seed: u64, pass: &mut dyn FnMut(Peer, u32, &mut Vec<u8>)) -> Result<(), 
     told
 }
 
-/// Every message of a round, with one bit that is another: sums of each level, the receiver's answer (case T16), the digest.
+/// Cases F11 and F12: every message of a round, with one bit that is another: sums of each level, the receiver's question, the digest.
 #[test]
 fn every_wrong_bit_is_caught() {
     let levels = (LASTING.trees * u32::from(LASTING.height)) as usize;
@@ -55,7 +55,7 @@ fn every_wrong_bit_is_caught() {
     }
 }
 
-/// Case T16: messages of another round are not taken.
+/// Case F13: messages of another round are not taken.
 #[test]
 fn messages_of_another_round_are_caught() {
     let kind = *Kind::all().get(1).expect("there is a CPU");
@@ -78,7 +78,7 @@ fn messages_of_another_round_are_caught() {
     }
 }
 
-/// Corrections of the base that are not of one string of choices are the sender's to find, before it grows a tree.
+/// Case F14: corrections of the base that are not of one string of choices are the sender's to find, before it grows a tree.
 #[test]
 fn a_wrong_base_is_caught() {
     let kind = *Kind::all().get(1).expect("there is a CPU");

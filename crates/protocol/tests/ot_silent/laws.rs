@@ -117,7 +117,7 @@ fn messages_do_not_depend_on_choices() {
     }
 }
 
-/// Cases A8 and T17: rounds with the number of another one, and rounds that take what was taken, ring at both ends of the reference device.
+/// Cases A8 and F13: rounds with the number of another one, and rounds that take what was taken, ring at both ends of the reference device.
 #[test]
 fn rounds_that_repeat_ring() {
     let rings = |end: &mut End, round: &Round| {

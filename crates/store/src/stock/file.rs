@@ -136,6 +136,16 @@ impl PageFile {
 
     /// One that is complete.
     pub(super) fn open(path: &Path, key: &StoreKey) -> Result<Self, StockError> {
+        let whole = Self::open_part(path, key)?;
+        let length = whole.file.metadata().map_err(DataError::io("read", path))?;
+        if length.len() != bytes_of(whole.cells) {
+            return Err(whole.damaged("it has another length than its header says"));
+        }
+        Ok(whole)
+    }
+
+    /// One whose pages need not all be there.
+    pub(super) fn open_part(path: &Path, key: &StoreKey) -> Result<Self, StockError> {
         let damaged = |what| StockError::Damaged {
             file: path.to_owned(),
             what,
@@ -163,10 +173,6 @@ impl PageFile {
             return Err(damaged("its header is not what this party has written"));
         }
         let cells = number(8);
-        let length = file.metadata().map_err(DataError::io("read", path))?.len();
-        if length != bytes_of(cells) {
-            return Err(damaged("it has another length than its header says"));
-        }
         Ok(PageFile {
             path: path.to_owned(),
             file,

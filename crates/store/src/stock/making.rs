@@ -1,7 +1,7 @@
 //! A generation that a run makes: as many of its cells as both parties agree on, or not there.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -17,6 +17,9 @@ use super::{PAGE, Stocks, burn, seconds, short, with_extension};
 /// Failed checks against a peer within a day after which nothing is made with it.
 pub(super) const FAILURES: usize = 3;
 
+/// Why cells are not kept.
+const NOT_PASSED: &str = "cells of stock are kept that have not passed their checks here";
+
 /// A generation that a run makes.
 pub struct NewStock {
     stocks: Stocks,
@@ -27,6 +30,8 @@ pub struct NewStock {
     pages: Mutex<Vec<bool>>,
     /// Whether there is nothing more to keep: a check has failed, or the generation is there.
     over: AtomicBool,
+    /// Whether the file stays where it is: the parties have not agreed on how many cells they keep.
+    stays: AtomicBool,
 }
 
 impl NewStock {
@@ -38,6 +43,7 @@ impl NewStock {
             made: OnceLock::new(),
             pages: Mutex::default(),
             over: AtomicBool::new(false),
+            stays: AtomicBool::new(false),
         }
     }
 
@@ -57,22 +63,21 @@ impl NewStock {
     /// [`StockError`] if fewer have passed here, the number is not one of whole pages, or the disk does not take what is left.
     pub fn keep(&self, cells: u64) -> Result<(), StockError> {
         if cells == 0 || cells > self.passed() || !cells.is_multiple_of(PAGE) {
-            let what = "cells of stock are kept that have not passed their checks here";
-            return Err(DataError::own(what).into());
+            return Err(DataError::own(NOT_PASSED).into());
         }
         self.complete(cells)
+    }
+
+    /// Leaves what has passed where it is, for [`Stocks::keep_unfinished`]: the other party could not be asked how much both keep.
+    pub fn stay(&self) {
+        let passed = self.passed() > 0;
+        self.stays.store(passed, Ordering::Release);
     }
 
     /// Writes the marks of the first `cells` cells, and gives the file its name.
     fn complete(&self, cells: u64) -> Result<(), StockError> {
         let (path, file) = self.made()?;
-        file.sync()?;
-        let marks = Marks::new(file.generation, cells);
-        file.mark(&path.with_extension("marks"), &marks)?;
-        // Its name makes it complete.
-        let complete = path.with_extension("stock");
-        let renamed = fs::rename(path, &complete).and_then(|()| sync_parent(&complete));
-        renamed.map_err(DataError::io("rename a finished file to", &complete))?;
+        complete(path, file, cells)?;
         self.over.store(true, Ordering::Release);
         file.release()
     }
@@ -112,7 +117,7 @@ impl StockSink for NewStock {
             // What a run has left that was ended; a run that goes on holds its file.
             let abandoned = File::open(&left)
                 .is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok());
-            if abandoned {
+            if abandoned && !self.stocks.is_of_another(&left) {
                 let _ = fs::remove_file(&left);
             }
         }
@@ -166,8 +171,76 @@ impl StockSink for NewStock {
     }
 }
 
+impl Stocks {
+    /// Whether a making is one with another peer, whose end is no matter of this one.
+    fn is_of_another(&self, path: &Path) -> bool {
+        let file = PageFile::open_part(path, &self.key);
+        file.is_ok_and(|file| file.between.peer != self.between.peer)
+    }
+
+    /// Makings with this peer that are over without an agreement, as of a process that was killed: the name of each, and how many of its cells have passed
+    /// here, from the first on.
+    ///
+    /// # Errors
+    /// [`StockError::Data`] if the folder cannot be read.
+    pub fn unfinished(&self) -> Result<Vec<(String, u64)>, StockError> {
+        let paths = with_extension(&self.folder, "making")?.into_iter();
+        let left = paths.filter_map(|path| self.unfinished_at(&path));
+        Ok(left
+            .map(|(file, passed)| (short(&file.generation), passed))
+            .collect())
+    }
+
+    /// A making that no run holds, and cells that have passed; nothing if it is none with this peer, or has none.
+    fn unfinished_at(&self, path: &Path) -> Option<(PageFile, u64)> {
+        let file = PageFile::open_part(path, &self.key).ok()?;
+        if file.between != self.between || !file.is_alone() {
+            return None;
+        }
+        // A process that was killed may have written a part of a page, and a machine that has lost power no page at all.
+        let pages = (0..file.cells.div_ceil(PAGE)).take_while(|page| file.page(*page).is_ok());
+        let passed = (pages.count() as u64 * PAGE).min(file.cells);
+        (passed > 0).then_some((file, passed))
+    }
+
+    /// Makes a generation of the first `cells` cells of a making that is over without an agreement: as many as have passed at both parties, which agree on
+    /// the number.
+    ///
+    /// # Errors
+    /// [`StockError`] if fewer have passed here, the number is not one of whole pages, or the disk does not take what is left.
+    pub fn keep_unfinished(&self, name: &str, cells: u64) -> Result<(), StockError> {
+        let paths = with_extension(&self.folder, "making")?;
+        let path = paths
+            .iter()
+            .find(|path| path.file_stem() == Some(name.as_ref()));
+        let found = path.and_then(|path| Some((path, self.unfinished_at(path)?)));
+        match found {
+            Some((path, (file, passed)))
+                if (1..=passed).contains(&cells) && cells.is_multiple_of(PAGE) =>
+            {
+                complete(path, &file, cells)
+            }
+            _ => Err(DataError::own(NOT_PASSED).into()),
+        }
+    }
+}
+
+/// Writes the marks of the first `cells` cells of a making, and gives its file its name.
+fn complete(path: &Path, file: &PageFile, cells: u64) -> Result<(), StockError> {
+    file.sync()?;
+    let marks = Marks::new(file.generation, cells);
+    file.mark(&path.with_extension("marks"), &marks)?;
+    // Its name makes it complete.
+    let complete = path.with_extension("stock");
+    let renamed = fs::rename(path, &complete).and_then(|()| sync_parent(&complete));
+    Ok(renamed.map_err(DataError::io("rename a finished file to", &complete))?)
+}
+
 impl Drop for NewStock {
     fn drop(&mut self) {
+        if self.stays.load(Ordering::Acquire) {
+            return;
+        }
         if let Some((path, _)) = self.made.get() {
             let _ = fs::remove_file(path);
         }

@@ -252,6 +252,7 @@ pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
             name: "fixmul",
             ops: PRODUCTS as u64,
             blocks_per_op: streams(sharing) * masks / 128.0,
+            blocks_of_transfers: 0.0,
             job,
         };
         for &carrier in &args.link {

@@ -17,6 +17,7 @@ use veil_protocol::passes::PassProgram;
 use veil_protocol::{Options, Plan};
 use veil_session::Peer;
 
+use super::silent;
 use super::workload::Workload;
 use crate::loopback::{DataOfPass, Keys, Nowhere, Pattern, Reports, cpu_time, program_over_tls};
 
@@ -162,12 +163,14 @@ pub(super) fn measure_with(
         chunk_rows: setup.chunk_rows,
     };
     let plan = Arc::new(Plan::new(Arc::new(job), options).into_diagnostic()?);
+    let silent = silent::least_seconds(&plan);
+    let of_transfers = silent.map_or(0.0, |_| workload.blocks_of_transfers);
     let course = Course {
-        name: workload.name,
+        name: silent.map_or(workload.name, |_| "ag-silent"),
         batch: plan.job.rows(),
         ops: workload.job.rows() as f64 * workload.ops as f64,
-        blocks_per_op: workload.blocks_per_op,
-        gather_seconds: 0.0,
+        blocks_per_op: workload.blocks_per_op - of_transfers,
+        gather_seconds: silent.unwrap_or(0.0),
         program: Arc::new(Arc::clone(&plan).into()),
         data: &|peer, _| data(peer),
     };
@@ -182,7 +185,7 @@ pub(super) struct Course<'a> {
     pub(super) ops: f64,
     /// AES blocks of masks per operation, over all parties.
     pub(super) blocks_per_op: f64,
-    /// Seconds that memory takes for rows that move, at all parties, measured in the same run.
+    /// Seconds that memory takes for rows that move, or silent transfers at the least, at all parties, measured in the same run.
     pub(super) gather_seconds: f64,
     pub(super) program: Arc<PassProgram>,
     pub(super) data: &'a DataOfPass<'a>,

@@ -33,7 +33,7 @@ use std::sync::{Arc, LazyLock};
 use miette::{IntoDiagnostic, Result, miette};
 use veil_cli::devices::{self, Registry};
 use veil_engine::DeviceFactory;
-use veil_job::{Adversary, ProtocolKind, Security, Statistical, Tables};
+use veil_job::{Adversary, Ot, ProtocolKind, Security, Statistical, Tables};
 use veil_link::shape;
 use veil_program::Words;
 
@@ -56,6 +56,7 @@ use workload::Name;
   veil-lab bench garble --svg fig.svg      ANDs garbled and evaluated on one core, against the rows of a chunk
   veil-lab bench yao --svg yao.svg         ANDs garbled and evaluated, in process and over TLS; then against the link
   veil-lab bench ag                        the same against a malicious party
+  veil-lab bench ag --ot silent            the same with transfers that take hardly any bytes
   veil-lab bench ag-prepare                products made ahead, and runs that take them
   veil-lab bench yao --ands 1e9            so many over cycles and over a batch, and what a party's memory is
   veil-lab bench cut --svg cut.svg         AES-128 against a malicious party, against the statistical parameter
@@ -102,6 +103,9 @@ pub(crate) struct BenchArgs {
     /// A cheat of cut-and-choose gets away with probability 2^-S [default: 40].
     #[arg(long, value_name = "S")]
     statistical: Option<Statistical>,
+    /// Where the transfers of ag come from: extension or silent [default: extension]. Where silent ones would send more, the extension is measured.
+    #[arg(long, value_name = "WHICH")]
+    ot: Option<Ot>,
     /// The device of all parties, of `veil-lab device list` [default: the fastest CPU device]. Of gpu and cut: cuda or cuda-sim [default of
     /// gpu: cuda].
     #[arg(long, value_name = "DEVICE")]
@@ -385,6 +389,12 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
                 "--silent and --vole are of ot"
             ));
         }
+        name if name != What::Job(Name::Ag) && args.ot.is_some() => {
+            return Err(miette!(
+                help = "`veil-lab bench ag --ot silent`",
+                "--ot is of ag"
+            ));
+        }
         name if name != What::Psi && args.opens.is_some() => {
             return Err(miette!(
                 help = "`veil-lab bench psi --opens size`",
@@ -458,6 +468,7 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
     let words = Words {
         tables: args.tables,
         statistical: args.statistical,
+        ot: args.ot,
         adversary: (name == Name::Ag).then_some(Adversary::Malicious),
         ..Words::default()
     };
@@ -481,7 +492,7 @@ pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> 
     }
 }
 
-const HEADER: &str = "bench   link    net   cores      batch   per CPU-s      per s   of masks   of bytes   B/op   Gb/s/party   MB   online ms   set-up ms (kept)";
+const HEADER: &str = "bench     link    net   cores      batch   per CPU-s      per s   of masks   of bytes   B/op   Gb/s/party   MB   online ms   set-up ms (kept)";
 
 fn print(row: &Row) {
     let Row {
@@ -494,7 +505,7 @@ fn print(row: &Row) {
     } = row;
     let kept = (row.kept_set_up_ms).map_or_else(String::new, |ms| format!("({ms:.2})"));
     println!(
-        "{bench:<7} {link:<7} {net:<5} {cores:>5} {batch:>10} {:>11} {:>10} {:>9.0}% {:>9.0}% {:>6.3} {:>12.2} {:>4.0} {:>11.2} {:>11.2} {kept}",
+        "{bench:<9} {link:<7} {net:<5} {cores:>5} {batch:>10} {:>11} {:>10} {:>9.0}% {:>9.0}% {:>6.3} {:>12.2} {:>4.0} {:>11.2} {:>11.2} {kept}",
         short(row.rate_per_cpu_s),
         short(row.rate_per_s),
         row.bound_fraction * 100.0,

@@ -8,6 +8,8 @@ use veil_device::{
     ColumnType, Command, Cpu, Device, Frame, Lpn, Op, PrfCall, Region, Residency, Span, Trees,
 };
 use veil_math::Ring;
+use veil_protocol::Plan;
+use veil_protocol::ag::transfer_bytes;
 use veil_protocol::ot::extension::{At, Challenge};
 use veil_protocol::ot::silent::{Base, Receiver, Sender, outputs};
 use veil_prss::DomainTag;
@@ -25,6 +27,9 @@ const TREES: Trees = match Trees::new(4) {
     Some(trees) => trees,
     None => unreachable!(),
 };
+
+/// How long each limit is measured.
+const BUDGET: Duration = Duration::from_millis(200);
 
 /// A row of results.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -239,23 +244,38 @@ impl Pair {
     }
 }
 
+/// CPU-seconds that the silent transfers of a plan's batches take at the least, at both ends, if their blocks of AES and their reads were all; nothing where a plan has
+/// none.
+pub(super) fn least_seconds(plan: &Plan) -> Option<f64> {
+    let set = plan.silent?;
+    let transfers = transfer_bytes(plan)?.transfers as f64;
+    let device = Cpu::detect();
+    let aes = device.prf_rate(BUDGET);
+    let table = device.row_rate(set.log_secret, BUDGET);
+    Some(2.0 * transfers / most(set, (aes, table)))
+}
+
+/// Transfers per CPU-second of an end that AES and reads allow. Of each leaf a block of its tree and two and a half of its row; those that become a base are made along.
+fn most(set: Lpn, (aes, table): (f64, f64)) -> f64 {
+    let usable = u64::from(outputs(set, true)) << set.height;
+    usable as f64 / set.outputs() as f64 / (3.5 / aes + 1.0 / table)
+}
+
 fn measure((name, set): (&'static str, Lpn), transfers: u64, repeat: u32) -> Result<Row> {
     let usable = u64::from(outputs(set, true)) << set.height;
     let rounds = transfers.div_ceil(usable).max(1);
     let transfers = rounds * usable;
-    let budget = Duration::from_millis(200);
     let (mut runs, mut aes, mut table) = (Vec::new(), 0f64, 0f64);
     for _ in 0..repeat.max(1) {
         let mut pair = Pair::new(set)?;
-        aes = aes.max(pair.ends[0].device.prf_rate(budget));
-        table = table.max(pair.ends[0].device.row_rate(set.log_secret, budget));
+        aes = aes.max(pair.ends[0].device.prf_rate(BUDGET));
+        table = table.max(pair.ends[0].device.row_rate(set.log_secret, BUDGET));
         runs.push(pair.run(rounds)?);
     }
     runs.sort_by(|a, b| (a.rounds[0] + a.rounds[1]).total_cmp(&(b.rounds[0] + b.rounds[1])));
     let run = runs.swap_remove((runs.len() - 1) / 2);
     let [sender, receiver] = run.rounds.map(|time| transfers as f64 / time);
-    // Of each leaf a block of its tree and two and a half of its row; those that become a base are made along.
-    let most = usable as f64 / set.outputs() as f64 / (3.5 / aes + 1.0 / table);
+    let most = most(set, (aes, table));
     let base = u64::from(set.base_columns()) << set.height;
     let base_time = run.base[0] + run.base[1];
     Ok(Row {

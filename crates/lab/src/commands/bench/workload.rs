@@ -64,6 +64,8 @@ pub(crate) struct Workload {
     pub(crate) ops: u64,
     /// AES blocks of masks per operation, over all parties.
     pub(crate) blocks_per_op: f64,
+    /// The part of them that transfers of the extension take, which silent ones take the place of.
+    pub(crate) blocks_of_transfers: f64,
 }
 
 impl Name {
@@ -162,7 +164,9 @@ impl Name {
             keep: None,
         };
         let job = Arc::new(job);
+        let of_transfers = if self == Name::Ag { 201.0 } else { 0.0 };
         Workload {
+            blocks_of_transfers: of_transfers,
             name,
             ops,
             blocks_per_op: streams(security.protocol) * (bits + conversions(&job) / ops as f64)

@@ -13,7 +13,7 @@ use veil_session::{PartyId, Peer};
 use veil_store::stock::Stocks;
 
 use super::super::{News, ServiceState};
-use super::{Agreed, MEET, Place};
+use super::{Agreed, MEET, Place, unfinished};
 use crate::control::{self, Reply, Request};
 use crate::jobs::State as Job;
 use crate::log::Event;
@@ -32,9 +32,9 @@ pub(super) struct May {
 }
 
 /// Why nothing is made, in words for the other party, which say nothing of this machine.
-type No = String;
+pub(super) type No = String;
 
-fn unusable(error: &StockError) -> No {
+pub(super) fn unusable(error: &StockError) -> No {
     match error {
         StockError::Failures { .. } | StockError::Busy => error.to_string(),
         error => {
@@ -78,18 +78,27 @@ impl From<String> for Unasked {
     }
 }
 
-/// Asks the other service, which may refuse: it is asked for half as much then.
+/// Asks the other service, which may refuse: it is asked for half as much then. Nothing where cells of former makings suffice.
 pub(super) fn ask(
     shared: &ServiceState,
     name: &str,
     with: &StockWith,
     may: May,
     place: Place,
-) -> Result<Agreed, Unasked> {
+) -> Result<Option<Agreed>, Unasked> {
     let settings = shared.home.settings();
     let members = shared.home.members();
     let member = members.by_name(name);
     let member = member.ok_or_else(|| "it is no member here".to_owned())?;
+    // What was kept may be all that there is room or time for.
+    let may = if unfinished::settle(shared, member, &may.stocks)? {
+        shared.may_make(name, with, None).ok()
+    } else {
+        Some(may)
+    };
+    let Some(may) = may.filter(|may| may.cells > 0) else {
+        return Ok(None);
+    };
     let halves = shared.refills.with(name, |party| party.refusals.min(32));
     let cells = ((may.cells >> halves) / BATCH * BATCH).max(BATCH);
     let planned = plan_of(&settings.name, name, with, cells);
@@ -118,7 +127,7 @@ pub(super) fn ask(
     };
     let lost = stocks.burn_unnamed(&generations).map_err(unusable)?;
     say_lost(name, lost);
-    Ok(Agreed {
+    Ok(Some(Agreed {
         party: member.clone(),
         plan,
         me,
@@ -127,7 +136,7 @@ pub(super) fn ask(
         disk: with.disk,
         asks: true,
         place,
-    })
+    }))
 }
 
 fn names(stocks: &Stocks) -> Result<Vec<String>, No> {
@@ -192,6 +201,17 @@ impl ServiceState {
         })
     }
 
+    /// What the settings say of making stock with a party.
+    pub(super) fn makes_with(&self, name: &str) -> Result<StockWith, No> {
+        let settings = self.home.settings();
+        let with = settings.stock.get(name).filter(|with| with.target > 0);
+        with.copied().ok_or_else(|| {
+            format!(
+                "this party makes no stock with `{name}`: its operator sets `target` under [stock.{name}] in veil.toml"
+            )
+        })
+    }
+
     /// Answers a party that asks for a refill: comes, within this party's limits, or says why not.
     pub(in crate::service) fn refills(
         &self,
@@ -210,12 +230,7 @@ impl ServiceState {
         };
         let name = &member.name;
         let settings = self.home.settings();
-        let with = settings.stock.get(name).filter(|with| with.target > 0);
-        let with = with.ok_or_else(|| {
-            format!(
-                "this party makes no stock with `{name}`: its operator sets `target` under [stock.{name}] in veil.toml"
-            )
-        })?;
+        let with = self.makes_with(name)?;
         if with.garbles(&settings.name, name) == garbles {
             let who = if garbles { "both" } else { "neither" };
             return Err(format!(
@@ -237,14 +252,14 @@ impl ServiceState {
                 rest.as_secs() + 1
             ));
         }
-        let may = self.may_make(name, with, Some(&generations))?;
+        let may = self.may_make(name, &with, Some(&generations))?;
         if cells == 0 || !cells.is_multiple_of(BATCH) || cells > may.cells {
             return Err(format!(
                 "`{name}` asks for {cells} cells, and this party makes at most {} with it now",
                 may.cells
             ));
         }
-        let planned = plan_of(&settings.name, name, with, cells);
+        let planned = plan_of(&settings.name, name, &with, cells);
         let (own, me) = planned.map_err(|error| error.to_string())?;
         if Event::plan(own.hash) != plan {
             return Err("the two plan it differently: run the same release on both sides".into());

@@ -96,10 +96,17 @@ fn run(shared: &ServiceState, agreed: &Agreed) -> Result<(u64, Option<String>), 
         return Err(over(abort.to_string()));
     }
     let kept = if agreed.asks {
-        agree(&identity, party, plan.hash, &made)?
+        agree(&identity, party, plan.hash, &made).map_err(|why| {
+            made.stay();
+            format!("{abort}; how much is kept is asked again: {why}")
+        })?
     } else {
         shared.refills.making.ends(&made)
     };
+    if kept == 0 {
+        // The next refill asks again.
+        made.stay();
+    }
     Ok((kept, Some(abort.to_string())))
 }
 

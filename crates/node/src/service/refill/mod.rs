@@ -6,6 +6,7 @@
 
 mod answer;
 mod make;
+mod unfinished;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -214,7 +215,8 @@ pub(super) fn look(shared: &Arc<ServiceState>) -> Option<JoinHandle<()>> {
         let asking = thread::Builder::new().name("stock".to_owned());
         let asking = asking.spawn(move || {
             match ask(&beside, &name, &with, may, place) {
-                Ok(agreed) => make(&beside, &agreed),
+                Ok(Some(agreed)) => make(&beside, &agreed),
+                Ok(None) => {}
                 Err(unasked) => beside.refills.with(&name, |party| match unasked {
                     Unasked::Refused(why) => {
                         tracing::info!(party = %name, %why, "no stock is made");

@@ -12,12 +12,16 @@
 //!
 //! `docs/protocol-rep3.md` has the equations, and what a forged proof has to guess.
 
+mod elements;
+
 use veil_device::proof::rows::PRODUCTS;
-use veil_device::proof::{FINDINGS, PIECES, SEED, Side, factor, length, levels, values};
+use veil_device::proof::{FINDINGS, SEED, Side, factor, levels, values};
 use veil_device::{Command, KeyId, Op, PrfCall, Proof, Span};
 use veil_prss::DomainTag;
 use veil_session::{PartyId, Peer};
 
+use self::elements::{In, One};
+pub(crate) use self::elements::{elements, longest, sizes_of_rows};
 use super::{KEY_OWN, KEY_PREVIOUS, SCHEME};
 use crate::replicated::regions::{PROOF, TRACE, VECTORS};
 use crate::replicated::{Batch, ProofOf, check, transfer};
@@ -75,95 +79,9 @@ const fn part(message: ProofMessage) -> u16 {
 /// The first level of a proof of rows: their vectors are as those of products of bits after two levels.
 const FIRST_OF_ROWS: u32 = 3;
 
-/// Elements of a level, from 0, whose challenge is the seed: claims about both provers, then shares that are sent, received and drawn, then what
-/// is told.
-const LEVEL: u32 = 176;
-
-/// What a party is told of a level, or tells.
-#[derive(Clone, Copy)]
-enum One {
-    /// The challenge to this party.
-    Challenge,
-    /// The challenges to the previous one, and to the next.
-    Given([u32; 1]),
-    /// The challenge that the next one was told.
-    Echo,
-    /// The seed that the next one has for the previous one.
-    Ready,
-}
-
-/// The region of messages and single elements of a proof.
-#[derive(Clone, Copy)]
-struct In(u16);
-
-impl In {
-    fn element(self, first: u32, count: u32) -> Span {
-        Span {
-            region: self.0,
-            component: 0,
-            first,
-            count,
-        }
-    }
-
-    /// What the shares of a level are to add up to: of each piece of the batch at level 1, later one element.
-    fn claims(self, level: u32, prover: u32) -> Span {
-        let count = if level == 1 { PIECES } else { 1 };
-        self.element(LEVEL * level + PIECES * prover, count)
-    }
-
-    /// Shares of a level: 0 sent, 1 received, 2 drawn.
-    fn share(self, level: u32, which: u32) -> Span {
-        self.element(LEVEL * level + 64 + 32 * which, values(level))
-    }
-
-    fn one(self, level: u32, which: One) -> Span {
-        let at = match which {
-            One::Challenge => 160,
-            One::Given([of]) => 162 + 2 * of,
-            One::Echo => 166,
-            One::Ready => 168,
-        };
-        self.element(LEVEL * level + at, if level == 0 { SEED } else { 1 })
-    }
-
-    /// What was found about a prover, a value and a share of the last claim: by this party, or told by the other verifier.
-    fn found(self, levels: u32, prover: u32, told: bool) -> Span {
-        self.element(
-            LEVEL * (levels + 1) + FINDINGS * (2 * prover + u32::from(told)),
-            FINDINGS,
-        )
-    }
-}
-
 /// The two provers that a party verifies.
 const PREVIOUS_PROVER: u32 = 0;
 const NEXT_PROVER: u32 = 1;
-
-/// Elements of the region of single elements that a proof takes: of so many products of bits, or of rows that moved.
-const fn elements_of(levels: u32) -> u32 {
-    LEVEL * (levels + 1) + 4 * FINDINGS
-}
-
-/// Elements of the region [`PROOF`] that a batch takes.
-pub(crate) fn elements(batch: &Batch) -> u32 {
-    elements_of(levels(batch.products, batch.rows))
-}
-
-/// Elements of the vectors of a batch.
-pub(crate) fn longest(batch: &Batch) -> u32 {
-    let length = length(batch.products, batch.rows, 3);
-    u32::try_from(length).unwrap_or(u32::MAX)
-}
-
-/// The same of rows that moved: single elements, and those of vectors.
-pub(crate) fn sizes_of_rows(rows: u32) -> [u32; 2] {
-    let length = length(PRODUCTS, rows, 3);
-    [
-        elements_of(levels(PRODUCTS, rows)),
-        u32::try_from(length).unwrap_or(u32::MAX),
-    ]
-}
 
 /// Element `k` of a span.
 fn nth(span: Span, k: u32) -> Span {
