@@ -81,11 +81,11 @@ fn sorted_rows_are_sorted_and_equal_keys_keep_their_order() {
 fn looked_up_values_are_those_of_the_key() {
     for (rows, others) in [(1, 3), (40, 25), (300, 450)] {
         let of: Vec<u128> = (0..others)
-            .map(|row| u128::from(row) * 7 % 8192 << 1)
+            .map(|row| (u128::from(row) * 7 % 8192) << 1)
             .collect();
         let by: Vec<u128> = random(4, rows, 10)
             .iter()
-            .map(|key| key * 3 % 8192 << 1)
+            .map(|key| (key * 3 % 8192) << 1)
             .collect();
         let values = random(5, others, 90);
         let mut b = builder(proving(), 3);

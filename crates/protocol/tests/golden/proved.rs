@@ -63,13 +63,12 @@ fn net(vectors: &Value, case: &Value, device: Kind) -> Net {
         for (number_of, take) in takes.iter().enumerate() {
             for (part, span) in take.components.iter().enumerate() {
                 let c = component(i, part);
-                let packed = match columns.get(number_of) {
-                    Some(column) => bytes(&column[c]),
-                    None => {
-                        let factor = list(&case["permutations"][c]);
-                        let entries = factor.iter().map(number::<u32>);
-                        entries.flat_map(u32::to_le_bytes).collect()
-                    }
+                let packed = if let Some(column) = columns.get(number_of) {
+                    bytes(&column[c])
+                } else {
+                    let factor = list(&case["permutations"][c]);
+                    let entries = factor.iter().map(number::<u32>);
+                    entries.flat_map(u32::to_le_bytes).collect()
                 };
                 net.nodes[i].write(*span, &packed);
             }
