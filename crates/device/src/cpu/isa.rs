@@ -8,7 +8,7 @@ macro_rules! needs {
     };
 }
 
-/// The instruction set that a [`Cpu`] uses.
+/// The instruction set that a [`Cpu`](super::Cpu) uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Isa {
     /// 512-bit vectors, with products of 52 bits (IFMA) and of 16 bits (VNNI), VBMI2, VAES, VPCLMULQDQ.

@@ -72,7 +72,7 @@ const fn elements_of(levels: u32) -> u32 {
     LEVEL * (levels + 1) + 4 * FINDINGS
 }
 
-/// Elements of the region [`PROOF`] that a batch takes.
+/// Elements of the region [`PROOF`](crate::replicated::regions::PROOF) that a batch takes.
 pub(crate) fn elements(batch: &Batch) -> u32 {
     elements_of(levels(batch.products, batch.rows))
 }
