@@ -14,11 +14,11 @@ const MOST_LEVELS: u32 = 32;
 /// Why spans are refused.
 pub(super) const SPANS: &str = "a step of a proof whose spans are not those that it needs";
 
-/// The first thing that is wrong with a step, in a workspace of `layout` with `chunk_rows` rows.
+/// The first thing that is wrong with a step, in a workspace of `layout` with `rows` rows.
 pub(crate) fn check(
     proof: Proof,
     command: &Command,
-    (layout, chunk_rows): (&Layout, u32),
+    (layout, rows): (&Layout, u32),
 ) -> Result<(), &'static str> {
     let region = |span: &Span| &layout.regions[span.region as usize];
     let elements = |span: &Span| region(span).column == ColumnType::One(Ring::Z64);
@@ -54,7 +54,7 @@ pub(crate) fn check(
     let calls = |count| command.calls.len() == count;
     let products_there =
         |products: u32, level: u32| products > 0 && (3..=MOST_LEVELS).contains(&level);
-    let ends = |products, level| length(products, chunk_rows, level) < u64::from(factor(level));
+    let ends = |products, level| length(products, rows, level) < u64::from(factor(level));
     let fits = match proof {
         Proof::Elements { .. } => {
             calls(1) && dst.len() == 1 && elements(&dst[0]) && dst[0].count <= MOST_VALUES
@@ -81,13 +81,11 @@ pub(crate) fn check(
                 && calls(if last { 3 } else { 1 })
                 && has(dst, &[values(level)])
                 && src.len() == 2
-                && src
-                    .iter()
-                    .all(|s| long(s, length(products, chunk_rows, level)))
+                && src.iter().all(|s| long(s, length(products, rows, level)))
                 && (!last || ends(products, level))
         }
         Proof::Expand { .. } => {
-            gates(2) && dst.len() == 1 && long(&dst[0], length(src[0].count, chunk_rows, 3))
+            gates(2) && dst.len() == 1 && long(&dst[0], length(src[0].count, rows, 3))
         }
         Proof::Fold { level, products } => {
             products_there(products, level)
@@ -95,7 +93,7 @@ pub(crate) fn check(
                 && dst.len() == 1
                 && has(&src[1..], &[1])
                 && src[0] == dst[0]
-                && long(&src[0], length(products, chunk_rows, level))
+                && long(&src[0], length(products, rows, level))
         }
         Proof::End { level, products } => {
             products_there(products, level)
@@ -103,7 +101,7 @@ pub(crate) fn check(
                 && src.len() == 2
                 && has(&src[1..], &[1])
                 && has(dst, &[1])
-                && long(&src[0], length(products, chunk_rows, level))
+                && long(&src[0], length(products, rows, level))
                 && ends(products, level)
         }
         Proof::Verify { level, last } => {
@@ -113,7 +111,7 @@ pub(crate) fn check(
                 && has(src, &[claims, values(level), 1])
                 && has(dst, &[1])
         }
-        Proof::Rows(step) => return rows::check(step, command, (layout, chunk_rows)),
+        Proof::Rows(step) => return rows::check(step, command, (layout, rows)),
         Proof::Compare => has(src, &[FINDINGS; 2]),
     };
     if fits { Ok(()) } else { Err(SPANS) }

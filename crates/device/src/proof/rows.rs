@@ -62,7 +62,7 @@ pub const PRODUCTS: u32 = 128;
 
 /// Elements of a place.
 pub(crate) const fn place(rows: u32) -> usize {
-    rows as usize + (rows as usize).wrapping_neg() % super::WORD as usize
+    (rows as usize).next_multiple_of(super::WORD as usize)
 }
 
 /// Where in a vector a place is.

@@ -3,11 +3,12 @@
 use veil_prss::DomainTag;
 use zeroize::Zeroizing;
 
+use super::draw;
 use super::lanes::{LANES, Lanes, Register};
 use crate::Fault;
-use crate::cpu::vector::{Domain, RoundKeys};
+use crate::cpu::Cpu;
+use crate::cpu::vector::RoundKeys;
 use crate::cpu::workspace::Memory;
-use crate::cpu::{Cpu, exec::Mask};
 use crate::layout::Span;
 use crate::proof::{self, PIECES, Side, WORD};
 
@@ -144,21 +145,8 @@ fn keys(device: &Cpu, memory: &Memory, src: &[Span]) -> Zeroizing<Vec<u64>> {
     let frame = memory.frame;
     let words = proof::words(src[0].count, frame.rows) as usize;
     let key = RoundKeys::new(&proof::seed_of(memory, src[2]));
-    let mask = Mask {
-        key: &key,
-        domain: Domain {
-            tag: DomainTag::DZKP_THETA,
-            lane: frame.lane,
-            j: frame.chunk,
-        },
-        first: 0,
-    };
-    let mut bytes = Zeroizing::new(vec![0; 8 * words]);
-    device.random(mask, 0, &mut bytes);
-    let mut keys = Zeroizing::new(Vec::with_capacity(words));
-    for word in bytes.as_chunks::<8>().0 {
-        keys.push(u64::from_le_bytes(*word));
-    }
+    let mut keys = Zeroizing::new(vec![0; words]);
+    draw(device, &key, (DomainTag::DZKP_THETA, frame), 0, &mut keys);
     keys
 }
 

@@ -13,10 +13,14 @@ mod lanes;
 mod rows;
 mod vectors;
 
+use veil_prss::DomainTag;
+use veil_session::Frame;
 use zeroize::Zeroizing;
 
 use self::gates::Gates;
 use self::lanes::{Lanes, Portable};
+use super::exec::Mask;
+use super::vector::{Domain, RoundKeys};
 use super::workspace::Memory;
 use super::{Cpu, Isa};
 use crate::command::Command;
@@ -112,6 +116,40 @@ fn words_mut(bytes: &mut [u8], length: usize) -> &mut [u64] {
     let (before, words, _) = unsafe { bytes.align_to_mut::<u64>() };
     assert!(before.is_empty(), "regions of a workspace are aligned");
     &mut words[..length]
+}
+
+/// Elements that are drawn together, or rows that are looked at together: they stay in the first cache.
+const TILE: usize = 512;
+
+/// Elements from `first`, an even number, on, as [`proof::draws`] has them.
+fn draw(
+    device: &Cpu,
+    key: &RoundKeys,
+    (tag, frame): (DomainTag, Frame),
+    first: usize,
+    elements: &mut [u64],
+) {
+    let domain = Domain {
+        tag,
+        lane: frame.lane,
+        j: frame.chunk,
+    };
+    let mask = Mask {
+        key,
+        domain,
+        first: 0,
+    };
+    let mut bytes = Zeroizing::new([0; 8 * TILE]);
+    for (k, piece) in elements.chunks_mut(TILE).enumerate() {
+        let bytes = &mut bytes[..8 * piece.len()];
+        // A block has two.
+        let counter = (first / 2 + k * (TILE / 2)) as u64;
+        device.random(mask, counter, bytes);
+        let (drawn, _) = bytes.as_chunks::<8>();
+        for (element, drawn) in piece.iter_mut().zip(drawn) {
+            *element = u64::from_le_bytes(*drawn);
+        }
+    }
 }
 
 /// As [`proof::share_of`] of the first level.

@@ -1,24 +1,19 @@
 //! Rows that move: their hashes, weights and claims.
 
 use veil_prss::DomainTag;
-use veil_session::Frame;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::gates::load;
 use super::lanes::{LANES, Lanes, Register, element};
-use super::{Pass, pass, words_mut};
+use super::{Pass, TILE, draw, pass, words_mut};
 use crate::Fault;
 use crate::command::Command;
 use crate::cpu::Cpu;
-use crate::cpu::exec::Mask;
-use crate::cpu::vector::{Domain, RoundKeys};
+use crate::cpu::vector::RoundKeys;
 use crate::cpu::workspace::Memory;
 use crate::moves::no_row;
 use crate::proof::rows::{self, RowStep};
 use crate::proof::{self, Elements};
-
-/// Rows that are looked at together: a draw of weights for them stays in the first cache.
-const TILE: usize = 512;
 
 /// Rows of a column: `size` bytes each, 1, 2, 4, 8 or 16.
 #[derive(Clone, Copy)]
@@ -118,38 +113,6 @@ pub(super) fn weighted<L: Lanes>(column: Column<'_>, weights: &[u64], out: &mut 
     }
 }
 
-/// Draws under a seed.
-struct Draws {
-    key: RoundKeys,
-    frame: Frame,
-}
-
-impl Draws {
-    /// Weights of rows from `first`, an even number, on.
-    fn weights(&self, device: &Cpu, place: u8, first: usize, weights: &mut [u64]) {
-        let mask = Mask {
-            key: &self.key,
-            domain: Domain {
-                tag: DomainTag::dzkp_rows(place),
-                lane: self.frame.lane,
-                j: self.frame.chunk,
-            },
-            first: 0,
-        };
-        let mut bytes = Zeroizing::new([0; 8 * TILE]);
-        for (k, piece) in weights.chunks_mut(TILE).enumerate() {
-            let bytes = &mut bytes[..8 * piece.len()];
-            // A block has two.
-            let counter = (first / 2 + k * (TILE / 2)) as u64;
-            device.random(mask, counter, bytes);
-            let (drawn, _) = bytes.as_chunks::<8>();
-            for (weight, drawn) in piece.iter_mut().zip(drawn) {
-                *weight = u64::from_le_bytes(*drawn);
-            }
-        }
-    }
-}
-
 /// Does a step, command `index`, which was checked.
 pub(super) fn step(
     device: &Cpu,
@@ -160,10 +123,6 @@ pub(super) fn step(
 ) -> Result<(), Fault> {
     let (from, to) = (command.src[1], command.dst[0]);
     let (seed, frame) = (proof::seed_of(memory, command.src[0]), memory.frame);
-    let draws = Draws {
-        key: RoundKeys::new(&seed),
-        frame,
-    };
     let count = frame.rows as usize;
     let size = memory.layout.regions[from.region as usize].column.bytes(1);
     let keys = |word| rows::keys(&seed, frame, word, rows::words(size));
@@ -189,7 +148,14 @@ pub(super) fn step(
         RowStep::Weights { place, back } => {
             let to = rows::in_vector(to, place, frame.rows);
             let mut weights = Zeroizing::new(vec![0; count]);
-            draws.weights(device, place, 0, &mut weights);
+            let key = RoundKeys::new(&seed);
+            draw(
+                device,
+                &key,
+                (DomainTag::dzkp_rows(place), frame),
+                0,
+                &mut weights,
+            );
             let mut places = Zeroizing::new(Vec::with_capacity(count));
             let (entries, _) = memory.column_bytes(from, 0).as_chunks::<4>();
             places.extend(entries.iter().map(|entry| u32::from_le_bytes(*entry)));
@@ -209,13 +175,19 @@ pub(super) fn step(
         }
         RowStep::Claim { word, place, first } => {
             let keys = keys(word);
-            let size = size as usize;
+            let (size, key) = (size as usize, RoundKeys::new(&seed));
             let mut claim = if first { 0 } else { memory.element(to) };
             let mut weights = Zeroizing::new([0; TILE]);
             let mut sums = Zeroizing::new([0; 2]);
             for first in (0..count).step_by(TILE) {
                 let weights = &mut weights[..(count - first).min(TILE)];
-                draws.weights(device, place, first, weights);
+                draw(
+                    device,
+                    &key,
+                    (DomainTag::dzkp_rows(place), frame),
+                    first,
+                    weights,
+                );
                 let bytes = &memory.column_bytes(from, 0)[first * size..];
                 let column = Column { bytes, size };
                 let mut tile = [0; 2];
