@@ -83,14 +83,11 @@ fn order(moving: &Moving<'_>, index: usize) -> impl Iterator<Item = Command> {
 /// The same of one part.
 fn order_part(moving: &Moving<'_>, index: usize, part: u8) -> Command {
     let back = moving.plan.kind == MoveKind::Back;
-    let (here, ordered) = (
-        Places::part(index, part),
-        moving.places.message(index, part),
-    );
+    let ordered = moving.places.message(index, part);
     let (from, to) = if back {
-        (ordered, here)
+        (ordered, Places::part(index, part))
     } else {
-        (here, ordered)
+        (moving.places.moved(index, part), ordered)
     };
     let src = vec![from, moving.places.opened()];
     Command::new(Op::Permute { back }, src, vec![to])

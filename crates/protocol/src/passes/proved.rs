@@ -202,15 +202,9 @@ pub(super) fn rounds(moving: &Moving<'_>) -> Vec<Round> {
     if !back && moving.plan.orders {
         // Behind all checks; what moved in the first step is no longer needed.
         let last = rounds.last_mut().expect("a proof has rounds");
-        for (index, _) in moving.columns() {
-            for part in moving.scheme.parts() {
-                let from = moved(moving.places, index, part);
-                let to = moving.places.message(index, part);
-                let src = vec![from, moving.places.opened()];
-                let put = Command::new(Op::Permute { back: false }, src, vec![to]);
-                last.finish.push(put);
-            }
-        }
+        let of_all = moving.columns();
+        last.finish
+            .extend(of_all.flat_map(|(index, _)| super::order(moving, index)));
     }
     rounds
 }

@@ -37,6 +37,8 @@ const DIGESTS: u32 = 4;
 pub(super) struct Places {
     columns: u16,
     parts: u32,
+    /// Whether moves are proved: then what has moved is in a place of its own.
+    proved: bool,
 }
 
 /// What a party computes, sends or receives of a column beside its components: among three parties, and among four.
@@ -53,6 +55,7 @@ impl Places {
         Places {
             columns: plan.columns.len() as u16,
             parts: scheme.parts.len() as u32,
+            proved: scheme.products.proof.is_some(),
         }
     }
 
@@ -68,6 +71,15 @@ impl Places {
     /// Part `part` of column `index`.
     pub(super) const fn part(index: usize, part: u8) -> Span {
         Self::one(index as u16, part, 0)
+    }
+
+    /// Part `part` of column `index` when it has moved.
+    pub(super) fn moved(self, index: usize, part: u8) -> Span {
+        if self.proved {
+            proved::moved(self, index, part)
+        } else {
+            Self::part(index, part)
+        }
     }
 
     /// What is computed, sent or received of column `index`.
@@ -163,16 +175,15 @@ pub(super) fn layout(scheme: &Scheme, plan: &MovePlan) -> Layout {
 
 /// Where the host puts what a move takes, and finds what it leaves: the columns in order, then the factors of the permutation, then opened positions.
 ///
-/// What is put in an order is in the place of messages then, and what is taken out of it comes from there. Where moves are proved, what has moved is in a place of its own.
+/// What is put in an order is in the place of messages then, and what is taken out of it comes from there.
 pub(super) fn spans(moving: &Moving<'_>) -> Spans {
     let (plan, places) = (moving.plan, moving.places);
-    let proves = moving.scheme.products.proof.is_some();
     let columns = |ordered: bool, moved: bool| {
         let span = move |index, part| {
             if ordered {
                 places.message(index, part)
-            } else if moved && proves {
-                proved::moved(places, index, part)
+            } else if moved {
+                places.moved(index, part)
             } else {
                 Places::part(index, part)
             }
