@@ -1,6 +1,6 @@
 //! What passes take of columns, as words of fewer bits.
 
-use veil_circuit::{Builder, Per};
+use veil_circuit::{Builder, Per, Wire};
 use veil_job::passes::{ColumnForm, ColumnId, MadeSpec, PassSpec, Take};
 use veil_math::Ring;
 
@@ -19,6 +19,12 @@ pub(super) struct Taken {
 /// A public bit that is 0 in every row.
 pub(super) const fn no_bit() -> Take {
     Take::Within { first: 0, end: 0 }
+}
+
+/// The word that a port takes in every row, by name and width, in so many bits.
+pub(super) fn port(b: &mut Builder, (name, width): (&str, u32), bits: u32) -> Vec<Wire> {
+    let own = b.input(name, width, Per::Row);
+    words::extended(b, &own, bits as usize)
 }
 
 impl Lowered<'_> {
@@ -115,8 +121,7 @@ impl Lowered<'_> {
             return Ok(*wider);
         }
         let mut b = Builder::new(Ring::Bits);
-        let own = b.input("word", word.bits, Per::Row);
-        let all = words::extended(&mut b, &own, bits as usize);
+        let all = port(&mut b, ("word", word.bits), bits);
         b.output("word", &all);
         let wider = self.computed(b, word.rows, (vec![Take::Of(word.column)], bits))?;
         self.wider.insert((word.column, bits), wider);

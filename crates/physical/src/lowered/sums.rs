@@ -1,10 +1,10 @@
 //! Sums over rows, and over the rows before each, of words.
 
-use veil_circuit::{Builder, Per};
+use veil_circuit::Builder;
 use veil_job::passes::{PassSpec, Take};
 use veil_math::Ring;
 
-use super::columns::Taken;
+use super::columns::{Taken, port};
 use super::{Lowered, Word, bits_for};
 use crate::PhysicalError;
 use crate::bits::words;
@@ -58,10 +58,7 @@ impl Lowered<'_> {
             let takes = (0..fan).map(step).collect();
             let next = word.rows.div_ceil(fan);
             let mut b = Builder::new(Ring::Bits);
-            let all = (0..fan).map(|k| {
-                let own = b.input(format!("row{k}"), word.bits, Per::Row);
-                words::extended(&mut b, &own, bits as usize)
-            });
+            let all = (0..fan).map(|k| port(&mut b, (&format!("row{k}"), word.bits), bits));
             let all: Vec<_> = all.collect();
             let sum = words::sum_of(&mut b, &all, bits as usize, aim_of(next));
             b.output("sum", &sum);
@@ -132,11 +129,7 @@ impl Lowered<'_> {
         (takes, bits): (Vec<Take>, u32),
     ) -> Result<Word, PhysicalError> {
         let mut b = Builder::new(Ring::Bits);
-        let [x, y] = ["x", "y"].map(|name| (name, if name == "x" { of[0] } else { of[1] }));
-        let [x, y] = [x, y].map(|(name, width)| {
-            let own = b.input(name, width, Per::Row);
-            words::extended(&mut b, &own, bits as usize)
-        });
+        let [x, y] = [("x", of[0]), ("y", of[1])].map(|of| port(&mut b, of, bits));
         let sum = words::plus(&mut b, &x, &y, aim_of(rows));
         b.output("sum", &sum);
         self.computed(b, rows, (takes, bits))
@@ -151,10 +144,8 @@ impl Lowered<'_> {
     ) -> Result<[Word; 2], PhysicalError> {
         let rows = before.rows;
         let mut b = Builder::new(Ring::Bits);
-        let [x, y] = [("before", before.bits), ("first", of.bits)].map(|(name, width)| {
-            let own = b.input(name, width, Per::Row);
-            words::extended(&mut b, &own, bits as usize)
-        });
+        let both = [("before", before.bits), ("first", of.bits)];
+        let [x, y] = both.map(|of| port(&mut b, of, bits));
         let sum = words::plus(&mut b, &x, &y, aim_of(rows));
         b.output("before first", &x);
         b.output("before second", &sum);
