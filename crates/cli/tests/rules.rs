@@ -123,20 +123,21 @@ fn a_rule_about_columns_sees_what_a_circuit_reads() {
     }
 }
 
+/// The same job between two parties, against this adversary, with these lines besides.
+fn between_two(adversary: &str, more: &str) -> String {
+    let two = SUMS
+        .replace("\"ann\", \"bob\", \"carol\"", "\"ann\", \"bob\"")
+        .replace("to = \"carol\"", "to = \"bob\"")
+        .replace("INPUT", "format = \"csv\", column = \"age\"");
+    let words = format!("adversary = \"{adversary}\"\n{more}circuit = {{");
+    two.replace("circuit = {", &words)
+}
+
 /// Case S4: what a garbler can forge once in 512 times was as good as malicious.
 #[test]
 fn cut_and_choose_is_as_strong_as_its_parameter() {
     let ann = Ann::new();
-    let job = |statistical: &str| {
-        let two = SUMS
-            .replace("\"ann\", \"bob\", \"carol\"", "\"ann\", \"bob\"")
-            .replace("to = \"carol\"", "to = \"bob\"")
-            .replace("INPUT", "format = \"csv\", column = \"age\"");
-        two.replace(
-            "circuit = {",
-            &format!("adversary = \"malicious-cutchoose\"\n{statistical}circuit = {{"),
-        )
-    };
+    let job = |statistical: &str| between_two("malicious-cutchoose", statistical);
     for few in ["9", "19", "29", "39"] {
         let said = ann.refused(&job(&format!("statistical = \"{few}\"\n")));
         let want = format!(
@@ -167,16 +168,7 @@ fn cut_and_choose_is_as_strong_as_its_parameter() {
 #[test]
 fn a_job_that_rests_on_more_says_so_and_needs_a_rule_that_does() {
     let ann = Ann::new();
-    let job = |more: &str| {
-        let two = SUMS
-            .replace("\"ann\", \"bob\", \"carol\"", "\"ann\", \"bob\"")
-            .replace("to = \"carol\"", "to = \"bob\"")
-            .replace("INPUT", "format = \"csv\", column = \"age\"");
-        two.replace(
-            "circuit = {",
-            &format!("adversary = \"malicious\"\n{more}circuit = {{"),
-        )
-    };
+    let job = |more: &str| between_two("malicious", more);
     let rule = |more: &str| {
         format!("name = \"sums\"\ndecision = \"allow\"\ncircuits = [\"adder:8\"]\n{more}")
     };

@@ -72,6 +72,28 @@ pub(super) enum Unasked {
     Failed(String),
 }
 
+/// What the other service answers, if it does not refuse.
+pub(super) fn answered(
+    shared: &ServiceState,
+    member: &Member,
+    request: &Request,
+) -> Result<Reply, Unasked> {
+    let until = Instant::now() + MEET;
+    match control::ask(&shared.home.identity(), member, request, until) {
+        Ok(Reply::Refused { why }) => {
+            let name = &member.name;
+            Err(Unasked::Refused(format!("`{name}` refuses: {why}")))
+        }
+        Ok(reply) => Ok(reply),
+        Err(error) => Err(Unasked::Failed(error.to_string())),
+    }
+}
+
+/// The other service's answer is none to what it was asked.
+pub(super) fn senseless(name: &str) -> Unasked {
+    Unasked::Failed(format!("`{name}` gave an answer that makes no sense"))
+}
+
 impl From<String> for Unasked {
     fn from(why: String) -> Self {
         Unasked::Failed(why)
@@ -113,17 +135,8 @@ pub(super) fn ask(
         garbles: with.garbles(&settings.name, name),
         generations: names(&stocks)?,
     };
-    let until = Instant::now() + MEET;
-    let generations = match control::ask(&shared.home.identity(), member, &request, until) {
-        Ok(Reply::Refills { generations }) => generations,
-        Ok(Reply::Refused { why }) => {
-            return Err(Unasked::Refused(format!("`{name}` refuses: {why}")));
-        }
-        Ok(_) => {
-            let why = format!("`{name}` gave an answer that makes no sense");
-            return Err(Unasked::Failed(why));
-        }
-        Err(error) => return Err(Unasked::Failed(error.to_string())),
+    let Reply::Refills { generations } = answered(shared, member, &request)? else {
+        return Err(senseless(name));
     };
     let lost = stocks.burn_unnamed(&generations).map_err(unusable)?;
     say_lost(name, lost);

@@ -2,14 +2,14 @@
 //! made.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use veil_store::stock::{PAGE, Stocks};
 
 use super::super::ServiceState;
 use super::MEET;
-use super::answer::{No, Unasked, unusable};
-use crate::control::{self, Reply, Request};
+use super::answer::{No, Unasked, answered, senseless, unusable};
+use crate::control::{Reply, Request};
 use crate::members::Member;
 
 /// Makings that a party may name: each took the place of the one before.
@@ -31,17 +31,8 @@ pub(super) fn settle(
     let request = Request::Unfinished {
         makings: passed.clone(),
     };
-    let until = Instant::now() + MEET;
-    let makings = match control::ask(&shared.home.identity(), member, &request, until) {
-        Ok(Reply::Finished { makings }) => makings,
-        Ok(Reply::Refused { why }) => {
-            return Err(Unasked::Refused(format!("`{name}` refuses: {why}")));
-        }
-        Ok(_) => {
-            let why = format!("`{name}` gave an answer that makes no sense");
-            return Err(Unasked::Failed(why));
-        }
-        Err(error) => return Err(Unasked::Failed(error.to_string())),
+    let Reply::Finished { makings } = answered(shared, member, &request)? else {
+        return Err(senseless(name));
     };
     for (generation, passed) in passed {
         // Of what the other party has nothing, the next making removes what is left.
