@@ -2,7 +2,7 @@
 //! cases F1 to F6): the other party finds it as often as the formulas say, whatever its input is, and gets right results else.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use veil_device::ag::{Ag, Role};
 use veil_device::{
@@ -14,7 +14,7 @@ use veil_job::{Audience, Holder};
 use veil_link::tap::Fate;
 use veil_protocol::yao::OFFSET;
 use veil_session::Peer;
-use veil_testkit::sample::{authenticated, peer};
+use veil_testkit::sample::{authenticated, party, peer};
 use veil_testkit::{Kind, Message, Outcome, Seed, Values, World};
 
 /// What the Byzantine party does, of the first row.
@@ -378,6 +378,40 @@ fn bets_on_parts_of_candidates_are_lost_half_of_the_time_whatever_the_inputs() {
     for liar in [GARBLER, EVALUATOR] {
         for lie in [Lie::Offer, Lie::OtherOffer] {
             half(lie, liar, PRODUCTS);
+        }
+    }
+}
+
+/// What a bet on a candidate of layer 0 says, which the gate's product is made of, is nothing of the masks of its operands: a of every candidate is
+/// drawn for it alone. (Where a of layer 0 is the gate's own mask, a run ends exactly if the other party's part of that is 1.)
+#[test]
+#[ignore = "tier long: seconds of one processor"]
+fn whether_a_bet_is_lost_says_nothing_of_the_masks_of_operands() {
+    for liar in [GARBLER, EVALUATOR] {
+        // The honest party tells the liar its parts of all masks, as the liar supplies both operands.
+        let mut same = [0; 4];
+        for seed in 0..TRIES {
+            let mut job = authenticated("adder:2", 1, Audience::Parties);
+            job.blocks[0].holders.fill(Holder::Party(party(liar)));
+            let parts = Arc::new(Mutex::new(Vec::new()));
+            let told = Arc::clone(&parts);
+            let watch = move |m: &Message| {
+                if (m.kind, m.to) == (Some(Kind::InputParts), peer(liar)) {
+                    told.lock().expect("no panic").extend_from_slice(&m.bytes);
+                }
+                Fate::Pass
+            };
+            let world = World::in_chunks(job, 1, 1).seed(Seed(seed.into()));
+            let outcome = lying(world, Lie::Offer, liar).cheat(watch).run();
+            let ended = found(&outcome, liar).is_some();
+            let parts = parts.lock().expect("no panic");
+            assert_eq!(parts.len(), same.len(), "a byte for each wire of one row");
+            for (same, part) in same.iter_mut().zip(&*parts) {
+                *same += u32::from((part & 1 == 1) == ended);
+            }
+        }
+        for (wire, same) in same.into_iter().enumerate() {
+            assert_half(same, TRIES, &format!("wire {wire}, {liar}"));
         }
     }
 }

@@ -58,7 +58,7 @@ use workload::Name;
   veil-lab bench ag                        the same against a malicious party
   veil-lab bench ag --ot silent            the same with transfers that take hardly any bytes
   veil-lab bench ag-prepare                products made ahead, and runs that take them
-  veil-lab bench yao --ands 1e9            so many over cycles and over a batch, and what a party's memory is
+  veil-lab bench yao --ands 1e9            so many over cycles and over a batch, and what a party's memory is; of ag as well
   veil-lab bench cut --svg cut.svg         AES-128 against a malicious party, against the statistical parameter
   veil-lab bench rep4-mul --svg fig3.svg   cores that fill 10 and 100 Gb/s, semi-honest and malicious
   veil-lab bench a2b --cores 2             a million integers taken apart into bits
@@ -125,8 +125,8 @@ pub(crate) struct BenchArgs {
     /// Rows of a chunk (default: chosen from the circuit).
     #[arg(long)]
     chunk_rows: Option<u32>,
-    /// So many ANDs of yao, over the cycles of a netlist and then over the rows of a batch, each party a process of its own; fails if one of
-    /// them takes more than 64 MB.
+    /// So many ANDs of yao or ag, over the cycles of a netlist and then over the rows of a batch, each party a process of its own; fails if one of
+    /// them takes more than 64 MB, of a batch of ag 104 MB.
     #[arg(long, value_name = "N", value_parser = stream::ands,
         conflicts_with_all = ["batch", "cores", "link", "chunk_rows", "repeat", "svg"])]
     ands: Option<u64>,
@@ -370,11 +370,16 @@ fn print_json(row: &impl serde::Serialize) -> Result<()> {
 /// Runs the command.
 pub(crate) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> {
     let name = match args.name {
-        What::Job(Name::Yao) if args.ands.is_some() => return stream::run(args, registry),
+        What::Job(Name::Yao) if args.ands.is_some() => {
+            return stream::run(args, Adversary::SemiHonest, registry);
+        }
+        What::Job(Name::Ag) if args.ands.is_some() => {
+            return stream::run(args, Adversary::Malicious, registry);
+        }
         _ if args.ands.is_some() => {
             return Err(miette!(
-                help = "`veil-lab bench yao --ands 1e9`; others take `--batch`",
-                "--ands is of yao"
+                help = "`veil-lab bench yao --ands 1e9`, `veil-lab bench ag --ands 1e9`; others take `--batch`",
+                "--ands is of yao and ag"
             ));
         }
         name if name != What::Tpch && (args.sf.is_some() || !args.query.is_empty()) => {

@@ -1,4 +1,4 @@
-//! `veil-lab bench yao --ands N`: so many ANDs over the cycles of a netlist, then over the rows of a batch, each party a process of its own that reads
+//! `veil-lab bench yao --ands N`, and `ag`, its like against a malicious party: so many ANDs over the cycles of a netlist, then over the rows of a batch, each party a process of its own that reads
 //! its values from files, over TLS on loopback; and how much memory each of them took.
 
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ use veil_cli::links::LinkArgs;
 use veil_cli::prepare::{JobArgs, SecurityArgs};
 use veil_cli::room::RoomArgs;
 use veil_engine::{Memory, Settings};
-use veil_job::Word;
+use veil_job::{Adversary, Word};
 use veil_link::LinkKind;
 use veil_math::Ring;
 use veil_session::Peer;
@@ -25,6 +25,9 @@ use super::{BenchArgs, short};
 
 /// What a party may take, in MB, however many ANDs there are. A program that is built for tests has 4 MB more of its own pages.
 const MOST_MB: f64 = if cfg!(debug_assertions) { 68.0 } else { 64.0 };
+
+/// The same of a batch against a malicious party: two chunks at once have the arrays of a batch of products each.
+const MOST_MB_OF_BATCHES: f64 = MOST_MB + 40.0;
 
 /// ANDs of a block of AES-128 under an expanded key.
 const BLOCK: u64 = 5120;
@@ -72,26 +75,34 @@ enum Part {
 }
 
 /// Measures, and prints a row for each part.
-pub(super) fn run(args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<()> {
+pub(super) fn run(
+    args: &BenchArgs,
+    adversary: Adversary,
+    registry: &Arc<dyn Registry>,
+) -> Result<()> {
     let blocks = args.ands.unwrap_or(BLOCK).div_ceil(BLOCK);
     if !args.json {
         println!("{HEADER}");
     }
     let mut over = None;
     for part in [Part::Cycles, Part::Batch] {
-        let row = measure(part, blocks, args, registry)?;
+        let row = measure(part, blocks, adversary, args, registry)?;
         if args.json {
             println!("{}", serde_json::to_string(&row).into_diagnostic()?);
         } else {
             print(&row);
         }
         let took = row.garbler_mb.max(row.evaluator_mb);
-        over = over.or((took > MOST_MB).then_some((row.part, took)));
+        let most = match (adversary, part) {
+            (Adversary::SemiHonest, _) | (_, Part::Cycles) => MOST_MB,
+            (_, Part::Batch) => MOST_MB_OF_BATCHES,
+        };
+        over = over.or((took > most).then_some((row.part, took, most)));
     }
     match over {
-        Some((part, took)) => Err(miette!(
+        Some((part, took, most)) => Err(miette!(
             help = "`veil explain` of such a job says what working memory is declared; `veil run --processes` prints what was taken",
-            "{part}: a party took {took:.1} MB of memory, and {MOST_MB} MB should do for any number of ANDs"
+            "{part}: a party took {took:.1} MB of memory, and {most} MB should do for any number of ANDs"
         )),
         None => Ok(()),
     }
@@ -132,7 +143,7 @@ fn chain() -> Circuit {
 }
 
 /// The job of a part, between two parties that supply all of it.
-fn job(part: Part, blocks: u64) -> String {
+fn job(part: Part, blocks: u64, adversary: Adversary) -> String {
     let (circuit, per) = match part {
         Part::Cycles => (
             format!("file = \"chain.txt\", cycles = {blocks}, rows = 1"),
@@ -140,8 +151,9 @@ fn job(part: Part, blocks: u64) -> String {
         ),
         Part::Batch => (format!("make = \"aes128\", rows = {blocks}"), "row"),
     };
+    let adversary = adversary.word();
     format!(
-        "version = 1\nkind = \"circuit\"\nname = \"{blocks} blocks\"\nowners = [\"garbler\", \"evaluator\"]\n\
+        "version = 1\nkind = \"circuit\"\nadversary = \"{adversary}\"\nname = \"{blocks} blocks\"\nowners = [\"garbler\", \"evaluator\"]\n\
          parties = [\"garbler\", \"evaluator\"]\ncircuit = {{ {circuit} }}\n\
          input = [{{ port = \"key\", owner = \"garbler\", per = \"job\", format = \"hex\", file = \"key.hex\" }},\n\
          {{ port = \"block\", owner = \"evaluator\", per = \"{per}\", format = \"binary\", file = \"blocks\" }}]\n\
@@ -150,8 +162,8 @@ fn job(part: Part, blocks: u64) -> String {
 }
 
 /// Writes the job of a part and its data.
-fn write(part: Part, blocks: u64, folder: &Path) -> std::io::Result<()> {
-    fs::write(folder.join("job.toml"), job(part, blocks))?;
+fn write(part: Part, blocks: u64, adversary: Adversary, folder: &Path) -> std::io::Result<()> {
+    fs::write(folder.join("job.toml"), job(part, blocks, adversary))?;
     fs::write(folder.join("key.hex"), "000102030405060708090a0b0c0d0e0f\n")?;
     let mut file = BufWriter::new(File::create(folder.join("blocks"))?);
     for block in 0..u128::from(blocks) {
@@ -167,9 +179,15 @@ fn write(part: Part, blocks: u64, folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-fn measure(part: Part, blocks: u64, args: &BenchArgs, registry: &Arc<dyn Registry>) -> Result<Row> {
+fn measure(
+    part: Part,
+    blocks: u64,
+    adversary: Adversary,
+    args: &BenchArgs,
+    registry: &Arc<dyn Registry>,
+) -> Result<Row> {
     let folder = tempfile::tempdir().into_diagnostic()?;
-    write(part, blocks, folder.path()).into_diagnostic()?;
+    write(part, blocks, adversary, folder.path()).into_diagnostic()?;
     let local = LocalArgs {
         stock: false,
         job: JobArgs {
@@ -211,7 +229,11 @@ fn measure(part: Part, blocks: u64, args: &BenchArgs, registry: &Arc<dyn Registr
     let (rows, cycles) = (plan.job.rows(), plan.cycle_count());
     let seconds = parties.iter().map(|took| took.seconds).fold(0.0, f64::max);
     Ok(Row {
-        bench: "yao",
+        bench: if adversary == Adversary::SemiHonest {
+            "yao"
+        } else {
+            "ag"
+        },
         part: match part {
             Part::Cycles => "cycles",
             Part::Batch => "batch",
