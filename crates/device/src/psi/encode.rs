@@ -1,5 +1,6 @@
 //! Encoding: the keys of a bin one by one, the few that hang together at once.
 
+use veil_session::Wiped;
 use zeroize::{Zeroize, Zeroizing};
 
 use super::steps::{Block, DUPLICATE, Digest, Each, UNSOLVED};
@@ -7,7 +8,7 @@ use super::{MOST_LEFT, Okvs, Row, SEEDS};
 use crate::gf128::{dot, inverse};
 
 /// A key of a bin: its columns, and its number among all keys.
-#[derive(Clone, Copy, Default, Zeroize)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct Entry {
     at: [u32; 3],
     pub(crate) key: u32,
@@ -40,7 +41,7 @@ pub(super) fn encode<E: Each>(
     draw: &dyn Fn(u64, &mut [u8]),
     (seed, to): (&mut Block, &mut [Block]),
 ) -> Result<(), &'static str> {
-    let mut rows = Zeroizing::new(vec![Row::default(); digests.len()]);
+    let mut rows = Wiped::from(vec![Row::default(); digests.len()]);
     let mut scratch = Zeroizing::new(Scratch::default());
     for number in 0..SEEDS {
         draw(number.into(), seed);
@@ -61,8 +62,8 @@ pub(super) fn encode<E: Each>(
 }
 
 /// The keys of each bin in their order, one bin behind the other, and where bins end.
-fn sorted(okvs: Okvs, rows: &[Row]) -> (Zeroizing<Vec<Entry>>, Zeroizing<Vec<usize>>) {
-    let mut ends = Zeroizing::new(vec![0usize; okvs.bins as usize]);
+fn sorted(okvs: Okvs, rows: &[Row]) -> (Wiped<Entry>, Wiped<usize>) {
+    let mut ends = Wiped::from(vec![0usize; okvs.bins as usize]);
     for row in rows {
         ends[row.bin as usize] += 1;
     }
@@ -71,7 +72,7 @@ fn sorted(okvs: Okvs, rows: &[Row]) -> (Zeroizing<Vec<Entry>>, Zeroizing<Vec<usi
         sum += *end;
         *end = sum - *end;
     }
-    let mut entries = Zeroizing::new(vec![Entry::default(); rows.len()]);
+    let mut entries = Wiped::from(vec![Entry::default(); rows.len()]);
     for (key, row) in (0..).zip(rows) {
         let at = &mut ends[row.bin as usize];
         entries[*at] = Entry { at: row.at, key };

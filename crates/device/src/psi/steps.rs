@@ -1,6 +1,7 @@
 //! The steps, over arrays; and what they compute of each key, as it is defined: key by key.
 
 use sha2::{Digest as _, Sha256};
+use veil_session::Wiped;
 use zeroize::Zeroizing;
 
 use super::encode::{self, Entry};
@@ -167,7 +168,7 @@ pub(crate) fn step<E: Each>(
             }
         }
         Psi::Tags { okvs, .. } => {
-            let mut table = Zeroizing::new(vec![Block::default(); okvs.columns() as usize]);
+            let mut table = Wiped::zeros(okvs.columns() as usize);
             each.shifted(*known.offset, blocks(1), blocks(2), &mut table);
             let (tags, _) = dst[0].as_chunks_mut();
             let secrets = Zeroizing::new((*known.offset, sum(4)));
@@ -184,7 +185,7 @@ pub(crate) fn step<E: Each>(
             if !ascending(theirs) {
                 return Ok(false);
             }
-            let mut own = Zeroizing::new(vec![Block::default(); digests().len()]);
+            let mut own = Wiped::zeros(digests().len());
             let table = &blocks(1)[..okvs.columns() as usize];
             each.tags((okvs, first(2), table), (0, sum(3)), digests(), &mut own);
             find(theirs, &own, dst[0]);
