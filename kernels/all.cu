@@ -12,3 +12,6 @@
 #include "device/transfers.cu"
 #include "ot/ot.cu"
 #include "probes/rates.cu"
+#include "silent/check.cu"
+#include "silent/outputs.cu"
+#include "silent/trees.cu"

@@ -24,7 +24,7 @@ impl Device for Whole {
         queued
     }
 
-    veil_device::forward!(self, self.0, bind load_key load open close write map view poll wipe);
+    veil_device::forward!(self, self.0, bind load_key load open reuse close write map view poll wipe);
 }
 
 /// Cases of which none is refused.
@@ -151,6 +151,11 @@ fn steps_of_cut_and_choose_equal_the_reference() {
 #[test]
 fn steps_of_authenticated_garbling_equal_the_reference() {
     passes_all(Section::Authenticated, 40);
+}
+
+#[test]
+fn steps_of_silent_transfers_equal_the_reference() {
+    passes_all(Section::Silent, 20);
 }
 
 /// A copy that is not waited for comes too late here.

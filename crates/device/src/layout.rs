@@ -191,7 +191,10 @@ impl Layout {
 }
 
 /// Checks that a workspace may serve another chunk, with zeros in some columns and what is there in others, none of which are both.
-pub(crate) fn fits_reuse(
+///
+/// # Errors
+/// [`Fault::Shape`] if the chunk has other rows, or a column is both; [`Fault::NotReachable`] if a span is outside its region.
+pub fn fits_reuse(
     layout: &Layout,
     last: Frame,
     (frame, zeros, kept): (Frame, &[Span], &[Span]),

@@ -79,7 +79,7 @@ pub use cpu::{Cpu, Gates, HashRate, Isa, Shares};
 pub use cut::Cut;
 pub use form::{Cross, Form};
 pub use garble::Garbling;
-pub use layout::{ColumnType, Layout, Region, Residency, Span};
+pub use layout::{ColumnType, Layout, Region, Residency, Span, fits_reuse};
 pub use lift::Lifting;
 pub use matmul::{MatMul, OfSums};
 pub use ot::{Ot, Trees};
@@ -330,8 +330,8 @@ pub trait Device: Send {
     /// The next completion, if a batch ended. Never waits: a caller with nothing else to do asks again ([`completion`]).
     ///
     /// # Errors
-    /// [`Fault::Card`], with the reason, if the device failed while it had batches: those have no completion any more. Devices of the host
-    /// have no error.
+    /// [`Fault::Card`], with the reason, if the device failed while it had batches: those have no completion any more. [`Fault::Shape`] of a batch whose step of an
+    /// intersection cannot be done with its keys ([`Psi`]), on a device that finds that out when it does it. Devices of the host have no error.
     fn poll(&mut self) -> Result<Option<Completion>, Fault>;
 
     /// Scrubs all workspaces and keys: after a failed check, a time-out, or the end.

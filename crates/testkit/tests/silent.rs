@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use veil_circuit::{Per, make};
 use veil_device::{Command, Cpu, Device, Fault, Isa, Lpn, Reference, Tag};
+use veil_device_cuda::Cuda;
+use veil_device_cuda::backend::{Emulator, Order};
 use veil_engine::{Abort, Limits, OtCache, TransfersFrom};
 use veil_job::{Adversary, Audience, Holder, JobSpec, Ot, Tables};
 use veil_link::shape::Profile;
@@ -107,6 +109,18 @@ fn every_device_at_either_end() {
         for devices in mixed {
             assert_eq!(run(devices, isa), defined, "{isa:?}");
         }
+    }
+}
+
+/// Kernels of GPUs, emulated, in three orders of threads: several chunks of a lane go on in its stream, and messages are those of the processor.
+#[test]
+fn kernels_send_what_processors_do() {
+    let world = || world(adder(5), 2, 1).seed(Seed(7));
+    let cpu = world().devices(|_| Box::new(Cpu::detect())).run();
+    let defined = cpu.assert_right().digests();
+    for order in [Order::Forward, Order::Reverse, Order::Random(3)] {
+        let kernels = world().devices(move |_| Box::new(Cuda::on(Box::new(Emulator::new(order)))));
+        assert_eq!(kernels.run().assert_right().digests(), defined, "{order:?}");
     }
 }
 

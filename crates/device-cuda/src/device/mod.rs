@@ -15,6 +15,7 @@ mod matmul;
 mod program;
 mod proof;
 mod queue;
+mod silent;
 mod transfers;
 mod truncation;
 mod workspace;
@@ -580,6 +581,23 @@ impl Device for Cuda {
         }
         self.workspaces[workspace] = Some(memory);
         Ok(Workspace(workspace as u32))
+    }
+
+    fn reuse(
+        &mut self,
+        workspace: Workspace,
+        frame: Frame,
+        (zeros, kept): (&[Span], &[Span]),
+    ) -> Result<bool, Fault> {
+        self.healthy()?;
+        let memory = self
+            .workspaces
+            .get_mut(workspace.0 as usize)
+            .and_then(Option::as_mut);
+        let memory = memory.ok_or(Fault::Unknown("the workspace"))?;
+        veil_device::fits_reuse(&memory.layout, memory.frame, (frame, zeros, kept))?;
+        let reused = memory.reuse(&mut *self.backend, frame, zeros);
+        reused.map(|()| true).map_err(card)
     }
 
     fn close(&mut self, workspace: Workspace) {

@@ -372,6 +372,7 @@ impl Queue<'_> {
             Op::Colour => self.colour(command),
             Op::Cut(step) => self.cut(index, *step, command)?,
             Op::Ag(step) => self.authenticated(*step, command)?,
+            Op::Silent(step) => self.silent(*step, command)?,
             Op::Repeat(repeat) => {
                 for command in repeat.commands() {
                     self.checked(index, &command)?;

@@ -79,6 +79,24 @@ impl Memory {
         Ok(())
     }
 
+    /// Makes it one of another chunk, with zeros in some columns, on the device and on the host; in all others is what was there.
+    pub(super) fn reuse(
+        &mut self,
+        on: &mut dyn Backend,
+        frame: Frame,
+        zeros: &[Span],
+    ) -> Result<(), Error> {
+        self.frame = frame;
+        for span in zeros {
+            let (at, bytes) = (self.at(*span), self.within(*span).1);
+            on.clear(&self.buffer, at, bytes)?;
+            if let Some((near, bytes)) = self.near(*span) {
+                on.host_mut(&self.mirror)?[near as usize..][..bytes as usize].fill(0);
+            }
+        }
+        Ok(())
+    }
+
     /// Wipes and frees it.
     pub(super) fn free(self, on: &mut dyn Backend) {
         on.free(self.buffer);
