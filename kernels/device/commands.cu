@@ -1,6 +1,7 @@
 // Commands of a device on a bank, other than programs. A bank is bytes; `call` says where what is: numbers that the host made, and checked, of a
 // command. Columns are packed, items of a region lie one behind the other. After a check that failed, nothing takes effect any more: the first word
-// of `verdict` is one more than the number of its command. The second is not zero if what is being compared differs.
+// of `verdict` is one more than the number of its command. The second is not zero if what is being compared differs, the third if the command that stopped is no
+// check, but a step that cannot be done with what it was given (kernels/psi/encode.cu).
 #include "../aes/aes.h"
 #include "../include/ring.h"
 

@@ -3,7 +3,6 @@
 #include "../include/polyval.h"
 #include "../sha256/sha256.h"
 
-#define SHA256_INITIAL {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}
 // Bytes of a piece.
 #define PIECE 1024
 

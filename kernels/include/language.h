@@ -21,7 +21,7 @@
 //   lop3<imm>(a, b, c)          any function of three bits: imm has its values at 0xf0, 0xcc, 0xaa
 //   byte_perm(a, b, s)          bytes of b:a, a nibble of s for each; only bits 0..2 of a nibble are used
 //   rotate_right(v, n), swap_bytes(v), load128(p), store128(p, v), multiply_high(a, b) of 64 bits, count_ones(v)
-//   atomic_add(p, v), atomic_xor(p, v), atomic_or(p, v), atomic_add64(p, v)
+//   atomic_add(p, v), atomic_xor(p, v), atomic_or(p, v), atomic_max(p, v), atomic_add64(p, v)
 #pragma once
 
 typedef unsigned char u8;
@@ -59,6 +59,7 @@ DEV u32 rotate_right(u32 v, u32 n) { return __funnelshift_r(v, v, n); }
 DEV u32 atomic_add(u32 *p, u32 v) { return atomicAdd(p, v); }
 DEV u32 atomic_xor(u32 *p, u32 v) { return atomicXor(p, v); }
 DEV u32 atomic_or(u32 *p, u32 v) { return atomicOr(p, v); }
+DEV u32 atomic_max(u32 *p, u32 v) { return atomicMax(p, v); }
 DEV u64 atomic_add64(u64 *p, u64 v) { return atomicAdd(p, v); }
 DEV u64 multiply_high(u64 a, u64 b) { return __umul64hi(a, b); }
 DEV u32 count_ones(u32 v) { return __popc(v); }
@@ -117,6 +118,12 @@ DEV u32 rotate_right(u32 v, u32 n) { return (n & 31) ? (v >> (n & 31)) | (v << (
 DEV u32 atomic_add(u32 *p, u32 v) { return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }
 DEV u32 atomic_xor(u32 *p, u32 v) { return __atomic_fetch_xor(p, v, __ATOMIC_RELAXED); }
 DEV u32 atomic_or(u32 *p, u32 v) { return __atomic_fetch_or(p, v, __ATOMIC_RELAXED); }
+DEV u32 atomic_max(u32 *p, u32 v) {
+  u32 old = __atomic_load_n(p, __ATOMIC_RELAXED);
+  while (old < v && !__atomic_compare_exchange_n(p, &old, v, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+  return old;
+}
 DEV u64 atomic_add64(u64 *p, u64 v) { return __atomic_fetch_add(p, v, __ATOMIC_RELAXED); }
 DEV u32 count_ones(u32 v) { return static_cast<u32>(__builtin_popcount(v)); }
 DEV u64 multiply_high(u64 a, u64 b) {

@@ -13,6 +13,8 @@ TABLE u32 SHA256_ROUNDS[64] = {
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 };
 
+#define SHA256_INITIAL {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19}
+
 // One block into a state. `w`: the words of the block as numbers; they are used up.
 DEV void sha256_block(u32 s[8], u32 w[16]) {
   u32 a = s[0], b = s[1], c = s[2], d = s[3], e = s[4], f = s[5], g = s[6], h = s[7];

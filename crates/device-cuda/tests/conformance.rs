@@ -158,6 +158,11 @@ fn steps_of_silent_transfers_equal_the_reference() {
     passes_all(Section::Silent, 20);
 }
 
+#[test]
+fn steps_of_intersections_equal_the_reference() {
+    passes_all(Section::Intersections, 60);
+}
+
 /// A copy that is not waited for comes too late here.
 #[test]
 fn streams_do_what_they_were_told_in_whatever_order() {

@@ -14,3 +14,4 @@ mod device;
 mod emulator;
 mod few;
 mod kernels;
+mod psi;

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use veil_device::{Cpu, Device, Isa, Reference};
+use veil_device_cuda::Cuda;
+use veil_device_cuda::backend::{Emulator, Order as Threads};
 use veil_engine::{Abort, Memory};
 use veil_job::{Adversary, Audience, Holder, JobSpec, Order};
 use veil_link::tap::Fate;
@@ -10,7 +12,7 @@ use veil_link::{LinkFault, LinkKind};
 use veil_protocol::{Options, Plan, PlanError};
 use veil_session::{PartyId, Peer};
 use veil_testkit::sample::{intersection, party, peer};
-use veil_testkit::{Kind, Outcome, Values, World, flipped};
+use veil_testkit::{Kind, Outcome, Seed, Values, World, flipped};
 
 /// Keys of a job: the first ones of either party are those of both.
 fn values(job: &JobSpec, common: usize) -> Values {
@@ -80,6 +82,32 @@ fn every_device_at_either_end() {
     }
 }
 
+/// Kernels of GPUs, emulated, in three orders of threads, at both ends and at either one: messages are those of the processor.
+#[test]
+fn kernels_send_what_processors_do() {
+    let keys = || world([40, 30], 1, 11).seed(Seed(7));
+    let cpu = keys().run();
+    let defined = cpu.assert_right().digests();
+    for order in [Threads::Forward, Threads::Reverse, Threads::Random(3)] {
+        for own in [&[0, 1][..], &[0], &[1]] {
+            let kernels = keys().devices(move |at| -> Box<dyn Device> {
+                if own.iter().any(|party| at == peer(*party)) {
+                    Box::new(Cuda::on(Box::new(Emulator::new(order))))
+                } else {
+                    Box::new(Cpu::detect())
+                }
+            });
+            let outcome = kernels.run();
+            assert_eq!(
+                outcome.assert_right().digests(),
+                defined,
+                "{order:?} {own:?}"
+            );
+            assert_eq!(found(&outcome, 1), 11);
+        }
+    }
+}
+
 #[test]
 fn costs_are_as_declared() {
     for result in [0, 1] {
@@ -97,7 +125,7 @@ fn tags_of_two_runs_have_nothing_in_common() {
         message.bytes.chunks(16).map(<[u8]>::to_vec).collect()
     };
     let [first, second] = [1, 2].map(|seed| {
-        let world = world([20, 20], 0, 20).seed(veil_testkit::Seed(seed));
+        let world = world([20, 20], 0, 20).seed(Seed(seed));
         tags(&world.run())
     });
     assert!(first.is_sorted() && second.is_sorted());

@@ -14,6 +14,7 @@ mod lift;
 mod matmul;
 mod program;
 mod proof;
+mod psi;
 mod queue;
 mod silent;
 mod transfers;
@@ -505,9 +506,10 @@ impl Cuda {
 
     /// Ends the first batch.
     fn end(&mut self, batch: Batch) -> Result<Completion, Fault> {
-        let stopped = self.backend.host(&batch.room.host).map(|bytes| {
-            let [a, b, c, d, ..] = *bytes else { return 0 };
-            u32::from_le_bytes([a, b, c, d])
+        // The first word, and the third.
+        let verdict = self.backend.host(&batch.room.host).map(|bytes| {
+            let (words, _) = bytes.as_chunks::<4>();
+            [0, 2].map(|k: usize| words.get(k).map_or(0, |word| u32::from_le_bytes(*word)))
         });
         self.keep(batch.room);
         if let Some([from, to]) = batch.marks {
@@ -518,11 +520,16 @@ impl Cuda {
                 *clock.lock().unwrap_or_else(PoisonError::into_inner) += took?.as_secs_f64();
             }
         }
-        let outcome = match stopped.map_err(card)?.checked_sub(1) {
-            None => Outcome::Done,
-            Some(command) => Outcome::Mismatch {
+        let [stopped, why] = verdict.map_err(card)?;
+        let outcome = match (stopped.checked_sub(1), why) {
+            (None, _) => Outcome::Done,
+            (Some(command), 0) => Outcome::Mismatch {
                 command: command as usize,
             },
+            (Some(command), why) => {
+                let (command, what) = (command as usize, psi::impossible(why));
+                return Err(Fault::Shape { command, what });
+            }
         };
         Ok(Completion {
             tag: batch.tag,
@@ -654,7 +661,12 @@ impl Device for Cuda {
             },
             Err(error) => Err(card(error)),
         };
-        ended.inspect_err(|fault| self.broken = Some(fault.clone()))
+        // What is wrong with a command is nothing of the GPU.
+        ended.inspect_err(|fault| {
+            if matches!(fault, Fault::Card { .. }) {
+                self.broken = Some(fault.clone());
+            }
+        })
     }
 
     fn wipe(&mut self) {

@@ -373,6 +373,7 @@ impl Queue<'_> {
             Op::Cut(step) => self.cut(index, *step, command)?,
             Op::Ag(step) => self.authenticated(*step, command)?,
             Op::Silent(step) => self.silent(*step, command)?,
+            Op::Psi(step) => self.intersection(index, *step, command)?,
             Op::Repeat(repeat) => {
                 for command in repeat.commands() {
                     self.checked(index, &command)?;

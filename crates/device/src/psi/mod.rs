@@ -60,7 +60,8 @@ pub(crate) use check::check;
 pub(crate) use encode::Entry;
 pub(crate) use okvs::Row;
 pub use okvs::{KEYS_OF_A_BIN, Okvs};
-pub(crate) use steps::{Each, Known, Plain, TAG, VALUE, block_of, step};
+pub use steps::{DUPLICATE, TAG, UNSOLVED, VALUE};
+pub(crate) use steps::{Each, Known, Plain, block_of, step};
 
 /// Seeds that are tried.
 pub const SEEDS: u32 = 8;

@@ -15,12 +15,15 @@ pub(super) type Block = [u8; 16];
 /// A key, or its digest: V ‖ ρ.
 pub(super) type Digest = [u8; 32];
 
-/// Heads of what is hashed: of digests, and of tags.
-pub(crate) const VALUE: [u8; 4] = *b"psi1";
-pub(crate) const TAG: [u8; 4] = *b"psi2";
+/// The head of what is hashed to digests.
+pub const VALUE: [u8; 4] = *b"psi1";
+/// The head of what is hashed to tags.
+pub const TAG: [u8; 4] = *b"psi2";
 
-pub(super) const DUPLICATE: &str = "keys of an intersection of which two are equal";
-pub(super) const UNSOLVED: &str = "keys of an intersection that no seed of eight encodes";
+/// What a step says of keys that are equal.
+pub const DUPLICATE: &str = "keys of an intersection of which two are equal";
+/// What a step says of keys that it could not encode.
+pub const UNSOLVED: &str = "keys of an intersection that no seed of eight encodes";
 
 /// What is computed of every key, one after the other or many at a time. Lengths are those of the keys.
 pub(crate) trait Each {
