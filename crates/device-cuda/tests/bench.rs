@@ -13,7 +13,7 @@ fn everything_is_measured_on_the_emulator() -> Result<(), bench::Error> {
     bench::figures(device, &limits, Effort::EMULATOR, |figure| {
         figures.push(figure);
     })?;
-    assert_eq!(figures.len(), 9);
+    assert_eq!(figures.len(), 10);
     for figure in &figures {
         let bounds = [figure.kernel_bound.0, figure.pinned_bound.0];
         for number in figure.rates.iter().chain(&bounds) {

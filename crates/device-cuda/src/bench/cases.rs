@@ -5,8 +5,8 @@ use std::sync::Arc;
 use veil_device::garble::Garbling;
 use veil_device::ot::{Choices, column_bytes};
 use veil_device::{
-    ColumnType, Command, Device, Form, Frame, Instr, KeyId, Layout, MatMul, Op, Ot, PrfCall,
-    Program, Region, Residency, Span, Src, Trees,
+    ColumnType, Command, Device, Form, Frame, Instr, KeyId, Layout, Lpn, MatMul, Op, Ot, PrfCall,
+    Program, Region, Residency, Silent, Span, Src, Trees,
 };
 use veil_math::Ring;
 use veil_prss::DomainTag;
@@ -47,13 +47,14 @@ impl Case {
 /// Makes a case: loads what it needs.
 type Make = fn(&mut Cuda, Effort) -> Result<Case, Error>;
 
-pub(super) const ALL: [Make; 9] = [
+pub(super) const ALL: [Make; 10] = [
     prss,
     and,
     rep4,
     garble,
     evaluate,
     transfers,
+    silent,
     digest,
     matrices,
     matrices_32,
@@ -309,6 +310,50 @@ fn transfers(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
         alu: 4.0 * 341.0,
         words: 4.0 * 178.0,
         near: 20.0,
+        bytes: 0.0,
+    })
+}
+
+/// A round of silent transfers at the sender: trees, and rows of places in a secret that is as long as that of the default set.
+fn silent(device: &mut Cuda, effort: Effort) -> Result<Case, Error> {
+    let whole = Lpn::C12;
+    let trees = effort.items * effort.rows / whole.leaves();
+    let set = Lpn::of(trees.clamp(1, whole.trees), whole.log_secret, whole.height);
+    let (mut layout, resident) = (workspace(effort), Residency::Resident);
+    let base = add(&mut layout, resident, set.column(), 1, set.base_columns());
+    let leaves = add(&mut layout, resident, set.column(), 1, set.trees);
+    let block = ColumnType::Bytes(16);
+    let sums = add(&mut layout, Residency::Mapped, block, 1, set.levels());
+    let none = Span { count: 0, ..leaves };
+    let starts = call(device, 1, DomainTag::OT_TREE)?;
+    let roots = call(device, 2, DomainTag::OT_ROOT)?;
+    let rows = call(device, 1, DomainTag::OT_ROWS)?;
+    call(device, OFFSET.0, DomainTag::OT_ROOT)?;
+    let offset = OFFSET;
+    let mut grow = Command::new(
+        Op::Silent(Silent::Grow { set, offset }),
+        vec![base],
+        vec![leaves, none, sums],
+    );
+    grow.calls = vec![starts, roots];
+    let mut add_up = Command::new(
+        Op::Silent(Silent::Rows { set }),
+        vec![base],
+        vec![leaves, none],
+    );
+    add_up.calls = vec![rows];
+    Ok(Case {
+        name: "silent transfers, a round at the sender",
+        unit: "outputs",
+        layout,
+        rows: effort.rows,
+        commands: vec![grow, add_up],
+        input: vec![],
+        output: vec![sums],
+        units: set.outputs() as f64,
+        alu: 335.0 + 780.0,
+        words: 192.0 + 556.0,
+        near: 64.0,
         bytes: 0.0,
     })
 }
