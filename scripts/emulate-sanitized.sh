@@ -31,6 +31,6 @@ if tests thread --test tests emulator::a_missing_barrier -- >"$log" 2>&1 || ! gr
 fi
 say "a barrier that was left out is found"
 for sanitizer in thread address; do
-  tests "$sanitizer" --test tests -- --test-threads 1 emulator:: kernels:: device:: few:: "${FIBERS[@]}" "${LONG[@]}"
+  tests "$sanitizer" --test tests -- --test-threads 1 emulator:: kernels:: device:: few:: psi::keys_that "${FIBERS[@]}" "${LONG[@]}"
 done
 say "no thread reads what another one writes beside it, and none leaves its memory"
