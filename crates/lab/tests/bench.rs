@@ -248,9 +248,9 @@ fn memory_does_not_grow(name: &str, [few, many]: [&str; 2], most: [f64; 2]) {
 
 /// Nor does it where a party may be malicious, though an AND takes some hundred bytes of what is made before it.
 #[test]
-#[ignore = "tier long: half a minute of two processors"]
+#[ignore = "tier cores: two minutes of two processors"]
 fn memory_of_authenticated_garbling_does_not_grow() {
-    memory_does_not_grow("ag", ["1e6", "1e7"], [68.0, 120.0]);
+    memory_does_not_grow("ag", ["1e6", "1e7"], [84.0, 124.0]);
 }
 
 /// What a party of two takes does not grow with the cycles of a netlist, nor with the rows of a batch.

@@ -26,8 +26,13 @@ use super::{BenchArgs, short};
 /// What a party may take, in MB, however many ANDs there are. A program that is built for tests has 4 MB more of its own pages.
 const MOST_MB: f64 = if cfg!(debug_assertions) { 68.0 } else { 64.0 };
 
-/// The same of a batch against a malicious party: two chunks at once have the arrays of a batch of products each.
-const MOST_MB_OF_BATCHES: f64 = MOST_MB + 40.0;
+/// The same against a malicious party, over cycles and in a batch, of which two chunks at once have the arrays of a batch of products each. A program that is built for tests
+/// has more pages, and its assertions more memory.
+const MOST_MB_MALICIOUS: [f64; 2] = if cfg!(debug_assertions) {
+    [84.0, 124.0]
+} else {
+    [64.0, 104.0]
+};
 
 /// ANDs of a block of AES-128 under an expanded key.
 const BLOCK: u64 = 5120;
@@ -94,8 +99,9 @@ pub(super) fn run(
         }
         let took = row.garbler_mb.max(row.evaluator_mb);
         let most = match (adversary, part) {
-            (Adversary::SemiHonest, _) | (_, Part::Cycles) => MOST_MB,
-            (_, Part::Batch) => MOST_MB_OF_BATCHES,
+            (Adversary::SemiHonest, _) => MOST_MB,
+            (_, Part::Cycles) => MOST_MB_MALICIOUS[0],
+            (_, Part::Batch) => MOST_MB_MALICIOUS[1],
         };
         over = over.or((took > most).then_some((row.part, took, most)));
     }
